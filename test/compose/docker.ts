@@ -3,21 +3,30 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readComposeFile } from '../support/compose-file.ts';
 
-/** The folder and the environment in which commands of a run are executed, and where it reports what it does. */
-export interface Stage {
+/** The folder and the environment of a run's commands, and its output. */
+export interface Environment {
   /** A copy of this project, in which secrets and backups are written. */
   readonly folder: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Of this run alone, so that it meets no installation on the same engine. */
+  /** Unique to this run, so that other installations on the engine are not touched. */
   readonly project: string;
   readonly print: (line: string) => void;
 }
 
 const KEPT_LINES = 40;
 
-/** Runs a command of the stage. @returns its standard output @throws Error with the last lines of both streams */
-export async function run(stage: Stage, command: string, args: readonly string[], input?: string): Promise<string> {
-  const child = spawn(command, args, { cwd: stage.folder, env: stage.env, stdio: ['pipe', 'pipe', 'pipe'] });
+/** Runs a command. @returns its standard output @throws Error with the last lines of both streams */
+export async function run(
+  environment: Environment,
+  command: string,
+  args: readonly string[],
+  input?: string,
+): Promise<string> {
+  const child = spawn(command, args, {
+    cwd: environment.folder,
+    env: environment.env,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
   child.stdin.on('error', () => undefined).end(input);
   const output: Buffer[] = [];
   const lines: string[] = [];
@@ -31,18 +40,18 @@ export async function run(stage: Stage, command: string, args: readonly string[]
   return Buffer.concat(output).toString();
 }
 
-export function compose(stage: Stage, ...args: string[]): Promise<string> {
-  return run(stage, 'docker', ['compose', ...args]);
+export function compose(environment: Environment, ...args: string[]): Promise<string> {
+  return run(environment, 'docker', ['compose', ...args]);
 }
 
 /** The commands of a block of documentation, as a reader would paste them into a shell. */
-export function shell(stage: Stage, commands: string): Promise<string> {
-  return run(stage, 'sh', ['-eu', '-c', commands]);
+export function shell(environment: Environment, commands: string): Promise<string> {
+  return run(environment, 'sh', ['-eu', '-c', commands]);
 }
 
 /** Runs the administrator's command line in a container of the API, and reads the JSON that it prints. */
-export async function admin(stage: Stage, ...args: string[]): Promise<Record<string, string>> {
-  const printed = await compose(stage, 'exec', '-T', 'api', 'node', 'dist/src/main/admin.js', ...args);
+export async function admin(environment: Environment, ...args: string[]): Promise<Record<string, string>> {
+  const printed = await compose(environment, 'exec', '-T', 'api', 'node', 'dist/src/main/admin.js', ...args);
   return JSON.parse(printed) as Record<string, string>;
 }
 
@@ -67,8 +76,8 @@ export const CONTAINERS = declared
   .reduce((count, [, { deploy }]) => count + (deploy?.replicas ?? 1), 0);
 
 /** All containers of the project, or of one service. */
-export async function containers(stage: Stage, ...services: string[]): Promise<ContainerState[]> {
-  const printed = await compose(stage, 'ps', '--all', '--format', 'json', ...services);
+export async function containers(environment: Environment, ...services: string[]): Promise<ContainerState[]> {
+  const printed = await compose(environment, 'ps', '--all', '--format', 'json', ...services);
   return printed
     .split('\n')
     .filter((line) => line !== '')
@@ -76,18 +85,18 @@ export async function containers(stage: Stage, ...services: string[]): Promise<C
 }
 
 /** Waits until every container runs and is healthy, and tasks that run once have ended with 0. */
-export async function allHealthy(stage: Stage, withinMs = 300_000): Promise<void> {
+export async function allHealthy(environment: Environment, withinMs = 300_000): Promise<void> {
   await until('all containers are healthy', withinMs, async () => {
-    const lasting = (await containers(stage)).filter(({ Service }) => !ONCE.includes(Service));
-    const waiting = lasting.filter(({ State, Health }) => State !== 'running' || !['', 'healthy'].includes(Health));
-    if (lasting.length === CONTAINERS && waiting.length === 0) return undefined;
-    return `${lasting.length} of ${CONTAINERS} containers; ${waiting.map(({ Name, State, Health }) => [Name, State, Health].join(' ')).join(', ')}`;
+    const lasting = (await containers(environment)).filter(({ Service }) => !ONCE.includes(Service));
+    const pending = lasting.filter(({ State, Health }) => State !== 'running' || !['', 'healthy'].includes(Health));
+    if (lasting.length === CONTAINERS && pending.length === 0) return undefined;
+    return `${lasting.length} of ${CONTAINERS} containers; ${pending.map(({ Name, State, Health }) => [Name, State, Health].join(' ')).join(', ')}`;
   });
 }
 
 /**
- * Polls until a check is content.
- * @param check returns what is still missing, undefined when nothing is
+ * Polls until a check passes.
+ * @param check returns what is missing, or undefined
  */
 export async function until(what: string, withinMs: number, check: () => Promise<string | undefined>): Promise<void> {
   const end = Date.now() + withinMs;
@@ -100,20 +109,22 @@ export async function until(what: string, withinMs: number, check: () => Promise
 }
 
 /** Prints the memory that each running container uses. */
-export async function printMemory(stage: Stage): Promise<void> {
-  const ids = (await containers(stage)).filter(({ State }) => State === 'running').map(({ ID }) => ID);
+export async function printMemory(environment: Environment): Promise<void> {
+  const ids = (await containers(environment)).filter(({ State }) => State === 'running').map(({ ID }) => ID);
   const format = '{{.Name}}\t{{.MemUsage}}\t{{.CPUPerc}}';
-  const printed = await run(stage, 'docker', ['stats', '--no-stream', '--format', format, ...ids]);
+  const printed = await run(environment, 'docker', ['stats', '--no-stream', '--format', format, ...ids]);
   for (const line of printed.trim().split('\n').sort()) {
     const [name = '', memory = '', cpu = ''] = line.split('\t');
-    stage.print(`  ${name.replace(`${stage.project}-`, '').padEnd(20)} ${memory.padStart(22)} ${cpu.padStart(8)}`);
+    environment.print(
+      `  ${name.replace(`${environment.project}-`, '').padEnd(20)} ${memory.padStart(22)} ${cpu.padStart(8)}`,
+    );
   }
 }
 
-/** Does something and prints how long it took. */
-export async function timed<T>(stage: Stage, what: string, act: () => Promise<T>): Promise<T> {
+/** Prints the duration of an action. */
+export async function timed<T>(environment: Environment, what: string, act: () => Promise<T>): Promise<T> {
   const began = Date.now();
   const result = await act();
-  stage.print(`${what}: ${((Date.now() - began) / 1_000).toFixed(1)} s`);
+  environment.print(`${what}: ${((Date.now() - began) / 1_000).toFixed(1)} s`);
   return result;
 }

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** A container engine of this run's own, in a network namespace of its own: its ports and rules touch nothing else. */
+/** A container engine for this run in a separate network namespace. */
 export interface PrivateEngine {
   /** For the environment of `docker`. */
   readonly host: string;
@@ -19,7 +19,7 @@ export interface PrivateEngine {
 const [OUTER, INNER, PAIR] = ['10.213.0.1', '10.213.0.2', '10.213.0.0/30'];
 /** The engine's networks, away from ranges that a machine may use itself. */
 const POOL = '10.214.0.0/16';
-/** Whether this machine passes packets between its networks; the run needs it, and puts it back. */
+/** Whether this machine forwards packets between its networks. The run enables it and restores it. */
 const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 const STARTS_WITHIN_MS = 120_000;
 const ENDS_WITHIN_MS = 60_000;
@@ -32,7 +32,7 @@ export async function hasEngine(): Promise<boolean> {
   );
 }
 
-/** Why this machine cannot start a private engine; undefined when it can. */
+/** The reason why this machine cannot start a private engine, or undefined. */
 export function privateEngineProblem(): string | undefined {
   if (process.getuid?.() !== 0) return 'not root';
   const missing = ['dockerd', 'docker', 'iptables', 'ip', 'nsenter'].filter((program) => !isInstalled(program));
@@ -70,7 +70,7 @@ export async function startEngine(folder: string, store: string): Promise<Privat
       ...['--data-root', join(folder, store), '--exec-root', join(folder, 'exec'), '--pidfile', join(folder, 'pid')],
       ...['--default-address-pool', `base=${POOL},size=24`],
     ],
-    // A group of its own: Ctrl-C reaches this run first, which then ends it.
+    // Its own process group: Ctrl-C ends this run first, which then ends the engine.
     { stdio: ['ignore', output, output], detached: true },
   );
   const until = Date.now() + STARTS_WITHIN_MS;
@@ -131,7 +131,7 @@ async function addNetwork(namespace: string): Promise<void> {
   for (const [table, chain, ...rule] of RULES) await run('iptables', ['-t', table, '-I', chain, ...rule]);
 }
 
-/** Also what a run has left that was killed. */
+/** Also removes the network of a killed run. */
 async function removeNetwork(namespace: string): Promise<void> {
   for (const [table, chain, ...rule] of RULES) {
     await run('iptables', ['-t', table, '-D', chain, ...rule]).catch(() => undefined);

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { admin, type Stage, until } from './docker.ts';
+import { admin, type Environment, until } from './docker.ts';
 
 const DOMAIN = 'compose.example';
 const NUMBER = '+4915112345678';
 const run = promisify(execFile);
 
-/** What a user of the installation does, through the proxy. */
+/** A user of the installation, through the proxy. */
 export interface Customer {
   /** Posts to a path of the API. @returns status and body */
   readonly post: (path: string, body: object) => Promise<{ readonly status: number; readonly body: Accepted }>;
@@ -19,11 +19,11 @@ export interface Customer {
   readonly statusOf: (path: string) => Promise<string>;
   /** Recipients of all emails that were accepted. */
   readonly recipients: ReadonlySet<string>;
-  /** How many emails to a recipient the simulated providers have. */
+  /** Number of emails to a recipient at the simulated providers. */
   readonly received: (to: string) => Promise<number>;
 }
 
-/** What requests have in common that send emails. */
+/** Common fields of requests that send emails. */
 interface Posted {
   readonly to?: string;
   readonly emails?: readonly { readonly to: string }[];
@@ -39,19 +39,19 @@ export const email = (to: string, more: object = {}) => {
 };
 
 /** Sets up an organization with a domain, a user, a number and an API key by the command line in the containers. */
-export async function setUp(stage: Stage, baseUrl: string, inboxUrl: string): Promise<Customer> {
+export async function setUp(environment: Environment, baseUrl: string, inboxUrl: string): Promise<Customer> {
   const { id: organization = '', api_key: key = '' } = await admin(
-    stage,
+    environment,
     'organization',
     'create',
     '--name',
     'Compose',
   );
   const ours = ['--organization', organization];
-  await admin(stage, 'domain', 'add', ...ours, '--name', DOMAIN, '--verified');
-  await admin(stage, 'user', 'create', ...ours, '--email', 'user@compose.example');
+  await admin(environment, 'domain', 'add', ...ours, '--name', DOMAIN, '--verified');
+  await admin(environment, 'user', 'create', ...ours, '--email', 'user@compose.example');
   await admin(
-    ...[stage, 'number', 'add', ...ours, '--number', NUMBER, '--provider', 'meta'],
+    ...[environment, 'number', 'add', ...ours, '--number', NUMBER, '--provider', 'meta'],
     ...['--phone-number-id', '1000001'],
   );
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
@@ -103,12 +103,12 @@ export function inSeconds(seconds: number): string {
 }
 
 /** Ends a process of this machine as a crash would; `docker kill` would count as stopped by hand and start nothing again. */
-export async function crash(stage: Stage, id: string, isOwnEngine: boolean): Promise<void> {
+export async function crash(environment: Environment, id: string, isOwnEngine: boolean): Promise<void> {
   if (isOwnEngine) {
-    const { stdout } = await run('docker', ['inspect', '--format', '{{.State.Pid}}', id], { env: stage.env });
+    const { stdout } = await run('docker', ['inspect', '--format', '{{.State.Pid}}', id], { env: environment.env });
     process.kill(Number(stdout), 'SIGKILL');
     return;
   }
-  await run('docker', ['kill', id], { env: stage.env });
-  await run('docker', ['start', id], { env: stage.env });
+  await run('docker', ['kill', id], { env: environment.env });
+  await run('docker', ['start', id], { env: environment.env });
 }

@@ -12,7 +12,7 @@ import { prepareImages } from './images.ts';
 import * as steps from './steps.ts';
 
 /**
- * Runs docker-compose.yml on a container engine, with the demo, through everything that docs/operating.md promises:
+ * Runs docker-compose.yml with the demo on a container engine, through the procedures of docs/operating.md:
  * `npm run compose:real`. Uses the engine that `docker` reaches, else starts a private one, for which it must be root.
  *   COMPOSE_REAL_FOLDER  where a private engine keeps its images; by default in the cache of `npm start`
  *   COMPOSE_REAL_STORE   image store of a private engine: `containerd` (default) or `overlay2`
@@ -121,7 +121,7 @@ async function runSteps(isOwnEngine: boolean): Promise<void> {
   }
 }
 
-/** What a fresh clone has: no packages, no secrets, nothing that is built. */
+/** Copies the files of a fresh clone: no packages, no secrets, no build. */
 async function copyProject(target: string): Promise<void> {
   const listed = await run({ folder: ROOT, env: process.env, project: '', print }, 'git', [
     'ls-files',

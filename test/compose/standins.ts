@@ -16,7 +16,7 @@ const RECIPES = fileURLToPath(new URL('standins/', import.meta.url));
 /** Marks a stand-in, so that a later run does not take it for the real image. */
 export const LABEL = 'sendwright.stand-in';
 
-/** What goes into a stand-in besides its recipe: its base, and what prepares files for it in a folder. */
+/** The base of a stand-in, and a function that prepares files for it. */
 interface StandIn {
   readonly target: string;
   readonly base: 'bookworm' | 'forky';
@@ -59,7 +59,7 @@ function nameOf(image: string): string {
   return image.replace(/:[^:/]*$/, '');
 }
 
-/** Debian's smallest system as an image. debootstrap runs once; its result is kept. */
+/** Debian's smallest system as an image. The result of debootstrap is cached. */
 async function importBase(suite: string, folder: string): Promise<void> {
   const image = `standin-${suite}`;
   const isImported = await run('docker', ['image', 'inspect', image]).then(
@@ -88,11 +88,11 @@ async function importBase(suite: string, folder: string): Promise<void> {
   await run('docker', ['import', archive, image]);
 }
 
-/** @param tag such as `22-bookworm-slim`: the newest release of that major version is taken */
+/** @param tag such as `22-bookworm-slim`: the latest release of that major version is taken */
 async function prepareNode(folder: string, tag: string): Promise<void> {
   const program = `node-${process.platform}-${process.arch}`;
-  const node = await newest(program, String(Number.parseInt(tag, 10)));
-  const npm = await newest('npm', '10');
+  const node = await latestVersion(program, String(Number.parseInt(tag, 10)));
+  const npm = await latestVersion('npm', '10');
   for (const [name, version] of [
     [program, node],
     ['npm', npm],
@@ -113,7 +113,7 @@ function authorities(): string {
   return [...rootCertificates, ...(named ? [readFileSync(named, 'utf8')] : [])].join('\n');
 }
 
-async function newest(name: string, major: string): Promise<string> {
+async function latestVersion(name: string, major: string): Promise<string> {
   const { stdout } = await run('npm', ['view', `${name}@${major}`, 'version', '--json']);
   const versions = [JSON.parse(stdout) as string | string[]].flat();
   const latest = versions.sort((a, b) => a.localeCompare(b, 'en', { numeric: true })).at(-1);
@@ -131,7 +131,7 @@ async function prepareTools(folder: string): Promise<void> {
   await program(await findTemporalCli(process.env, QUIET), folder, 'temporal');
 }
 
-/** Temporal's web UI, built by Go from the module of its version, with the pages that it holds. */
+/** Temporal's web UI, built by Go from the module of its version. */
 async function prepareUi(folder: string, version: string): Promise<void> {
   const kept = join(cacheFolder(process.env), `temporal-ui-${version}-${process.platform}-${process.arch}`);
   await cached(

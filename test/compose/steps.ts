@@ -2,11 +2,22 @@ import assert from 'node:assert/strict';
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { allHealthy, compose, containers, ONCE, printMemory, run, shell, type Stage, timed, until } from './docker.ts';
+import {
+  allHealthy,
+  compose,
+  containers,
+  ONCE,
+  printMemory,
+  run,
+  shell,
+  type Environment,
+  timed,
+  until,
+} from './docker.ts';
 import { documented } from './documented.ts';
 import { crash, type Customer, email, inSeconds, setUp } from './mail.ts';
 
-export interface Installation extends Stage {
+export interface Installation extends Environment {
   readonly baseUrl: string;
   readonly inboxUrl: string;
   readonly isOwnEngine: boolean;
@@ -46,15 +57,15 @@ export async function nothingToDo(at: Installation): Promise<void> {
 export async function crashEach(at: Installation, customer: Customer): Promise<void> {
   const services = new Set((await containers(at)).map(({ Service }) => Service).filter((name) => !ONCE.includes(name)));
   for (const service of services) {
-    const waiting = await customer.send(`before-${service}@example.net`);
-    // A provider reports again after a crash; the simulated one forgets what it has not reported.
-    if (service === 'simulator') await customer.waitFor(`/v1/emails/${waiting}`, 'delivered');
+    const pending = await customer.send(`before-${service}@example.net`);
+    // The simulated provider loses pending reports in a crash.
+    if (service === 'simulator') await customer.waitFor(`/v1/emails/${pending}`, 'delivered');
     const ended = await containers(at, service);
     const began = Date.now();
     await Promise.all(ended.map(({ ID }) => crash(at, ID, at.isOwnEngine)));
     const after = await customer.send(`after-${service}@example.net`);
     const accepted = Date.now();
-    await customer.waitFor(`/v1/emails/${waiting}`, 'delivered');
+    await customer.waitFor(`/v1/emails/${pending}`, 'delivered');
     await customer.waitFor(`/v1/emails/${after}`, 'delivered');
     await customer.waitFor(await customer.sendChat(), 'delivered');
     const delivered = Date.now();
@@ -157,7 +168,7 @@ export async function backupAndRestore(at: Installation, customer: Customer): Pr
   at.print('an email with a file, scheduled before the backup, was sent after the restore');
 }
 
-/** No email arrived twice, whatever was killed. */
+/** Asserts that no email arrived twice. */
 export async function countInbox(at: Installation, customer: Customer): Promise<void> {
   const counts = new Map<number, number>();
   for (const to of customer.recipients) {

@@ -15,12 +15,9 @@ const [viewer, member, owner] = [
   await signedIn(service, ours.id, 'owner'),
 ];
 const people = { viewer, member, owner };
-const stranger = await signedIn(service, theirs.id, 'owner');
+const outsider = await signedIn(service, theirs.id, 'owner');
 
-/**
- * What `:name` stands for in the paths that begin so: something that organization `ours` has. A page with parameters
- * that is missing here fails below.
- */
+/** Objects of the organization `ours` for the parameters of paths with these prefixes. Every page with parameters needs one. */
 const FIXTURES: Readonly<Record<string, () => Promise<Record<string, string>>>> = {
   '/dashboard/members/invitations/:id': async () => {
     const { id } = await invite(service.pool, ours.id, 'invited@example.com', 'member');
@@ -49,7 +46,7 @@ const FIXTURES: Readonly<Record<string, () => Promise<Record<string, string>>>> 
   },
   '/dashboard/webhooks/:id': () => endpoint(),
   '/dashboard/emails/:id': async () => ({
-    // Its frame shows nothing else, so it names the organization itself.
+    // The page of its HTML shows only this text.
     id: await ours.sent({ html: '<p>Ours</p>', scheduled_at: inFuture({ hours: 1 }) }),
   }),
   '/dashboard/batches/:id': async () => {
@@ -77,7 +74,7 @@ async function endpoint(): Promise<{ id: string }> {
   return { id: (body as { id: string }).id };
 }
 
-/** Fields with which a form gets as far as its organization. */
+/** Valid fields of forms. */
 const FIELDS: Readonly<Record<string, Record<string, string>>> = {
   '/dashboard/members/:id/role': { role: 'owner' },
   '/dashboard/webhooks/:id/edit': { url: 'https://example.com/other' },
@@ -103,14 +100,14 @@ const open = (person: Visitor, method: 'GET' | 'POST', path: string, pattern = p
 const members = PAGES.filter(([, , access]) => access !== 'public');
 
 describe('every page of an organization', () => {
-  it('there are some', () => {
+  it('is declared once', () => {
     assert.ok(members.length > 5, String(members.length));
     const names = PAGES.map(([method, path]) => `${method} ${path}`);
     assert.equal(new Set(names).size, names.length, 'each once');
   });
 
   for (const [method, path, access] of members) {
-    it(`asks strangers to sign in: ${method} ${path}`, async () => {
+    it(`asks unauthenticated visitors to sign in: ${method} ${path}`, async () => {
       const { status, location = '' } = await open(visitor(service), method, await addressOf(path), path);
       assert.equal(status, 303);
       assert.ok(location.startsWith('/dashboard/sign-in'), location);
@@ -143,22 +140,22 @@ describe('every page of an organization', () => {
 
     if (path.includes(':')) {
       it(`of another organization is not there: ${method} ${path}`, async () => {
-        const { status } = await open(stranger, method, await addressOf(path), path);
+        const { status } = await open(outsider, method, await addressOf(path), path);
         assert.equal(status, 404);
-        const absent = await open(stranger, method, path.replace(/:\w+/g, 'usr_00000000000000000000000000'), path);
+        const absent = await open(outsider, method, path.replace(/:\w+/g, 'usr_00000000000000000000000000'), path);
         assert.equal(absent.status, 404);
       });
     }
   }
 
   for (const [method, path] of members.filter((row) => row[0] === 'GET')) {
-    it(`opens for who may, and does not speak of another organization: ${path}`, async () => {
+    it(`opens for an owner and contains no other organization: ${path}`, async () => {
       const page = await open(people.owner, method, await addressOf(path), path);
       assert.equal(page.status, 200, textOf(page.html));
       const isPage = String(page.headers['content-type']).startsWith('text/html');
       assert.ok(!isPage || textOf(page.html).includes('Ours'), textOf(page.html));
       assert.ok(
-        !page.html.includes('Theirs') && !page.html.includes(stranger.email),
+        !page.html.includes('Theirs') && !page.html.includes(outsider.email),
         'nothing of another organization',
       );
     });
@@ -181,7 +178,7 @@ describe('every answer', () => {
     }
   });
 
-  it('names files that never change under one address', async () => {
+  it('names assets that are immutable', async () => {
     const { html } = await people.owner.get('/dashboard');
     const files = [...html.matchAll(/(?:src|href)="(\/dashboard\/assets\/[^"]+)"/g)].map((match) => match[1] ?? '');
     assert.ok(files.length >= 4, files.join());
@@ -195,7 +192,7 @@ describe('every answer', () => {
     }
   });
 
-  it('is a page for people, also where there is nothing, and tells nothing internal', async () => {
+  it('is an HTML page also for unknown paths, and refuses other content types and large bodies', async () => {
     for (const path of ['/dashboard/nowhere', '/dashboard/assets/../../package.json', '/dashboard/assets/x/y.js']) {
       const { status, headers, html } = await people.owner.get(path);
       assert.equal(status, 404, path);

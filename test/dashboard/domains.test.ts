@@ -40,14 +40,14 @@ describe('a domain', () => {
   it('is refused at the field if it is a public suffix or registered', async () => {
     const name = registrar.fresh();
     await add(name);
-    for (const [given, status, says] of [
+    for (const [given, status, problem] of [
       ['co.uk', 422, 'co.uk is a public suffix'],
       [name, 409, `the domain ${name} is registered already`],
     ] as const) {
       const refused = await owner.post(`${PATH}/new`, { name: given });
       assert.equal(refused.status, status, given);
-      assert.match(refused.html, new RegExp(`id="field-name-problem"[^>]*>${says}`));
-      assert.ok(refused.html.includes(`value="${given}"`), 'what was typed stays');
+      assert.match(refused.html, new RegExp(`id="field-name-problem"[^>]*>${problem}`));
+      assert.ok(refused.html.includes(`value="${given}"`), 'the input stays');
     }
   });
 
@@ -60,7 +60,7 @@ describe('a domain', () => {
     assert.ok(textOf(wrong.html).includes('something is still missing'), textOf(wrong.html));
     assert.match(textOf(wrong.html), /OWNERSHIP required failed/);
     assert.ok(textOf(wrong.html).includes('DNS has sendwright-verification=<b>wrong</b>'), textOf(wrong.html));
-    assert.ok(!wrong.html.includes('<b>'), 'what DNS says is no markup');
+    assert.ok(!wrong.html.includes('<b>'), 'values from DNS are escaped');
     const { error } = record(await registrar.get(id), 'OWNERSHIP');
     assert.ok(error !== null && textOf(wrong.html).includes(error), String(error));
     assert.match(textOf(wrong.html), /DKIM required pending .*DNS has nothing/);
@@ -78,8 +78,8 @@ describe('a domain', () => {
     const { id, name } = await registrar.verified();
     assert.equal((await registrar.send(name)).status, 202);
     assert.ok(!(await member.get(`${PATH}/${id}`)).html.includes('/delete"'), 'a member does not');
-    const led = await owner.change(`${PATH}/${id}/delete`);
-    assert.ok(textOf(led.html).includes(`${name} was deleted.`), textOf(led.html));
+    const shown = await owner.change(`${PATH}/${id}/delete`);
+    assert.ok(textOf(shown.html).includes(`${name} was deleted.`), textOf(shown.html));
     assert.equal((await registrar.send(name)).status, 403);
     assert.equal((await owner.get(`${PATH}/${id}`)).status, 404);
   });

@@ -46,7 +46,7 @@ describe('the list of emails', () => {
     batch = (answer.body as { id: string }).id;
   });
 
-  it('shows emails newest first, of this organization only, with all filters together', async () => {
+  it('shows the emails of this organization, latest first, with all filters together', async () => {
     await ours.sent({ subject: 'of another organization' });
     const found = async (query: string) => subjects(await page(`/dashboard/emails${query}`, reader));
     assert.deepEqual(await found(''), ['four', 'three', 'two', 'one']);
@@ -82,9 +82,9 @@ describe('the list of emails', () => {
     assert.ok(polls(await page('/dashboard/emails', visitor)), 'one is queued');
     assert.ok(!polls(await page('/dashboard/emails?status=scheduled', visitor)), 'one is due in five hours');
     await project(service.pool, 'sent', [{ id: now }]);
-    assert.ok(polls(await page('/dashboard/emails', visitor)), 'one was sent just now');
+    assert.ok(polls(await page('/dashboard/emails', visitor)), 'one was sent recently');
     await service.pool.query(`UPDATE emails SET last_event_at = last_event_at - interval '11 minutes'`);
-    assert.ok(!polls(await page('/dashboard/emails', visitor)), 'nothing was heard for long');
+    assert.ok(!polls(await page('/dashboard/emails', visitor)), 'no report has come for 11 minutes');
     await project(service.pool, 'delivered', [{ id: now }]);
     assert.ok(!polls(await page('/dashboard/emails', visitor)), 'it was delivered');
     await service.pool.query(`UPDATE emails SET scheduled_at = now() + interval '1 minute' WHERE id = $1`, [later]);
@@ -118,7 +118,7 @@ describe('one email', () => {
 
     const { html } = await page(`/dashboard/emails/${id}`);
     const text = textOf(html);
-    assert.ok(!html.includes('<b>') && !html.includes('<busy>'), 'nothing of it is markup');
+    assert.ok(!html.includes('<b>') && !html.includes('<busy>'), 'all text is escaped');
     for (const part of [
       'Receipt <b>1</b>',
       'Ada <Ada@example.net>, bob@example.net',
@@ -144,7 +144,7 @@ describe('one email', () => {
     const id = await ours.sent({ html: evil, text: 'Plain & <simple>' });
     const shown = await page(`/dashboard/emails/${id}`);
     assert.match(shown.html, new RegExp(`<iframe[^>]* src="/dashboard/emails/${id}/html"[^>]* sandbox`));
-    assert.ok(!shown.html.includes('parent.alert'), 'not in the page itself');
+    assert.ok(!shown.html.includes('parent.alert'), 'the page does not contain it');
     assert.doesNotMatch(shown.html, /sandbox="[^"]*allow/);
     const frame = await page(`/dashboard/emails/${id}/html`);
     assert.equal(frame.html, evil);
@@ -156,7 +156,7 @@ describe('one email', () => {
 
     const plain = await page(`/dashboard/emails/${id}?show=text`);
     assert.ok(plain.html.includes('Plain &amp; &lt;simple>'), plain.html);
-    assert.ok(!plain.html.includes('<iframe'), 'one of both');
+    assert.ok(!plain.html.includes('<iframe'), 'only the text');
     const only = await page(`/dashboard/emails/${await ours.sent({ text: 'Nothing else.' })}`);
     assert.ok(only.html.includes('Nothing else.') && !only.html.includes('<iframe'), 'text alone');
   });
@@ -172,7 +172,7 @@ describe('one email', () => {
     assert.deepEqual(Buffer.from(await file.body.arrayBuffer()), content);
     await service.pool.query('UPDATE attachments SET deleted_at = now() WHERE email_id = $1', [id]);
     const gone = await page(`/dashboard/emails/${id}`);
-    assert.ok(textOf(gone.html).includes('über.csv') && !gone.html.includes('/download?'), 'its name stays');
+    assert.ok(textOf(gone.html).includes('über.csv') && !gone.html.includes('/download?'), 'the name stays');
   });
 });
 
@@ -244,12 +244,12 @@ describe('changing an email', () => {
     for (const name of ['from', 'to', 'cc', 'bcc', 'reply_to', 'subject', 'marketing', 'tags', 'headers']) {
       assert.deepEqual(copy[name], old[name], name);
     }
-    assert.deepEqual([copy['status'], copy['scheduled_at']], ['queued', null], 'at once');
+    assert.deepEqual([copy['status'], copy['scheduled_at']], ['queued', null], 'immediately');
     const content = await findContent(service.pool, service.deps.contents, ours.id, made);
     assert.deepEqual([content?.html, content?.text], ['<p>Hi</p>', 'Hi']);
     const [file] = copy['attachments'] as { id: string; filename: string; content_id: string }[];
     assert.deepEqual([file?.filename, file?.content_id], ['a.txt', 'a@b']);
-    assert.notEqual(file?.id, (old['attachments'] as { id: string }[])[0]?.id, 'a file of its own');
+    assert.notEqual(file?.id, (old['attachments'] as { id: string }[])[0]?.id, 'the file is copied');
     assert.deepEqual(await audit('emails.send'), { target: made, detail: { again: id } });
   });
 

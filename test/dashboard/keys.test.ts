@@ -21,7 +21,7 @@ function keyOf({ status, html }: Page): { key: string; id: string } {
   return { key, id: `key_${rest}` };
 }
 
-/** Makes the request of the page's command, as a shell reads it. */
+/** Sends the request of the page's command, as a shell parses it. */
 async function tryCommand({ html }: Page): Promise<Answer> {
   const [, command = ''] = /<pre[^>]*><code>([\s\S]*?)<\/code>/.exec(html) ?? [];
   const plain = command
@@ -54,14 +54,14 @@ describe('a new key', () => {
     assert.deepEqual(email['to'], [owner.email]);
     for (const path of [PATH, '/dashboard/audit']) {
       const { html } = await owner.get(path);
-      assert.ok(html.includes(id) && !html.includes(key.slice(-64)), `${path} shows the key no more`);
-      assert.ok(!html.includes('<1>'), 'a name is no markup');
+      assert.ok(html.includes(id) && !html.includes(key.slice(-64)), `${path} does not show the key`);
+      assert.ok(!html.includes('<1>'), 'a name is escaped');
     }
     const [entry] = await listAudit(service.pool, ours.id, null, 1);
     assert.deepEqual([entry?.action, entry?.target, entry?.actor_id], ['keys.create', id, owner.id]);
   });
 
-  it('that only reads is shown with a list', async () => {
+  it('with read_only is shown with a request that lists emails', async () => {
     const made = await make({ preset: 'read_only' });
     assert.equal((await tryCommand(made)).status, 200);
     const { key } = keyOf(made);
@@ -92,18 +92,18 @@ describe('a new key', () => {
     );
   });
 
-  for (const [field, fields, says] of [
+  for (const [field, fields, problem] of [
     ['expires_at', { expires_at: '2020-01-01T00:00' }, 'must be in the future'],
     ['expires_at', { expires_at: 'tomorrow' }, 'is not a day and time'],
     ['allowed_ips', { allowed_ips: '127.0.0.1 nowhere' }, 'nowhere '],
     ['preset', { preset: 'root' }, 'is not one of the choices'],
     ['name', { name: 'x'.repeat(101) }, 'must be at most 100 characters'],
   ] as const) {
-    it(`is refused at ${field}: ${says}`, async () => {
+    it(`is refused at ${field}: ${problem}`, async () => {
       const { status, html } = await make(fields);
       assert.equal(status, 422);
-      assert.match(html, new RegExp(`id="field-${field}-problem"[^>]*>${says}`));
-      assert.ok(!html.includes('sw_live_'), 'no key was made');
+      assert.match(html, new RegExp(`id="field-${field}-problem"[^>]*>${problem}`));
+      assert.ok(!html.includes('sw_live_'), 'no key is created');
     });
   }
 
@@ -114,7 +114,7 @@ describe('a new key', () => {
     assert.ok(textOf(html).includes('there is no domain with this id'), textOf(html));
   });
 
-  it('that could send from nowhere yet leads to the domains', async () => {
+  it('of an organization without a domain links to the domains', async () => {
     const empty = await service.organization();
     await service.pool.query('DELETE FROM domains WHERE org_id = $1', [empty.id]);
     const { html } = await make({ preset: 'sending_access' }, await signedIn(service, empty.id));
@@ -124,7 +124,7 @@ describe('a new key', () => {
 });
 
 describe('the list of keys', () => {
-  it('says when each was used and has expired, and revokes one at once', async () => {
+  it('shows the last use and the expiry of each key, and revokes one immediately', async () => {
     const { key, id } = keyOf(await make({ name: 'Old' }));
     assert.match(textOf((await owner.get(PATH)).html), new RegExp(`Old ${id} Full access none never`));
     assert.equal((await service.call('GET', '/v1/emails', { key })).status, 200);
@@ -137,12 +137,12 @@ describe('the list of keys', () => {
     const { key: other, id: otherId } = keyOf(await make({}));
     const revoked = await owner.change(`${PATH}/${otherId}/revoke`);
     assert.ok(textOf(revoked.html).includes('The key was revoked'), textOf(revoked.html));
-    assert.ok(!revoked.html.includes(otherId), 'it is listed no more');
+    assert.ok(!revoked.html.includes(otherId), 'it is no longer listed');
     assert.equal((await service.call('GET', '/v1/emails', { key: other })).status, 401);
     assert.equal((await owner.post(`${PATH}/${otherId}/revoke`)).status, 404);
   });
 
-  it('tells how much of the quota is used', async () => {
+  it('shows the usage of the quota', async () => {
     const counted = await service.organization();
     const ada = await signedIn(service, counted.id);
     await counted.sent();

@@ -39,7 +39,7 @@ describe('an invitation', () => {
     assert.equal((await visitor(service).post(path, { password: PASSWORD })).status, 404);
     const list = await ada.get('/dashboard/members');
     assert.match(textOf(list.html), /Grace <b> grace@example\.com viewer/);
-    assert.ok(!list.html.includes('<b>'), 'a name is no markup');
+    assert.ok(!list.html.includes('<b>'), 'a name is escaped');
     await visitor(service).signIn('grace@example.com', PASSWORD);
   });
 
@@ -192,7 +192,7 @@ describe('members', () => {
     assert.ok(gone.html.includes('/dashboard/sign-out'), 'a user can sign out');
   });
 
-  it('the last owner stays, whatever is tried, at the same time too', async () => {
+  it('keep their last owner, also when two owners leave concurrently', async () => {
     const { id } = await service.organization('Owners');
     const [ada, bob] = [await signedIn(service, id), await signedIn(service, id)];
     const [one, two] = await Promise.all([ada.post('/dashboard/account/leave'), bob.post('/dashboard/account/leave')]);
@@ -234,7 +234,7 @@ describe('the current password of an account', () => {
 });
 
 describe('the audit log', () => {
-  it('lists every change of the organization, newest first, without secrets', async () => {
+  it('lists every change of the organization, latest first, without secrets', async () => {
     const ours = await service.organization('Audited');
     const ada = await signedIn(service, ours.id);
     const link = linkOf(await ada.post('/dashboard/members', { email: 'dan@example.com', role: 'member' }));
@@ -244,7 +244,7 @@ describe('the audit log', () => {
     const { id, secret } = hook.body as { id: string; secret: string };
     await ours.call('POST', `/v1/webhooks/${id}/rotate-secret`);
     await ours.call('DELETE', `/v1/webhooks/${id}`);
-    // Not changes: what failed, what reads, what sends.
+    // Failed, reading and sending requests are no changes.
     await ours.call('DELETE', `/v1/webhooks/${id}`);
     await ours.call('GET', '/v1/webhooks');
     await ours.send();
@@ -259,7 +259,7 @@ describe('the audit log', () => {
       'members.join',
       'members.invite',
     ]);
-    assert.equal(text.split(id).length - 1, 3, 'each tells what was changed');
+    assert.equal(text.split(id).length - 1, 3, 'each names the changed endpoint');
     assert.ok(text.includes('dan@example.com') && text.includes(ada.email), text);
     for (const word of [secret, PASSWORD, link.split('/').at(-1) ?? '']) assert.ok(!html.includes(word), word);
     const other = await signedIn(service, (await service.organization()).id);

@@ -39,8 +39,8 @@ describe('batches', () => {
     assert.match(textOf(shown.html), /scheduled 1 33 % sent 2 67 %|sent 2 67 % scheduled 1 33 %/);
     const canceled = await member.change(`/dashboard/batches/${id}/cancel`);
     assert.ok(textOf(canceled.html).includes('1 email was called back.'), textOf(canceled.html));
-    assert.ok(!polls(canceled), 'nothing moves');
-    assert.ok(!canceled.html.includes('/cancel"'), 'nothing is left to cancel');
+    assert.ok(!polls(canceled), 'no email is pending');
+    assert.ok(!canceled.html.includes('/cancel"'), 'no email can be canceled');
     assert.equal((await member.post(`/dashboard/batches/${id}/cancel`)).status, 422);
   });
 });
@@ -73,12 +73,15 @@ describe('chat messages', () => {
     const failed = await page(member, `/dashboard/chatapp/${bob}`);
     assert.ok(textOf(failed.html).includes('Not on <WhatsApp>. (63024)'), textOf(failed.html));
     assert.ok(textOf(failed.html).includes('Hi <there>.') && !failed.html.includes('<there>'), 'its text, escaped');
-    assert.ok(!polls(failed) && polls(await page(member, `/dashboard/chatapp/${ada}`)), 'only what is queued moves');
+    assert.ok(
+      !polls(failed) && polls(await page(member, `/dashboard/chatapp/${ada}`)),
+      'only a queued message is polled',
+    );
   });
 });
 
 describe('the overview', () => {
-  it('begins with a request that works as it is shown', async () => {
+  it('begins with a request that works as shown', async () => {
     const [ours, member] = await newMember();
     const { html } = await page(member, '/dashboard');
     const command =

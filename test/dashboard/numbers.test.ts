@@ -15,7 +15,7 @@ const owner = await signedIn(service, ours.id);
 
 let count = 0;
 const fresh = () => `+1202555${String(++count).padStart(4, '0')}`;
-const newest = async (): Promise<Record<string, unknown> & { id: string }> => {
+const readLatest = async (): Promise<Record<string, unknown> & { id: string }> => {
   const { body } = await ours.call('GET', '/v1/chatapp/numbers?limit=1');
   const [{ id } = { id: '' }] = (body as { numbers: { id: string }[] }).numbers;
   return (await ours.call('GET', `/v1/chatapp/numbers/${id}`)).body as Record<string, unknown> & { id: string };
@@ -33,17 +33,17 @@ const tokenOf = async (id: string): Promise<string> => {
 describe('a number', () => {
   it('of Meta is connected; its token is sealed and never shown', async () => {
     const number = fresh();
-    const led = await owner.change(`${PATH}/new`, {
+    const shown = await owner.change(`${PATH}/new`, {
       number,
       provider: 'meta',
       phone_number_id: '106540352242922',
       access_token: TOKEN,
-      // Typed before Meta was chosen: not meant.
+      // Filled in before Meta was selected: ignored.
       account_sid: ACCOUNT,
       templates: 'nonsense',
     });
-    assert.ok(textOf(led.html).includes(`${number} Meta its own`), textOf(led.html));
-    const made = await newest();
+    assert.ok(textOf(shown.html).includes(`${number} Meta its own`), textOf(shown.html));
+    const made = await readLatest();
     assert.deepEqual(
       [made['number'], made['provider'], made['phone_number_id'], made['account_sid'], made['own_token']],
       [number, 'meta', '106540352242922', null, true],
@@ -64,7 +64,7 @@ describe('a number', () => {
       auth_token: TOKEN,
       templates: `receipt,en_US,${CONTENT},1,name\n\n"two, words";de;${CONTENT}`,
     });
-    const made = await newest();
+    const made = await readLatest();
     assert.deepEqual([made['account_sid'], made['own_token']], [ACCOUNT, true]);
     assert.deepEqual(made['templates'], [
       { name: 'receipt', language: 'en_US', content_sid: CONTENT, variables: ['1', 'name'] },
@@ -73,10 +73,10 @@ describe('a number', () => {
     const viewer = await signedIn(service, ours.id, 'viewer');
     const { html } = await viewer.get(`${PATH}/${made.id}`);
     assert.match(textOf(html), new RegExp(`receipt en_US ${CONTENT} 1, name`));
-    assert.ok(!html.includes('/remove'), 'a viewer disconnects none');
+    assert.ok(!html.includes('/remove'), 'a viewer cannot disconnect it');
   });
 
-  for (const [field, fields, says] of [
+  for (const [field, fields, problem] of [
     ['phone_number_id', { provider: 'meta' }, 'is required when provider is meta'],
     ['auth_token', { account_sid: ACCOUNT }, 'is required with account_sid'],
     ['auth_token', {}, 'is missing; only the operator can connect'],
@@ -84,11 +84,11 @@ describe('a number', () => {
     ['templates', { templates: `a,en,${CONTENT}\n,en,${CONTENT}` }, 'line 2: its name must be 1 to 512 characters'],
     ['templates', { templates: `a,en,${CONTENT}\n\na,en,${CONTENT}` }, 'line 3: the template appears twice'],
   ] as const) {
-    it(`is refused at ${field}: ${says}`, async () => {
+    it(`is refused at ${field}: ${problem}`, async () => {
       const given: Fields = { number: fresh(), provider: 'twilio', ...(fields as Fields) };
       const { status, html } = await owner.post(`${PATH}/new`, given);
       assert.equal(status, 422, textOf(html));
-      assert.match(html, new RegExp(`id="field-${field}-problem"[^>]*>${says}`));
+      assert.match(html, new RegExp(`id="field-${field}-problem"[^>]*>${problem}`));
       assert.ok(!html.includes(TOKEN), 'a token does not stay');
     });
   }
@@ -97,13 +97,13 @@ describe('a number', () => {
     const number = fresh();
     const own = { number, provider: 'twilio', account_sid: ACCOUNT, auth_token: TOKEN };
     await owner.change(`${PATH}/new`, own);
-    const { id } = await newest();
+    const { id } = await readLatest();
     const other = await signedIn(service, (await service.organization()).id);
     const twice = await other.post(`${PATH}/new`, own);
     assert.equal(twice.status, 409);
     assert.match(twice.html, /id="field-number-problem"[^>]*>is connected already/);
-    const led = await owner.change(`${PATH}/${id}/remove`);
-    assert.ok(textOf(led.html).includes(`${number} is disconnected.`), textOf(led.html));
+    const shown = await owner.change(`${PATH}/${id}/remove`);
+    assert.ok(textOf(shown.html).includes(`${number} is disconnected.`), textOf(shown.html));
     assert.equal((await ours.call('GET', `/v1/chatapp/numbers/${id}`)).status, 404);
     await other.change(`${PATH}/new`, own);
   });

@@ -27,17 +27,17 @@ describe('signing in', () => {
     assert.equal(page.status, 200);
     assert.match(page.html, /^<!doctype html><html lang="en">/);
     assert.ok(textOf(page.html).includes('Ada & <Söhne>'), textOf(page.html));
-    assert.ok(!page.html.includes('<Söhne>'), 'a name is no markup');
+    assert.ok(!page.html.includes('<Söhne>'), 'a name is escaped');
   });
 
   it('is required by every page, which opens afterwards', async () => {
-    const stranger = visitor(service);
-    const asked = await stranger.get('/dashboard/audit?cursor=x');
+    const anonymous = visitor(service);
+    const asked = await anonymous.get('/dashboard/audit?cursor=x');
     assert.deepEqual(
       [asked.status, asked.location],
       [303, '/dashboard/sign-in?next=%2Fdashboard%2Faudit%3Fcursor%3Dx'],
     );
-    const form = await stranger.get(asked.location ?? '');
+    const form = await anonymous.get(asked.location ?? '');
     assert.match(form.html, /name="next" value="\/dashboard\/audit\?cursor=x"/);
   });
 
@@ -60,14 +60,14 @@ describe('signing in', () => {
 
   it('is refused with the same message for a wrong password and an unknown email', async () => {
     const { email } = await signedIn(service, organization.id);
-    const stranger = visitor(service);
-    const wrong = await stranger.post('/dashboard/sign-in', { email, password: 'wrong' });
-    const unknown = await stranger.post('/dashboard/sign-in', { email: 'nobody@example.com', password: 'wrong' });
+    const anonymous = visitor(service);
+    const wrong = await anonymous.post('/dashboard/sign-in', { email, password: 'wrong' });
+    const unknown = await anonymous.post('/dashboard/sign-in', { email: 'nobody@example.com', password: 'wrong' });
     assert.deepEqual([wrong.status, unknown.status], [401, 401]);
     assert.equal(textOf(wrong.html), textOf(unknown.html));
     assert.ok(wrong.html.includes(`value="${email}"`), 'the email stays');
-    assert.equal(stranger.cookie(), '');
-    const empty = await stranger.post('/dashboard/sign-in', { email: '', password: '' });
+    assert.equal(anonymous.cookie(), '');
+    const empty = await anonymous.post('/dashboard/sign-in', { email: '', password: '' });
     assert.equal(empty.status, 422);
     assert.match(empty.html, /id="field-email-problem"/);
   });
@@ -87,18 +87,18 @@ describe('signing in', () => {
   it('returns 429 after ten failures, also for the right password', async () => {
     const { email, browserCookie, signIn } = await signedIn(service, organization.id);
     await signIn(email, PASSWORD);
-    const stranger = visitor(service);
+    const anonymous = visitor(service);
     const tries = await Promise.all(
-      Array.from({ length: 12 }, () => stranger.post('/dashboard/sign-in', { email, password: 'wrong' })),
+      Array.from({ length: 12 }, () => anonymous.post('/dashboard/sign-in', { email, password: 'wrong' })),
     );
     const statuses = tries.map(({ status }) => status).sort();
     assert.deepEqual(statuses, [...Array<number>(10).fill(401), 429, 429]);
-    const right = await stranger.post('/dashboard/sign-in', { email, password: PASSWORD });
+    const right = await anonymous.post('/dashboard/sign-in', { email, password: PASSWORD });
     assert.equal(right.status, 429);
     const seconds = Number(right.headers['retry-after']);
     assert.ok(seconds > 0 && seconds <= 900, String(seconds));
 
-    // The account's user signs in all the same, in a browser of before, and a forged cookie is worth nothing.
+    // A known browser may still sign in; a forged cookie does not count.
     const own = visitor(service);
     own.take(browserCookie().replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')));
     assert.equal((await own.post('/dashboard/sign-in', { email, password: PASSWORD })).status, 429);
@@ -106,7 +106,7 @@ describe('signing in', () => {
     await own.signIn(email, PASSWORD);
     // A quarter of an hour later.
     await service.pool.query(`UPDATE sign_in_attempts SET expires_at = now() WHERE kind <> 'pair_day'`);
-    await stranger.signIn(email, PASSWORD);
+    await anonymous.signIn(email, PASSWORD);
   });
 
   it('limits failures in a known browser there only', async () => {
@@ -120,9 +120,9 @@ describe('signing in', () => {
 
   it('stores digests only, and adds no rows after a network reached its limit', async () => {
     await service.pool.query(`DELETE FROM sign_in_attempts`);
-    const stranger = visitor(service);
+    const anonymous = visitor(service);
     const typed = Array.from({ length: 200 }, (_, i) => `random-${i}@example.com`);
-    for (const email of typed.slice(0, 1)) await stranger.post('/dashboard/sign-in', { email, password: 'x' });
+    for (const email of typed.slice(0, 1)) await anonymous.post('/dashboard/sign-in', { email, password: 'x' });
     const text = async () => {
       const { rows } = await service.pool.query<{ row: string }>(
         `SELECT sign_in_attempts::text || encode(subject, 'escape') AS row FROM sign_in_attempts
@@ -134,7 +134,7 @@ describe('signing in', () => {
     assert.ok(!(await text()).some((row) => row.includes('random-') || row.includes('127.0.0.1')), 'only digests');
     await service.pool.query(`UPDATE sign_in_attempts SET attempts = 60 WHERE kind = 'network'`);
     const statuses = await Promise.all(
-      typed.map(async (email) => (await stranger.post('/dashboard/sign-in', { email, password: 'x' })).status),
+      typed.map(async (email) => (await anonymous.post('/dashboard/sign-in', { email, password: 'x' })).status),
     );
     assert.deepEqual(new Set(statuses), new Set([429]));
     assert.equal((await text()).length, 4, 'no row is added');
@@ -142,9 +142,9 @@ describe('signing in', () => {
   });
 
   it('refuses an email with NUL as an unknown one', async () => {
-    const stranger = visitor(service);
+    const anonymous = visitor(service);
     for (const email of ['a\0@example.com', '\0']) {
-      const { status, html } = await stranger.post('/dashboard/sign-in', { email, password: 'x' });
+      const { status, html } = await anonymous.post('/dashboard/sign-in', { email, password: 'x' });
       assert.deepEqual([status, textOf(html).includes('email or password is not right')], [401, true], email);
     }
   });
@@ -224,15 +224,6 @@ describe('a session', () => {
     assert.equal(await age(`created_at = now() - interval '28 days', last_seen_at = now() - interval '6 days'`), 200);
     assert.equal(await left(), 2);
     assert.equal(await age(`expires_at = now() - interval '1 second'`), 303);
-  });
-
-  it('is stored as a hash', async () => {
-    const ada = await signedIn(service, organization.id);
-    const token = ada.cookie().split('=')[1] ?? '';
-    const { rows } = await service.pool.query<{ text: string }>(`SELECT sessions::text AS text FROM sessions`);
-    assert.ok(rows.length > 0, 'there are sessions');
-    const hex = Buffer.from(token).toString('hex');
-    for (const { text } of rows) assert.ok(!text.includes(token) && !text.includes(hex), 'the token is not kept');
   });
 });
 

@@ -103,8 +103,8 @@ describe('adding', () => {
   ] as const) {
     it(`reads ${name}`, async () => {
       const { ours, member } = await fixture();
-      const led = await member.change(`${PATH}/add`, { addresses: lines.join('\n') });
-      assert.ok(textOf(led.html).includes('3 addresses were added.'), textOf(led.html));
+      const shown = await member.change(`${PATH}/add`, { addresses: lines.join('\n') });
+      assert.ok(textOf(shown.html).includes('3 addresses were added.'), textOf(shown.html));
       const { body } = await ours.call('GET', '/v1/suppressions');
       const listed = (body as { suppressions: { email: string }[] }).suppressions.map(({ email }) => email);
       assert.deepEqual(listed.sort(), ['a@x.example', 'b@x.example', 'c@x.example']);
@@ -156,13 +156,13 @@ describe('the download', () => {
     assert.match(String(headers['content-type']), /^text\/csv/);
     assert.match(String(headers['content-disposition']), /^attachment; filename="suppressions-\d{4}-\d\d-\d\d\.csv"$/);
     assert.equal(headers['cache-control'], 'no-store');
-    const [heading, newest = '', oldest = '', ...more] = html.split('\r\n');
+    const [heading, latest = '', oldest = '', ...more] = html.split('\r\n');
     assert.equal(heading, 'email,origin,reason,email_id,created_at');
-    assert.match(newest, new RegExp(`^${bob},manual,,,\\d{4}-.*Z$`));
+    assert.match(latest, new RegExp(`^${bob},manual,,,\\d{4}-.*Z$`));
     assert.match(oldest, new RegExp(`^${ada},bounce,mailbox_not_found,${emailId},\\d{4}-.*Z$`));
     assert.deepEqual(more, ['']);
     const manual = await member.get(`${PATH}/download?origin=manual`);
-    assert.deepEqual(manual.html.split('\r\n').slice(1), [newest, '']);
+    assert.deepEqual(manual.html.split('\r\n').slice(1), [latest, '']);
   });
 
   it('holds every entry of a long list once, and can be imported again', async () => {

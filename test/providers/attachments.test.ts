@@ -19,7 +19,7 @@ function withFiles(files: readonly OutgoingFile[], fields: Parameters<typeof out
   return { ...outgoing(fields), files };
 }
 
-/** Every byte there is, and names of every kind. */
+/** All bytes, and names of every kind. */
 const FILES: readonly OutgoingFile[] = [
   file({ content: Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)) }),
   file({ filename: 'Übersicht "1"; ünd so.pdf', contentType: 'application/pdf', content: randomBytes(100_000) }),
@@ -40,7 +40,7 @@ describe('files by Postmark', () => {
     return requests[0]?.body ?? Buffer.alloc(0);
   };
 
-  test('go as it wants them', async (t) => {
+  test('have the fields of its API', async (t) => {
     const body = JSON.parse(String(await bytesOf(t, withFiles(FILES)))) as { Attachments: unknown[] };
     assert.deepEqual(
       body.Attachments,
@@ -54,11 +54,11 @@ describe('files by Postmark', () => {
     assert.ok(!('Attachments' in (JSON.parse(String(await bytesOf(t, outgoing()))) as object)));
   });
 
-  test('count in its 10 MB, to the byte', async (t) => {
+  test('count toward its limit of 10 MB, to the byte', async (t) => {
     const provider = at('http://127.0.0.1:1');
     const small = withFiles([file({ content: Buffer.alloc(0) })]);
-    const room = 10 * MB - (await bytesOf(t, small)).length;
-    const content = Buffer.alloc(Math.floor(room / 4) * 3);
+    const available = 10 * MB - (await bytesOf(t, small)).length;
+    const content = Buffer.alloc(Math.floor(available / 4) * 3);
     const fits = { ...small, files: [file({ content })] };
     assert.equal(provider.refusal(fits), undefined);
     const over = { ...small, files: [file({ content: Buffer.alloc(content.length + 4) })] };
@@ -90,7 +90,7 @@ describe('files by SMTP', () => {
     for (const line of raw.split('\r\n')) assert.ok(line.length <= 998, line);
   });
 
-  test('of 30 MB go too', async (t) => {
+  test('are sent up to 30 MB', async (t) => {
     const there = await simulator(t);
     const content = randomBytes(30 * MB);
     const [outcome] = await smtp(there.smtpUrl).send([withFiles([file({ content })])], CALL);

@@ -1,4 +1,4 @@
-/** A certificate for localhost that nobody but itself vouches for, with its key; good for a hundred years. */
+/** A self-signed certificate for localhost with its key, valid for a hundred years. */
 export const CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBmzCCAUGgAwIBAgIUV/iV7SPNOmP0L/J++EEdwHiqaCcwCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTAzMzEyNVoYDzIxMjYxMDI4

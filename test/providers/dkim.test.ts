@@ -36,7 +36,7 @@ async function verdict(message: string): Promise<string | undefined> {
 }
 
 describe('a signature', () => {
-  test('comes before the message, which stays as it is, in lines that fit', async () => {
+  test('is prepended to the unchanged message, in short lines', async () => {
     const message = `${HEAD.join('\r\n')}\r\n\r\nHi.\r\n`;
     const signed = await sign(message);
     assert.ok(signed.startsWith('DKIM-Signature: v=1;') && signed.endsWith(message));
@@ -45,7 +45,7 @@ describe('a signature', () => {
   });
 
   for (const added of ['From: <evil@bank.example>', 'To: eve@example.net', 'Subject: Another', 'Date: today'])
-    test(`no longer holds when somebody adds a second ${added.split(':', 1)[0]}, above or below`, async () => {
+    test(`is invalid with an added second ${added.split(':', 1)[0]}, above or below`, async () => {
       const signed = await sign(`${HEAD.join('\r\n')}\r\n\r\nHi.\r\n`);
       assert.notEqual(await verdict(`${added}\r\n${signed}`), 'pass');
       assert.notEqual(await verdict(signed.replace('\r\n\r\n', `\r\n${added}\r\n\r\n`)), 'pass');
@@ -61,7 +61,7 @@ describe('a signature', () => {
     await assert.rejects(buffer(signDkim(broken, signer)), /no more/);
   });
 
-  test('holds for any body, in whatever pieces it comes', async () => {
+  test('is valid for any body in any chunks', async () => {
     const text = fc.string({
       unit: fc.constantFrom('a', ' ', '\t', '\r\n', '\r\n\r\n', '.', '\u00fc', '='),
       maxLength: 60,

@@ -13,7 +13,7 @@ beforeEach(() => {
 const dns = () => makeDns([server.address], 600);
 
 describe('DNS', () => {
-  test('TXT records come whole, all of them', async () => {
+  test('returns all TXT records, with their parts joined', async () => {
     const long = 'x'.repeat(255) + 'y'.repeat(255) + 'z';
     server.txt('long.example', long, 'second', 'dritter – ü');
     const answer = await dns().txt('long.example');
@@ -21,12 +21,12 @@ describe('DNS', () => {
     assert.deepEqual([...answer.values].sort(), ['dritter – ü', 'second', long]);
   });
 
-  test('a CNAME leads somewhere', async () => {
+  test('returns the target of a CNAME', async () => {
     server.cname('alias.example', 'pm.mtasv.net');
     assert.deepEqual(await dns().cname('alias.example'), { kind: 'found', values: ['pm.mtasv.net'] });
   });
 
-  test('a name that is not there, or has nothing of this type, is told apart from silence', async () => {
+  test('returns none for a missing name and for a name without this type', async () => {
     server.cname('other.example', 'x.example');
     for (const name of ['absent.example', 'other.example']) {
       assert.deepEqual(await dns().txt(name), { kind: 'none' }, name);
@@ -38,7 +38,7 @@ describe('DNS', () => {
     ['REFUSED', 'the name servers refuse to answer'],
     ['silent', 'no answer in time'],
   ] as const) {
-    test(`${fault} is no answer`, async () => {
+    test(`returns unknown for ${fault}`, async () => {
       server.txt('there.example', 'x');
       server.fail(fault, 'there.example');
       assert.deepEqual(await dns().txt('there.example'), { kind: 'unknown', reason });
@@ -47,7 +47,7 @@ describe('DNS', () => {
     });
   }
 
-  test('the next server is asked when the first one is not there', async () => {
+  test('asks the next server when the first one is unreachable', async () => {
     const gone = await startDnsServer();
     await gone.close();
     server.txt('second.example', 'x');

@@ -30,12 +30,12 @@ describe('a request that never left', { concurrency: true }, () => {
     assert.match(failure.reason, /^host name (?:not found|lookup failed)$/);
   });
 
-  test('a host that takes no connection, until the time for connecting is over', async (t) => {
+  test('a host that accepts no connection, until the connection timeout', async (t) => {
     const port = await fullPort(t);
     assert.deepEqual(await post(`http://127.0.0.1:${port}`), neverLeft('no connection in time'));
   });
 
-  test('a host that takes no connection, until the caller’s time is over', async (t) => {
+  test('a host that accepts no connection, until the timeout of the caller', async (t) => {
     const port = await fullPort(t);
     assert.deepEqual(await post(`http://127.0.0.1:${port}`, 500), neverLeft('no connection in time'));
   });
@@ -46,7 +46,7 @@ describe('a request that never left', { concurrency: true }, () => {
     assert.deepEqual(trace, neverLeft('no secure connection'));
   });
 
-  test('a certificate that nobody vouches for', async (t) => {
+  test('an untrusted certificate', async (t) => {
     let requests = 0;
     const server = createHttpsServer({ cert: CERTIFICATE, key: KEY }, (_, response) => {
       requests++;
@@ -76,7 +76,7 @@ describe('a request that may have arrived', { concurrency: true }, () => {
     assert.deepEqual(await post(url), mayHaveArrived('connection lost'));
   });
 
-  test('no answer until the caller’s time is over', async (t) => {
+  test('no answer until the timeout of the caller', async (t) => {
     const url = await httpServer(t, () => undefined);
     assert.deepEqual(await post(url, 300), mayHaveArrived('no answer in time'));
   });
@@ -88,7 +88,7 @@ describe('a request that may have arrived', { concurrency: true }, () => {
     assert.deepEqual(await post(`http://127.0.0.1:${port}`), mayHaveArrived('connection lost'));
   });
 
-  test('a TLS error after the request was read is not taken for a failed handshake', async (t) => {
+  test('a TLS error after the request was read is not classified as a failed handshake', async (t) => {
     const raw = new Set<Socket>();
     const server = createHttpsServer({ cert: CERTIFICATE, key: KEY }, (request) => {
       // Plain text in the middle of an encrypted connection.
@@ -107,7 +107,7 @@ describe('a request that may have arrived', { concurrency: true }, () => {
   });
 });
 
-test('an answer leaves nothing in the trace but its Retry-After', async (t) => {
+test('the trace of an answer contains only its Retry-After', async (t) => {
   const url = await httpServer(t, ({ url }, response) => {
     if (url === '/later') response.setHeader('Retry-After', '7');
     response.writeHead(url === '/later' ? 503 : 200).end('{}');
@@ -148,7 +148,7 @@ describe('Retry-After', () => {
   }
 });
 
-/** A port whose server takes no more connections: its process is stopped and its queue is full. */
+/** A port whose server accepts no connections: its process is blocked and its queue is full. */
 async function fullPort(t: TestContext): Promise<number> {
   const server = `const s = require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
     require('fs').writeSync(1, String(s.address().port));

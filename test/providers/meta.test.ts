@@ -5,7 +5,7 @@ import type { ChatOutcome } from '../../src/providers/chat-provider.ts';
 import { ACCESS_TOKEN, chat, chatSimulator, metaAt, PHONE_NUMBER_ID } from './chat.ts';
 import { answering, closedPort, httpServer, recordingServer } from './servers.ts';
 
-/** The outcome of a message that Meta takes, and the requests for it. */
+/** Sends a message that Meta accepts. @returns the outcome and the requests */
 async function posted(t: TestContext, message: OutgoingChat) {
   const { url, requests } = await recordingServer(t, {
     body: { messaging_product: 'whatsapp', messages: [{ id: 'wamid.1' }] },
@@ -14,7 +14,7 @@ async function posted(t: TestContext, message: OutgoingChat) {
   return { outcome, requests };
 }
 
-describe('what Meta is sent', { concurrency: true }, () => {
+describe('a request to Meta', { concurrency: true }, () => {
   const link = 'https://files.example.com/a';
   const components = [
     { type: 'body', parameters: [{ type: 'text', text: 'x' }] },
@@ -56,7 +56,7 @@ describe('what Meta is sent', { concurrency: true }, () => {
   }
 });
 
-describe('what Meta does not carry', () => {
+describe('the limits of Meta', () => {
   const meta = metaAt('http://127.0.0.1:9');
   const link = 'https://files.example.com/a';
   for (const [name, content, problem] of [
@@ -70,7 +70,7 @@ describe('what Meta does not carry', () => {
     ],
     ['any template', { template: { name: 'n', language: 'en', components: [{ type: 'carousel' }] } }, undefined],
   ] as const) {
-    test(`${name}: ${problem ? 'a sentence that says so' : 'carried'}`, () => {
+    test(`${name}: ${problem ? 'refused with a reason' : 'accepted'}`, () => {
       assert.equal(meta.refusal(chat(content)), problem);
     });
   }
@@ -99,7 +99,7 @@ describe('an answer', { concurrency: true }, () => {
     });
   }
 
-  test('that does not know the number is about our settings', async (t) => {
+  test('for an unknown number is about our settings', async (t) => {
     const answer = answering({ status: 400, body: errorOf(100, { error_subcode: 33 }) });
     assert.deepEqual(await metaAt(await httpServer(t, answer)).send(chat()), {
       kind: 'account',
@@ -130,7 +130,7 @@ describe('an answer', { concurrency: true }, () => {
     });
   }
 
-  test('that names a time is heard', async (t) => {
+  test('with Retry-After keeps it', async (t) => {
     const answer = answering({ status: 429, body: errorOf(130_429), headers: { 'retry-after': '3' } });
     assert.deepEqual(await metaAt(await httpServer(t, answer)).send(chat()), {
       kind: 'busy',
@@ -141,7 +141,7 @@ describe('an answer', { concurrency: true }, () => {
   });
 });
 
-test('a connection that there was none left nothing; one that broke may have', { concurrency: true }, async (t) => {
+test('a refused connection is busy, a broken one unknown', { concurrency: true }, async (t) => {
   const summary = (outcome: ChatOutcome) => [outcome.kind, 'detail' in outcome && outcome.detail];
   const nowhere = metaAt(`http://127.0.0.1:${await closedPort()}`);
   assert.deepEqual(summary(await nowhere.send(chat())), ['busy', 'Meta could not be reached: connection refused.']);

@@ -9,7 +9,7 @@ import type { Attributes, Tracer } from '../../src/telemetry/tracer.ts';
 import { TEXT } from '../store/chats.ts';
 import { outgoing } from './outgoing.ts';
 
-/** What is told of calls, without times. */
+/** Collects the published calls without their durations. */
 function recordCalls(t: TestContext): unknown[] {
   const calls: unknown[] = [];
   t.after(
@@ -106,7 +106,7 @@ test('an observed chat provider publishes its calls and no part of the message',
   const observed = observedChat(provider, tracer);
   assert.deepEqual(await observed.send(message), { kind: 'refused', detail: 'no' });
   assert.equal(await observed.find?.(message, 5), '5');
-  assert.ok(!('report' in observed), 'it cannot be asked what it could not');
+  assert.ok(!('report' in observed), 'it has no further methods');
   assert.deepEqual(calls, [
     ['meta', 'send', { refused: 1 }],
     ['meta', 'find', { answered: 1 }],

@@ -6,7 +6,7 @@ import { type Callback, parsePostmarkCallback } from '../../src/providers/postma
 import { BOUNCE, CLICK, COMPLAINT, DELIVERY, MESSAGE_ID, OPEN, SUBSCRIPTION_CHANGE } from './postmark-records.ts';
 
 const KEPT: Callback = { is: 'kept' };
-/** What an unsigned record of the examples states about its message. */
+/** The claim of an unsigned record of the examples. */
 const CLAIM = { messageId: MESSAGE_ID, isSigned: false };
 
 function parse(body: unknown): Callback {
@@ -70,7 +70,7 @@ describe('a record of Postmark and what it reports', () => {
 });
 
 describe('a bounce by its type', () => {
-  const SILENT = '';
+  const NO_REPLY = '';
   const FULL = 'smtp;552 5.2.2 mailbox full';
   const active = { Inactive: false };
   const pairs: readonly (readonly [
@@ -79,22 +79,22 @@ describe('a bounce by its type', () => {
     BounceReason | 'delayed' | 'complained' | 'unsubscribed',
     object?,
   ])[] = [
-    // Where the server says nothing, the type decides.
-    ['HardBounce', SILENT, 'mailbox_not_found'],
-    ['BadEmailAddress', SILENT, 'mailbox_not_found'],
-    ['SpamNotification', SILENT, 'spam_block', active],
-    ['Blocked', SILENT, 'reputation_block', active],
-    ['DMARCPolicy', SILENT, 'authentication_failure', active],
-    ['ManuallyDeactivated', SILENT, 'provider_suppressed'],
-    ['SMTPApiError', SILENT, 'provider_suppressed'],
-    ['DnsError', SILENT, 'dns_failure'],
-    ['DnsError', SILENT, 'delayed', active],
-    ['SoftBounce', SILENT, 'unknown'],
-    ['SoftBounce', SILENT, 'delayed', active],
-    ['Transient', SILENT, 'delayed', active],
-    ['SpamComplaint', SILENT, 'complained'],
-    ['Unsubscribe', SILENT, 'unsubscribed'],
-    // Where it says something, that comes first, but not before what Postmark itself decided.
+    // Without a reply of the server, the type decides.
+    ['HardBounce', NO_REPLY, 'mailbox_not_found'],
+    ['BadEmailAddress', NO_REPLY, 'mailbox_not_found'],
+    ['SpamNotification', NO_REPLY, 'spam_block', active],
+    ['Blocked', NO_REPLY, 'reputation_block', active],
+    ['DMARCPolicy', NO_REPLY, 'authentication_failure', active],
+    ['ManuallyDeactivated', NO_REPLY, 'provider_suppressed'],
+    ['SMTPApiError', NO_REPLY, 'provider_suppressed'],
+    ['DnsError', NO_REPLY, 'dns_failure'],
+    ['DnsError', NO_REPLY, 'delayed', active],
+    ['SoftBounce', NO_REPLY, 'unknown'],
+    ['SoftBounce', NO_REPLY, 'delayed', active],
+    ['Transient', NO_REPLY, 'delayed', active],
+    ['SpamComplaint', NO_REPLY, 'complained'],
+    ['Unsubscribe', NO_REPLY, 'unsubscribed'],
+    // A reply of the server takes precedence, except over Postmark's own decisions.
     ['HardBounce', FULL, 'mailbox_full'],
     ['SoftBounce', FULL, 'mailbox_full', active],
     ['ManuallyDeactivated', FULL, 'provider_suppressed'],
@@ -104,7 +104,7 @@ describe('a bounce by its type', () => {
   ];
   for (const [Type, Details, expected, fields] of pairs) {
     const inactive = fields ? 'active' : 'inactive';
-    test(`${Type}, ${inactive}, saying ${JSON.stringify(Details)} is ${expected}`, () => {
+    test(`${Type}, ${inactive}, with ${JSON.stringify(Details)} is ${expected}`, () => {
       const { change, bounceReason, error } = feedback({ ...BOUNCE, Type, Details, ...fields });
       if (['delayed', 'complained', 'unsubscribed'].includes(expected)) {
         assert.deepEqual([change, bounceReason, error], [change, undefined, undefined]);
@@ -129,7 +129,7 @@ describe('a bounce by its type', () => {
 describe('the sentence about a bounce', () => {
   const sentence = (fields: object) => feedback({ ...BOUNCE, ...fields }).error;
 
-  test('holds the words of the server, on all their lines, without the name of the protocol', () => {
+  test('contains all lines of the reply without the name of the protocol', () => {
     const Details = 'SMTP;  550-5.7.26 Unauthenticated\r\n550 5.7.26 go away ';
     assert.equal(
       sentence({ Details }),
@@ -137,7 +137,7 @@ describe('the sentence about a bounce', () => {
     );
   });
 
-  test('tells a missing server and a list of Postmark from a refusal', () => {
+  test('distinguishes a missing server and an entry of Postmark’s list from a refusal', () => {
     const Details = 'smtp;550 5.4.4 no such host';
     assert.match(
       sentence({ Type: 'DnsError', Details }) ?? '',
@@ -146,13 +146,13 @@ describe('the sentence about a bounce', () => {
     assert.match(sentence({ Type: 'ManuallyDeactivated' }) ?? '', /^Postmark does not send to this address any more: /);
   });
 
-  test("has Postmark's words where the server has none, and an end where nobody has any", () => {
+  test("is Postmark's description without a reply of the server, and complete without either", () => {
     assert.equal(sentence({}), `The recipient's server refused it: ${BOUNCE.Description}`);
     assert.equal(sentence({ Description: '' }), "The recipient's server refused it.");
     assert.equal(sentence({ Description: 7, Details: null }), "The recipient's server refused it.");
   });
 
-  test('can be stored, whatever the server said', () => {
+  test('can be stored for any reply of the server', () => {
     const error = sentence({ Details: `smtp;550 a\0b\uD800 ${'x'.repeat(10_000)}` }) ?? '';
     assert.ok(error.isWellFormed() && !error.includes('\0'));
     assert.ok(error.length < 2_100, `${error.length} characters`);
@@ -222,7 +222,7 @@ describe("a change of Postmark's own suppression list", () => {
     assert.equal(read({ MessageID: null }).is, 'feedback');
   });
 
-  test('that does not say what has changed, or about whom, is kept', () => {
+  test('without a change or a recipient is kept', () => {
     assert.deepEqual(read({ SuppressSending: undefined }), KEPT);
     assert.deepEqual(read({ SuppressSending: 'true' }), KEPT);
     assert.deepEqual(read({ Recipient: '' }), KEPT);

@@ -69,9 +69,9 @@ describe('a call for many', { concurrency: true }, () => {
       ],
     ],
     ['no list', { ErrorCode: 0, MessageID: 'a' }],
-    ['answers that say nothing', [null, {}]],
+    ['answers without fields', [null, {}]],
   ] as const) {
-    test(`that is answered with ${name} leaves all unknown`, async (t) => {
+    test(`is unknown for all emails if the answer is ${name}`, async (t) => {
       const url = await httpServer(t, answering({ body }));
       assert.deepEqual(kinds(await at(url).send(many(2), CALL)), ['unknown', 'unknown']);
     });
@@ -92,7 +92,7 @@ describe('a call for many', { concurrency: true }, () => {
 describe('asking about a call', { concurrency: true }, () => {
   const find = (url: string, call: string) => at(url).find?.(call);
 
-  test('tells which emails of it Postmark has, by their own ids', async (t) => {
+  test('returns the emails of the call that Postmark has', async (t) => {
     const { postmarkUrl, behave } = await simulator(t);
     const provider = at(postmarkUrl);
     const [first, second] = [outgoing(), outgoing()];
@@ -116,7 +116,7 @@ describe('asking about a call', { concurrency: true }, () => {
     assert.deepEqual([...((await find(postmarkUrl, receipt.id))?.keys() ?? [])], [receipt.id]);
   });
 
-  test('finds what is on one stream when the server does not have the other', async (t) => {
+  test('finds emails on one stream if the server does not have the other', async (t) => {
     const answers = [
       { status: 200, body: { Messages: [{ MessageID: 'x', Metadata: { email: 'em_1' } }] } },
       { status: 422, body: { ErrorCode: 1226, Message: 'No such stream.' } },
@@ -128,7 +128,7 @@ describe('asking about a call', { concurrency: true }, () => {
     assert.deepEqual(await find(url, CALL), new Map([['em_1', 'x']]));
   });
 
-  test('tells of one email whatever call carried it, by its id', async (t) => {
+  test('finds one email of any call by its id', async (t) => {
     const { postmarkUrl } = await simulator(t);
     const [email, other] = [outgoing(), outgoing()];
     await at(postmarkUrl).send([email, other], CALL);
@@ -141,7 +141,7 @@ describe('asking about a call', { concurrency: true }, () => {
     assert.deepEqual([...(copies?.keys() ?? [])].sort(), [`${copied.id}.0`, `${copied.id}.2`]);
   });
 
-  test('tells of nothing when it has nothing, or does not see it yet', async (t) => {
+  test('finds no email that Postmark does not have or does not see yet', async (t) => {
     const { postmarkUrl, behave } = await simulator(t);
     assert.deepEqual(await find(postmarkUrl, CALL), new Map());
     await at(postmarkUrl).send([outgoing()], CALL);
@@ -151,7 +151,7 @@ describe('asking about a call', { concurrency: true }, () => {
     assert.equal((await find(postmarkUrl, CALL))?.size, 1);
   });
 
-  test('finds all of a group of 500, and only what was taken', async (t) => {
+  test('finds all accepted emails of a group of 500', async (t) => {
     const { postmarkUrl } = await simulator(t);
     const emails = Array.from({ length: 500 }, (_, i) => outgoing(i === 7 ? { to: ['who?@example.net'] } : {}));
     await at(postmarkUrl).send(emails, CALL);

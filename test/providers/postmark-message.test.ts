@@ -34,7 +34,7 @@ describe('a message', () => {
     assert.deepEqual(names, ['Message-ID', 'X-Order']);
   });
 
-  test('has every part where Postmark expects it', async (t) => {
+  test('has every field of the API', async (t) => {
     const email = outgoing({
       id: 'em_01jqz000000000000000000000',
       from: 'Jörg <j@acme.example>',
@@ -75,7 +75,7 @@ describe('a message', () => {
     assert.equal(message['MessageStream'], 'news');
   });
 
-  test('has no field for what there is none of', async (t) => {
+  test('has no empty fields', async (t) => {
     const { message } = await requestOf(t, outgoing({ cc: [], bcc: null, reply_to: [], html: '', text: 'x' }));
     assert.deepEqual(Object.keys(message).sort(), [
       'From',
@@ -106,7 +106,7 @@ describe('a message', () => {
     assert.deepEqual(message['Headers'], [{ Name: 'Message-ID', Value: `<${email.id}@xn--bcher-kva.example>` }]);
   });
 
-  test('goes once to an address that stands in several places, where it stands first', async (t) => {
+  test('goes once to an address in several fields, in the first of them', async (t) => {
     const { message } = await requestOf(
       t,
       outgoing({
@@ -121,7 +121,7 @@ describe('a message', () => {
   });
 });
 
-describe('Postmark does not carry', () => {
+describe('Postmark refuses', () => {
   const nowhere = at('http://127.0.0.1:1');
   const refusal = (email: ReturnType<typeof outgoing>) => nowhere.refusal(email);
 
@@ -153,7 +153,7 @@ describe('Postmark does not carry', () => {
     });
   }
 
-  // What one character takes: as it is, escaped by one sign, by a code, in two to four bytes.
+  // Characters that JSON escapes or that take several bytes.
   for (const character of ['\n', '\u0001', '👋']) {
     test(`more than 10 MB as JSON, filled with ${JSON.stringify(character)}`, async (t) => {
       const width = Buffer.byteLength(JSON.stringify(character)) - 2;

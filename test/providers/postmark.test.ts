@@ -45,7 +45,7 @@ describe('an answer with 200', { concurrency: true }, () => {
     ['a message id without a code', { MessageID: 'b7bc2f4a' }],
     ['a code that is no number', { ErrorCode: '300', Message: 'no' }],
   ] as const) {
-    test(`and ${name} leaves unknown whether it was taken`, async (t) => {
+    test(`and ${name} is unknown`, async (t) => {
       const outcome = await outcomeOf(t, { body });
       assert.equal(outcome.kind, 'unknown');
     });
@@ -107,12 +107,12 @@ describe('a refusal', { concurrency: true }, () => {
       assert.equal((await outcomeOf(t, { status, body: 'no' })).kind, 'account', String(status));
   });
 
-  test('for its size is for good', async (t) => {
+  test('for its size is rejected', async (t) => {
     for (const body of ['<p>Request Entity Too Large', { ErrorCode: 300, Message: 'too large' }])
       assert.equal((await outcomeOf(t, { status: 413, body })).kind, 'rejected');
   });
 
-  test('that sends us elsewhere is not followed: our token is for one host', async (t) => {
+  test('that redirects is not followed, since the token is for one host', async (t) => {
     const visits: string[] = [];
     const other = await httpServer(t, ({ method }, response) => {
       visits.push(String(method));
@@ -124,7 +124,7 @@ describe('a refusal', { concurrency: true }, () => {
   });
 });
 
-describe('not now', { concurrency: true }, () => {
+describe('busy', { concurrency: true }, () => {
   for (const status of [429, 503]) {
     test(`${status} is busy; its Retry-After in seconds is kept`, async (t) => {
       const { postmarkUrl, behave, inbox } = await simulator(t);
@@ -140,7 +140,7 @@ describe('not now', { concurrency: true }, () => {
     });
   }
 
-  test('a Retry-After of one call is not that of another', async (t) => {
+  test('a Retry-After applies to its own call only', async (t) => {
     let turn = 0;
     const url = await httpServer(t, (request, response) => {
       answering({ status: 429, ...(turn++ === 0 && { headers: { 'retry-after': '9' } }) })(request, response);
@@ -162,9 +162,9 @@ describe('not now', { concurrency: true }, () => {
   });
 });
 
-describe('no answer leaves unknown whether it was taken', { concurrency: true }, () => {
+describe('the outcome is unknown', { concurrency: true }, () => {
   for (const status of [500, 503]) {
-    test(`${status} without Retry-After after it was taken`, async (t) => {
+    test(`for a ${status} without Retry-After after the message was accepted`, async (t) => {
       const { postmarkUrl, behave, inbox } = await simulator(t);
       await behave({ fail_after_accept: 1, status });
       const detail = `Postmark answered ${status}: A switch of the simulator asks for this.`;
@@ -174,9 +174,9 @@ describe('no answer leaves unknown whether it was taken', { concurrency: true },
   }
 
   for (const [name, switches, detail, arrived] of [
-    ['reset before it was taken', { reset_before_accept: 1 }, 'connection lost', 0],
-    ['reset after it was taken', { reset_after_accept: 1 }, 'connection lost', 1],
-    ['silence until the timeout', { hang: 1 }, 'no answer in time', 1],
+    ['for a reset before the message was accepted', { reset_before_accept: 1 }, 'connection lost', 0],
+    ['for a reset after the message was accepted', { reset_after_accept: 1 }, 'connection lost', 1],
+    ['for no answer until the timeout', { hang: 1 }, 'no answer in time', 1],
   ] as const) {
     test(name, async (t) => {
       const { postmarkUrl, behave, inbox } = await simulator(t);
@@ -193,7 +193,7 @@ describe('no answer leaves unknown whether it was taken', { concurrency: true },
   };
 
   for (const status of [200, 422]) {
-    test(`a reset in the middle of the body of a ${status}`, async (t) => {
+    test(`for a reset in the body of a ${status}`, async (t) => {
       const url = await httpServer(t, (request, response) => {
         halfAnAnswer(status, response);
         setTimeout(() => request.socket.resetAndDestroy(), 50);
@@ -202,7 +202,7 @@ describe('no answer leaves unknown whether it was taken', { concurrency: true },
     });
   }
 
-  test('408, 502, 504 and 520 come from a proxy', async (t) => {
+  test('for 408, 502, 504 and 520, which come from a proxy', async (t) => {
     for (const status of [408, 502, 504, 520])
       assert.equal((await outcomeOf(t, { status, body: '<p>Bad Gateway' })).kind, 'unknown', String(status));
   });

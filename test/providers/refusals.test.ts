@@ -14,11 +14,11 @@ async function converse(t: TestContext, script: Script, to = addresses(1)): Prom
   return outcome as SendOutcome;
 }
 
-/** Answers each RCPT TO by its address; all others are taken. */
+/** Answers each RCPT TO by its address; all others are accepted. */
 const byAddress = (replies: Readonly<Record<string, string>>) => (line: string) =>
   replies[/<(.*)>/.exec(line)?.[1]?.split('@')[0] ?? ''] ?? '250 ok';
 
-describe('what an SMTP server has against a recipient or the message is a bounce with its reason', () => {
+describe('an SMTP refusal of a recipient or the message is a bounce with its reason', () => {
   for (const reason of BOUNCE_REASONS) {
     test(`by the simulator: ${reason}`, async (t) => {
       const { smtpUrl, inbox } = await simulator(t);
@@ -36,14 +36,14 @@ describe('what an SMTP server has against a recipient or the message is a bounce
     assert.deepEqual(outcome, { kind: 'bounced', reason: 'message_too_large', detail });
   });
 
-  test('after the data, about one of several whom it does not name, nobody is suppressed', async (t) => {
+  test('after the data, for one of several recipients without its name, suppresses no address', async (t) => {
     const message = '550 5.1.1 user unknown';
     assert.equal((await converse(t, { message }, addresses(2))).kind, 'rejected');
     assert.equal((await converse(t, { message })).kind, 'bounced');
     assert.equal((await converse(t, { message: '554 5.7.1 spam' }, addresses(2))).kind, 'bounced');
   });
 
-  test('when all are refused, each for his own reason, the whole is the one that suppresses nobody', async (t) => {
+  test('of all recipients for several reasons has the reason that suppresses no address', async (t) => {
     const RCPT = byAddress({ r0: '550 5.1.1 user unknown', r1: '552 5.2.2 mailbox full' });
     const outcome = await converse(t, { RCPT }, addresses(2));
     assert.deepEqual(outcome, {
@@ -66,7 +66,7 @@ describe('what an SMTP server has against a recipient or the message is a bounce
   });
 });
 
-describe('what an SMTP server has against us is about the account, in whatever phase it says so', () => {
+describe('an SMTP refusal of our account in any phase', () => {
   for (const reply of [
     '554 5.7.1 <r0@example.net>: Relay access denied',
     '550 5.7.1 Unable to relay: you are not permitted to relay through this server',
@@ -83,8 +83,8 @@ describe('what an SMTP server has against us is about the account, in whatever p
   }
 });
 
-describe('what is taken for some and refused for others', () => {
-  test('by SMTP is sent, and names the others', async (t) => {
+describe('an email that is accepted for some recipients only', () => {
+  test('by SMTP is sent and names the others', async (t) => {
     const RCPT = byAddress({
       r0: '550 5.1.1 user unknown',
       r2: '450 4.2.0 greylisted',
@@ -98,11 +98,11 @@ describe('what is taken for some and refused for others', () => {
       outcome.refused?.map(({ recipient, reason }) => [recipient.split('@')[0], reason]),
       [
         ['r0', 'mailbox_not_found'],
-        // Put off, and yet the end: never for a reason that suppresses.
+        // Deferred and not retried: never with a reason that suppresses.
         ['r2', 'rate_limited'],
         ['r3', 'mailbox_full'],
         ['r4', 'rate_limited'],
-        // Our fault.
+        // About our account.
         ['r5', 'reputation_block'],
       ],
     );
@@ -111,7 +111,7 @@ describe('what is taken for some and refused for others', () => {
     assert.match(second?.detail ?? '', /450 4\.2\.0 greylisted .*not tried again/);
   });
 
-  test('by Postmark is sent, and names the others', async (t) => {
+  test('by Postmark is sent and names the others', async (t) => {
     const { postmarkUrl, inbox } = await simulator(t);
     const inactive = 'Bounced+provider_suppressed@example.net';
     const emails = [outgoing({ to: ['a@example.net', inactive] }), outgoing({ to: [inactive] }), outgoing()];
@@ -135,7 +135,7 @@ describe('what is taken for some and refused for others', () => {
     ['r1@example.net. Inactive recipients are ones that have bounced.', ['r1@example.net']],
     ['xr1@example.net, r1@example.net.br, r1@example', []],
   ] as const) {
-    test(`by Postmark in the words ${JSON.stringify(words)}`, async (t) => {
+    test(`by Postmark names them in ${JSON.stringify(words)}`, async (t) => {
       const Message = `Message OK, but will not deliver to these inactive addresses: ${words}`;
       const url = await httpServer(t, answering({ body: { ErrorCode: 0, MessageID: 'x', Message } }));
       const [outcome] = await at(url).send([outgoing({ to: addresses(3) })], CALL);

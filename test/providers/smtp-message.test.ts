@@ -6,7 +6,7 @@ import { addresses, outgoing } from './outgoing.ts';
 import { CALL, simulator } from './simulator.ts';
 import { smtpScript } from './smtp-script.ts';
 
-/** What goes over the wire for an email: its envelope and the message, dots unstuffed. */
+/** The envelope and the message of an email on the wire, dots unstuffed. */
 async function wire(t: TestContext, email: ReturnType<typeof outgoing>) {
   const server = await smtpScript(t, {});
   const [outcome] = await smtp(server.url).send([email], CALL);
@@ -40,12 +40,12 @@ describe('an email by SMTP', { concurrency: true }, () => {
     assert.deepEqual(to, ['a@example.net', 'c@example.net', 'h@example.net']);
   });
 
-  test('says nothing of its Bcc', async (t) => {
+  test('does not contain its Bcc', async (t) => {
     const { raw } = await wire(t, outgoing({ bcc: ['Hidden <hidden@secret.example>'] }));
     assert.doesNotMatch(raw, /bcc|hidden|secret/i);
   });
 
-  test('carries 150 recipients', async (t) => {
+  test('has up to 150 recipients', async (t) => {
     const { to } = await wire(t, outgoing({ to: addresses(50, 'a'), cc: addresses(50, 'b'), bcc: addresses(50, 'c') }));
     assert.deepEqual(to, [...addresses(50, 'a'), ...addresses(50, 'b'), ...addresses(50, 'c')]);
   });
@@ -118,7 +118,7 @@ describe('an email by SMTP', { concurrency: true }, () => {
     html: { text: null, html: `<p>${body}</p>` },
     both: { text: body, html: `<p>${body}</p>` },
   }))
-    test(`arrives as it was written (${name})`, async (t) => {
+    test(`arrives unchanged (${name})`, async (t) => {
       const { smtpUrl, inbox } = await simulator(t);
       const email = outgoing({ subject: `Über ${'lang '.repeat(100)}Ende 👩‍👩‍👧`, ...fields });
       await smtp(smtpUrl).send([email], CALL);
@@ -131,7 +131,7 @@ describe('an email by SMTP', { concurrency: true }, () => {
       assert.ok(raw.split('\r\n').every((line) => line.length <= 998));
     });
 
-  test('reads no file and fetches nothing, whatever its body says', async (t) => {
+  test('reads no file and fetches no URL of its body', async (t) => {
     const { smtpUrl, inbox } = await simulator(t);
     const text = JSON.stringify({ path: '/etc/hostname', href: 'http://127.0.0.1:1/' });
     await smtp(smtpUrl).send([outgoing({ text, html: '<img src="file:///etc/hostname">' })], CALL);

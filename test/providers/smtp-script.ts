@@ -3,8 +3,8 @@ import type { TestContext } from 'node:test';
 import { tcpServer } from './servers.ts';
 
 /**
- * What a server says when it gets there: a reply; `close` ends the connection, `reset` breaks it, `silent` says nothing.
- * `message` is the end of a message, `chunk` any piece of one before that.
+ * The reply of a server in each phase; `close` ends the connection, `reset` breaks it, `silent` sends nothing. `message` is the
+ * end of a message, `chunk` any part of one before that.
  */
 type Step =
   'greeting' | 'EHLO' | 'HELO' | 'STARTTLS' | 'AUTH' | 'MAIL' | 'RCPT' | 'DATA' | 'chunk' | 'message' | 'RSET' | 'QUIT';
@@ -38,7 +38,7 @@ export interface ScriptedServer {
   readonly count: () => number;
 }
 
-/** An SMTP server that keeps to a script and is well-behaved where the script says nothing. It ends with the test. */
+/** An SMTP server that follows a script, with usual replies in other phases. It ends with the test. */
 export async function smtpScript(t: TestContext, script: Script): Promise<ScriptedServer> {
   const messages: string[] = [];
   const commands: string[] = [];
@@ -58,8 +58,8 @@ export async function smtpScript(t: TestContext, script: Script): Promise<Script
     connections.add(socket);
     socket.once('close', () => connections.delete(socket));
     const act = (step: Step, line = ''): string => {
-      const said = script[step] ?? USUAL[step] ?? '500 what?';
-      const answer = typeof said === 'function' ? said(line) : said;
+      const reply = script[step] ?? USUAL[step] ?? '500 what?';
+      const answer = typeof reply === 'function' ? reply(line) : reply;
       if (answer === 'close') socket.destroySoon();
       else if (answer === 'reset') socket.resetAndDestroy();
       else if (answer !== 'silent') socket.write(`${answer}\r\n`);

@@ -30,15 +30,15 @@ function signed(email: ReturnType<typeof outgoing>) {
   return { ...email, dkim: { domain: email.from.domain, selector: 'sw1', key } };
 }
 
-/** Milliseconds that no server of a test uses up, also on a busy machine. */
-const PATIENT = { connectMs: 600_000, transferMs: 600_000, replyMs: 600_000 };
+/** Timeouts that no server of a test reaches. */
+const LONG_TIMES = { connectMs: 600_000, transferMs: 600_000, replyMs: 600_000 };
 
-/** What a conversation with a scripted server comes to, a moment later: whatever was to be repeated has been by then. */
+/** The outcome with a scripted server, after a moment in which an unwanted repetition would occur. */
 async function converse(
   t: TestContext,
   script: Script,
   email = outgoing(),
-  times: { connectMs?: number; transferMs: number; replyMs: number } = PATIENT,
+  times: { connectMs?: number; transferMs: number; replyMs: number } = LONG_TIMES,
 ) {
   const server = await smtpScript(t, script);
   const outcome = await sendOne(server.url.replace('//', '//user:password@'), email, times);
@@ -69,8 +69,8 @@ describe('a reply of the server', { concurrency: true }, () => {
       test(`${name} is ${kind}${pipelining ? ', with pipelining too' : ''}`, async (t) => {
         const { outcome, server } = await converse(t, { ...(pipelining && { EHLO }), ...script });
         assert.equal(outcome.kind, kind);
-        const said = Object.values(script).at(-1) as string;
-        assert.equal((outcome as { detail: string }).detail, `The SMTP server answered: ${said}`);
+        const reply = Object.values(script).at(-1) as string;
+        assert.equal((outcome as { detail: string }).detail, `The SMTP server answered: ${reply}`);
         assert.equal(server.messages.length, 'message' in script ? 1 : 0);
       });
     }
@@ -92,14 +92,14 @@ describe('a reply of the server', { concurrency: true }, () => {
     assert.deepEqual([outcome.kind, server.messages.length], ['sent', 1]);
   });
 
-  test('4xx to some recipients and 5xx to all others is busy: those may get it yet', async (t) => {
+  test('4xx to some recipients and 5xx to all others is busy', async (t) => {
     const RCPT = (line: string) => (line.includes('<r1@') ? '450 greylisted' : '550 no such user');
     const { outcome } = await converse(t, { RCPT }, outgoing({ to: addresses(3) }));
     assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server answered: 450 greylisted' });
   });
 
   for (const message of ['garbage', '354 go on', '150 what'])
-    test(`${JSON.stringify(message)} to the message leaves unknown whether it was taken`, async (t) => {
+    test(`${JSON.stringify(message)} to the message is unknown`, async (t) => {
       const { outcome, server } = await converse(t, { message });
       assert.deepEqual([outcome.kind, server.messages.length], ['unknown', 1]);
     });
@@ -298,7 +298,7 @@ describe('connections', { concurrency: true }, () => {
     assert.deepEqual([kinds, server.messages.length], [['sent', 'busy', 'sent'], 2]);
   });
 
-  test('broken by one email of a call do not take the others along', async (t) => {
+  test('broken by one email of a call do not fail the others', async (t) => {
     const { smtpUrl, behave, inbox } = await simulator(t);
     await behave({ reset_before_accept: 1 });
     const outcomes = await smtp(smtpUrl).send([outgoing(), outgoing(), outgoing()], CALL);
@@ -308,7 +308,7 @@ describe('connections', { concurrency: true }, () => {
   });
 });
 
-test('it carries everything and cannot be asked', () => {
+test('accepts every email and has no find', () => {
   const provider = smtp('smtp://127.0.0.1:1');
   const email = outgoing({
     to: addresses(50),

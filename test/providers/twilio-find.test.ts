@@ -30,7 +30,7 @@ describe('a message that Twilio may have', { concurrency: true }, () => {
     'template without variables': { template: hello },
     'template with variables': { template: order },
   } satisfies Record<string, Partial<ChatContent>>)) {
-    test(`is found by what it says: ${name}`, async (t) => {
+    test(`is found by its content: ${name}`, async (t) => {
       const { chatUrl } = await chatSimulator(t);
       const twilio = twilioAt(chatUrl);
       const message = chat(content);
@@ -50,7 +50,7 @@ describe('a message that Twilio may have', { concurrency: true }, () => {
     });
   }
 
-  test('is the oldest that is nobody else’s', async (t) => {
+  test('is the oldest that belongs to no other message', async (t) => {
     const { chatUrl } = await chatSimulator(t);
     const twilio = twilioAt(chatUrl);
     const first = chat();
@@ -67,7 +67,7 @@ describe('a message that Twilio may have', { concurrency: true }, () => {
     assert.equal(await twilio.find?.(first, since, async () => true), undefined);
   });
 
-  test('is not seen yet while Twilio’s list lags, and not asked for when Twilio is away', async (t) => {
+  test('is not found while the list of Twilio lags, and the search fails while Twilio is unreachable', async (t) => {
     const { chatUrl, behave } = await chatSimulator(t);
     const twilio = twilioAt(chatUrl);
     const message = chat();
@@ -82,7 +82,7 @@ describe('a message that Twilio may have', { concurrency: true }, () => {
   });
 });
 
-describe('what becomes of a message', () => {
+describe('a report that is fetched', () => {
   const record = (fields: object) =>
     answering({ body: { sid: 'SM1', error_code: null, error_message: null, ...fields } });
   for (const [fields, report] of [

@@ -56,7 +56,7 @@ describe('components become variables', () => {
   for (const [name, components, problem] of [
     ['too few', [body(text('x'))], 'The template has 2 variables at Twilio, not 1.'],
     ['too many', [body(text('x'), text('y'), text('z'))], 'The template has 2 variables at Twilio, not 3.'],
-    ['a stranger', [body(text('x', 'c'), text('y'))], 'The template has no variable c at Twilio.'],
+    ['an unknown name', [body(text('x', 'c'), text('y'))], 'The template has no variable c at Twilio.'],
     ['one twice', [body(text('x', 'a'), text('y', 'a'))], 'The template’s variable b has no value.'],
   ] as const) {
     test(`but not ${name}`, () => {
@@ -66,7 +66,7 @@ describe('components become variables', () => {
   }
 });
 
-describe('components that Twilio has no place for', () => {
+describe('components that Twilio does not support', () => {
   for (const [components, problem] of [
     [{ type: 'body' }, /as a list/],
     [[{ type: 'body', parameters: 'x' }], /parameters of the template's body as a list/],

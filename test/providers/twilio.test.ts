@@ -7,7 +7,7 @@ import { locate } from '../../src/providers/twilio/client.ts';
 import { ACCOUNT, chat, chatSimulator, FROM, PUBLIC_URL, twilioAt } from './chat.ts';
 import { answering, closedPort, httpServer, recordingServer } from './servers.ts';
 
-/** The outcome of a message that Twilio takes, and the requests for it. */
+/** Sends a message that Twilio accepts. @returns the outcome and the requests */
 async function posted(t: TestContext, message: OutgoingChat, settings: Parameters<typeof twilioAt>[1] = {}) {
   const { url, requests } = await recordingServer(t, { status: 201, body: { sid: 'SM1', status: 'queued' } });
   const outcome = await twilioAt(url, settings).send(message);
@@ -17,7 +17,7 @@ async function posted(t: TestContext, message: OutgoingChat, settings: Parameter
 
 const content = { contentSid: 'HX1', variables: ['1', 'name'] };
 
-describe('what Twilio is sent', { concurrency: true }, () => {
+describe('a request to Twilio', { concurrency: true }, () => {
   test('a text, by the account’s path and credentials, with our id in the callback', async (t) => {
     const message = chat({ text: 'Größe: 5 & mehr\nx' });
     const { outcome, requests, forms } = await posted(t, message);
@@ -94,12 +94,12 @@ describe('what Twilio is sent', { concurrency: true }, () => {
   });
 });
 
-test('callbacks are lookups for below the public address, with or without a slash at its end', () => {
+test('callback URLs are below the public URL, with or without a slash at its end', () => {
   for (const address of ['https://a.example/x', 'https://a.example/x/'])
     assert.equal(callbackUrl(address, 'wa_1'), 'https://a.example/x/callbacks/twilio?m=wa_1');
 });
 
-test('a base stands for all of Twilio’s hosts, one at twilio.com for that of messages', () => {
+test('a base URL replaces all hosts of Twilio, one at twilio.com only that of messages', () => {
   const [api, content] = ['https://api.twilio.com/2010/M.json?Page=1', 'https://content.twilio.com/v1/C'];
   for (const [base, ...expected] of [
     [undefined, api, content],
@@ -116,7 +116,7 @@ test('a base stands for all of Twilio’s hosts, one at twilio.com for that of m
   }
 });
 
-describe('what Twilio does not carry', () => {
+describe('the limits of Twilio', () => {
   const link = 'https://files.example.com/a.pdf';
   const twilio = twilioAt('http://127.0.0.1:9');
   for (const [name, given, expected] of [
@@ -177,7 +177,7 @@ describe('an answer', { concurrency: true }, () => {
     });
   }
 
-  test('that names a time is heard', async (t) => {
+  test('with Retry-After keeps it', async (t) => {
     const body = { code: 20429, message: 'Slow down' };
     const url = await httpServer(t, answering({ status: 429, body, headers: { 'retry-after': '7' } }));
     const outcome = await twilioAt(url).send(chat());
@@ -190,7 +190,7 @@ describe('an answer', { concurrency: true }, () => {
   });
 
   for (const body of ['', '<html>', 'null', '{"sid":7}', '{"sid":""}']) {
-    test(`of 200 with ${body || 'nothing'} leaves unknown whether it was taken`, async (t) => {
+    test(`of 200 with ${body || 'nothing'} is unknown`, async (t) => {
       const outcome = await twilioAt(await httpServer(t, answering({ body }))).send(chat());
       assert.equal(outcome.kind, 'unknown');
     });
@@ -200,12 +200,12 @@ describe('an answer', { concurrency: true }, () => {
 describe('a connection', { concurrency: true }, () => {
   const summary = (outcome: ChatOutcome) => [outcome.kind, 'detail' in outcome && outcome.detail];
 
-  test('that there was none: nothing left', async () => {
+  test('that is refused is busy', async () => {
     const outcome = await twilioAt(`http://127.0.0.1:${await closedPort()}`).send(chat());
     assert.deepEqual(summary(outcome), ['busy', 'Twilio could not be reached: connection refused.']);
   });
 
-  test('that broke, or brought nothing in time, before and after Twilio took it', async (t) => {
+  test('that breaks or times out is unknown, before and after Twilio accepted the message', async (t) => {
     const { chatUrl, behave, inbox } = await chatSimulator(t);
     const twilio = twilioAt(chatUrl, { timeout: 1 });
     for (const [behaviour, detail, arrived] of [

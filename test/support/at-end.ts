@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
 
-/** What is done when a test ends, the last thing first: what stands on something else goes before it. */
+/** Cleanup at the end of a test, in reverse order. */
 export function atEnd(t: TestContext): (work: () => Promise<unknown>) => void {
   const works: (() => Promise<unknown>)[] = [];
   t.after(async () => {

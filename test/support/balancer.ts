@@ -1,18 +1,18 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** What stands in front of several processes, as the proxy does in production. */
+/** A TCP balancer, like the proxy in production. */
 export interface Balancer {
   readonly port: number;
   readonly close: () => Promise<void>;
 }
 
-/** Milliseconds until the next one is tried, when none could be reached. */
-const PAUSE = 100;
-/** Milliseconds for which a connection waits for one that can be reached. */
-const PATIENCE = 30_000;
+/** Until the next port is tried. */
+const PAUSE_MS = 100;
+/** For which a connection waits for a reachable port. */
+const TIMEOUT_MS = 30_000;
 
-/** Hands connections on to ports of this machine in turn; those that refuse are passed over. */
+/** Forwards connections to ports of this machine in turn, and skips those that refuse. */
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
   const sockets = new Set<Socket>();
   let turn = 0;
@@ -22,14 +22,14 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
     near.once('close', () => sockets.delete(near));
     near.on('error', () => near.destroy());
     near.pause();
-    reach(near, Date.now() + PATIENCE);
+    reach(near, Date.now() + TIMEOUT_MS);
   });
 
   function reach(near: Socket, until: number): void {
     if (near.destroyed) return;
     const far = connect({ port: ports[turn++ % ports.length] ?? 0, host: '127.0.0.1' });
     far.once('error', () => {
-      if (Date.now() < until) setTimeout(reach, PAUSE, near, until).unref();
+      if (Date.now() < until) setTimeout(reach, PAUSE_MS, near, until).unref();
       else near.destroy();
     });
     far.once('connect', () => {

@@ -3,17 +3,16 @@ import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { postgresAccount } from '../../dev/environment/postgres-account.ts';
 
-/** Left out of a copy, as https://www.postgresql.org/docs/18/continuous-archiving.html says: they belong to a running server. */
+/** Files of the running server (https://www.postgresql.org/docs/18/continuous-archiving.html). */
 const LEFT_OUT = new Set(['postmaster.pid', 'postmaster.opts', 'pg_wal', 'pg_stat_tmp', 'pg_replslot', 'backup_label']);
 
 /**
- * Copies a running cluster, all of its databases at one moment, as `pg_basebackup` does, whose program the embedded
- * Postgres lacks.
+ * Copies a running cluster consistently, like `pg_basebackup`, which the embedded Postgres lacks.
  * @param data the cluster's data directory
- * @param target a folder that is not there yet, and is one when this is done
+ * @param target a folder that this creates
  */
 export async function baseBackup(adminUrl: string, data: string, target: string): Promise<void> {
-  // Start and stop must be of one session.
+  // Start and stop need the same session.
   const client = new pg.Client({ connectionString: adminUrl });
   await client.connect();
   try {
@@ -22,7 +21,7 @@ export async function baseBackup(adminUrl: string, data: string, target: string)
     for (const name of await readdir(data)) if (!LEFT_OUT.has(name)) await copy(join(data, name), join(target, name));
     const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)');
     await writeFile(join(target, 'backup_label'), rows[0]?.labelfile ?? '');
-    // What was written while files were copied: with it the copy becomes of one moment.
+    // The WAL written during the copy makes it consistent.
     await copy(join(data, 'pg_wal'), join(target, 'pg_wal'));
     for (const name of ['pg_stat_tmp', 'pg_replslot']) await mkdir(join(target, name), { mode: 0o700 });
   } finally {
@@ -30,7 +29,7 @@ export async function baseBackup(adminUrl: string, data: string, target: string)
   }
 }
 
-/** A file that is gone meanwhile is one that the log tells the end of. */
+/** Skips files that were deleted meanwhile, which the WAL records. */
 async function copy(from: string, to: string): Promise<void> {
   await cp(from, to, {
     recursive: true,
@@ -39,7 +38,7 @@ async function copy(from: string, to: string): Promise<void> {
   });
 }
 
-/** Postgres reads its own files only, also where it runs as an account of its own. */
+/** Gives a folder to the account of Postgres. */
 async function own(folder: string): Promise<void> {
   const account = await postgresAccount();
   if (!account) return;
@@ -48,7 +47,7 @@ async function own(folder: string): Promise<void> {
   }
 }
 
-/** Puts a copy where a cluster is to be, in a folder that is not there yet. */
+/** Copies a backup to the data directory of a new cluster. */
 export async function restoreBackup(backup: string, data: string): Promise<void> {
   await mkdir(dirname(data), { mode: 0o700 });
   await cp(backup, data, { recursive: true, preserveTimestamps: true });

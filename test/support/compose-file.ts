@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** A service of docker-compose.yml, as far as we use it; short and long forms as they stand there. */
+/** The used fields of a service of docker-compose.yml. */
 export interface Service {
   readonly image: string;
   readonly build?: { readonly target: string };
@@ -38,8 +38,8 @@ export interface ComposeFile {
 }
 
 /**
- * Reads docker-compose.yml as Compose does: anchors and merges resolved, then variables put in.
- * @param env what `.env`, or the file of `--env-file`, and the shell say
+ * Reads docker-compose.yml like Compose: resolves anchors and merges, then replaces variables.
+ * @param env variables of `.env`, or of the file of `--env-file`, and of the shell
  */
 export function readComposeFile(env: Readonly<Record<string, string>>): ComposeFile {
   const document: unknown = parse(readFileSync(`${ROOT}docker-compose.yml`, 'utf8'), { merge: true });
@@ -52,7 +52,7 @@ export function readEnvFile(path: string): Record<string, string> {
 }
 
 function interpolate(value: unknown, env: Readonly<Record<string, string>>): unknown {
-  if (typeof value === 'string') return putIn(value, env);
+  if (typeof value === 'string') return replaceVariables(value, env);
   if (Array.isArray(value)) return value.map((one) => interpolate(one, env));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, interpolate(one, env)]));
@@ -62,21 +62,21 @@ function interpolate(value: unknown, env: Readonly<Record<string, string>>): unk
  * Replaces variables: `$$`, `${A}`, `${A:-b}`, `${A-b}` and `${A:?b}`, whose default may hold variables in turn.
  * https://docs.docker.com/reference/compose-file/interpolation/
  */
-function putIn(text: string, env: Readonly<Record<string, string>>): string {
+function replaceVariables(text: string, env: Readonly<Record<string, string>>): string {
   const start = text.indexOf('$');
   if (start === -1) return text;
   const head = text.slice(0, start);
-  if (text[start + 1] === '$') return `${head}$${putIn(text.slice(start + 2), env)}`;
+  if (text[start + 1] === '$') return `${head}$${replaceVariables(text.slice(start + 2), env)}`;
   const end = closingBrace(text, start + 1);
   const [, name, colon, how, other = ''] = /^\{(\w+)(?:(:?)([-?])(.*))?$/s.exec(text.slice(start + 1, end)) ?? [];
   if (name === undefined) throw new Error(`unknown interpolation in ${text}`);
   const value = env[name];
-  const isGiven = how === undefined || (colon === ':' ? Boolean(value) : value !== undefined);
-  if (!isGiven && how === '?') throw new Error(`${name} is missing: ${other}`);
-  return head + (isGiven ? (value ?? '') : putIn(other, env)) + putIn(text.slice(end + 1), env);
+  const isSet = how === undefined || (colon === ':' ? Boolean(value) : value !== undefined);
+  if (!isSet && how === '?') throw new Error(`${name} is missing: ${other}`);
+  return head + (isSet ? (value ?? '') : replaceVariables(other, env)) + replaceVariables(text.slice(end + 1), env);
 }
 
-/** Where the brace that opens at an index is closed. */
+/** The index of the closing brace. */
 function closingBrace(text: string, opening: number): number {
   let depth = 0;
   for (let index = opening; index < text.length; index++) {
@@ -86,11 +86,11 @@ function closingBrace(text: string, opening: number): number {
   throw new Error(`unknown interpolation in ${text}`);
 }
 
-/** Services in an order in which each comes after those that it depends on. */
+/** Names of services, each after those that it depends on. */
 export function inOrder(services: Readonly<Record<string, Service>>): string[] {
   const order = new Set<string>();
   const visit = (name: string, path: readonly string[]) => {
-    if (path.includes(name)) throw new Error(`a circle: ${[...path, name].join(' → ')}`);
+    if (path.includes(name)) throw new Error(`circular dependency: ${[...path, name].join(' → ')}`);
     for (const needed of Object.keys(services[name]?.depends_on ?? {})) visit(needed, [...path, name]);
     order.add(name);
   };
@@ -98,7 +98,7 @@ export function inOrder(services: Readonly<Record<string, Service>>): string[] {
   return [...order];
 }
 
-/** The words of a command; a text is split at its spaces, which is enough for ours. */
+/** The words of a command. A string is split at its spaces. */
 export function words(command: Service['command']): string[] {
   return typeof command === 'string' ? command.split(' ') : [...(command ?? [])];
 }

@@ -13,44 +13,44 @@ const IMAGE = { NODE_ENV: 'production', PATH: process.env['PATH'] ?? '' };
 const SECRETS = '/run/secrets/';
 
 export interface ComposedOptions {
-  /** For volumes, secrets, logs and whatever a container writes elsewhere. */
+  /** For volumes, secrets, logs and other files of containers. */
   readonly folder: string;
   readonly databaseUrl: string;
   readonly temporalAddress: string;
   /** Settings on top of deploy/demo.env. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** What the simulator is told besides. */
+  /** Further settings of the simulator. */
   readonly simulator?: Readonly<Record<string, string>>;
 }
 
-/** The processes of docker-compose.yml with the profile `demo`, each in a container that is none. */
+/** The processes of docker-compose.yml with the profile `demo`, without containers. */
 export interface Composed {
   readonly file: ComposeFile;
-  /** Of a service, or all that run on; in the order in which they are started. */
+  /** Those of a service, or all that keep running, in the order of their start. */
   readonly containers: (service?: string) => Container[];
-  /** Starts these services, or all, in their order: what is done once is waited for, the others until they are healthy. */
+  /** Starts these services, or all, in their order. Waits until tasks have ended and the others are healthy. */
   readonly start: (...services: string[]) => Promise<void>;
-  /** Where each replica of the API answers. */
+  /** The URL of each replica of the API. */
   readonly urls: readonly string[];
   readonly simulatorUrl: string;
   /** The simulator's inbox on disk. */
   readonly inbox: string;
-  /** Runs the command line in a container of the API, and reads what it prints. */
+  /** Runs the command line in a container of the API. @returns the printed JSON */
   readonly admin: (...args: string[]) => Promise<Record<string, string>>;
-  /** SIGTERM to all at once. @returns how each ended */
+  /** Sends SIGTERM to all. @returns how each ended */
   readonly stop: () => Promise<Record<string, number | string>>;
-  /** Ends whatever still runs. */
+  /** Kills the remaining processes. */
   readonly kill: () => Promise<void>;
 }
 
-/** Prepares what `docker compose --env-file deploy/demo.env --profile demo up` would start from images. */
+/** Prepares the processes of `docker compose --env-file deploy/demo.env --profile demo up`. */
 export async function compose(options: ComposedOptions): Promise<Composed> {
   const { folder, databaseUrl, temporalAddress, settings = {}, simulator = {} } = options;
   const demo = readEnvFile('deploy/demo.env');
   const file = readComposeFile(demo);
   const secrets = await makeSecrets(folder, databaseUrl);
   const ports = makePorts();
-  // Who is none of our processes, and brought by the test.
+  // Temporal is started by the test.
   const hosts: Record<string, string> = { 'temporal:7233': temporalAddress };
   const ours = inOrder(file.services).filter((name) => file.services[name]?.image.startsWith('sendwright'));
   const replicas = ours.flatMap((service) => {
@@ -58,7 +58,7 @@ export async function compose(options: ComposedOptions): Promise<Composed> {
     return Array.from({ length: count }, (_, index) => ({ service, name: `${service}-${index + 1}` }));
   });
 
-  // Ports first: what one listens on stands in the settings of others.
+  // Ports first, since they are in the settings of other services.
   const listening = new Map<string, Record<string, string>>();
   for (const { service, name } of replicas) {
     const chosen: Record<string, string> = {};
@@ -80,10 +80,10 @@ export async function compose(options: ComposedOptions): Promise<Composed> {
   const all = await Promise.all(
     replicas.map(async ({ service, name }) => {
       const declared = file.services[service] as Service;
-      const [over, under] = service === 'simulator' ? [simulator, {}] : [{}, settings];
-      const given = { ...envFilesOf(declared), ...under, ...environmentOf(declared), ...over };
+      const [after, before] = service === 'simulator' ? [simulator, {}] : [{}, settings];
+      const environment = { ...envFilesOf(declared), ...before, ...environmentOf(declared), ...after };
       const places = placesOf(declared, folder, name, secrets);
-      const env = translate({ ...given, ...listening.get(name) }, hosts, places);
+      const env = translate({ ...environment, ...listening.get(name) }, hosts, places);
       await mkdir(join(folder, 'logs'), { recursive: true });
       return makeContainer({
         name,
@@ -144,7 +144,7 @@ function envFilesOf({ env_file: files = [] }: Service): Record<string, string> {
   return Object.assign({}, ...paths.map(readEnvFile)) as Record<string, string>;
 }
 
-/** By the script that the guide names, but for the database's host, which Compose would resolve. */
+/** Runs the script of the guide, and replaces the host of the database, which Compose would resolve. */
 async function makeSecrets(folder: string, databaseUrl: string): Promise<string> {
   const secrets = join(folder, 'secrets');
   await run('sh', [`${ROOT}deploy/secrets.sh`, secrets]);
@@ -153,7 +153,7 @@ async function makeSecrets(folder: string, databaseUrl: string): Promise<string>
   return secrets;
 }
 
-/** `/app` as the images have it: what is built and what is installed, and nothing else but what the simulator runs from. */
+/** The folder `/app` of the images. */
 async function makeApp(folder: string): Promise<string> {
   const app = join(folder, 'app');
   await mkdir(app, { recursive: true });
@@ -166,8 +166,7 @@ async function makeApp(folder: string): Promise<string> {
 }
 
 /**
- * Where a container's paths are: secrets and volumes that it declares where the others find them too, and whatever else
- * it writes in a folder of its own, as in a container.
+ * Maps the paths of a container: declared secrets and volumes to shared folders, other files to its own folder.
  */
 function placesOf(service: Service, folder: string, name: string, secrets: string): [string, string][] {
   const volumes = (service.volumes ?? []).map((volume): [string, string] => {
@@ -186,7 +185,7 @@ function translate(
   const translated = Object.entries(env).map(([name, value]) => {
     let text = value === '0.0.0.0' ? '127.0.0.1' : value;
     for (const [host, real] of Object.entries(hosts)) text = text.replaceAll(host, real);
-    // What follows a place that was found is within it.
+    // The rest of the text is a path within the place.
     const place = places.find(([path]) => text.includes(path));
     return [name, place ? text.replace(place[0], place[1]) : text];
   });

@@ -6,19 +6,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface ContainerOptions {
   readonly name: string;
   readonly service: string;
-  /** Begins with `node`. */
   readonly command: readonly string[];
-  /** As in Compose: `CMD` and words, the first of which is `node`; null without one. */
+  /** As in Compose: `CMD`, `node` and arguments; null without a health check. */
   readonly healthcheck: readonly string[] | null;
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly log: string;
 }
 
-/** A process that is run as a container would be: by its command, with its environment alone, and judged by its health check. */
+/** A process that runs like a container: with its command, only its environment, and its health check. */
 export interface Container extends Pick<ContainerOptions, 'name' | 'service' | 'env'> {
   readonly start: () => Promise<void>;
-  /** Resolves when its health check passes. Rejects when it ends before, or takes too long. */
+  /** Resolves when its health check passes. Rejects if it ends before, or at the timeout. */
   readonly healthy: () => Promise<void>;
   /** Resolves when it has ended with 0. */
   readonly completed: () => Promise<void>;
@@ -27,8 +26,8 @@ export interface Container extends Pick<ContainerOptions, 'name' | 'service' | '
   readonly kill: () => Promise<void>;
 }
 
-const HEALTHY_WITHIN = 90_000;
-const ENDS_WITHIN = 45_000;
+const HEALTHY_TIMEOUT_MS = 90_000;
+const STOP_TIMEOUT_MS = 45_000;
 
 export function makeContainer(options: ContainerOptions): Container {
   const { name, command, healthcheck, env, cwd, log } = options;
@@ -52,14 +51,14 @@ export function makeContainer(options: ContainerOptions): Container {
     async start() {
       const output = openSync(log, 'a');
       code = undefined;
-      // Of the test's own group, so that it goes when the run is broken off.
+      // In the process group of the test, so that it ends when the run is interrupted.
       child = spawn(process.execPath, nodeArgs(command), { cwd, env, stdio: ['ignore', output, output] });
       closeSync(output);
       ended = once(child, 'exit').then(([status, signal]) => (code = (status ?? signal) as number | string));
       await once(child, 'spawn');
     },
     async healthy() {
-      const until = Date.now() + HEALTHY_WITHIN;
+      const until = Date.now() + HEALTHY_TIMEOUT_MS;
       while (!(await passes())) {
         if (code !== undefined) throw new Error(`${name} ended with ${code}:\n${last()}`);
         if (Date.now() > until) throw new Error(`${name} is not healthy:\n${last()}`);
@@ -72,7 +71,7 @@ export function makeContainer(options: ContainerOptions): Container {
     },
     async stop() {
       child?.kill('SIGTERM');
-      return Promise.race([ended ?? 'not started', sleep(ENDS_WITHIN, 'still runs', { ref: false })]);
+      return Promise.race([ended ?? 'not started', sleep(STOP_TIMEOUT_MS, 'still runs', { ref: false })]);
     },
     async kill() {
       child?.kill('SIGKILL');

@@ -8,11 +8,11 @@ import { provided } from './provided.ts';
 export interface TestDatabase {
   readonly url: string;
   readonly pool: Pool;
-  /** Ends the pool and drops the database, whoever is still connected. */
+  /** Ends the pool and drops the database, also with open connections. */
   readonly drop: () => Promise<void>;
 }
 
-/** Any number that only this file uses: the advisory lock under which one process makes the template. */
+/** The advisory lock under which one process creates the template. */
 const LOCK = 5_120_877_301;
 
 /**
@@ -40,7 +40,7 @@ export async function testDatabase(connections = 5): Promise<TestDatabase> {
   };
 }
 
-/** A database for the tests of a file, dropped after them: `const { pool } = await useDatabase();` at the file's top level. */
+/** The database of a test file, dropped after its tests: `const { pool } = await useDatabase();` at the top level. */
 export async function useDatabase(connections?: number): Promise<Omit<TestDatabase, 'drop'>> {
   const database = await testDatabase(connections);
   after(() => database.drop());
@@ -53,11 +53,10 @@ async function makeTemplate(admin: pg.Client, server: string, template: string):
     return rowCount === 1;
   };
   if (await isThere()) return;
-  // The lock belongs to a connection, and the pool has one.
   await admin.query('SELECT pg_advisory_lock($1)', [LOCK]);
   try {
     if (await isThere()) return;
-    // Under another name until it is whole.
+    // Under another name until it is complete.
     const unfinished = `${template}_unfinished`;
     await admin.query(`CREATE DATABASE ${unfinished}`);
     await migrate(databaseUrl(server, unfinished));
@@ -67,7 +66,7 @@ async function makeTemplate(admin: pg.Client, server: string, template: string):
   }
 }
 
-/** Drops what a run has left in a server that is not its own. */
+/** Drops the databases of a run in a shared server. */
 export async function dropRun(server: string, run: string): Promise<void> {
   await asAdmin(server, async (admin) => {
     const { rows } = await admin.query<{ name: string }>(

@@ -6,19 +6,18 @@ import { ROOT } from './compose-file.ts';
 const IMPORT = /^(?:import|export)\b(?:[^'"]*?\bfrom)?\s*['"]([^'"]+)['"]|\bimport\(['"]([^'"]+)['"]\)/gm;
 
 /**
- * The packages that a program in `dist/` loads, by the files that it imports one after the other. What is loaded by a
- * computed name is not found.
+ * The packages that a program in `dist/` imports, directly or not, each with an importing file. Computed names are not found.
  */
 export function packagesOf(program: string): Map<string, string> {
   const packages = new Map<string, string>();
   const seen = new Set<string>();
-  const waiting = [join(ROOT, program)];
-  for (let file; (file = waiting.pop()) !== undefined;) {
+  const pending = [join(ROOT, program)];
+  for (let file; (file = pending.pop()) !== undefined;) {
     if (seen.has(file)) continue;
     seen.add(file);
-    for (const [, stated, loaded] of readFileSync(file, 'utf8').matchAll(IMPORT)) {
-      const name = stated ?? loaded ?? '';
-      if (name.startsWith('.')) waiting.push(resolve(dirname(file), name));
+    for (const [, imported, loaded] of readFileSync(file, 'utf8').matchAll(IMPORT)) {
+      const name = imported ?? loaded ?? '';
+      if (name.startsWith('.')) pending.push(resolve(dirname(file), name));
       else if (!isBuiltin(name)) packages.set(name.split('/', name.startsWith('@') ? 2 : 1).join('/'), file);
     }
   }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 import { AUTHORITATIVE_ANSWER, decode, encode, type Packet, RECURSION_AVAILABLE, type StringAnswer } from 'dns-packet';
 
-/** What a name server does with questions about a name: fails, refuses, or says nothing. */
+/** Failures of a name server; `silent` sends no answer. */
 type Fault = 'SERVFAIL' | 'REFUSED' | 'silent';
 
 /** RFC 1035 §4.1.1 */
@@ -15,16 +15,16 @@ const PART = 255;
 export interface DnsServer {
   /** As the setting DNS_SERVERS names it. */
   readonly address: string;
-  /** Names that were asked for, with their types, in the order they came. */
+  /** Types and names of the questions, in their order. */
   readonly questions: string[];
-  /** Gives a name these TXT records, each cut into parts as DNS wants it, in place of what it had. */
+  /** Replaces the records of a name by these TXT records, each in parts of 255 bytes. */
   readonly txt: (name: string, ...values: string[]) => void;
   readonly cname: (name: string, target: string) => void;
-  /** Gives a name these addresses, of either family, in place of what it had. */
+  /** Replaces the records of a name by these IPv4 and IPv6 addresses. */
   readonly addresses: (name: string, ...addresses: string[]) => void;
-  /** Takes all away that a name had. */
+  /** Removes all records of a name. */
   readonly clear: (name: string) => void;
-  /** Lets it fail for a name, or for every one; undefined ends that. */
+  /** Sets a failure for a name, or for all; undefined ends it. */
   readonly fail: (fault: Fault | undefined, name?: string) => void;
   readonly close: () => Promise<void>;
 }

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What is written for those who use Sendwright. */
+/** A document for users. */
 export interface Document {
   /** From the project's folder. */
   readonly path: string;
@@ -10,7 +10,7 @@ export interface Document {
 
 /** A fenced block. */
 export interface Block {
-  /** What follows the fence, by words: the language, and what else is said of it. */
+  /** The words behind the fence: the language and further ones. */
   readonly info: readonly string[];
   readonly text: string;
   /** Of its first line in the document, from 1. */
@@ -19,7 +19,7 @@ export interface Block {
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** README.md and what is in docs/, the first first. */
+/** README.md, then the files of docs/. */
 export async function documents(): Promise<Document[]> {
   const names = (await readdir(join(ROOT, 'docs'))).filter((name) => name.endsWith('.md')).sort();
   const paths = ['README.md', ...names.map((name) => `docs/${name}`)];
@@ -36,7 +36,7 @@ export function blocks({ text }: Document, language: string): Block[] {
   return found.filter(({ info }) => info[0] === language);
 }
 
-/** The commands of a block of shell: a line, with those that continue it. */
+/** The commands of a shell block, with continued lines. */
 export function commands({ text }: Block): string[] {
   const all: string[] = [];
   let open = '';

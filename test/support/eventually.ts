@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { unstalledMs } from './unstalled-time.ts';
 
 /**
- * Asks until the answer is neither undefined nor false. Throws after `within` milliseconds, in which the machine does not
- * stall, naming what was waited for.
+ * Polls until the answer is neither undefined nor false. @throws Error that contains `what` after `within` milliseconds in
+ * which the machine did not stall
  */
 export async function eventually<T>(
   what: string,

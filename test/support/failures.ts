@@ -1,19 +1,18 @@
 import type { TestEvent } from 'node:test/reporters';
 import { inspect } from 'node:util';
 
-/** UTF-16 units of what a failure says of itself. */
+/** Maximum length of an error. */
 const LENGTH = 3_000;
 
 /**
- * A reporter for `node --test` that tells only of failures: where each is, and what it says. A run prints ten thousand
- * lines, and where only the last of them are kept they are these.
+ * A reporter for `node --test` that prints only failures with their place, so that they are the last of ten thousand lines.
  */
 export default async function* failures(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   for await (const event of events) {
     if (event.type !== 'test:fail') continue;
     const { name, file, line, details } = event.data;
     const { error } = details;
-    // Whatever holds a failed test has failed too, which says nothing more.
+    // A suite fails with its tests.
     if ('failureType' in error && error.failureType === 'subtestsFailed') continue;
     yield `✖ ${name} (${file ?? 'no file'}:${line ?? '?'})\n${inspect(error.cause).slice(0, LENGTH)}\n\n`;
   }

@@ -6,7 +6,7 @@ import { type Home, takeHome } from '../../dev/environment/home.ts';
 import { makeParts, type Parts } from '../faults/parts.ts';
 import { QUIET, startDevServer } from '../faults/stack.ts';
 
-/** Postgres and Temporal of a test's own, which it may stop, copy and start again. */
+/** Postgres and Temporal for one test, which may stop, copy and restart them. */
 export interface OwnServers {
   readonly home: Home;
   readonly databaseUrl: string;
@@ -16,12 +16,12 @@ export interface OwnServers {
   readonly stop: () => Promise<void>;
 }
 
-/** Whether Temporal is to be its full server on Postgres, as in production: `npm run compose:check`. */
+/** Whether to run Temporal's full server on Postgres, as in production: `npm run compose:check`. */
 export const FULL = process.env['COMPOSE_CHECK'] === 'full';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** A folder for a home, which Postgres may enter, also as an account of its own. */
+/** A folder for a home, readable for the account of Postgres. */
 export async function makeHomeFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-compose-'));
   await chmod(folder, 0o755);
@@ -29,13 +29,13 @@ export async function makeHomeFolder(): Promise<string> {
 }
 
 /**
- * Starts both servers in a folder, with what an earlier start has left there.
+ * Starts both servers with the data in a folder.
  * @param folder is removed at the end, by `stop`
  */
 export async function startOwnServers(folder: string): Promise<OwnServers> {
   const { home, release } = await takeHome(folder);
   const parts: Parts = makeParts(() => undefined);
-  // Both servers lead groups of their own, and would outlive a run that is broken off.
+  // Both servers have their own process groups and would outlive an interrupted run.
   const interrupt = () => void stop().finally(() => process.exit(130));
   for (const signal of SIGNALS) process.once(signal, interrupt);
   const stop = async () => {

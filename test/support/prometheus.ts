@@ -1,13 +1,13 @@
 import { parser } from '@prometheus-io/lezer-promql';
 
-/** What one metric of a page says of itself, with the labels of its series and what they say. */
+/** A metric with the labels of its series and their values. */
 export interface Metric {
   readonly type: string;
   readonly help: string;
   readonly labels: Map<string, Set<string>>;
 }
 
-/** The metrics of pages as Prometheus reads them, by their names; a histogram's series count as its own. */
+/** The metrics of pages by their names. Series of a histogram belong to it. */
 export function parsePage(...pages: readonly string[]): Map<string, Metric> {
   const metrics = new Map<string, Metric>();
   const helps = new Map<string, string>();
@@ -30,13 +30,12 @@ export function parsePage(...pages: readonly string[]): Map<string, Metric> {
 /** A selector of series in a query. */
 export interface Selector {
   readonly name: string;
-  /** Of its matchers, with what they match. */
   readonly matchers: readonly { readonly label: string; readonly value: string }[];
 }
 
 /**
- * What a PromQL query asks for.
- * @throws Error where it is none
+ * Parses a PromQL query.
+ * @throws Error if it is invalid
  */
 export function parseQuery(query: string): { selectors: Selector[]; grouping: string[] } {
   const selectors: Selector[] = [];
@@ -44,7 +43,7 @@ export function parseQuery(query: string): { selectors: Selector[]; grouping: st
   const text = ({ from, to }: { from: number; to: number }) => query.slice(from, to);
   parser.parse(query).iterate({
     enter(node) {
-      if (node.type.isError) throw new Error(`no PromQL at ${node.from}: ${query}`);
+      if (node.type.isError) throw new Error(`invalid PromQL at ${node.from}: ${query}`);
       if (node.name === 'VectorSelector') {
         const name = node.node.getChild('Identifier');
         const matchers = node.node.getChild('LabelMatchers')?.getChildren('UnquotedLabelMatcher') ?? [];
@@ -52,7 +51,7 @@ export function parseQuery(query: string): { selectors: Selector[]; grouping: st
           name: name ? text(name) : '',
           matchers: matchers.map((matcher) => {
             const [label, value] = [matcher.getChild('LabelName'), matcher.getChild('StringLiteral')];
-            if (!label || !value) throw new Error(`no matcher: ${text(matcher)}`);
+            if (!label || !value) throw new Error(`invalid matcher: ${text(matcher)}`);
             return { label: text(label), value: text(value).slice(1, -1) };
           }),
         });

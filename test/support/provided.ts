@@ -1,5 +1,5 @@
 /**
- * What test/run.ts tells the tests: `TEST_DATABASE_URL` (a Postgres server, as somebody who may make databases),
+ * Variables of test/run.ts: `TEST_DATABASE_URL` (a Postgres server, as a role that may create databases),
  * `TEST_TEMPORAL_ADDRESS`, `TEST_RUN` (a word that names the run), `TEST_HOMES` (a folder for homes of `npm start`),
  * `TEST_WORKFLOW_BUNDLE` (a file for the workflow code), `TEST_COMPILED` (a folder with all TypeScript as JavaScript),
  * `TEMPORAL_TEST_SERVER_PATH` and `TEMPORAL_CLI_PATH`.

@@ -21,13 +21,12 @@ export interface S3Server {
   readonly bucket: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Ends it at once, as a machine that fails does. */
   readonly stop: () => Promise<void>;
 }
 
 /**
- * The path of the S3 server's program. Go builds it once, in about a minute on two idle cores.
- * @throws Problem that says what to install when there is no Go
+ * The path of the S3 server's program. Go builds it once, in about a minute.
+ * @throws Problem that names what to install without Go
  */
 export async function findS3Server(progress: Pick<Progress, 'step'>): Promise<string> {
   const program = join(cacheFolder(process.env), `versitygw-${VERSION}-${process.platform}-${process.arch}`);
@@ -38,7 +37,7 @@ export async function findS3Server(progress: Pick<Progress, 'step'>): Promise<st
   return program;
 }
 
-/** An S3 server with one bucket in an empty folder. test/run.ts has built its program. */
+/** Starts an S3 server with one bucket in an empty folder. test/run.ts builds its program. */
 export async function startS3Server(folder: string): Promise<S3Server> {
   const program = await findS3Server(QUIET);
   const bucket = 'sendwright-test';

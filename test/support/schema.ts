@@ -1,8 +1,8 @@
 import type { Db } from '../../src/store/postgres/pool.ts';
 
 /**
- * A database's schema as text, for people to review and for a test to compare: tables with their columns, constraints,
- * indexes and comments, in the order of their names. Only what migrations decide; nothing of the server's version.
+ * A database's schema as text for reviews and for a test: tables with their columns, constraints, indexes and comments, sorted by
+ * name, independent of the server's version.
  */
 export async function describeSchema(db: Db): Promise<string> {
   const { rows } = await db.query<{ lines: string }>(DESCRIBE);

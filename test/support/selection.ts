@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 const FILE = /^test\/.*\.test\.ts$/;
 /** Start the whole service, some of them several times. */
 export const END_TO_END = /^test\/(?:e2e|browser)\//;
-/** What an edit is most likely to break: units, the store, and requests by HTTP. */
+/** Units, the store, and requests by HTTP. */
 const QUICK = new RegExp(
   '^test/(?:accounts|client|domain|http|intake|lib|projection|providers|relay|store|telemetry|webhooks)/|^test/[^/]*$',
 );
@@ -27,7 +27,7 @@ const SLOW = new Set(
   ].map((name) => `test/${name}.test.ts`),
 );
 
-/** Which files a run of tests is of. */
+/** The files of a test run. */
 export type Selection = 'quick' | 'usual' | 'services';
 
 /** Test files as paths from the project's folder. Node 20 knows no patterns for them. */

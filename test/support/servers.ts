@@ -16,7 +16,7 @@ import { dropRun } from './database.ts';
 
 /** The servers that a test run needs, and how to end them. */
 export interface Servers {
-  /** What provided.ts hands to the tests. */
+  /** The variables of provided.ts. */
   readonly environment: NodeJS.ProcessEnv;
   readonly stop: () => Promise<void>;
 }
@@ -24,18 +24,18 @@ export interface Servers {
 const PREFIX = 'sendwright-test-';
 const HOMES = 'homes';
 const COMPILED = 'compiled';
-/** Nothing of a test run outlives it, so nothing needs to reach the disk. */
-const FORGETFUL = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
+/** The data of a test run need not be durable. */
+const NOT_DURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
 
 /**
  * Starts Postgres and Temporal's development server in a folder of their own, each unless a setting (`DATABASE_URL`,
  * `TEMPORAL_ADDRESS`) names one that runs, and finds the time-skipping server.
- * @throws Problem that says what to install
+ * @throws Problem that names what to install
  */
 export async function startServers(env: NodeJS.ProcessEnv, progress: Progress, signal: AbortSignal): Promise<Servers> {
   await removeLeftOvers();
   const folder = await mkdtemp(join(tmpdir(), PREFIX));
-  // Postgres, which may run as another user, must get in.
+  // Postgres may run as another user.
   await chmod(folder, 0o755);
   const run = basename(folder).slice(PREFIX.length).toLowerCase();
   const { home, release } = await takeHome(folder);
@@ -55,12 +55,12 @@ export async function startServers(env: NodeJS.ProcessEnv, progress: Progress, s
     const cluster = await prepareCluster(home.postgres, 'test', progress);
     return onFreePorts(async () => {
       const port = await ports.choose(0);
-      await supervisor.start('postgres', postgresPart(cluster, port, join(home.logs, 'postgres.log'), FORGETFUL));
+      await supervisor.start('postgres', postgresPart(cluster, port, join(home.logs, 'postgres.log'), NOT_DURABLE));
       return adminUrl(cluster, port);
     });
   };
   const startTemporal = async (installed: string) => {
-    // Its state is in memory, so it is by this name that a later run knows whose it is.
+    // A later run identifies its processes by this name.
     const cli = join(folder, 'temporal');
     await symlink(installed, cli);
     return onFreePorts(async () => {
@@ -88,7 +88,7 @@ export async function startServers(env: NodeJS.ProcessEnv, progress: Progress, s
       TEST_HOMES: join(folder, HOMES),
       TEST_WORKFLOW_BUNDLE: join(folder, 'workflows.js'),
       TEST_COMPILED: join(folder, COMPILED),
-      // Newer versions of Node keep there what V8 has compiled, for the run's hundreds of processes.
+      // Newer versions of Node cache compiled code there.
       NODE_COMPILE_CACHE: join(folder, 'code'),
       TEMPORAL_CLI_PATH: cli,
       TEMPORAL_TEST_SERVER_PATH: timeSkipping,
@@ -100,7 +100,7 @@ export async function startServers(env: NodeJS.ProcessEnv, progress: Progress, s
   }
 }
 
-/** Ends and removes what runs that were killed have left in the folder for temporary files. */
+/** Ends processes and removes folders of killed runs. */
 async function removeLeftOvers(): Promise<void> {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX));
   for (const name of names) {
@@ -108,13 +108,13 @@ async function removeLeftOvers(): Promise<void> {
       const { home, release } = await takeHome(join(tmpdir(), name));
       await removeHome(home, release);
     } catch (error) {
-      // A run that goes on, or one of another user.
+      // A running one, or one of another user.
       if (!(error instanceof Problem) && (error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
     }
   }
 }
 
-/** Also ends what tests of `npm start` have left in homes inside this one. */
+/** Also ends processes of tests of `npm start`, in homes inside this one. */
 async function removeHome(home: Home, release: () => Promise<void>): Promise<void> {
   const inner = await readdir(join(home.path, HOMES)).catch(() => []);
   for (const name of inner) await endOrphans(await takeHome(join(home.path, HOMES, name)).then((taken) => taken.home));

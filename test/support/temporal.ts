@@ -15,14 +15,14 @@ export interface TestNamespace {
   readonly close: () => Promise<void>;
 }
 
-/** IndexedValueType of Temporal's API: an exact word. */
+/** IndexedValueType of Temporal's API: a keyword. */
 const KEYWORD = 2;
-/** Milliseconds that a cluster of several machines may take to know a new namespace everywhere. */
-const KNOWN_WITHIN = 30_000;
+/** Until all machines of a cluster know a new namespace. */
+const NAMESPACE_TIMEOUT_MS = 30_000;
 
 /**
- * A namespace for one test file on the run's Temporal server, with our search attributes: task queues and workflow ids in
- * it are its own, so files may run side by side under the product's names.
+ * A namespace for one test file on the run's Temporal server, with our search attributes. Task queues and workflow ids are
+ * separate, so files run concurrently with the product's names.
  */
 export async function testNamespace(): Promise<TestNamespace> {
   const address = provided('TEST_TEMPORAL_ADDRESS');
@@ -33,7 +33,7 @@ export async function testNamespace(): Promise<TestNamespace> {
     namespace,
     workflowExecutionRetentionPeriod: msToTs('1 day'),
   });
-  await addSearchAttributes(operatorService, namespace, Date.now() + KNOWN_WITHIN);
+  await addSearchAttributes(operatorService, namespace, Date.now() + NAMESPACE_TIMEOUT_MS);
   return {
     address,
     namespace,

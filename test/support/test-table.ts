@@ -3,15 +3,15 @@ import { readFile } from 'node:fs/promises';
 
 const ROOT = new URL('../../', import.meta.url);
 
-/** One row of a table that says which test holds what. */
+/** A row of a table of rules and their tests. */
 export interface TestRow {
-  /** What stands before the first colon of the first cell. */
+  /** The first cell up to its colon. */
   readonly rule: string;
   readonly file: string;
   readonly name: string;
 }
 
-/** The first table of a document, by its first and its last two columns. */
+/** The first and the last two columns of the first table of a document. */
 export async function readTestTable(document: string): Promise<TestRow[]> {
   const text = await readFile(new URL(document, ROOT), 'utf8');
   const [, , ...lines] = text.split('\n').filter((line) => line.startsWith('|'));
@@ -30,7 +30,7 @@ function bare(cell: string): string {
   return cell.replace(/^`(.*)`$/, '$1');
 }
 
-/** Whether a source names a test so: as a whole text, or as the fixed part of a template where `…` stands for the rest. */
+/** Whether a source contains a test name: as a literal, or as the fixed part of a template with `…` for the rest. */
 export function isNamed(source: string, name: string): boolean {
   const before = name.startsWith('…') ? ['}'] : ["'", '"', '`'];
   const fixed = name.replace(/^…|…$/g, '');
@@ -39,7 +39,7 @@ export function isNamed(source: string, name: string): boolean {
   );
 }
 
-/** Those rows whose file is not there or does not have the test. */
+/** Rows whose file does not exist or does not contain the test. */
 export async function missingTests(rows: readonly TestRow[]): Promise<string[]> {
   const missing: string[] = [];
   for (const { rule, file, name } of rows) {

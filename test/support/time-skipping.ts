@@ -6,17 +6,17 @@ import { endChild } from './end-child.ts';
 import { provided } from './provided.ts';
 import { addSearchAttributes } from './temporal.ts';
 
-/** Milliseconds. Java takes one second; on a busy machine, where nothing has read its files before, more than five. */
-const LISTENS_WITHIN = 60_000;
-/** Takes a number, does nothing, and waits to be ended: it stands in for a server that runs already. */
+/** Java takes one second; on a busy machine with a cold cache more than five. */
+const LISTEN_TIMEOUT_MS = 60_000;
+/** A program that only waits, in place of a server that already runs. */
 const IDLE = '/bin/sleep';
 
 /**
- * A server of its own whose clock jumps to the next timer while a client waits for a result, with our search attributes.
- * End it with `teardown()`. It knows no lists of workflows, schedules or limits.
+ * A server whose clock jumps to the next timer while a client waits for a result, with our search attributes. End it with
+ * `teardown()`. It does not support lists of workflows, schedules and limits.
  *
- * The SDK would end a server that does not listen within five seconds. So the server is started here, and the SDK, which
- * skips time only on a server that it has started, gets a program that idles while it connects to ours.
+ * The SDK ends a server that does not listen within five seconds, and skips time only on a server that it started. So the
+ * server is started here, and the SDK starts an idle program and connects to this server.
  */
 export async function timeSkipping(): Promise<TestWorkflowEnvironment> {
   const port = await getPort();
@@ -45,5 +45,5 @@ async function listens(server: ChildProcess, port: number): Promise<void> {
   const ended = new AbortController();
   const stop = (error?: Error) => ended.abort(error ?? new Error('the time-skipping server ended before it listened'));
   server.once('error', stop).once('exit', () => stop());
-  await waitUntilListening(port, AbortSignal.any([ended.signal, AbortSignal.timeout(LISTENS_WITHIN)]));
+  await waitUntilListening(port, AbortSignal.any([ended.signal, AbortSignal.timeout(LISTEN_TIMEOUT_MS)]));
 }

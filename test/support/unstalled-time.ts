@@ -1,25 +1,24 @@
 import { readFileSync } from 'node:fs';
 
-/** Milliseconds between two looks at the clock, and the most that counts of what has passed between them. */
-const LOOK_EVERY = 20;
-const COUNTS_AT_MOST = 100;
+/** Interval at which the clock is read, and the maximum that counts for one interval. */
+const INTERVAL_MS = 20;
+const MAX_INTERVAL_MS = 100;
 
 let counted = 0;
 let looked = performance.now();
 let waited = waitedMs();
 
 /**
- * Milliseconds in which this machine could have done what a test waits for. Tests measure "within a second" by it, and
- * pass on a busy machine: time in which this process did not run counts a tenth of a second at most, and time in which
- * any process waited for a processor a tenth.
+ * Milliseconds in which this machine could work, for timeouts that hold on a busy machine: time in which this process did not
+ * run counts a tenth of a second at most, and time in which any process waited for a processor a tenth.
  */
 export function unstalledMs(): number {
   const now = performance.now();
   const waitedNow = waitedMs();
   const passed = now - looked;
-  // A tenth counts in any case, so that what never happens is found out.
+  // A tenth always counts, so that every timeout ends.
   const idle = Math.max(passed / 10, passed - (waitedNow - waited));
-  counted += Math.min(idle, COUNTS_AT_MOST);
+  counted += Math.min(idle, MAX_INTERVAL_MS);
   looked = now;
   waited = waitedNow;
   return counted;
@@ -35,4 +34,4 @@ function waitedMs(): number {
   }
 }
 
-setInterval(unstalledMs, LOOK_EVERY).unref();
+setInterval(unstalledMs, INTERVAL_MS).unref();

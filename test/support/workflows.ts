@@ -3,15 +3,14 @@ import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger, Runtime } from '@temporalio/worker';
 import { provided } from './provided.ts';
 
-/** For bundlers whose progress nobody reads. */
 const quiet = new DefaultLogger('ERROR');
 
-/** Workers in this process say only what breaks. Call it before anything connects. */
+/** Logs only errors of the SDK. Must be called before anything connects. */
 export function silenceTemporal(): void {
   Runtime.install({ logger: quiet, telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } });
 }
 
-/** The workflow code as workers take it. Whoever needs it first in a run makes it for all: it takes seconds. */
+/** The bundled workflow code, which the first test of a run creates for all. */
 export async function workflowBundle(): Promise<{ codePath: string }> {
   const codePath = provided('TEST_WORKFLOW_BUNDLE');
   const isThere = await access(codePath).then(
@@ -22,7 +21,7 @@ export async function workflowBundle(): Promise<{ codePath: string }> {
   const workflowsPath = fileURLToPath(new URL('../../workflows/index.ts', import.meta.url));
   const workflowInterceptorModules = [fileURLToPath(new URL('../../workflows/interceptors.ts', import.meta.url))];
   const { code } = await bundleWorkflowCode({ workflowsPath, workflowInterceptorModules, logger: quiet });
-  // Two may be first: each puts a whole file there.
+  // Concurrent tests each write a complete file.
   const unfinished = `${codePath}.${process.pid}`;
   await writeFile(unfinished, code);
   await rename(unfinished, codePath);
