@@ -93,6 +93,7 @@ export async function fillOrganization(t: TestContext, dev: DevFile): Promise<vo
   ]) {
     await call(dev, 'POST', '/v1/chatapp', { to, text });
   }
+  await call(dev, 'POST', '/v1/sms', { to: '+14165550105', text: 'Your code is 493 817.' });
   for (const fields of EMAILS) await sendMail(dev, fields);
   const names = ['tim', 'radia', 'niklaus', 'frances', 'john', 'adele', 'leslie', 'shafi', 'blocked', 'ivan'];
   await call(dev, 'POST', '/v1/emails/batch', {
