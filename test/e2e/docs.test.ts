@@ -85,17 +85,17 @@ async function listen(t: TestContext, dev: DevFile): Promise<Map<EventType, Webh
 
 /** Events that neither the documents' commands nor `sendVariety` cause. */
 const UNSEEN =
-  /^(?:email\.(?:unsubscribed|rejected)|chatapp\.received|sms\..+|domain\.(?:verified|failed)|webhook\.disabled)$/;
+  /^(?:email\.(?:unsubscribed|rejected)|chatapp\.received|sms\.(?!queued|sent|delivered).+|domain\.(?:verified|failed)|webhook\.disabled)$/;
 const EXPECTED = EVENT_TYPES.filter((type) => !UNSEEN.test(type));
 
 /** Follows every message that the documents' commands sent to its end: a 202 alone shows no failure. */
 async function assertDelivered(dev: DevFile): Promise<void> {
-  const { emails, chatapp } = clientOf(dev);
-  const counts = { delivered: 0, canceled: 0, chats: 0 };
+  const { emails, chatapp, sms } = clientOf(dev);
+  const counts = { delivered: 0, canceled: 0, chats: 0, sms: 0 };
   let others: string[] = [];
   const areDelivered = async (): Promise<boolean> => {
     others = [];
-    Object.assign(counts, { delivered: 0, canceled: 0, chats: 0 });
+    Object.assign(counts, { delivered: 0, canceled: 0, chats: 0, sms: 0 });
     for await (const { id, subject, status, error } of emails.list()) {
       if (status === 'delivered' || status === 'canceled') counts[status]++;
       else others.push(`${id} "${subject}" is ${status}: ${error}`);
@@ -104,13 +104,18 @@ async function assertDelivered(dev: DevFile): Promise<void> {
       if (status === 'delivered') counts.chats++;
       else others.push(`${id} (${type}) is ${status}: ${error}`);
     }
+    for await (const { id, status, error } of sms.list()) {
+      if (status === 'delivered') counts.sms++;
+      else others.push(`${id} is ${status}: ${error}`);
+    }
     return others.length === 0;
   };
   await eventually('every example ends as delivered or canceled', areDelivered, 120_000).catch((error: unknown) =>
     assert.fail([String(error), ...others].join('\n')),
   );
   // Fewer examples would mean that some were removed or not run.
-  assert.ok(counts.delivered >= 8 && counts.canceled >= 2 && counts.chats >= 4, JSON.stringify(counts));
+  const { delivered, canceled, chats } = counts;
+  assert.ok(delivered >= 8 && canceled >= 2 && chats >= 4 && counts.sms >= 1, JSON.stringify(counts));
 }
 
 async function sendVariety(dev: DevFile): Promise<void> {
@@ -121,7 +126,11 @@ async function sendVariety(dev: DevFile): Promise<void> {
     names.map((name) => emails.send({ from: dev.from, to: `${name}@example.net`, subject: 'Stir', text: 'Hi.' })),
   );
   for (const to of ['+4915123450001', '+4915123450002']) await chatapp.send({ to, text: 'Hi.' });
-  await domains.delete((await domains.create('sendVariety.example.com')).id);
+  const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
+  const { id: later } = await chatapp.send({ to: '+4915123450003', text: 'Hi.', scheduled_at: inHours(1) });
+  await chatapp.reschedule(later, inHours(2));
+  await chatapp.cancel(later);
+  await domains.delete((await domains.create('variety.example.com')).id);
   for await (const { id, status } of webhooks.list()) if (status === 'enabled') await webhooks.test(id);
 }
 
