@@ -19,8 +19,12 @@ export async function freshLog(folder: string, part: string): Promise<string> {
  * @returns a function that ends the checks
  */
 export function trimLogs(folder: string, largest = LARGEST, every = LOOK_EVERY): () => void {
+  // One at a time: a log that is truncated while another run copies it would be copied forever.
+  let trimming: Promise<void> | undefined;
   const timer = setInterval(() => {
-    trim(folder, largest).catch(() => undefined);
+    trimming ??= trim(folder, largest)
+      .catch(() => undefined)
+      .finally(() => (trimming = undefined));
   }, every).unref();
   return () => clearInterval(timer);
 }
