@@ -180,8 +180,7 @@ export async function startService(
       addDomain: async (domainName: string, verified = true) =>
         (await addDomain(database.pool, id, domainName, verified)).id,
       /** Connects an SMS sender as the operator does. */
-      addSender: (sender: string, countries: readonly string[] = []) =>
-        addSender(database.pool, id, sender, countries),
+      addSender: (sender: string, countries: readonly string[] = []) => addSender(database.pool, id, sender, countries),
       addKey: async (preset: Preset, domains: readonly string[] = []) =>
         (await createKey(database.pool, id, preset, domains)).api_key,
       mail,

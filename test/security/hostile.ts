@@ -63,6 +63,7 @@ export function edited(value: unknown, edits: readonly Edit[]): unknown {
     }
     const before = holder[name];
     if (what === 'remove') remove(holder, name);
+    else if (what === 'add' && Array.isArray(before)) before.push(by);
     else if (what === 'add' && isObject(before)) set(before, key, by);
     else if (what === 'repeat') set(holder, name, [before, before]);
     else set(holder, name, by);

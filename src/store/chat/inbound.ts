@@ -108,7 +108,9 @@ export interface StoredMedia {
  * @param expires of the link, in Unix seconds
  */
 export async function findInboundMedia(db: Db, id: string, expires: number): Promise<StoredMedia | undefined> {
-  const row = await queryRow<Omit<StoredMedia, 'number'> & Omit<SendingNumber, 'id' | 'channel'> & { number_id: string }>(db, {
+  const row = await queryRow<
+    Omit<StoredMedia, 'number'> & Omit<SendingNumber, 'id' | 'channel'> & { number_id: string }
+  >(db, {
     name: 'find_inbound_media',
     text: `SELECT inbound.org_id, inbound.media AS reference, inbound.content_type, inbound.filename, number.id AS number_id,
                   number.provider, number.phone_number_id, number.account_sid, number.credentials
@@ -118,7 +120,10 @@ export async function findInboundMedia(db: Db, id: string, expires: number): Pro
   });
   if (!row) return undefined;
   const { number_id, provider, phone_number_id, account_sid, credentials, ...media } = row;
-  return { ...media, number: { id: number_id, channel: 'chatapp', provider, phone_number_id, account_sid, credentials } };
+  return {
+    ...media,
+    number: { id: number_id, channel: 'chatapp', provider, phone_number_id, account_sid, credentials },
+  };
 }
 
 /** Deletes messages of users after 30 days, the oldest first. @returns how many */
