@@ -1,22 +1,14 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import type {
-  Answer,
-  AttemptedMessage,
-  Channel,
-  ClaimedMessage,
-  DeliveryDeps,
-  DeliveryStatus,
-  Member,
-  MemberResult,
-} from '../src/delivery/contract.ts';
+import type { ChannelEndings, DeliveryDeps, DeliveryStatus, Member, MemberResult } from '../src/delivery/contract.ts';
 import { cancelScheduled, giveUp } from '../src/delivery/endings.ts';
+import { KIND_NAMES, logId } from '../src/delivery/log-names.ts';
 import { policyWait, withHeartbeat } from './temporal.ts';
 
 /** The result of a delivery for the workflow. */
 export type Delivery = Exclude<MemberResult, { state: 'again' }>;
 
-/** What a channel does besides. */
+/** The steps that each channel has of its own. */
 interface Steps {
   readonly deliver: (member: Member) => Promise<readonly MemberResult[]>;
   /** Called when a message may have ended. Never rejects. */
@@ -24,9 +16,9 @@ interface Steps {
 }
 
 /** The activities of a single message of one channel. Each does one thing and may be repeated. */
-export function makeDeliveryActivities<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+export function makeDeliveryActivities(
   deps: DeliveryDeps,
-  channel: Channel<C, T, H, A>,
+  channel: ChannelEndings,
   { deliver, onEnded = () => Promise.resolve() }: Steps,
 ) {
   return {
@@ -36,7 +28,7 @@ export function makeDeliveryActivities<C extends ClaimedMessage, T extends Attem
      */
     deliver: async (member: Member): Promise<Delivery> => {
       const [result] = await withHeartbeat(() => deliver(member));
-      if (!result) throw new Error('a delivery came to nothing');
+      if (!result) throw new Error('a delivery returned no result');
       if (result.state === 'ended') await onEnded([member.id]);
       if (result.state !== 'again') return result;
       throw ApplicationFailure.create({
@@ -55,11 +47,9 @@ export function makeDeliveryActivities<C extends ClaimedMessage, T extends Attem
      */
     giveUp: async ({ id, maximumAttempts }: { id: string; maximumAttempts: number }): Promise<DeliveryStatus> => {
       const status = (await giveUp(deps, channel, [id], maximumAttempts, id)).get(id) ?? 'canceled';
+      const { kind } = channel;
       if (status !== 'queued')
-        deps.log.warn(
-          { [channel.kind === 'email' ? 'email' : 'message']: id, status, maximumAttempts },
-          `${channel.kind} given up`,
-        );
+        deps.log.warn({ ...logId(kind, id), status, maximumAttempts }, `${KIND_NAMES[kind]} given up`);
       await onEnded([id]);
       return status;
     },

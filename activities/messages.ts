@@ -9,14 +9,13 @@ import { makeDeliveryActivities } from './delivery.ts';
 export function makeMessageActivities(deps: MessageDeps) {
   const activitiesOf = (kind: MessageChannel) => {
     const channel = messageChannel(deps, kind);
-    return makeDeliveryActivities(deps, channel, { deliver: (member) => deliverOne(member) });
-
-    async function deliverOne(member: Member) {
+    return makeDeliveryActivities(deps, channel, {
       // Messages have no copies, so none ends as `partial`. Tasks of versions before schedules have no `version`.
-      const { id, version = 0 } = member as Partial<Member> & { id: string };
-      const { results } = await deliverOnce(deps, channel, [{ id, version }]);
-      return results.filter((result) => result.state !== 'partial');
-    }
+      deliver: async ({ id, version = 0 }: Partial<Member> & { id: string }) => {
+        const { results } = await deliverOnce(deps, channel, [{ id, version }]);
+        return results.filter((result) => result.state !== 'partial');
+      },
+    });
   };
   const [chat, sms] = [activitiesOf('chatapp'), activitiesOf('sms')];
   return {

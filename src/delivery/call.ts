@@ -1,18 +1,18 @@
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { verdict } from '../domain/email/retry.ts';
-import { MESSAGE_NAMES } from '../domain/messages/message.ts';
 import { isUnreachable } from '../store/postgres/pool.ts';
 import { handedOver, type MessageKind, tally } from '../telemetry/topics.ts';
 import type {
   Answer,
-  AttemptedMessage,
   CallResult,
   Channel,
+  ChannelTypes,
   ClaimedMessage,
   DeliveryDeps,
   MemberResult,
 } from './contract.ts';
+import { KIND_NAMES, logId } from './log-names.ts';
 import { PAUSE_RETRY_MS } from './pauses.ts';
 import { persist } from './persist.ts';
 
@@ -23,7 +23,7 @@ export type OnResults = (count: number) => void;
 export const UNAPPLIED = 'The provider has answered; its answer is recorded and will be applied.';
 
 /** A longer text of a provider is cut to so many UTF-16 units. */
-export const MAX_DETAIL_LENGTH = 2_000;
+const MAX_DETAIL_LENGTH = 2_000;
 /** Answers of one call that arrive within this time are recorded by one statement. */
 const RECORD_INTERVAL_MS = 100;
 /** Applying a recorded answer is retried for this long; after that the next claim applies it. */
@@ -54,14 +54,14 @@ export function storableText(text: string, length = MAX_DETAIL_LENGTH): string {
  * Makes one provider call and records the answer about each message as soon as it is known.
  * @param onResults called with the number of messages whose results have become complete
  */
-export async function makeCall<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+export async function makeCall<T extends ChannelTypes>(
   deps: DeliveryDeps,
-  channel: Channel<C, T, H, A>,
-  messages: readonly C[],
+  channel: Channel<T>,
+  messages: readonly T['claimed'][],
   onResults: OnResults,
 ): Promise<CallResult[]> {
-  const all: A[] = [];
-  let unrecorded: A[] = [];
+  const all: T['answer'][] = [];
+  let unrecorded: T['answer'][] = [];
   const recordings: Promise<CallResult[]>[] = [];
   const record = (): void => {
     if (unrecorded.length === 0) return;
@@ -91,10 +91,10 @@ export async function makeCall<C extends ClaimedMessage, T extends AttemptedMess
 }
 
 /** Commits the outcomes of attempts in a statement of their own, then applies them to the messages. */
-async function recordAnswers<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+async function recordAnswers<T extends ChannelTypes>(
   deps: DeliveryDeps,
-  channel: Channel<C, T, H, A>,
-  answers: readonly A[],
+  channel: Channel<T>,
+  answers: readonly T['answer'][],
 ): Promise<CallResult[]> {
   await deps.recorder.record(answers.map(({ ending }) => ending));
   await deps.pauses.note(answers.flatMap(({ accounts }) => accounts));
@@ -127,9 +127,6 @@ export function retryResult(
   return { id, state: 'again', reason: outcome.detail, ...(afterMs !== undefined && { afterMs }) };
 }
 
-/** What the log calls a message of each channel. */
-const NAMES: Readonly<Record<MessageKind, string>> = { email: 'email', ...MESSAGE_NAMES };
-
 /** Logs one line per call with the number of messages per outcome; with several messages, one line each at level debug. */
 function logCall(log: Logger, kind: MessageKind, answers: readonly Answer[]): void {
   const [first] = answers as [Answer];
@@ -146,23 +143,24 @@ function logCall(log: Logger, kind: MessageKind, answers: readonly Answer[]): vo
     ms: Math.round(performance.now() - first.message.claimedAt),
   };
   if (kinds.includes('account')) log.error(line, 'provider refused our account');
-  else log.info(line, `${NAMES[kind]}s handed to a provider`);
+  else log.info(line, `${KIND_NAMES[kind]}s handed to a provider`);
   for (const answer of answers) logAnswer(log, kind, 'debug', answer);
 }
 
 function logAnswer(log: Logger, kind: MessageKind, level: 'info' | 'debug', answer: Answer): void {
   const { id, orgId, provider, call, n, claimedAt } = answer.message;
   const line = {
-    [kind === 'email' ? 'email' : 'message']: id,
+    ...logId(kind, id),
     org: orgId,
     provider: provider.name,
     call,
     attempt: n,
+    copies: answer.copies,
     outcome: answer.kind,
     code: answer.code,
     detail: answer.detail,
     ms: Math.round(performance.now() - claimedAt),
   };
   if (answer.kind === 'account' && level === 'info') log.error(line, 'provider refused our account');
-  else log[level](line, `${NAMES[kind]} handed to a provider`);
+  else log[level](line, `${KIND_NAMES[kind]} handed to a provider`);
 }

@@ -90,54 +90,63 @@ export interface AttemptedMessage {
 }
 
 /** What a claim found for one member. `held` needs something of its channel before it can be claimed. */
-export type Claim<Claimed, Attempted, Held> =
-  | { readonly state: 'ready'; readonly message: Claimed }
+export type Claim<T extends ChannelTypes> =
+  | { readonly state: 'ready'; readonly message: T['claimed'] }
   /** Its last attempt must be looked up at the provider. */
-  | { readonly state: 'ambiguous'; readonly message: Attempted }
+  | { readonly state: 'ambiguous'; readonly message: T['attempted'] }
   /** The provider's answer is recorded but not applied. */
-  | { readonly state: 'unapplied'; readonly message: Attempted }
-  | { readonly state: 'held'; readonly message: Held }
+  | { readonly state: 'unapplied'; readonly message: T['attempted'] }
+  | { readonly state: 'held'; readonly message: T['held'] }
   | { readonly state: 'done'; readonly result: MemberResult };
 
 /** The provider's answer about one message. */
-export interface Answer<Claimed extends ClaimedMessage = ClaimedMessage> {
-  readonly message: Claimed;
+export interface Answer {
+  readonly message: ClaimedMessage;
   readonly kind: 'sent' | 'bounced' | 'rejected' | 'refused' | 'busy' | 'account' | 'unknown';
   /** A sentence, and the provider's own code, as they may be logged. */
   readonly detail?: string;
   readonly code?: string;
+  /** The number of copies that it is about, if there are several. */
+  readonly copies?: number;
   /** Contains everything that is needed to apply the answer later. */
   readonly ending: AttemptEnding;
   /** What it shows about our account. */
   readonly accounts: readonly AccountAnswer[];
 }
 
+/** The messages of a channel in each state of a delivery. */
+export interface ChannelTypes {
+  readonly claimed: ClaimedMessage;
+  readonly attempted: AttemptedMessage;
+  readonly held: unknown;
+  readonly answer: Answer;
+}
+
 /** What differs between channels: tables, transitions, recipients and providers. */
-export interface Channel<
-  Claimed extends ClaimedMessage = ClaimedMessage,
-  Attempted extends AttemptedMessage = AttemptedMessage,
-  Held = never,
-  Answered extends Answer<Claimed> = Answer<Claimed>,
-> {
-  readonly kind: MessageKind;
+export interface Channel<T extends ChannelTypes> extends ChannelEndings {
   /** Claims the members that may be sent now. After its commit their attempts are recorded, and none can be rescheduled. */
-  claim(members: readonly Member[]): Promise<Claim<Claimed, Attempted, Held>[]>;
+  claim(members: readonly Member[]): Promise<Claim<T>[]>;
   /** Hands messages over in one provider call. @param onAnswer called for each message as soon as its answer is known */
-  call(messages: readonly Claimed[], onAnswer: (answer: Answered) => void): Promise<void>;
+  call(messages: readonly T['claimed'][], onAnswer: (answer: T['answer']) => void): Promise<void>;
   /** Applies recorded answers. Idempotent. @returns one result for each, in order */
-  apply(answers: readonly Answered[]): Promise<CallResult[]>;
+  apply(answers: readonly T['answer'][]): Promise<CallResult[]>;
   /** Applies answers that were recorded by another worker, without a provider call. */
-  applyRecorded(messages: readonly Attempted[]): Promise<CallResult[]>;
+  applyRecorded(messages: readonly T['attempted'][]): Promise<CallResult[]>;
   /** Returns how to ask the provider of one call for its messages; undefined if it cannot be asked. */
-  lookUp(messages: readonly Attempted[]): (() => Promise<ReadonlyMap<string, string>>) | undefined;
+  lookUp(messages: readonly T['attempted'][]): (() => Promise<ReadonlyMap<string, string>>) | undefined;
   /** Records the messages that the provider has, by the provider's ids. @returns those that are sent as a whole now */
   recordFound(
     client: Db,
-    messages: readonly Attempted[],
+    messages: readonly T['attempted'][],
     found: ReadonlyMap<string, string>,
-  ): Promise<readonly Attempted[]>;
+  ): Promise<readonly T['attempted'][]>;
   /** Milliseconds until a call without a recorded outcome has certainly ended. */
   callIsOverInMs(attempt: Attempt): number;
+}
+
+/** How messages of a channel end without a provider call. */
+export interface ChannelEndings {
+  readonly kind: MessageKind;
   /** Whether the provider of an attempt can be asked about it. */
   canBeLookedUp(client: Db, attempt: Attempt): Promise<boolean>;
   /** Fails messages. @returns their statuses */

@@ -1,17 +1,7 @@
 import { groupBy } from '../lib/group.ts';
 import { isUnreachable } from '../store/postgres/pool.ts';
 import { makeCall, type OnResults, UNAPPLIED } from './call.ts';
-import type {
-  Answer,
-  AttemptedMessage,
-  CallResult,
-  Channel,
-  Claim,
-  ClaimedMessage,
-  DeliveryDeps,
-  Member,
-  MemberResult,
-} from './contract.ts';
+import type { CallResult, Channel, ChannelTypes, Claim, DeliveryDeps, Member, MemberResult } from './contract.ts';
 import { reconcile } from './reconcile.ts';
 
 /** Delay of a message that this worker may not claim now. */
@@ -22,12 +12,12 @@ const BLOCKED_RETRY_MS = 2_000;
  * message is sent again, and a recorded answer is only applied.
  * @returns one result for each member that is not held, in any order
  */
-export async function deliverOnce<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+export async function deliverOnce<T extends ChannelTypes>(
   deps: DeliveryDeps,
-  channel: Channel<C, T, H, A>,
+  channel: Channel<T>,
   members: readonly Member[],
   onResults: OnResults = () => undefined,
-): Promise<{ results: CallResult[]; held: H[] }> {
+): Promise<{ results: CallResult[]; held: T['held'][] }> {
   const reason = claimBlocker(deps);
   if (reason !== undefined) {
     const blocked = { state: 'again', reason, afterMs: BLOCKED_RETRY_MS, postponed: true } as const;
@@ -58,24 +48,24 @@ export async function deliverOnce<C extends ClaimedMessage, T extends AttemptedM
   };
 }
 
-async function claim<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
-  channel: Channel<C, T, H, A>,
-  members: readonly Member[],
-): Promise<Claim<C, T, H>[]> {
+async function claim<T extends ChannelTypes>(channel: Channel<T>, members: readonly Member[]): Promise<Claim<T>[]> {
   return members.length === 0 ? [] : channel.claim(members);
 }
 
 /** The messages of claims in one state. */
-function messagesOf<C, T, H>(claims: readonly Claim<C, T, H>[], state: 'ready'): C[];
-function messagesOf<C, T, H>(claims: readonly Claim<C, T, H>[], state: 'ambiguous' | 'unapplied'): T[];
-function messagesOf<C, T, H>(claims: readonly Claim<C, T, H>[], state: 'held'): H[];
-function messagesOf<C, T, H>(claims: readonly Claim<C, T, H>[], state: string): (C | T | H)[] {
+function messagesOf<T extends ChannelTypes>(claims: readonly Claim<T>[], state: 'ready'): T['claimed'][];
+function messagesOf<T extends ChannelTypes>(
+  claims: readonly Claim<T>[],
+  state: 'ambiguous' | 'unapplied',
+): T['attempted'][];
+function messagesOf<T extends ChannelTypes>(claims: readonly Claim<T>[], state: 'held'): T['held'][];
+function messagesOf<T extends ChannelTypes>(claims: readonly Claim<T>[], state: string): unknown[] {
   return claims.flatMap((each) => (each.state === state && 'message' in each ? [each.message] : []));
 }
 
-async function applyRecorded<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
-  channel: Channel<C, T, H, A>,
-  messages: readonly T[],
+async function applyRecorded<T extends ChannelTypes>(
+  channel: Channel<T>,
+  messages: readonly T['attempted'][],
 ): Promise<CallResult[]> {
   if (messages.length === 0) return [];
   try {

@@ -1,15 +1,7 @@
 import { type Attempt, lastAttempts } from '../store/emails/attempts.ts';
 import { transaction } from '../store/postgres/pool.ts';
 import { hasFinalOutcome, isAmbiguous } from './attempt-state.ts';
-import type {
-  Answer,
-  AttemptedMessage,
-  Channel,
-  ClaimedMessage,
-  DeliveryDeps,
-  DeliveryStatus,
-  Failure,
-} from './contract.ts';
+import type { ChannelEndings, DeliveryDeps, DeliveryStatus, Failure } from './contract.ts';
 import { accountRefusedError } from './pauses.ts';
 
 /**
@@ -17,9 +9,9 @@ import { accountRefusedError } from './pauses.ts';
  * not every failed activity reached a provider.
  * @returns the resulting statuses, `queued` if attempts are left; messages of other workflows are missing
  */
-export async function giveUp<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+export async function giveUp(
   { pool, accountRetryForMs }: Pick<DeliveryDeps, 'pool' | 'accountRetryForMs'>,
-  channel: Channel<C, T, H, A>,
+  channel: ChannelEndings,
   ids: readonly string[],
   maximumAttempts: number,
   workflowId: string,
@@ -79,9 +71,9 @@ function isUsedUp({ failures, checks, not_found_for }: Attempt, maximumAttempts:
  * Cancels the messages of a workflow that are still scheduled.
  * @returns the resulting statuses; messages of other workflows are missing
  */
-export async function cancelScheduled<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+export async function cancelScheduled(
   { pool }: Pick<DeliveryDeps, 'pool'>,
-  channel: Channel<C, T, H, A>,
+  channel: ChannelEndings,
   ids: readonly string[],
   workflowId: string,
 ): Promise<Map<string, DeliveryStatus>> {

@@ -3,10 +3,10 @@ import { type AttemptOutcome, countRepeats, endAttempts, recordLookups } from '.
 import { transaction } from '../store/postgres/pool.ts';
 import { ambiguousEnded, type AmbiguousOutcome } from '../telemetry/topics.ts';
 import type {
-  Answer,
   AttemptedMessage,
   Channel,
-  ClaimedMessage,
+  ChannelEndings,
+  ChannelTypes,
   DeliveryDeps,
   DeliveryStatus,
   Member,
@@ -31,10 +31,10 @@ export interface Reconciled {
 }
 
 /** Asks providers whether they accepted the messages of ambiguous attempts, with one look-up per call. */
-export async function reconcile<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+export async function reconcile<T extends ChannelTypes>(
   deps: DeliveryDeps,
-  channel: Channel<C, T, H, A>,
-  messages: readonly T[],
+  channel: Channel<T>,
+  messages: readonly T['attempted'][],
 ): Promise<Reconciled> {
   const calls = [...groupBy(messages, ({ attempt }) => attempt.call).values()];
   const reconciled: Reconciled[] = [];
@@ -45,12 +45,12 @@ export async function reconcile<C extends ClaimedMessage, T extends AttemptedMes
   return { lost: reconciled.flatMap(({ lost }) => lost), results: reconciled.flatMap(({ results }) => results) };
 }
 
-async function reconcileCall<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+async function reconcileCall<T extends ChannelTypes>(
   deps: DeliveryDeps,
-  channel: Channel<C, T, H, A>,
-  messages: readonly T[],
+  channel: Channel<T>,
+  messages: readonly T['attempted'][],
 ): Promise<Reconciled> {
-  const [{ attempt }] = messages as [T];
+  const [{ attempt }] = messages as [T['attempted']];
   const lookUp = channel.lookUp(messages);
   if (!lookUp) return applyAmbiguousSend(deps, channel, messages);
 
@@ -89,10 +89,10 @@ async function reconcileCall<C extends ClaimedMessage, T extends AttemptedMessag
 }
 
 /** Applies the setting AMBIGUOUS_SEND once a call that cannot be looked up has certainly ended. */
-async function applyAmbiguousSend<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+async function applyAmbiguousSend<T extends ChannelTypes>(
   deps: DeliveryDeps,
-  channel: Channel<C, T, H, A>,
-  messages: readonly T[],
+  channel: Channel<T>,
+  messages: readonly T['attempted'][],
 ): Promise<Reconciled> {
   const over = messages.filter(({ attempt }) => channel.callIsOverInMs(attempt) <= 0);
   const results = messages
@@ -113,7 +113,7 @@ async function applyAmbiguousSend<C extends ClaimedMessage, T extends AttemptedM
     deps.pool,
     over.map(({ attempt }) => attempt),
   );
-  const errorOf = ({ member }: T) => repeatRefusal(deps, repeats.get(member.id) ?? 0);
+  const errorOf = ({ member }: AttemptedMessage) => repeatRefusal(deps, repeats.get(member.id) ?? 0);
   const repeated = over.filter((message) => errorOf(message) === undefined);
   await endAttempts(
     deps.pool,
@@ -137,10 +137,10 @@ async function applyAmbiguousSend<C extends ClaimedMessage, T extends AttemptedM
   };
 }
 
-async function failAmbiguous<C extends ClaimedMessage, T extends AttemptedMessage, H, A extends Answer<C>>(
+async function failAmbiguous(
   deps: DeliveryDeps,
-  channel: Channel<C, T, H, A>,
-  failed: readonly { readonly message: T; readonly error: string }[],
+  channel: ChannelEndings,
+  failed: readonly { readonly message: AttemptedMessage; readonly error: string }[],
 ): Promise<Map<string, DeliveryStatus>> {
   if (failed.length === 0) return new Map();
   return transaction(deps.pool, async (client) => {
@@ -168,7 +168,7 @@ function repeatRefusal({ ambiguousSend, ambiguousSendMaxRepeats }: DeliveryDeps,
 }
 
 function countOutcomes(
-  { kind }: Pick<Channel, 'kind'>,
+  { kind }: ChannelEndings,
   outcome: AmbiguousOutcome,
   messages: readonly AttemptedMessage[],
 ): void {

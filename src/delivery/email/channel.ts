@@ -9,7 +9,7 @@ import type { Channel } from '../contract.ts';
 import { endOfCall } from '../reconcile.ts';
 import { callProvider } from './call.ts';
 import { claim } from './claim.ts';
-import type { AnsweredEmail, AttemptedEmail, ClaimedEmail, EmailDeps, HeldEmail, LargeContents } from './contract.ts';
+import type { AttemptedEmail, EmailDeps, EmailTypes, LargeContents } from './contract.ts';
 import { endCopied, fail } from './copies.ts';
 import { applyOutcomes } from './record.ts';
 import { applyRecorded } from './unapplied.ts';
@@ -23,10 +23,8 @@ const CALL_IS_OVER_MS: Readonly<Record<string, number>> = { postmark: 75_000, sm
   number
 >;
 
-export type EmailChannel = Channel<ClaimedEmail, AttemptedEmail, HeldEmail, AnsweredEmail>;
-
 /** @param contents the content of large emails, which was read before */
-export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map()): EmailChannel {
+export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map()): Channel<EmailTypes> {
   const providerOf = (attempt: Attempt) => deps.providers.find(({ name }) => name === attempt.provider);
   return {
     kind: 'email',

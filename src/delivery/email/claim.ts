@@ -17,15 +17,7 @@ import { clearSuspects, markSuspects } from '../../store/emails/suspects.ts';
 import { claimed } from '../../telemetry/topics.ts';
 import { hasFinalOutcome, isAmbiguous, unclaimableResult } from '../attempt-state.ts';
 import type { Claim, Member, MemberResult } from '../contract.ts';
-import type {
-  AttemptedEmail,
-  ClaimedEmail,
-  Copy,
-  EmailDeps,
-  HeldEmail,
-  LargeContents,
-  LargeEmail,
-} from './contract.ts';
+import type { ClaimedEmail, Copy, EmailDeps, EmailTypes, LargeContents, LargeEmail } from './contract.ts';
 import { fail } from './copies.ts';
 import { firstOpen, type Gate, judgePaused, makeGate, waitForOrganization } from '../pauses.ts';
 import { isQuarantined, quarantine } from './quarantine.ts';
@@ -47,7 +39,7 @@ const FILES_LOST_AFTER_MS = 24 * 3_600_000;
  */
 export const MAX_CALL_BYTES = 16 * 1_048_576;
 
-type EmailClaim = Claim<ClaimedEmail, AttemptedEmail, HeldEmail>;
+type EmailClaim = Claim<EmailTypes>;
 
 /**
  * Claims the members that may be sent now and classifies the others. After the commit their attempts are recorded, and
@@ -66,12 +58,12 @@ export async function claim(
     const attempts = new Map((await lastAttempts(client, ids)).map((attempt) => [attempt.message_id, attempt]));
     const judged = members.map((member) => {
       const email = emails.get(member.id);
-      return { member, email, claim: judge(deps, member, email, attempts.get(member.id), contents) };
+      return { email, verdict: judge(deps, member, email, attempts.get(member.id), contents) };
     });
-    const emailsThat = (wanted: EmailClaim['state'] | Verdict) =>
-      judged.flatMap(({ email, claim }) => (email && (claim === wanted || stateOf(claim) === wanted) ? [email] : []));
-    const due = emailsThat('due');
-    const ambiguous = emailsThat('ambiguous');
+    const emailsOf = (state: Verdict['state']) =>
+      judged.flatMap(({ email, verdict }) => (email && verdict.state === state ? [email] : []));
+    const due = emailsOf('due');
+    const ambiguous = emailsOf('ambiguous');
     await markSuspects(
       client,
       ambiguous.map(({ id }) => id).filter((id) => attempts.get(id)?.outcome === null),
@@ -86,20 +78,20 @@ export async function claim(
     const latenessSeconds = scheduled.map(({ late }) => late / 1_000);
     afterCommit(client, () => claimed.publish({ latenessSeconds }));
     const assigned = await assign(deps, client, due, attempts, contents, gate);
-    const quarantined = await quarantine(deps, client, emailsThat('quarantine'), attempts);
+    const quarantined = await quarantine(deps, client, emailsOf('quarantine'), attempts);
     return [
-      ...judged.flatMap(({ claim }) => (typeof claim === 'string' ? [] : claim)),
+      ...judged.flatMap(({ verdict }) => (isClaim(verdict) ? verdict : [])),
       ...assigned,
       ...quarantined.map(done),
     ];
   });
 }
 
-/** What is left to do for an email inside the transaction of its claim. */
-type Verdict = 'due' | 'quarantine';
+/** What is done with an email: its claim, or what makes one inside the transaction. */
+type Verdict = EmailClaim | { readonly state: 'due' | 'quarantine' };
 
-function stateOf(claim: EmailClaim | Verdict): EmailClaim['state'] | undefined {
-  return typeof claim === 'string' ? undefined : claim.state;
+function isClaim(verdict: Verdict): verdict is EmailClaim {
+  return verdict.state !== 'due' && verdict.state !== 'quarantine';
 }
 
 /** Decides what is done with one email. The order of the rules matters. */
@@ -109,7 +101,7 @@ function judge(
   email: LockedEmail | undefined,
   attempt: Attempt | undefined,
   contents: LargeContents,
-): EmailClaim | Verdict {
+): Verdict {
   const { id } = member;
   if (!email) return done({ id, state: 'ended', status: 'canceled' });
   const blocked = unclaimableResult(email, member);
@@ -117,7 +109,7 @@ function judge(
   const message = attempt && { member, attempt, isCopied: email.copies_left };
   if (message && isUnapplied(email, message.attempt)) return { state: 'unapplied', message };
   const ambiguous = message && isAmbiguous(message.attempt) ? message : undefined;
-  if (isQuarantined(deps, email, ambiguous?.attempt)) return 'quarantine';
+  if (isQuarantined(deps, email, ambiguous?.attempt)) return { state: 'quarantine' };
   if (ambiguous) return { state: 'ambiguous', message: ambiguous };
   if (email.suspended_for !== null) return done({ id, ...waitForOrganization(email.suspended_for), postponed: true });
   const content = contents.get(id);
@@ -125,7 +117,7 @@ function judge(
   if (!content && isLarge(email))
     return { state: 'held', message: { needs: 'content', email: toLarge(email, member) } };
   if (content?.files === 'lost' && email.late < FILES_LOST_AFTER_MS) return done({ id, ...UNREADABLE });
-  return 'due';
+  return { state: 'due' };
 }
 
 function done(result: MemberResult): EmailClaim {

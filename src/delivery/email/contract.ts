@@ -5,7 +5,15 @@ import type { EmailProvider } from '../../providers/email-provider.ts';
 import type { StoredBodies } from '../../store/emails/attempts.ts';
 import type { EmailContents } from '../../store/emails/contents.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
-import type { Answer, AttemptedMessage, ClaimedMessage, DeliveryDeps, Member, MemberResult } from '../contract.ts';
+import type {
+  Answer,
+  AttemptedMessage,
+  ChannelTypes,
+  ClaimedMessage,
+  DeliveryDeps,
+  Member,
+  MemberResult,
+} from '../contract.ts';
 import type { SendingDomains } from './sending-domains.ts';
 
 /** The dependencies of the email activities. */
@@ -59,8 +67,16 @@ export interface Sent {
   readonly outcomes: readonly [SendOutcome, ...SendOutcome[]];
 }
 
-export interface AnsweredEmail extends Answer<ClaimedEmail> {
+export interface AnsweredEmail extends Answer {
   readonly sent: Sent;
+}
+
+/** The types of the channel. */
+export interface EmailTypes extends ChannelTypes {
+  readonly claimed: ClaimedEmail;
+  readonly attempted: AttemptedEmail;
+  readonly held: HeldEmail;
+  readonly answer: AnsweredEmail;
 }
 
 /** An email with attachments, or so large that memory must be reserved before it is read. */

@@ -16,7 +16,7 @@ import { CLAIM_EXPIRED, isClaimExpired, retryResult, storableText } from '../cal
 import type { CallResult, Channel, DeliveryStatus } from '../contract.ts';
 import { endOfCall } from '../reconcile.ts';
 import { claim } from './claim.ts';
-import type { Answered, Attempted, Claimed, MessageDeps } from './contract.ts';
+import type { Answered, Attempted, Claimed, MessageDeps, MessageTypes } from './contract.ts';
 
 /** A call has certainly ended this long after its claim, even if its worker is alive. A report may arrive until then. */
 const CALL_IS_OVER_MS = 60_000;
@@ -26,7 +26,7 @@ const MAX_CLOCK_SKEW_MS = 30_000;
 const MAX_CODE_LENGTH = 100;
 
 /** Chat-app messages or SMS: one message per provider call, from the number that its row names. */
-export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel<Claimed, Attempted, never, Answered> {
+export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel<MessageTypes> {
   const providerOf = ({ number }: StoredMessage) => (number ? deps.providerOf(number) : undefined);
 
   /** Applies an answer that ends a message. */

@@ -11,9 +11,9 @@ import { claimed } from '../../telemetry/topics.ts';
 import { hasFinalOutcome, isAmbiguous, unclaimableResult } from '../attempt-state.ts';
 import type { Claim, Member, MemberResult } from '../contract.ts';
 import { judgePaused, makeGate, waitForOrganization } from '../pauses.ts';
-import type { Attempted, Claimed, MessageDeps } from './contract.ts';
+import type { MessageDeps, MessageTypes } from './contract.ts';
 
-export type MessageClaim = Claim<Claimed, Attempted, never>;
+export type MessageClaim = Claim<MessageTypes>;
 
 /** A message whose turn comes within this time waits in memory; otherwise its activity is retried. */
 const MAX_TURN_WAIT_MS = 1_000;

@@ -1,7 +1,7 @@
 import type { WindowPolicy } from '../../domain/chat/window.ts';
 import type { ChatOutcome, ChatProvider } from '../../providers/chat-provider.ts';
 import type { SendingNumber, StoredMessage } from '../../store/messages/delivery.ts';
-import type { Answer, AttemptedMessage, ClaimedMessage, DeliveryDeps } from '../contract.ts';
+import type { Answer, AttemptedMessage, ChannelTypes, ClaimedMessage, DeliveryDeps } from '../contract.ts';
 import type { MessagePace } from './pace.ts';
 
 /** The dependencies of the activities of chat-app messages and SMS. */
@@ -21,6 +21,14 @@ export interface Attempted extends AttemptedMessage {
   readonly stored: StoredMessage;
 }
 
-export interface Answered extends Answer<Claimed> {
+export interface Answered extends Answer {
   readonly outcome: ChatOutcome;
+}
+
+/** The types of the channel. */
+export interface MessageTypes extends ChannelTypes {
+  readonly claimed: Claimed;
+  readonly attempted: Attempted;
+  readonly held: never;
+  readonly answer: Answered;
 }
