@@ -9,7 +9,8 @@ import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { findSendingNumbers, type SenderRef } from '../store/messages/accept.ts';
 import type { Db } from '../store/postgres/pool.ts';
-import { type MessageIntakeDeps, parseSchedule, sendMessage } from './messages.ts';
+import { type MessageIntakeDeps, sendMessage } from './messages.ts';
+import { parseSchedule } from './schedule.ts';
 
 /** A valid request to send one chat-app message, with defaults filled in. */
 export interface ChatRequest {
@@ -51,7 +52,7 @@ export async function sendChat(
   if (content.image) refusePrivate(content.image.link, 'image.link');
   if (content.document) refusePrivate(content.document.link, 'document.link');
   const sender = from === null ? null : valid(parsePhone(from), 'from').number;
-  const scheduled_at = parseSchedule(time);
+  const scheduled_at = time === null ? null : parseSchedule(time);
   return sendMessage(
     deps,
     orgId,

@@ -2,9 +2,8 @@ import { parseMailbox } from '../domain/email/address.ts';
 import type { Attachment, AttachmentRequest } from '../domain/email/attachments.ts';
 import { allowanceOf } from '../domain/email/allowance.ts';
 import type { EmailRequest, Tag } from '../domain/email/email.ts';
-import { notFound, ServiceError } from '../domain/errors.ts';
+import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
-import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
 import { project, projectReschedule } from '../projection/emails.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
 import { insertAttachments } from '../store/emails/attachments.ts';
@@ -35,6 +34,7 @@ import { quotaExceeded } from './quota.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { organizationSuspended } from '../accounts/suspension.ts';
 import { type TagRegistry, UNLIMITED_TAGS } from './tag-registry.ts';
+import { parseSchedule, scheduleError, unmoved } from './schedule.ts';
 
 /** Limits on sending. Quotas are stored in the database. */
 export interface Limits extends RateLimits {
@@ -165,7 +165,7 @@ export async function sealEmail(
 
 /** The fields by which the database judges an email. */
 export function senderAndTime({ from, scheduled_at: time }: EmailRequest): SenderAndTime {
-  return { from_domain: domainOf(from), scheduled_at: time === null ? null : instant(time) };
+  return { from_domain: domainOf(from), scheduled_at: time === null ? null : parseSchedule(time) };
 }
 
 function domainOf(from: string): string {
@@ -174,19 +174,13 @@ function domainOf(from: string): string {
   return mailbox.domain;
 }
 
-function instant(text: string): string {
-  const date = parseInstant(text);
-  if (!date) throw new ServiceError('validation_error', SCHEDULE_PROBLEMS.form, 'scheduled_at');
-  return date.toISOString();
-}
-
 /** Translates a refusal of the database into an error. */
 export function refused(refusal: Refusal, request: EmailRequest): ServiceError {
   const domain = domainOf(request.from);
   switch (refusal) {
     case 'past':
     case 'far':
-      return new ServiceError('validation_error', SCHEDULE_PROBLEMS[refusal], 'scheduled_at');
+      return scheduleError(refusal);
     case 'suspended':
       return organizationSuspended();
     case 'domain_not_found':
@@ -209,10 +203,10 @@ export async function rescheduleEmail(
   scheduledAt: string,
   changer: Changer = {},
 ): Promise<{ id: string; status: 'scheduled'; scheduled_at: string }> {
-  const time = instant(scheduledAt);
+  const time = parseSchedule(scheduledAt);
   await refuseOthersEmail(deps.pool, orgId, id, changer);
   const moved = await projectReschedule(deps.pool, orgId, id, time, changer.actor);
-  if (moved === undefined) throw unmoved(await whyUnmoved(deps.pool, orgId, id, time));
+  if (moved === undefined) throw unmoved(await whyUnmoved(deps.pool, orgId, id, time), 'email', 'an email');
   deps.wakeRelay();
   return { id, status: 'scheduled', scheduled_at: moved };
 }
@@ -236,7 +230,7 @@ export async function cancelEmail(
     await Promise.all([insertOutbox(client, 'cancel', changed), change && insertAudit(client, change)]);
     return true;
   });
-  if (!canceled) throw unmoved(await whyUnmoved(deps.pool, orgId, id, null));
+  if (!canceled) throw unmoved(await whyUnmoved(deps.pool, orgId, id, null), 'email', 'an email');
   deps.wakeRelay();
   return { id, status: 'canceled' };
 }
@@ -246,16 +240,4 @@ async function refuseOthersEmail(db: Db, orgId: string, id: string, { domainIds 
   if (domainIds === null) return;
   const from = await senderOf(db, orgId, id);
   if (from !== undefined) await refuseOtherSenders(db, orgId, domainIds, [from]);
-}
-
-function unmoved(reason: Awaited<ReturnType<typeof whyUnmoved>>): ServiceError {
-  switch (reason) {
-    case 'past':
-    case 'far':
-      return new ServiceError('validation_error', SCHEDULE_PROBLEMS[reason], 'scheduled_at');
-    case 'not_found':
-      return notFound('email');
-    case 'not_scheduled':
-      return new ServiceError('not_scheduled', 'only an email that is still scheduled can be moved or canceled');
-  }
 }

@@ -1,6 +1,4 @@
 import { organizationSuspended } from '../accounts/suspension.ts';
-import { notFound, ServiceError } from '../domain/errors.ts';
-import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
 import { newId } from '../domain/ids.ts';
 import { MESSAGE_NAMES, type MessageChannel } from '../domain/messages/message.ts';
 import { eventData, projectMessageReschedule, projectMessages } from '../projection/messages.ts';
@@ -22,6 +20,7 @@ import { accepted } from '../telemetry/topics.ts';
 import type { Changer } from '../accounts/actor.ts';
 import type { IntakeDeps } from './emails.ts';
 import { rejectReusedKey } from './idempotency.ts';
+import { parseSchedule, scheduleError, unmoved } from './schedule.ts';
 
 export type MessageIntakeDeps = Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer'>;
 
@@ -59,7 +58,7 @@ export async function sendMessage<Response>(
   const storing = transaction(pool, async (client) => {
     const admission = await readAdmission(client, orgId, scheduledAt);
     if (admission.is_suspended) throw organizationSuspended();
-    if (admission.time) throw new ServiceError('validation_error', SCHEDULE_PROBLEMS[admission.time], 'scheduled_at');
+    if (admission.time) throw scheduleError(admission.time);
     const sender = await findSender(client);
     const id = newId(ID_PREFIXES[channel], now);
     const message: NewMessage = { ...request, id, event_id: newId('evt', now), sender, traceparent: tracer?.current() };
@@ -87,14 +86,6 @@ export async function sendMessage<Response>(
   return response;
 }
 
-/** @throws ServiceError validation_error */
-export function parseSchedule(text: string | null): string | null {
-  if (text === null) return null;
-  const date = parseInstant(text);
-  if (!date) throw new ServiceError('validation_error', SCHEDULE_PROBLEMS.form, 'scheduled_at');
-  return date.toISOString();
-}
-
 /**
  * Changes the time of a scheduled message.
  * @throws ServiceError validation_error, not_found or not_scheduled
@@ -109,7 +100,7 @@ export async function rescheduleMessage(
 ): Promise<{ id: string; status: 'scheduled'; scheduled_at: string }> {
   const time = parseSchedule(scheduledAt);
   const moved = await transaction(pool, async (client) => {
-    const scheduled_at = await projectMessageReschedule(client, { orgId, channel }, id, time as string);
+    const scheduled_at = await projectMessageReschedule(client, { orgId, channel }, id, time);
     if (scheduled_at === undefined) return undefined;
     const action = `${channel}.reschedule`;
     await Promise.all([
@@ -118,7 +109,9 @@ export async function rescheduleMessage(
     ]);
     return scheduled_at;
   });
-  if (moved === undefined) throw await unmoved(pool, orgId, channel, id, time);
+  if (moved === undefined) {
+    throw unmoved(await whyUnmovedMessage(pool, orgId, channel, id, time), MESSAGE_NAMES[channel], 'a message');
+  }
   wakeRelay();
   return { id, status: 'scheduled', scheduled_at: moved };
 }
@@ -144,20 +137,9 @@ export async function cancelMessage(
     ]);
     return true;
   });
-  if (!isCanceled) throw await unmoved(pool, orgId, channel, id, null);
+  if (!isCanceled) {
+    throw unmoved(await whyUnmovedMessage(pool, orgId, channel, id, null), MESSAGE_NAMES[channel], 'a message');
+  }
   wakeRelay();
   return { id, status: 'canceled' };
-}
-
-async function unmoved(
-  db: Db,
-  orgId: string,
-  channel: MessageChannel,
-  id: string,
-  scheduledAt: string | null,
-): Promise<ServiceError> {
-  const { time } = await readAdmission(db, orgId, scheduledAt);
-  if ((await whyUnmovedMessage(db, orgId, channel, id)) === 'not_found') return notFound(MESSAGE_NAMES[channel]);
-  if (time) return new ServiceError('validation_error', SCHEDULE_PROBLEMS[time], 'scheduled_at');
-  return new ServiceError('not_scheduled', 'only a message that is still scheduled can be moved or canceled');
 }

@@ -7,7 +7,8 @@ import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import type { SenderRef } from '../store/messages/accept.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import { findSender } from '../store/sms/senders.ts';
-import { type AcceptedMessage, type MessageIntakeDeps, parseSchedule, sendMessage } from './messages.ts';
+import { type AcceptedMessage, type MessageIntakeDeps, sendMessage } from './messages.ts';
+import { parseSchedule } from './schedule.ts';
 
 /** A valid request to send one SMS, with defaults filled in. */
 export interface SmsRequest {
@@ -46,7 +47,7 @@ export async function sendSms(
   const sender = from === null ? null : parseSender(from);
   if (sender === undefined) throw new ServiceError('validation_error', SENDER_PROBLEM, 'from');
   const { segments, encoding } = sizeOf(text);
-  const scheduled_at = parseSchedule(time);
+  const scheduled_at = time === null ? null : parseSchedule(time);
   return sendMessage(
     deps,
     orgId,

@@ -5,7 +5,7 @@ import type { Change as AuditChange } from '../accounts/audit.ts';
 import { COUNT_CHANGED } from './hours.ts';
 import { fitsClaim } from './callbacks.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
-import { wireTime } from './emails.ts';
+import { timeProblem, wireTime } from './emails.ts';
 import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
 import { columns } from '../postgres/columns.ts';
 
@@ -185,7 +185,7 @@ export async function moveEmail(
          workflow_id      = id,
          last_event_at    = ${NEXT_EVENT_AT}
        WHERE id = $1 AND org_id = $2 AND status = ANY ($5::text[])
-         AND $3::timestamptz > now() AND $3::timestamptz <= now() + interval '720 hours'
+         AND ${timeProblem('$3::timestamptz')} IS NULL
        RETURNING id, org_id, status, scheduled_at, last_event_at
      ), recorded AS (
        INSERT INTO email_events (email_id, id, type, created_at) SELECT id, $6, $7, last_event_at FROM changed

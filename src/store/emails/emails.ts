@@ -115,14 +115,15 @@ export function judgeEmails(
 }
 
 /** Whole hours: an interval of days would follow the session's daylight saving. */
-const IN_TIME = `CASE WHEN scheduled_at <= now() THEN 'past' WHEN scheduled_at > now() + interval '720 hours' THEN 'far' END`;
+export const timeProblem = (time: string): string =>
+  `CASE WHEN ${time} <= now() THEN 'past' WHEN ${time} > now() + interval '720 hours' THEN 'far' END`;
 
 /** The refusal of each row of `mail`, by the database's clock and domains. */
 const JUDGED = `
   judged AS MATERIALIZED (
     SELECT mail.*,
       CASE WHEN mail.scheduled_at IS NULL THEN 'queued' ELSE 'scheduled' END AS status,
-      coalesce(${IN_TIME}, CASE
+      coalesce(${timeProblem('scheduled_at')}, CASE
         WHEN ${IS_SUSPENDED('$1')} THEN 'suspended'
         WHEN domain.id IS NULL THEN 'domain_not_found'
         WHEN domain.id <> ALL ($2::text[]) THEN 'insufficient_scope'
@@ -230,16 +231,18 @@ export async function findEmail(
   return { ...email, headers: await contents.openHeaders(db, { ...email, org_id: orgId, sealed_headers }) };
 }
 
+/** Why an email or message could not be rescheduled or canceled. */
+export type UnmovedReason = 'not_found' | 'past' | 'far' | 'not_scheduled';
+
 /** Returns why an email could not be rescheduled or canceled. */
 export async function whyUnmoved(
   db: Db,
   orgId: string,
   id: string,
   scheduledAt: string | null,
-): Promise<'not_found' | 'past' | 'far' | 'not_scheduled'> {
+): Promise<UnmovedReason> {
   const { rows } = await db.query<{ time: 'past' | 'far' | null }>(
-    `SELECT ${IN_TIME} AS time FROM (SELECT $3::timestamptz AS scheduled_at) AS input
-     WHERE EXISTS (SELECT FROM emails WHERE id = $1 AND org_id = $2)`,
+    `SELECT ${timeProblem('$3::timestamptz')} AS time FROM emails WHERE id = $1 AND org_id = $2`,
     [id, orgId, scheduledAt],
   );
   return rows[0] ? (rows[0].time ?? 'not_scheduled') : 'not_found';

@@ -2,6 +2,7 @@ import type { ChatContent, ChatType } from '../../domain/chat/chat.ts';
 import type { Tag } from '../../domain/email/email.ts';
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
+import { timeProblem } from '../emails/emails.ts';
 import type { IdempotencyKey } from '../limits/idempotency.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
@@ -24,8 +25,7 @@ export async function readAdmission(db: Db, orgId: string, scheduledAt: string |
   const admission = await queryRow<Admission>(db, {
     name: 'read_admission',
     text: `SELECT ${IS_SUSPENDED('$1')} AS is_suspended,
-                  CASE WHEN $2::timestamptz <= now() THEN 'past'
-                       WHEN $2::timestamptz > now() + interval '720 hours' THEN 'far' END AS time`,
+                  ${timeProblem('$2::timestamptz')} AS time`,
     values: [orgId, scheduledAt],
   });
   return admission as Admission;

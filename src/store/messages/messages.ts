@@ -1,7 +1,7 @@
 import type { ChatContent, ChatType } from '../../domain/chat/chat.ts';
 import type { Tag } from '../../domain/email/email.ts';
 import type { MessageChannel, MessageStatus } from '../../domain/messages/message.ts';
-import { wireTime } from '../emails/emails.ts';
+import { timeProblem, type UnmovedReason, wireTime } from '../emails/emails.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
@@ -151,11 +151,13 @@ export async function whyUnmovedMessage(
   orgId: string,
   channel: MessageChannel,
   id: string,
-): Promise<'not_found' | 'not_scheduled'> {
-  const found = await queryRow(db, {
+  scheduledAt: string | null,
+): Promise<UnmovedReason> {
+  const found = await queryRow<{ time: 'past' | 'far' | null }>(db, {
     name: 'why_unmoved_message',
-    text: `SELECT FROM chat_messages WHERE id = $1 AND org_id = $2 AND channel = $3`,
-    values: [id, orgId, channel],
+    text: `SELECT ${timeProblem('$4::timestamptz')} AS time FROM chat_messages
+           WHERE id = $1 AND org_id = $2 AND channel = $3`,
+    values: [id, orgId, channel, scheduledAt],
   });
-  return found ? 'not_scheduled' : 'not_found';
+  return found ? (found.time ?? 'not_scheduled') : 'not_found';
 }
