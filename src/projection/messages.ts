@@ -61,7 +61,7 @@ export async function projectMessages(
     db,
     steps.flatMap(({ input, message, transition, eventId }) => {
       if (transition.event === null) return [];
-      const dedupe_key = change === 'sent' ? 'sent' : (input.dedupe_key ?? null);
+      const dedupe_key = change === 'sent' ? 'sent' : input.dedupe_key;
       return { id: eventId, message_id: message.id, type: `${message.channel}.${transition.event}`, dedupe_key };
     }),
   );
@@ -74,11 +74,10 @@ export async function projectMessages(
     const status = nextMessageStatus(before, transition);
     statuses.set(id, status);
     // Several reports may concern one message: the first one moves it.
-    const { provider = null, provider_message_id = null, error = null, error_code = null } = input;
-    const unchanged = { status: null, error: null, error_code: null, provider, provider_message_id };
+    const { provider, provider_message_id, error, error_code } = input;
     const moved = status !== before && { status, error, error_code };
-    const last_event_at = recorded.get(eventId) ?? null;
-    updates.set(id, { id, ...unchanged, ...updates.get(id), ...moved, last_event_at });
+    const last_event_at = recorded.get(eventId);
+    updates.set(id, { id, provider, provider_message_id, ...updates.get(id), ...moved, last_event_at });
   }
   await updateMessages(db, [...updates.values()]);
   for (const { input, message } of applied) await recordOptOut(db, message, input);
@@ -146,15 +145,13 @@ export async function projectMessageReschedule(
 ): Promise<string | undefined> {
   const message = (await lockChanging(db, [id], scope)).get(id);
   if (message?.status !== 'scheduled') return undefined;
-  const moved = await moveMessage(db, id, scheduledAt);
-  if (!moved) return undefined;
-  const { scheduled_at } = moved;
+  const scheduled_at = await moveMessage(db, id, scheduledAt);
+  if (scheduled_at === undefined) return undefined;
   const type = `${message.channel}.rescheduled`;
   const event_id = newId('evt', Date.now());
-  const recorded = await insertMessageEvents(db, [{ id: event_id, message_id: id, type, dedupe_key: null }]);
+  const recorded = await insertMessageEvents(db, [{ id: event_id, message_id: id, type }]);
   const last_event_at = recorded.get(event_id) as string;
-  const unchanged = { status: null, error: null, error_code: null, provider: null, provider_message_id: null };
-  await updateMessages(db, [{ id, ...unchanged, last_event_at }]);
+  await updateMessages(db, [{ id, last_event_at }]);
   const data = eventData(message, 'scheduled', { scheduled_at });
   await tellEndpoints(db, [{ event_id, org_id: message.org_id, type, created_at: last_event_at, data }]);
   afterCommit(db, () => noted.publish({ kind: message.channel, event: 'rescheduled', count: 1 }));

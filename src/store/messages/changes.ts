@@ -1,4 +1,5 @@
 import type { MessageChannel, MessageProviderName, MessageStatus } from '../../domain/messages/message.ts';
+import { timeProblem } from '../emails/emails.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
@@ -28,6 +29,7 @@ export async function lockChanging(
   ids: readonly string[],
   scope?: MessageScope,
 ): Promise<Map<string, ChangingMessage>> {
+  if (ids.length === 0) return new Map();
   const rows = await queryRows<ChangingMessage>(db, {
     name: 'lock_changing_messages',
     text: `SELECT id, org_id, channel, "from", "to", country, type, status, segments, scheduled_at FROM chat_messages
@@ -44,11 +46,12 @@ export interface MessageEvent {
   /** With the channel: `sms.sent`. */
   readonly type: string;
   /** An event whose key the timeline has already is not recorded again. */
-  readonly dedupe_key: string | null;
+  readonly dedupe_key?: string | undefined;
 }
 
 /** Adds entries to the timelines of locked messages. @returns the time of each entry that was added, by its id */
 export async function insertMessageEvents(db: Db, events: readonly MessageEvent[]): Promise<Map<string, string>> {
+  if (events.length === 0) return new Map();
   const rows = await queryRows<{ id: string; created_at: string }>(db, {
     name: 'insert_message_events',
     text: `INSERT INTO chat_events (message_id, id, type, created_at, dedupe_key)
@@ -65,17 +68,15 @@ export async function insertMessageEvents(db: Db, events: readonly MessageEvent[
 /** What a change writes to the row of one message. */
 export interface MessageUpdate {
   readonly id: string;
-  /** The new status; null if it stays. */
-  readonly status: MessageStatus | null;
-  /** Of a new status. */
-  readonly error: string | null;
-  /** The provider's own code. */
-  readonly error_code: string | null;
+  /** The new status, with its error and the provider's own code; without it all three stay. */
+  readonly status?: MessageStatus;
+  readonly error?: string | undefined;
+  readonly error_code?: string | undefined;
   /** Kept if the message has one, as is the provider's id: the first one stays. */
-  readonly provider: MessageProviderName | null;
-  readonly provider_message_id: string | null;
-  /** The time of its latest event; null without one. */
-  readonly last_event_at: string | null;
+  readonly provider?: MessageProviderName | undefined;
+  readonly provider_message_id?: string | undefined;
+  /** The time of its latest event, if there is one. */
+  readonly last_event_at?: string | undefined;
 }
 
 /**
@@ -83,6 +84,7 @@ export interface MessageUpdate {
  * asked. A message that is queued again keeps its time.
  */
 export async function updateMessages(db: Db, updates: readonly MessageUpdate[]): Promise<void> {
+  if (updates.length === 0) return;
   await db.query({
     name: 'update_messages',
     text: `UPDATE chat_messages AS message SET
@@ -104,23 +106,17 @@ export async function updateMessages(db: Db, updates: readonly MessageUpdate[]):
   });
 }
 
-/** The new schedule of a message. */
-export interface Rescheduled {
-  readonly scheduled_at: string;
-  readonly schedule_version: number;
-}
-
 /**
  * Gives a locked message another time, at most 30 days ahead by the database's clock.
- * @returns undefined if the time is not allowed
+ * @returns the time as it is stored; undefined if it is not allowed
  */
-export function moveMessage(db: Db, id: string, scheduledAt: string): Promise<Rescheduled | undefined> {
-  return queryRow(db, {
+export async function moveMessage(db: Db, id: string, scheduledAt: string): Promise<string | undefined> {
+  const moved = await queryRow<{ scheduled_at: string }>(db, {
     name: 'move_message',
     text: `UPDATE chat_messages
            SET scheduled_at = $2, schedule_version = schedule_version + 1, look_at = $2::timestamptz + interval '10 minutes'
-           WHERE id = $1 AND $2::timestamptz > now() AND $2::timestamptz <= now() + interval '720 hours'
-           RETURNING scheduled_at, schedule_version`,
+           WHERE id = $1 AND ${timeProblem('$2::timestamptz')} IS NULL RETURNING scheduled_at`,
     values: [id, scheduledAt],
   });
+  return moved?.scheduled_at;
 }
