@@ -86,7 +86,7 @@ const SMS_NUMBERS: Readonly<Record<string, ChatMagic>> = {
   '0005': { ...CHATTED, reports: ['sent', 'undelivered'] },
 };
 
-/** The same for SMS, which nobody reports as read and which an operator may not deliver. */
+/** The same for SMS, which no provider reports as read and which a carrier may not deliver. */
 export function smsMagicOf(number: string): ChatMagic {
   return SMS_NUMBERS[number.slice(-4)] ?? CHATTED;
 }

@@ -90,7 +90,7 @@ interface SelectProps extends Pick<FieldProps, 'label' | 'name' | 'filled' | 'va
   readonly options: readonly (readonly [value: string, name: string])[];
 }
 
-/** The options of a filter; the empty one stands for all. */
+/** The options of a filter; the empty one selects all. */
 export function optionsOf(values: readonly string[], all = 'any'): SelectProps['options'] {
   return [['', all], ...values.map((value) => [value, value.replaceAll('_', ' ')] as const)];
 }

@@ -162,7 +162,7 @@ describe('the client', () => {
   });
 });
 
-/** @returns true if a request is of an operation; `{…}` stands for no word that is a path of another operation */
+/** @returns true if a request is of an operation; `{…}` does not match a word that is a path of another operation */
 function isCallOf(operation: string, request: string): boolean {
   return new RegExp(`^${operation.replace(/\{\w+\}/g, '(?!(?:batch|tags|numbers|senders)$)[^/]+')}$`).test(request);
 }

@@ -31,7 +31,7 @@ export interface ContactPlan {
 type Ids = Pick<ChatUser, 'number' | 'userId'>;
 
 /**
- * Applies a message to the contacts that share an id or the number with its user, so that one contact remains whatever the
+ * Applies a message to the contacts that share an id or the number with its user, so that one contact remains in any
  * order of messages. An id identifies a user; a number belongs to the user who has written from it last.
  * @param sentAt UTC with milliseconds
  */
