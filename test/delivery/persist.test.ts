@@ -9,6 +9,9 @@ import { organization } from '../store/mail.ts';
 import { databaseProxy, type Proxy } from '../store/proxy.ts';
 import { harness, ScriptedProvider } from './harness.ts';
 
+const database = await useDatabase();
+const orgId = await organization(database.pool);
+
 const gone = () => Object.assign(new Error('terminating connection'), { code: '57P01' });
 
 describe('persist', () => {
@@ -47,9 +50,6 @@ describe('persist', () => {
     assert.equal(tries, 2);
   });
 });
-
-const database = await useDatabase();
-const orgId = await organization(database.pool);
 
 describe('when the database breaks during a provider call and', () => {
   /** A harness with a proxy to the database. */

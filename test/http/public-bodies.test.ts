@@ -27,6 +27,7 @@ const PUBLIC_POSTS: readonly (readonly [path: string, ...headers: string[]])[] =
   ['/dashboard/invitations/x', FORM],
 ];
 
+const database = await useDatabase(2);
 const service = await useService();
 const org = await service.organization();
 const LARGE = { text: 'x'.repeat(999_000), html: 'x'.repeat(999_000) };
@@ -117,8 +118,6 @@ describe('a callback whose signature header is missing or malformed', () => {
     });
   }
 });
-
-const database = await useDatabase(2);
 
 describe('1,400 posts of 1 MiB to /callbacks/meta that never end', () => {
   const POSTS = 1_400;

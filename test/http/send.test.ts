@@ -6,6 +6,14 @@ import { findContent } from '../../src/store/emails/message-details.ts';
 const service = await useService();
 const ours = await service.organization();
 
+const domain = 'good-one.example';
+await ours.addDomain(domain);
+await ours.addDomain('bücher.example');
+await ours.addDomain('pending.example', false);
+const failed = await ours.addDomain('failed.example', false);
+await service.pool.query(`UPDATE domains SET status = 'failed', next_check_at = NULL WHERE id = $1`, [failed]);
+await (await service.organization()).addDomain('theirs.example');
+
 describe('202 Accepted: {id, status, created_at, scheduled_at}', () => {
   it('holds exactly these for an immediate send', async () => {
     const { status, headers, body } = await ours.send();
@@ -89,14 +97,6 @@ describe('an email is read back with the values of its request', () => {
     }
   });
 });
-
-const domain = 'good-one.example';
-await ours.addDomain(domain);
-await ours.addDomain('bücher.example');
-await ours.addDomain('pending.example', false);
-const failed = await ours.addDomain('failed.example', false);
-await service.pool.query(`UPDATE domains SET status = 'failed', next_check_at = NULL WHERE id = $1`, [failed]);
-await (await service.organization()).addDomain('theirs.example');
 
 describe("from's domain must equal a registered and verified domain exactly", () => {
   for (const from of [

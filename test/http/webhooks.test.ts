@@ -25,6 +25,8 @@ async function deliveries(id: string, query = ''): Promise<Delivery[]> {
 }
 const typesOf = (list: readonly Delivery[]) => list.map(({ type }) => type);
 
+const { id: existingId } = await create({ events: ['email.bounced'] });
+
 describe('a webhook endpoint', () => {
   it('returns its secret only when it is created, and stores it encrypted', async () => {
     const { id, secret, created_at, ...rest } = await create({
@@ -98,8 +100,6 @@ describe('a webhook endpoint', () => {
     await ours.sent();
   });
 });
-
-const { id: existingId } = await create({ events: ['email.bounced'] });
 
 describe('a malformed request about webhooks', () => {
   const SINCE = '2026-03-01T00:00:00Z';
