@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { listAudit } from '../../src/store/accounts/audit.ts';
 import { setQuota } from '../../src/store/limits/quota.ts';
 import { type Answer, useService } from '../http/service.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Fields, type Page, signedIn, textOf } from './visitor.ts';
 
 const PATH = '/dashboard/keys';
@@ -128,6 +129,8 @@ describe('the list of keys', () => {
     const { key, id } = keyOf(await make({ name: 'Old' }));
     assert.match(textOf((await owner.get(PATH)).html), new RegExp(`Old ${id} Full access none never`));
     assert.equal((await service.call('GET', '/v1/emails', { key })).status, 200);
+    const neverUsed = new RegExp(`${id} Full access none never`);
+    await eventually('the use is recorded', async () => !neverUsed.test(textOf((await owner.get(PATH)).html)));
     await service.pool.query(
       `UPDATE api_keys SET last_used_at = '2026-03-01T09:30:00Z', expires_at = '2026-03-02T00:00:00Z' WHERE id = $1`,
       [id],
