@@ -26,7 +26,8 @@ export async function open(t: TestContext, server: Server): Promise<number> {
 
 /** An HTTP server with this listener. @returns its URL */
 export async function httpServer(t: TestContext, listener: RequestListener): Promise<string> {
-  return `http://127.0.0.1:${await open(t, createServer(listener))}`;
+  // On a busy machine, seconds may pass between two requests of a connection: it must not end just when the next one comes.
+  return `http://127.0.0.1:${await open(t, createServer({ keepAliveTimeout: 0 }, listener))}`;
 }
 
 /** A TCP server with this listener. @returns its port */
