@@ -7,11 +7,11 @@ import { announceBatches } from '../projection/batches.ts';
 import { project } from '../projection/emails.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
 import { type AcceptedBatch, findBatch, insertBatch, scheduledMembers } from '../store/emails/batches.ts';
-import { acceptEmails, type NewEmail, type SenderAndTime, judgeEmails, type Refusal } from '../store/emails/emails.ts';
+import { insertEmails, judgeEmails, type NewEmail, type Refusal, type SenderAndTime } from '../store/emails/accept.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
 import { type Db, transaction } from '../store/postgres/pool.ts';
-import { countBatch } from '../store/limits/quota.ts';
+import { countAgainstQuota } from '../store/limits/quota.ts';
 import { accepted } from '../telemetry/topics.ts';
 import type { Changer } from '../accounts/actor.ts';
 import { senderAndTime, type IntakeDeps, newEmail, type Origin, refused, sealEmail } from './emails.ts';
@@ -38,7 +38,7 @@ export async function acceptBatch(
 ): Promise<AcceptedBatch> {
   const id = newId('bt', Date.now());
   const parsed = await parse(requests);
-  const refuse = (index: number, refusal: Refusal): never => {
+  const refuse = ({ index, refusal }: { index: number; refusal: Refusal }): never => {
     const error = refused(refusal, requests[index] as EmailRequest);
     throw refusal === 'suspended' ? error : error.within(`emails.${index}`);
   };
@@ -51,14 +51,14 @@ export async function acceptBatch(
   let tokens = 0;
   const storing = transaction(deps.pool, async (client) => {
     // Judge all emails first: refusing the last one later would leave dead rows of the others for Postgres to vacuum.
-    const judgement = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
-    if (judgement) refuse(judgement.index, judgement.refusal);
+    const { refusals, created_at } = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
+    if (refusals[0]) refuse(refusals[0]);
     deps.limits.mails?.take(caller.orgId, allowance);
     tokens = allowance;
     const { accepted: batch, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, idempotency);
     if (left !== null && left < allowance) throw await quotaExceeded(client, caller.orgId, allowance);
-    await storeMembers(deps, client, caller, requests, parsed, { batchId: id, traceparent }, refuse);
-    if (left !== null && !(await countBatch(client, caller.orgId, allowance))) {
+    await storeMembers(deps, client, caller.orgId, requests, parsed, { batchId: id, traceparent }, created_at);
+    if (left !== null && !(await countAgainstQuota(client, caller.orgId, allowance))) {
       throw await quotaExceeded(client, caller.orgId, allowance);
     }
     return batch;
@@ -81,7 +81,7 @@ async function registerTags(
   { orgId, domainIds }: Caller,
   requests: readonly EmailRequest[],
   parsed: readonly SenderAndTime[],
-  refuse: (index: number, refusal: Refusal) => never,
+  refuse: (judged: { index: number; refusal: Refusal }) => never,
 ): Promise<void> {
   const newTags = new Map<string, Tag>();
   const turn = startTimeSlices();
@@ -90,8 +90,8 @@ async function registerTags(
     await turn();
   }
   if (newTags.size === 0) return;
-  const judgement = await judgeEmails(pool, orgId, domainIds, parsed);
-  if (judgement) refuse(judgement.index, judgement.refusal);
+  const [first] = (await judgeEmails(pool, orgId, domainIds, parsed)).refusals;
+  if (first) refuse(first);
   await limits.tags.register(orgId, newTags);
 }
 
@@ -99,11 +99,11 @@ async function registerTags(
 async function storeMembers(
   deps: IntakeDeps,
   client: Db,
-  { orgId, domainIds }: Caller,
+  orgId: string,
   requests: readonly EmailRequest[],
   parsed: readonly SenderAndTime[],
   origin: Origin,
-  refuse: (index: number, refusal: Refusal) => never,
+  createdAt: string,
 ): Promise<void> {
   let before: Promise<void> | undefined;
   for (let from = 0; from < requests.length; from += EMAILS_PER_STATEMENT) {
@@ -114,12 +114,7 @@ async function storeMembers(
         .slice(from, from + EMAILS_PER_STATEMENT)
         .map((request, index) => newEmail(request, parsed[from + index] as SenderAndTime, origin)),
     );
-    const storing = acceptEmails(client, orgId, domainIds, emails).then((answers) => {
-      // The domain was deleted between the two statements.
-      const index = answers.findIndex(({ refusal }) => refusal !== null);
-      const refusal = answers[index]?.refusal;
-      if (refusal && refusal !== 'quota_exceeded') refuse(from + index, refusal);
-    });
+    const storing = insertEmails(client, orgId, emails, createdAt);
     // Report the first failure.
     storing.catch(() => undefined);
     await before;
@@ -147,9 +142,9 @@ export async function refuseBadTimes(
   { orgId, domainIds }: Caller,
   requests: readonly EmailRequest[],
 ): Promise<void> {
-  const judgement = await judgeEmails(pool, orgId, domainIds, await parse(requests));
-  if (!judgement) return;
-  const { index, refusal } = judgement;
+  const [first] = (await judgeEmails(pool, orgId, domainIds, await parse(requests))).refusals;
+  if (!first) return;
+  const { index, refusal } = first;
   const error = refused(refusal, requests[index] as EmailRequest);
   if (error.code === 'validation_error') throw error.within(`emails.${index}`);
 }

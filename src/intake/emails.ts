@@ -6,7 +6,6 @@ import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { project, projectReschedule } from '../projection/emails.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
-import { insertAttachments } from '../store/emails/attachments.ts';
 import {
   type Acceptance,
   acceptEmails,
@@ -14,9 +13,9 @@ import {
   type NewEmail,
   type Refusal,
   type SenderAndTime,
-  senderOf,
-  whyUnmoved,
-} from '../store/emails/emails.ts';
+} from '../store/emails/accept.ts';
+import { insertAttachments } from '../store/emails/attachments.ts';
+import { senderOf, whyUnmoved } from '../store/emails/emails.ts';
 import type { EmailContents } from '../store/emails/contents.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
@@ -85,8 +84,8 @@ export async function acceptEmail(
   const origin = { batchId: null, traceparent: deps.tracer?.current() };
   const email = { ...newEmail(request, senderAndTime(request), origin), idempotency };
   const judge = async (): Promise<void> => {
-    const judgement = await judgeEmails(deps.pool, orgId, domainIds, [email]);
-    if (judgement) throw refused(judgement.refusal, request);
+    const [refusal] = (await judgeEmails(deps.pool, orgId, domainIds, [email])).refusals;
+    if (refusal) throw refused(refusal.refusal, request);
   };
   const judged = async (db: Db, storing: Promise<Acceptance | undefined>) => {
     const acceptance = await rejectReusedKey(storing);
@@ -113,7 +112,7 @@ export async function acceptEmail(
     try {
       limits.mails?.take(orgId, allowance);
     } catch (limit) {
-      // Otherwise the statement that stores the email judges it.
+      // Otherwise it is judged when it is stored.
       await judge();
       throw limit;
     }
@@ -205,7 +204,20 @@ export async function rescheduleEmail(
 ): Promise<{ id: string; status: 'scheduled'; scheduled_at: string }> {
   const time = parseSchedule(scheduledAt);
   await refuseOthersEmail(deps.pool, orgId, id, changer);
-  const moved = await projectReschedule(deps.pool, orgId, id, time, changer.actor);
+  const moved = await transaction(deps.pool, async (client) => {
+    const scheduled_at = await projectReschedule(client, orgId, id, time);
+    if (scheduled_at === undefined) return undefined;
+    const { actor } = changer;
+    const change = actor && {
+      org_id: orgId,
+      ...actor,
+      action: 'emails.reschedule',
+      target: id,
+      detail: { scheduled_at },
+    };
+    if (change) await insertAudit(client, change);
+    return scheduled_at;
+  });
   if (moved === undefined) throw unmoved(await whyUnmoved(deps.pool, orgId, id, time), 'email', 'an email');
   deps.wakeRelay();
   return { id, status: 'scheduled', scheduled_at: moved };

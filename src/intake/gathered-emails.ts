@@ -1,4 +1,4 @@
-import { type Acceptance, acceptEmails, type NewEmail } from '../store/emails/emails.ts';
+import { type Acceptance, acceptEmails, type NewEmail } from '../store/emails/accept.ts';
 import { gather } from '../store/postgres/gather.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 

@@ -3,19 +3,18 @@ import { newId } from '../domain/ids.ts';
 import { MESSAGE_NAMES, type MessageChannel } from '../domain/messages/message.ts';
 import { eventData, projectMessageReschedule, projectMessages } from '../projection/messages.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
-import type { IdempotencyKey } from '../store/limits/idempotency.ts';
+import { type IdempotencyKey, rememberResponses } from '../store/limits/idempotency.ts';
 import {
-  enqueueMessage,
   insertMessage,
   insertMessageTags,
   type NewMessage,
   readAdmission,
-  rememberResponse,
   type SenderRef,
 } from '../store/messages/accept.ts';
 import { whyUnmovedMessage } from '../store/messages/messages.ts';
+import { insertOutbox } from '../store/outbox/outbox.ts';
 import { type Db, transaction } from '../store/postgres/pool.ts';
-import { tellEndpoints } from '../store/webhooks/events.ts';
+import { enqueueEvents } from '../store/webhooks/events.ts';
 import { accepted } from '../telemetry/topics.ts';
 import type { Changer } from '../accounts/actor.ts';
 import type { IntakeDeps } from './emails.ts';
@@ -74,9 +73,9 @@ export async function sendMessage<Response>(
     );
     await Promise.all([
       insertMessageTags(client, orgId, message),
-      enqueueMessage(client, 'message', id, message.traceparent),
-      tellEndpoints(client, [{ ...event, data }]),
-      idempotency && rememberResponse(client, orgId, idempotency, response),
+      insertOutbox(client, 'message', [id], message.traceparent),
+      enqueueEvents(client, [{ ...event, data }]),
+      rememberResponses(client, orgId, idempotency ? [{ ...idempotency, response }] : []),
     ]);
     return response;
   });
@@ -104,7 +103,7 @@ export async function rescheduleMessage(
     if (scheduled_at === undefined) return undefined;
     const action = `${channel}.reschedule`;
     await Promise.all([
-      enqueueMessage(client, 'message_reschedule', id),
+      insertOutbox(client, 'message_reschedule', [id]),
       actor && insertAudit(client, { org_id: orgId, ...actor, action, target: id, detail: { scheduled_at } }),
     ]);
     return scheduled_at;
@@ -132,7 +131,7 @@ export async function cancelMessage(
     if (changed.size === 0) return false;
     const action = `${channel}.cancel`;
     await Promise.all([
-      enqueueMessage(client, 'message_cancel', id),
+      insertOutbox(client, 'message_cancel', [id]),
       actor && insertAudit(client, { org_id: orgId, ...actor, action, target: id, detail: {} }),
     ]);
     return true;

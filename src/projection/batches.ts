@@ -1,7 +1,7 @@
 import { newId } from '../domain/ids.ts';
 import { markAnnounced, findBatch, findFinishedBatches } from '../store/emails/batches.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
-import { tellEndpoints } from '../store/webhooks/events.ts';
+import { enqueueEvents } from '../store/webhooks/events.ts';
 
 /**
  * Publishes `batch.completed` for batches without pending members, once per batch. Call it after the commit that may have
@@ -18,7 +18,7 @@ export async function announceBatches(pool: Pool, ids: readonly string[]): Promi
       if (!batch) return;
       const { total, status, counts, completed_at } = batch;
       const data = { batchId: id, total, status, counts, ...(completed_at !== null && { completedAt: completed_at }) };
-      await tellEndpoints(client, [{ event_id: newId('evt', Date.now()), org_id, type: 'batch.completed', data }]);
+      await enqueueEvents(client, [{ event_id: newId('evt', Date.now()), org_id, type: 'batch.completed', data }]);
       announced++;
     });
   }

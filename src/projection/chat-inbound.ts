@@ -9,7 +9,7 @@ import {
   recordInbound,
 } from '../store/chat/inbound.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
-import { tellEndpoints } from '../store/webhooks/events.ts';
+import { enqueueEvents } from '../store/webhooks/events.ts';
 
 /**
  * Makes the link to a message's file.
@@ -60,7 +60,7 @@ async function projectMessage(
     }),
   };
   const event = { event_id: newId('evt', now), org_id: number.org_id, type: 'chatapp.received', data };
-  await tellEndpoints(db, [event]);
+  await enqueueEvents(db, [event]);
 }
 
 async function projectUserChange(db: Db, number: ReceivingNumber, change: UserChange): Promise<void> {

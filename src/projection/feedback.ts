@@ -1,8 +1,9 @@
 import type { Feedback, FeedbackChange } from '../domain/email/feedback.ts';
 import { groupBy } from '../lib/group.ts';
 import { lockStatuses } from '../store/emails/attempts.ts';
+import type { Change } from '../store/emails/changes.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
-import { type Change, isOneStatement, projectClaims } from './emails.ts';
+import { projectClaims } from './emails.ts';
 
 /**
  * Applies providers' reports atomically: status, timeline, recipients, suppressions and webhooks. Repeated reports, and reports
@@ -10,17 +11,17 @@ import { type Change, isOneStatement, projectClaims } from './emails.ts';
  * @returns the reports whose claim does not match their email; they were not applied
  */
 export async function projectFeedback(pool: Pool, feedback: readonly Feedback[]): Promise<readonly Feedback[]> {
-  const [first, ...others] = groupBy(feedback, (report) => report.change);
-  if (!first) return [];
-  if (others.length === 0 && isOneStatement(first[0])) return projectChange(pool, ...first);
+  const changes = groupBy(feedback, (report) => report.change);
   return transaction(pool, async (client) => {
-    // Locks all emails first, in order: concurrent reports would otherwise deadlock.
-    await lockStatuses(
-      client,
-      feedback.map(({ emailId }) => emailId),
-    );
+    if (changes.size > 1) {
+      // Locks all emails first, in order: concurrent reports would otherwise deadlock.
+      await lockStatuses(
+        client,
+        feedback.map(({ emailId }) => emailId),
+      );
+    }
     const refused: Feedback[] = [];
-    for (const [change, reports] of [first, ...others]) refused.push(...(await projectChange(client, change, reports)));
+    for (const [change, reports] of changes) refused.push(...(await projectChange(client, change, reports)));
     return refused;
   });
 }

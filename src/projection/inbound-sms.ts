@@ -4,7 +4,7 @@ import type { InboundSms } from '../providers/twilio/callbacks.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { deleteOptOut, insertOptOut, insertReceived } from '../store/sms/opt-outs.ts';
 import { findReceiver } from '../store/sms/senders.ts';
-import { tellEndpoints } from '../store/webhooks/events.ts';
+import { enqueueEvents } from '../store/webhooks/events.ts';
 
 /**
  * Reports an inbound message to the sender's organization. A keyword changes the opt-out of sender and recipient in the same
@@ -22,7 +22,7 @@ export async function projectInboundSms(pool: Pool, sms: InboundSms): Promise<bo
     if (keyword === 'stop') await insertOptOut(client, org_id, sender, from);
     if (keyword === 'start') await deleteOptOut(client, org_id, sender, from);
     const event = { event_id: newId('evt', Date.now()), org_id, type: 'sms.received', data: { from, to, text } };
-    await tellEndpoints(client, [event]);
+    await enqueueEvents(client, [event]);
     return true;
   });
 }

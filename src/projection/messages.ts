@@ -18,7 +18,7 @@ import {
 import { requeueAsFallback } from '../store/chat/window.ts';
 import { insertOptOut } from '../store/sms/opt-outs.ts';
 import { afterCommit, type Db, type Pool, transaction } from '../store/postgres/pool.ts';
-import { tellEndpoints } from '../store/webhooks/events.ts';
+import { enqueueEvents } from '../store/webhooks/events.ts';
 import { noted } from '../telemetry/topics.ts';
 
 /** A change of one message. */
@@ -82,7 +82,7 @@ export async function projectMessages(
   await updateMessages(db, [...updates.values()]);
   for (const { input, message } of applied) await recordOptOut(db, message, input);
   const visible = applied.filter(({ transition }) => transition.event !== null);
-  await tellEndpoints(
+  await enqueueEvents(
     db,
     visible.map(({ input, message, transition, eventId }) => ({
       event_id: eventId,
@@ -153,7 +153,7 @@ export async function projectMessageReschedule(
   const last_event_at = recorded.get(event_id) as string;
   await updateMessages(db, [{ id, last_event_at }]);
   const data = eventData(message, 'scheduled', { scheduled_at });
-  await tellEndpoints(db, [{ event_id, org_id: message.org_id, type, created_at: last_event_at, data }]);
+  await enqueueEvents(db, [{ event_id, org_id: message.org_id, type, created_at: last_event_at, data }]);
   afterCommit(db, () => noted.publish({ kind: message.channel, event: 'rescheduled', count: 1 }));
   return scheduled_at;
 }

@@ -20,7 +20,7 @@ import {
 } from '../store/domains/domains.ts';
 import { type Db, isDuplicate, transaction } from '../store/postgres/pool.ts';
 import { keepProviderDomain } from '../store/domains/provider-domains.ts';
-import { tellEndpoints } from '../store/webhooks/events.ts';
+import { enqueueEvents } from '../store/webhooks/events.ts';
 import { lookUpRecords } from './ask.ts';
 import type { SenderDomainDeps } from './deps.ts';
 import { addToPostmark, prepareDomain } from './prepare.ts';
@@ -159,5 +159,5 @@ export async function notifyEndpoints(
   change: Change = status === 'verified' ? 'verified' : 'failed',
 ): Promise<void> {
   const data = { domainId: id, name, status };
-  await tellEndpoints(db, [{ event_id: newId('evt', Date.now()), org_id, type: `domain.${change}`, data }]);
+  await enqueueEvents(db, [{ event_id: newId('evt', Date.now()), org_id, type: `domain.${change}`, data }]);
 }

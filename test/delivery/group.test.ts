@@ -8,7 +8,7 @@ import type { Member } from '../../src/delivery/contract.ts';
 import { newId } from '../../src/domain/ids.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { groupOutboxRows, lockOutbox } from '../../src/store/outbox/outbox.ts';
-import type { NewEmail } from '../../src/store/emails/emails.ts';
+import type { NewEmail } from '../../src/store/emails/accept.ts';
 import { projectReschedule } from '../../src/projection/emails.ts';
 import { inMs } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';

@@ -11,7 +11,7 @@ import type { EmailProviderName } from '../../src/domain/email/email.ts';
 import { copyKey, emailOfKey, type OutgoingEmail } from '../../src/domain/email/outgoing.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { dkimSeal } from '../../src/sender-domains/deps.ts';
-import type { NewEmail } from '../../src/store/emails/emails.ts';
+import type { NewEmail } from '../../src/store/emails/accept.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';

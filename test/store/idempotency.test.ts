@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { deleteExpiredKeys, makeKeyHolder, type IdempotencyKey } from '../../src/store/limits/idempotency.ts';
-import { acceptEmails } from '../../src/store/emails/emails.ts';
+import { acceptEmails } from '../../src/store/emails/accept.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { eventually } from '../support/eventually.ts';
 import { useDatabase } from '../support/database.ts';

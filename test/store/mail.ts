@@ -2,7 +2,7 @@ import type { EmailStatus } from '../../src/domain/email/email.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { insertOrganization } from '../../src/store/accounts/organizations.ts';
 import { insertDomain } from '../../src/store/domains/domains.ts';
-import { type Acceptance, acceptEmails, type NewEmail } from '../../src/store/emails/emails.ts';
+import { type Acceptance, acceptEmails, type NewEmail } from '../../src/store/emails/accept.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 
 export const DOMAIN = 'acme.example';

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
-import type { Transition } from '../../src/domain/email/states.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { endAttempts, lastAttempts, lockStatuses, readSendSizes } from '../../src/store/emails/attempts.ts';
-import { changeEmails } from '../../src/store/emails/changes.ts';
+import { findUnfitting, insertEmailEvents, lockChanging, updateEmails } from '../../src/store/emails/changes.ts';
+import { reportRecipients } from '../../src/store/emails/recipients.ts';
+import { insertTags } from '../../src/store/emails/tags.ts';
 import { groupOutboxRows, detachFromGroup, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
@@ -16,15 +17,54 @@ const UNTIL_KEPT = 8;
 const STORED = 3_000;
 const ASKED = 5;
 
-const SENT: Transition = { from: ['queued', 'failed'], to: 'sent', noted: ['sent', 'delivered'], event: 'email.sent' };
+const insertEvents = (db: Db, type: string, ids: readonly string[]) =>
+  insertEmailEvents(
+    db,
+    type,
+    ids.map((email_id) => ({
+      id: newId('evt', Date.now()),
+      email_id,
+      dedupe_key: type,
+      recipient: undefined,
+      last_event_at: new Date().toISOString(),
+      occurred_at: undefined,
+    })),
+  );
 
 /** Statements for a few emails that are given by their ids. */
 const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Promise<unknown>>> = {
-  changeEmails: (db, ids) =>
-    changeEmails(
+  lockChanging: (db, ids) => lockChanging(db, ids, null),
+  findUnfitting: (db, ids) =>
+    findUnfitting(
       db,
-      SENT,
-      ids.map((id) => ({ id, event_id: newId('evt', Date.now()), dedupe_key: 'sent call_1' })),
+      ids.map((id) => ({ id, event_id: id, recipient: 'a@example.net', claim: { messageId: 'x', isSigned: false } })),
+    ),
+  insertEmailEvents: (db, ids) => insertEvents(db, 'email.delivered', ids),
+  insertSentEvents: (db, ids) => insertEvents(db, 'email.sent', ids),
+  updateEmails: (db, ids) =>
+    updateEmails(
+      db,
+      ids.map((id) => ({
+        id,
+        status: 'sent',
+        error: undefined,
+        bounce_reason: undefined,
+        provider: 'postmark',
+        provider_message_id: id,
+        last_event_at: new Date().toISOString(),
+      })),
+    ),
+  reportRecipients: (db, ids) =>
+    reportRecipients(
+      db,
+      'sent',
+      ids.map((email_id) => ({ email_id, recipient: 'a@example.net', error: undefined, bounce_reason: undefined })),
+    ),
+  insertTags: (db, ids) =>
+    insertTags(
+      db,
+      'org_1',
+      ids.map((id) => ({ id, tags: [{ name: 'a', value: 'b' }] })),
     ),
   groupOutboxRows: (db, ids) =>
     groupOutboxRows(

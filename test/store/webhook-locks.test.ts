@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { newId } from '../../src/domain/ids.ts';
 import { makeWebhookIntake, removeEndpoint } from '../../src/accounts/webhooks.ts';
 import { type Db, transaction } from '../../src/store/postgres/pool.ts';
-import { tellEndpoints } from '../../src/store/webhooks/events.ts';
+import { enqueueEvents } from '../../src/store/webhooks/events.ts';
 import { changeEndpoint, findEndpoint, insertEndpoint, rotateSecret } from '../../src/store/webhooks/endpoints.ts';
 import { useDatabase } from '../support/database.ts';
 import { organization } from './mail.ts';
@@ -22,7 +22,7 @@ describe('an endpoint that is written to all the time', () => {
     return id;
   };
   const write = (db: Db): Promise<void> =>
-    tellEndpoints(db, [{ event_id: newId('evt', Date.now()), org_id: orgId, type: 'suppression.added', data: {} }]);
+    enqueueEvents(db, [{ event_id: newId('evt', Date.now()), org_id: orgId, type: 'suppression.added', data: {} }]);
   /** Runs a statement that fails when it has to wait for a lock for longer than a second. */
   const withoutWaiting = <T>(work: (client: Db) => Promise<T>): Promise<T> =>
     transaction(pool, async (client) => {

@@ -3,7 +3,7 @@ import { afterEach, describe, test } from 'node:test';
 import { idTime, newId } from '../../src/domain/ids.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { addDelivery, deleteOldDeliveries, replayPeriod } from '../../src/store/webhooks/deliveries.ts';
-import { tellEndpoints } from '../../src/store/webhooks/events.ts';
+import { enqueueEvents } from '../../src/store/webhooks/events.ts';
 import { findDue, savePayloads, recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { useDatabase } from '../support/database.ts';
@@ -29,7 +29,7 @@ describe('deliveries to endpoints', () => {
   /** @param at Unix milliseconds of its id */
   const happen = (db: Db = pool, at = Date.now()) => {
     const event_id = `evt_${idTime(at)}${String(++count).padStart(16, '0')}`;
-    return tellEndpoints(db, [{ event_id, org_id: orgId, type: 'suppression.added', data: {} }]);
+    return enqueueEvents(db, [{ event_id, org_id: orgId, type: 'suppression.added', data: {} }]);
   };
   const tried = (id: string, fields: Partial<Try> = {}): Try => ({
     id,

@@ -2,7 +2,7 @@ import type { EmailStatus } from '../../domain/email/email.ts';
 import { maskAddresses } from '../../lib/mask.ts';
 import { type OutgoingEmail, recipients } from '../../domain/email/outgoing.ts';
 import type { RefusedRecipient, SendOutcome } from '../../domain/email/retry.ts';
-import { type Change, project } from '../../projection/emails.ts';
+import { project } from '../../projection/emails.ts';
 import {
   type Attempt,
   type AttemptChanges,
@@ -10,6 +10,7 @@ import {
   type AttemptOutcome,
   clearChanges,
 } from '../../store/emails/attempts.ts';
+import type { Change } from '../../store/emails/changes.ts';
 import { type CopyEnding, endCopies } from '../../store/emails/recipients.ts';
 import { type Pool, transaction } from '../../store/postgres/pool.ts';
 import { retryResult } from '../call.ts';

@@ -1,7 +1,7 @@
 import type { Attachment } from '../../domain/email/attachments.ts';
 import type { EmailStatus } from '../../domain/email/email.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
-import type { ChangedEmail } from './changes.ts';
+import type { Change } from './changes.ts';
 import type { StoredContent } from './contents.ts';
 import { type CopyEnding, HAS_COPIES_LEFT } from './recipients.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
@@ -137,9 +137,9 @@ export type AttemptOutcome = 'sent' | 'refused' | 'again' | 'unknown' | 'lost' |
 /** What a provider's answer about one email changes: at its copies, and by the transition of the projection. */
 export interface AttemptChanges {
   readonly copies: readonly CopyEnding[];
-  readonly sent: readonly Omit<ChangedEmail, 'event_id'>[];
-  readonly bounced: readonly Omit<ChangedEmail, 'event_id'>[];
-  readonly rejected: readonly Omit<ChangedEmail, 'event_id'>[];
+  readonly sent: readonly Change[];
+  readonly bounced: readonly Change[];
+  readonly rejected: readonly Change[];
 }
 
 export interface Attempt {

@@ -1,7 +1,7 @@
 import { type BatchCounts, type BatchStatus, batchStatus, WAITING } from '../../domain/email/batch.ts';
-import { EMAIL_STATUSES } from '../../domain/email/email.ts';
-import { wireTime } from './emails.ts';
-import type { IdempotencyKey } from '../limits/idempotency.ts';
+import { EMAIL_STATUSES, type EmailStatus } from '../../domain/email/email.ts';
+import { type IdempotencyKey, rememberResponses } from '../limits/idempotency.ts';
+import { columns } from '../postgres/columns.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, executeOne, queryRows } from '../postgres/pool.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
@@ -22,29 +22,50 @@ export interface AcceptedBatch {
  * @throws SQLSTATE 23505 when the key has been used meanwhile
  */
 export async function insertBatch(
-  db: Db,
+  client: Db,
   orgId: string,
-  batch: { id: string; total: number; scheduled: number },
+  { id, total, scheduled }: { id: string; total: number; scheduled: number },
   idempotency: IdempotencyKey | undefined,
 ): Promise<{ accepted: AcceptedBatch; left: number | null }> {
-  const { rows } = await db.query<{ created_at: string; left: number | null }>(
-    `WITH stored AS (
-       INSERT INTO batches (id, org_id, total, created_at) VALUES ($1, $2, $3, now()) RETURNING created_at
-     ), counted AS (
-       INSERT INTO batch_moves (batch_id, to_status, members, at)
-       SELECT $1, status, members, now() FROM (VALUES ('queued', $3::int - $4::int), ('scheduled', $4)) AS new(status, members)
-       WHERE members > 0
-     ), remembered AS (
-       INSERT INTO idempotency_keys (org_id, key, fingerprint, answer)
-       SELECT $2, $5, $6, json_build_object('id', $1, 'total', $3, 'status', 'queued', 'created_at', ${wireTime('now()')})
-       WHERE $5::text IS NOT NULL
-     )
-     SELECT created_at, ${LEFT_OF_QUOTA('$2')} AS left FROM stored`,
-    [batch.id, orgId, batch.total, batch.scheduled, idempotency?.key ?? null, idempotency?.fingerprint ?? null],
+  const { rows } = await client.query<{ created_at: string; left: number | null }>(
+    `INSERT INTO batches (id, org_id, total, created_at) VALUES ($1, $2, $3, now())
+     RETURNING created_at, ${LEFT_OF_QUOTA('$2')} AS left`,
+    [id, orgId, total],
   );
   if (!rows[0]) throw new Error('the statement that stores a batch answered nothing');
   const { created_at, left } = rows[0];
-  return { accepted: { id: batch.id, total: batch.total, status: 'queued', created_at }, left };
+  const accepted: AcceptedBatch = { id, total, status: 'queued', created_at };
+  const members = { queued: total - scheduled, scheduled };
+  const move = (status: keyof typeof members) =>
+    members[status] === 0 ? [] : [{ batch_id: id, status: null, members: members[status], at: created_at }];
+  await Promise.all([
+    insertBatchMoves(client, 'queued', move('queued')),
+    insertBatchMoves(client, 'scheduled', move('scheduled')),
+    rememberResponses(client, orgId, idempotency ? [{ ...idempotency, response: accepted }] : []),
+  ]);
+  return { accepted, left };
+}
+
+/** Members of a batch that moved from one status to another. */
+export interface BatchMove {
+  readonly batch_id: string;
+  /** Before; null for new members. */
+  readonly status: EmailStatus | null;
+  readonly members: number;
+  /** When the last one moved; null is now. */
+  readonly at: string | null;
+}
+
+/** Adds moves to the counts of batches. */
+export async function insertBatchMoves(client: Db, to: EmailStatus, moves: readonly BatchMove[]): Promise<void> {
+  if (moves.length === 0) return;
+  await client.query({
+    name: 'insert_batch_moves',
+    text: `INSERT INTO batch_moves (batch_id, from_status, to_status, members, at)
+           SELECT batch_id, status, $1, members, coalesce(at, clock_timestamp())
+           FROM unnest($2::text[], $3::text[], $4::integer[], $5::timestamptz[]) AS move(batch_id, status, members, at)`,
+    values: [to, ...columns(moves, 'batch_id', 'status', 'members', 'at')],
+  });
 }
 
 /** A batch with how far it has come. */

@@ -1,4 +1,5 @@
-import type { EmailStatus } from '../../domain/email/email.ts';
+import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
+import { REPORTED } from '../../domain/email/states.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
@@ -17,6 +18,35 @@ export async function noteSuppressed(db: Db, recipients: readonly Recipient[]): 
            SELECT email_id, recipient, 'suppressed' FROM unnest($1::text[], $2::text[]) AS input(email_id, recipient)
            ON CONFLICT DO NOTHING`,
     values: columns(recipients, 'email_id', 'recipient'),
+  });
+}
+
+/** What was reported about a recipient. */
+export interface RecipientReport extends Recipient {
+  readonly error: string | undefined;
+  readonly bounce_reason: BounceReason | undefined;
+}
+
+/** A recipient's statuses in ascending order: a report never lowers the status. */
+const RANKS = ['queued', 'failed', ...REPORTED] satisfies EmailStatus[];
+
+/** Records the status of recipients, each at most once. */
+export async function reportRecipients(
+  client: Db,
+  status: EmailStatus,
+  reports: readonly RecipientReport[],
+): Promise<void> {
+  if (reports.length === 0) return;
+  await client.query({
+    name: 'report_recipients',
+    text: `INSERT INTO email_recipients AS known (email_id, recipient, status, error, bounce_reason)
+           SELECT email_id, recipient, $1, error, bounce_reason
+           FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS report(email_id, recipient, error, bounce_reason)
+           ON CONFLICT (email_id, recipient) DO UPDATE
+           SET status = EXCLUDED.status, error = EXCLUDED.error, bounce_reason = EXCLUDED.bounce_reason,
+               changed_at = EXCLUDED.changed_at
+           WHERE coalesce(array_position($2::text[], known.status), 0) < array_position($2::text[], EXCLUDED.status)`,
+    values: [status, RANKS, ...columns(reports, 'email_id', 'recipient', 'error', 'bounce_reason')],
   });
 }
 

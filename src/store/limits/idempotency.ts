@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { columns } from '../postgres/columns.ts';
 import { type Db, execute, type Pool } from '../postgres/pool.ts';
 
 /** The idempotency key of a request and the fingerprint of its content. */
@@ -142,6 +143,28 @@ async function takeKey(
 
 async function unlock(db: Db, high: number, low: number): Promise<void> {
   await db.query({ name: 'unlock_key', text: `SELECT pg_advisory_unlock($1, $2)`, values: [high, low] });
+}
+
+/**
+ * Stores responses under the idempotency keys of their requests, in the transaction of what they report.
+ * @throws SQLSTATE 23505 if a key has been used meanwhile
+ */
+export async function rememberResponses(
+  db: Db,
+  orgId: string,
+  responses: readonly (IdempotencyKey & { readonly response: unknown })[],
+): Promise<void> {
+  if (responses.length === 0) return;
+  await db.query({
+    name: 'remember_responses',
+    text: `INSERT INTO idempotency_keys (org_id, key, fingerprint, answer)
+           SELECT $1, * FROM unnest($2::text[], $3::bytea[], $4::json[])`,
+    values: [
+      orgId,
+      ...columns(responses, 'key', 'fingerprint'),
+      responses.map(({ response }) => JSON.stringify(response)),
+    ],
+  });
 }
 
 /** Deletes at most `limit` keys that are older than 24 hours. @returns how many there were */

@@ -23,34 +23,6 @@ export interface Usage {
 }
 
 /**
- * Adds `wanted.emails` to the month's count, if the quota of organization `$1` leaves so many; adds nothing without a quota.
- * The row stays locked until the transaction ends, so that no two requests take the same rest.
- */
-const CHARGED = `
-  quota AS MATERIALIZED (
-    SELECT monthly_quota AS monthly FROM organizations WHERE id = $1 AND monthly_quota IS NOT NULL
-  ), charged AS (
-    INSERT INTO monthly_usage AS usage (org_id, month, emails)
-    SELECT $1, ${MONTH}, wanted.emails FROM quota, wanted WHERE wanted.emails <= quota.monthly
-    ON CONFLICT (org_id, month) DO UPDATE SET emails = usage.emails + excluded.emails
-      WHERE usage.emails + excluded.emails <= (SELECT monthly FROM quota)
-    RETURNING emails
-  )`;
-const WITHIN_QUOTA = `(NOT EXISTS (SELECT FROM quota, wanted) OR EXISTS (SELECT FROM charged))`;
-
-/**
- * The part of accepting emails that checks the quota, after `judged`. The only row of `quota_says` states whether the quota
- * allows them. Members of a batch pass: they are counted together, at its end.
- */
-export const COUNT_AGAINST_QUOTA = `
-  wanted AS MATERIALIZED (
-    SELECT sum(allowance) AS emails FROM judged
-    WHERE batch_id IS NULL AND refusal IS NULL HAVING count(*) > 0
-  ), ${CHARGED}, quota_says AS MATERIALIZED (
-    SELECT ${WITHIN_QUOTA} AS yes
-  )`;
-
-/**
  * Emails that the quota of organization `org` leaves, fewer than none when it was lowered; NULL without a quota. There may be
  * fewer by the time they are counted.
  */
@@ -60,16 +32,27 @@ export const LEFT_OF_QUOTA = (org: string): string => `(
   FROM organizations WHERE id = ${org})`;
 
 /**
- * Counts all emails of a batch against its organization's quota, by what each takes of it (`allowanceOf`). It comes last in the transaction that stores them: single
- * emails of the organization wait from here to its end, and no longer.
+ * Counts emails against their organization's quota, by what each takes of it (`allowanceOf`). Other emails of the
+ * organization wait from here to the end of the transaction: no two take the same rest.
  * @returns whether the quota, if there is one, leaves as many; if not, nothing is counted
  */
-export async function countBatch(db: Db, orgId: string, emails: number): Promise<boolean> {
-  const { rows } = await db.query<{ within: boolean }>(
-    `WITH wanted AS (SELECT $2::bigint AS emails), ${CHARGED} SELECT ${WITHIN_QUOTA} AS within`,
-    [orgId, emails],
-  );
-  return rows[0]?.within === true;
+export async function countAgainstQuota(db: Db, orgId: string, emails: number): Promise<boolean> {
+  if (emails === 0) return true;
+  const counted = await queryRow<{ within: boolean }>(db, {
+    name: 'count_against_quota',
+    text: `WITH quota AS MATERIALIZED (
+             SELECT monthly_quota AS monthly FROM organizations WHERE id = $1 AND monthly_quota IS NOT NULL
+           ), counted AS (
+             INSERT INTO monthly_usage AS usage (org_id, month, emails)
+             SELECT $1, ${MONTH}, $2 FROM quota WHERE $2::bigint <= quota.monthly
+             ON CONFLICT (org_id, month) DO UPDATE SET emails = usage.emails + excluded.emails
+               WHERE usage.emails + excluded.emails <= (SELECT monthly FROM quota)
+             RETURNING emails
+           )
+           SELECT NOT EXISTS (SELECT FROM quota) OR EXISTS (SELECT FROM counted) AS within`,
+    values: [orgId, emails],
+  });
+  return counted?.within === true;
 }
 
 /**

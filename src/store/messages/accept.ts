@@ -3,7 +3,6 @@ import type { Tag } from '../../domain/email/email.ts';
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
 import { timeProblem } from '../emails/emails.ts';
-import type { IdempotencyKey } from '../limits/idempotency.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
@@ -108,39 +107,5 @@ export async function insertMessageTags(
     text: `INSERT INTO message_tags (org_id, channel, name, value, created_at, message_id)
            SELECT $1, $2, name, value, now()::timestamptz(3), $3 FROM unnest($4::text[], $5::text[]) AS tag(name, value)`,
     values: [orgId, channel, id, ...columns(tags, 'name', 'value')],
-  });
-}
-
-/** What the outbox requests for a message. */
-export type MessageAction = 'message' | 'message_again' | 'message_reschedule' | 'message_cancel';
-
-/** Adds a row to the outbox, in the transaction of the change. */
-export async function enqueueMessage(
-  db: Db,
-  action: MessageAction,
-  id: string,
-  traceparent: string | null = null,
-): Promise<void> {
-  await db.query({
-    name: 'enqueue_message',
-    text: `INSERT INTO outbox (message_id, action, traceparent) VALUES ($1, $2, $3)`,
-    values: [id, action, traceparent],
-  });
-}
-
-/**
- * Stores the response to a request under its idempotency key, in the transaction of what it reports.
- * @throws SQLSTATE 23505 if the key has been used meanwhile
- */
-export async function rememberResponse(
-  db: Db,
-  orgId: string,
-  { key, fingerprint }: IdempotencyKey,
-  response: unknown,
-): Promise<void> {
-  await db.query({
-    name: 'remember_response',
-    text: `INSERT INTO idempotency_keys (org_id, key, fingerprint, answer) VALUES ($1, $2, $3, $4)`,
-    values: [orgId, key, fingerprint, JSON.stringify(response)],
   });
 }

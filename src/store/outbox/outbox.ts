@@ -1,7 +1,5 @@
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { HAS_COPIES_LEFT } from '../emails/recipients.ts';
-import { traceparentsOf } from '../emails/emails.ts';
-import type { MessageAction } from '../messages/accept.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
@@ -75,7 +73,7 @@ export interface DomainRow {
 export interface MessageRow {
   id: string;
   /** `message_again` starts a workflow for a message that may have had one before. */
-  action: MessageAction;
+  action: 'message' | 'message_again' | 'message_reschedule' | 'message_cancel';
   message_id: string;
   tries: number;
   channel: MessageChannel;
@@ -256,7 +254,7 @@ export async function groupOutboxRows(db: Db, members: readonly GroupMember[]): 
              'due_at', min(scheduled_at),
              'traceparents', coalesce((array_agg(DISTINCT traceparent) FILTER (WHERE traceparent IS NOT NULL))[:$6], '{}'))
            FROM joining GROUP BY group_id`,
-    values: [...columns(members, 'outboxId', 'id', 'version', 'group'), traceparentsOf(members), MAX_LINKS],
+    values: [...columns(members, 'outboxId', 'id', 'version', 'group', 'traceparent'), MAX_LINKS],
   });
 }
 
@@ -309,12 +307,20 @@ export async function deferOutbox(db: Db, ids: readonly string[]): Promise<void>
   );
 }
 
-/** Adds a row to the outbox, in the transaction of the change. */
-export async function insertOutbox(db: Db, action: EmailRow['action'], messageIds: readonly string[]): Promise<void> {
+/**
+ * Adds rows to the outbox, in the transaction of the change.
+ * @param traceparent the span of their request, which their delivery continues
+ */
+export async function insertOutbox(
+  db: Db,
+  action: EmailRow['action'] | MessageRow['action'],
+  messageIds: readonly string[],
+  traceparent?: string,
+): Promise<void> {
   if (messageIds.length === 0) return;
   await db.query({
     name: 'insert_outbox',
-    text: `INSERT INTO outbox (message_id, action) SELECT id, $1 FROM unnest($2::text[]) AS message(id)`,
-    values: [action, messageIds],
+    text: `INSERT INTO outbox (message_id, action, traceparent) SELECT id, $1, $3 FROM unnest($2::text[]) AS message(id)`,
+    values: [action, messageIds, traceparent],
   });
 }

@@ -116,7 +116,8 @@ export async function transaction<T>(pool: Pool, work: (client: pg.PoolClient) =
   const pending: (() => void)[] = [];
   callbacks.set(client, pending);
   try {
-    await client.query('BEGIN');
+    // Sent with the first statement. If it fails, so does that.
+    client.query('BEGIN').catch(() => undefined);
     const result = await work(client);
     await client.query('COMMIT');
     for (const callback of pending) callback();
@@ -131,6 +132,11 @@ export async function transaction<T>(pool: Pool, work: (client: pg.PoolClient) =
     client.off('error', onError);
     client.release(broken);
   }
+}
+
+/** Runs `work` in the transaction of `db`, or in one of its own if `db` is a pool. */
+export function inTransaction<T>(db: Db, work: (client: Db) => Promise<T>): Promise<T> {
+  return db instanceof pg.Pool ? transaction(db, work) : work(db);
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { BounceReason } from '../../domain/email/email.ts';
 import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, queryRows } from '../postgres/pool.ts';
-import { ENQUEUE_WEBHOOKS } from '../webhooks/events.ts';
+import { type Db, inTransaction, queryRows } from '../postgres/pool.ts';
+import { enqueueEvents } from '../webhooks/events.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** An entry of an organization's list, as the API shows it. */
@@ -17,6 +17,8 @@ export interface Suppression {
   email_id: string | null;
   created_at: string;
 }
+
+const SUPPRESSION = 'id, email, origin, reason, message_id AS email_id, created_at';
 
 /** An address that an organization shall send nothing to, or, when it unsubscribed, no marketing email. */
 export interface NewSuppression {
@@ -37,26 +39,36 @@ export interface NewSuppression {
  */
 export async function addSuppressions(db: Db, suppressions: readonly NewSuppression[]): Promise<string[]> {
   if (suppressions.length === 0) return [];
-  const { rows } = await db.query<{ id: string }>({
-    name: 'add_suppressions',
-    text: `WITH input AS MATERIALIZED (
-             SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
-               AS input(id, event_id, org_id, email, origin, reason, message_id)
-           ), added AS (
-             INSERT INTO suppressions (id, org_id, email, origin, reason, message_id)
-             SELECT id, org_id, lower(email), origin, reason, message_id FROM input ORDER BY org_id, lower(email)
-             ON CONFLICT DO NOTHING
-             RETURNING id, org_id, email, origin, reason, message_id, created_at
-           ), happened AS MATERIALIZED (
-             SELECT input.event_id, added.org_id, 'suppression.added' AS type, added.created_at, NULL::text AS message_id,
-                    jsonb_strip_nulls(jsonb_build_object('suppressionId', added.id, 'email', added.email,
-                      'origin', added.origin, 'bounceReason', added.reason, 'emailId', added.message_id)) AS data
-             FROM added JOIN input USING (id)
-           )${ENQUEUE_WEBHOOKS}
-           SELECT id FROM added`,
-    values: columns(suppressions, 'id', 'event_id', 'org_id', 'email', 'origin', 'reason', 'message_id'),
+  const eventIds = new Map(suppressions.map(({ id, event_id }) => [id, event_id]));
+  return inTransaction(db, async (client) => {
+    const added = await queryRows<Suppression & { org_id: string }>(client, {
+      name: 'add_suppressions',
+      text: `INSERT INTO suppressions (id, org_id, email, origin, reason, message_id)
+             SELECT id, org_id, lower(email), origin, reason, message_id
+             FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+               AS input(id, org_id, email, origin, reason, message_id)
+             ORDER BY org_id, lower(email)
+             ON CONFLICT DO NOTHING RETURNING org_id, ${SUPPRESSION}`,
+      values: columns(suppressions, 'id', 'org_id', 'email', 'origin', 'reason', 'message_id'),
+    });
+    await enqueueEvents(
+      client,
+      added.map(({ id, org_id, email, origin, reason, email_id, created_at }) => ({
+        event_id: eventIds.get(id) as string,
+        org_id,
+        type: 'suppression.added',
+        created_at,
+        data: {
+          suppressionId: id,
+          email,
+          origin,
+          ...(reason !== null && { bounceReason: reason }),
+          ...(email_id !== null && { emailId: email_id }),
+        },
+      })),
+    );
+    return added.map(({ id }) => id);
   });
-  return rows.map(({ id }) => id);
 }
 
 /** The state of an address on an organization's list. */
@@ -91,8 +103,6 @@ export async function findSuppressed(
     values: columns(inputs, 'org_id', 'email', 'hash'),
   });
 }
-
-const SUPPRESSION = 'id, email, origin, reason, message_id AS email_id, created_at';
 
 /**
  * Entries of an organization's list, those for all mail before those for marketing email.
@@ -156,19 +166,23 @@ export function removeSuppressions(
   origins: readonly SuppressionOrigin[] | null,
   eventIds: readonly [string, string],
 ): Promise<Pick<Suppression, 'id' | 'email' | 'origin'>[]> {
-  return queryRows(db, {
-    name: 'remove_suppressions',
-    text: `WITH removed AS (
-             DELETE FROM suppressions
+  return inTransaction(db, async (client) => {
+    const removed = await queryRows<Pick<Suppression, 'id' | 'email' | 'origin'>>(client, {
+      name: 'remove_suppressions',
+      text: `DELETE FROM suppressions
              WHERE org_id = $1 AND (id = $2 OR email = $2) AND ($3::text[] IS NULL OR origin = ANY ($3))
-             RETURNING id, org_id, email, origin
-           ), happened AS MATERIALIZED (
-             SELECT ($4::text[])[row_number() OVER (ORDER BY id)] AS event_id, org_id, 'suppression.removed' AS type,
-                    now()::timestamptz(3) AS created_at, NULL::text AS message_id,
-                    jsonb_build_object('suppressionId', id, 'email', email, 'origin', origin) AS data
-             FROM removed
-           )${ENQUEUE_WEBHOOKS}
-           SELECT id, email, origin FROM removed`,
-    values: [orgId, named, origins, eventIds],
+             RETURNING id, email, origin`,
+      values: [orgId, named, origins],
+    });
+    await enqueueEvents(
+      client,
+      removed.map(({ id, email, origin }, index) => ({
+        event_id: eventIds[index] as string,
+        org_id: orgId,
+        type: 'suppression.removed',
+        data: { suppressionId: id, email, origin },
+      })),
+    );
+    return removed;
   });
 }
