@@ -1,9 +1,51 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { ChannelEndings, DeliveryDeps, DeliveryStatus, Member, MemberResult } from '../src/delivery/contract.ts';
+import { deliverOnce } from '../src/delivery/deliver.ts';
+import { announce } from '../src/delivery/email/announce.ts';
+import { emailChannel } from '../src/delivery/email/channel.ts';
+import type { EmailDeps } from '../src/delivery/email/contract.ts';
+import { deliver as deliverEmails } from '../src/delivery/email/deliver.ts';
 import { cancelScheduled, giveUp } from '../src/delivery/endings.ts';
 import { KIND_NAMES, logId } from '../src/delivery/log-names.ts';
+import { messageChannel } from '../src/delivery/messages/channel.ts';
+import type { MessageDeps } from '../src/delivery/messages/contract.ts';
+import type { MessageChannel } from '../src/domain/messages/message.ts';
 import { policyWait, withHeartbeat } from './temporal.ts';
+
+/** The activities of the fleet `email`. */
+export function makeEmailActivities(deps: EmailDeps) {
+  const email = makeDeliveryActivities(deps, emailChannel(deps), {
+    deliver: (member) => deliverEmails(deps, [member]),
+    onEnded: (ids) => announce(deps, ids),
+  });
+  return { deliverEmail: email.deliver, giveUpEmail: email.giveUp, cancelEmail: email.cancel };
+}
+export type EmailActivities = ReturnType<typeof makeEmailActivities>;
+
+/** The activities of the fleet `chat`: chat-app messages and SMS. */
+export function makeMessageActivities(deps: MessageDeps) {
+  const activitiesOf = (kind: MessageChannel) => {
+    const channel = messageChannel(deps, kind);
+    return makeDeliveryActivities(deps, channel, {
+      // Messages have no copies, so none ends as `partial`. Tasks of versions before schedules have no `version`.
+      deliver: async ({ id, version = 0 }: Partial<Member> & { id: string }) => {
+        const { results } = await deliverOnce(deps, channel, [{ id, version }]);
+        return results.filter((result) => result.state !== 'partial');
+      },
+    });
+  };
+  const [chat, sms] = [activitiesOf('chatapp'), activitiesOf('sms')];
+  return {
+    deliverChat: chat.deliver,
+    giveUpChat: chat.giveUp,
+    cancelChat: chat.cancel,
+    deliverSms: sms.deliver,
+    giveUpSms: sms.giveUp,
+    cancelSms: sms.cancel,
+  };
+}
+export type MessageActivities = ReturnType<typeof makeMessageActivities>;
 
 /** The result of a delivery for the workflow. */
 export type Delivery = Exclude<MemberResult, { state: 'again' }>;
@@ -16,7 +58,7 @@ interface Steps {
 }
 
 /** The activities of a single message of one channel. Each does one thing and may be repeated. */
-export function makeDeliveryActivities(
+function makeDeliveryActivities(
   deps: DeliveryDeps,
   channel: ChannelEndings,
   { deliver, onEnded = () => Promise.resolve() }: Steps,

@@ -1,10 +1,12 @@
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { verdict } from '../domain/email/retry.ts';
-import { isUnreachable } from '../store/postgres/pool.ts';
+import { type AttemptEnding, endAttempts } from '../store/emails/attempts.ts';
+import { isUnreachable, type Pool } from '../store/postgres/pool.ts';
 import { handedOver, type MessageKind, tally } from '../telemetry/topics.ts';
 import type {
   Answer,
+  AttemptRecorder,
   CallResult,
   Channel,
   ChannelTypes,
@@ -48,6 +50,29 @@ export const CLAIM_EXPIRED = { kind: 'busy', detail: 'The worker was too slow to
 /** Bounds a server's text and removes NUL, which Postgres rejects: the answer could otherwise never be recorded. */
 export function storableText(text: string, length = MAX_DETAIL_LENGTH): string {
   return text.replaceAll('\0', '').slice(0, length);
+}
+
+/** A result that cannot be recorded is retried for this long. The timeouts of the activities allow for it. */
+export const RECORD_DEADLINE_MS = 600_000;
+
+/** @param pool a separate pool: the connections of the shared one may all be waiting for a lock */
+export function makeAttemptRecorder(pool: Pool, log: Logger, deadlineMs = RECORD_DEADLINE_MS): AttemptRecorder {
+  const blocked = new Set<readonly AttemptEnding[]>();
+  return {
+    async record(endings) {
+      const onFailure = (error: unknown): void => {
+        if (blocked.size === 0) log.error({ err: error }, 'recording of results blocked, sending paused');
+        blocked.add(endings);
+      };
+      try {
+        await persist(() => endAttempts(pool, endings), deadlineMs, onFailure);
+        if (blocked.delete(endings) && blocked.size === 0) log.info('recording of results resumed');
+      } finally {
+        blocked.delete(endings);
+      }
+    },
+    isBlocked: () => blocked.size > 0,
+  };
 }
 
 /**

@@ -5,7 +5,6 @@ import type { Attempt, AttemptEnding } from '../store/emails/attempts.ts';
 import type { Db, Pool } from '../store/postgres/pool.ts';
 import type { MessageKind } from '../telemetry/topics.ts';
 import type { AccountAnswer, ProviderPauses } from './pauses.ts';
-import type { AttemptRecorder } from './recorder.ts';
 
 /** The dependencies of deliveries on every channel. */
 export interface DeliveryDeps {
@@ -165,4 +164,41 @@ export interface Failure {
   readonly error: string;
   /** The provider's own code. */
   readonly code?: string;
+}
+
+/** Records the results of provider calls. */
+export interface AttemptRecorder {
+  /** Commits only the ends of attempts, so that no lock on another table can delay it. Retries for ten minutes. */
+  readonly record: (endings: readonly AttemptEnding[]) => Promise<void>;
+  /** True while a result could not be recorded. Nothing may be claimed meanwhile. */
+  readonly isBlocked: () => boolean;
+}
+
+/** What decides whether a locked message may be claimed. */
+export interface Claimable {
+  readonly id: string;
+  readonly status: DeliveryStatus;
+  readonly schedule_version: number;
+  readonly scheduled_at: string | null;
+  /** Milliseconds until it is due by the database's clock; 0 when it is. */
+  readonly due_in: number;
+  readonly provider: string | null;
+  /** The workflow that delivers it. */
+  readonly workflow_id: string;
+  /** Whether it is a marketing email of which copies are still to be sent. */
+  readonly copies_left: boolean;
+}
+
+/** The result of a message that may not be claimed for this member now; undefined if it may. */
+export function unclaimableResult(message: Claimable, { id, version, workflowId }: Member): MemberResult | undefined {
+  const { status, schedule_version, scheduled_at, due_in, provider, workflow_id, copies_left } = message;
+  // Another workflow delivers it now.
+  if (workflow_id !== (workflowId ?? id)) return { id, state: 'ended', status };
+  if (status === 'scheduled') {
+    if (schedule_version === version && due_in === 0) return undefined;
+    return { id, state: 'waiting', version: schedule_version, dueAt: scheduled_at as string, inMs: due_in };
+  }
+  // This version was claimed before by another run of its workflow.
+  if ((status === 'queued' || copies_left) && schedule_version === version) return undefined;
+  return { id, state: 'ended', status, ...(provider !== null && { provider }) };
 }

@@ -1,6 +1,5 @@
-import { type Attempt, lastAttempts } from '../store/emails/attempts.ts';
+import { type Attempt, hasFinalOutcome, isAmbiguous, lastAttempts } from '../store/emails/attempts.ts';
 import { transaction } from '../store/postgres/pool.ts';
-import { hasFinalOutcome, isAmbiguous } from './attempt-state.ts';
 import type { ChannelEndings, DeliveryDeps, DeliveryStatus, Failure } from './contract.ts';
 import { accountRefusedError } from './pauses.ts';
 

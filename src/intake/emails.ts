@@ -19,12 +19,12 @@ import { senderOf, whyUnmoved } from '../store/emails/emails.ts';
 import type { EmailContents } from '../store/emails/contents.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
+import { gather } from '../store/postgres/gather.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { accepted } from '../telemetry/topics.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
 import type { Changer } from '../accounts/actor.ts';
 import type { WithFiles } from './attachments.ts';
-import type { Caller, StoreEmail } from './gathered-emails.ts';
 import { refuseOtherSenders } from '../accounts/key-bounds.ts';
 import { rejectReusedKey } from './idempotency.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from '../accounts/organization-limits.ts';
@@ -34,6 +34,16 @@ import type { RateLimits } from './rate-limits.ts';
 import { organizationSuspended } from '../accounts/suspension.ts';
 import { type TagRegistry, UNLIMITED_TAGS } from './tag-registry.ts';
 import { parseSchedule, scheduleError, unmoved } from './schedule.ts';
+
+/** The organization and restrictions of a request. */
+export interface Caller {
+  readonly orgId: string;
+  /** The only domains that it may send from; null for every domain of its organization. */
+  readonly domainIds: readonly string[] | null;
+}
+
+/** Stores a single email; resolves with the result after the commit. */
+export type StoreEmail = (caller: Caller, email: NewEmail) => Promise<Acceptance>;
 
 /** Limits on sending. Quotas are stored in the database. */
 export interface Limits extends RateLimits {
@@ -137,6 +147,38 @@ export async function acceptEmail(
   accepted.publish({ kind: 'email', by: 'single', count: 1 });
   deps.wakeRelay();
   return acceptance;
+}
+
+/** Emails per statement. */
+const MAX_GROUP_SIZE = 100;
+
+/** Groups emails of one caller that arrive while others are being stored into one statement and commit. */
+export function gatherEmails(pool: Pool): StoreEmail {
+  const callers = new Map<string, (email: NewEmail) => Promise<Acceptance>>();
+
+  return ({ orgId, domainIds }, email) => {
+    const name = JSON.stringify([orgId, domainIds]);
+    let store = callers.get(name);
+    if (!store) {
+      const write = (emails: readonly NewEmail[]) => storeTogether(pool, { orgId, domainIds }, emails);
+      store = gather(write, MAX_GROUP_SIZE, () => callers.delete(name));
+      callers.set(name, store);
+    }
+    return store(email);
+  };
+}
+
+async function storeTogether(
+  pool: Pool,
+  { orgId, domainIds }: Caller,
+  emails: readonly NewEmail[],
+): Promise<Acceptance[]> {
+  const answers = await acceptEmails(pool, orgId, domainIds, emails);
+  // None was stored. The quota may suffice for some of them, so each is tried alone.
+  if (emails.length > 1 && answers.some(({ refusal }) => refusal === 'quota_exceeded')) {
+    throw new Error('the quota does not reach for all of these emails');
+  }
+  return answers;
 }
 
 /** The batch and trace of an email. */

@@ -6,7 +6,7 @@ import { makeApp } from '../http/app.ts';
 import { makeWithFiles } from '../intake/attachments.ts';
 import { makePublicFetch } from '../public-fetch/fetch.ts';
 import { startFoldingCounts } from '../intake/fold-counts.ts';
-import { gatherEmails } from '../intake/gathered-emails.ts';
+import { gatherEmails } from '../intake/emails.ts';
 import { makeNetworkLimits } from '../intake/network-limits.ts';
 import { makeQuotaQueue } from '../intake/quota-queue.ts';
 import { startRateLimits } from '../intake/rate-limits.ts';

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { makeAttemptRecorder } from '../delivery/recorder.ts';
+import { makeAttemptRecorder } from '../delivery/call.ts';
 import { deliver } from '../delivery/email/deliver.ts';
 import { openAttachmentStore } from './wiring/attachment-store.ts';
 import { openPool } from './wiring/database.ts';

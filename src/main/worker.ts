@@ -13,7 +13,7 @@ import {
 import type { MessageDeps } from '../delivery/messages/contract.ts';
 import { makeMessagePace } from '../delivery/messages/pace.ts';
 import { makeProviderPauses } from '../delivery/pauses.ts';
-import { makeAttemptRecorder } from '../delivery/recorder.ts';
+import { makeAttemptRecorder } from '../delivery/call.ts';
 import { startWebhookDispatcher } from '../delivery/webhooks/dispatcher.ts';
 import { webhookSeal } from '../accounts/webhooks.ts';
 import { makePublicPost } from '../public-fetch/post.ts';

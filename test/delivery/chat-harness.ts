@@ -6,7 +6,7 @@ import { messageChannel } from '../../src/delivery/messages/channel.ts';
 import type { MessageDeps } from '../../src/delivery/messages/contract.ts';
 import { makeMessagePace } from '../../src/delivery/messages/pace.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
-import { makeAttemptRecorder } from '../../src/delivery/recorder.ts';
+import { makeAttemptRecorder } from '../../src/delivery/call.ts';
 import type { ChatProviderName, OutgoingChat } from '../../src/domain/chat/chat.ts';
 import type { MessageChannel } from '../../src/domain/messages/message.ts';
 import type { ChatOutcome, ChatProvider, ChatReport } from '../../src/providers/chat-provider.ts';

@@ -5,7 +5,7 @@ import type { EmailDeps } from '../../src/delivery/email/contract.ts';
 import { deliver } from '../../src/delivery/email/deliver.ts';
 import { makeLargeEmails } from '../../src/delivery/email/large-emails.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
-import { makeAttemptRecorder } from '../../src/delivery/recorder.ts';
+import { makeAttemptRecorder } from '../../src/delivery/call.ts';
 import { makeSendingDomains } from '../../src/delivery/email/sending-domains.ts';
 import type { EmailProviderName } from '../../src/domain/email/email.ts';
 import { copyKey, emailOfKey, type OutgoingEmail } from '../../src/domain/email/outgoing.ts';

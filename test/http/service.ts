@@ -15,7 +15,7 @@ import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
 import { makeWithFiles } from '../../src/intake/attachments.ts';
 import { createKey } from '../../src/accounts/keys.ts';
-import { gatherEmails } from '../../src/intake/gathered-emails.ts';
+import { gatherEmails } from '../../src/intake/emails.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from '../../src/accounts/organization-limits.ts';
 import { makeNetworkLimits } from '../../src/intake/network-limits.ts';
 import { makeQuotaQueue } from '../../src/intake/quota-queue.ts';

@@ -5,7 +5,7 @@ import { ServiceError } from '../../src/domain/errors.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
 import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail, unlimited } from '../../src/intake/emails.ts';
-import { gatherEmails } from '../../src/intake/gathered-emails.ts';
+import { gatherEmails } from '../../src/intake/emails.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { findEmail } from '../../src/store/emails/emails.ts';
 import { useDatabase } from '../support/database.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { gatherEmails } from '../../src/intake/gathered-emails.ts';
+import { gatherEmails } from '../../src/intake/emails.ts';
 import type { NewEmail } from '../../src/store/emails/accept.ts';
 import { newEmail, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';

@@ -7,6 +7,8 @@ import type { EmailProvider } from '../../providers/email-provider.ts';
 import {
   type Attempt,
   beginAttempts,
+  hasFinalOutcome,
+  isAmbiguous,
   lastAttempts,
   type LockedEmail,
   lockEmails,
@@ -15,8 +17,7 @@ import {
 import { afterCommit, type Db, isUnreachable, transaction } from '../../store/postgres/pool.ts';
 import { clearSuspects, markSuspects } from '../../store/emails/suspects.ts';
 import { claimed } from '../../telemetry/topics.ts';
-import { hasFinalOutcome, isAmbiguous, unclaimableResult } from '../attempt-state.ts';
-import type { Claim, Member, MemberResult } from '../contract.ts';
+import { type Claim, type Member, type MemberResult, unclaimableResult } from '../contract.ts';
 import type { ClaimedEmail, Copy, EmailDeps, EmailTypes, LargeContents, LargeEmail } from './contract.ts';
 import { fail } from './copies.ts';
 import { firstOpen, type Gate, judgePaused, makeGate, waitForOrganization } from '../pauses.ts';

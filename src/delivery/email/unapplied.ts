@@ -1,6 +1,5 @@
 import type { EmailStatus } from '../../domain/email/email.ts';
-import type { Attempt, AttemptChanges } from '../../store/emails/attempts.ts';
-import { hasFinalOutcome } from '../attempt-state.ts';
+import { type Attempt, type AttemptChanges, hasFinalOutcome } from '../../store/emails/attempts.ts';
 import type { CallResult } from '../contract.ts';
 import { endOfCall } from '../reconcile.ts';
 import type { AttemptedEmail, EmailDeps } from './contract.ts';

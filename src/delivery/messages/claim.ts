@@ -4,12 +4,17 @@ import { isHeldByWindow, isWindowError, WINDOW_CLOSED, WINDOW_CLOSED_ERROR } fro
 import { newId } from '../../domain/ids.ts';
 import { projectMessages } from '../../projection/messages.ts';
 import { readWindow, useFallback } from '../../store/chat/window.ts';
-import { type Attempt, beginAttempts, lastAttempts } from '../../store/emails/attempts.ts';
+import {
+  type Attempt,
+  beginAttempts,
+  hasFinalOutcome,
+  isAmbiguous,
+  lastAttempts,
+} from '../../store/emails/attempts.ts';
 import { asFallback, lockMessages, type StoredMessage } from '../../store/messages/delivery.ts';
 import { afterCommit, type Db, transaction } from '../../store/postgres/pool.ts';
 import { claimed } from '../../telemetry/topics.ts';
-import { hasFinalOutcome, isAmbiguous, unclaimableResult } from '../attempt-state.ts';
-import type { Claim, Member, MemberResult } from '../contract.ts';
+import { type Claim, type Member, type MemberResult, unclaimableResult } from '../contract.ts';
 import { judgePaused, makeGate, waitForOrganization } from '../pauses.ts';
 import type { MessageDeps, MessageTypes } from './contract.ts';
 

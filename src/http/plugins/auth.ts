@@ -4,7 +4,7 @@ import { digest } from '../../lib/digest.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { isAllowed } from '../../lib/ip-ranges.ts';
 import type { Changer } from '../../accounts/actor.ts';
-import type { Caller } from '../../intake/gathered-emails.ts';
+import type { Caller } from '../../intake/emails.ts';
 import type { NetworkLimits } from '../../intake/network-limits.ts';
 import { parseApiKey } from '../../accounts/keys.ts';
 import type { KeyCache } from '../../store/accounts/key-cache.ts';

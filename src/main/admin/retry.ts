@@ -3,7 +3,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { parseInstant } from '../../domain/instant.ts';
 import { makeWithFiles } from '../../intake/attachments.ts';
 import { unlimited } from '../../intake/emails.ts';
-import { gatherEmails } from '../../intake/gathered-emails.ts';
+import { gatherEmails } from '../../intake/emails.ts';
 import { listAll, retryFailed } from '../../intake/retry-failed.ts';
 import { makePublicFetch } from '../../public-fetch/fetch.ts';
 import { makeEmailContents } from '../../store/emails/contents.ts';

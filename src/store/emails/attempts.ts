@@ -169,6 +169,16 @@ export interface Attempt {
   account_for: number | null;
 }
 
+/** Returns true if the outcome of an attempt is unknown: its worker died, or the provider did not answer. */
+export function isAmbiguous(attempt: Attempt): boolean {
+  return attempt.outcome === null || attempt.outcome === 'unknown';
+}
+
+/** Returns true if the provider accepted the message or refused it permanently. */
+export function hasFinalOutcome({ outcome }: Attempt): boolean {
+  return outcome === 'sent' || outcome === 'refused';
+}
+
 /** The latest attempt of each message that has one. Call it after locking: it must see what the last holder wrote. */
 export function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Attempt[]> {
   return queryRows(db, {
