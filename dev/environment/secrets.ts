@@ -50,7 +50,7 @@ function parse(path: string, text: string): Partial<Secrets> {
   try {
     return JSON.parse(text) as Partial<Secrets>;
   } catch (error) {
-    throw new Problem(`${path} is not JSON any more: mend it, or move its folder away to begin with an empty one`, {
+    throw new Problem(`${path} is no longer valid JSON: mend it, or move its folder away to begin with an empty one`, {
       cause: error,
     });
   }

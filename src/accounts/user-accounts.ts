@@ -103,7 +103,7 @@ export async function removeUser(
       if (!isForced && owners.length === 1 && owners[0] === user.id) {
         throw new ServiceError(
           'conflict',
-          `is the only owner of ${orgId}; make somebody else one first, or add --force`,
+          `is the only owner of ${orgId}; make another member an owner first, or add --force`,
         );
       }
     }

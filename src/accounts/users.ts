@@ -85,7 +85,7 @@ export async function createUser(
   if (known && !known.proved_at && !resetPassword) {
     throw new ServiceError(
       'conflict',
-      'has an account that was created from an invitation link, perhaps by somebody else; with --reset-password it gets a ' +
+      'has an account that was created from an invitation link, perhaps by another person; with --reset-password it gets a ' +
         'new password and its sessions end',
       'email',
     );
@@ -236,7 +236,7 @@ export async function removeMember(pool: Pool, orgId: string, userId: string): P
 async function keepAnOwner(db: Db, orgId: string, userId: string): Promise<void> {
   const owners = await lockOwners(db, orgId);
   if (owners.length === 1 && owners[0] === userId) {
-    throw new ServiceError('conflict', 'an organization needs an owner: make somebody else one first');
+    throw new ServiceError('conflict', 'an organization needs an owner: make another member an owner first');
   }
 }
 

@@ -117,7 +117,7 @@ async function applyAmbiguousSend<T extends ChannelTypes>(
   const repeated = over.filter((message) => errorOf(message) === undefined);
   await endAttempts(
     deps.pool,
-    repeated.map(ending('risked', 'Nobody can say whether it was taken; it is sent again.')),
+    repeated.map(ending('risked', 'It is unknown whether the provider accepted it; it is sent again.')),
   );
   countOutcomes(channel, 'risked', repeated);
 
@@ -162,9 +162,9 @@ async function failAmbiguous(
  */
 function repeatRefusal({ ambiguousSend, ambiguousSendMaxRepeats }: DeliveryDeps, repeats: number): string | undefined {
   if (ambiguousSend === 'retry' && repeats < ambiguousSendMaxRepeats) return undefined;
-  if (repeats === 0) return 'The provider may have taken it, but cannot say so; it was not sent again.';
+  if (repeats === 0) return 'The provider may have accepted it, but cannot confirm it; it was not sent again.';
   const times = repeats === 1 ? 'once' : `${repeats} times`;
-  return `It may have been delivered: the provider did not confirm it and cannot be asked. It was sent again ${times}, and is not sent any more.`;
+  return `It may have been delivered: the provider did not confirm it and cannot be asked. It was sent again ${times}; no further attempt follows.`;
 }
 
 function countOutcomes(

@@ -50,5 +50,5 @@ async function filesOf({ pool, files }: AgainDeps, orgId: string, id: string): P
 }
 
 function gone(): ServiceError {
-  return new ServiceError('conflict', 'The content of this email is not kept any more, so it cannot be sent again.');
+  return new ServiceError('conflict', 'The content of this email is no longer stored, so it cannot be sent again.');
 }

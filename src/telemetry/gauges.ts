@@ -103,7 +103,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
     rows.map((row): Sample => [{ task: row.task }, row[value]]);
   new Gauge({
     name: 'sendwright_database_up',
-    help: 'Whether Postgres says what waits: 1, or 0 when it does not within 3 seconds.',
+    help: 'Whether Postgres reports what waits: 1, or 0 when it does not within 3 seconds.',
     registers: [registry],
     async collect() {
       this.set((await readCached()) ? 1 : 0);

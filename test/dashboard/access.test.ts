@@ -79,7 +79,7 @@ const FIELDS: Readonly<Record<string, Record<string, string>>> = {
   '/dashboard/members/:id/role': { role: 'owner' },
   '/dashboard/webhooks/:id/edit': { url: 'https://example.com/other' },
   '/dashboard/webhooks/:id/replay': { since: '2026-01-01T00:00' },
-  '/dashboard/emails/:id/again': { wish: 'a' },
+  '/dashboard/emails/:id/again': { request_id: 'a' },
   '/dashboard/emails/:id/reschedule': { scheduled_at: inFuture({ hours: 2 }).slice(0, 16), offset: '+00:00' },
 };
 

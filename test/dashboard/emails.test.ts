@@ -235,9 +235,9 @@ describe('changing an email', () => {
     await member.change(`/dashboard/emails/${id}/cancel`);
     const path = `/dashboard/emails/${id}/again`;
     const { html } = await page(`/dashboard/emails/${id}`);
-    const [, wish = ''] = /name="wish" value="([^"]+)"/.exec(html) ?? [];
-    const { location = '' } = await member.post(path, { wish });
-    assert.equal((await member.post(path, { wish })).status, 409, 'a second click');
+    const [, requestId = ''] = /name="request_id" value="([^"]+)"/.exec(html) ?? [];
+    const { location = '' } = await member.post(path, { request_id: requestId });
+    assert.equal((await member.post(path, { request_id: requestId })).status, 409, 'a second click');
     const made = /\/dashboard\/emails\/(em_\w+)$/.exec(location)?.[1] ?? '';
     assert.notEqual(made, id);
     const [old, copy] = [await ours.email(id), await ours.email(made)];
@@ -259,11 +259,11 @@ describe('changing an email', () => {
     await service.pool.query('UPDATE attachments SET deleted_at = now() WHERE email_id = $1', [withFile]);
     await service.pool.query('DELETE FROM email_bodies WHERE email_id = $1', [without]);
     for (const id of [withFile, without]) {
-      const { status, html } = await member.post(`/dashboard/emails/${id}/again`, { wish: id });
+      const { status, html } = await member.post(`/dashboard/emails/${id}/again`, { request_id: id });
       assert.equal(status, 409);
-      assert.ok(textOf(html).includes('not kept any more'), textOf(html));
+      assert.ok(textOf(html).includes('no longer stored'), textOf(html));
     }
     const shown = await page(`/dashboard/emails/${without}`);
-    assert.ok(textOf(shown.html).includes('Its content is not kept any more'), textOf(shown.html));
+    assert.ok(textOf(shown.html).includes('Its content is no longer stored'), textOf(shown.html));
   });
 });

@@ -119,7 +119,7 @@ describe('a message that cannot be sent fails at once', () => {
     const { id, number, deliver } = await accepted();
     await deleteNumber(pool, orgId, number.id);
     assert.deepEqual(await deliver(id), { state: 'ended', status: 'failed' });
-    assert.match((await chatRow(pool, id)).error ?? '', /not connected any more/);
+    assert.match((await chatRow(pool, id)).error ?? '', /no longer connected/);
   });
 });
 

@@ -116,7 +116,10 @@ for (const [cause, happen] of Object.entries(CAUSES))
       await set.age(id, 721);
       assert.equal((await set.deliverOne({ id, version })).state, 'ended');
       assert.deepEqual(await set.outcomes(id), ['risked', 'sent']);
-      assert.equal((await set.attempts(id))[0]?.detail, 'Nobody can say whether it was taken; it is sent again.');
+      assert.equal(
+        (await set.attempts(id))[0]?.detail,
+        'It is unknown whether the provider accepted it; it is sent again.',
+      );
       assert.equal(set.provider.calls.length, 2);
       const lines = set.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
       const { messages, provider, policy } = lines.find(({ level }) => level === 40) ?? {};
@@ -158,7 +161,7 @@ for (const [cause, happen] of Object.entries(CAUSES))
       await set.age(member.id, 721);
       assert.deepEqual(await set.deliverOne(member), { id: member.id, state: 'ended', status: 'failed' });
       const { error } = await set.email(member.id);
-      assert.equal(error, 'The provider may have taken it, but cannot say so; it was not sent again.');
+      assert.equal(error, 'The provider may have accepted it, but cannot confirm it; it was not sent again.');
       assert.deepEqual([await set.outcomes(member.id), set.provider.calls.length], [['unknown'], 1]);
       assert.deepEqual(await set.timeline(member.id), ['queued', 'failed']);
     });

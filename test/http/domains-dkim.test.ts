@@ -141,7 +141,7 @@ describe('scheduled email', () => {
   const unverify = `UPDATE domains SET status = 'failed', verified_at = NULL, next_check_at = NULL WHERE id = $1`;
   for (const [name, change, message] of [
     ['was deleted', ({ id }: Domain) => ours.call('DELETE', `/v1/domains/${id}`), 'was deleted'],
-    ['has failed', ({ id }: Domain) => service.pool.query(unverify, [id]), 'is not verified any more'],
+    ['has failed', ({ id }: Domain) => service.pool.query(unverify, [id]), 'is no longer verified'],
     [
       'belongs to another organization',
       async (domain: Domain) => {

@@ -142,7 +142,7 @@ describe('user list, reset, unlock, sign-out and delete', () => {
   it('delete removes a user, but the only owner of an organization with --force only', async () => {
     const { organization, id, password } = await create('gone@example.net');
     await trySignIn(database.pool, 'gone@example.net', password);
-    const refused = `is the only owner of ${organization}; make somebody else one first, or add --force`;
+    const refused = `is the only owner of ${organization}; make another member an owner first, or add --force`;
     assertFailed(await admin('user', 'delete', '--user', id), refused);
     const removed = await printed('user', 'delete', '--user', id, '--force');
     assert.deepEqual(removed, { id, email: 'gone@example.net', organizations: [organization] });

@@ -143,7 +143,7 @@ describe('the sentence about a bounce', () => {
       sentence({ Type: 'DnsError', Details }) ?? '',
       /domain cannot be found or reached: 550 5\.4\.4 no such/,
     );
-    assert.match(sentence({ Type: 'ManuallyDeactivated' }) ?? '', /^Postmark does not send to this address any more: /);
+    assert.match(sentence({ Type: 'ManuallyDeactivated' }) ?? '', /^Postmark no longer sends to this address: /);
   });
 
   test("is Postmark's description without a reply of the server, and complete without either", () => {

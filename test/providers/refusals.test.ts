@@ -122,7 +122,7 @@ describe('an email that is accepted for some recipients only', () => {
       {
         recipient: inactive,
         reason: 'provider_suppressed',
-        detail: 'Postmark does not send to this address any more: it is on its list of inactive addresses.',
+        detail: 'Postmark no longer sends to this address: it is on its list of inactive addresses.',
       },
     ]);
     assert.ok(second?.kind === 'bounced' && second.reason === 'provider_suppressed');

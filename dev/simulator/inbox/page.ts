@@ -211,7 +211,7 @@ export function missingPage(): string {
   return page(
     'Not found',
     '',
-    html`<p>The inbox holds no such message (any more). <a href="/inbox">Back to the inbox</a></p>`,
+    html`<p>The inbox does not hold this message. <a href="/inbox">Back to the inbox</a></p>`,
   );
 }
 

@@ -33,11 +33,11 @@ const cancel = buttonAction((context) => ({
   flash: 'It was called back and will not be sent.',
 }));
 
-const again = action(Type.Object({ wish: Type.String({ minLength: 1, maxLength: 100 }) }), {
-  run: (context, { wish }) =>
+const again = action(Type.Object({ request_id: Type.String({ minLength: 1, maxLength: 100 }) }), {
+  run: (context, { request_id }) =>
     act(context, {
       action: 'emails.send',
-      run: () => sendAgain(context.deps, context.organization.id, idOf(context), wish),
+      run: () => sendAgain(context.deps, context.organization.id, idOf(context), request_id),
       target: ({ id }) => id,
       detail: { again: idOf(context) },
       next: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'This is the new email; it is on its way.' }),

@@ -24,7 +24,7 @@ export function EmailButtons({ context, email }: { context: Context; email: Emai
         action={`${PATH}/${id}/again`}
         id="send-again"
         label="Send again"
-        fields={{ wish: randomUUID() }}
+        fields={{ request_id: randomUUID() }}
         question={`A new email of the same content goes to ${count === 1 ? 'its recipient' : `all ${count} recipients`} immediately.`}
       />
     </>

@@ -167,7 +167,7 @@ interface ContentProps {
 function Content({ email, content, view }: ContentProps): Html {
   const hasHtml = Boolean(content?.html);
   const text = content?.text || null;
-  if (!hasHtml && text === null) return <p class="muted">Its content is not kept any more.</p>;
+  if (!hasHtml && text === null) return <p class="muted">Its content is no longer stored.</p>;
   const shown = view === 'text' && text !== null ? 'text' : hasHtml ? 'html' : 'text';
   return (
     <section id="content">

@@ -71,7 +71,7 @@ const withdraw = buttonAction((context) => ({
   run: () => withdrawInvitation(context.pool, context.organization.id, idOf(context)),
   target: idOf(context),
   next: PATH,
-  flash: 'The invitation was taken back; its link leads nowhere now.',
+  flash: 'The invitation was taken back; its link no longer works.',
 }));
 
 export const rows: readonly PageRow[] = [

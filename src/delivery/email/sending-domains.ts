@@ -40,7 +40,7 @@ export function makeSendingDomains(seal: Seal, log: Logger): SendingDomains {
       const { name } = domainOf(email);
       const domain = domains.get(keyOf(email));
       if (domain?.status !== 'verified') {
-        const state = domain ? 'is not verified any more' : 'was deleted';
+        const state = domain ? 'is no longer verified' : 'was deleted';
         return `This email cannot be sent: the domain ${name} ${state}.`;
       }
       const key = open(domain);

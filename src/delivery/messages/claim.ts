@@ -60,7 +60,7 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     await markClaimed(client, stored);
     const { number, late } = stored;
     if (stored.has_opted_out) return suppress(client, id);
-    if (!number) return fail(client, id, 'The number that it should come from is not connected any more.');
+    if (!number) return fail(client, id, 'The number that it should come from is no longer connected.');
     const provider = deps.providerOf(number);
     if (await isHeld(deps, client, stored, attempt)) {
       if (!stored.content.fallback_template) return fail(client, id, WINDOW_CLOSED_ERROR, WINDOW_CLOSED);

@@ -133,7 +133,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
     only: ['POST /v1/emails'],
   },
   not_scheduled: {
-    when: 'It is not scheduled any more.',
+    when: 'It is no longer scheduled.',
     message: 'only an email that is still scheduled can be moved or canceled',
     only: MOVING,
   },

@@ -27,7 +27,7 @@ export const create = route(
     operationId: 'createWebhook',
     summary: 'Create an endpoint',
     description:
-      'Events that happen from now on are posted there, signed as Standard Webhooks 1.0.0 says. Its secret is in this ' +
+      'Events that happen from now on are posted there, signed as Standard Webhooks 1.0.0 specifies. Its secret is in this ' +
       'answer alone.',
     body: CreateEndpointBody,
     response: { 201: EndpointWithSecret },

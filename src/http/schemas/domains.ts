@@ -23,7 +23,7 @@ const domain = {
       '`pending`: it must still prove itself. `verified`: email can be sent from it. `failed`: not proved within 72 ' +
       'hours, lost, or proved by another account; verify it to begin anew.',
   }),
-  trusted: Type.Boolean({ description: 'Taken on trust by the operator: verified whatever DNS says' }),
+  trusted: Type.Boolean({ description: 'Taken on trust by the operator: verified regardless of DNS' }),
   created_at: Timestamp,
   verified_at: nullable(Timestamp, 'Null unless it is verified'),
   last_checked_at: nullable(Timestamp, 'When DNS was last asked'),

@@ -102,8 +102,7 @@ async function untilEnd(): Promise<void> {
 
 function print(delivery: Forwarded): void {
   console.log(JSON.stringify(delivery));
-  if (delivery.status === 410)
-    console.error('410 says that nothing is wanted any more: the service disables the endpoint');
+  if (delivery.status === 410) console.error('410 ends the subscription: the service disables the endpoint');
 }
 
 function toUrl(text: string): URL {

@@ -41,7 +41,7 @@ interface GivenUp {
 
 const REFUSED = "The recipient's server refused it";
 const UNREACHABLE = "The mail server of the recipient's domain cannot be found or reached";
-const SUPPRESSED = 'Postmark does not send to this address any more';
+const SUPPRESSED = 'Postmark no longer sends to this address';
 
 /** Types that are not listed change nothing: automatic answers, confirmations, what is about inbound mail. */
 const MEANINGS: Readonly<Record<string, Meaning>> = {

@@ -237,7 +237,7 @@ function classifyAnswer(answer: unknown): SendOutcome {
   return UNTOLD;
 }
 
-const SUPPRESSED = 'Postmark does not send to this address any more: it is on its list of inactive addresses.';
+const SUPPRESSED = 'Postmark no longer sends to this address: it is on its list of inactive addresses.';
 /** Postmark's message about an accepted email with inactive recipients. */
 const NOT_TO_ALL = /will not deliver to these inactive addresses:(.*)/s;
 
