@@ -3,7 +3,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** `request` comes from the side that connects. */
 export type Direction = 'request' | 'response';
-export type Watcher = (direction: Direction, data: Buffer) => void;
+/** `from` identifies the connection and the direction. */
+export type Watcher = (direction: Direction, data: Buffer, from: Socket) => void;
 
 /** A TCP proxy between two processes that can fail as networks do. */
 export interface TcpProxy {
@@ -57,7 +58,7 @@ export async function startProxy(target: number, host = '127.0.0.1'): Promise<Tc
     const { direction, from, to, kept } = lane;
     lanes.add(lane);
     from.on('data', (data: Buffer) => {
-      for (const watcher of watchers) watcher(direction, data);
+      for (const watcher of watchers) watcher(direction, data, from);
       if (stranded.has(lane)) return;
       if (held.has(direction)) kept.push(data);
       else to.write(data);
