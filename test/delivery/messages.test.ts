@@ -218,7 +218,7 @@ describe('an ambiguous call of a chat-app message', () => {
     assert.deepEqual(await deliver(id), { state: 'ended', status: 'failed' });
     assert.equal(provider.took.length, 1);
     assert.deepEqual(await outcomes(id), ['unknown']);
-    assert.match((await chatRow(pool, id)).error ?? '', /may have taken it/);
+    assert.match((await chatRow(pool, id)).error ?? '', /may have accepted it/);
     await projectMessageReports(pool, 'meta', [reportOf(id, 'delivered', 'meta 1')]);
     const { status, error } = await chatRow(pool, id);
     assert.deepEqual([status, error], ['delivered', null], 'the truth is shown when it comes');
