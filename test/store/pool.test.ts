@@ -82,6 +82,7 @@ describe('isUnreachable returns true for a database that', { concurrency: true }
     const proxy = await databaseProxy(database.url);
     t.after(() => proxy.close());
     const one = poolAt(t, proxy.url);
+    await one.query('SELECT 1');
     const sleeping = unreachable(one.query('SELECT pg_sleep(10)'));
     await sleep(200);
     proxy.cut();
