@@ -50,14 +50,12 @@ export interface Servers {
  * Starts what production has and `npm start` has not: Temporal's full server on Postgres, in the cluster that holds the
  * application's database too.
  * @param withTemporal else the address is one at which nobody listens
- * @param isDurable whether what Temporal commits is flushed before it goes on, as it must be where Postgres may crash
  */
 export async function startServers(
   home: Home,
   supervisor: Supervisor,
   progress: Progress,
   withTemporal: boolean,
-  isDurable = false,
 ): Promise<Servers> {
   const ports = makePorts();
   const cluster = await prepareCluster(home.postgres, PASSWORD, progress);
@@ -65,9 +63,7 @@ export async function startServers(
   await supervisor.start('postgres', postgresPart(cluster, port, join(home.logs, 'postgres.log'), POSTGRES));
   const admin = adminUrl(cluster, port);
   const DATABASE_URL = await createDatabase(admin, PASSWORD);
-  const TEMPORAL_ADDRESS = withTemporal
-    ? await startTemporal(home, supervisor, progress, admin, port, isDurable)
-    : NOBODY;
+  const TEMPORAL_ADDRESS = withTemporal ? await startTemporal(home, supervisor, progress, admin, port) : NOBODY;
   await ports.release();
   return { DATABASE_URL, TEMPORAL_ADDRESS, adminUrl: admin };
 }
@@ -78,7 +74,6 @@ async function startTemporal(
   progress: Progress,
   admin: string,
   port: number,
-  isDurable: boolean,
 ): Promise<string> {
   const programs = await Promise.all([
     findTemporalCli(process.env, progress),
@@ -87,7 +82,7 @@ async function startTemporal(
   ]);
   const [cli, server, sqlTool] = programs;
   const ports = makePorts();
-  await makeStates(admin, port, sqlTool, isDurable);
+  await makeStates(admin, port, sqlTool);
   const listeners: number[] = [];
   for (let i = 0; i < LISTENERS.length; i++) listeners.push(await ports.choose((listeners.at(-1) ?? LOWEST) + 1));
   const [frontend = 0] = listeners;
@@ -118,18 +113,13 @@ export async function built(name: string, program: string, progress: Progress): 
   return path;
 }
 
-/**
- * Temporal's two databases. They flush their log with the application's, whose commits wait for it, unless they are to be
- * durable: a server that lives on after Postgres has crashed knows of commits that are gone, and leaves what they were
- * about until it is started again itself.
- */
-async function makeStates(admin: string, port: number, sqlTool: string, isDurable: boolean): Promise<void> {
+/** Temporal's two databases. */
+async function makeStates(admin: string, port: number, sqlTool: string): Promise<void> {
   const pool = makePool(admin, 'bench', 1, () => undefined);
   for (const state of STATES) {
     // A cluster that was restored brings states of another time.
     await pool.query(`DROP DATABASE IF EXISTS ${databaseOf(state)}`);
     await pool.query(`CREATE DATABASE ${databaseOf(state)}`);
-    if (!isDurable) await pool.query(`ALTER DATABASE ${databaseOf(state)} SET synchronous_commit = off`);
   }
   await pool.end();
   const account = [

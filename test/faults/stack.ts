@@ -87,7 +87,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   };
   try {
     const database = { ...home, postgres: options.postgres ?? home.postgres };
-    const servers = await startServers(database, parts, { ...QUIET, print }, production, true);
+    const servers = await startServers(database, parts, { ...QUIET, print }, production);
     const temporalAddress = production ? servers.TEMPORAL_ADDRESS : await startDevServer(home, parts);
     const { DATABASE_URL } = servers;
     await migrate(DATABASE_URL);

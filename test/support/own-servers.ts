@@ -45,7 +45,7 @@ export async function startOwnServers(folder: string): Promise<OwnServers> {
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    const servers = await startServers(home, parts, QUIET, FULL, true);
+    const servers = await startServers(home, parts, QUIET, FULL);
     const temporalAddress = FULL ? servers.TEMPORAL_ADDRESS : await startDevServer(home, parts);
     return { home, databaseUrl: servers.DATABASE_URL, adminUrl: servers.adminUrl, temporalAddress, stop };
   } catch (error) {
