@@ -1,4 +1,3 @@
-export { type DomainActivities, makeDomainActivities } from './domains.ts';
 export {
   type Delivery,
   type EmailActivities,

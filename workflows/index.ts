@@ -5,6 +5,5 @@ export type { DeliverGroup } from './deliver-group.ts';
 export { upkeep } from './upkeep.ts';
 export type { Chore } from './upkeep.ts';
 export { lookAgain, watchDomain } from './watch-domain.ts';
-export type { WatchDomain } from './watch-domain.ts';
 export { wake, webhookEndpoint } from './webhook-endpoint.ts';
 export type { WebhookEndpoint } from './webhook-endpoint.ts';

@@ -1,36 +1,30 @@
-import {
-  condition,
-  continueAsNew,
-  defineSignal,
-  patched,
-  proxyActivities,
-  setCurrentDetails,
-  setHandler,
-} from '@temporalio/workflow';
-import type { DomainActivities } from '../activities/index.ts';
+import { condition, continueAsNew, defineSignal, patched, proxyActivities, setHandler } from '@temporalio/workflow';
 import { PAUSE_BETWEEN_ROUNDS, ROUND_PAUSE_MS } from './rounds.ts';
 
 /** A registered domain, by its id, which is the workflow's id too. */
-export interface WatchDomain {
+interface WatchDomain {
   readonly id: string;
 }
 
-/** Something was done to the domain: it was verified, deleted, or begins anew. */
+/** What the activity of earlier versions returned: `asleep` until the next check. */
+type Watched = { readonly state: 'asleep'; readonly inMs: number } | { readonly state: 'closed' };
+
 export const lookAgain = defineSignal('lookAgain');
 
-/** Postgres knows when it is due and what was found: repeated for as long as it is away. */
-const { watchDomain: look } = proxyActivities<DomainActivities>({
+const { watchDomain: look } = proxyActivities<{ watchDomain: (input: WatchDomain) => Promise<Watched> }>({
   taskQueue: 'domains',
   startToCloseTimeout: '2 minutes',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
 });
 
-/** Rounds until continueAsNew, which keeps the history short: half a year of a verified domain. */
 const ROUNDS = 200;
+/** Patch id: workers poll the table of domains. */
+const WITHOUT_WORKFLOW = 'domains-without-workflow';
 
 /**
- * Checks a domain whenever that is due: with growing intervals until it is verified, then daily. Ends when the domain has
- * failed or was deleted; a request to verify it starts the workflow again.
+ * Waited for the checks of one domain in earlier versions. One that is still open ends when its time has come, or when upkeep
+ * signals it (`endEarlierWorkflows`), also if the activity that it waits for has no worker any longer. The rest is for replays.
+ * Remove it, with that task and the histories, two versions after the one that polls.
  */
 export async function watchDomain({ id }: WatchDomain): Promise<void> {
   let signaled = false;
@@ -38,15 +32,16 @@ export async function watchDomain({ id }: WatchDomain): Promise<void> {
     signaled = true;
   });
   for (let round = 0; round < ROUNDS; round++) {
+    if (patched(WITHOUT_WORKFLOW)) return;
     signaled = false;
-    setCurrentDetails('Checking, if it is due');
-    const watched = await look({ id });
+    const looking = look({ id });
+    await Promise.race([looking, condition(isSignaled)]);
+    if (isSignaled() && patched(WITHOUT_WORKFLOW)) return;
+    const watched = await looking;
     if (watched.state === 'closed') {
-      // A signal that arrived meanwhile may concern a domain that was registered again.
       if (isSignaled()) continue;
       return;
     }
-    setCurrentDetails('Waiting until it is to be checked again');
     const isDue = watched.inMs <= 0;
     const waitMs = isDue && patched(PAUSE_BETWEEN_ROUNDS) ? ROUND_PAUSE_MS : Math.max(Math.ceil(watched.inMs), 1);
     await condition(isSignaled, waitMs, { summary: 'until it is to be checked again' });

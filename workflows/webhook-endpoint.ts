@@ -26,8 +26,8 @@ const WITHOUT_WORKFLOW = 'webhooks-without-workflow';
 
 /**
  * Posted the deliveries of one endpoint in earlier versions. One that is still open ends when it is woken, which upkeep does
- * (`wakeEndpoints`), also if the activity that it waits for has no worker any longer. The rest is for replays. Remove it, with
- * that task and the histories, two versions after the one that polls.
+ * (`endEarlierWorkflows`), also if the activity that it waits for has no worker any longer. The rest is for replays. Remove it,
+ * with that task and the histories, two versions after the one that polls.
  */
 export async function webhookEndpoint({ id }: WebhookEndpoint): Promise<void> {
   let woken = false;

@@ -13,7 +13,6 @@ import {
   findDomains,
   insertDomain,
   lockRegistrations,
-  wakeDomain,
   type WholeDomain,
 } from '../store/domains/domains.ts';
 import { type Db, isDuplicate, type Pool, transaction } from '../store/postgres/pool.ts';
@@ -87,7 +86,7 @@ async function insert(
     if (trusted) {
       await notifyEndpoints(client, domain);
       await failCompetingRegistrations(client, domain, others);
-    } else await wakeDomain(client, domain.id);
+    }
     return domain;
   });
   const domain = await inserting.catch((error: unknown) => {

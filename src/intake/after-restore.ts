@@ -1,5 +1,5 @@
 import type { EmailProviderName } from '../domain/email/email.ts';
-import { doubtEmails, doubtMessages, wakeDomains } from '../store/upkeep/after-restore.ts';
+import { doubtEmails, doubtMessages } from '../store/upkeep/after-restore.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 
 /**
@@ -15,7 +15,6 @@ export async function markAllAmbiguous(
   return transaction(pool, async (client) => {
     const emails = await doubtEmails(client, provider);
     const messages = await doubtMessages(client);
-    await wakeDomains(client);
     return { emails, messages };
   });
 }

@@ -5,7 +5,6 @@ import { Client } from '@temporalio/client';
 import { type ActivityInterceptors, Worker, type WorkerOptions } from '@temporalio/worker';
 import {
   makeMessageActivities,
-  makeDomainActivities,
   makeEmailActivities,
   makeGroupActivities,
   makeUpkeepActivities,
@@ -16,6 +15,7 @@ import { makeProviderPauses } from '../delivery/pauses.ts';
 import { makeAttemptRecorder } from '../delivery/call.ts';
 import { startWebhookDispatcher } from '../delivery/webhooks/dispatcher.ts';
 import { webhookSeal } from '../accounts/webhooks.ts';
+import { startDomainChecks } from '../sender-domains/background-checks.ts';
 import { makePublicPost } from '../public-fetch/post.ts';
 import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
 import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
@@ -60,8 +60,8 @@ const isolation = makeIsolation(forkIsolated, log);
 
 /** Set before the first activity runs. */
 let client: Client | undefined;
-/** Set by the fleet `webhooks`. */
-let stopWebhooks: (() => Promise<unknown>) | undefined;
+/** How to stop the fleets that poll Postgres. */
+const stopPolling: (() => Promise<unknown>)[] = [];
 
 const FLEETS = {
   /**
@@ -136,32 +136,30 @@ const FLEETS = {
       log,
     });
     const stopListening = listenToOutbox(config.DATABASE_URL, 'webhooks', dispatcher.wake);
-    stopWebhooks = () => Promise.all([dispatcher.stop(), stopListening()]);
+    stopPolling.push(dispatcher.stop, stopListening);
     return [];
   },
-  /** Scheduled maintenance tasks, and domain checks, which mostly wait for DNS. */
-  upkeep: (): QueueOptions[] => [
-    {
-      taskQueue: 'domains',
-      activities: makeDomainActivities(senderDomains),
-      maxConcurrentActivityTaskExecutions: 20,
-    },
-    {
-      taskQueue: 'upkeep',
-      activities: makeUpkeepActivities({
-        pool,
-        files,
-        bodyRetentionDays: config.BODY_RETENTION_DAYS,
-        askPostmark: makeAskPostmark(config),
-        removeFromProvider: makeRemoveFromProvider(config),
-        removeFromPostmark: senderDomains.postmark?.remove,
-        providerOf: makeChatProviders(pool, config, log),
-        workflows: openWorkflows(() => client as Client),
-        log,
-      }),
-      maxConcurrentActivityTaskExecutions: 4,
-    },
-  ],
+  /** Scheduled maintenance tasks, and domain checks, which need no Temporal. */
+  upkeep: (): QueueOptions[] => {
+    stopPolling.push(startDomainChecks(senderDomains));
+    return [
+      {
+        taskQueue: 'upkeep',
+        activities: makeUpkeepActivities({
+          pool,
+          files,
+          bodyRetentionDays: config.BODY_RETENTION_DAYS,
+          askPostmark: makeAskPostmark(config),
+          removeFromProvider: makeRemoveFromProvider(config),
+          removeFromPostmark: senderDomains.postmark?.remove,
+          providerOf: makeChatProviders(pool, config, log),
+          workflows: openWorkflows(() => client as Client),
+          log,
+        }),
+        maxConcurrentActivityTaskExecutions: 4,
+      },
+    ];
+  },
 };
 type Fleet = keyof typeof FLEETS;
 
@@ -177,7 +175,7 @@ const running = run();
 stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   ending.abort();
   for (const worker of workers) worker.shutdown();
-  await Promise.all([running, stopWebhooks?.()]);
+  await Promise.all([running, ...stopPolling.map((stop) => stop())]);
   isolation.stop();
   await Promise.all([pool.end(), recordingPool.end(), tracer?.stop(), stopMetrics?.()]);
 });

@@ -7,7 +7,6 @@ import {
   type EmailRow,
   groupOutboxRows,
   lockMessageRows,
-  lockDomains,
   lockGroups,
   lockLateSingles,
   lockMaintenance,
@@ -48,7 +47,6 @@ const MAX_PLANNED_ROWS = 2_000;
 const MAX_DISPATCHED_ROWS = 100;
 /** Rows of maintenance tasks locked together; many of them may concern the same one. */
 const MAX_MAINTENANCE_ROWS = 500;
-const MAX_DOMAIN_ROWS = 50;
 /** The outbox is polled this often even without a notification. */
 const POLL_INTERVAL_MS = 1_000;
 /**
@@ -146,11 +144,10 @@ async function poll(deps: RelayDeps, pace: Pace): Promise<Next> {
   const { next, unreachable } = await transaction(deps.pool, async (client): Promise<PollResult> => {
     // First, since they are few and grouping a burst takes time.
     const maintenance = pending.maintenance ? await lockMaintenance(client, MAX_MAINTENANCE_ROWS) : [];
-    const domains = pending.domains ? await lockDomains(client, MAX_DOMAIN_ROWS) : [];
     const messageLimit = Math.min(MAX_DISPATCHED_ROWS, pace.messages.available());
     const messages = pending.messages ? await lockMessageRows(client, messageLimit) : [];
     pace.messages.take(messages.length);
-    const unreachable = await dispatchRows(deps, client, [...maintenance, ...domains, ...messages]);
+    const unreachable = await dispatchRows(deps, client, [...maintenance, ...messages]);
     if (unreachable) return { next: 'wait', unreachable };
     const emails = await pollEmails(deps, client, pace, pending);
     const messageDelayMs =

@@ -5,10 +5,10 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
-import type { Chore, DeliverGroup, DeliverMessage, Schedule, WatchDomain } from '../../workflows/index.ts';
+import type { Chore, DeliverGroup, DeliverMessage, Schedule } from '../../workflows/index.ts';
 import { maskAddress, maskNumber } from '../lib/mask.ts';
 import type { RetryPolicy } from '../domain/email/retry.ts';
-import type { DomainRow, EmailRow, GroupRow, MaintenanceRow, MessageRow, OutboxRow } from '../store/outbox/outbox.ts';
+import type { EmailRow, GroupRow, MaintenanceRow, MessageRow, OutboxRow } from '../store/outbox/outbox.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
 import { TemporalUnreachable } from './relay.ts';
 
@@ -76,20 +76,6 @@ export function makeTemporalDispatcher(
     await ignoreNotFound(workflow.getHandle(row.message_id).signal('cancel'));
   }
 
-  /** Starts the workflow if there is none. For a deleted domain it only signals, so that a running workflow ends. */
-  async function watch(row: DomainRow): Promise<void> {
-    if (row.org_id === null || row.name === null) {
-      await ignoreNotFound(workflow.getHandle(row.message_id).signal('lookAgain'));
-      return;
-    }
-    await workflow.signalWithStart<(input: WatchDomain) => Promise<unknown>>('watchDomain', {
-      ...domainOptions(row.message_id, row.org_id, row.name),
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      signal: 'lookAgain',
-      signalArgs: [],
-    });
-  }
-
   /** If the task is running already and has missed this work, the next scheduled run does it. */
   async function runUpkeepTask({ message_id: name }: MaintenanceRow): Promise<void> {
     await ignoreAlreadyStarted(
@@ -135,7 +121,6 @@ export function makeTemporalDispatcher(
   const send = (row: OutboxRow): Promise<void> => {
     if (row.action === 'group') return group(row);
     if (isAboutMessage(row)) return message(row);
-    if (row.action === 'domain') return watch(row);
     return row.action === 'chore' ? runUpkeepTask(row) : actions[row.action](row);
   };
   return async (row) => {
@@ -229,20 +214,6 @@ function messageOptions(row: MessageRow, retry: RetryPolicy) {
       { key: ORG_ID, value: org_id },
     ]),
     staticSummary: `${name} to ${maskNumber(to)}, ${due(dueAt)}`,
-  };
-}
-
-function domainOptions(id: string, orgId: string, name: string) {
-  return {
-    workflowId: id,
-    taskQueue: WORKFLOW_QUEUE,
-    args: [{ id }] as [WatchDomain],
-    priority: { priorityKey: BULK_PRIORITY, fairnessKey: orgId },
-    typedSearchAttributes: new TypedSearchAttributes([
-      { key: CHANNEL, value: 'domain' },
-      { key: ORG_ID, value: orgId },
-    ]),
-    staticSummary: `Domain ${name}`,
   };
 }
 

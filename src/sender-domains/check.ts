@@ -15,7 +15,6 @@ import {
   lockRegistrations,
   type Registration,
   saveCheck,
-  wakeDomain,
   type WholeDomain,
 } from '../store/domains/domains.ts';
 import { type Db, isDuplicate, transaction } from '../store/postgres/pool.ts';
@@ -57,7 +56,7 @@ export async function checkDomain(deps: SenderDomainDeps, found: WholeDomain, is
     findings,
     verdict: isUnplaced && verdict === 'complete' ? 'unsure' : verdict,
     published: certain.has(dkim) ? findings[dkim]?.status === 'verified' : undefined,
-    isBackground,
+    leasedUntil: isBackground ? found.next_check_at : undefined,
   });
 }
 
@@ -88,7 +87,8 @@ interface Outcome {
   readonly verdict: Verdict;
   /** Whether our own DKIM key is in DNS; undefined when unknown. */
   readonly published: boolean | undefined;
-  readonly isBackground: boolean;
+  /** When the lease of a background check lapses; undefined for a check on request. */
+  readonly leasedUntil: string | null | undefined;
 }
 
 async function write({ pool, log }: SenderDomainDeps, domain: WholeDomain, outcome: Outcome): Promise<void> {
@@ -105,20 +105,20 @@ async function write({ pool, log }: SenderDomainDeps, domain: WholeDomain, outco
 async function writeIn(
   client: Db,
   { id, name }: WholeDomain,
-  { findings, verdict, published, isBackground }: Outcome,
+  { findings, verdict, published, leasedUntil }: Outcome,
 ): Promise<DomainStatus | undefined> {
   const registrations = await lockRegistrations(client, name);
   const self = registrations.find((each) => each.id === id);
   if (!self) return undefined;
   const others = registrations.filter((each) => each !== self);
   const isTaken = others.some((each) => each.status === 'verified');
+  // A check whose lease has lapsed is repeated; only the repeated one counts.
+  const isBackground = self.next_check_at === leasedUntil;
   const step = isTaken ? supersededStep(self) : nextStep(self, verdict, isBackground);
   await saveCheck(client, id, isTaken ? { ...findings, ...taken(name, findings) } : findings, step, published);
   if (step.status === self.status) return undefined;
   await notifyEndpoints(client, { ...self, status: step.status });
   if (step.status === 'verified') await failCompetingRegistrations(client, self, others);
-  // Its workflow may sleep until a time that has changed.
-  await wakeDomain(client, id);
   return step.status;
 }
 
@@ -144,10 +144,7 @@ export async function failCompetingRegistrations(
   const superseded = others.filter(({ status }) => status === 'pending');
   const ids = superseded.map(({ id }) => id);
   await failDomains(db, ids, taken(name, {}));
-  for (const registration of superseded) {
-    await notifyEndpoints(db, { ...registration, status: 'failed' });
-    await wakeDomain(db, registration.id);
-  }
+  for (const registration of superseded) await notifyEndpoints(db, { ...registration, status: 'failed' });
 }
 
 type Change = 'created' | 'verified' | 'failed' | 'deleted';

@@ -120,7 +120,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
   );
   gauge(
     'sendwright_backlog',
-    'Messages that are due and that no provider has taken, and webhook deliveries that are due; more than 10,000 count as 10,001.',
+    'Messages that are due and that no provider has taken, and due webhook deliveries and domain checks; more than 10,000 count as 10,001.',
     ['fleet'],
     ({ backlog }) => each(backlog, 'count'),
   );

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { PostmarkDomains } from '../providers/postmark/domains.ts';
-import { wakeOverdueDomains } from '../store/domains/domains.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { deferUnusedDomain, dueUnusedDomains, endUnusedDomain } from '../store/domains/provider-domains.ts';
 import { toStep, type UpkeepStep } from './task.ts';
@@ -17,13 +16,6 @@ const DOMAINS_PER_STEP = 100;
 /** Maintenance tasks for sender domains. */
 export function makeDomainUpkeep({ pool, removeFromPostmark, log }: DomainUpkeepDeps) {
   return {
-    /** Restarts the workflows of domains with an overdue check. */
-    async wakeDomains(): Promise<UpkeepStep> {
-      const done = await wakeOverdueDomains(pool, DOMAINS_PER_STEP);
-      if (done > 0) log.info({ domains: done }, 'woke domains with overdue checks');
-      return toStep(done, DOMAINS_PER_STEP);
-    },
-
     /**
      * Deletes domains at Postmark that we created and no organization uses. Failures are retried with exponential backoff.
      */

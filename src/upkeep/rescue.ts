@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import { groupBy } from '../lib/group.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
-import { wakeDomain } from '../store/domains/domains.ts';
 import { putBackMessages } from '../store/messages/stuck.ts';
 import {
   findAlmostDue,
@@ -93,7 +92,6 @@ async function replace(deps: RescueDeps, { id, type }: FailingWorkflow): Promise
     rescued.publish({ kind: type === 'deliverSms' ? 'sms' : 'chatapp', state: 'failing', count: open.length });
   }
   // Members of a group are found by the other two tasks when they are almost due, or overdue.
-  if (type === 'watchDomain') await wakeDomain(deps.pool, id);
 }
 
 /** @returns how many emails were open */

@@ -5,7 +5,7 @@ import { announceBatches } from '../projection/batches.ts';
 import { findUnannounced } from '../store/emails/batches.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { deleteOldDeliveries } from '../store/webhooks/deliveries.ts';
-import { deleteWebhookRows } from '../store/outbox/outbox.ts';
+import { deleteEarlierRows } from '../store/outbox/outbox.ts';
 import { toStep, type UpkeepStep } from './task.ts';
 import type { Workflows } from './workflow-state.ts';
 
@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000;
 /** Dependencies of the maintenance tasks for webhooks. */
 export interface WebhookUpkeepDeps {
   readonly pool: Pool;
-  readonly workflows: Pick<Workflows, 'wakeEndpoints'>;
+  readonly workflows: Pick<Workflows, 'endEarlier'>;
   readonly log: Logger;
 }
 
@@ -32,10 +32,10 @@ export function makeWebhookUpkeep({ pool, workflows, log }: WebhookUpkeepDeps) {
       return { done, next: ids.length === ITEMS_PER_STEP ? (ids.at(-1) ?? null) : null };
     },
 
-    /** Ends workflows of endpoints that an earlier version has left open, and deletes its outbox rows about them. */
-    async wakeEndpoints(): Promise<UpkeepStep> {
-      await deleteWebhookRows(pool);
-      const done = await workflows.wakeEndpoints(ITEMS_PER_STEP);
+    /** Ends workflows of endpoints and domains that an earlier version left open, and deletes its outbox rows. */
+    async endEarlierWorkflows(): Promise<UpkeepStep> {
+      await deleteEarlierRows(pool);
+      const done = await workflows.endEarlier(ITEMS_PER_STEP);
       if (done > 0) log.info({ workflows: done }, 'ended workflows of an earlier version');
       return { done, next: null };
     },

@@ -23,6 +23,6 @@ export interface Workflows {
   /** Returns the workflows that are running; may lag by a few seconds. */
   readonly findRunning: (ids: readonly string[]) => Promise<Set<string>>;
   readonly findFailing: (limit: number) => Promise<FailingWorkflow[]>;
-  /** Wakes workflows of webhook endpoints. @returns their number, at most `limit` */
-  readonly wakeEndpoints: (limit: number) => Promise<number>;
+  /** Signals open workflows that only earlier versions start, so that they end. @returns their number, at most `limit` */
+  readonly endEarlier: (limit: number) => Promise<number>;
 }

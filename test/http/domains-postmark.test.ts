@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { AccountClient } from 'postmark';
 import { pino } from 'pino';
-import { makeDomainActivities } from '../../activities/domains.ts';
 import { makeDomainUpkeep } from '../../src/upkeep/domains.ts';
+import { startDomainChecks } from '../../src/sender-domains/background-checks.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import { postmarkDomains } from '../../src/providers/postmark/domains.ts';
 import { startSimulator } from '../../dev/simulator/simulator.ts';
@@ -130,7 +130,7 @@ describe('a domain with Postmark', () => {
     publish(domain, 'OWNERSHIP');
     const early = await ask('POST', `/${domain.id}/verify`, org);
     assert.equal(early.status, 'pending', 'the records of Postmark are unknown');
-    await makeDomainActivities(senderDomains(alone.pool, deps)).watchDomain({ id: domain.id });
+    await startDomainChecks(senderDomains(alone.pool, deps))();
     assert.ok(find(await ask('GET', `/${domain.id}`, org), 'DKIM').value, 'now it has a key');
     assert.equal((await named(domain.name)).length, 1);
   });

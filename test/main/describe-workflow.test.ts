@@ -25,24 +25,28 @@ test('describes a workflow as missing, running or closed', async (t) => {
   assert.equal(await describeWorkflow(client, 'em_1'), 'running');
 });
 
-test('wakes running workflows of endpoints', async (t) => {
+test('signals running workflows of earlier versions', async (t) => {
   silenceTemporal();
   const { client, close } = await testNamespace();
   t.after(close);
   const start = (workflowId: string, type: string) => client.workflow.start(type, { workflowId, taskQueue: 'unused' });
-  const [open, closed, other] = [
+  const [endpoint, domain, closed, other] = [
     await start('wh_1', 'webhookEndpoint'),
+    await start('dm_1', 'watchDomain'),
     await start('wh_2', 'webhookEndpoint'),
     await start('em_1', 'deliverEmail'),
   ];
   await closed.terminate();
   const workflows = openWorkflows(() => client);
-  await eventually('one of the endpoints is woken', async () => (await workflows.wakeEndpoints(10)) === 1, 60_000);
-  const signalsOf = async (handle: typeof open) =>
-    ((await handle.fetchHistory()).events ?? []).filter((event) => event.workflowExecutionSignaledEventAttributes)
-      .length;
-  assert.ok((await signalsOf(open)) > 0);
-  assert.equal(await signalsOf(other), 0);
+  await eventually('both are signaled', async () => (await workflows.endEarlier(10)) === 2, 60_000);
+  const signalOf = async (handle: typeof domain) =>
+    ((await handle.fetchHistory()).events ?? [])
+      .map((event) => event.workflowExecutionSignaledEventAttributes?.signalName)
+      .findLast((name) => name !== undefined);
+  assert.deepEqual(
+    [await signalOf(endpoint), await signalOf(domain), await signalOf(other)],
+    ['wake', 'lookAgain', undefined],
+  );
 });
 
 test('describes a waiting workflow as idle, and finds and terminates one whose tasks fail', async (t) => {

@@ -105,12 +105,11 @@ test('schedules run every maintenance task, and a paused schedule stays paused w
     replaceFailing: step('replaceFailing', 1),
     reconcileChats: step('reconcileChats', 1),
     clearProviderLists: step('clearProviderLists', 1),
-    wakeDomains: step('wakeDomains', 1),
     clearProviderDomains: step('clearProviderDomains', 1),
     reconcileSent: step('reconcileSent', 1),
     foldBatchMoves: step('foldBatchMoves', 1),
     announceBatches: step('announceBatches', 1),
-    wakeEndpoints: step('wakeEndpoints', 1),
+    endEarlierWorkflows: step('endEarlierWorkflows', 1),
     deleteOldDeliveries: step('deleteOldDeliveries', 1),
   };
   const workers = await Promise.all([

@@ -81,7 +81,7 @@ describe('batch.completed', () => {
     await send([...over.members, ...waits.members.slice(0, 1)]);
     const chores = makeWebhookUpkeep({
       pool,
-      workflows: { wakeEndpoints: () => Promise.resolve(0) },
+      workflows: { endEarlier: () => Promise.resolve(0) },
       log: pino({ level: 'silent' }),
     });
     assert.deepEqual(await chores.announceBatches(null), { done: 1, next: null });

@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { addDomain, removeDomain } from '../../src/accounts/domains.ts';
 import { projectMessageReports } from '../../src/projection/messages.ts';
 import { TemporalUnreachable } from '../../src/relay/relay.ts';
-import { wakeDomain } from '../../src/store/domains/domains.ts';
-import { type DomainRow, lockDomains, type MessageRow, type OutboxRow } from '../../src/store/outbox/outbox.ts';
-import { transaction } from '../../src/store/postgres/pool.ts';
+import type { MessageRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
 import { acceptText, connect, TO } from '../store/chats.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
@@ -71,95 +68,10 @@ describe('chat-app messages in the outbox', () => {
   });
 });
 
-describe('domains in the outbox', () => {
-  let count = 0;
-
-  /** Writes several rows for one domain. */
-  async function registerDomain(times: number) {
-    const { id, name } = await addDomain(pool, orgId, `d${++count}.example.com`, false);
-    for (let i = 1; i < times; i++) await wakeDomain(pool, id);
-    return { id, name };
-  }
-
-  test('several rows are dispatched once, also after Temporal was unreachable', async () => {
-    const { id, name } = await registerDomain(5);
-    let tries = 0;
-    const { rows } = relays.start(async (row) => {
-      if (row.action === 'domain' && tries++ === 0) throw new TemporalUnreachable('away');
-    });
-    await relays.isEmpty();
-    assert.deepEqual(
-      rows.filter(isAction('domain')).map((row) => [row.message_id, row.org_id, row.name, row.more_ids.length]),
-      [[id, orgId, name, 4]],
-    );
-  });
-
-  test('rows are locked by one relay at a time', async () => {
-    await registerDomain(1);
-    await transaction(pool, async (client) => {
-      assert.equal((await lockDomains(client, 10)).length, 1);
-      assert.deepEqual(await transaction(pool, (other) => lockDomains(other, 10)), []);
-    });
-  });
-
-  test('a row that Temporal refused is deferred', async () => {
-    await pool.query('DELETE FROM outbox');
-    await registerDomain(1);
-    await accept(pool, orgId, [newEmail()]);
-    const relay = relays.start((row) =>
-      row.action === 'domain' ? Promise.reject(new Error('no')) : Promise.resolve(),
-    );
-    const [row] = await eventually('it is the only row', async () => {
-      const rows = await relays.rowsLeft();
-      return rows.length === 1 && rows[0]?.tries === 1 && rows;
-    });
-    assert.ok(row?.retry_at);
-    assert.ok(relay.rows.every(({ action }) => action === 'start'));
-  });
-
-  test('rows of trusted or deleted domains start no workflow', async () => {
-    await pool.query('DELETE FROM outbox');
-    const trusted = await addDomain(pool, orgId, 'trusted.example.com', true);
-    assert.deepEqual(await lockDomains(pool, 10), []);
-    await wakeDomain(pool, trusted.id);
-    const { id } = await registerDomain(1);
-    await removeDomain({ pool, wakeRelay: () => undefined }, orgId, id);
-    const rows = (await lockDomains(pool, 10)).map((row) => [row.message_id, row.org_id, row.name]);
-    assert.deepEqual(
-      rows.sort(),
-      [trusted.id, id].sort().map((each) => [each, null, null]),
-    );
-  });
-});
-
 describe('the dispatcher', () => {
   const { dispatch, handleOf, runOf } = useDispatcher();
 
   const common = { id: '1', tries: 0, org_id: 'org_1' };
-  const domain: DomainRow = { ...common, action: 'domain', message_id: 'dm_1', more_ids: [], name: 'example.com' };
-
-  test('starts or signals watchDomain, and only signals it when the domain is not watched', async () => {
-    const unwatched = { ...domain, org_id: null, name: null };
-    await dispatch(unwatched);
-    await assert.rejects(handleOf(domain).describe(), { name: 'WorkflowNotFoundError' });
-    await dispatch(domain);
-    const first = await handleOf(domain).describe();
-    assert.deepEqual([first.type, first.taskQueue, first.status.name], ['watchDomain', 'messages', 'RUNNING']);
-    assert.equal(await first.staticSummary(), 'Domain example.com');
-    assert.deepEqual(attributesOf(first), { Channel: 'domain', OrgId: 'org_1' });
-    await dispatch(domain);
-    await dispatch(unwatched);
-    assert.equal(await runOf(domain), first.runId);
-    const { signals } = await readHistory(handleOf(domain));
-    assert.deepEqual(
-      signals.map(([name]) => name),
-      ['lookAgain', 'lookAgain', 'lookAgain'],
-    );
-    await handleOf(domain).terminate();
-    await dispatch(domain);
-    assert.notEqual(await runOf(domain), first.runId, 'an ended workflow is started again');
-  });
-
   const message = (message_id: string, fields: Partial<MessageRow> = {}): MessageRow => ({
     ...{ ...common, action: 'message', message_id, channel: 'chatapp', due_at: null, version: 0 },
     ...{ to: TO, type: 'template', open: true, traceparent: null },

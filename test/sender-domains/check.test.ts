@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, test } from 'node:test';
-import { pino } from 'pino';
-import { makeDomainActivities } from '../../activities/domains.ts';
-import { makeDomainUpkeep } from '../../src/upkeep/domains.ts';
-import { addDomain, checkDomain, removeDomain, showDomain } from '../../src/accounts/domains.ts';
+import { addDomain, checkDomain, showDomain } from '../../src/accounts/domains.ts';
+import { startDomainChecks } from '../../src/sender-domains/background-checks.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
 import { organization } from '../store/mail.ts';
@@ -24,12 +22,19 @@ beforeEach(() => dns.fail(undefined));
 let count = 0;
 const intake = () => ({ ...deps, wakeRelay: () => undefined });
 const show = (id: string) => showDomain(intake(), ours, id);
-const watch = (id: string) => makeDomainActivities(deps).watchDomain({ id });
+/** Checks the domains that are due, as a worker does. */
+const checkDue = (by = deps) => startDomainChecks(by)();
 
-/** A pending domain that has been looked at once, so that it has its records. */
+/** Seconds from the latest check of a domain to the next one; null when it is not checked again. */
+async function intervalOf(id: string): Promise<number | null> {
+  const { last_checked_at: last, next_check_at: next } = await show(id);
+  return next === null ? null : Math.round((Date.parse(next) - Date.parse(String(last))) / 1_000);
+}
+
+/** A pending domain that has been checked, so that it has its records. */
 async function added(name = `d${++count}.example.com`): Promise<string> {
   const { id } = await addDomain(pool, ours, name, false);
-  await watch(id);
+  await checkDue();
   return id;
 }
 
@@ -55,58 +60,52 @@ async function verified(): Promise<string> {
   const id = await added();
   await publish(id);
   await age(id, HOUR);
-  await watch(id);
+  await checkDue();
   assert.equal((await show(id)).status, 'verified');
   return id;
 }
 
-describe('a domain that is watched', () => {
-  test('is checked when it is due, and not before', async () => {
+describe('a background check', () => {
+  test('happens when the domain is due, and not before', async () => {
     const { id } = await addDomain(pool, ours, `d${++count}.example.com`, false);
-    const first = await watch(id);
-    assert.ok(first.state === 'asleep' && first.inMs > 30_000 && first.inMs <= 60_000, JSON.stringify(first));
+    await checkDue();
+    assert.equal(await intervalOf(id), 60);
     const asked = dns.questions.length;
-    await watch(id);
+    await checkDue();
     assert.equal(dns.questions.length, asked);
     await age(id, 60_000);
-    const second = await watch(id);
+    await checkDue();
     assert.ok(dns.questions.length > asked, 'DNS was asked');
-    assert.ok(second.state === 'asleep' && second.inMs > 80_000 && second.inMs <= 120_000, JSON.stringify(second));
+    assert.equal(await intervalOf(id), 120);
   });
 
-  test('is verified when its records are there, then checked daily', async () => {
-    const id = await added();
-    await publish(id);
-    await age(id, HOUR);
-    const watched = await watch(id);
-    assert.ok(watched.state === 'asleep' && Math.abs(watched.inMs - DAY) < 60_000, JSON.stringify(watched));
-    assert.equal((await show(id)).status, 'verified');
+  test('verifies a domain with its records, which is then checked daily', async () => {
+    assert.equal(await intervalOf(await verified()), DAY / 1_000);
   });
 
-  test('fails after 72 hours and is no longer watched', async () => {
+  test('fails a domain after 72 hours, which is then not checked', async () => {
     const id = await added();
     await age(id, 72 * HOUR);
-    assert.deepEqual(await watch(id), { state: 'closed' });
+    await checkDue();
     const { status, next_check_at: next } = await show(id);
     assert.deepEqual([status, next], ['failed', null]);
-    assert.deepEqual(await watch(id), { state: 'closed' });
   });
 
   for (const kind of ['OWNERSHIP', 'DKIM']) {
-    test(`fails if ${kind} is missing for three days, but not while a name server fails`, async () => {
+    test(`fails a domain if ${kind} is missing for three days, but not while a name server fails`, async () => {
       const id = await verified();
       const name = await nameOf(id, kind);
       dns.fail('SERVFAIL', name);
       for (let day = 0; day < 5; day++) {
         await age(id, DAY);
-        assert.equal((await watch(id)).state, 'asleep');
+        await checkDue();
       }
       assert.equal((await show(id)).status, 'verified');
       dns.fail(undefined, name);
       dns.clear(name);
       for (const status of ['verified', 'verified', 'failed']) {
         await age(id, DAY);
-        await watch(id);
+        await checkDue();
         assert.equal((await show(id)).status, status);
       }
       const { verified_at: at, records } = await show(id);
@@ -116,42 +115,27 @@ describe('a domain that is watched', () => {
     });
   }
 
-  test('does not fail for a record that is required since it was verified', async () => {
+  test('fails no domain for a record that is required since it was verified', async () => {
     const without = { ...deps, senders: { postmark: false, smtpHost: null } };
     const { id } = await addDomain(pool, ours, `d${++count}.example.com`, false);
     const bare = async () => (await showDomain(without, ours, id)).records;
     for (const { required, name, value } of await bare()) if (required) dns.txt(name, value);
-    await makeDomainActivities(without).watchDomain({ id });
+    await checkDue(without);
     assert.equal((await show(id)).status, 'verified');
     // From now on email leaves by SMTP too.
     for (let day = 0; day < 5; day++) {
       await age(id, DAY);
-      await watch(id);
+      await checkDue();
     }
     const { status, records } = await show(id);
     assert.equal(status, 'verified');
     assert.equal(records.find(({ record }) => record === 'DKIM')?.status, 'pending');
   });
 
-  test('is not watched if it is trusted or deleted', async () => {
-    const trusted = await addDomain(pool, ours, `d${++count}.example.com`, true);
-    assert.deepEqual(await watch(trusted.id), { state: 'closed' });
-    const id = await added();
-    await removeDomain({ pool, wakeRelay: () => undefined }, ours, id);
-    assert.deepEqual(await watch(id), { state: 'closed' });
-  });
-
-  test('is closed if it is deleted during a lookup', async () => {
-    const id = await added();
-    await age(id, HOUR);
-    const slow: SenderDomainDeps['dns'] = {
-      ...deps.dns,
-      txt: async (name) => {
-        await removeDomain({ pool, wakeRelay: () => undefined }, ours, id).catch(() => undefined);
-        return deps.dns.txt(name);
-      },
-    };
-    assert.deepEqual(await makeDomainActivities({ ...deps, dns: slow }).watchDomain({ id }), { state: 'closed' });
+  test('skips trusted domains', async () => {
+    const { id } = await addDomain(pool, ours, `d${++count}.example.com`, true);
+    await checkDue();
+    assert.equal((await show(id)).last_checked_at, null);
   });
 });
 
@@ -182,21 +166,5 @@ describe('the record of a domain', () => {
     dns.txt('_dmarc.a.b.policies.example', 'v=DMARC1; p=none');
     await pool.query('UPDATE domains SET asked_at = NULL');
     assert.deepEqual((await errorOf(id, 'DMARC'))?.found, ['v=DMARC1; p=none']);
-  });
-});
-
-describe('a domain whose workflow was lost', () => {
-  test('is put back into the outbox once', async () => {
-    await pool.query('DELETE FROM outbox');
-    await pool.query('UPDATE domains SET next_check_at = NULL');
-    const [late, soon] = [await added(), await added()];
-    await pool.query('DELETE FROM outbox');
-    await age(late, HOUR);
-    const chores = makeDomainUpkeep({ pool, removeFromPostmark: undefined, log: pino({ level: 'silent' }) });
-    assert.deepEqual(await chores.wakeDomains(), { done: 1, next: null });
-    assert.deepEqual(await chores.wakeDomains(), { done: 0, next: null });
-    const { rows } = await pool.query(`SELECT message_id FROM outbox WHERE action = 'domain'`);
-    assert.deepEqual(rows, [{ message_id: late }]);
-    assert.notEqual(soon, late);
   });
 });

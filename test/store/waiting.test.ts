@@ -41,11 +41,11 @@ describe('the backlog of the outbox', () => {
     );
     for (const action of ['start', 'leave', 'reschedule', 'cancel', 'group']) await row(action, { age: 10 });
     for (const action of ['chat', 'chat_again']) await row(action, { age: 20 });
-    for (const action of ['domain', 'chore']) await row(action, { age: 40 });
+    await row('chore', { age: 40 });
     assert.deepEqual(backlog(await readOutbox(pool)), {
       email: [5, 10],
       chat: [2, 20],
-      upkeep: [2, 40],
+      upkeep: [1, 40],
     });
   });
 
@@ -92,6 +92,17 @@ describe('the backlog of due work', () => {
     assert.deepEqual(backlog(await readDue(pool)), { webhooks: [2, 15] });
   });
 
+  test('contains domains that are due for a check', async () => {
+    await pool.query(
+      `INSERT INTO domains (id, org_id, name, status, next_check_at)
+       SELECT 'dm_' || due, $1, 'd' || due || '.example', 'pending', now() - make_interval(secs => due)
+       FROM unnest(ARRAY[-60, 5, 15]) AS due`,
+      [orgId],
+    );
+    assert.deepEqual(backlog(await readDue(pool)), { upkeep: [2, 15] });
+    await pool.query('UPDATE domains SET next_check_at = NULL');
+  });
+
   test('is read from indexes', async () => {
     await accept(
       pool,
@@ -109,6 +120,7 @@ describe('the backlog of due work', () => {
       // These tables are small, and an index is scanned once for each row.
       whole.delete('webhook_endpoints');
       whole.delete('organizations');
+      whole.delete('domains');
       assert.deepEqual([...whole], [], message);
     });
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { markAllAmbiguous } from '../../src/intake/after-restore.ts';
-import { doubtEmails, doubtMessages, wakeDomains } from '../../src/store/upkeep/after-restore.ts';
+import { doubtEmails, doubtMessages } from '../../src/store/upkeep/after-restore.ts';
 import { insertOutbox, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { inMs } from '../store/mail.ts';
@@ -245,14 +245,4 @@ describe('a chat-app message that was open when the backup was made', () => {
     assert.equal((await deliver(id)).state, 'ended');
     assert.deepEqual([await outcomes(id), provider.took.length], [['risked', 'sent'], 1]);
   });
-});
-
-test('wakes domains that wait for a check once', async () => {
-  await outbox();
-  await wakeDomains(pool);
-  const woken = await outbox();
-  const { rows } = await pool.query<{ count: number }>(
-    `SELECT count(*)::int AS count FROM domains WHERE next_check_at IS NOT NULL`,
-  );
-  assert.equal(woken.length, rows[0]?.count);
 });

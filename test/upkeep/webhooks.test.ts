@@ -6,13 +6,15 @@ import { useDatabase } from '../support/database.ts';
 
 const { pool } = await useDatabase();
 
-test('wakeEndpoints wakes the workflows of an earlier version and deletes its outbox rows', async () => {
-  await pool.query(`INSERT INTO outbox (message_id, action) VALUES ('wh_1', 'webhook'), ('dm_1', 'domain')`);
+test('endEarlierWorkflows signals the workflows of an earlier version and deletes its outbox rows', async () => {
+  await pool.query(
+    `INSERT INTO outbox (message_id, action) VALUES ('wh_1', 'webhook'), ('dm_1', 'domain'), ('sweepFiles', 'chore')`,
+  );
   const limits: number[] = [];
-  const workflows = { wakeEndpoints: async (limit: number) => limits.push(limit) };
+  const workflows = { endEarlier: async (limit: number) => limits.push(limit) };
   const upkeep = makeWebhookUpkeep({ pool, workflows, log: pino({ level: 'silent' }) });
-  assert.deepEqual(await upkeep.wakeEndpoints(), { done: 1, next: null });
+  assert.deepEqual(await upkeep.endEarlierWorkflows(), { done: 1, next: null });
   assert.deepEqual(limits, [500]);
   const { rows } = await pool.query<{ message_id: string }>('SELECT message_id FROM outbox');
-  assert.deepEqual(rows, [{ message_id: 'dm_1' }]);
+  assert.deepEqual(rows, [{ message_id: 'sweepFiles' }]);
 });

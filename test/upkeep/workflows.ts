@@ -12,7 +12,7 @@ export function fakeWorkflows(overrides: Partial<Workflows> = {}, state: Workflo
     terminate: async (id) => void terminated.push(id),
     findRunning: async () => new Set(),
     findFailing: async () => [],
-    wakeEndpoints: async () => 0,
+    endEarlier: async () => 0,
     ...overrides,
   };
   return { workflows, described, terminated };

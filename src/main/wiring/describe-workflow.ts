@@ -22,7 +22,7 @@ export function openWorkflows(client: () => Client): Workflows {
     terminate: (id, reason) => ignoreNotFound(client().workflow.getHandle(id).terminate(reason)),
     findRunning: (ids) => findRunning(client(), ids),
     findFailing: (limit) => findFailing(client(), limit),
-    wakeEndpoints: (limit) => wakeEndpoints(client(), limit),
+    endEarlier: (limit) => endEarlier(client(), limit),
   };
 }
 
@@ -89,11 +89,11 @@ async function findFailing({ workflow }: Client, limit: number): Promise<Failing
   return failing;
 }
 
-async function wakeEndpoints({ workflow }: Client, limit: number): Promise<number> {
+async function endEarlier({ workflow }: Client, limit: number): Promise<number> {
   let count = 0;
-  const query = `ExecutionStatus = 'Running' AND WorkflowType = 'webhookEndpoint'`;
-  for await (const { workflowId } of workflow.list({ query, pageSize: limit })) {
-    await ignoreNotFound(workflow.getHandle(workflowId).signal('wake'));
+  const query = `ExecutionStatus = 'Running' AND WorkflowType IN ('webhookEndpoint', 'watchDomain')`;
+  for await (const { workflowId, type } of workflow.list({ query, pageSize: limit })) {
+    await ignoreNotFound(workflow.getHandle(workflowId).signal(type === 'watchDomain' ? 'lookAgain' : 'wake'));
     if (++count === limit) break;
   }
   return count;

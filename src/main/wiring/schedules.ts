@@ -9,10 +9,10 @@ const MINUTE_MS = 60_000;
 
 /** The intervals of maintenance tasks by the id of their schedule. */
 const UPKEEP: Readonly<Record<string, { readonly intervalMs: number; readonly chores: readonly Chore[] }>> = {
-  'upkeep-counts': { intervalMs: MINUTE_MS, chores: ['foldBatchMoves', 'announceBatches', 'wakeEndpoints'] },
+  'upkeep-counts': { intervalMs: MINUTE_MS, chores: ['foldBatchMoves', 'announceBatches', 'endEarlierWorkflows'] },
   'upkeep-stuck': {
     intervalMs: 5 * MINUTE_MS,
-    chores: ['clearProviderLists', 'wakeDomains', 'clearProviderDomains'],
+    chores: ['clearProviderLists', 'clearProviderDomains'],
   },
   // Separate schedules: querying a provider about thousands of emails takes hours and must not delay other tasks.
   'upkeep-rescue': { intervalMs: MINUTE_MS, chores: ['putBackOverdue', 'putBackOverdueChats', 'replaceFailing'] },

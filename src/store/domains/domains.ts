@@ -1,7 +1,7 @@
 import type { DomainStatus, Findings, Progress, Step } from '../../domain/senders/sender-domain.ts';
 import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** A registered domain as lists show it. */
@@ -28,16 +28,12 @@ export interface WholeDomain extends Domain {
   /** Its id at Postmark, and what Postmark wants; null where Postmark does not know it. */
   provider_id: number | null;
   provider: ProviderRecords | null;
-  /** Milliseconds until its workflow checks it; null when that does not. */
-  due_in: number | null;
 }
 
 const DOMAIN = 'id, org_id, name, status, trusted, created_at, verified_at, last_checked_at, next_check_at';
 const WHOLE = `
   SELECT ${DOMAIN.replace(/\w+/g, 'domain.$&')}, domain.token, domain.dkim_public, domain.findings,
-         provider.provider_id::float8 AS provider_id, provider.details AS provider,
-         CASE WHEN domain.next_check_at IS NOT NULL
-           THEN greatest(extract(epoch FROM domain.next_check_at - clock_timestamp()) * 1000, 0)::float8 END AS due_in
+         provider.provider_id::float8 AS provider_id, provider.details AS provider
   FROM domains AS domain LEFT JOIN provider_domains AS provider USING (name)`;
 
 /**
@@ -104,17 +100,29 @@ export function deleteDomain(db: Db, orgId: string, id: string): Promise<Domain 
        UPDATE provider_domains SET unused_since = now(), retry_at = now() WHERE name IN (SELECT name FROM deleted)
        RETURNING name
      ), enqueued AS (
-       INSERT INTO outbox (message_id, action)
-       SELECT id, 'domain' FROM deleted UNION ALL SELECT 'clearProviderDomains', 'chore' FROM unused
+       INSERT INTO outbox (message_id, action) SELECT 'clearProviderDomains', 'chore' FROM unused
      )
      SELECT * FROM deleted`,
     [id, orgId],
   );
 }
 
-/** Starts or wakes the workflow of a domain, through the outbox. */
-export async function wakeDomain(db: Db, id: string): Promise<void> {
-  await db.query(`INSERT INTO outbox (message_id, action) VALUES ($1, 'domain')`, [id]);
+/**
+ * Claims domains that are due for a check, by setting their next check to the end of a lease. The result of the check sets it
+ * again (saveCheck). If there is none, the domain is due when the lease lapses.
+ */
+export async function claimDueDomains(db: Db, limit: number): Promise<string[]> {
+  const rows = await queryRows<{ id: string }>(db, {
+    name: 'claim_due_domains',
+    text: `WITH due AS MATERIALIZED (
+             SELECT id FROM domains WHERE next_check_at <= now() ORDER BY next_check_at LIMIT $1
+             FOR NO KEY UPDATE SKIP LOCKED
+           )
+           UPDATE domains SET next_check_at = now() + interval '2 minutes' FROM due WHERE domains.id = due.id
+           RETURNING domains.id`,
+    values: [limit],
+  });
+  return rows.map(({ id }) => id);
 }
 
 /**
@@ -142,8 +150,6 @@ export function requestCheck(
          misses        = CASE WHEN asked.begun THEN 0 ELSE misses END,
          next_check_at = CASE WHEN asked.begun THEN now() + interval '1 minute' ELSE next_check_at END
        FROM asked WHERE domains.id = asked.id
-     ), enqueued AS (
-       INSERT INTO outbox (message_id, action) SELECT id, 'domain' FROM asked WHERE begun
      )
      SELECT "check", begun FROM asked`,
     [id, orgId, seconds],
@@ -164,13 +170,14 @@ export interface Registration extends Progress {
   id: string;
   org_id: string;
   name: string;
+  next_check_at: string | null;
 }
 
 /** Locks all registrations of a name, in the order of their ids: verifying one may fail the others. */
 export function lockRegistrations(db: Db, name: string): Promise<Registration[]> {
   return queryRows(
     db,
-    `SELECT id, org_id, name, status, trusted, tries, misses,
+    `SELECT id, org_id, name, status, trusted, tries, misses, next_check_at,
             (extract(epoch FROM clock_timestamp() - tried_since) * 1000)::float8 AS waited
      FROM domains WHERE name = $1 ORDER BY id FOR UPDATE`,
     [name],
@@ -203,20 +210,6 @@ export async function failDomains(db: Db, ids: readonly string[], findings: Find
     `UPDATE domains SET status = 'failed', verified_at = NULL, next_check_at = NULL, findings = findings || $2
      WHERE id = ANY ($1)`,
     [ids, JSON.stringify(findings)],
-  );
-}
-
-/** Wakes domains whose check is ten minutes overdue: their workflow was lost. @returns how many */
-export function wakeOverdueDomains(db: Db, limit: number): Promise<number> {
-  return execute(
-    db,
-    `WITH overdue AS (
-       SELECT id FROM domains WHERE next_check_at < now() - interval '10 minutes' ORDER BY next_check_at LIMIT $1
-     )
-     INSERT INTO outbox (message_id, action)
-     SELECT id, 'domain' FROM overdue
-     WHERE NOT EXISTS (SELECT FROM outbox WHERE action = 'domain' AND message_id = overdue.id)`,
-    [limit],
   );
 }
 

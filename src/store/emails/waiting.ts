@@ -30,8 +30,6 @@ export function readOutbox(db: Db): Promise<WaitingRow[]> {
              UNION ALL
              (SELECT 'chat', ${SINCE} FROM outbox WHERE action IN ${MESSAGE_ACTIONS} AND ${READY} ORDER BY id LIMIT $1)
              UNION ALL
-             (SELECT 'upkeep', ${SINCE} FROM outbox WHERE action = 'domain' AND ${READY} ORDER BY message_id LIMIT $1)
-             UNION ALL
              (SELECT 'upkeep', ${SINCE} FROM outbox WHERE action = 'chore' AND ${READY} ORDER BY id LIMIT $1)
            ) AS rows USING (fleet) GROUP BY fleet`,
     values: [COUNTED + 1],
@@ -42,8 +40,8 @@ const SINCE = `CASE WHEN tries > 0 THEN created_at ELSE coalesce(retry_at, creat
 const READY = `(tries > 0 OR retry_at IS NULL OR retry_at <= now())`;
 
 /**
- * Due messages that no provider has accepted, also between two attempts, and due webhook deliveries. Reads a bounded part of
- * indexes. Messages of suspended organizations are not late and not counted.
+ * Due messages that no provider has accepted, also between two attempts, and due webhook deliveries and domain checks. Reads a
+ * bounded part of indexes. Messages of suspended organizations are not late and not counted.
  */
 export function readDue(db: Db): Promise<WaitingRow[]> {
   return queryRows(db, {
@@ -88,6 +86,9 @@ export function readDue(db: Db): Promise<WaitingRow[]> {
                     least((SELECT since FROM oldest), (SELECT min(since) FROM late)) AS since
              UNION ALL SELECT 'chat', (SELECT count(*) FROM chats), (SELECT since FROM oldest_chat)
              UNION ALL SELECT 'webhooks', (SELECT count(*) FROM deliveries), (SELECT since FROM oldest_delivery)
+             UNION ALL SELECT 'upkeep', count(*), min(next_check_at) FROM (
+               SELECT next_check_at FROM domains WHERE next_check_at <= now() ORDER BY next_check_at LIMIT $1
+             ) AS domain
            ) AS counted`,
     values: [COUNTED + 1, LOOKED_AT],
   });

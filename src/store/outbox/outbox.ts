@@ -55,20 +55,6 @@ export interface MaintenanceRow {
   more_ids: string[];
 }
 
-/** Starts or wakes the workflow of a domain. */
-export interface DomainRow {
-  id: string;
-  action: 'domain';
-  /** The domain's id. */
-  message_id: string;
-  tries: number;
-  /** Further rows of the same request. */
-  more_ids: string[];
-  /** Null, as the name, if no check of the domain is due. */
-  org_id: string | null;
-  name: string | null;
-}
-
 /** A request to Temporal about one chat-app message or SMS. */
 export interface MessageRow {
   id: string;
@@ -90,13 +76,12 @@ export interface MessageRow {
 /** The kinds of rows in the outbox, locked or not. */
 export interface PendingKinds {
   maintenance: boolean;
-  domains: boolean;
   messages: boolean;
   groups: boolean;
   emails: boolean;
 }
 
-export type OutboxRow = EmailRow | GroupRow | MaintenanceRow | MessageRow | DomainRow;
+export type OutboxRow = EmailRow | GroupRow | MaintenanceRow | MessageRow;
 
 /** SQL: actions about chat-app messages and SMS. Versions before SMS wrote the first two. */
 export const MESSAGE_ACTIONS = `('chat', 'chat_again', 'message', 'message_again', 'message_reschedule', 'message_cancel')`;
@@ -106,7 +91,6 @@ export async function findPendingKinds(db: Db): Promise<PendingKinds> {
   const { rows } = await db.query<PendingKinds>({
     name: 'find_pending_kinds',
     text: `SELECT EXISTS (SELECT FROM outbox WHERE action = 'chore') AS maintenance,
-                  EXISTS (SELECT FROM outbox WHERE action = 'domain') AS domains,
                   EXISTS (SELECT FROM outbox WHERE action IN ${MESSAGE_ACTIONS}) AS messages,
                   EXISTS (SELECT FROM outbox WHERE action = 'group') AS groups,
                   EXISTS (SELECT FROM outbox WHERE action IN ('start', 'leave', 'reschedule', 'cancel')) AS emails`,
@@ -172,26 +156,6 @@ export function lockMaintenance(db: Db, limit: number): Promise<MaintenanceRow[]
            SELECT min(id) AS id, 'chore' AS action, message_id, max(tries) AS tries,
                   (array_agg(id::text ORDER BY id))[2:] AS more_ids
            FROM held GROUP BY message_id`,
-    values: [limit],
-  });
-}
-
-/** Locks domains to watch. Rows about the same domain are merged. */
-export function lockDomains(db: Db, limit: number): Promise<DomainRow[]> {
-  return queryRows(db, {
-    name: 'lock_domains',
-    text: `WITH held AS MATERIALIZED (
-             SELECT id, message_id, tries FROM outbox
-             WHERE action = 'domain' AND (retry_at IS NULL OR retry_at <= now())
-             ORDER BY message_id LIMIT $1 FOR UPDATE SKIP LOCKED
-           ), one AS (
-             SELECT min(id) AS id, 'domain' AS action, message_id, max(tries) AS tries,
-                    (array_agg(id::text ORDER BY id))[2:] AS more_ids
-             FROM held GROUP BY message_id
-           )
-           SELECT one.*, domain.org_id, domain.name
-           FROM one LEFT JOIN domains AS domain
-             ON domain.id = one.message_id AND domain.next_check_at IS NOT NULL`,
     values: [limit],
   });
 }
@@ -292,9 +256,9 @@ export async function deleteOutbox(db: Db, ids: readonly string[]): Promise<void
   await db.query({ name: 'delete_outbox', text: `DELETE FROM outbox WHERE id = ANY ($1)`, values: [ids] });
 }
 
-/** Deletes rows by which an API of an earlier version woke the workflows of webhook endpoints. */
-export async function deleteWebhookRows(db: Db): Promise<void> {
-  await db.query(`DELETE FROM outbox WHERE action = 'webhook'`);
+/** Deletes rows by which processes of an earlier version woke the workflows of webhook endpoints and domains. */
+export async function deleteEarlierRows(db: Db): Promise<void> {
+  await db.query(`DELETE FROM outbox WHERE action IN ('webhook', 'domain')`);
 }
 
 /** Defers rows that Temporal refused: by a second, doubling to ten minutes, so that they do not block other rows. */

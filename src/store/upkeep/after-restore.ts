@@ -100,10 +100,3 @@ export async function doubtMessages(db: Db): Promise<number> {
   );
   return rows[0]?.count ?? 0;
 }
-
-/** Makes the relay start or wake the workflows of domains that wait for a check. */
-export async function wakeDomains(db: Db): Promise<void> {
-  await db.query(
-    `INSERT INTO outbox (message_id, action) SELECT id, 'domain' FROM domains WHERE next_check_at IS NOT NULL`,
-  );
-}

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { addDomain } from '../../src/accounts/domains.ts';
+import { findDomain } from '../../src/store/domains/domains.ts';
+import { organization } from '../store/mail.ts';
+import { useDatabase } from '../support/database.ts';
+import { startDnsServer } from '../support/dns-server.ts';
+import { endChild } from '../support/end-child.ts';
+import { eventually } from '../support/eventually.ts';
+import { provided } from '../support/provided.ts';
+
+const { pool, url } = await useDatabase();
+
+test('a worker of the fleet upkeep checks domains and stops, also while Temporal is away', async (t) => {
+  const dns = await startDnsServer();
+  t.after(() => dns.close());
+  const home = await mkdtemp(join(tmpdir(), 'sendwright-'));
+  t.after(() => rm(home, { recursive: true }));
+  const { id, name } = await addDomain(pool, await organization(pool), 'example.com', false);
+  const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', 'upkeep'], {
+    execArgv: [],
+    env: {
+      PATH: process.env['PATH'],
+      DATABASE_URL: url,
+      DNS_SERVERS: dns.address,
+      LOG_LEVEL: 'silent',
+      SENDWRIGHT_HOME: home,
+      SECRET_KEY: 'a secret key for tests, and long enough',
+      TEMPORAL_ADDRESS: '127.0.0.1:1',
+    },
+  });
+  t.after(() => endChild(worker));
+  await eventually('the domain is checked', async () => (await findDomain(pool, null, id))?.last_checked_at ?? false);
+  assert.ok(dns.questions.some((question) => question.endsWith(`_sendwright.${name}`)));
+  worker.kill('SIGTERM');
+  assert.deepEqual(await once(worker, 'exit'), [0, null]);
+});
