@@ -225,7 +225,7 @@ function serve(app: FastifyInstance, deps: RouteDeps, row: RouteRow): void {
   app.route({
     method,
     url,
-    schema: { ...schema, response: { ...schema.response, ...errors } },
+    schema: { ...schema, response: { ...schema.response, ...errors }, hide: schema.operationId === undefined },
     handler: (request, reply) => handle(request, reply.code(success)),
     attachValidation,
     ...limit,

@@ -8,19 +8,16 @@ import type { Scope } from './plugins/auth.ts';
 
 /** The schema of a route, for validation and for the API description. */
 export interface RouteSchema {
-  /** The operation's name in generated clients. */
+  /** The operation's name in generated clients. The API description contains only routes with a name. */
   readonly operationId?: string;
-  readonly summary: string;
+  readonly summary?: string;
   readonly description?: string;
-  readonly tags: readonly string[];
   readonly params?: TSchema;
   readonly querystring?: TSchema;
   /** The request headers that the route describes: Idempotency-Key, or none. */
   readonly headers?: TSchema;
   readonly body?: TSchema;
   readonly response?: Readonly<Record<number, TSchema>>;
-  /** Excludes the route from the API description. */
-  readonly hide?: boolean;
 }
 
 export type TypedRequest<S extends RouteSchema> = FastifyRequest<

@@ -4,6 +4,28 @@ import { describeEvents } from './events.ts';
 import { EXAMPLES } from './examples.ts';
 import { type Describable, nameSchemas } from './openapi-schemas.ts';
 
+/** Tags of operations, the beginning of their paths, and their descriptions. */
+const TAGS: readonly (readonly [name: string, start: string, description: string])[] = [
+  ['Emails', '/v1/emails', 'Send an email, follow it, and reschedule or cancel a scheduled one'],
+  ['Batches', '/v1/emails/batch', 'Up to 10,000 emails in one request'],
+  ['Attachments', '/v1/emails/:id/attachments', 'Files that were sent with an email'],
+  ['Chat-app messages', '/v1/chatapp', 'Send a WhatsApp message and follow it'],
+  ['Chat-app numbers', '/v1/chatapp/numbers', 'Numbers that chat-app messages come from'],
+  ['SMS', '/v1/sms', 'Text messages, and the numbers that they come from'],
+  ['Domains', '/v1/domains', 'Domains that email is sent from, and their DNS records'],
+  ['Suppressions', '/v1/suppressions', 'The suppression list: addresses to which nothing is sent'],
+  ['Erasures', '/v1/erasures', 'Erase the personal data of a recipient'],
+  ['Webhooks', '/v1/webhooks', 'Your endpoints, to which events are posted'],
+  ['API keys', '/v1/keys', 'Keys to this API, and what each of them allows'],
+  ['Health', '/', 'For load balancers'],
+];
+
+/** Returns the tag of an operation: the one with the longest beginning of its path. */
+function tagOf(url: string): string {
+  const matching = TAGS.filter(([, start]) => url.startsWith(start));
+  return matching.reduce((best, tag) => (tag[1].length > best[1].length ? tag : best))[0];
+}
+
 /**
  * Returns the API description without the schemas of the routes.
  * @param publicUrl address of the API; without it the description names the address that it was fetched from
@@ -26,20 +48,7 @@ export function openapi(publicUrl: string | undefined): SwaggerOptions {
         version: '1',
         license: { name: 'MIT', identifier: 'MIT' },
       },
-      tags: [
-        { name: 'Emails', description: 'Send an email, follow it, and reschedule or cancel a scheduled one' },
-        { name: 'Batches', description: 'Up to 10,000 emails in one request' },
-        { name: 'Attachments', description: 'Files that were sent with an email' },
-        { name: 'Chat-app messages', description: 'Send a WhatsApp message and follow it' },
-        { name: 'Chat-app numbers', description: 'Numbers that chat-app messages come from' },
-        { name: 'SMS', description: 'Text messages, and the numbers that they come from' },
-        { name: 'Domains', description: 'Domains that email is sent from, and their DNS records' },
-        { name: 'Suppressions', description: 'The suppression list: addresses to which nothing is sent' },
-        { name: 'Erasures', description: 'Erase the personal data of a recipient' },
-        { name: 'Webhooks', description: 'Your endpoints, to which events are posted' },
-        { name: 'API keys', description: 'Keys to this API, and what each of them allows' },
-        { name: 'Health', description: 'For load balancers' },
-      ],
+      tags: TAGS.map(([name, , description]) => ({ name, description })),
       webhooks: describeEvents(),
       components: {
         headers: HEADERS,
@@ -47,8 +56,7 @@ export function openapi(publicUrl: string | undefined): SwaggerOptions {
       },
     },
     transform: ({ schema, url, route }) => ({
-      schema:
-        route.config?.scope === 'public' ? { ...schema, security: [] } : { ...schema, security: [{ apiKey: [] }] },
+      schema: { ...schema, tags: [tagOf(url)], security: route.config?.scope === 'public' ? [] : [{ apiKey: [] }] },
       url,
     }),
     transformObject: (made) => {

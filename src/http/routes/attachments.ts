@@ -11,11 +11,8 @@ import { AttachmentList, AttachmentParams, AttachmentWithLink, DownloadQuery } f
 import { errorResponses } from '../schemas/common.ts';
 import { EmailParams } from '../schemas/emails.ts';
 
-const tags = ['Attachments'];
-
 export const listAttachments = route(
   {
-    tags,
     operationId: 'listAttachments',
     summary: 'List the attachments of an email',
     description: 'Files are kept until 30 days after the send. Ask again for a fresh link.',
@@ -27,7 +24,6 @@ export const listAttachments = route(
 
 export const getAttachment = route(
   {
-    tags,
     operationId: 'getAttachment',
     summary: 'Get an attachment of an email',
     description: 'One attachment with a fresh link.',
@@ -44,7 +40,6 @@ export const getAttachment = route(
 
 export const downloadAttachment = route(
   {
-    tags,
     operationId: 'downloadAttachment',
     summary: 'Download an attachment',
     description: 'Where `download_url` leads. Needs no API key.',

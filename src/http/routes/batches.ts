@@ -8,11 +8,8 @@ import { AcceptedBatch, BatchBody, BatchParams, CanceledBatch, SendBatchBody } f
 import { IdempotencyHeader } from '../schemas/common.ts';
 import { toRequest } from './emails.ts';
 
-const tags = ['Batches'];
-
 export const sendBatch = route(
   {
-    tags,
     operationId: 'sendBatch',
     summary: 'Send a batch',
     description:
@@ -44,7 +41,6 @@ function refusedMember(refusal: Error): number {
 
 export const getBatch = route(
   {
-    tags,
     operationId: 'getBatch',
     summary: 'Get a batch',
     description: 'How far a batch has come.',
@@ -58,7 +54,6 @@ export const listOfBatches = listRoute(
   'batches',
   BatchBody,
   {
-    tags,
     operationId: 'listBatches',
     summary: 'List batches',
     description: 'Batches with how far each has come, newest first. Follow `next_cursor` until it is null.',
@@ -68,7 +63,6 @@ export const listOfBatches = listRoute(
 
 export const cancelBatchMembers = route(
   {
-    tags,
     operationId: 'cancelBatch',
     summary: 'Cancel a batch',
     description: 'Cancels every email of a batch that is still scheduled.',

@@ -15,9 +15,6 @@ const MAX_RECORD_BYTES = 1_048_576;
  */
 export const postmark = route(
   {
-    tags: ['Callbacks'],
-    summary: 'Events from Postmark',
-    hide: true,
     body: Type.Unknown(),
     response: { 200: Type.Object({}) },
   },

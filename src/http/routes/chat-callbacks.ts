@@ -35,8 +35,6 @@ const MESSAGE_ID = /^(?:wa|sms)_[0-9a-z]{26}$/;
 
 /** Providers may add query parameters. */
 const callback = {
-  tags: ['Callbacks'],
-  hide: true,
   querystring: Type.Object({}, { additionalProperties: true }),
 } as const;
 const SIGNED_FORM = {
@@ -54,7 +52,7 @@ const posted = { ...callback, body: Type.Unknown(), response: { 200: Type.Object
  * message's number uses, so that the owner of a number cannot report on others' messages.
  */
 export const twilio = route(
-  { ...posted, summary: 'What Twilio reports' },
+  posted,
   async (deps, { body, query, originalUrl, headers }) => {
     const form = new URLSearchParams((body as Buffer).toString());
     const { m } = query as { m?: unknown };
@@ -75,7 +73,7 @@ export const twilio = route(
  * instructions.
  */
 export const twilioInbound = route(
-  { ...posted, summary: 'Messages of users through Twilio', response: { 200: Type.String() } },
+  { ...posted, response: { 200: Type.String() } },
   async (deps, request, reply) => {
     const form = new URLSearchParams((request.body as Buffer).toString());
     const receiver = twilioReceiver(form);
@@ -130,19 +128,15 @@ async function recordInbound(
 }
 
 /** Answers Meta's verification request, which contains the configured token. */
-export const metaChallenge = route(
-  { ...callback, summary: 'Meta makes sure of this address' },
-  async ({ chatCallbacks: { metaVerifyToken: token } }, request, reply) => {
-    const answer = token === undefined ? undefined : answerMetaChallenge(token, request.query);
-    if (answer === undefined)
-      throw new ServiceError('unauthorized', 'the verify token of the Meta webhook is required');
-    return reply.type('text/plain; charset=utf-8').header('x-content-type-options', 'nosniff').send(answer);
-  },
-);
+export const metaChallenge = route(callback, async ({ chatCallbacks: { metaVerifyToken: token } }, request, reply) => {
+  const answer = token === undefined ? undefined : answerMetaChallenge(token, request.query);
+  if (answer === undefined) throw new ServiceError('unauthorized', 'the verify token of the Meta webhook is required');
+  return reply.type('text/plain; charset=utf-8').header('x-content-type-options', 'nosniff').send(answer);
+});
 
 /** Receives Meta's reports and messages of users: many in one post, in any order, and most of them twice. */
 export const meta = route(
-  { ...posted, summary: 'What Meta reports' },
+  posted,
   async (deps, request) => {
     const { metaAppSecret: secret } = deps.chatCallbacks;
     const body = request.body as Buffer;

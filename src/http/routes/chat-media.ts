@@ -12,7 +12,6 @@ import { noFile, sendFile } from './attachments.ts';
 /** Downloads the file of a user's message from the provider with the number's token, which the receiver does not have. */
 export const download = route(
   {
-    tags: ['Chat-app messages'],
     operationId: 'downloadChatMedia',
     summary: "Download the file of a user's message",
     description: 'Where `media.url` of `chatapp.received` leads. Valid for seven days; needs no API key.',

@@ -5,11 +5,8 @@ import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { ConnectNumberBody, NumberBody, NumberParams, NumberSummary } from '../schemas/chat-numbers.ts';
 
-const tags = ['Chat-app numbers'];
-
 export const connect = route(
   {
-    tags,
     operationId: 'connectChatNumber',
     summary: 'Connect a number',
     description:
@@ -34,7 +31,6 @@ export const list = listRoute(
   'numbers',
   NumberSummary,
   {
-    tags,
     operationId: 'listChatNumbers',
     summary: 'List numbers',
     description: 'Connected numbers, newest first. Follow `next_cursor` until it is null.',
@@ -44,7 +40,6 @@ export const list = listRoute(
 
 export const get = route(
   {
-    tags,
     operationId: 'getChatNumber',
     summary: 'Get a number',
     description: 'One connected number with its templates.',
@@ -56,7 +51,6 @@ export const get = route(
 
 export const remove = route(
   {
-    tags,
     operationId: 'disconnectChatNumber',
     summary: 'Disconnect a number',
     description: 'Messages are no longer sent from this number. Accepted messages that were not sent yet fail.',

@@ -8,11 +8,8 @@ import { AcceptedChat, ChatBody, ChatFilters, ChatParams, ChatSummary, SendChatB
 import { IdempotencyHeader } from '../schemas/common.ts';
 import { messageRoutes } from './messages.ts';
 
-const tags = ['Chat-app messages'];
-
 export const send = route(
   {
-    tags,
     operationId: 'sendChatMessage',
     summary: 'Send a chat-app message',
     description:
@@ -53,7 +50,6 @@ function templateOf({ components, ...template }: ChatTemplate): ChatTemplate {
 
 export const { get, list, reschedule, cancel } = messageRoutes({
   channel: 'chatapp',
-  tags,
   operation: 'ChatMessage',
   one: 'a chat-app message',
   many: 'chat-app messages',

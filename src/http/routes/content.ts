@@ -3,11 +3,8 @@ import { eraseContent, readContent } from '../../intake/content.ts';
 import { route } from '../route.ts';
 import { ContentBody, EmailParams } from '../schemas/emails.ts';
 
-const tags = ['Emails'];
-
 export const getContent = route(
   {
-    tags,
     operationId: 'getEmailContent',
     summary: 'Get the content of an email',
     description: 'Subject, bodies and custom headers as sent, until they are erased.',
@@ -19,7 +16,6 @@ export const getContent = route(
 
 export const deleteContent = route(
   {
-    tags,
     operationId: 'eraseEmailContent',
     summary: 'Erase the content of an email',
     description:

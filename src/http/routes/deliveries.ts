@@ -12,13 +12,10 @@ import {
   Replayed,
 } from '../schemas/webhooks.ts';
 
-const tags = ['Webhooks'];
-
 export const list = listRoute(
   'deliveries',
   DeliverySummary,
   {
-    tags,
     operationId: 'listDeliveries',
     summary: 'List the deliveries of an endpoint',
     description: 'One for each event that it wanted, newest first, for 30 days. Follow `next_cursor` until it is null.',
@@ -34,7 +31,6 @@ export const list = listRoute(
 
 export const get = route(
   {
-    tags,
     operationId: 'getDelivery',
     summary: 'Get a delivery',
     description: 'One delivery with its payload and the result of each attempt.',
@@ -50,7 +46,6 @@ export const get = route(
 
 export const replay = route(
   {
-    tags,
     operationId: 'replayDelivery',
     summary: 'Replay a delivery',
     description: 'Sends the event again immediately, with the same id and body and a full set of attempts.',
@@ -62,7 +57,6 @@ export const replay = route(
 
 export const replayPeriod = route(
   {
-    tags,
     operationId: 'replayDeliveries',
     summary: 'Replay the deliveries of a period',
     description: 'Sends all of them again, or those of one status, oldest first.',

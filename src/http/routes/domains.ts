@@ -6,11 +6,8 @@ import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { AddDomainBody, DomainBody, DomainParams, DomainSummary } from '../schemas/domains.ts';
 
-const tags = ['Domains'];
-
 export const add = route(
   {
-    tags,
     operationId: 'createDomain',
     summary: 'Register a domain',
     description:
@@ -26,7 +23,6 @@ export const list = listRoute(
   'domains',
   DomainSummary,
   {
-    tags,
     operationId: 'listDomains',
     summary: 'List domains',
     description: 'Registered domains, newest first, without their records. Follow `next_cursor` until it is null.',
@@ -36,7 +32,6 @@ export const list = listRoute(
 
 export const get = route(
   {
-    tags,
     operationId: 'getDomain',
     summary: 'Get a domain',
     description: 'One domain with its records, and what was found of them when DNS was last asked.',
@@ -48,7 +43,6 @@ export const get = route(
 
 export const verify = route(
   {
-    tags,
     operationId: 'verifyDomain',
     summary: 'Verify a domain',
     description:
@@ -65,7 +59,6 @@ export const verify = route(
 
 export const remove = route(
   {
-    tags,
     operationId: 'deleteDomain',
     summary: 'Delete a domain',
     description: 'Email can no longer be sent from this domain. Accepted email from it fails when it is due.',

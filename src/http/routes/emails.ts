@@ -17,11 +17,8 @@ import {
   SendEmailBody,
 } from '../schemas/emails.ts';
 
-const tags = ['Emails'];
-
 export const sendEmail = route(
   {
-    tags,
     operationId: 'sendEmail',
     summary: 'Send an email',
     description: 'Accepts one email for delivery, immediately or at `scheduled_at`.',
@@ -65,7 +62,6 @@ export function toRequest(body: Omit<Static<typeof SendEmailBody>, 'attachments'
 
 export const getEmail = route(
   {
-    tags,
     operationId: 'getEmail',
     summary: 'Get an email',
     description: 'One email with its status and timeline.',
@@ -78,7 +74,6 @@ export const getEmail = route(
 
 export const reschedule = route(
   {
-    tags,
     operationId: 'rescheduleEmail',
     summary: 'Reschedule an email',
     description: 'Gives an email that is still scheduled another time, earlier or later, as often as you like.',
@@ -92,7 +87,6 @@ export const reschedule = route(
 
 export const cancel = route(
   {
-    tags,
     operationId: 'cancelEmail',
     summary: 'Cancel an email',
     description: 'Calls an email back that is still scheduled. It stays retrievable and listable.',

@@ -6,7 +6,6 @@ import { EraseBody, Erasure } from '../schemas/erasures.ts';
 
 export const erase = route(
   {
-    tags: ['Erasures'],
     operationId: 'eraseRecipient',
     summary: 'Erase a recipient',
     description:

@@ -1,27 +1,20 @@
 import { Type } from 'typebox';
 import { ServiceError } from '../../domain/errors.ts';
 import { route } from '../route.ts';
-import { errorResponses } from '../schemas/common.ts';
+import { errorResponses, objectOf } from '../schemas/common.ts';
 
-const tags = ['Health'];
-const Ok = Type.Object({ status: Type.Literal('ok') }, { title: 'Health' });
+const Ok = objectOf('Health', { status: Type.Literal('ok') });
 
 /** Redirects browsers that open the address of the service to its dashboard. */
-export const toDashboard = route({ tags, summary: 'The dashboard', hide: true }, async (_deps, _request, reply) =>
-  reply.redirect('/dashboard', 303),
-);
+export const toDashboard = route({}, async (_deps, _request, reply) => reply.redirect('/dashboard', 303));
 
-export const apiDescription = route(
-  { tags, summary: 'This description', hide: true },
-  async (deps, _request, reply) => {
-    reply.type('application/json; charset=utf-8');
-    return deps.describeApi();
-  },
-);
+export const apiDescription = route({}, async (deps, _request, reply) => {
+  reply.type('application/json; charset=utf-8');
+  return deps.describeApi();
+});
 
 export const healthz = route(
   {
-    tags,
     operationId: 'getHealth',
     summary: 'Is the process alive?',
     description: 'Looks at nothing but the process itself.',
@@ -32,7 +25,6 @@ export const healthz = route(
 
 export const readyz = route(
   {
-    tags,
     operationId: 'getReadiness',
     summary: 'Can the process serve?',
     description: 'Looks for Postgres and for the schema this version needs.',
@@ -45,10 +37,8 @@ export const readyz = route(
   },
 );
 
-export const metrics = route(
-  { tags, summary: 'Metrics for Prometheus', hide: true },
-  async ({ metrics: { type, text } }, _request, reply) => {
-    reply.type(type);
-    return text();
-  },
-);
+/** Metrics for Prometheus. */
+export const metrics = route({}, async ({ metrics: { type, text } }, _request, reply) => {
+  reply.type(type);
+  return text();
+});

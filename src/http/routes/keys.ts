@@ -7,11 +7,8 @@ import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { IssuedKey, IssueKeyBody, KeyBody, KeyParams } from '../schemas/keys.ts';
 
-const tags = ['API keys'];
-
 export const issue = route(
   {
-    tags,
     operationId: 'createApiKey',
     summary: 'Make an API key',
     description:
@@ -31,7 +28,6 @@ export const list = listRoute(
   'keys',
   KeyBody,
   {
-    tags,
     operationId: 'listApiKeys',
     summary: 'List API keys',
     description:
@@ -43,7 +39,6 @@ export const list = listRoute(
 
 export const get = route(
   {
-    tags,
     operationId: 'getApiKey',
     summary: 'Get an API key',
     description: 'What a key may do, and when it was last used.',
@@ -55,7 +50,6 @@ export const get = route(
 
 export const revoke = route(
   {
-    tags,
     operationId: 'deleteApiKey',
     summary: 'Revoke an API key',
     description: 'It is refused within a second, for good. A key may revoke itself.',

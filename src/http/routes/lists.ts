@@ -1,36 +1,34 @@
 import { Readable } from 'node:stream';
-import { PAGE_LENGTH } from '../../domain/limits.ts';
+import type { Tag } from '../../domain/email/email.ts';
 import { parseTag } from '../../domain/email/tag-filter.ts';
-import { type EmailFilters, listEmails } from '../../store/emails/lists.ts';
+import { listEmails } from '../../store/emails/lists.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import { listTags, type TagCount } from '../../store/emails/tags.ts';
+import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
-import { EmailsQuery, EmailSummary, listOf, TagList } from '../schemas/lists.ts';
+import { EmailFilters, EmailSummary, TagList } from '../schemas/lists.ts';
 
-export const emails = route(
+export const emails = listRoute(
+  'emails',
+  EmailSummary,
   {
-    tags: ['Emails'],
     operationId: 'listEmails',
     summary: 'List emails',
     description:
       'Emails that have all that the filters ask for, newest first. Follow `next_cursor` until it is null: a page may ' +
       'hold fewer emails than `limit`, even none, where filters that fit many emails each fit hardly any together. ' +
       'Emails that are accepted meanwhile neither repeat nor hide one.',
-    querystring: EmailsQuery,
-    response: { 200: listOf('emails', EmailSummary) },
+    filters: EmailFilters,
+    filtersOf: ({ query: { tag, status = null, batch_id = null } }) => ({ tags: tagsOf(tag), status, batch_id }),
   },
-  async ({ pool, cursors }, { orgId, query }) => {
-    const { tag, status = null, batch_id = null, limit = PAGE_LENGTH, cursor } = query;
-    const filters: EmailFilters = { tags: tagsOf(tag), status, batch_id };
-    const listing = { list: 'emails', orgId, filters: { ...filters } };
-    const after = cursor === undefined ? null : cursors.open(listing, cursor);
-    const { emails, next } = await listEmails(pool, orgId, filters, after, limit);
-    return { emails, has_more: next !== null, next_cursor: next && cursors.seal(listing, next) };
+  async ({ pool }, { orgId }, after, limit, filters) => {
+    const { emails: rows, next } = await listEmails(pool, orgId, filters, after, limit - 1);
+    return { rows, next };
   },
 );
 
 /** Sorts and deduplicates tags, so that a cursor does not depend on how the filters are written. */
-function tagsOf(tag: string | string[] = []): EmailFilters['tags'] {
+function tagsOf(tag: string | string[] = []): Tag[] {
   const written = new Set([tag].flat().sort());
   return [...written].flatMap((text) => parseTag(text) ?? []);
 }
@@ -52,7 +50,6 @@ async function* tagListParts(pool: Db, orgId: string, first: TagCount[]): AsyncG
 
 export const tags = route(
   {
-    tags: ['Emails'],
     operationId: 'listTags',
     summary: 'List tags',
     description: 'Every tag with the number of stored emails that have it, in any status.',

@@ -14,7 +14,6 @@ import { CanceledMessage, RescheduledMessage, RescheduleMessageBody } from '../s
 /** How the routes of a channel are described. */
 interface ChannelRoutes {
   readonly channel: MessageChannel;
-  readonly tags: string[];
   /** The end of operation ids: `ChatMessage`. */
   readonly operation: string;
   /** The name of one message with its article, and of several. */
@@ -38,12 +37,11 @@ interface MessageQuery {
 
 /** The routes that read, reschedule and cancel messages of one channel. */
 export function messageRoutes(of: ChannelRoutes) {
-  const { channel, tags, operation, one, many, params, present = (message) => message } = of;
+  const { channel, operation, one, many, params, present = (message) => message } = of;
   const idOf = (request: { readonly params: unknown }) => (request.params as { id: string }).id;
   return {
     get: route(
       {
-        tags,
         operationId: `get${operation}`,
         summary: `Get ${one}`,
         description: 'One message as it was given, with its status and timeline.',
@@ -60,7 +58,6 @@ export function messageRoutes(of: ChannelRoutes) {
       'messages',
       of.summary,
       {
-        tags,
         operationId: `list${operation.replace(/s?$/, 's')}`,
         summary: `List ${many}`,
         description:
@@ -85,7 +82,6 @@ export function messageRoutes(of: ChannelRoutes) {
 
     reschedule: route(
       {
-        tags,
         operationId: `reschedule${operation}`,
         summary: `Reschedule ${one}`,
         description: 'Gives a message that is still scheduled another time, earlier or later, as often as you like.',
@@ -101,7 +97,6 @@ export function messageRoutes(of: ChannelRoutes) {
 
     cancel: route(
       {
-        tags,
         operationId: `cancel${operation}`,
         summary: `Cancel ${one}`,
         description: 'Cancels a message that is still scheduled. It stays retrievable and listable.',

@@ -7,11 +7,8 @@ import { IdempotencyHeader } from '../schemas/common.ts';
 import { AcceptedSms, SenderBody, SendSmsBody, SmsBody, SmsFilters, SmsParams, SmsSummary } from '../schemas/sms.ts';
 import { messageRoutes } from './messages.ts';
 
-const tags = ['SMS'];
-
 export const send = route(
   {
-    tags,
     operationId: 'sendSms',
     summary: 'Send an SMS',
     description:
@@ -28,7 +25,6 @@ export const send = route(
 
 export const { get, list, reschedule, cancel } = messageRoutes({
   channel: 'sms',
-  tags,
   operation: 'Sms',
   one: 'an SMS',
   many: 'SMS',
@@ -42,7 +38,6 @@ export const senders = listRoute(
   'senders',
   SenderBody,
   {
-    tags,
     operationId: 'listSmsSenders',
     summary: 'List SMS senders',
     description:

@@ -11,11 +11,8 @@ import {
   SuppressionParams,
 } from '../schemas/suppressions.ts';
 
-const tags = ['Suppressions'];
-
 export const addSuppressions = route(
   {
-    tags,
     operationId: 'createSuppressions',
     summary: 'Suppress addresses',
     description:
@@ -39,7 +36,6 @@ export const listOfSuppressions = listRoute(
   'suppressions',
   SuppressionBody,
   {
-    tags,
     operationId: 'listSuppressions',
     summary: 'List suppressions',
     description: 'Addresses that nothing, or no marketing email, is sent to, newest first. Follow `next_cursor`.',
@@ -54,7 +50,6 @@ export const listOfSuppressions = listRoute(
 
 export const getSuppression = route(
   {
-    tags,
     operationId: 'getSuppression',
     summary: 'Get a suppression',
     description: 'By its id, or by its address: of two of one address, the one for all mail.',
@@ -66,7 +61,6 @@ export const getSuppression = route(
 
 export const removeSuppression = route(
   {
-    tags,
     operationId: 'deleteSuppressions',
     summary: 'Remove a suppression',
     description:

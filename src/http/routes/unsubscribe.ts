@@ -8,8 +8,6 @@ import { askPage, donePage } from '../unsubscribe-page.ts';
 const MAX_BODY_BYTES = 10_000;
 
 const schema = {
-  tags: ['Unsubscribe'],
-  hide: true,
   params: Type.Object({ token: Type.String() }),
   // Click trackers add query parameters to links.
   querystring: Type.Object({}),
@@ -17,7 +15,7 @@ const schema = {
 
 /** The page behind the link of a marketing email. It changes nothing, since scanners follow every link. */
 export const askToUnsubscribe = route(
-  { ...schema, summary: 'Ask whether to unsubscribe' },
+  schema,
   async ({ pool, unsubscribeTokens }, request, reply) => {
     const subscriber = await findSubscriber(pool, unsubscribeTokens, request.params.token);
     return sendPage(request, reply, (language) => askPage(language, subscriber));
@@ -27,7 +25,7 @@ export const askToUnsubscribe = route(
 
 /** Unsubscribes immediately: for the page's form, and for one-click unsubscribe of mail clients (RFC 8058). */
 export const unsubscribeNow = route(
-  { ...schema, summary: 'Unsubscribe' },
+  schema,
   async (deps, request, reply) => {
     const subscriber = await findSubscriber(deps.pool, deps.unsubscribeTokens, request.params.token);
     await unsubscribe(deps, subscriber);

@@ -19,11 +19,8 @@ import {
   EndpointWithSecret,
 } from '../schemas/webhooks.ts';
 
-const tags = ['Webhooks'];
-
 export const create = route(
   {
-    tags,
     operationId: 'createWebhook',
     summary: 'Create an endpoint',
     description:
@@ -40,7 +37,6 @@ export const list = listRoute(
   'webhooks',
   EndpointBody,
   {
-    tags,
     operationId: 'listWebhooks',
     summary: 'List endpoints',
     description: 'Endpoints, newest first. Follow `next_cursor` until it is null.',
@@ -50,7 +46,6 @@ export const list = listRoute(
 
 export const get = route(
   {
-    tags,
     operationId: 'getWebhook',
     summary: 'Get an endpoint',
     description: 'One endpoint with its state; its secret is not shown again.',
@@ -62,7 +57,6 @@ export const get = route(
 
 export const edit = route(
   {
-    tags,
     operationId: 'updateWebhook',
     summary: 'Change an endpoint',
     description:
@@ -76,7 +70,6 @@ export const edit = route(
 
 export const remove = route(
   {
-    tags,
     operationId: 'deleteWebhook',
     summary: 'Delete an endpoint',
     description: 'Events are no longer sent to this endpoint, and its deliveries can no longer be read.',
@@ -88,7 +81,6 @@ export const remove = route(
 
 export const rotate = route(
   {
-    tags,
     operationId: 'rotateWebhookSecret',
     summary: 'Rotate the secret of an endpoint',
     description: 'The new secret is in this answer alone. For 24 hours the old one signs too.',
@@ -100,7 +92,6 @@ export const rotate = route(
 
 export const test = route(
   {
-    tags,
     operationId: 'testWebhook',
     summary: 'Test an endpoint',
     description: 'Sends an event of the type `webhook.test`, even if the endpoint is not subscribed to it.',

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { AttachmentRequest } from '../../domain/email/attachments.ts';
 import { ATTACHMENTS, ATTACHMENTS_BYTES, CONTENT_ID_LENGTH, FILENAME_LENGTH } from '../../domain/limits.ts';
-import { nullable, optional, Timestamp } from './common.ts';
+import { nullable, objectOf, optional, Timestamp } from './common.ts';
 
 const AttachmentField = Type.Object(
   {
@@ -54,19 +54,16 @@ const metadata = {
 };
 
 /** An attachment in an email object. */
-export const AttachmentMetadata = Type.Object(metadata, { title: 'AttachmentMetadata' });
+export const AttachmentMetadata = objectOf('AttachmentMetadata', metadata);
 
 /** An attachment in the attachments endpoints. */
-export const AttachmentWithLink = Type.Object(
-  {
-    ...metadata,
-    expires_at: Type.Unsafe<string>({ ...Timestamp, description: '30 days after the send; the file is deleted then' }),
-    download_url: nullable(Type.String(), 'Signed link, valid for one hour, no API key needed; null after expires_at'),
-  },
-  { title: 'Attachment' },
-);
+export const AttachmentWithLink = objectOf('Attachment', {
+  ...metadata,
+  expires_at: Type.Unsafe<string>({ ...Timestamp, description: '30 days after the send; the file is deleted then' }),
+  download_url: nullable(Type.String(), 'Signed link, valid for one hour, no API key needed; null after expires_at'),
+});
 
-export const AttachmentList = Type.Object({ attachments: Type.Array(AttachmentWithLink) }, { title: 'AttachmentList' });
+export const AttachmentList = objectOf('AttachmentList', { attachments: Type.Array(AttachmentWithLink) });
 
 export const AttachmentParams = Type.Object({
   id: Type.String({ examples: ['em_01kajc8wz6h3xkq3m1x8e6v5tn'] }),

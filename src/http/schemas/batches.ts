@@ -2,60 +2,49 @@ import { Type } from 'typebox';
 import { BATCH_STATUSES } from '../../domain/email/batch.ts';
 import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { EMAILS_PER_BATCH } from '../../domain/limits.ts';
-import { nullable, Timestamp } from './common.ts';
+import { closedObject, enumOf, nullable, objectOf, Timestamp } from './common.ts';
 import { BatchMember } from './emails.ts';
 
-export const SendBatchBody = Type.Object(
-  {
-    emails: Type.Array(BatchMember, {
-      minItems: 1,
-      maxItems: EMAILS_PER_BATCH,
-      'x-sliced': true,
-      description: `1 to ${EMAILS_PER_BATCH.toLocaleString('en')} emails, each with a time and a sender of its own if need be`,
-    }),
-  },
-  { title: 'SendBatchRequest', additionalProperties: false, description: 'A batch' },
-);
+export const SendBatchBody = closedObject('SendBatchRequest', 'A batch', {
+  emails: Type.Array(BatchMember, {
+    minItems: 1,
+    maxItems: EMAILS_PER_BATCH,
+    'x-sliced': true,
+    description: `1 to ${EMAILS_PER_BATCH.toLocaleString('en')} emails, each with a time and a sender of its own if need be`,
+  }),
+});
 
-export const AcceptedBatch = Type.Object(
-  {
-    id: Type.String({ examples: ['bt_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
-    total: Type.Integer({ description: 'How many emails were queued' }),
-    status: Type.Literal('queued'),
-    created_at: Timestamp,
-  },
-  { title: 'AcceptedBatch' },
-);
+export const AcceptedBatch = objectOf('AcceptedBatch', {
+  id: Type.String({ examples: ['bt_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
+  total: Type.Integer({ description: 'How many emails were queued' }),
+  status: Type.Literal('queued'),
+  created_at: Timestamp,
+});
 
 export const BatchParams = Type.Object({ id: Type.String({ examples: ['bt_01kajc8wz6h3xkq3m1x8e6v5tn'] }) });
 
-const Status = Type.Enum([...BATCH_STATUSES], {
-  title: 'BatchStatus',
-  description: 'processing once the first email was sent or has ended, completed when none is queued or scheduled',
-});
+const Status = enumOf(
+  BATCH_STATUSES,
+  'BatchStatus',
+  'processing once the first email was sent or has ended, completed when none is queued or scheduled',
+);
 
 export const Counts = Type.Object(
   Object.fromEntries(EMAIL_STATUSES.map((status) => [status, Type.Optional(Type.Integer({ minimum: 1 }))])),
   { title: 'EmailCounts', description: 'How many emails are in each status that occurs' },
 );
 
-export const BatchBody = Type.Object(
-  {
-    id: Type.String(),
-    total: Type.Integer(),
-    status: Status,
-    created_at: Timestamp,
-    completed_at: nullable(Timestamp),
-    counts: Counts,
-  },
-  { title: 'Batch' },
-);
+export const BatchBody = objectOf('Batch', {
+  id: Type.String(),
+  total: Type.Integer(),
+  status: Status,
+  created_at: Timestamp,
+  completed_at: nullable(Timestamp),
+  counts: Counts,
+});
 
-export const CanceledBatch = Type.Object(
-  {
-    id: Type.String(),
-    status: Status,
-    canceled: Type.Integer({ description: 'How many emails were called back' }),
-  },
-  { title: 'CanceledBatch' },
-);
+export const CanceledBatch = objectOf('CanceledBatch', {
+  id: Type.String(),
+  status: Status,
+  canceled: Type.Integer({ description: 'How many emails were called back' }),
+});

@@ -6,34 +6,27 @@ import {
   TEMPLATE_VARIABLES,
   TEMPLATES_PER_NUMBER,
 } from '../../domain/limits.ts';
-import { nullable, optional, Timestamp } from './common.ts';
+import { closedObject, enumOf, nullable, objectOf, optional, Timestamp } from './common.ts';
 
 const ACCOUNT = `AC${'0'.repeat(32)}`;
 const CONTENT = `HX${'0'.repeat(32)}`;
 
-const template = Type.Object(
-  {
-    name: Type.String({ minLength: 1, maxLength: TEMPLATE_NAME_LENGTH, 'x-rule': 'one-line', examples: ['receipt'] }),
-    language: Type.String({ minLength: 1, maxLength: LANGUAGE_LENGTH, 'x-rule': 'one-line', examples: ['en_US'] }),
-    content_sid: Type.String({ 'x-rule': 'content-sid', description: 'The content that it is', examples: [CONTENT] }),
-    variables: optional<string[]>('array', {
-      maxItems: TEMPLATE_VARIABLES,
-      items: { type: 'string', minLength: 1, maxLength: 256, 'x-rule': 'one-line' },
-      description: "The content's variables in the order of a message's parameters: header, body, buttons",
-      examples: [['1', '2']],
-    }),
-  },
-  { title: 'ChatTemplateMapping', additionalProperties: false },
-);
+const template = closedObject('ChatTemplateMapping', null, {
+  name: Type.String({ minLength: 1, maxLength: TEMPLATE_NAME_LENGTH, 'x-rule': 'one-line', examples: ['receipt'] }),
+  language: Type.String({ minLength: 1, maxLength: LANGUAGE_LENGTH, 'x-rule': 'one-line', examples: ['en_US'] }),
+  content_sid: Type.String({ 'x-rule': 'content-sid', description: 'The content that it is', examples: [CONTENT] }),
+  variables: optional<string[]>('array', {
+    maxItems: TEMPLATE_VARIABLES,
+    items: { type: 'string', minLength: 1, maxLength: 256, 'x-rule': 'one-line' },
+    description: "The content's variables in the order of a message's parameters: header, body, buttons",
+    examples: [['1', '2']],
+  }),
+});
 
 export const ConnectNumberBody = Type.Object(
   {
     number: Type.String({ 'x-rule': 'phone', description: 'In international form', examples: ['+12025550142'] }),
-    provider: Type.Enum([...CHAT_PROVIDERS], {
-      title: 'ChatProvider',
-      description: 'Who carries its messages',
-      examples: ['twilio'],
-    }),
+    provider: enumOf(CHAT_PROVIDERS, 'ChatProvider', 'Who carries its messages', 'twilio'),
     phone_number_id: optional('string', {
       'x-rule': 'phone-number-id',
       description: 'meta: what it calls the number; required there',
@@ -67,27 +60,24 @@ export const NumberParams = Type.Object({ id: Type.String({ examples: ['num_01ka
 const number = {
   id: Type.String(),
   number: Type.String({ description: 'E.164' }),
-  provider: Type.Enum([...CHAT_PROVIDERS], { title: 'ChatProvider' }),
+  provider: enumOf(CHAT_PROVIDERS, 'ChatProvider'),
   phone_number_id: nullable(Type.String(), 'meta: what it calls the number'),
   account_sid: nullable(Type.String(), 'twilio: the account of its own'),
   own_token: Type.Boolean({ description: 'Whether it has a token of its own, which is never shown' }),
   created_at: Timestamp,
 };
 
-export const NumberSummary = Type.Object(number, { title: 'ChatNumberSummary' });
+export const NumberSummary = objectOf('ChatNumberSummary', number);
 
-export const NumberBody = Type.Object(
-  {
-    ...number,
-    templates: Type.Array(
-      Type.Object({
-        name: Type.String(),
-        language: Type.String(),
-        content_sid: Type.String(),
-        variables: Type.Array(Type.String()),
-      }),
-      { description: 'twilio: which of its contents each template is' },
-    ),
-  },
-  { title: 'ChatNumber' },
-);
+export const NumberBody = objectOf('ChatNumber', {
+  ...number,
+  templates: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      language: Type.String(),
+      content_sid: Type.String(),
+      variables: Type.Array(Type.String()),
+    }),
+    { description: 'twilio: which of its contents each template is' },
+  ),
+});

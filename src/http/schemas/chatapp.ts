@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { CHAT_STATUSES, CHAT_TYPES, type ChatTemplate, type ChatType } from '../../domain/chat/chat.ts';
+import { CHAT_STATUSES, CHAT_TYPES, type ChatTemplate } from '../../domain/chat/chat.ts';
 import {
   CAPTION_LENGTH,
   CHAT_FILENAME_LENGTH,
@@ -8,7 +8,7 @@ import {
   LINK_LENGTH,
   TEMPLATE_NAME_LENGTH,
 } from '../../domain/limits.ts';
-import { nullable, optional, Timestamp, timelineEntry } from './common.ts';
+import { enumOf, nullable, objectOf, optional, optionalEnum, Timestamp, timelineEntry } from './common.ts';
 import { Tag } from './emails.ts';
 import { messageFields, messageFilters } from './messages.ts';
 
@@ -66,12 +66,7 @@ export const SendChatBody = Type.Object(
       description: "The recipient: a number in international form, or WhatsApp's business-scoped id of a user",
       examples: [PHONE, '+1 (416) 555-0123', USER_ID],
     }),
-    type: optional<ChatType>('string', {
-      title: 'ChatMessageType',
-      enum: [...CHAT_TYPES, null],
-      description: 'Default text; any other needs the object of its name',
-      examples: ['text'],
-    }),
+    type: optionalEnum(CHAT_TYPES, 'ChatMessageType', 'Default text; any other needs the object of its name', 'text'),
     text: optionalText('body', CHAT_TEXT_LENGTH, 'The message, or the caption of a file without one', 'On its way!'),
     preview_url: optional<boolean>('boolean', {
       description: 'Default false: whether the first link of a text is shown with a preview',
@@ -106,8 +101,8 @@ export const ChatParams = Type.Object({ id: Type.String({ examples: ['wa_01kajce
 
 const head = {
   id: Type.String({ examples: ['wa_01kajce1x8m4n6p0r2t5v7w9yz'] }),
-  status: Type.Enum([...CHAT_STATUSES], { title: 'ChatMessageStatus' }),
-  type: Type.Enum([...CHAT_TYPES], { title: 'ChatMessageType' }),
+  status: enumOf(CHAT_STATUSES, 'ChatMessageStatus'),
+  type: enumOf(CHAT_TYPES, 'ChatMessageType'),
   from: Type.String({ description: 'E.164', examples: ['+12025550142'] }),
   country: Type.String({ description: 'Where it goes to, ISO 3166-1 alpha-2', examples: ['CA'] }),
   created_at: Timestamp,
@@ -115,10 +110,11 @@ const head = {
 
 const onlyIfGiven = Type.Optional({ ...Timestamp, description: 'Only if the request has it' });
 
-export const AcceptedChat = Type.Object(
-  { ...head, status: Type.Enum(['queued', 'scheduled']), scheduled_at: onlyIfGiven },
-  { title: 'AcceptedChatMessage' },
-);
+export const AcceptedChat = objectOf('AcceptedChatMessage', {
+  ...head,
+  status: Type.Enum(['queued', 'scheduled']),
+  scheduled_at: onlyIfGiven,
+});
 
 const summary = {
   ...head,
@@ -130,7 +126,7 @@ const summary = {
   last_event_at: Timestamp,
 };
 
-export const ChatSummary = Type.Object(summary, { title: 'ChatMessageSummary' });
+export const ChatSummary = objectOf('ChatMessageSummary', summary);
 
 const file = { link: Type.String(), caption: Type.Optional(nullable(Type.String())) };
 
@@ -159,11 +155,7 @@ export const ChatBody = Type.Object(
 );
 
 export const ChatFilters = messageFilters(
-  Type.Enum([...CHAT_STATUSES], {
-    title: 'ChatMessageStatus',
-    description: 'Only messages that have this status now',
-    examples: ['failed'],
-  }),
+  enumOf(CHAT_STATUSES, 'ChatMessageStatus', 'Only messages that have this status now', 'failed'),
   {
     'x-rule': 'chat-recipient-in-query',
     description: 'Only messages to this number, in international form, or to the user with this id',

@@ -1,4 +1,4 @@
-import { type TSchema, Type } from 'typebox';
+import { type TProperties, type TSchema, Type } from 'typebox';
 import { ERROR_CODES } from '../../domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
 import { IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.ts';
@@ -13,41 +13,58 @@ export function nullable<T extends TSchema>(schema: T, description?: string) {
   return Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
 }
 
+/** An object that the API description names. */
+export function objectOf<T extends TProperties>(title: string, properties: T) {
+  return Type.Object(properties, { title });
+}
+
+/** An object of a request that the API description names. Unknown fields are refused. */
+export function closedObject<T extends TProperties>(title: string, description: string | null, properties: T) {
+  return Type.Object(properties, { title, additionalProperties: false, ...(description !== null && { description }) });
+}
+
+/** One of some values, which the API description names. */
+export function enumOf<const T extends string>(values: readonly T[], title: string, description = '', example?: T) {
+  const examples = example === undefined ? {} : { examples: [example] };
+  return Type.Enum([...values], { title, ...(description !== '' && { description }), ...examples });
+}
+
+/** An enum of a request that may be left out or null. */
+export function optionalEnum<const T extends string>(
+  values: readonly T[],
+  title: string,
+  description: string,
+  example: T,
+) {
+  return optional<T>('string', { title, enum: [...values, null], description, examples: [example] });
+}
+
 export const Timestamp = Type.String({
   format: 'date-time',
   description: 'UTC with milliseconds',
   examples: ['2026-03-01T09:30:00.000Z'],
 });
 
-export const EventTypeName = Type.Enum([...EVENT_TYPES], { title: 'EventType' });
+export const EventTypeName = enumOf(EVENT_TYPES, 'EventType');
 
-/** Events of messages to us; their payload is another one. */
-type ReceivedType = Extract<EventType, `${string}.received`>;
-
-/** A named enum of the event types with a prefix, such as `email`, that a message, domain or endpoint can have. */
-export function eventTypes<const Prefix extends string>(prefix: Prefix, title: string) {
-  type Prefixed = Exclude<Extract<EventType, `${Prefix}.${string}`>, ReceivedType>;
-  const hasPrefix = (type: EventType): type is Prefixed => type.startsWith(`${prefix}.`) && !type.endsWith('.received');
-  return Type.Enum(EVENT_TYPES.filter(hasPrefix), { title });
+/** The event types with a prefix, such as `email`. Messages to us have another payload. */
+export function eventTypes(prefix: string): EventType[] {
+  return EVENT_TYPES.filter((type) => type.startsWith(`${prefix}.`) && !type.endsWith('.received'));
 }
 
 /** An entry of a timeline. */
 export function timelineEntry(prefix: string, title: string) {
-  return Type.Object(
-    { type: eventTypes(prefix, `${title}EventType`), created_at: Timestamp },
-    { title: `${title}TimelineEntry` },
-  );
+  return objectOf(`${title}TimelineEntry`, {
+    type: enumOf(eventTypes(prefix), `${title}EventType`),
+    created_at: Timestamp,
+  });
 }
 
 /** The body of every error response. */
 export const ErrorBody = Type.Object(
   {
     error: Type.Object({
-      code: Type.Enum([...ERROR_CODES], {
-        title: 'ErrorCode',
-        description: 'For machines; see the table of error codes.',
-        examples: ['validation_error'],
-      }),
+      code: enumOf(ERROR_CODES, 'ErrorCode', 'For machines; see the table of error codes.', 'validation_error'),
       message: Type.String({
         description: 'For people; begins with the field at fault, if there is one.',
         examples: ['subject: must be 1 to 998 characters'],

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { BODY_LENGTH, HEADERS, RECIPIENTS_PER_FIELD, SUBJECT_LENGTH, TAG_LENGTH, TAGS } from '../../domain/limits.ts';
 import { AttachmentMetadata, AttachmentsField } from './attachments.ts';
-import { nullable, optional, Timestamp, timelineEntry } from './common.ts';
+import { closedObject, enumOf, nullable, objectOf, optional, Timestamp, timelineEntry } from './common.ts';
 
 /** One or several addresses. The type keyword lists both, so that an error names the invalid address. */
 function addresses(description: string, minItems: 0 | 1) {
@@ -35,10 +35,10 @@ const tagPart = (description: string) =>
   Type.String({ minLength: 1, maxLength: TAG_LENGTH, pattern: '^[A-Za-z0-9_-]*$', description });
 
 /** A tag of an email, in requests and responses. */
-export const Tag = Type.Object(
-  { name: tagPart('Unique within the email'), value: tagPart('What it is tagged with') },
-  { title: 'Tag', additionalProperties: false },
-);
+export const Tag = closedObject('Tag', null, {
+  name: tagPart('Unique within the email'),
+  value: tagPart('What it is tagged with'),
+});
 
 export const tagsField = optional<Static<typeof Tag>[]>('array', {
   maxItems: TAGS,
@@ -93,69 +93,51 @@ export const BatchMember = Type.Object(
   { title: 'BatchEmail', additionalProperties: false, 'x-rule': 'some-body', description: 'One email' },
 );
 
-export const RescheduleBody = Type.Object(
-  { scheduled_at: Type.String(scheduledAt) },
-  { title: 'RescheduleEmailRequest', additionalProperties: false },
-);
+export const RescheduleBody = closedObject('RescheduleEmailRequest', null, { scheduled_at: Type.String(scheduledAt) });
 
 export const EmailParams = Type.Object({ id: Type.String({ examples: ['em_01kajc8wz6h3xkq3m1x8e6v5tn'] }) });
 
-const Status = Type.Enum([...EMAIL_STATUSES], { title: 'EmailStatus' });
+const Status = enumOf(EMAIL_STATUSES, 'EmailStatus');
 
-export const AcceptedEmail = Type.Object(
-  {
-    id: Type.String({ examples: ['em_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
-    status: Type.Enum(['queued', 'scheduled']),
-    created_at: Timestamp,
-    scheduled_at: nullable(Timestamp),
-  },
-  { title: 'AcceptedEmail' },
-);
+export const AcceptedEmail = objectOf('AcceptedEmail', {
+  id: Type.String({ examples: ['em_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
+  status: Type.Enum(['queued', 'scheduled']),
+  created_at: Timestamp,
+  scheduled_at: nullable(Timestamp),
+});
 
-export const Rescheduled = Type.Object(
-  {
-    id: Type.String(),
-    status: Type.Literal('scheduled'),
-    scheduled_at: Timestamp,
-  },
-  { title: 'RescheduledEmail' },
-);
-export const Canceled = Type.Object(
-  { id: Type.String(), status: Type.Literal('canceled') },
-  { title: 'CanceledEmail' },
-);
+export const Rescheduled = objectOf('RescheduledEmail', {
+  id: Type.String(),
+  status: Type.Literal('scheduled'),
+  scheduled_at: Timestamp,
+});
+export const Canceled = objectOf('CanceledEmail', { id: Type.String(), status: Type.Literal('canceled') });
 
-export const ContentBody = Type.Object(
-  {
-    subject: Type.String(),
-    html: nullable(Type.String()),
-    text: nullable(Type.String()),
-    headers: Type.Record(Type.String(), Type.String(), { description: 'The custom headers' }),
-  },
-  { title: 'EmailContent' },
-);
+export const ContentBody = objectOf('EmailContent', {
+  subject: Type.String(),
+  html: nullable(Type.String()),
+  text: nullable(Type.String()),
+  headers: Type.Record(Type.String(), Type.String(), { description: 'The custom headers' }),
+});
 
-export const EmailBody = Type.Object(
-  {
-    id: Type.String(),
-    batch_id: nullable(Type.String()),
-    from: Type.String(),
-    to: Type.Array(Type.String()),
-    cc: nullable(Type.Array(Type.String())),
-    bcc: nullable(Type.Array(Type.String())),
-    reply_to: nullable(Type.Array(Type.String())),
-    subject: Type.String(),
-    marketing: Type.Boolean(),
-    tags: Type.Array(Tag),
-    headers: Type.Record(Type.String(), Type.String()),
-    status: Status,
-    error: nullable(Type.String()),
-    bounce_reason: nullable(Type.Enum([...BOUNCE_REASONS], { title: 'BounceReason' })),
-    created_at: Timestamp,
-    scheduled_at: nullable(Timestamp),
-    last_event_at: Timestamp,
-    events: Type.Array(timelineEntry('email', 'Email'), { description: 'Oldest first' }),
-    attachments: Type.Array(AttachmentMetadata, { description: 'What was sent along; no download links' }),
-  },
-  { title: 'Email' },
-);
+export const EmailBody = objectOf('Email', {
+  id: Type.String(),
+  batch_id: nullable(Type.String()),
+  from: Type.String(),
+  to: Type.Array(Type.String()),
+  cc: nullable(Type.Array(Type.String())),
+  bcc: nullable(Type.Array(Type.String())),
+  reply_to: nullable(Type.Array(Type.String())),
+  subject: Type.String(),
+  marketing: Type.Boolean(),
+  tags: Type.Array(Tag),
+  headers: Type.Record(Type.String(), Type.String()),
+  status: Status,
+  error: nullable(Type.String()),
+  bounce_reason: nullable(enumOf(BOUNCE_REASONS, 'BounceReason')),
+  created_at: Timestamp,
+  scheduled_at: nullable(Timestamp),
+  last_event_at: Timestamp,
+  events: Type.Array(timelineEntry('email', 'Email'), { description: 'Oldest first' }),
+  attachments: Type.Array(AttachmentMetadata, { description: 'What was sent along; no download links' }),
+});

@@ -1,41 +1,35 @@
 import { Type } from 'typebox';
-import { nullable } from './common.ts';
+import { closedObject, nullable, objectOf } from './common.ts';
 
-export const EraseBody = Type.Object(
-  {
-    email: Type.String({
-      'x-rule': 'mailbox',
-      description: 'The address to erase',
-      examples: ['ada@example.net'],
-    }),
-    cursor: Type.Optional(
-      Type.String({ description: 'The next_cursor of the previous answer, to go on with the same address' }),
-    ),
-  },
-  { title: 'EraseRecipientRequest', additionalProperties: false },
-);
+export const EraseBody = closedObject('EraseRecipientRequest', null, {
+  email: Type.String({
+    'x-rule': 'mailbox',
+    description: 'The address to erase',
+    examples: ['ada@example.net'],
+  }),
+  cursor: Type.Optional(
+    Type.String({ description: 'The next_cursor of the previous answer, to go on with the same address' }),
+  ),
+});
 
 const count = (description: string) => Type.Integer({ description });
 
-export const Erasure = Type.Object(
-  {
-    report: Type.Object(
-      {
-        emails: count('Emails in whose recipients a placeholder replaced the address'),
-        contents: count('Emails to this recipient alone whose bodies and headers were erased'),
-        files: count('Files of those emails'),
-        events: count('Entries of timelines'),
-        recipients: count('States of single recipients'),
-        attempts: count("Providers' replies that named the address"),
-        webhook_events: count('Webhook events'),
-        audit_entries: count('Entries of the audit log'),
-        provider_callbacks: count('Callbacks about no known email, deleted'),
-        suppressions: count('Suppressions that a keyed hash has replaced'),
-      },
-      { description: 'What this request has changed' },
-    ),
-    has_more: Type.Boolean({ description: 'Whether to repeat the request with next_cursor' }),
-    next_cursor: nullable(Type.String()),
-  },
-  { title: 'Erasure' },
-);
+export const Erasure = objectOf('Erasure', {
+  report: Type.Object(
+    {
+      emails: count('Emails in whose recipients a placeholder replaced the address'),
+      contents: count('Emails to this recipient alone whose bodies and headers were erased'),
+      files: count('Files of those emails'),
+      events: count('Entries of timelines'),
+      recipients: count('States of single recipients'),
+      attempts: count("Providers' replies that named the address"),
+      webhook_events: count('Webhook events'),
+      audit_entries: count('Entries of the audit log'),
+      provider_callbacks: count('Callbacks about no known email, deleted'),
+      suppressions: count('Suppressions that a keyed hash has replaced'),
+    },
+    { description: 'What this request has changed' },
+  ),
+  has_more: Type.Boolean({ description: 'Whether to repeat the request with next_cursor' }),
+  next_cursor: nullable(Type.String()),
+});

@@ -1,4 +1,4 @@
-import { type TProperties, type TSchema, Type } from 'typebox';
+import { type TProperties, Type } from 'typebox';
 import { BATCH_STATUSES } from '../../domain/email/batch.ts';
 import { CHAT_STATUSES, CHAT_TYPES } from '../../domain/chat/chat.ts';
 import { INBOUND_TYPES } from '../../domain/chat/inbound.ts';
@@ -8,25 +8,21 @@ import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { DOMAIN_STATUSES } from '../../domain/senders/sender-domain.ts';
 import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
 import { Counts } from './batches.ts';
-import { eventTypes, Timestamp } from './common.ts';
+import { enumOf, eventTypes, objectOf, Timestamp } from './common.ts';
 import { Tag } from './emails.ts';
 
 /** The payload of the event types with a prefix. Absent values are omitted; fields may be added later. */
 function eventOf(prefix: string, name: string, data: TProperties) {
-  return payloadOf(name, eventTypes(prefix, `${name}EventType`), data);
+  return payloadOf(name, eventTypes(prefix), data);
 }
 
-/** @param type the schema of the event types */
-function payloadOf<T extends TSchema>(name: string, type: T, data: TProperties) {
-  return Type.Object(
-    {
-      id: Type.String({ description: 'The same for every attempt, and in `webhook-id`' }),
-      type,
-      created_at: Timestamp,
-      data: Type.Object(data, { title: `${name}EventData` }),
-    },
-    { title: `${name}Event` },
-  );
+function payloadOf(name: string, types: readonly EventType[], data: TProperties) {
+  return objectOf(`${name}Event`, {
+    id: Type.String({ description: 'The same for every attempt, and in `webhook-id`' }),
+    type: enumOf(types, `${name}EventType`),
+    created_at: Timestamp,
+    data: objectOf(`${name}EventData`, data),
+  });
 }
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
@@ -46,7 +42,7 @@ export const EVENTS = {
     to: Type.Optional(Type.Array(Type.String())),
     subject: Type.String(),
     tags: Type.Optional(Type.Array(Tag)),
-    status: Type.Enum([...EMAIL_STATUSES], { title: 'EmailStatus', description: 'That of the email after the event' }),
+    status: enumOf(EMAIL_STATUSES, 'EmailStatus', 'That of the email after the event'),
     scheduledAt: Type.Optional(
       Type.Unsafe<string>({
         ...Timestamp,
@@ -55,7 +51,7 @@ export const EVENTS = {
     ),
     recipient: text('Whom of its recipients the event is about, in lower case'),
     error: text('What the server or the provider said'),
-    bounceReason: Type.Optional(Type.Enum([...BOUNCE_REASONS], { title: 'BounceReason' })),
+    bounceReason: Type.Optional(enumOf(BOUNCE_REASONS, 'BounceReason')),
     click: Type.Optional(Type.Object({ link: Type.String() })),
     truncated: Type.Optional(
       Type.Array(Type.Enum(['to', 'tags', 'subject']), {
@@ -66,7 +62,7 @@ export const EVENTS = {
   batch: eventOf('batch', 'Batch', {
     batchId: Type.String(),
     total: Type.Integer(),
-    status: Type.Enum([...BATCH_STATUSES], { title: 'BatchStatus' }),
+    status: enumOf(BATCH_STATUSES, 'BatchStatus'),
     counts: Counts,
     completedAt: Type.Optional(Timestamp),
   }),
@@ -75,69 +71,55 @@ export const EVENTS = {
     from: Type.String({ description: 'E.164' }),
     to: Type.String({ description: 'E.164, or the id of a user' }),
     country: Type.String({ description: 'ISO 3166-1 alpha-2' }),
-    type: Type.Enum([...CHAT_TYPES], { title: 'ChatMessageType' }),
-    status: Type.Enum([...CHAT_STATUSES], {
-      title: 'ChatMessageStatus',
-      description: 'That of the message after the event',
-    }),
+    type: enumOf(CHAT_TYPES, 'ChatMessageType'),
+    status: enumOf(CHAT_STATUSES, 'ChatMessageStatus', 'That of the message after the event'),
     scheduledAt: Type.Optional(Timestamp),
     error: text('Why it failed'),
     errorCode: text("The provider's own code for that"),
   }),
-  chatappReceived: payloadOf(
-    'ChatReceived',
-    Type.Enum(['chatapp.received'] satisfies EventType[], { title: 'ChatReceivedEventType' }),
-    {
-      messageId: Type.String({ description: 'Of the message that was received' }),
-      from: Type.String({ description: 'The number of the user in E.164, or its id; an answer goes to it' }),
-      to: Type.String({ description: 'The number that received it, E.164' }),
-      userId: text("WhatsApp's business-scoped id of the user"),
-      username: text('That of the user, without which its number is known'),
-      name: text('The name that the user gave itself'),
-      type: Type.Enum([...INBOUND_TYPES], { title: 'ChatReceivedType' }),
-      sentAt: Timestamp,
-      text: text('The text, or the caption of a file'),
-      media: Type.Optional(
-        Type.Object({
-          url: Type.String({ description: 'Signed link to the file, valid for seven days; needs no API key' }),
-          contentType: Type.String(),
-          filename: text('What the user called it'),
-        }),
-      ),
-      button: Type.Optional(Type.Object({ text: Type.String(), payload: text('What you gave the button to return') })),
-      location: Type.Optional(
-        Type.Object({
-          latitude: Type.Number(),
-          longitude: Type.Number(),
-          name: text('The name of the place'),
-          address: text('The address of the place'),
-        }),
-      ),
-      reaction: Type.Optional(
-        Type.Object(
-          { ...answered, emoji: text('Left out when the reaction was taken back') },
-          { title: 'ChatReaction' },
-        ),
-      ),
-      context: Type.Optional(Type.Object(answered, { description: 'The message that it answers' })),
-    },
-  ),
-  smsReceived: payloadOf(
-    'SmsReceived',
-    Type.Enum(['sms.received'] satisfies EventType[], { title: 'SmsReceivedEventType' }),
-    {
-      from: Type.String({ description: 'Who sent it, E.164' }),
-      to: Type.String({ description: 'Your number that received it, E.164 or a short code' }),
-      text: Type.String(),
-    },
-  ),
+  chatappReceived: payloadOf('ChatReceived', ['chatapp.received'], {
+    messageId: Type.String({ description: 'Of the message that was received' }),
+    from: Type.String({ description: 'The number of the user in E.164, or its id; an answer goes to it' }),
+    to: Type.String({ description: 'The number that received it, E.164' }),
+    userId: text("WhatsApp's business-scoped id of the user"),
+    username: text('That of the user, without which its number is known'),
+    name: text('The name that the user gave itself'),
+    type: enumOf(INBOUND_TYPES, 'ChatReceivedType'),
+    sentAt: Timestamp,
+    text: text('The text, or the caption of a file'),
+    media: Type.Optional(
+      Type.Object({
+        url: Type.String({ description: 'Signed link to the file, valid for seven days; needs no API key' }),
+        contentType: Type.String(),
+        filename: text('What the user called it'),
+      }),
+    ),
+    button: Type.Optional(Type.Object({ text: Type.String(), payload: text('What you gave the button to return') })),
+    location: Type.Optional(
+      Type.Object({
+        latitude: Type.Number(),
+        longitude: Type.Number(),
+        name: text('The name of the place'),
+        address: text('The address of the place'),
+      }),
+    ),
+    reaction: Type.Optional(
+      Type.Object({ ...answered, emoji: text('Left out when the reaction was taken back') }, { title: 'ChatReaction' }),
+    ),
+    context: Type.Optional(Type.Object(answered, { description: 'The message that it answers' })),
+  }),
+  smsReceived: payloadOf('SmsReceived', ['sms.received'], {
+    from: Type.String({ description: 'Who sent it, E.164' }),
+    to: Type.String({ description: 'Your number that received it, E.164 or a short code' }),
+    text: Type.String(),
+  }),
   sms: eventOf('sms', 'Sms', {
     messageId: Type.String(),
     from: Type.String({ description: 'E.164, a short code, or a messaging service' }),
     to: Type.String({ description: 'E.164' }),
     country: Type.String({ description: 'ISO 3166-1 alpha-2' }),
     segments: Type.Integer(),
-    status: Type.Enum([...SMS_STATUSES], { title: 'SmsStatus', description: 'That of the message after the event' }),
+    status: enumOf(SMS_STATUSES, 'SmsStatus', 'That of the message after the event'),
     scheduledAt: Type.Optional(Timestamp),
     error: text('Why it was not delivered'),
     errorCode: text("The provider's own code for that"),
@@ -145,13 +127,13 @@ export const EVENTS = {
   domain: eventOf('domain', 'Domain', {
     domainId: Type.String(),
     name: Type.String(),
-    status: Type.Enum([...DOMAIN_STATUSES], { title: 'DomainStatus' }),
+    status: enumOf(DOMAIN_STATUSES, 'DomainStatus'),
   }),
   suppression: eventOf('suppression', 'Suppression', {
     suppressionId: Type.String(),
     email: Type.String({ description: 'In lower case' }),
-    origin: Type.Enum([...SUPPRESSION_ORIGINS], { title: 'SuppressionOrigin' }),
-    bounceReason: Type.Optional(Type.Enum([...BOUNCE_REASONS], { title: 'BounceReason' })),
+    origin: enumOf(SUPPRESSION_ORIGINS, 'SuppressionOrigin'),
+    bounceReason: Type.Optional(enumOf(BOUNCE_REASONS, 'BounceReason')),
     emailId: text('The email that led to it'),
   }),
   webhook: eventOf('webhook', 'Webhook', {

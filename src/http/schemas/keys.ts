@@ -1,53 +1,48 @@
 import { Type } from 'typebox';
 import { DOMAINS_PER_KEY, KEY_NAME_LENGTH, RANGES_PER_KEY } from '../../domain/limits.ts';
 import { PRESETS } from '../../store/accounts/keys.ts';
-import { nullable, optional, Timestamp } from './common.ts';
+import { closedObject, enumOf, nullable, objectOf, optional, Timestamp } from './common.ts';
 
-const PRESET = {
-  description:
-    'What it may do: everything; send, move and cancel, and read nothing; or read everything but keys, and change nothing',
-};
+const PRESET =
+  'What it may do: everything; send, move and cancel, and read nothing; or read everything but keys, and change nothing';
 const DOMAINS = 'The only domains it may send from, and then no chat-app messages; null is every one';
 const RANGES = 'Addresses and ranges it may be used from; null is anywhere';
 
-export const IssueKeyBody = Type.Object(
-  {
-    preset: Type.Enum([...PRESETS], { title: 'ApiKeyPreset', ...PRESET, examples: ['sending_access'] }),
-    name: optional('string', {
-      minLength: 1,
-      maxLength: KEY_NAME_LENGTH,
-      'x-rule': 'one-line',
-      description: 'For people',
-      examples: ['Shop, production'],
-    }),
-    domain_ids: optional<string[]>('array', {
-      minItems: 1,
-      maxItems: DOMAINS_PER_KEY,
-      items: { type: 'string' },
-      description: DOMAINS,
-    }),
-    expires_at: optional('string', {
-      'x-rule': 'instant',
-      description: 'ISO 8601 instant with an offset, in the future; from then on it is refused; null is never',
-      examples: ['2026-03-31T23:59:59Z'],
-    }),
-    allowed_ips: optional<string[]>('array', {
-      minItems: 1,
-      maxItems: RANGES_PER_KEY,
-      items: { type: 'string', 'x-rule': 'ip-range' },
-      description: RANGES,
-      examples: [['203.0.113.7', '2001:db8::/32']],
-    }),
-  },
-  { title: 'CreateApiKeyRequest', additionalProperties: false, description: 'A key' },
-);
+export const IssueKeyBody = closedObject('CreateApiKeyRequest', 'A key', {
+  preset: enumOf(PRESETS, 'ApiKeyPreset', PRESET, 'sending_access'),
+  name: optional('string', {
+    minLength: 1,
+    maxLength: KEY_NAME_LENGTH,
+    'x-rule': 'one-line',
+    description: 'For people',
+    examples: ['Shop, production'],
+  }),
+  domain_ids: optional<string[]>('array', {
+    minItems: 1,
+    maxItems: DOMAINS_PER_KEY,
+    items: { type: 'string' },
+    description: DOMAINS,
+  }),
+  expires_at: optional('string', {
+    'x-rule': 'instant',
+    description: 'ISO 8601 instant with an offset, in the future; from then on it is refused; null is never',
+    examples: ['2026-03-31T23:59:59Z'],
+  }),
+  allowed_ips: optional<string[]>('array', {
+    minItems: 1,
+    maxItems: RANGES_PER_KEY,
+    items: { type: 'string', 'x-rule': 'ip-range' },
+    description: RANGES,
+    examples: [['203.0.113.7', '2001:db8::/32']],
+  }),
+});
 
 export const KeyParams = Type.Object({ id: Type.String({ examples: ['key_01kajcg3t5z7b9d1f3h5k7m9pq'] }) });
 
 const key = {
   id: Type.String(),
   name: nullable(Type.String(), 'For people'),
-  preset: Type.Enum([...PRESETS], { title: 'ApiKeyPreset', ...PRESET }),
+  preset: enumOf(PRESETS, 'ApiKeyPreset', PRESET),
   domain_ids: nullable(Type.Array(Type.String()), DOMAINS),
   expires_at: nullable(Timestamp, 'From then on it is refused; null is never'),
   allowed_ips: nullable(Type.Array(Type.String()), RANGES),
@@ -55,12 +50,9 @@ const key = {
   created_at: Timestamp,
 };
 
-export const KeyBody = Type.Object(key, { title: 'ApiKey' });
+export const KeyBody = objectOf('ApiKey', key);
 
-export const IssuedKey = Type.Object(
-  {
-    ...key,
-    api_key: Type.String({ description: 'The key itself, shown here and never again' }),
-  },
-  { title: 'CreatedApiKey' },
-);
+export const IssuedKey = objectOf('CreatedApiKey', {
+  ...key,
+  api_key: Type.String({ description: 'The key itself, shown here and never again' }),
+});

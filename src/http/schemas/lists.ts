@@ -1,7 +1,7 @@
 import { type TSchema, Type } from 'typebox';
 import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { PAGE_LENGTH, PAGE_LENGTH_MAX, TAG_LENGTH, TAGS } from '../../domain/limits.ts';
-import { nullable } from './common.ts';
+import { enumOf, nullable, objectOf } from './common.ts';
 import { EmailBody } from './emails.ts';
 
 /** Query parameters of every list. */
@@ -33,68 +33,39 @@ export function listOf<const Name extends string, Item extends TSchema & { title
 
 const tagFilter = { type: 'string', 'x-rule': 'tag-filter' };
 
-export const EmailsQuery = Type.Object(
-  {
-    tag: Type.Optional(
-      Type.Unsafe<string | string[]>({
-        ...tagFilter,
-        type: ['string', 'array'],
-        items: tagFilter,
-        maxItems: TAGS,
-        description: `\`name:value\`, of letters, digits, \`_\` and \`-\`, up to ${TAG_LENGTH} characters each. Repeat the parameter to require up to ${TAGS} tags at once.`,
-        examples: ['kind:receipt', ['kind:receipt', 'plan:pro']],
-      }),
-    ),
-    status: Type.Optional(
-      Type.Enum([...EMAIL_STATUSES], {
-        title: 'EmailStatus',
-        description: 'Only emails that have this status now',
-        examples: ['delivered'],
-      }),
-    ),
-    batch_id: Type.Optional(
-      Type.String({
-        'x-rule': 'one-line',
-        description: 'Only emails of this batch',
-        examples: ['bt_01kajc8wz6h3xkq3m1x8e6v5tn'],
-      }),
-    ),
-    ...paging,
-  },
-  { additionalProperties: false },
-);
+export const EmailFilters = {
+  tag: Type.Optional(
+    Type.Unsafe<string | string[]>({
+      ...tagFilter,
+      type: ['string', 'array'],
+      items: tagFilter,
+      maxItems: TAGS,
+      description: `\`name:value\`, of letters, digits, \`_\` and \`-\`, up to ${TAG_LENGTH} characters each. Repeat the parameter to require up to ${TAGS} tags at once.`,
+      examples: ['kind:receipt', ['kind:receipt', 'plan:pro']],
+    }),
+  ),
+  status: Type.Optional(enumOf(EMAIL_STATUSES, 'EmailStatus', 'Only emails that have this status now', 'delivered')),
+  batch_id: Type.Optional(
+    Type.String({
+      'x-rule': 'one-line',
+      description: 'Only emails of this batch',
+      examples: ['bt_01kajc8wz6h3xkq3m1x8e6v5tn'],
+    }),
+  ),
+};
 
 /** An email without the fields that only its detail shows. */
-export const EmailSummary = Type.Pick(
-  EmailBody,
-  [
-    'id',
-    'batch_id',
-    'from',
-    'to',
-    'subject',
-    'marketing',
-    'tags',
-    'status',
-    'error',
-    'bounce_reason',
-    'created_at',
-    'scheduled_at',
-    'last_event_at',
-  ],
-  { title: 'EmailSummary' },
-);
+export const EmailSummary = Type.Omit(EmailBody, ['cc', 'bcc', 'reply_to', 'headers', 'events', 'attachments'], {
+  title: 'EmailSummary',
+});
 
-export const TagList = Type.Object(
-  {
-    tags: Type.Array(
-      Type.Object({
-        name: Type.String({ examples: ['kind'] }),
-        value: Type.String({ examples: ['receipt'] }),
-        count: Type.Integer({ description: 'How many stored emails carry it', examples: [17] }),
-      }),
-      { description: 'By name, then value' },
-    ),
-  },
-  { title: 'TagList' },
-);
+export const TagList = objectOf('TagList', {
+  tags: Type.Array(
+    Type.Object({
+      name: Type.String({ examples: ['kind'] }),
+      value: Type.String({ examples: ['receipt'] }),
+      count: Type.Integer({ description: 'How many stored emails carry it', examples: [17] }),
+    }),
+    { description: 'By name, then value' },
+  ),
+});

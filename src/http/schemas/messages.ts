@@ -1,24 +1,13 @@
 import { type TSchema, Type } from 'typebox';
-import { Timestamp } from './common.ts';
-import { RescheduleBody, scheduledAtField, tagsField } from './emails.ts';
+import { closedObject, objectOf } from './common.ts';
+import { Canceled, RescheduleBody, Rescheduled, scheduledAtField, tagsField } from './emails.ts';
 
 /** Fields that requests to send a message share. */
 export const messageFields = { tags: tagsField, scheduled_at: scheduledAtField };
 
-export const RescheduleMessageBody = Type.Object(RescheduleBody.properties, {
-  title: 'RescheduleMessageRequest',
-  additionalProperties: false,
-});
-
-export const RescheduledMessage = Type.Object(
-  { id: Type.String(), status: Type.Literal('scheduled'), scheduled_at: Timestamp },
-  { title: 'RescheduledMessage' },
-);
-
-export const CanceledMessage = Type.Object(
-  { id: Type.String(), status: Type.Literal('canceled') },
-  { title: 'CanceledMessage' },
-);
+export const RescheduleMessageBody = closedObject('RescheduleMessageRequest', null, RescheduleBody.properties);
+export const RescheduledMessage = objectOf('RescheduledMessage', Rescheduled.properties);
+export const CanceledMessage = objectOf('CanceledMessage', Canceled.properties);
 
 const instant = (description: string) =>
   Type.Optional(Type.String({ 'x-rule': 'instant', maxLength: 64, description, examples: ['2026-03-01T09:30:00Z'] }));

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { BOUNCE_REASONS } from '../../domain/email/email.ts';
 import { SUPPRESSIONS_PER_REQUEST } from '../../domain/limits.ts';
 import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
-import { nullable, optional, Timestamp } from './common.ts';
+import { enumOf, nullable, objectOf, optional, Timestamp } from './common.ts';
 
 const EXAMPLE = 'ada@example.net';
 
@@ -24,38 +24,27 @@ export const SuppressBody = Type.Object(
   { title: 'CreateSuppressionsRequest', additionalProperties: false, 'x-rule': 'one-or-many' },
 );
 
-export const SuppressionBody = Type.Object(
-  {
-    id: Type.String({ examples: ['sup_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
-    email: Type.String({ description: 'In lower case', examples: [EXAMPLE] }),
-    origin: Type.Enum([...SUPPRESSION_ORIGINS], {
-      title: 'SuppressionOrigin',
-      description: 'How it came onto the list. With unsubscribe it gets no marketing email, otherwise nothing at all.',
-    }),
-    reason: nullable(
-      Type.Enum([...BOUNCE_REASONS], { title: 'BounceReason' }),
-      'The bounce_reason, if a bounce led to it',
-    ),
-    email_id: nullable(Type.String(), 'The email that led to it, if one did'),
-    created_at: Timestamp,
-  },
-  { title: 'Suppression' },
-);
+export const SuppressionBody = objectOf('Suppression', {
+  id: Type.String({ examples: ['sup_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
+  email: Type.String({ description: 'In lower case', examples: [EXAMPLE] }),
+  origin: enumOf(
+    SUPPRESSION_ORIGINS,
+    'SuppressionOrigin',
+    'How it came onto the list. With unsubscribe it gets no marketing email, otherwise nothing at all.',
+  ),
+  reason: nullable(enumOf(BOUNCE_REASONS, 'BounceReason'), 'The bounce_reason, if a bounce led to it'),
+  email_id: nullable(Type.String(), 'The email that led to it, if one did'),
+  created_at: Timestamp,
+});
 
 /** The response is one entry for `email`, and a list of entries for `emails`. */
 export const Suppressed = Type.Union([
   SuppressionBody,
-  Type.Object({ suppressions: Type.Array(SuppressionBody) }, { title: 'CreatedSuppressions' }),
+  objectOf('CreatedSuppressions', { suppressions: Type.Array(SuppressionBody) }),
 ]);
 
 export const SuppressionFilters = {
-  origin: Type.Optional(
-    Type.Enum([...SUPPRESSION_ORIGINS], {
-      title: 'SuppressionOrigin',
-      description: 'Only those of this origin',
-      examples: ['bounce'],
-    }),
-  ),
+  origin: Type.Optional(enumOf(SUPPRESSION_ORIGINS, 'SuppressionOrigin', 'Only those of this origin', 'bounce')),
   email: Type.Optional(
     Type.String({ 'x-rule': 'mailbox', description: 'Only those of this address, in any case', examples: [EXAMPLE] }),
   ),
