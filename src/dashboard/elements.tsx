@@ -1,42 +1,21 @@
 import type { Children } from '@kitajs/html';
 import type { Cursor } from '../store/postgres/page.ts';
-import type { Html, Visit } from './page.ts';
+import { type Html, pathOf, type Visit } from './page.ts';
 import { placeToText } from './places.ts';
 
-/** The color of a state; its name is always shown too. */
-type Tone = 'good' | 'moving' | 'waiting' | 'warning' | 'bad' | 'ended';
-
-const TONES: Readonly<Record<string, Tone>> = {
-  queued: 'waiting',
-  scheduled: 'waiting',
-  pending: 'waiting',
-  sent: 'moving',
-  processing: 'moving',
-  delivered: 'good',
-  opened: 'good',
-  clicked: 'good',
-  read: 'good',
-  verified: 'good',
-  enabled: 'good',
-  succeeded: 'good',
-  completed: 'good',
-  active: 'good',
-  delivery_delayed: 'warning',
-  expired: 'warning',
-  bounced: 'bad',
-  complained: 'bad',
-  rejected: 'bad',
-  failed: 'bad',
-  undelivered: 'bad',
-  disabled: 'bad',
-  canceled: 'ended',
-  suppressed: 'ended',
-  revoked: 'ended',
+/** States by their color; the name of a state is always shown too. Others are `ended`. */
+const TONES: Readonly<Record<string, readonly string[]>> = {
+  waiting: ['queued', 'scheduled', 'pending'],
+  moving: ['sent', 'processing'],
+  good: ['delivered', 'opened', 'clicked', 'read', 'verified', 'enabled', 'succeeded', 'completed', 'active'],
+  warning: ['delivery_delayed', 'expired'],
+  bad: ['bounced', 'complained', 'rejected', 'failed', 'undelivered', 'disabled'],
 };
 
 export function StatusBadge({ status }: { status: string }): Html {
+  const [tone = 'ended'] = Object.keys(TONES).filter((each) => TONES[each]?.includes(status));
   return (
-    <span class={['badge', Object.hasOwn(TONES, status) ? TONES[status] : 'ended']} safe>
+    <span class={['badge', tone]} safe>
       {status.replaceAll('_', ' ')}
     </span>
   );
@@ -140,14 +119,14 @@ export function Pager({ visit, next }: { visit: Visit; next: Cursor | null }): H
   );
 }
 
-function withCursor({ url, given }: Visit, cursor: string | null): string {
+function withCursor(visit: Visit, cursor: string | null): string {
   const query = new URLSearchParams();
-  for (const [name, values] of Object.entries(given)) {
+  for (const [name, values] of Object.entries(visit.given)) {
     if (name !== 'cursor') for (const value of [values].flat()) if (value !== '') query.append(name, value);
   }
   if (cursor !== null) query.append('cursor', cursor);
   const text = query.toString();
-  return (url.split('?')[0] ?? '') + (text === '' ? '' : `?${text}`);
+  return pathOf(visit) + (text === '' ? '' : `?${text}`);
 }
 
 interface TableProps {

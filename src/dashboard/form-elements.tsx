@@ -1,6 +1,6 @@
 import type { Children } from '@kitajs/html';
 import type { Given } from './forms.ts';
-import type { Filled, Html, Visit } from './page.ts';
+import { type Filled, type Html, pathOf, type Visit } from './page.ts';
 
 export const BLANK: Filled = { given: {}, problems: {} };
 
@@ -56,24 +56,12 @@ interface FieldProps {
 
 /** A field with label, hint and problem. It keeps its input, except passwords. */
 export function Field(props: FieldProps): Html {
-  const { label, name, filled, type = 'text', value, hint, rows, ...rest } = props;
-  const { id, described, problem } = idsOf(name, filled, hint);
+  const { label, name, filled, type = 'text', value, hint, rows } = props;
+  const { required, autocomplete, placeholder, autofocus } = props;
+  const attributes = { ...attributesOf(name, filled, hint), required, autocomplete, placeholder, autofocus };
   const shown = type === 'password' ? undefined : (valueOf(filled.given, name) ?? value);
-  const attributes = {
-    id,
-    name,
-    'aria-describedby': described,
-    'aria-invalid': problem === undefined ? undefined : 'true',
-    required: rest.required,
-    autocomplete: rest.autocomplete,
-    placeholder: rest.placeholder,
-    autofocus: rest.autofocus,
-  } as const;
   return (
-    <div class="field">
-      <label for={id} safe>
-        {label}
-      </label>
+    <Labelled label={label} name={name} filled={filled} hint={hint}>
       {rows === undefined ? (
         <input type={type} value={shown} {...attributes} />
       ) : (
@@ -81,8 +69,7 @@ export function Field(props: FieldProps): Html {
           {shown ?? ''}
         </textarea>
       )}
-      <Notes id={id} hint={hint} problem={problem} />
-    </div>
+    </Labelled>
   );
 }
 
@@ -96,27 +83,17 @@ export function optionsOf(values: readonly string[], all = 'any'): SelectProps['
 }
 
 export function Select({ label, name, filled, value, hint, options }: SelectProps): Html {
-  const { id, described, problem } = idsOf(name, filled, hint);
   const chosen = valueOf(filled.given, name) ?? value;
   return (
-    <div class="field">
-      <label for={id} safe>
-        {label}
-      </label>
-      <select
-        id={id}
-        name={name}
-        aria-describedby={described}
-        aria-invalid={problem === undefined ? undefined : 'true'}
-      >
+    <Labelled label={label} name={name} filled={filled} hint={hint}>
+      <select {...attributesOf(name, filled, hint)}>
         {options.map(([option, text]) => (
           <option value={option} selected={option === chosen} safe>
             {text}
           </option>
         ))}
       </select>
-      <Notes id={id} hint={hint} problem={problem} />
-    </div>
+    </Labelled>
   );
 }
 
@@ -163,16 +140,32 @@ export function FileInto({ label, field, accept }: FileIntoProps): Html {
   );
 }
 
-function idsOf(name: string, filled: Filled, hint: string | undefined) {
-  const id = `field-${name}`;
-  const problem = Object.hasOwn(filled.problems, name) ? filled.problems[name] : undefined;
-  const notes = [...(problem === undefined ? [] : [`${id}-problem`]), ...(hint === undefined ? [] : [`${id}-hint`])];
-  return { id, problem, described: notes.length > 0 ? notes.join(' ') : undefined };
+function problemOf(name: string, { problems }: Filled): string | undefined {
+  return Object.hasOwn(problems, name) ? problems[name] : undefined;
 }
 
-function Notes({ id, hint, problem }: { id: string; hint: string | undefined; problem: string | undefined }): Html {
+function attributesOf(name: string, filled: Filled, hint: string | undefined) {
+  const id = `field-${name}`;
+  const hasProblem = problemOf(name, filled) !== undefined;
+  const notes = [hasProblem && `${id}-problem`, hint !== undefined && `${id}-hint`].filter(Boolean).join(' ');
+  return { id, name, 'aria-describedby': notes || undefined, 'aria-invalid': hasProblem ? 'true' : undefined } as const;
+}
+
+interface LabelledProps extends Pick<FieldProps, 'label' | 'name' | 'filled'> {
+  readonly hint: string | undefined;
+  /** The control. */
+  readonly children: Children;
+}
+
+function Labelled({ label, name, filled, hint, children }: LabelledProps): Html {
+  const id = `field-${name}`;
+  const problem = problemOf(name, filled);
   return (
-    <>
+    <div class="field">
+      <label for={id} safe>
+        {label}
+      </label>
+      {children}
       {problem !== undefined && (
         <p class="problem" id={`${id}-problem`} safe>
           {problem}
@@ -183,7 +176,7 @@ function Notes({ id, hint, problem }: { id: string; hint: string | undefined; pr
           {hint}
         </p>
       )}
-    </>
+    </div>
   );
 }
 
@@ -234,7 +227,7 @@ interface FiltersProps {
 
 /** The filters of a list, in a GET form, so a filtered list has a URL. */
 export function Filters({ visit, children }: FiltersProps): Html {
-  const path = visit.url.split('?')[0] ?? '';
+  const path = pathOf(visit);
   const isFiltered = Object.entries(visit.given).some(([name, value]) => name !== 'cursor' && value !== '');
   return (
     <form method="get" action={path} class="filters" role="search">

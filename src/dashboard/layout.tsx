@@ -2,37 +2,21 @@ import type { Children } from '@kitajs/html';
 import type { OrganizationOfUser } from '../store/accounts/sessions.ts';
 import { Time } from './elements.tsx';
 import { Form } from './form-elements.tsx';
-import type { Context, Html, SignedIn, Visit } from './page.ts';
+import { type Context, type Html, pathOf, type SignedIn, type Visit } from './page.ts';
 
-const NAVIGATION: readonly (readonly [title: string, entries: readonly (readonly [path: string, name: string])[]])[] = [
-  ['', [['/dashboard', 'Overview']]],
-  [
-    'Messages',
-    [
-      ['/dashboard/emails', 'Emails'],
-      ['/dashboard/batches', 'Batches'],
-      ['/dashboard/chatapp', 'Chat messages'],
-      ['/dashboard/sms', 'SMS'],
-    ],
-  ],
-  [
-    'Setup',
-    [
-      ['/dashboard/domains', 'Domains'],
-      ['/dashboard/keys', 'API keys'],
-      ['/dashboard/numbers', 'Numbers'],
-      ['/dashboard/webhooks', 'Webhooks'],
-      ['/dashboard/suppressions', 'Suppressions'],
-    ],
-  ],
-  [
-    'Organization',
-    [
-      ['/dashboard/members', 'Members'],
-      ['/dashboard/audit', 'Audit log'],
-    ],
-  ],
-];
+/** Names of pages by group and path below `/dashboard`. */
+const NAVIGATION: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  '': { '': 'Overview' },
+  Messages: { '/emails': 'Emails', '/batches': 'Batches', '/chatapp': 'Chat messages', '/sms': 'SMS' },
+  Setup: {
+    '/domains': 'Domains',
+    '/keys': 'API keys',
+    '/numbers': 'Numbers',
+    '/webhooks': 'Webhooks',
+    '/suppressions': 'Suppressions',
+  },
+  Organization: { '/members': 'Members', '/audit': 'Audit log' },
+};
 
 /** htmx without what our Content-Security-Policy forbids: its own style element, and code in attributes. */
 const HTMX = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, historyCacheSize: 0 });
@@ -48,7 +32,7 @@ interface LayoutProps {
   readonly title: string;
   /** From the navigation down to the parent of this page. */
   readonly crumbs?: readonly Crumb[];
-  readonly actions?: Html;
+  readonly actions?: Html | false | undefined;
   /** Whether the page draws charts with uPlot. */
   readonly charts?: boolean;
   readonly children: Children;
@@ -65,7 +49,7 @@ export function Layout({ context, title, crumbs = [], actions, charts = false, c
         {crumbs.length > 0 && <Crumbs crumbs={crumbs} />}
         <div class="title">
           <h1 safe>{title}</h1>
-          {actions !== undefined && <div class="actions">{actions}</div>}
+          {actions !== undefined && actions !== false && <div class="actions">{actions}</div>}
         </div>
         <Suspended organization={organization} />
         {session.flash !== null && (
@@ -211,26 +195,25 @@ export function Header({ visit, session }: { visit: Visit; session: SignedIn }):
 }
 
 function Navigation({ visit }: { visit: Visit }): Html {
-  const path = visit.url.split('?')[0] ?? '';
-  const isHere = (entry: string) => path === entry || (entry !== '/dashboard' && path.startsWith(`${entry}/`));
+  const path = pathOf(visit);
+  const current = (entry: string) =>
+    path === entry ? 'page' : entry !== '/dashboard' && path.startsWith(`${entry}/`) ? 'true' : undefined;
   return (
     <nav class="main" aria-label="Main">
-      {NAVIGATION.map(([title, entries]) => {
-        return (
-          <div>
-            {title !== '' && <h2 safe>{title}</h2>}
-            <ul>
-              {entries.map(([entry, name]) => (
-                <li>
-                  <a href={entry} aria-current={isHere(entry) ? (path === entry ? 'page' : 'true') : undefined} safe>
-                    {name}
-                  </a>
-                </li>
-              ))}
-            </ul>
-          </div>
-        );
-      })}
+      {Object.entries(NAVIGATION).map(([title, entries]) => (
+        <div>
+          {title !== '' && <h2 safe>{title}</h2>}
+          <ul>
+            {Object.entries(entries).map(([entry, name]) => (
+              <li>
+                <a href={`/dashboard${entry}`} aria-current={current(`/dashboard${entry}`)} safe>
+                  {name}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
     </nav>
   );
 }

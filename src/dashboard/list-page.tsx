@@ -48,7 +48,7 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
       </>
     );
     return (
-      <Layout context={context} title={title} {...(addLink && { actions: addLink })}>
+      <Layout context={context} title={title} actions={addLink}>
         {isMoving ? (
           <Live visit={context} moves={rows.some(isMoving)}>
             {content}

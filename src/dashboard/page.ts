@@ -86,6 +86,11 @@ export function idOf({ params }: Visit): string {
   return params['id'] ?? '';
 }
 
+/** The path of the page without its query string. */
+export function pathOf({ url }: Visit): string {
+  return url.split('?')[0] ?? '';
+}
+
 /** HTML that JSX has escaped. */
 export type Html = JSX.Element;
 

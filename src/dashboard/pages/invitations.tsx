@@ -12,7 +12,7 @@ import { type Invitation, listInvitationsOf } from '../../store/accounts/invitat
 import { setSessionOrganization } from '../../store/accounts/sessions.ts';
 import { BLANK, Field, Form, FormProblem } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
-import { type Filled, type Html, type PageRow, publicAction, publicPage, Redirect, type Visit } from '../page.ts';
+import { type Filled, type Html, type PageRow, pathOf, publicAction, publicPage, Redirect, type Visit } from '../page.ts';
 
 const Acceptance = Type.Object({
   name: Type.Optional(Type.String()),
@@ -125,7 +125,7 @@ interface NextStepProps {
 }
 
 function NextStep({ visit, filled, invitation, isKnown }: NextStepProps): Html {
-  const path = visit.url.split('?')[0] ?? '';
+  const path = pathOf(visit);
   const { session } = visit;
   if (session && session.user.email !== invitation.email) {
     return (
