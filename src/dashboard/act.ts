@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { insertAudit } from '../store/accounts/audit.ts';
-import { action, type Answer, type Context, type Page, Redirect } from './page.ts';
+import { action, type Answer, type Context, idOf, type Page, Redirect } from './page.ts';
 
 type Detail = Readonly<Record<string, unknown>>;
 
@@ -35,7 +35,9 @@ export async function act<T>(context: Context, change: Change<T>): Promise<Answe
   return next(result);
 }
 
-/** The action of a form without fields. */
+/** The action of a form without fields. The target is the `:id` of the path unless the change names another one. */
 export function buttonAction<T>(change: (context: Context) => Change<T> | Promise<Change<T>>): Page<'members'> {
-  return action(Type.Object({}), { run: async (context) => act(context, await change(context)) });
+  return action(Type.Object({}), {
+    run: async (context) => act(context, { target: idOf(context), ...(await change(context)) }),
+  });
 }

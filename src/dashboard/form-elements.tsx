@@ -220,13 +220,8 @@ export function Confirm({ visit, action, id, label, question, fields = {}, small
   );
 }
 
-interface FiltersProps {
-  readonly visit: Visit;
-  readonly children: Children;
-}
-
 /** The filters of a list, in a GET form, so a filtered list has a URL. */
-export function Filters({ visit, children }: FiltersProps): Html {
+export function Filters({ visit, children }: { visit: Visit; children: Children }): Html {
   const path = pathOf(visit);
   const isFiltered = Object.entries(visit.given).some(([name, value]) => name !== 'cursor' && value !== '');
   return (

@@ -1,7 +1,7 @@
-import { type AuditEntry, listAudit } from '../../store/accounts/audit.ts';
+import { listAudit } from '../../store/accounts/audit.ts';
 import { Empty, TimeCell } from '../elements.tsx';
 import { listPage } from '../list-page.tsx';
-import type { Html, PageRow } from '../page.ts';
+import type { PageRow } from '../page.ts';
 
 const list = listPage({
   title: 'Audit log',
@@ -11,19 +11,7 @@ const list = listPage({
     const entries = await listAudit(pool, organization.id, place, limit);
     return entries.map((entry) => ({ ...entry, created_at: entry.at }));
   },
-  row: (entry) => <EntryRow entry={entry} />,
-  empty: () => (
-    <Empty title="Nothing was changed yet">
-      <p>What members change here, and programs through the API, is noted with who did it and when.</p>
-    </Empty>
-  ),
-});
-
-export const rows: readonly PageRow[] = [['GET', '/dashboard/audit', 'viewer', list]];
-
-function EntryRow({ entry }: { entry: AuditEntry }): Html {
-  const { at, actor_kind: kind, actor_id: id, actor_email: email, action, target, detail } = entry;
-  return (
+  row: ({ at, actor_kind: kind, actor_id: id, actor_email: email, action, target, detail }) => (
     <tr>
       <TimeCell at={at} />
       <td>
@@ -40,5 +28,12 @@ function EntryRow({ entry }: { entry: AuditEntry }): Html {
           .join(', ')}
       </td>
     </tr>
-  );
-}
+  ),
+  empty: () => (
+    <Empty title="Nothing was changed yet">
+      <p>What members change here, and programs through the API, is noted with who did it and when.</p>
+    </Empty>
+  ),
+});
+
+export const rows: readonly PageRow[] = [['GET', '/dashboard/audit', 'viewer', list]];

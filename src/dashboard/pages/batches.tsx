@@ -21,7 +21,28 @@ const list = listPage({
   columns: ['Status', 'Batch', 'Progress', 'Emails', 'Accepted', 'Done'],
   limit: 30,
   read: ({ pool, organization }, place, limit) => listBatches(pool, organization.id, place, limit),
-  row: (batch) => <BatchRow batch={batch} />,
+  row: (batch) => (
+    <tr>
+      <StatusCell status={batch.status} />
+      <th scope="row">
+        <a href={`${PATH}/${batch.id}`} id={`open-${batch.id}`}>
+          <code safe>{batch.id}</code>
+        </a>
+      </th>
+      <td>
+        <Progress batch={batch} />
+      </td>
+      <td>
+        <p class="counts">
+          {statusesOf(batch).map(([each, members]) => (
+            <Text text={`${members.toLocaleString('en')} ${each.replaceAll('_', ' ')}`} />
+          ))}
+        </p>
+      </td>
+      <TimeCell at={batch.created_at} />
+      <TimeCell at={batch.completed_at} />
+    </tr>
+  ),
   isMoving: isUnderWay,
   empty: async (context) => (
     <Empty
@@ -104,7 +125,6 @@ const show = page(Type.Object({}), async (context) => {
 const cancel = buttonAction<{ id: string; canceled: number }>((context) => ({
   action: 'batches.cancel',
   run: () => cancelBatch(context.deps, context.organization.id, idOf(context)),
-  target: idOf(context),
   detail: ({ canceled }) => ({ canceled }),
   next: ({ id, canceled }) =>
     new Redirect(`${PATH}/${id}`, {
@@ -139,31 +159,5 @@ function Progress({ batch }: { batch: Batch }): Html {
       </progress>
       <Sub text={words} />
     </>
-  );
-}
-
-function BatchRow({ batch }: { batch: Batch }): Html {
-  const { id, status, created_at: createdAt, completed_at: completedAt } = batch;
-  return (
-    <tr>
-      <StatusCell status={status} />
-      <th scope="row">
-        <a href={`${PATH}/${id}`} id={`open-${id}`}>
-          <code safe>{id}</code>
-        </a>
-      </th>
-      <td>
-        <Progress batch={batch} />
-      </td>
-      <td>
-        <p class="counts">
-          {statusesOf(batch).map(([each, members]) => (
-            <Text text={`${members.toLocaleString('en')} ${each.replaceAll('_', ' ')}`} />
-          ))}
-        </p>
-      </td>
-      <TimeCell at={createdAt} />
-      <TimeCell at={completedAt} />
-    </tr>
   );
 }

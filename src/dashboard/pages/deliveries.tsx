@@ -17,15 +17,14 @@ const show = page(Type.Object({}), async (context) => {
   const { pool, organization } = context;
   const found = await requireDelivery(pool, organization.id, idOf(context), deliveryIdOf(context));
   const { endpoint, delivery, payload, attempts } = found;
-  const again = (
+  const again = context.role !== 'viewer' && endpoint.status === 'enabled' && (
     <Form visit={context} action={`${pathOf(context)}/replay`}>
       <button>Send it again</button>
     </Form>
   );
-  const mayReplay = context.role !== 'viewer' && endpoint.status === 'enabled';
   return (
-    <Layout context={context} title={delivery.type} crumbs={crumbsTo(endpoint)} {...(mayReplay && { actions: again })}>
-      <Progress context={context} delivery={delivery} attempts={attempts} />
+    <Layout context={context} title={delivery.type} crumbs={crumbsTo(endpoint)} actions={again}>
+      {progress(context, delivery, attempts)}
       <Section title="Payload">
         <Command text={JSON.stringify(payload, null, 2)} />
       </Section>
@@ -88,14 +87,8 @@ function replayedMessage(count: number): string {
   return count === 1 ? 'One delivery is on its way again.' : `${count} deliveries are on their way again.`;
 }
 
-interface ProgressProps {
-  readonly context: Context;
-  readonly delivery: Delivery;
-  readonly attempts: readonly DeliveryAttempt[];
-}
-
 /** The state of a delivery and its attempts; refreshes itself while it is pending. */
-function Progress({ context, delivery, attempts }: ProgressProps): Html {
+function progress(context: Context, delivery: Delivery, attempts: readonly DeliveryAttempt[]): Html {
   const { id, event_id: eventId, status, created_at: at, next_attempt_at: next } = delivery;
   const isSoon = next !== null && Date.parse(next) < Date.now() + SOON_MS;
   const live = {

@@ -53,10 +53,10 @@ const list = listPage({
   ),
 });
 
-const showNew = page(Type.Object({}), async (context) => <NewPage context={context} filled={BLANK} />);
+const showNew = page(Type.Object({}), async (context) => newPage(context, BLANK));
 
 const add = action(Type.Object({ name: Type.String({ maxLength: 1_000 }) }), {
-  again: (context, filled) => <NewPage context={context} filled={filled} />,
+  again: newPage,
   run: (context, { name }) =>
     act(context, {
       action: 'domains.create',
@@ -69,14 +69,13 @@ const add = action(Type.Object({ name: Type.String({ maxLength: 1_000 }) }), {
 
 const show = page(Type.Object({}), async (context) => {
   const domain = await showDomain(intakeOf(context), context.organization.id, idOf(context));
-  const verify = (
+  const verify = context.role !== 'viewer' && !domain.trusted && (
     <Form visit={context} action={`${PATH}/${domain.id}/verify`}>
       <button class="primary">Check now</button>
     </Form>
   );
-  const mayVerify = context.role !== 'viewer' && !domain.trusted;
   return (
-    <Layout context={context} title={domain.name} crumbs={CRUMBS} {...(mayVerify && { actions: verify })}>
+    <Layout context={context} title={domain.name} crumbs={CRUMBS} actions={verify}>
       <Standing domain={domain} />
       <Records records={domain.records} />
       {context.role === 'owner' && (
@@ -97,7 +96,6 @@ const show = page(Type.Object({}), async (context) => {
 const verify = buttonAction<ShownDomain>((context) => ({
   action: 'domains.verify',
   run: () => checkDomain(intakeOf(context), context.organization.id, idOf(context)),
-  target: idOf(context),
   detail: ({ name, status }) => ({ name, status }),
   next: ({ status }) => new Redirect(`${PATH}/${idOf(context)}`, { flash: CHECKED[status] }),
 }));
@@ -107,7 +105,6 @@ const remove = buttonAction(async (context) => {
   return {
     action: 'domains.delete',
     run: () => removeDomain(intakeOf(context), context.organization.id, id),
-    target: id,
     detail: { name },
     next: PATH,
     flash: `${name} was deleted.`,
@@ -133,7 +130,7 @@ function intakeOf({ deps }: Context): DomainIntakeDeps {
   return { ...deps.senderDomains, wakeRelay: deps.wakeRelay, limits: deps.limits };
 }
 
-function NewPage({ context, filled }: { context: Context; filled: Filled }): Html {
+function newPage(context: Context, filled: Filled): Html {
   return (
     <Layout context={context} title="Add a domain" crumbs={CRUMBS}>
       <Form visit={context} action={`${PATH}/new`} class="card">

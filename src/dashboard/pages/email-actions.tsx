@@ -28,7 +28,6 @@ const reschedule = action(Type.Object({ scheduled_at: Type.String(), offset: Typ
 const cancel = buttonAction((context) => ({
   action: 'emails.cancel',
   run: () => cancelEmail(context.deps, context.organization.id, idOf(context)),
-  target: idOf(context),
   next: `${PATH}/${idOf(context)}`,
   flash: 'It was called back and will not be sent.',
 }));

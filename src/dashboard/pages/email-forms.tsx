@@ -31,14 +31,8 @@ export function EmailButtons({ context, email }: { context: Context; email: Emai
   );
 }
 
-interface RescheduleProps {
-  readonly context: Context;
-  readonly email: Email;
-  readonly filled: Filled;
-}
-
 /** Browsers post a time without its offset, which is a second field; a script sets it to the reader's. */
-export function RescheduleForm({ context, email, filled }: RescheduleProps): Html {
+export function rescheduleForm(context: Context, email: Email, filled: Filled): Html {
   return (
     <Section title="Another time">
       <Form visit={context} action={`${PATH}/${email.id}/reschedule`} class="card local-time">

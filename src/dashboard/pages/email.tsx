@@ -23,7 +23,7 @@ import { BLANK } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Context, type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
-import { EmailButtons, RescheduleForm } from './email-forms.tsx';
+import { EmailButtons, rescheduleForm } from './email-forms.tsx';
 import { PATH, TagLinks } from './emails.tsx';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
 
@@ -74,7 +74,7 @@ export async function emailPage(context: Context, filled: Filled, view?: 'html' 
       actions={mayChange ? <EmailButtons context={context} email={email} /> : ''}
     >
       <Live visit={context} moves={isMoving(email)}>
-        <EmailFacts context={context} email={email} details={details} />
+        {emailFacts(context, email, details)}
         {email.error !== null && (
           <p class="problem whole" safe>
             {email.error}
@@ -84,20 +84,14 @@ export async function emailPage(context: Context, filled: Filled, view?: 'html' 
         <Recipients email={email} details={details} />
         <Attempts attempts={details.attempts} />
       </Live>
-      {mayChange && email.status === 'scheduled' && <RescheduleForm context={context} email={email} filled={filled} />}
-      <Content email={email} content={content} view={view} />
-      <Files context={context} emailId={id} files={files ?? []} />
+      {mayChange && email.status === 'scheduled' && rescheduleForm(context, email, filled)}
+      {contentSection(email, content, view)}
+      {fileSection(context, id, files ?? [])}
     </Layout>
   );
 }
 
-interface EmailProps {
-  readonly context: Context;
-  readonly email: Email;
-  readonly details: EmailDetails;
-}
-
-function EmailFacts({ context, email, details }: EmailProps): Html {
+function emailFacts(context: Context, email: Email, details: EmailDetails): Html {
   const { cc, bcc, reply_to: replyTo, batch_id: batchId, headers } = email;
   const list = (name: string, addresses: readonly string[] | null): Fact =>
     addresses !== null && addresses.length > 0 && [name, <Text text={addresses.join(', ')} />];
@@ -132,7 +126,7 @@ function EmailFacts({ context, email, details }: EmailProps): Html {
 }
 
 /** All recipients. A report about one of them implies for the others only that the email was sent. */
-function Recipients({ email, details }: Pick<EmailProps, 'email' | 'details'>): Html {
+function Recipients({ email, details }: { email: Email; details: EmailDetails }): Html {
   const reported = new Map(details.recipients.map((recipient) => [recipient.recipient, recipient]));
   const isOfOne = details.recipients.some(({ status }) => status === email.status);
   const others = isOfOne && REPORTED.some((status) => status === email.status) ? 'sent' : email.status;
@@ -158,13 +152,7 @@ function Recipients({ email, details }: Pick<EmailProps, 'email' | 'details'>): 
   );
 }
 
-interface ContentProps {
-  readonly email: Email;
-  readonly content: EmailContent | undefined;
-  readonly view: 'html' | 'text' | undefined;
-}
-
-function Content({ email, content, view }: ContentProps): Html {
+function contentSection(email: Email, content: EmailContent | undefined, view: 'html' | 'text' | undefined): Html {
   const hasHtml = Boolean(content?.html);
   const text = content?.text || null;
   if (!hasHtml && text === null) return <p class="muted">Its content is no longer stored.</p>;
@@ -198,13 +186,7 @@ function Content({ email, content, view }: ContentProps): Html {
   );
 }
 
-interface FilesProps {
-  readonly context: Context;
-  readonly emailId: string;
-  readonly files: readonly ListedAttachment[];
-}
-
-async function Files({ context, emailId, files }: FilesProps): Promise<string> {
+async function fileSection(context: Context, emailId: string, files: readonly ListedAttachment[]): Promise<Html> {
   if (files.length === 0) return '';
   const links = makeDownloadLinks(context.deps.secretKey);
   const expires = await secondsFromNow(context.pool, LINK_LIFETIME_SECONDS);

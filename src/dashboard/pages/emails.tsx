@@ -51,7 +51,7 @@ const list = page(Query, async (context) => {
             <p>Send one from a domain of this organization, and watch it here.</p>
           </Empty>
         ) : (
-          <EmailTable emails={emails} hasMore={next !== null} isValid={isValid} />
+          emailTable(emails, next !== null, isValid)
         )}
         <Pager visit={context} next={next} />
       </Live>
@@ -68,13 +68,7 @@ function problemOf(tags: readonly (Tag | undefined)[]): string | undefined {
   return tags.length > TAGS ? `must be at most ${TAGS} tags` : undefined;
 }
 
-interface EmailTableProps {
-  readonly emails: readonly EmailSummary[];
-  readonly hasMore: boolean;
-  readonly isValid: boolean;
-}
-
-function EmailTable({ emails, hasMore, isValid }: EmailTableProps): Html {
+function emailTable(emails: readonly EmailSummary[], hasMore: boolean, isValid: boolean): Html {
   if (!isValid) return '';
   if (emails.length === 0) {
     const where = hasMore ? 'among the newest emails. There are older ones to look at.' : 'with these filters.';

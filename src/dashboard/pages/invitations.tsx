@@ -12,7 +12,16 @@ import { type Invitation, listInvitationsOf } from '../../store/accounts/invitat
 import { setSessionOrganization } from '../../store/accounts/sessions.ts';
 import { BLANK, Field, Form, FormProblem } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
-import { type Filled, type Html, type PageRow, pathOf, publicAction, publicPage, Redirect, type Visit } from '../page.ts';
+import {
+  type Filled,
+  type Html,
+  type PageRow,
+  pathOf,
+  publicAction,
+  publicPage,
+  Redirect,
+  type Visit,
+} from '../page.ts';
 
 const Acceptance = Type.Object({
   name: Type.Optional(Type.String()),
@@ -112,19 +121,12 @@ async function invitationPage(visit: Visit, filled: Filled): Promise<Html> {
         You are invited as <strong>{invitation.role}</strong>, with the address <strong safe>{invitation.email}</strong>
         .
       </p>
-      <NextStep visit={visit} filled={filled} invitation={invitation} isKnown={isKnown} />
+      {nextStep(visit, filled, invitation, isKnown)}
     </PlainLayout>
   );
 }
 
-interface NextStepProps {
-  readonly visit: Visit;
-  readonly filled: Filled;
-  readonly invitation: Invitation;
-  readonly isKnown: boolean;
-}
-
-function NextStep({ visit, filled, invitation, isKnown }: NextStepProps): Html {
+function nextStep(visit: Visit, filled: Filled, invitation: Invitation, isKnown: boolean): Html {
   const path = pathOf(visit);
   const { session } = visit;
   if (session && session.user.email !== invitation.email) {

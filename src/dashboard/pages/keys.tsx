@@ -1,18 +1,18 @@
 import { Type } from 'typebox';
 import { removeKey, requireKey } from '../../accounts/keys.ts';
-import { type KeySummary, listKeys, type Preset } from '../../store/accounts/keys.ts';
+import { listKeys, type Preset } from '../../store/accounts/keys.ts';
 import { usage } from '../../store/limits/quota.ts';
 import { buttonAction } from '../act.ts';
 import { Empty, Facts, StatusBadge, Sub, Text, Time, Section } from '../elements.tsx';
 import { Confirm } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
-import { type Context, type Html, idOf, page, type PageRow } from '../page.ts';
+import { idOf, page, type PageRow } from '../page.ts';
 
 export const PATH = '/dashboard/keys';
 export const CRUMBS = [{ path: PATH, name: 'API keys' }];
 
-export const PRESET_NAMES: Readonly<Record<Preset, string>> = {
+const PRESET_NAMES: Readonly<Record<Preset, string>> = {
   full_access: 'Full access',
   sending_access: 'Sending only',
   read_only: 'Reading only',
@@ -24,7 +24,42 @@ const list = listPage({
   columns: ({ role }) => ['Key', 'May', 'Limits', 'Last used', 'Expires', ...(role === 'owner' ? [''] : [])],
   add: { href: `${PATH}/new`, label: 'Make a key' },
   read: ({ pool, organization }, place, limit) => listKeys(pool, organization.id, place, limit),
-  row: (key, context) => <KeyRow context={context} apiKey={key} />,
+  row: (
+    { id, name, preset, domain_ids: domains, allowed_ips: ips, last_used_at: lastUsed, expires_at: expires },
+    context,
+  ) => (
+    <tr>
+      <th scope="row">
+        <span safe>{name ?? id}</span>
+        {name !== null && <Sub text={id} />}
+      </th>
+      <td safe>{PRESET_NAMES[preset]}</td>
+      <td>
+        {domains === null && ips === null && <span class="muted">none</span>}
+        {domains !== null && <Text text={domains.length === 1 ? 'one domain' : `${domains.length} domains`} />}
+        {ips !== null && <Sub text={`from ${ips.join(', ')}`} />}
+      </td>
+      <td>{lastUsed === null ? <span class="muted">never</span> : <Time at={lastUsed} />}</td>
+      <td>
+        {expires !== null && Date.parse(expires) <= Date.now() && <StatusBadge status="expired" />}
+        <Time at={expires} />
+      </td>
+      {context.role === 'owner' && (
+        <td>
+          <div class="row">
+            <Confirm
+              visit={context}
+              action={`${PATH}/${id}/revoke`}
+              id={`revoke-${id}`}
+              label="Revoke"
+              question={`Programs that use ${name ?? id} will be refused immediately and permanently.`}
+              small
+            />
+          </div>
+        </td>
+      )}
+    </tr>
+  ),
   empty: () => (
     <Empty title="No key yet">
       <p>Programs send and read with a key. Owners make them here, and see each once.</p>
@@ -64,7 +99,6 @@ const revoke = buttonAction(async (context) => {
   return {
     action: 'keys.delete',
     run: () => removeKey(pool, organization.id, id),
-    target: id,
     detail: { name, preset },
     next: PATH,
     flash: 'The key was revoked; it is refused from now on.',
@@ -76,41 +110,3 @@ export const rows: readonly PageRow[] = [
   ['GET', `${PATH}/usage`, 'viewer', showUsage],
   ['POST', `${PATH}/:id/revoke`, 'owner', revoke],
 ];
-
-function KeyRow({ context, apiKey }: { context: Context; apiKey: KeySummary }): Html {
-  const { id, name, preset, domain_ids: domains, allowed_ips: ips } = apiKey;
-  const { last_used_at: lastUsed, expires_at: expires } = apiKey;
-  return (
-    <tr>
-      <th scope="row">
-        <span safe>{name ?? id}</span>
-        {name !== null && <Sub text={id} />}
-      </th>
-      <td safe>{PRESET_NAMES[preset]}</td>
-      <td>
-        {domains === null && ips === null && <span class="muted">none</span>}
-        {domains !== null && <Text text={domains.length === 1 ? 'one domain' : `${domains.length} domains`} />}
-        {ips !== null && <Sub text={`from ${ips.join(', ')}`} />}
-      </td>
-      <td>{lastUsed === null ? <span class="muted">never</span> : <Time at={lastUsed} />}</td>
-      <td>
-        {expires !== null && Date.parse(expires) <= Date.now() && <StatusBadge status="expired" />}
-        <Time at={expires} />
-      </td>
-      {context.role === 'owner' && (
-        <td>
-          <div class="row">
-            <Confirm
-              visit={context}
-              action={`${PATH}/${id}/revoke`}
-              id={`revoke-${id}`}
-              label="Revoke"
-              question={`Programs that use ${name ?? id} will be refused immediately and permanently.`}
-              small
-            />
-          </div>
-        </td>
-      )}
-    </tr>
-  );
-}

@@ -59,7 +59,6 @@ const remove = buttonAction(async (context) => {
   return {
     action: 'members.remove',
     run: () => removeMember(pool, organization.id, member.id),
-    target: member.id,
     detail: { email: member.email, role: member.role },
     next: PATH,
     flash: `${member.email} is no longer a member.`,
@@ -69,7 +68,6 @@ const remove = buttonAction(async (context) => {
 const withdraw = buttonAction((context) => ({
   action: 'members.withdraw',
   run: () => withdrawInvitation(context.pool, context.organization.id, idOf(context)),
-  target: idOf(context),
   next: PATH,
   flash: 'The invitation was taken back; its link no longer works.',
 }));

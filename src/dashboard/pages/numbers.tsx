@@ -20,6 +20,13 @@ const PROVIDERS: readonly (readonly [ChatProviderName, string])[] = [
   ['twilio', 'Twilio'],
 ];
 
+const EXAMPLE = {
+  number: '+12025550142',
+  provider: 'twilio',
+  account_sid: `AC${'0'.repeat(32)}`,
+  auth_token: 'your-auth-token',
+};
+
 const list = listPage({
   title: 'Numbers',
   caption: 'Numbers, newest first',
@@ -34,10 +41,17 @@ const list = listPage({
       <TimeCell at={connected} />
     </tr>
   ),
-  empty: (context) => <NoNumber context={context} />,
+  empty: (context) => (
+    <Empty title="No number yet" command={curl(context, 'POST', '/v1/chatapp/numbers', EXAMPLE)}>
+      <p>
+        Chat messages are sent from a number of yours at Meta or Twilio. A number on the operator's account is connected
+        by the operator.
+      </p>
+    </Empty>
+  ),
 });
 
-const showNew = page(Type.Object({}), async (context) => <ConnectPage context={context} filled={BLANK} />);
+const showNew = page(Type.Object({}), async (context) => connectPage(context, BLANK));
 
 const NumberFields = Type.Object({
   number: Type.String({ 'x-rule': 'phone' }),
@@ -50,7 +64,7 @@ const NumberFields = Type.Object({
 });
 
 const connect = action(NumberFields, {
-  again: (context, filled) => <ConnectPage context={context} filled={filled} />,
+  again: connectPage,
   run: async (context, form) => {
     const { number, provider } = form;
     // The hidden fields of the other provider may hold text.
@@ -104,7 +118,6 @@ const remove = buttonAction(async (context) => {
   return {
     action: 'chatapp.numbers.delete',
     run: () => removeNumber(pool, organization.id, id),
-    target: id,
     detail: { number, provider },
     next: PATH,
     flash: `${number} is disconnected.`,
@@ -118,19 +131,6 @@ export const rows: readonly PageRow[] = [
   ['GET', `${PATH}/:id`, 'viewer', show],
   ['POST', `${PATH}/:id/remove`, 'owner', remove],
 ];
-
-function NoNumber({ context }: { context: Context }): Html {
-  const account = { account_sid: `AC${'0'.repeat(32)}`, auth_token: 'your-auth-token' };
-  const example = { number: '+12025550142', provider: 'twilio', ...account };
-  return (
-    <Empty title="No number yet" command={curl(context, 'POST', '/v1/chatapp/numbers', example)}>
-      <p>
-        Chat messages are sent from a number of yours at Meta or Twilio. A number on the operator's account is connected
-        by the operator.
-      </p>
-    </Empty>
-  );
-}
 
 function nameOf(provider: ChatProviderName): string {
   return provider === 'meta' ? 'Meta' : 'Twilio';
@@ -173,7 +173,7 @@ function Templates({ number: { templates } }: { number: ChatNumber }): Html {
   );
 }
 
-function ConnectPage({ context, filled }: { context: Context; filled: Filled }): Html {
+function connectPage(context: Context, filled: Filled): Html {
   return (
     <Layout context={context} title="Connect a number" crumbs={CRUMBS}>
       <Form visit={context} action={`${PATH}/new`} class="card by-provider">

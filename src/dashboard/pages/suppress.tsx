@@ -17,11 +17,11 @@ const SHOWN = 100;
 
 const CRUMBS = [{ path: PATH, name: 'Suppressions' }];
 
-const showAdd = page(Type.Object({}), async (context) => <AddPage context={context} filled={BLANK} />);
+const showAdd = page(Type.Object({}), async (context) => addPage(context, BLANK));
 
 const add = action(Type.Object({ addresses: Type.String() }), {
   bodyLimit: BYTES,
-  again: (context, filled) => <AddPage context={context} filled={filled} />,
+  again: addPage,
   run: (context, { addresses: text }) => {
     const read = readAddresses(text, 'addresses');
     refuseWhole(read);
@@ -33,7 +33,7 @@ const add = action(Type.Object({ addresses: Type.String() }), {
       next: ({ added }) => {
         const flash = addedMessage(added, read.addresses.length - added);
         if (read.refused.length === 0) return new Redirect(PATH, { flash });
-        return <RefusedPage context={context} flash={flash} refused={read.refused} />;
+        return refusedPage(context, flash, read.refused);
       },
     });
   },
@@ -82,15 +82,15 @@ function addedMessage(added: number, before: number): string {
   return `${count(added)} ${added === 1 ? 'address was' : 'addresses were'} added.${there}`;
 }
 
-function AddPage({ context, filled }: { context: Context; filled: Filled }): Html {
+function addPage(context: Context, filled: Filled): Html {
   return (
     <Layout context={context} title="Add addresses" crumbs={CRUMBS}>
-      <AddForm context={context} filled={filled} />
+      {addForm(context, filled)}
     </Layout>
   );
 }
 
-function AddForm({ context, filled, value }: { context: Context; filled: Filled; value?: string }): Html {
+function addForm(context: Context, filled: Filled, value?: string): Html {
   return (
     <Form visit={context} action={`${PATH}/add`} class="card">
       <FormProblem filled={filled} />
@@ -109,13 +109,7 @@ function AddForm({ context, filled, value }: { context: Context; filled: Filled;
   );
 }
 
-interface RefusedPageProps {
-  readonly context: Context;
-  readonly flash: string;
-  readonly refused: readonly RefusedLine[];
-}
-
-function RefusedPage({ context, flash, refused }: RefusedPageProps): Html {
+function refusedPage(context: Context, flash: string, refused: readonly RefusedLine[]): Html {
   const count = refused.length.toLocaleString('en');
   return (
     <Layout context={context} title="Addresses that were refused" crumbs={CRUMBS}>
@@ -135,9 +129,7 @@ function RefusedPage({ context, flash, refused }: RefusedPageProps): Html {
         ))}
       </Table>
       {refused.length > SHOWN && <p class="hint">{`These are the first ${SHOWN}.`}</p>}
-      <Section title="Mend them">
-        <AddForm context={context} filled={BLANK} value={refused.map(({ text }) => text).join('\n')} />
-      </Section>
+      <Section title="Mend them">{addForm(context, BLANK, refused.map(({ text }) => text).join('\n'))}</Section>
     </Layout>
   );
 }

@@ -21,7 +21,7 @@ export function intakeOf({ deps }: Context): WebhookIntakeDeps {
   return makeWebhookIntake(deps.pool, deps.wakeRelay, deps.secretKey, deps.webhookAllowCidrs, deps.limits.organization);
 }
 
-export function nameOf({ description, url }: Endpoint): string {
+export function nameOf({ description, url }: Pick<Endpoint, 'description' | 'url'>): string {
   return description ?? url;
 }
 
@@ -29,15 +29,8 @@ export function crumbsTo(endpoint: Endpoint): readonly Crumb[] {
   return [...CRUMBS, { path: `${PATH}/${endpoint.id}`, name: nameOf(endpoint) }];
 }
 
-interface EndpointFormProps {
-  readonly context: Context;
-  readonly action: string;
-  readonly filled: Filled;
-  /** Null for a new one. */
-  readonly endpoint: Endpoint | null;
-}
-
-export function EndpointForm({ context, action, filled, endpoint }: EndpointFormProps): Html {
+/** @param endpoint null for a new one */
+export function endpointForm(context: Context, action: string, filled: Filled, endpoint: Endpoint | null): Html {
   return (
     <Form visit={context} action={action} class="card">
       <FormProblem filled={filled} />
@@ -97,13 +90,7 @@ function EventBoxes({ filled, chosen }: { filled: Filled; chosen: readonly strin
   );
 }
 
-interface SecretPageProps {
-  readonly context: Context;
-  readonly endpoint: Endpoint & { readonly secret: string };
-  readonly note: string;
-}
-
-export function SecretPage({ context, endpoint, note }: SecretPageProps): Html {
+export function secretPage(context: Context, endpoint: Endpoint & { readonly secret: string }, note: string): Html {
   return (
     <Layout context={context} title="Signing secret" crumbs={crumbsTo(endpoint)}>
       <section class="card">

@@ -38,7 +38,7 @@ import {
 } from '../page.ts';
 import { textToPlace } from '../places.ts';
 import { cutPage } from '../../store/postgres/page.ts';
-import { CRUMBS, crumbsTo, EndpointFields, EndpointForm, intakeOf, nameOf, PATH, SecretPage } from './webhook-form.tsx';
+import { CRUMBS, crumbsTo, EndpointFields, endpointForm, intakeOf, nameOf, PATH, secretPage } from './webhook-form.tsx';
 
 const DELIVERIES = 50;
 
@@ -54,16 +54,11 @@ const show = page(Listing, async (context) => {
   const found = await listDeliveries(pool, endpoint.id, query.status ?? null, place, DELIVERIES + 1);
   const { rows: deliveries, next } = cutPage(found, DELIVERIES);
   return (
-    <Layout
-      context={context}
-      title={nameOf(endpoint)}
-      crumbs={CRUMBS}
-      actions={<Actions context={context} endpoint={endpoint} />}
-    >
+    <Layout context={context} title={nameOf(endpoint)} crumbs={CRUMBS} actions={actions(context, endpoint)}>
       <EndpointFacts endpoint={endpoint} />
-      <Deliveries context={context} endpoint={endpoint} deliveries={deliveries} />
+      {deliverySection(context, endpoint, deliveries)}
       <Pager visit={context} next={next} />
-      {context.role === 'owner' && <Ends context={context} endpoint={endpoint} />}
+      {context.role === 'owner' && ownerSection(context, endpoint)}
     </Layout>
   );
 });
@@ -89,23 +84,18 @@ const disable = statusAction('disabled', 'The endpoint is disabled; nothing goes
 const rotate = buttonAction<Endpoint & { secret: string }>((context) => ({
   action: 'webhooks.rotate-secret',
   run: () => rotateEndpoint(intakeOf(context), context.organization.id, idOf(context)),
-  target: idOf(context),
-  next: (endpoint) => (
-    <SecretPage context={context} endpoint={endpoint} note="For 24 hours the secret before it signs too." />
-  ),
+  next: (endpoint) => secretPage(context, endpoint, 'For 24 hours the secret before it signs too.'),
 }));
 
 const test = buttonAction<Delivery>((context) => ({
   action: 'webhooks.test',
   run: () => testEndpoint(intakeOf(context), context.organization.id, idOf(context)),
-  target: idOf(context),
   next: ({ id }) => new Redirect(`${pathOf(context)}/deliveries/${id}`, { flash: 'A test is on its way.' }),
 }));
 
 const remove = buttonAction((context) => ({
   action: 'webhooks.delete',
   run: () => removeEndpoint(intakeOf(context), context.organization.id, idOf(context)),
-  target: idOf(context),
   next: PATH,
   flash: 'The endpoint was deleted.',
 }));
@@ -129,7 +119,6 @@ function statusAction(status: EndpointStatus, flash: string): Page<'members'> {
   return buttonAction((context) => ({
     action: 'webhooks.update',
     run: () => editEndpoint(intakeOf(context), context.organization.id, idOf(context), { status }),
-    target: idOf(context),
     detail: { status },
     next: pathOf(context),
     flash,
@@ -140,17 +129,12 @@ async function editPage(context: Context, filled: Filled): Promise<Html> {
   const endpoint = await requireEndpoint(context.pool, context.organization.id, idOf(context));
   return (
     <Layout context={context} title="Edit the endpoint" crumbs={crumbsTo(endpoint)}>
-      <EndpointForm context={context} action={`${PATH}/${endpoint.id}/edit`} filled={filled} endpoint={endpoint} />
+      {endpointForm(context, `${PATH}/${endpoint.id}/edit`, filled, endpoint)}
     </Layout>
   );
 }
 
-interface EndpointProps {
-  readonly context: Context;
-  readonly endpoint: Endpoint;
-}
-
-function Actions({ context, endpoint: { id, status } }: EndpointProps): Html {
+function actions(context: Context, { id, status }: Endpoint): Html {
   return (
     <>
       {context.role !== 'viewer' && status === 'enabled' && (
@@ -213,7 +197,7 @@ function EndpointFacts({ endpoint }: { endpoint: Endpoint }): Html {
   );
 }
 
-function Deliveries({ context, endpoint, deliveries }: EndpointProps & { deliveries: readonly Delivery[] }): Html {
+function deliverySection(context: Context, endpoint: Endpoint, deliveries: readonly Delivery[]): Html {
   const isFiltered = Object.values(context.given).some((value) => value !== '');
   return (
     <Section title="Deliveries">
@@ -243,7 +227,7 @@ function Deliveries({ context, endpoint, deliveries }: EndpointProps & { deliver
   );
 }
 
-function Ends({ context, endpoint: { id, status } }: EndpointProps): Html {
+function ownerSection(context: Context, { id, status }: Endpoint): Html {
   return (
     <Section title="Secret, pause and end">
       <div class="row">

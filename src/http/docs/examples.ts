@@ -7,7 +7,29 @@ export interface Example {
 const ID = 'em_01kajc8wz6h3xkq3m1x8e6v5tn';
 const BATCH_ID = 'bt_01kajc9a4kf7m2tq8w5yzr3b6d';
 const AT = '2026-03-01T09:30:00.000Z';
-const SCHEDULED_AT = '2026-03-03T08:00:00.000Z';
+const SENT_AT = '2026-03-01T09:30:01.118Z';
+const DELIVERED_AT = '2026-03-01T09:30:02.431Z';
+
+/** The last page of a list. */
+const pageOf = (name: string, item: unknown): Example => ({
+  answer: { [name]: [item], has_more: false, next_cursor: null },
+});
+
+/** The timeline of a delivered message. */
+const timeline = (channel: string) => [
+  { type: `${channel}.queued`, created_at: AT },
+  { type: `${channel}.sent`, created_at: SENT_AT },
+  { type: `${channel}.delivered`, created_at: DELIVERED_AT },
+];
+
+/** Rescheduling and canceling a message. */
+const scheduleChanges = (path: string, id: string): Readonly<Record<string, Example>> => ({
+  [`PATCH ${path}`]: {
+    request: { scheduled_at: '2026-03-03T09:00:00+01:00' },
+    answer: { id, status: 'scheduled', scheduled_at: '2026-03-03T08:00:00.000Z' },
+  },
+  [`POST ${path}/cancel`]: { answer: { id, status: 'canceled' } },
+});
 
 const email = {
   from: 'Example <hello@example.com>',
@@ -31,7 +53,7 @@ const summary = {
   bounce_reason: null,
   created_at: AT,
   scheduled_at: null,
-  last_event_at: '2026-03-01T09:30:02.431Z',
+  last_event_at: DELIVERED_AT,
 };
 
 const file = {
@@ -84,7 +106,7 @@ const delivery = {
   event_id: 'evt_01kajcd5p9t4v6w8x0y2z5b7cd',
   type: 'email.delivered',
   status: 'succeeded',
-  created_at: '2026-03-01T09:30:02.431Z',
+  created_at: DELIVERED_AT,
   next_attempt_at: null,
 };
 const waitingDelivery = { ...delivery, status: 'pending', next_attempt_at: delivery.created_at };
@@ -106,7 +128,7 @@ const sms = {
   status: 'delivered',
   tags: [{ name: 'kind', value: 'code' }],
   error: null,
-  last_event_at: '2026-03-01T09:30:02.431Z',
+  last_event_at: DELIVERED_AT,
 };
 
 const message = {
@@ -119,7 +141,7 @@ const message = {
   error: null,
   error_code: null,
   created_at: AT,
-  last_event_at: '2026-03-01T09:30:02.431Z',
+  last_event_at: DELIVERED_AT,
 };
 
 const number = {
@@ -143,7 +165,7 @@ const key = {
   last_used_at: null,
   created_at: AT,
 };
-const usedKey = { ...key, last_used_at: '2026-03-01T09:30:02.431Z' };
+const usedKey = { ...key, last_used_at: DELIVERED_AT };
 const domain = {
   id: 'dm_01kajcf3g5h7j9k1m3n5p7q9rs',
   name: 'mail.example.com',
@@ -151,7 +173,7 @@ const domain = {
   trusted: false,
   created_at: AT,
   verified_at: null,
-  last_checked_at: '2026-03-01T09:30:01.118Z',
+  last_checked_at: SENT_AT,
   next_check_at: '2026-03-01T09:31:01.118Z',
 };
 const record = { priority: null, ttl: 3_600, status: 'pending', found: null, error: null };
@@ -224,19 +246,11 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
       bcc: null,
       reply_to: null,
       headers: { 'X-Order': '4711' },
-      events: [
-        { type: 'email.queued', created_at: AT },
-        { type: 'email.sent', created_at: '2026-03-01T09:30:01.118Z' },
-        { type: 'email.delivered', created_at: '2026-03-01T09:30:02.431Z' },
-      ],
+      events: timeline('email'),
       attachments: [file],
     },
   },
-  'PATCH /v1/emails/{id}': {
-    request: { scheduled_at: '2026-03-03T09:00:00+01:00' },
-    answer: { id: ID, status: 'scheduled', scheduled_at: SCHEDULED_AT },
-  },
-  'POST /v1/emails/{id}/cancel': { answer: { id: ID, status: 'canceled' } },
+  ...scheduleChanges('/v1/emails/{id}', ID),
   'GET /v1/emails/{id}/attachments': { answer: { attachments: [fileWithLink] } },
   'GET /v1/emails/{id}/attachments/{attachmentId}': { answer: fileWithLink },
   'POST /v1/emails/batch': {
@@ -248,7 +262,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     },
     answer: { id: BATCH_ID, total: 2, status: 'queued', created_at: AT },
   },
-  'GET /v1/emails/batch': { answer: { batches: [batch], has_more: false, next_cursor: null } },
+  'GET /v1/emails/batch': pageOf('batches', batch),
   'GET /v1/emails/batch/{id}': { answer: batch },
   'POST /v1/emails/batch/{id}/cancel': { answer: { id: BATCH_ID, status: 'completed', canceled: 1 } },
   'POST /v1/chatapp': {
@@ -259,7 +273,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     },
     answer: { id: message.id, status: 'queued', type: 'text', from: message.from, country: 'CA', created_at: AT },
   },
-  'GET /v1/chatapp': { answer: { messages: [message], has_more: false, next_cursor: null } },
+  'GET /v1/chatapp': pageOf('messages', message),
   'GET /v1/chatapp/{id}': {
     answer: {
       ...message,
@@ -268,18 +282,10 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
       template: null,
       image: null,
       document: null,
-      events: [
-        { type: 'chatapp.queued', created_at: AT },
-        { type: 'chatapp.sent', created_at: '2026-03-01T09:30:01.118Z' },
-        { type: 'chatapp.delivered', created_at: message.last_event_at },
-      ],
+      events: timeline('chatapp'),
     },
   },
-  'PATCH /v1/chatapp/{id}': {
-    request: { scheduled_at: '2026-03-03T09:00:00+01:00' },
-    answer: { id: message.id, status: 'scheduled', scheduled_at: SCHEDULED_AT },
-  },
-  'POST /v1/chatapp/{id}/cancel': { answer: { id: message.id, status: 'canceled' } },
+  ...scheduleChanges('/v1/chatapp/{id}', message.id),
   'POST /v1/chatapp/numbers': {
     request: {
       number: number.number,
@@ -290,56 +296,40 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     },
     answer: { ...number, templates },
   },
-  'GET /v1/chatapp/numbers': { answer: { numbers: [number], has_more: false, next_cursor: null } },
+  'GET /v1/chatapp/numbers': pageOf('numbers', number),
   'GET /v1/chatapp/numbers/{id}': { answer: { ...number, templates } },
   'POST /v1/sms': {
     request: { to: '+1 (416) 555-0123', text: 'Your code is 123456.', tags: sms.tags },
     answer: acceptedSms,
   },
-  'GET /v1/sms': { answer: { messages: [sms], has_more: false, next_cursor: null } },
+  'GET /v1/sms': pageOf('messages', sms),
   'GET /v1/sms/{id}': {
     answer: {
       ...sms,
       text: 'Your code is 123456.',
-      events: [
-        { type: 'sms.queued', created_at: AT },
-        { type: 'sms.sent', created_at: '2026-03-01T09:30:01.118Z' },
-        { type: 'sms.delivered', created_at: sms.last_event_at },
-      ],
+      events: timeline('sms'),
     },
   },
-  'PATCH /v1/sms/{id}': {
-    request: { scheduled_at: '2026-03-03T09:00:00+01:00' },
-    answer: { id: sms.id, status: 'scheduled', scheduled_at: SCHEDULED_AT },
-  },
-  'POST /v1/sms/{id}/cancel': { answer: { id: sms.id, status: 'canceled' } },
-  'GET /v1/sms/senders': {
-    answer: {
-      senders: [
-        {
-          id: 'snd_01kajce5q2w4e6r8t0y1u3i5op',
-          number: '+12025550142',
-          messaging_service_sid: null,
-          countries: ['CA', 'US'],
-          created_at: AT,
-        },
-      ],
-      has_more: false,
-      next_cursor: null,
-    },
-  },
+  ...scheduleChanges('/v1/sms/{id}', sms.id),
+  'GET /v1/sms/senders': pageOf('senders', {
+    id: 'snd_01kajce5q2w4e6r8t0y1u3i5op',
+    number: '+12025550142',
+    messaging_service_sid: null,
+    countries: ['CA', 'US'],
+    created_at: AT,
+  }),
   'GET /v1/emails/{id}/content': {
     answer: { subject: email.subject, html: email.html, text: email.text, headers: { 'X-Order': '4711' } },
   },
   'POST /v1/domains': { request: { name: domain.name }, answer: wholeDomain },
-  'GET /v1/domains': { answer: { domains: [domain], has_more: false, next_cursor: null } },
+  'GET /v1/domains': pageOf('domains', domain),
   'GET /v1/domains/{id}': { answer: wholeDomain },
   'POST /v1/domains/{id}/verify': { answer: wholeDomain },
   'POST /v1/suppressions': {
     request: { email: suppression.email },
     answer: { ...suppression, origin: 'manual', reason: null, email_id: null },
   },
-  'GET /v1/suppressions': { answer: { suppressions: [suppression], has_more: false, next_cursor: null } },
+  'GET /v1/suppressions': pageOf('suppressions', suppression),
   'GET /v1/suppressions/{idOrEmail}': { answer: suppression },
   'POST /v1/erasures': {
     request: { email: suppression.email },
@@ -356,7 +346,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     request: { url: endpoint.url, events: endpoint.events, description: endpoint.description },
     answer: endpointWithSecret,
   },
-  'GET /v1/webhooks': { answer: { webhooks: [endpoint], has_more: false, next_cursor: null } },
+  'GET /v1/webhooks': pageOf('webhooks', endpoint),
   'GET /v1/webhooks/{id}': { answer: endpoint },
   'PATCH /v1/webhooks/{id}': { request: { events: endpoint.events, status: 'enabled' }, answer: endpoint },
   'POST /v1/webhooks/{id}/rotate-secret': { answer: endpointWithSecret },
@@ -367,7 +357,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     request: { since: '2026-03-01T09:00:00Z', until: '2026-03-01T10:00:00Z', status: 'failed' },
     answer: { replayed: 17 },
   },
-  'GET /v1/webhooks/{id}/deliveries': { answer: { deliveries: [delivery], has_more: false, next_cursor: null } },
+  'GET /v1/webhooks/{id}/deliveries': pageOf('deliveries', delivery),
   'GET /v1/webhooks/{id}/deliveries/{deliveryId}': {
     answer: {
       ...delivery,
@@ -393,7 +383,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     request: { preset: key.preset, name: key.name, allowed_ips: key.allowed_ips },
     answer: { ...key, api_key: `sw_live_01kajcg3t5z7b9d1f3h5k7m9pq_${'0'.repeat(64)}` },
   },
-  'GET /v1/keys': { answer: { keys: [usedKey], has_more: false, next_cursor: null } },
+  'GET /v1/keys': pageOf('keys', usedKey),
   'GET /v1/keys/{id}': { answer: usedKey },
   'GET /healthz': { answer: { status: 'ok' } },
   'GET /readyz': { answer: { status: 'ok' } },
