@@ -20,7 +20,7 @@ import { registerIdempotency } from './plugins/idempotency.ts';
 import { readJson, refuseBodies, refuseCompression } from './plugins/json.ts';
 import { methodsOf } from './plugins/methods.ts';
 import { limitRequests, reportRateLimits } from './plugins/rate-limit.ts';
-import { keepRawBodies } from './plugins/raw-bodies.ts';
+import { acceptAnyBody } from './plugins/any-body.ts';
 import { pathOf, normalizeTarget } from './plugins/target.ts';
 import { type Handler, traced } from './plugins/trace.ts';
 import { makeValidatorCompiler } from './plugins/validation.ts';
@@ -201,7 +201,8 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     for (const row of ROUTES) if (row[3].isPage) serve(pages, routeDeps, row);
   });
   await app.register(async (callbacks) => {
-    keepRawBodies(callbacks);
+    // Signatures cover the bytes of a body.
+    acceptAnyBody(callbacks, (body) => body);
     for (const row of ROUTES) if (row[3].isRaw) serve(callbacks, routeDeps, row);
   });
   await serveDocs(app, describeApi);

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
+import { acceptAnyBody } from '../plugins/any-body.ts';
 import { errorPage, POLICY } from '../unsubscribe-page.ts';
 import { type Language, WORDS } from '../unsubscribe-words.ts';
 
@@ -8,14 +9,7 @@ import { type Language, WORDS } from '../unsubscribe-words.ts';
  * errors as pages. Programs get JSON errors.
  */
 export function serveHtml(pages: FastifyInstance): void {
-  pages.removeAllContentTypeParsers();
-  pages.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => {
-    done(null, undefined);
-  });
-  pages.addHook('onRequest', async ({ headers }) => {
-    // Fastify refuses a malformed content type before it selects a parser.
-    delete headers['content-type'];
-  });
+  acceptAnyBody(pages, () => undefined);
   pages.addHook('onSend', async (request, reply, payload) => {
     if (reply.statusCode < 400 || !readsHtml(request)) return payload;
     dress(request, reply);

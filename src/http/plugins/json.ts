@@ -28,8 +28,9 @@ export function readJson(app: FastifyInstance, limit: number): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', async (request: FastifyRequest, payload: IncomingMessage) => {
     const body = await receive(payload, Math.min(request.routeOptions.bodyLimit, limit));
-    if (body.short?.length === 0 && !request.routeOptions.schema?.body) return undefined;
-    const json = body.long ?? (await parseSmallJson(request, body.short));
+    const isShort = Buffer.isBuffer(body);
+    if (isShort && body.length === 0 && !request.routeOptions.schema?.body) return undefined;
+    const json = isShort ? await parseSmallJson(request, body) : body;
     if ('value' in json) return json.value;
     request.refusedBody = new ServiceError('validation_error', json.problem, json.path && shortParam(json.path));
     return null;
@@ -86,14 +87,12 @@ function refuseFields(body: unknown): void {
   if (field !== undefined) throw new ServiceError('validation_error', 'is not a known field', shortParam(field));
 }
 
-type Received =
-  { readonly long: LargeJson; readonly short?: never } | { readonly long?: never; readonly short: Buffer };
-
 /**
- * Reads a body to its end. Short bodies are parsed as a whole and long ones while they arrive. After a syntax error the rest
- * is still read, since the body may also be too large, which takes precedence.
+ * Reads a body to its end. Long bodies are parsed while they arrive. After a syntax error the rest is still read, since the
+ * body may also be too large, which takes precedence.
+ * @returns the bytes of a short body, or the content of a long one
  */
-function receive(payload: IncomingMessage, limit: number): Promise<Received> {
+function receive(payload: IncomingMessage, limit: number): Promise<Buffer | LargeJson> {
   const start: Buffer[] = [];
   let length = 0;
   let reader: LargeJsonReader | undefined;
@@ -111,18 +110,18 @@ function receive(payload: IncomingMessage, limit: number): Promise<Received> {
       broken = largeProblem(error, reader);
     }
   };
-  const result = (): Received => {
+  const result = (): Buffer | LargeJson => {
     if (broken) throw broken;
-    if (!reader) return { short: Buffer.concat(start, length) };
+    if (!reader) return Buffer.concat(start, length);
     try {
-      return { long: reader.end() };
+      return reader.end();
     } catch (error) {
       throw largeProblem(error, reader);
     }
   };
 
   const turn = startTimeSlices();
-  return new Promise<Received>((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     const leave = (error: Error): void => {
       payload.off('data', onData).off('end', onEnd).off('error', leave);
       reject(error);

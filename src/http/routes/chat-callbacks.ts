@@ -26,7 +26,7 @@ const MAX_FORM_BYTES = 65_536;
 /** Meta posts at most this much. */
 const MAX_META_BYTES = 3 * 1_048_576;
 
-/** Base64 of an HMAC-SHA1. */
+/** Base64 of an HMAC-SHA1. A header in another form, or several of them, is refused before the body is read. */
 const TWILIO_SIGNATURE = /^[A-Za-z0-9+/]{27}=$/;
 /** Hexadecimal HMAC-SHA256. */
 const META_SIGNATURE = /^sha256=[0-9a-f]{64}$/i;
@@ -42,7 +42,7 @@ const SIGNED_FORM = {
   isRaw: true,
   networkLimit: 'failures',
   guard(_deps: RouteDeps, { headers }: FastifyRequest) {
-    if (!isOf(TWILIO_SIGNATURE, headers['x-twilio-signature'])) throw unsigned('Twilio');
+    if (!TWILIO_SIGNATURE.test(String(headers['x-twilio-signature']))) throw unsigned('Twilio');
   },
 } as const;
 const posted = { ...callback, body: Type.Unknown(), response: { 200: Type.Object({}) } } as const;
@@ -53,15 +53,15 @@ const posted = { ...callback, body: Type.Unknown(), response: { 200: Type.Object
  */
 export const twilio = route(
   posted,
-  async (deps, { body, query, originalUrl, headers }) => {
-    const form = new URLSearchParams((body as Buffer).toString());
-    const { m } = query as { m?: unknown };
+  async (deps, request) => {
+    const form = new URLSearchParams((request.body as Buffer).toString());
+    const { m } = request.query as { m?: unknown };
     const messageId = typeof m === 'string' && MESSAGE_ID.test(m) ? m : undefined;
     const number = messageId === undefined ? undefined : await findNumberOf(deps.pool, messageId);
-    requireSignature(deps, number?.provider === 'twilio' ? number : undefined, form, originalUrl, headers);
+    requireSignature(deps, number?.provider === 'twilio' ? number : undefined, form, request);
     const report = readTwilioCallback(form, messageId);
     if (!report || !(await projectMessageReports(deps.pool, 'twilio', [report]))) {
-      await keepCallback(deps.pool, 'twilio', `${originalUrl} ${form.toString()}`);
+      await keepCallback(deps.pool, 'twilio', `${request.originalUrl} ${form.toString()}`);
     }
     return {};
   },
@@ -78,7 +78,7 @@ export const twilioInbound = route(
     const form = new URLSearchParams((request.body as Buffer).toString());
     const receiver = twilioReceiver(form);
     const number = receiver === undefined ? undefined : await findReceivingNumber(deps.pool, receiver);
-    requireSignature(deps, number, form, request.originalUrl, request.headers);
+    requireSignature(deps, number, form, request);
     const [inbound, sms] = [readTwilioInbound(form), readInboundSms(form)];
     const isKnown = sms
       ? await recordSms(deps, sms)
@@ -96,13 +96,12 @@ function requireSignature(
   { publicUrl, chatCallbacks, seal }: RouteDeps,
   number: Pick<SendingNumber, 'id' | 'credentials'> | undefined,
   form: URLSearchParams,
-  originalUrl: string,
-  headers: FastifyRequest['headers'],
+  { originalUrl, headers }: Pick<FastifyRequest, 'originalUrl' | 'headers'>,
 ): void {
   const own = number?.credentials ? seal.open(number.credentials, number.id).toString() : undefined;
   const token = own ?? chatCallbacks.twilioAuthToken;
   const url = publicUrl === undefined ? '' : publicUrl + originalUrl;
-  const signature = only(headers['x-twilio-signature']);
+  const signature = String(headers['x-twilio-signature']);
   if (token === undefined || !isTwilioSignature(token, url, form, signature)) throw unsigned('Twilio');
 }
 
@@ -140,7 +139,7 @@ export const meta = route(
   async (deps, request) => {
     const { metaAppSecret: secret } = deps.chatCallbacks;
     const body = request.body as Buffer;
-    const signature = only(request.headers['x-hub-signature-256']);
+    const signature = String(request.headers['x-hub-signature-256']);
     if (secret === undefined || !isMetaSignature(secret, body, signature)) throw unsigned('Meta');
     const [reports, inbound] = [readMetaCallback(body), readMetaInbound(body)];
     const hasNoReports = inbound.length > 0 && reports.length === 0;
@@ -155,7 +154,7 @@ export const meta = route(
     isRaw: true,
     networkLimit: 'failures',
     guard({ chatCallbacks }, { headers }) {
-      const isSigned = isOf(META_SIGNATURE, headers['x-hub-signature-256']);
+      const isSigned = META_SIGNATURE.test(String(headers['x-hub-signature-256']));
       if (chatCallbacks.metaAppSecret === undefined || !isSigned) throw unsigned('Meta');
     },
   },
@@ -163,14 +162,4 @@ export const meta = route(
 
 function unsigned(provider: string): ServiceError {
   return new ServiceError('unauthorized', `a signature of ${provider} is required`);
-}
-
-/** Returns true for a header in the form of a signature. Others are refused before the body is read. */
-function isOf(form: RegExp, header: string | string[] | undefined): boolean {
-  return form.test(only(header) ?? '');
-}
-
-/** Returns a header that occurs exactly once. */
-function only(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? undefined : value;
 }

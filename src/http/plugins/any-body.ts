@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Passes bodies to handlers as raw bytes of any content type, since signatures cover the bytes. */
-export function keepRawBodies(app: FastifyInstance): void {
+/** Accepts bodies of any content type. @param read returns what handlers get instead of the raw bytes */
+export function acceptAnyBody(app: FastifyInstance, read: (body: Buffer) => unknown): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
-    done(null, body);
+    done(null, read(body as Buffer));
   });
   app.addHook('onRequest', async ({ headers }) => {
     // Fastify refuses a malformed content type before it selects a parser.
