@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyReply, FastifyRequest, HTTPMethods, RawServerDefault, RouteGenericInterface } from 'fastify';
+import type { FastifyReply, FastifyRequest, FastifySchema, HTTPMethods } from 'fastify';
+import type { RawServerDefault, RouteGenericInterface } from 'fastify';
 import type { TSchema } from 'typebox';
 import { Type } from 'typebox';
 import type { RouteDeps } from './deps.ts';
@@ -8,7 +9,7 @@ import type { Scope } from './plugins/auth.ts';
 
 /** The schema of a route, for validation and for the API description. */
 export interface RouteSchema {
-  /** The operation's name in generated clients. The API description contains only routes with a name. */
+  /** The API description contains only routes with a name. */
   readonly operationId?: string;
   readonly summary?: string;
   readonly description?: string;
@@ -20,7 +21,7 @@ export interface RouteSchema {
   readonly response?: Readonly<Record<number, TSchema>>;
 }
 
-export type TypedRequest<S extends RouteSchema> = FastifyRequest<
+export type TypedRequest<S extends FastifySchema> = FastifyRequest<
   RouteGenericInterface,
   RawServerDefault,
   IncomingMessage,
@@ -56,17 +57,45 @@ export interface Route extends RouteOptions {
 /** One row of the route table in `app.ts`. */
 export type RouteRow = readonly [method: HTTPMethods, url: string, scope: Scope, route: Route];
 
+/** The schema of a route without its names, its handler, and its options. */
+export interface Definition<
+  Params extends TSchema = TSchema,
+  Query extends TSchema = TSchema,
+  Body extends TSchema = TSchema,
+> extends Omit<RouteSchema, 'operationId' | 'summary'> {
+  readonly params?: Params;
+  readonly querystring?: Query;
+  readonly body?: Body;
+  readonly handler: (
+    deps: RouteDeps,
+    request: TypedRequest<{ params: Params; querystring: Query; body: Body }>,
+    reply: FastifyReply,
+  ) => Promise<unknown>;
+  readonly options?: RouteOptions;
+}
+
 /**
- * Creates a route whose handler types follow from its schema. It responds with the lowest status of the schema's responses,
- * unless the handler sets another one. Query parameters that the schema does not list are refused.
+ * Creates a route that the API description does not contain. The handler's types follow from the schema. It responds with
+ * the lowest status of the schema's responses, unless the handler sets another one. Query parameters that the schema does
+ * not list are refused.
  */
-export function route<S extends RouteSchema>(
-  schema: S,
-  handler: (deps: RouteDeps, request: TypedRequest<S>, reply: FastifyReply) => Promise<unknown>,
-  options: RouteOptions = {},
-): Route {
+export function hiddenRoute<Params extends TSchema, Query extends TSchema, Body extends TSchema>({
+  handler,
+  options,
+  ...schema
+}: Definition<Params, Query, Body>): Route {
   // Validation guarantees the schema's types before the handler runs.
   return { schema: { querystring: NO_QUERY, ...schema }, handler: handler as unknown as Route['handler'], ...options };
+}
+
+/** Creates a route of the API description. @param operationId its name in generated clients */
+export function route<Params extends TSchema, Query extends TSchema, Body extends TSchema>(
+  operationId: string,
+  summary: string,
+  definition: Definition<Params, Query, Body>,
+): Route {
+  const { schema, ...rest } = hiddenRoute(definition);
+  return { schema: { operationId, summary, ...schema }, ...rest };
 }
 
 const NO_QUERY = Type.Object({}, { additionalProperties: false });

@@ -11,46 +11,34 @@ import { AttachmentList, AttachmentParams, AttachmentWithLink, DownloadQuery } f
 import { errorResponses } from '../schemas/common.ts';
 import { EmailParams } from '../schemas/emails.ts';
 
-export const listAttachments = route(
-  {
-    operationId: 'listAttachments',
-    summary: 'List the attachments of an email',
-    description: 'Files are kept until 30 days after the send. Ask again for a fresh link.',
-    params: EmailParams,
-    response: { 200: AttachmentList },
-  },
-  async (deps, request) => ({ attachments: await linkedAttachments(deps, request, request.params.id) }),
-);
+export const listAttachments = route('listAttachments', 'List the attachments of an email', {
+  description: 'Files are kept until 30 days after the send. Ask again for a fresh link.',
+  params: EmailParams,
+  response: { 200: AttachmentList },
+  handler: async (deps, request) => ({ attachments: await linkedAttachments(deps, request, request.params.id) }),
+});
 
-export const getAttachment = route(
-  {
-    operationId: 'getAttachment',
-    summary: 'Get an attachment of an email',
-    description: 'One attachment with a fresh link.',
-    params: AttachmentParams,
-    response: { 200: AttachmentWithLink },
-  },
-  async (deps, request) => {
+export const getAttachment = route('getAttachment', 'Get an attachment of an email', {
+  description: 'One attachment with a fresh link.',
+  params: AttachmentParams,
+  response: { 200: AttachmentWithLink },
+  handler: async (deps, request) => {
     const { id, attachmentId } = request.params;
     const [attachment] = await linkedAttachments(deps, request, id, attachmentId);
     if (!attachment) throw new ServiceError('not_found', 'this email has no attachment with this id');
     return attachment;
   },
-);
+});
 
-export const downloadAttachment = route(
-  {
-    operationId: 'downloadAttachment',
-    summary: 'Download an attachment',
-    description: 'Where `download_url` leads. Needs no API key.',
-    params: AttachmentParams,
-    querystring: DownloadQuery,
-    response: {
-      200: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file' }),
-      ...errorResponses(404, 422, 500, 503),
-    },
+export const downloadAttachment = route('downloadAttachment', 'Download an attachment', {
+  description: 'Where `download_url` leads. Needs no API key.',
+  params: AttachmentParams,
+  querystring: DownloadQuery,
+  response: {
+    200: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file' }),
+    ...errorResponses(404, 422, 500, 503),
   },
-  async ({ pool, files, downloadLinks }, { method, params: { id, attachmentId }, query }, reply) => {
+  handler: async ({ pool, files, downloadLinks }, { method, params: { id, attachmentId }, query }, reply) => {
     const expires = downloadLinks.read(id, attachmentId, query);
     const file = expires === undefined ? undefined : await findDownload(pool, id, attachmentId, expires);
     const content = file && (method === 'HEAD' ? Readable.from([]) : await files.open(file.id));
@@ -58,7 +46,7 @@ export const downloadAttachment = route(
     if (!content) throw noFile();
     return sendFile(reply, file, content);
   },
-);
+});
 
 export function noFile(): ServiceError {
   return new ServiceError('not_found', 'this link has ended or leads to no file; ask the API for a fresh one');

@@ -8,18 +8,14 @@ import { AcceptedBatch, BatchBody, BatchParams, CanceledBatch, SendBatchBody } f
 import { IdempotencyHeader } from '../schemas/common.ts';
 import { toRequest } from './emails.ts';
 
-export const sendBatch = route(
-  {
-    operationId: 'sendBatch',
-    summary: 'Send a batch',
-    description:
-      'Accepts up to 10,000 emails for delivery, all or none. Attachments are not accepted. The limit on the request body ' +
-      'holds for the whole batch: 43 MB are about 4.5 kB per email in a batch of 10,000.',
-    headers: IdempotencyHeader,
-    body: SendBatchBody,
-    response: { 202: AcceptedBatch },
-  },
-  async (deps, request) => {
+export const sendBatch = route('sendBatch', 'Send a batch', {
+  description:
+    'Accepts up to 10,000 emails for delivery, all or none. Attachments are not accepted. The limit on the request body ' +
+    'holds for the whole batch: 43 MB are about 4.5 kB per email in a batch of 10,000.',
+  headers: IdempotencyHeader,
+  body: SendBatchBody,
+  response: { 202: AcceptedBatch },
+  handler: async (deps, request) => {
     const sender = changerOf(request);
     const { validationError: refusal } = request;
     if (refusal) {
@@ -30,8 +26,8 @@ export const sendBatch = route(
     }
     return acceptBatch(deps, sender, request.body.emails.map(toRequest), request.idempotency);
   },
-  { attachValidation: true },
-);
+  options: { attachValidation: true },
+});
 
 /** Returns the index of the member that an error is about, or 0 for other errors. */
 function refusedMember(refusal: Error): number {
@@ -39,35 +35,23 @@ function refusedMember(refusal: Error): number {
   return Number(/^emails\.(\d+)/.exec(param ?? '')?.[1] ?? 0);
 }
 
-export const getBatch = route(
-  {
-    operationId: 'getBatch',
-    summary: 'Get a batch',
-    description: 'How far a batch has come.',
-    params: BatchParams,
-    response: { 200: BatchBody },
-  },
-  async ({ pool }, { orgId, params }) => requireFound(await findBatch(pool, orgId, params.id), 'batch'),
-);
+export const getBatch = route('getBatch', 'Get a batch', {
+  description: 'How far a batch has come.',
+  params: BatchParams,
+  response: { 200: BatchBody },
+  handler: async ({ pool }, { orgId, params }) => requireFound(await findBatch(pool, orgId, params.id), 'batch'),
+});
 
-export const listOfBatches = listRoute(
-  'batches',
-  BatchBody,
-  {
-    operationId: 'listBatches',
-    summary: 'List batches',
-    description: 'Batches with how far each has come, newest first. Follow `next_cursor` until it is null.',
-  },
-  ({ pool }, { orgId }, after, limit) => listBatches(pool, orgId, after, limit),
-);
+export const listOfBatches = listRoute('listBatches', 'List batches', {
+  name: 'batches',
+  item: BatchBody,
+  description: 'Batches with how far each has come, newest first. Follow `next_cursor` until it is null.',
+  read: ({ pool }, { orgId }, after, limit) => listBatches(pool, orgId, after, limit),
+});
 
-export const cancelBatchMembers = route(
-  {
-    operationId: 'cancelBatch',
-    summary: 'Cancel a batch',
-    description: 'Cancels every email of a batch that is still scheduled.',
-    params: BatchParams,
-    response: { 200: CanceledBatch },
-  },
-  (deps, request) => cancelBatch(deps, request.orgId, request.params.id, changerOf(request)),
-);
+export const cancelBatchMembers = route('cancelBatch', 'Cancel a batch', {
+  description: 'Cancels every email of a batch that is still scheduled.',
+  params: BatchParams,
+  response: { 200: CanceledBatch },
+  handler: (deps, request) => cancelBatch(deps, request.orgId, request.params.id, changerOf(request)),
+});

@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { projectProviderSuppression } from '../../projection/provider-suppressions.ts';
 import { parsePostmarkCallback } from '../../providers/postmark/callbacks.ts';
 import { keepCallback } from '../../store/emails/callbacks.ts';
-import { route } from '../route.ts';
+import { hiddenRoute } from '../route.ts';
 
 /** Largest record. Postmark is configured to omit the email from bounces. */
 const MAX_RECORD_BYTES = 1_048_576;
@@ -13,12 +13,10 @@ const MAX_RECORD_BYTES = 1_048_576;
  * Receives Postmark's webhooks. Postmark retries on 5xx and gives up on other errors: a callback that cannot be stored now
  * gets 503, and one that is not understood is kept and gets 200.
  */
-export const postmark = route(
-  {
-    body: Type.Unknown(),
-    response: { 200: Type.Object({}) },
-  },
-  async ({ pool, wakeRelay, metadataSigner, projectFeedback, postmarkCallbacks }, { body }) => {
+export const postmark = hiddenRoute({
+  body: Type.Unknown(),
+  response: { 200: Type.Object({}) },
+  handler: async ({ pool, wakeRelay, metadataSigner, projectFeedback, postmarkCallbacks }, { body }) => {
     const callback = parsePostmarkCallback(body, metadataSigner.verify, postmarkCallbacks.broadcastStream);
     const isAccepted =
       callback.is === 'feedback'
@@ -29,7 +27,7 @@ export const postmark = route(
     wakeRelay();
     return {};
   },
-  {
+  options: {
     bodyLimit: MAX_RECORD_BYTES,
     guard({ postmarkCallbacks: { credentials } }, { headers: { authorization = '' } }) {
       const { user, password } = credentials ?? {};
@@ -38,4 +36,4 @@ export const postmark = route(
       throw new ServiceError('unauthorized', 'the user name and password of the Postmark webhook are required');
     },
   },
-);
+});

@@ -18,7 +18,7 @@ import { keepCallback } from '../../store/emails/callbacks.ts';
 import { findNumberOf, type SendingNumber } from '../../store/messages/delivery.ts';
 import { findReceivingNumber } from '../../store/chat/inbound.ts';
 import type { RouteDeps } from '../deps.ts';
-import { route } from '../route.ts';
+import { hiddenRoute } from '../route.ts';
 import { addressOf } from './attachments.ts';
 
 /** Twilio posts a few hundred bytes, and may add fields. */
@@ -51,9 +51,9 @@ const posted = { ...callback, body: Type.Unknown(), response: { 200: Type.Object
  * Receives Twilio's status callback for the message in the query. It must be signed with the token of the account that the
  * message's number uses, so that the owner of a number cannot report on others' messages.
  */
-export const twilio = route(
-  posted,
-  async (deps, request) => {
+export const twilio = hiddenRoute({
+  ...posted,
+  handler: async (deps, request) => {
     const form = new URLSearchParams((request.body as Buffer).toString());
     const { m } = request.query as { m?: unknown };
     const messageId = typeof m === 'string' && MESSAGE_ID.test(m) ? m : undefined;
@@ -65,16 +65,17 @@ export const twilio = route(
     }
     return {};
   },
-  SIGNED_FORM,
-);
+  options: SIGNED_FORM,
+});
 
 /**
  * Receives a message of a user or an SMS, signed with the token of the receiving number. The response is TwiML without
  * instructions.
  */
-export const twilioInbound = route(
-  { ...posted, response: { 200: Type.String() } },
-  async (deps, request, reply) => {
+export const twilioInbound = hiddenRoute({
+  ...posted,
+  response: { 200: Type.String() },
+  handler: async (deps, request, reply) => {
     const form = new URLSearchParams((request.body as Buffer).toString());
     const receiver = twilioReceiver(form);
     const number = receiver === undefined ? undefined : await findReceivingNumber(deps.pool, receiver);
@@ -88,8 +89,8 @@ export const twilioInbound = route(
     }
     return reply.type('text/xml').send('<Response/>');
   },
-  SIGNED_FORM,
-);
+  options: SIGNED_FORM,
+});
 
 /** @param number without a token of its own, or undefined, that of the settings is required */
 function requireSignature(
@@ -127,16 +128,20 @@ async function recordInbound(
 }
 
 /** Answers Meta's verification request, which contains the configured token. */
-export const metaChallenge = route(callback, async ({ chatCallbacks: { metaVerifyToken: token } }, request, reply) => {
-  const answer = token === undefined ? undefined : answerMetaChallenge(token, request.query);
-  if (answer === undefined) throw new ServiceError('unauthorized', 'the verify token of the Meta webhook is required');
-  return reply.type('text/plain; charset=utf-8').header('x-content-type-options', 'nosniff').send(answer);
+export const metaChallenge = hiddenRoute({
+  ...callback,
+  handler: async ({ chatCallbacks: { metaVerifyToken: token } }, request, reply) => {
+    const answer = token === undefined ? undefined : answerMetaChallenge(token, request.query);
+    if (answer === undefined)
+      throw new ServiceError('unauthorized', 'the verify token of the Meta webhook is required');
+    return reply.type('text/plain; charset=utf-8').header('x-content-type-options', 'nosniff').send(answer);
+  },
 });
 
 /** Receives Meta's reports and messages of users: many in one post, in any order, and most of them twice. */
-export const meta = route(
-  posted,
-  async (deps, request) => {
+export const meta = hiddenRoute({
+  ...posted,
+  handler: async (deps, request) => {
     const { metaAppSecret: secret } = deps.chatCallbacks;
     const body = request.body as Buffer;
     const signature = String(request.headers['x-hub-signature-256']);
@@ -149,7 +154,7 @@ export const meta = route(
     }
     return {};
   },
-  {
+  options: {
     bodyLimit: MAX_META_BYTES,
     isRaw: true,
     networkLimit: 'failures',
@@ -158,7 +163,7 @@ export const meta = route(
       if (chatCallbacks.metaAppSecret === undefined || !isSigned) throw unsigned('Meta');
     },
   },
-);
+});
 
 function unsigned(provider: string): ServiceError {
   return new ServiceError('unauthorized', `a signature of ${provider} is required`);

@@ -10,19 +10,15 @@ import { errorResponses } from '../schemas/common.ts';
 import { noFile, sendFile } from './attachments.ts';
 
 /** Downloads the file of a user's message from the provider with the number's token, which the receiver does not have. */
-export const download = route(
-  {
-    operationId: 'downloadChatMedia',
-    summary: "Download the file of a user's message",
-    description: 'Where `media.url` of `chatapp.received` leads. Valid for seven days; needs no API key.',
-    params: InboundParams,
-    querystring: DownloadQuery,
-    response: {
-      200: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file' }),
-      ...errorResponses(404, 422, 429, 500, 503),
-    },
+export const download = route('downloadChatMedia', "Download the file of a user's message", {
+  description: 'Where `media.url` of `chatapp.received` leads. Valid for seven days; needs no API key.',
+  params: InboundParams,
+  querystring: DownloadQuery,
+  response: {
+    200: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file' }),
+    ...errorResponses(404, 422, 429, 500, 503),
   },
-  async ({ pool, mediaLinks, fetchMedia }, { params: { id }, query: { expires, signature } }, reply) => {
+  handler: async ({ pool, mediaLinks, fetchMedia }, { params: { id }, query: { expires, signature } }, reply) => {
     const isOurs = mediaLinks.verify(id, expires, signature);
     const file = isOurs ? await findInboundMedia(pool, id, Number(expires)) : undefined;
     if (!file) throw noFile();
@@ -33,8 +29,8 @@ export const download = route(
     const { filename, content_type } = file;
     return sendFile(reply, { filename: filename ?? id, content_type, size: content.length }, Readable.from([content]));
   },
-  { networkLimit: 'requests' },
-);
+  options: { networkLimit: 'requests' },
+});
 
 function notFetched(): ServiceError {
   return new ServiceError('unavailable', 'the provider does not deliver this file now; try again later');

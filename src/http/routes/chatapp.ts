@@ -8,21 +8,17 @@ import { AcceptedChat, ChatBody, ChatFilters, ChatParams, ChatSummary, SendChatB
 import { IdempotencyHeader } from '../schemas/common.ts';
 import { messageRoutes } from './messages.ts';
 
-export const send = route(
-  {
-    operationId: 'sendChatMessage',
-    summary: 'Send a chat-app message',
-    description:
-      'Accepts one WhatsApp message for delivery: a text, a template, an image or a document. The number it comes from ' +
-      'must be connected. A number at Twilio carries less than one at Meta: a message that exceeds it ends as `failed`, ' +
-      'with an `error` that names the limit.',
-    headers: IdempotencyHeader,
-    body: SendChatBody,
-    response: { 202: AcceptedChat },
-  },
-  (deps, { orgId, body, idempotency }) => sendChat(deps, orgId, toRequest(body), idempotency),
-  { bodyLimit: CHAT_BODY_BYTES },
-);
+export const send = route('sendChatMessage', 'Send a chat-app message', {
+  description:
+    'Accepts one WhatsApp message for delivery: a text, a template, an image or a document. The number it comes from ' +
+    'must be connected. A number at Twilio carries less than one at Meta: a message that exceeds it ends as `failed`, ' +
+    'with an `error` that names the limit.',
+  headers: IdempotencyHeader,
+  body: SendChatBody,
+  response: { 202: AcceptedChat },
+  handler: (deps, { orgId, body, idempotency }) => sendChat(deps, orgId, toRequest(body), idempotency),
+  options: { bodyLimit: CHAT_BODY_BYTES },
+});
 
 /** Fills in the defaults of a valid body and leaves other values unchanged. */
 function toRequest(body: Static<typeof SendChatBody>): ChatRequest {

@@ -12,59 +12,44 @@ import {
   Replayed,
 } from '../schemas/webhooks.ts';
 
-export const list = listRoute(
-  'deliveries',
-  DeliverySummary,
-  {
-    operationId: 'listDeliveries',
-    summary: 'List the deliveries of an endpoint',
-    description: 'One for each event that it wanted, newest first, for 30 days. Follow `next_cursor` until it is null.',
-    params: EndpointParams,
-    filters: DeliveryFilters,
-    filtersOf: async ({ orgId, params, query: { status = null } }, { pool }) => {
-      const { id } = await requireEndpoint(pool, orgId, params.id);
-      return { endpoint: id, status };
-    },
+export const list = listRoute('listDeliveries', 'List the deliveries of an endpoint', {
+  name: 'deliveries',
+  item: DeliverySummary,
+  description: 'One for each event that it wanted, newest first, for 30 days. Follow `next_cursor` until it is null.',
+  params: EndpointParams,
+  filters: DeliveryFilters,
+  filtersOf: async ({ orgId, params, query: { status = null } }, { pool }) => {
+    const { id } = await requireEndpoint(pool, orgId, params.id);
+    return { endpoint: id, status };
   },
-  ({ pool }, _request, after, limit, { endpoint, status }) => listDeliveries(pool, endpoint, status, after, limit),
-);
+  read: ({ pool }, _request, after, limit, { endpoint, status }) =>
+    listDeliveries(pool, endpoint, status, after, limit),
+});
 
-export const get = route(
-  {
-    operationId: 'getDelivery',
-    summary: 'Get a delivery',
-    description: 'One delivery with its payload and the result of each attempt.',
-    params: DeliveryParams,
-    response: { 200: DeliveryBody },
-  },
-  async ({ pool }, { orgId, params }) => {
+export const get = route('getDelivery', 'Get a delivery', {
+  description: 'One delivery with its payload and the result of each attempt.',
+  params: DeliveryParams,
+  response: { 200: DeliveryBody },
+  handler: async ({ pool }, { orgId, params }) => {
     const { delivery, payload, attempts } = await requireDelivery(pool, orgId, params.id, params.deliveryId);
     const { id, event_id, type, status, created_at, next_attempt_at } = delivery;
     return { id, event_id, type, status, created_at, next_attempt_at, payload, attempts };
   },
-);
+});
 
-export const replay = route(
-  {
-    operationId: 'replayDelivery',
-    summary: 'Replay a delivery',
-    description: 'Sends the event again immediately, with the same id and body and a full set of attempts.',
-    params: DeliveryParams,
-    response: { 202: DeliverySummary },
-  },
-  ({ webhooks }, { orgId, params }) => replayOne(webhooks, orgId, params.id, params.deliveryId),
-);
+export const replay = route('replayDelivery', 'Replay a delivery', {
+  description: 'Sends the event again immediately, with the same id and body and a full set of attempts.',
+  params: DeliveryParams,
+  response: { 202: DeliverySummary },
+  handler: ({ webhooks }, { orgId, params }) => replayOne(webhooks, orgId, params.id, params.deliveryId),
+});
 
-export const replayPeriod = route(
-  {
-    operationId: 'replayDeliveries',
-    summary: 'Replay the deliveries of a period',
-    description: 'Sends all of them again, or those of one status, oldest first.',
-    params: EndpointParams,
-    body: ReplayBody,
-    response: { 202: Replayed },
-  },
-  async ({ webhooks }, { orgId, params, body: { since, until = null, status = null } }) => ({
+export const replayPeriod = route('replayDeliveries', 'Replay the deliveries of a period', {
+  description: 'Sends all of them again, or those of one status, oldest first.',
+  params: EndpointParams,
+  body: ReplayBody,
+  response: { 202: Replayed },
+  handler: async ({ webhooks }, { orgId, params, body: { since, until = null, status = null } }) => ({
     replayed: await replayMany(webhooks, orgId, params.id, { since, until, status }),
   }),
-);
+});

@@ -17,23 +17,19 @@ import {
   SendEmailBody,
 } from '../schemas/emails.ts';
 
-export const sendEmail = route(
-  {
-    operationId: 'sendEmail',
-    summary: 'Send an email',
-    description: 'Accepts one email for delivery, immediately or at `scheduled_at`.',
-    headers: IdempotencyHeader,
-    body: SendEmailBody,
-    response: { 202: AcceptedEmail },
-  },
-  async (deps, request) => {
+export const sendEmail = route('sendEmail', 'Send an email', {
+  description: 'Accepts one email for delivery, immediately or at `scheduled_at`.',
+  headers: IdempotencyHeader,
+  body: SendEmailBody,
+  response: { 202: AcceptedEmail },
+  handler: async (deps, request) => {
     const { body, idempotency } = request;
     const files = attachmentsOf(body);
     const accepted = await acceptEmail(deps, changerOf(request), toRequest(body), files, idempotency);
     const { id, status, created_at, scheduled_at } = accepted;
     return { id, status, created_at, scheduled_at };
   },
-);
+});
 
 function attachmentsOf({ attachments }: Static<typeof SendEmailBody>): AttachmentRequest[] {
   const absent = { content: null, path: null, content_type: null, content_id: null };
@@ -60,38 +56,26 @@ export function toRequest(body: Omit<Static<typeof SendEmailBody>, 'attachments'
   };
 }
 
-export const getEmail = route(
-  {
-    operationId: 'getEmail',
-    summary: 'Get an email',
-    description: 'One email with its status and timeline.',
-    params: EmailParams,
-    response: { 200: EmailBody },
-  },
-  async ({ pool, contents }, { orgId, params }) =>
+export const getEmail = route('getEmail', 'Get an email', {
+  description: 'One email with its status and timeline.',
+  params: EmailParams,
+  response: { 200: EmailBody },
+  handler: async ({ pool, contents }, { orgId, params }) =>
     requireFound(await findEmail(pool, contents, orgId, params.id), 'email'),
-);
+});
 
-export const reschedule = route(
-  {
-    operationId: 'rescheduleEmail',
-    summary: 'Reschedule an email',
-    description: 'Gives an email that is still scheduled another time, earlier or later, as often as you like.',
-    params: EmailParams,
-    body: RescheduleBody,
-    response: { 200: Rescheduled },
-  },
-  (deps, request) =>
+export const reschedule = route('rescheduleEmail', 'Reschedule an email', {
+  description: 'Gives an email that is still scheduled another time, earlier or later, as often as you like.',
+  params: EmailParams,
+  body: RescheduleBody,
+  response: { 200: Rescheduled },
+  handler: (deps, request) =>
     rescheduleEmail(deps, request.orgId, request.params.id, request.body.scheduled_at, changerOf(request)),
-);
+});
 
-export const cancel = route(
-  {
-    operationId: 'cancelEmail',
-    summary: 'Cancel an email',
-    description: 'Calls an email back that is still scheduled. It stays retrievable and listable.',
-    params: EmailParams,
-    response: { 200: Canceled },
-  },
-  (deps, request) => cancelEmail(deps, request.orgId, request.params.id, changerOf(request)),
-);
+export const cancel = route('cancelEmail', 'Cancel an email', {
+  description: 'Calls an email back that is still scheduled. It stays retrievable and listable.',
+  params: EmailParams,
+  response: { 200: Canceled },
+  handler: (deps, request) => cancelEmail(deps, request.orgId, request.params.id, changerOf(request)),
+});

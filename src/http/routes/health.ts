@@ -1,44 +1,42 @@
 import { Type } from 'typebox';
 import { ServiceError } from '../../domain/errors.ts';
-import { route } from '../route.ts';
+import { hiddenRoute, route } from '../route.ts';
 import { errorResponses, objectOf } from '../schemas/common.ts';
 
 const Ok = objectOf('Health', { status: Type.Literal('ok') });
 
 /** Redirects browsers that open the address of the service to its dashboard. */
-export const toDashboard = route({}, async (_deps, _request, reply) => reply.redirect('/dashboard', 303));
-
-export const apiDescription = route({}, async (deps, _request, reply) => {
-  reply.type('application/json; charset=utf-8');
-  return deps.describeApi();
+export const toDashboard = hiddenRoute({
+  handler: async (_deps, _request, reply) => reply.redirect('/dashboard', 303),
 });
 
-export const healthz = route(
-  {
-    operationId: 'getHealth',
-    summary: 'Is the process alive?',
-    description: 'Looks at nothing but the process itself.',
-    response: { 200: Ok, ...errorResponses(422) },
+export const apiDescription = hiddenRoute({
+  handler: async (deps, _request, reply) => {
+    reply.type('application/json; charset=utf-8');
+    return deps.describeApi();
   },
-  async () => ({ status: 'ok' }),
-);
+});
 
-export const readyz = route(
-  {
-    operationId: 'getReadiness',
-    summary: 'Can the process serve?',
-    description: 'Looks for Postgres and for the schema this version needs.',
-    response: { 200: Ok, ...errorResponses(422, 500, 503) },
-  },
-  async ({ missingMigrations }) => {
+export const healthz = route('getHealth', 'Is the process alive?', {
+  description: 'Looks at nothing but the process itself.',
+  response: { 200: Ok, ...errorResponses(422) },
+  handler: async () => ({ status: 'ok' }),
+});
+
+export const readyz = route('getReadiness', 'Can the process serve?', {
+  description: 'Looks for Postgres and for the schema this version needs.',
+  response: { 200: Ok, ...errorResponses(422, 500, 503) },
+  handler: async ({ missingMigrations }) => {
     const missing = await missingMigrations();
     if (missing.length > 0) throw new ServiceError('unavailable', 'the database lacks migrations: npm run migrate');
     return { status: 'ok' };
   },
-);
+});
 
 /** Metrics for Prometheus. */
-export const metrics = route({}, async ({ metrics: { type, text } }, _request, reply) => {
-  reply.type(type);
-  return text();
+export const metrics = hiddenRoute({
+  handler: async ({ metrics: { type, text } }, _request, reply) => {
+    reply.type(type);
+    return text();
+  },
 });

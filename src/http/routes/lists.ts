@@ -8,24 +8,20 @@ import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { EmailFilters, EmailSummary, TagList } from '../schemas/lists.ts';
 
-export const emails = listRoute(
-  'emails',
-  EmailSummary,
-  {
-    operationId: 'listEmails',
-    summary: 'List emails',
-    description:
-      'Emails that have all that the filters ask for, newest first. Follow `next_cursor` until it is null: a page may ' +
-      'hold fewer emails than `limit`, even none, where filters that fit many emails each fit hardly any together. ' +
-      'Emails that are accepted meanwhile neither repeat nor hide one.',
-    filters: EmailFilters,
-    filtersOf: ({ query: { tag, status = null, batch_id = null } }) => ({ tags: tagsOf(tag), status, batch_id }),
-  },
-  async ({ pool }, { orgId }, after, limit, filters) => {
+export const emails = listRoute('listEmails', 'List emails', {
+  name: 'emails',
+  item: EmailSummary,
+  description:
+    'Emails that have all that the filters ask for, newest first. Follow `next_cursor` until it is null: a page may ' +
+    'hold fewer emails than `limit`, even none, where filters that fit many emails each fit hardly any together. ' +
+    'Emails that are accepted meanwhile neither repeat nor hide one.',
+  filters: EmailFilters,
+  filtersOf: ({ query: { tag, status = null, batch_id = null } }) => ({ tags: tagsOf(tag), status, batch_id }),
+  read: async ({ pool }, { orgId }, after, limit, filters) => {
     const { emails: rows, next } = await listEmails(pool, orgId, filters, after, limit - 1);
     return { rows, next };
   },
-);
+});
 
 /** Sorts and deduplicates tags, so that a cursor does not depend on how the filters are written. */
 function tagsOf(tag: string | string[] = []): Tag[] {
@@ -48,18 +44,14 @@ async function* tagListParts(pool: Db, orgId: string, first: TagCount[]): AsyncG
   yield ']}';
 }
 
-export const tags = route(
-  {
-    operationId: 'listTags',
-    summary: 'List tags',
-    description: 'Every tag with the number of stored emails that have it, in any status.',
-    response: { 200: TagList },
-  },
-  async ({ pool }, { orgId }, reply) => {
+export const tags = route('listTags', 'List tags', {
+  description: 'Every tag with the number of stored emails that have it, in any status.',
+  response: { 200: TagList },
+  handler: async ({ pool }, { orgId }, reply) => {
     const first = await listTags(pool, orgId, null, TAGS_PER_PAGE);
     if (first.length < TAGS_PER_PAGE) return { tags: first };
     reply.type('application/json; charset=utf-8');
     // The schema's serializer does not accept streams.
     return reply.serializer((body: unknown) => body as string).send(Readable.from(tagListParts(pool, orgId, first)));
   },
-);
+});

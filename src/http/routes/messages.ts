@@ -40,71 +40,55 @@ export function messageRoutes(of: ChannelRoutes) {
   const { channel, operation, one, many, params, present = (message) => message } = of;
   const idOf = (request: { readonly params: unknown }) => (request.params as { id: string }).id;
   return {
-    get: route(
-      {
-        operationId: `get${operation}`,
-        summary: `Get ${one}`,
-        description: 'One message as it was given, with its status and timeline.',
-        params,
-        response: { 200: of.body },
-      },
-      async ({ pool }, request) => {
+    get: route(`get${operation}`, `Get ${one}`, {
+      description: 'One message as it was given, with its status and timeline.',
+      params,
+      response: { 200: of.body },
+      handler: async ({ pool }, request) => {
         const message = await findMessage(pool, request.orgId, channel, idOf(request));
         return present(requireFound(message, MESSAGE_NAMES[channel]));
       },
-    ),
+    }),
 
-    list: listRoute(
-      'messages',
-      of.summary,
-      {
-        operationId: `list${operation.replace(/s?$/, 's')}`,
-        summary: `List ${many}`,
-        description:
-          'Messages that have all that the filters ask for, newest first. Follow `next_cursor` until it is null.',
-        filters: of.filters,
-        filtersOf: ({ query }) => {
-          const { status = null, to, tag, created_after, created_before } = query as MessageQuery;
-          return {
-            status,
-            to: to === undefined ? null : recipientOf(to),
-            tag: (tag !== undefined && parseTag(tag)) || null,
-            created_after: instantOf(created_after),
-            created_before: instantOf(created_before),
-          };
-        },
+    list: listRoute(`list${operation.replace(/s?$/, 's')}`, `List ${many}`, {
+      name: 'messages',
+      item: of.summary,
+      description:
+        'Messages that have all that the filters ask for, newest first. Follow `next_cursor` until it is null.',
+      filters: of.filters,
+      filtersOf: ({ query }) => {
+        const { status = null, to, tag, created_after, created_before } = query as MessageQuery;
+        return {
+          status,
+          to: to === undefined ? null : recipientOf(to),
+          tag: (tag !== undefined && parseTag(tag)) || null,
+          created_after: instantOf(created_after),
+          created_before: instantOf(created_before),
+        };
       },
-      async ({ pool }, { orgId }, after, limit, filters) => {
+      read: async ({ pool }, { orgId }, after, limit, filters) => {
         const { rows, next } = await listMessages(pool, orgId, channel, filters, after, limit - 1);
         return { rows: rows.map(present), next };
       },
-    ),
+    }),
 
-    reschedule: route(
-      {
-        operationId: `reschedule${operation}`,
-        summary: `Reschedule ${one}`,
-        description: 'Gives a message that is still scheduled another time, earlier or later, as often as you like.',
-        params,
-        body: RescheduleMessageBody,
-        response: { 200: RescheduledMessage },
-      },
-      (deps, request) => {
+    reschedule: route(`reschedule${operation}`, `Reschedule ${one}`, {
+      description: 'Gives a message that is still scheduled another time, earlier or later, as often as you like.',
+      params,
+      body: RescheduleMessageBody,
+      response: { 200: RescheduledMessage },
+      handler: (deps, request) => {
         const { scheduled_at: time } = request.body;
         return rescheduleMessage(deps, request.orgId, channel, idOf(request), time, changerOf(request));
       },
-    ),
+    }),
 
-    cancel: route(
-      {
-        operationId: `cancel${operation}`,
-        summary: `Cancel ${one}`,
-        description: 'Cancels a message that is still scheduled. It stays retrievable and listable.',
-        params,
-        response: { 200: CanceledMessage },
-      },
-      (deps, request) => cancelMessage(deps, request.orgId, channel, idOf(request), changerOf(request)),
-    ),
+    cancel: route(`cancel${operation}`, `Cancel ${one}`, {
+      description: 'Cancels a message that is still scheduled. It stays retrievable and listable.',
+      params,
+      response: { 200: CanceledMessage },
+      handler: (deps, request) => cancelMessage(deps, request.orgId, channel, idOf(request), changerOf(request)),
+    }),
   };
 }
 

@@ -7,21 +7,17 @@ import { IdempotencyHeader } from '../schemas/common.ts';
 import { AcceptedSms, SenderBody, SendSmsBody, SmsBody, SmsFilters, SmsParams, SmsSummary } from '../schemas/sms.ts';
 import { messageRoutes } from './messages.ts';
 
-export const send = route(
-  {
-    operationId: 'sendSms',
-    summary: 'Send an SMS',
-    description:
-      "Accepts one text message for delivery. Without `from`, it comes from a sender that serves the recipient's country. " +
-      'A recipient that has sent STOP to the sender gets nothing: the message ends as `suppressed`.',
-    headers: IdempotencyHeader,
-    body: SendSmsBody,
-    response: { 202: AcceptedSms },
-  },
-  (deps, { orgId, body: { to, text, from = null, tags, scheduled_at = null }, idempotency }) =>
+export const send = route('sendSms', 'Send an SMS', {
+  description:
+    "Accepts one text message for delivery. Without `from`, it comes from a sender that serves the recipient's country. " +
+    'A recipient that has sent STOP to the sender gets nothing: the message ends as `suppressed`.',
+  headers: IdempotencyHeader,
+  body: SendSmsBody,
+  response: { 202: AcceptedSms },
+  handler: (deps, { orgId, body: { to, text, from = null, tags, scheduled_at = null }, idempotency }) =>
     sendSms(deps, orgId, { to, text, from, tags: tags ?? [], scheduled_at }, idempotency),
-  { bodyLimit: CHAT_BODY_BYTES },
-);
+  options: { bodyLimit: CHAT_BODY_BYTES },
+});
 
 export const { get, list, reschedule, cancel } = messageRoutes({
   channel: 'sms',
@@ -34,15 +30,11 @@ export const { get, list, reschedule, cancel } = messageRoutes({
   filters: SmsFilters,
 });
 
-export const senders = listRoute(
-  'senders',
-  SenderBody,
-  {
-    operationId: 'listSmsSenders',
-    summary: 'List SMS senders',
-    description:
-      'Numbers, short codes and messaging services that SMS come from, newest first. The operator connects them. Follow ' +
-      '`next_cursor` until it is null.',
-  },
-  ({ pool }, { orgId }, after, limit) => listSenders(pool, orgId, after, limit),
-);
+export const senders = listRoute('listSmsSenders', 'List SMS senders', {
+  name: 'senders',
+  item: SenderBody,
+  description:
+    'Numbers, short codes and messaging services that SMS come from, newest first. The operator connects them. Follow ' +
+    '`next_cursor` until it is null.',
+  read: ({ pool }, { orgId }, after, limit) => listSenders(pool, orgId, after, limit),
+});

@@ -11,17 +11,13 @@ import {
   SuppressionParams,
 } from '../schemas/suppressions.ts';
 
-export const addSuppressions = route(
-  {
-    operationId: 'createSuppressions',
-    summary: 'Suppress addresses',
-    description:
-      'Email is no longer sent to these addresses. Returns 201 if at least one of them is new on the list, 200 if all of them ' +
-      'were on it; existing entries are not changed.',
-    body: SuppressBody,
-    response: { 200: Suppressed, 201: Suppressed },
-  },
-  async ({ pool, wakeRelay }, { orgId, body: { email, emails } }, reply) => {
+export const addSuppressions = route('createSuppressions', 'Suppress addresses', {
+  description:
+    'Email is no longer sent to these addresses. Returns 201 if at least one of them is new on the list, 200 if all of them ' +
+    'were on it; existing entries are not changed.',
+  body: SuppressBody,
+  response: { 200: Suppressed, 201: Suppressed },
+  handler: async ({ pool, wakeRelay }, { orgId, body: { email, emails } }, reply) => {
     const addresses = emails
       ? emails.map((text, index) => listedAddress(text, `emails.${index}`))
       : [listedAddress(email ?? '', 'email')];
@@ -30,47 +26,35 @@ export const addSuppressions = route(
     reply.code(added > 0 ? 201 : 200);
     return emails ? { suppressions } : suppressions[0];
   },
-);
+});
 
-export const listOfSuppressions = listRoute(
-  'suppressions',
-  SuppressionBody,
-  {
-    operationId: 'listSuppressions',
-    summary: 'List suppressions',
-    description: 'Addresses that nothing, or no marketing email, is sent to, newest first. Follow `next_cursor`.',
-    filters: SuppressionFilters,
-    filtersOf: ({ query: { origin = null, email } }) => ({
-      origin,
-      email: email === undefined ? null : listedAddress(email, 'email'),
-    }),
-  },
-  ({ pool }, { orgId }, after, limit, filters) => listSuppressions(pool, orgId, filters, after, limit),
-);
+export const listOfSuppressions = listRoute('listSuppressions', 'List suppressions', {
+  name: 'suppressions',
+  item: SuppressionBody,
+  description: 'Addresses that nothing, or no marketing email, is sent to, newest first. Follow `next_cursor`.',
+  filters: SuppressionFilters,
+  filtersOf: ({ query: { origin = null, email } }) => ({
+    origin,
+    email: email === undefined ? null : listedAddress(email, 'email'),
+  }),
+  read: ({ pool }, { orgId }, after, limit, filters) => listSuppressions(pool, orgId, filters, after, limit),
+});
 
-export const getSuppression = route(
-  {
-    operationId: 'getSuppression',
-    summary: 'Get a suppression',
-    description: 'By its id, or by its address: of two of one address, the one for all mail.',
-    params: SuppressionParams,
-    response: { 200: SuppressionBody },
-  },
-  ({ pool }, { orgId, params }) => findSuppression(pool, orgId, params.idOrEmail),
-);
+export const getSuppression = route('getSuppression', 'Get a suppression', {
+  description: 'By its id, or by its address: of two of one address, the one for all mail.',
+  params: SuppressionParams,
+  response: { 200: SuppressionBody },
+  handler: ({ pool }, { orgId, params }) => findSuppression(pool, orgId, params.idOrEmail),
+});
 
-export const removeSuppression = route(
-  {
-    operationId: 'deleteSuppressions',
-    summary: 'Remove a suppression',
-    description:
-      'By its id, or all of an address. The address is also taken off the list of the provider, where it has one, ' +
-      'within seconds.',
-    params: SuppressionParams,
-    response: { 204: Type.Null() },
-  },
-  async ({ pool, wakeRelay }, { orgId, params }) => {
+export const removeSuppression = route('deleteSuppressions', 'Remove a suppression', {
+  description:
+    'By its id, or all of an address. The address is also taken off the list of the provider, where it has one, ' +
+    'within seconds.',
+  params: SuppressionParams,
+  response: { 204: Type.Null() },
+  handler: async ({ pool, wakeRelay }, { orgId, params }) => {
     await unsuppress(pool, orgId, params.idOrEmail);
     wakeRelay();
   },
-);
+});

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { findSubscriber, unsubscribe } from '../../intake/unsubscribe.ts';
 import { sendPage } from '../docs/pages.ts';
-import { route } from '../route.ts';
+import { hiddenRoute } from '../route.ts';
 import { askPage, donePage } from '../unsubscribe-page.ts';
 
 /** Anyone may send this body without a key. A mail client sends 26 bytes. */
@@ -14,22 +14,22 @@ const schema = {
 };
 
 /** The page behind the link of a marketing email. It changes nothing, since scanners follow every link. */
-export const askToUnsubscribe = route(
-  schema,
-  async ({ pool, unsubscribeTokens }, request, reply) => {
+export const askToUnsubscribe = hiddenRoute({
+  ...schema,
+  handler: async ({ pool, unsubscribeTokens }, request, reply) => {
     const subscriber = await findSubscriber(pool, unsubscribeTokens, request.params.token);
     return sendPage(request, reply, (language) => askPage(language, subscriber));
   },
-  { isPage: true, networkLimit: 'requests' },
-);
+  options: { isPage: true, networkLimit: 'requests' },
+});
 
 /** Unsubscribes immediately: for the page's form, and for one-click unsubscribe of mail clients (RFC 8058). */
-export const unsubscribeNow = route(
-  schema,
-  async (deps, request, reply) => {
+export const unsubscribeNow = hiddenRoute({
+  ...schema,
+  handler: async (deps, request, reply) => {
     const subscriber = await findSubscriber(deps.pool, deps.unsubscribeTokens, request.params.token);
     await unsubscribe(deps, subscriber);
     return sendPage(request, reply, (language) => donePage(language, subscriber));
   },
-  { isPage: true, bodyLimit: MAX_BODY_BYTES, networkLimit: 'requests' },
-);
+  options: { isPage: true, bodyLimit: MAX_BODY_BYTES, networkLimit: 'requests' },
+});

@@ -19,84 +19,56 @@ import {
   EndpointWithSecret,
 } from '../schemas/webhooks.ts';
 
-export const create = route(
-  {
-    operationId: 'createWebhook',
-    summary: 'Create an endpoint',
-    description:
-      'Events that happen from now on are posted there, signed as Standard Webhooks 1.0.0 specifies. Its secret is in this ' +
-      'answer alone.',
-    body: CreateEndpointBody,
-    response: { 201: EndpointWithSecret },
-  },
-  ({ webhooks }, { orgId, body: { url, events, description } }) =>
+export const create = route('createWebhook', 'Create an endpoint', {
+  description:
+    'Events that happen from now on are posted there, signed as Standard Webhooks 1.0.0 specifies. Its secret is in this ' +
+    'answer alone.',
+  body: CreateEndpointBody,
+  response: { 201: EndpointWithSecret },
+  handler: ({ webhooks }, { orgId, body: { url, events, description } }) =>
     createEndpoint(webhooks, orgId, { url, events: events ?? [], description: description ?? null }),
-);
+});
 
-export const list = listRoute(
-  'webhooks',
-  EndpointBody,
-  {
-    operationId: 'listWebhooks',
-    summary: 'List endpoints',
-    description: 'Endpoints, newest first. Follow `next_cursor` until it is null.',
-  },
-  ({ pool }, { orgId }, after, limit) => listEndpoints(pool, orgId, after, limit),
-);
+export const list = listRoute('listWebhooks', 'List endpoints', {
+  name: 'webhooks',
+  item: EndpointBody,
+  description: 'Endpoints, newest first. Follow `next_cursor` until it is null.',
+  read: ({ pool }, { orgId }, after, limit) => listEndpoints(pool, orgId, after, limit),
+});
 
-export const get = route(
-  {
-    operationId: 'getWebhook',
-    summary: 'Get an endpoint',
-    description: 'One endpoint with its state; its secret is not shown again.',
-    params: EndpointParams,
-    response: { 200: EndpointBody },
-  },
-  ({ pool }, { orgId, params }) => requireEndpoint(pool, orgId, params.id),
-);
+export const get = route('getWebhook', 'Get an endpoint', {
+  description: 'One endpoint with its state; its secret is not shown again.',
+  params: EndpointParams,
+  response: { 200: EndpointBody },
+  handler: ({ pool }, { orgId, params }) => requireEndpoint(pool, orgId, params.id),
+});
 
-export const edit = route(
-  {
-    operationId: 'updateWebhook',
-    summary: 'Change an endpoint',
-    description:
-      'Pending deliveries go to the new URL. Events that happen while the endpoint is disabled are not sent later.',
-    params: EndpointParams,
-    body: EditEndpointBody,
-    response: { 200: EndpointBody },
-  },
-  ({ webhooks }, { orgId, params, body }) => editEndpoint(webhooks, orgId, params.id, body),
-);
+export const edit = route('updateWebhook', 'Change an endpoint', {
+  description:
+    'Pending deliveries go to the new URL. Events that happen while the endpoint is disabled are not sent later.',
+  params: EndpointParams,
+  body: EditEndpointBody,
+  response: { 200: EndpointBody },
+  handler: ({ webhooks }, { orgId, params, body }) => editEndpoint(webhooks, orgId, params.id, body),
+});
 
-export const remove = route(
-  {
-    operationId: 'deleteWebhook',
-    summary: 'Delete an endpoint',
-    description: 'Events are no longer sent to this endpoint, and its deliveries can no longer be read.',
-    params: EndpointParams,
-    response: { 204: Type.Null() },
-  },
-  ({ webhooks }, { orgId, params }) => removeEndpoint(webhooks, orgId, params.id),
-);
+export const remove = route('deleteWebhook', 'Delete an endpoint', {
+  description: 'Events are no longer sent to this endpoint, and its deliveries can no longer be read.',
+  params: EndpointParams,
+  response: { 204: Type.Null() },
+  handler: ({ webhooks }, { orgId, params }) => removeEndpoint(webhooks, orgId, params.id),
+});
 
-export const rotate = route(
-  {
-    operationId: 'rotateWebhookSecret',
-    summary: 'Rotate the secret of an endpoint',
-    description: 'The new secret is in this answer alone. For 24 hours the old one signs too.',
-    params: EndpointParams,
-    response: { 200: EndpointWithSecret },
-  },
-  ({ webhooks }, { orgId, params }) => rotateEndpoint(webhooks, orgId, params.id),
-);
+export const rotate = route('rotateWebhookSecret', 'Rotate the secret of an endpoint', {
+  description: 'The new secret is in this answer alone. For 24 hours the old one signs too.',
+  params: EndpointParams,
+  response: { 200: EndpointWithSecret },
+  handler: ({ webhooks }, { orgId, params }) => rotateEndpoint(webhooks, orgId, params.id),
+});
 
-export const test = route(
-  {
-    operationId: 'testWebhook',
-    summary: 'Test an endpoint',
-    description: 'Sends an event of the type `webhook.test`, even if the endpoint is not subscribed to it.',
-    params: EndpointParams,
-    response: { 202: DeliverySummary },
-  },
-  ({ webhooks }, { orgId, params }) => testEndpoint(webhooks, orgId, params.id),
-);
+export const test = route('testWebhook', 'Test an endpoint', {
+  description: 'Sends an event of the type `webhook.test`, even if the endpoint is not subscribed to it.',
+  params: EndpointParams,
+  response: { 202: DeliverySummary },
+  handler: ({ webhooks }, { orgId, params }) => testEndpoint(webhooks, orgId, params.id),
+});
