@@ -58,11 +58,10 @@ export interface Route extends RouteOptions {
 export type RouteRow = readonly [method: HTTPMethods, url: string, scope: Scope, route: Route];
 
 /** The schema of a route without its names, its handler, and its options. */
-export interface Definition<
-  Params extends TSchema = TSchema,
-  Query extends TSchema = TSchema,
-  Body extends TSchema = TSchema,
-> extends Omit<RouteSchema, 'operationId' | 'summary'> {
+interface Definition<Params extends TSchema, Query extends TSchema, Body extends TSchema> extends Omit<
+  RouteSchema,
+  'operationId' | 'summary'
+> {
   readonly params?: Params;
   readonly querystring?: Query;
   readonly body?: Body;

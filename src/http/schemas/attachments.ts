@@ -1,37 +1,34 @@
 import { Type } from 'typebox';
 import type { AttachmentRequest } from '../../domain/email/attachments.ts';
 import { ATTACHMENTS, ATTACHMENTS_BYTES, CONTENT_ID_LENGTH, FILENAME_LENGTH } from '../../domain/limits.ts';
-import { nullable, objectOf, optional, Timestamp } from './common.ts';
+import { nullable, objectOf, optional, ruledObject, Timestamp } from './common.ts';
 
-const AttachmentField = Type.Object(
-  {
-    filename: Type.String({
-      'x-rule': 'filename',
-      description: `Up to ${FILENAME_LENGTH} characters, no path; its extension sets the content type when none is given`,
-      examples: ['invoice.pdf'],
-    }),
-    content: optional('string', {
-      description: 'The file in base64; content or path, not both',
-      examples: ['SGVsbG8='],
-    }),
-    path: optional('string', {
-      'x-rule': 'attachment-path',
-      description: 'A public http or https URL, fetched once while the request runs',
-      examples: ['https://example.com/invoice.pdf'],
-    }),
-    content_type: optional('string', {
-      'x-rule': 'content-type',
-      description: 'MIME type; that of the filename when left out',
-      examples: ['application/pdf'],
-    }),
-    content_id: optional('string', {
-      'x-rule': 'content-id',
-      description: `Embeds the file inline, for \`cid:<content_id>\` in the HTML; letters, digits, ., _, @ and -, up to ${CONTENT_ID_LENGTH}, unique within the email`,
-      examples: ['logo'],
-    }),
-  },
-  { title: 'AttachmentInput', additionalProperties: false, 'x-rule': 'one-source' },
-);
+const AttachmentField = ruledObject('one-source', 'AttachmentInput', null, {
+  filename: Type.String({
+    'x-rule': 'filename',
+    description: `Up to ${FILENAME_LENGTH} characters, no path; its extension sets the content type when none is given`,
+    examples: ['invoice.pdf'],
+  }),
+  content: optional('string', {
+    description: 'The file in base64; content or path, not both',
+    examples: ['SGVsbG8='],
+  }),
+  path: optional('string', {
+    'x-rule': 'attachment-path',
+    description: 'A public http or https URL, fetched once while the request runs',
+    examples: ['https://example.com/invoice.pdf'],
+  }),
+  content_type: optional('string', {
+    'x-rule': 'content-type',
+    description: 'MIME type; that of the filename when left out',
+    examples: ['application/pdf'],
+  }),
+  content_id: optional('string', {
+    'x-rule': 'content-id',
+    description: `Embeds the file inline, for \`cid:<content_id>\` in the HTML; letters, digits, ., _, @ and -, up to ${CONTENT_ID_LENGTH}, unique within the email`,
+    examples: ['logo'],
+  }),
+});
 
 /** Attachments in a request. */
 export const AttachmentsField = optional<(Partial<AttachmentRequest> & Pick<AttachmentRequest, 'filename'>)[]>(

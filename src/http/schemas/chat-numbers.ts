@@ -6,7 +6,7 @@ import {
   TEMPLATE_VARIABLES,
   TEMPLATES_PER_NUMBER,
 } from '../../domain/limits.ts';
-import { closedObject, enumOf, nullable, objectOf, optional, Timestamp } from './common.ts';
+import { closedObject, enumOf, nullable, objectOf, optional, ruledObject, Timestamp } from './common.ts';
 
 const ACCOUNT = `AC${'0'.repeat(32)}`;
 const CONTENT = `HX${'0'.repeat(32)}`;
@@ -23,37 +23,34 @@ const template = closedObject('ChatTemplateMapping', null, {
   }),
 });
 
-export const ConnectNumberBody = Type.Object(
-  {
-    number: Type.String({ 'x-rule': 'phone', description: 'In international form', examples: ['+12025550142'] }),
-    provider: enumOf(CHAT_PROVIDERS, 'ChatProvider', 'Who carries its messages', 'twilio'),
-    phone_number_id: optional('string', {
-      'x-rule': 'phone-number-id',
-      description: 'meta: what it calls the number; required there',
-      examples: ['106540352242922'],
-    }),
-    access_token: optional('string', {
-      'x-rule': 'token',
-      description: 'meta: a token of the account that owns the number; required there',
-    }),
-    account_sid: optional('string', {
-      'x-rule': 'account-sid',
-      description: 'twilio: the account that owns the number',
-      examples: [ACCOUNT],
-    }),
-    auth_token: optional('string', {
-      'x-rule': 'token',
-      description: 'twilio: the token of that account; required there',
-    }),
-    templates: optional<Static<typeof template>[]>('array', {
-      maxItems: TEMPLATES_PER_NUMBER,
-      'x-rule': 'unique-templates',
-      items: template,
-      description: 'twilio: which of its contents each template is',
-    }),
-  },
-  { title: 'ConnectChatNumberRequest', additionalProperties: false, 'x-rule': 'chat-number', description: 'A number' },
-);
+export const ConnectNumberBody = ruledObject('chat-number', 'ConnectChatNumberRequest', 'A number', {
+  number: Type.String({ 'x-rule': 'phone', description: 'In international form', examples: ['+12025550142'] }),
+  provider: enumOf(CHAT_PROVIDERS, 'ChatProvider', 'Who carries its messages', 'twilio'),
+  phone_number_id: optional('string', {
+    'x-rule': 'phone-number-id',
+    description: 'meta: what it calls the number; required there',
+    examples: ['106540352242922'],
+  }),
+  access_token: optional('string', {
+    'x-rule': 'token',
+    description: 'meta: a token of the account that owns the number; required there',
+  }),
+  account_sid: optional('string', {
+    'x-rule': 'account-sid',
+    description: 'twilio: the account that owns the number',
+    examples: [ACCOUNT],
+  }),
+  auth_token: optional('string', {
+    'x-rule': 'token',
+    description: 'twilio: the token of that account; required there',
+  }),
+  templates: optional<Static<typeof template>[]>('array', {
+    maxItems: TEMPLATES_PER_NUMBER,
+    'x-rule': 'unique-templates',
+    items: template,
+    description: 'twilio: which of its contents each template is',
+  }),
+});
 
 export const NumberParams = Type.Object({ id: Type.String({ examples: ['num_01kajce5q2w4e6r8t0y1u3i5op'] }) });
 

@@ -8,7 +8,7 @@ import {
   LINK_LENGTH,
   TEMPLATE_NAME_LENGTH,
 } from '../../domain/limits.ts';
-import { enumOf, nullable, objectOf, optional, optionalEnum, Timestamp, timelineEntry } from './common.ts';
+import { enumOf, nullable, objectOf, optional, optionalEnum, ruledObject, timelineEntry, Timestamp } from './common.ts';
 import { Tag } from './emails.ts';
 import { messageFields, messageFilters } from './messages.ts';
 
@@ -54,46 +54,38 @@ const templateField = (description: string) =>
     { 'x-rule': 'template' },
   );
 
-export const SendChatBody = Type.Object(
-  {
-    from: optional('string', {
-      'x-rule': 'phone',
-      description: 'The number it comes from; needed when several are connected',
-      examples: ['+12025550142'],
-    }),
-    to: Type.String({
-      'x-rule': 'chat-recipient',
-      description: "The recipient: a number in international form, or WhatsApp's business-scoped id of a user",
-      examples: [PHONE, '+1 (416) 555-0123', USER_ID],
-    }),
-    type: optionalEnum(CHAT_TYPES, 'ChatMessageType', 'Default text; any other needs the object of its name', 'text'),
-    text: optionalText('body', CHAT_TEXT_LENGTH, 'The message, or the caption of a file without one', 'On its way!'),
-    preview_url: optional<boolean>('boolean', {
-      description: 'Default false: whether the first link of a text is shown with a preview',
-    }),
-    template: templateField('A template that WhatsApp has approved'),
-    fallback_template: templateField(
-      'A template that is sent instead if the recipient has not written for 24 hours; not when type is template',
-    ),
-    image: optionalObject<{ link: string; caption?: string | null }>({ link, caption }, ['link'], 'An image'),
-    document: optionalObject<{ link: string; caption?: string | null; filename?: string | null }>(
-      {
-        link,
-        caption,
-        filename: optionalText('one-line', CHAT_FILENAME_LENGTH, 'What the recipient sees it called', 'receipt.pdf'),
-      },
-      ['link'],
-      'A file',
-    ),
-    ...messageFields,
-  },
-  {
-    title: 'SendChatMessageRequest',
-    additionalProperties: false,
-    'x-rule': 'chat-content',
-    description: 'One chat-app message',
-  },
-);
+export const SendChatBody = ruledObject('chat-content', 'SendChatMessageRequest', 'One chat-app message', {
+  from: optional('string', {
+    'x-rule': 'phone',
+    description: 'The number it comes from; needed when several are connected',
+    examples: ['+12025550142'],
+  }),
+  to: Type.String({
+    'x-rule': 'chat-recipient',
+    description: "The recipient: a number in international form, or WhatsApp's business-scoped id of a user",
+    examples: [PHONE, '+1 (416) 555-0123', USER_ID],
+  }),
+  type: optionalEnum(CHAT_TYPES, 'ChatMessageType', 'Default text; any other needs the object of its name', 'text'),
+  text: optionalText('body', CHAT_TEXT_LENGTH, 'The message, or the caption of a file without one', 'On its way!'),
+  preview_url: optional<boolean>('boolean', {
+    description: 'Default false: whether the first link of a text is shown with a preview',
+  }),
+  template: templateField('A template that WhatsApp has approved'),
+  fallback_template: templateField(
+    'A template that is sent instead if the recipient has not written for 24 hours; not when type is template',
+  ),
+  image: optionalObject<{ link: string; caption?: string | null }>({ link, caption }, ['link'], 'An image'),
+  document: optionalObject<{ link: string; caption?: string | null; filename?: string | null }>(
+    {
+      link,
+      caption,
+      filename: optionalText('one-line', CHAT_FILENAME_LENGTH, 'What the recipient sees it called', 'receipt.pdf'),
+    },
+    ['link'],
+    'A file',
+  ),
+  ...messageFields,
+});
 
 export const InboundParams = Type.Object({ id: Type.String({ examples: ['in_01kajce1x8m4n6p0r2t5v7w9yz'] }) });
 

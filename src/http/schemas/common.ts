@@ -20,7 +20,18 @@ export function objectOf<T extends TProperties>(title: string, properties: T) {
 
 /** An object of a request that the API description names. Unknown fields are refused. */
 export function closedObject<T extends TProperties>(title: string, description: string | null, properties: T) {
-  return Type.Object(properties, { title, additionalProperties: false, ...(description !== null && { description }) });
+  return ruledObject(null, title, description, properties);
+}
+
+/** A closed object with a rule about several of its fields (`domain/rules.ts`). */
+export function ruledObject<T extends TProperties>(
+  rule: string | null,
+  title: string,
+  description: string | null,
+  properties: T,
+) {
+  const more = { ...(rule !== null && { 'x-rule': rule }), ...(description !== null && { description }) };
+  return Type.Object(properties, { title, additionalProperties: false, ...more });
 }
 
 /** One of some values, which the API description names. */

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { BODY_LENGTH, HEADERS, RECIPIENTS_PER_FIELD, SUBJECT_LENGTH, TAG_LENGTH, TAGS } from '../../domain/limits.ts';
 import { AttachmentMetadata, AttachmentsField } from './attachments.ts';
-import { closedObject, enumOf, nullable, objectOf, optional, Timestamp, timelineEntry } from './common.ts';
+import { closedObject, enumOf, nullable, objectOf, optional, ruledObject, timelineEntry, Timestamp } from './common.ts';
 
 /** One or several addresses. The type keyword lists both, so that an error names the invalid address. */
 function addresses(description: string, minItems: 0 | 1) {
@@ -79,19 +79,16 @@ const emailFields = {
   scheduled_at: scheduledAtField,
 };
 
-export const SendEmailBody = Type.Object(
-  { ...emailFields, attachments: AttachmentsField },
-  { title: 'SendEmailRequest', additionalProperties: false, 'x-rule': 'some-body', description: 'One email' },
-);
+export const SendEmailBody = ruledObject('some-body', 'SendEmailRequest', 'One email', {
+  ...emailFields,
+  attachments: AttachmentsField,
+});
 
 /** An email of a batch. */
-export const BatchMember = Type.Object(
-  {
-    ...emailFields,
-    attachments: Type.Optional(Type.Unsafe<never>({ not: {}, description: 'Not accepted in a batch' })),
-  },
-  { title: 'BatchEmail', additionalProperties: false, 'x-rule': 'some-body', description: 'One email' },
-);
+export const BatchMember = ruledObject('some-body', 'BatchEmail', 'One email', {
+  ...emailFields,
+  attachments: Type.Optional(Type.Unsafe<never>({ not: {}, description: 'Not accepted in a batch' })),
+});
 
 export const RescheduleBody = closedObject('RescheduleEmailRequest', null, { scheduled_at: Type.String(scheduledAt) });
 

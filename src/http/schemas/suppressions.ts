@@ -2,27 +2,24 @@ import { Type } from 'typebox';
 import { BOUNCE_REASONS } from '../../domain/email/email.ts';
 import { SUPPRESSIONS_PER_REQUEST } from '../../domain/limits.ts';
 import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
-import { enumOf, nullable, objectOf, optional, Timestamp } from './common.ts';
+import { enumOf, nullable, objectOf, optional, ruledObject, Timestamp } from './common.ts';
 
 const EXAMPLE = 'ada@example.net';
 
-export const SuppressBody = Type.Object(
-  {
-    email: optional('string', {
-      'x-rule': 'mailbox',
-      description: 'One address; email or emails, not both',
-      examples: [EXAMPLE, `Ada <${EXAMPLE}>`],
-    }),
-    emails: optional<string[]>('array', {
-      minItems: 1,
-      maxItems: SUPPRESSIONS_PER_REQUEST,
-      items: { type: 'string', 'x-rule': 'mailbox' },
-      description: `1 to ${SUPPRESSIONS_PER_REQUEST.toLocaleString('en')} addresses`,
-      examples: [[EXAMPLE, 'grace@example.net']],
-    }),
-  },
-  { title: 'CreateSuppressionsRequest', additionalProperties: false, 'x-rule': 'one-or-many' },
-);
+export const SuppressBody = ruledObject('one-or-many', 'CreateSuppressionsRequest', null, {
+  email: optional('string', {
+    'x-rule': 'mailbox',
+    description: 'One address; email or emails, not both',
+    examples: [EXAMPLE, `Ada <${EXAMPLE}>`],
+  }),
+  emails: optional<string[]>('array', {
+    minItems: 1,
+    maxItems: SUPPRESSIONS_PER_REQUEST,
+    items: { type: 'string', 'x-rule': 'mailbox' },
+    description: `1 to ${SUPPRESSIONS_PER_REQUEST.toLocaleString('en')} addresses`,
+    examples: [[EXAMPLE, 'grace@example.net']],
+  }),
+});
 
 export const SuppressionBody = objectOf('Suppression', {
   id: Type.String({ examples: ['sup_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
