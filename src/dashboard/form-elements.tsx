@@ -38,10 +38,7 @@ export function valueOf(given: Given, name: string): string | undefined {
   return typeof value === 'string' ? value : value?.[0];
 }
 
-interface FieldProps {
-  readonly label: string;
-  readonly name: string;
-  readonly filled: Filled;
+interface FieldOptions {
   readonly type?: 'text' | 'email' | 'password' | 'search' | 'url' | 'number' | 'datetime-local' | 'tel';
   /** The initial value. */
   readonly value?: string | undefined;
@@ -55,9 +52,8 @@ interface FieldProps {
 }
 
 /** A field with label, hint and problem. It keeps its input, except passwords. */
-export function Field(props: FieldProps): Html {
-  const { label, name, filled, type = 'text', value, hint, rows } = props;
-  const { required, autocomplete, placeholder, autofocus } = props;
+export function field(filled: Filled, name: string, label: string, options: FieldOptions = {}): Html {
+  const { type = 'text', value, hint, rows, required, autocomplete, placeholder, autofocus } = options;
   const attributes = { ...attributesOf(name, filled, hint), required, autocomplete, placeholder, autofocus };
   const shown = type === 'password' ? undefined : (valueOf(filled.given, name) ?? value);
   return (
@@ -73,20 +69,19 @@ export function Field(props: FieldProps): Html {
   );
 }
 
-interface SelectProps extends Pick<FieldProps, 'label' | 'name' | 'filled' | 'value' | 'hint'> {
-  readonly options: readonly (readonly [value: string, name: string])[];
-}
+type Options = readonly (readonly [value: string, name: string])[];
 
 /** The options of a filter; the empty one selects all. */
-export function optionsOf(values: readonly string[], all = 'any'): SelectProps['options'] {
+export function optionsOf(values: readonly string[], all = 'any'): Options {
   return [['', all], ...values.map((value) => [value, value.replaceAll('_', ' ')] as const)];
 }
 
-export function Select({ label, name, filled, value, hint, options }: SelectProps): Html {
+/** @param value the initial value */
+export function select(filled: Filled, name: string, label: string, options: Options, value?: string): Html {
   const chosen = valueOf(filled.given, name) ?? value;
   return (
-    <Labelled label={label} name={name} filled={filled} hint={hint}>
-      <select {...attributesOf(name, filled, hint)}>
+    <Labelled label={label} name={name} filled={filled}>
+      <select {...attributesOf(name, filled)}>
         {options.map(([option, text]) => (
           <option value={option} selected={option === chosen} safe>
             {text}
@@ -144,15 +139,18 @@ function problemOf(name: string, { problems }: Filled): string | undefined {
   return Object.hasOwn(problems, name) ? problems[name] : undefined;
 }
 
-function attributesOf(name: string, filled: Filled, hint: string | undefined) {
+function attributesOf(name: string, filled: Filled, hint?: string) {
   const id = `field-${name}`;
   const hasProblem = problemOf(name, filled) !== undefined;
   const notes = [hasProblem && `${id}-problem`, hint !== undefined && `${id}-hint`].filter(Boolean).join(' ');
   return { id, name, 'aria-describedby': notes || undefined, 'aria-invalid': hasProblem ? 'true' : undefined } as const;
 }
 
-interface LabelledProps extends Pick<FieldProps, 'label' | 'name' | 'filled'> {
-  readonly hint: string | undefined;
+interface LabelledProps {
+  readonly label: string;
+  readonly name: string;
+  readonly filled: Filled;
+  readonly hint?: string | undefined;
   /** The control. */
   readonly children: Children;
 }

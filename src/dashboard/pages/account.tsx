@@ -4,7 +4,7 @@ import { changePassword, removeMember, renameUser } from '../../accounts/users.t
 import { listInvitationsOf } from '../../store/accounts/invitations.ts';
 import { act, buttonAction } from '../act.ts';
 import { Facts, Text, Section } from '../elements.tsx';
-import { BLANK, Confirm, Field, Form, FormProblem } from '../form-elements.tsx';
+import { BLANK, Confirm, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
 
@@ -80,7 +80,7 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
       <Section title="Name">
         <Form visit={context} action={`${PATH}/name`} class="card">
           <FormProblem filled={name} />
-          <Field label="Name" name="name" filled={name} value={user.name} autocomplete="name" />
+          {field(name, 'name', 'Name', { value: user.name, autocomplete: 'name' })}
           <button>Change the name</button>
         </Form>
       </Section>
@@ -88,23 +88,17 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
         <Form visit={context} action={`${PATH}/password`} class="card">
           <FormProblem filled={password} />
           <input type="text" value={user.email} autocomplete="username" readonly hidden />
-          <Field
-            label="Current password"
-            name="current"
-            type="password"
-            filled={password}
-            autocomplete="current-password"
-            required
-          />
-          <Field
-            label="New password"
-            name="password"
-            type="password"
-            filled={password}
-            autocomplete="new-password"
-            hint="At least 8 characters. It signs you out everywhere else."
-            required
-          />
+          {field(password, 'current', 'Current password', {
+            type: 'password',
+            autocomplete: 'current-password',
+            required: true,
+          })}
+          {field(password, 'password', 'New password', {
+            type: 'password',
+            autocomplete: 'new-password',
+            hint: 'At least 8 characters. It signs you out everywhere else.',
+            required: true,
+          })}
           <button>Change the password</button>
         </Form>
       </Section>

@@ -21,7 +21,7 @@ import {
   Time,
   TimeCell,
 } from '../elements.tsx';
-import { Field, Filters, optionsOf, Select } from '../form-elements.tsx';
+import { field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
@@ -94,8 +94,8 @@ function listOf(of: ChannelPages) {
     const shown = (
       <Layout context={context} title={title}>
         <Filters visit={context}>
-          <Select label="Status" name="status" filled={filled} options={optionsOf(statuses, 'Any')} />
-          <Field label="To" name="to" type="tel" filled={filled} placeholder="+14165550123" autocomplete="off" />
+          {select(filled, 'status', 'Status', optionsOf(statuses, 'Any'))}
+          {field(filled, 'to', 'To', { type: 'tel', placeholder: '+14165550123', autocomplete: 'off' })}
         </Filters>
         <Live visit={context} moves={messages.some((message) => isMoving(message))}>
           {isEmpty && isUnfiltered && (

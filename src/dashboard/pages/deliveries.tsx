@@ -4,7 +4,7 @@ import { replayMany, replayOne, requireDelivery, requireEndpoint } from '../../a
 import type { Delivery, DeliveryAttempt } from '../../store/webhooks/deliveries.ts';
 import { act, buttonAction } from '../act.ts';
 import { Command, Copy, Facts, StatusBadge, Table, Text, Time, TimeCell, Section } from '../elements.tsx';
-import { BLANK, Field, Form, FormProblem, optionsOf, Select } from '../form-elements.tsx';
+import { BLANK, field, Form, FormProblem, optionsOf, select } from '../form-elements.tsx';
 import { utcInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
@@ -152,9 +152,9 @@ async function periodPage(context: Context, filled: Filled): Promise<Html> {
       <Form visit={context} action={`${PATH}/${endpoint.id}/replay`} class="card">
         <FormProblem filled={filled} />
         <p>Deliveries of this time are sent again, oldest first, with the same ids and bodies.</p>
-        <Field label="From (UTC)" name="since" type="datetime-local" filled={filled} required />
-        <Field label="To (UTC)" name="until" type="datetime-local" filled={filled} hint="Until now when left empty." />
-        <Select label="Status" name="status" filled={filled} value="failed" options={optionsOf(DELIVERY_STATUSES)} />
+        {field(filled, 'since', 'From (UTC)', { type: 'datetime-local', required: true })}
+        {field(filled, 'until', 'To (UTC)', { type: 'datetime-local', hint: 'Until now when left empty.' })}
+        {select(filled, 'status', 'Status', optionsOf(DELIVERY_STATUSES), 'failed')}
         <button class="primary">Send again</button>
       </Form>
     </Layout>

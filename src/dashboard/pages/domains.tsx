@@ -24,7 +24,7 @@ import {
   TimeCell,
   Section,
 } from '../elements.tsx';
-import { BLANK, Confirm, Field, Form, FormProblem } from '../form-elements.tsx';
+import { BLANK, Confirm, field, Form, FormProblem } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
@@ -135,16 +135,13 @@ function newPage(context: Context, filled: Filled): Html {
     <Layout context={context} title="Add a domain" crumbs={CRUMBS}>
       <Form visit={context} action={`${PATH}/new`} class="card">
         <FormProblem filled={filled} />
-        <Field
-          label="Domain"
-          name="name"
-          filled={filled}
-          placeholder="mail.example.com"
-          hint="One that you can enter DNS records for. Mail from a name below it needs that name to be added, too."
-          autocomplete="off"
-          required
-          autofocus
-        />
+        {field(filled, 'name', 'Domain', {
+          placeholder: 'mail.example.com',
+          hint: 'One that you can enter DNS records for. Mail from a name below it needs that name to be added, too.',
+          autocomplete: 'off',
+          required: true,
+          autofocus: true,
+        })}
         <button class="primary">Add the domain</button>
       </Form>
     </Layout>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Email } from '../../store/emails/emails.ts';
 import { Section } from '../elements.tsx';
-import { Confirm, Field, Form, FormProblem } from '../form-elements.tsx';
+import { Confirm, field, Form, FormProblem } from '../form-elements.tsx';
 import type { Context, Filled, Html } from '../page.ts';
 import { PATH } from './emails.tsx';
 
@@ -37,22 +37,16 @@ export function rescheduleForm(context: Context, email: Email, filled: Filled): 
     <Section title="Another time">
       <Form visit={context} action={`${PATH}/${email.id}/reschedule`} class="card local-time">
         <FormProblem filled={filled} />
-        <Field
-          label="Send it at"
-          name="scheduled_at"
-          type="datetime-local"
-          filled={filled}
-          value={(email.scheduled_at ?? '').slice(0, 16)}
-          required
-        />
-        <Field
-          label="UTC offset of that time"
-          name="offset"
-          filled={filled}
-          value="+00:00"
-          hint="+00:00 is UTC, +02:00 Berlin in summer, -05:00 New York in winter"
-          required
-        />
+        {field(filled, 'scheduled_at', 'Send it at', {
+          type: 'datetime-local',
+          value: (email.scheduled_at ?? '').slice(0, 16),
+          required: true,
+        })}
+        {field(filled, 'offset', 'UTC offset of that time', {
+          value: '+00:00',
+          hint: '+00:00 is UTC, +02:00 Berlin in summer, -05:00 New York in winter',
+          required: true,
+        })}
         <button class="primary">Reschedule</button>
       </Form>
     </Section>

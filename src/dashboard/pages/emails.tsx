@@ -5,7 +5,7 @@ import { parseTag } from '../../domain/email/tag-filter.ts';
 import { type EmailSummary, listEmails } from '../../store/emails/lists.ts';
 import { exampleEmail } from '../example.ts';
 import { curl, Empty, Pager, StatusBadge, Sub, Table, Time, TimeCell } from '../elements.tsx';
-import { Field, Filters, optionsOf, Select } from '../form-elements.tsx';
+import { field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
@@ -41,9 +41,9 @@ const list = page(Query, async (context) => {
   const shown = (
     <Layout context={context} title="Emails">
       <Filters visit={context}>
-        <Select label="Status" name="status" filled={filled} options={optionsOf(EMAIL_STATUSES, 'Any')} />
-        <Field label="Tags" name="tag" filled={filled} placeholder="kind:receipt plan:pro" autocomplete="off" />
-        <Field label="Batch" name="batch_id" filled={filled} placeholder="bt_…" autocomplete="off" />
+        {select(filled, 'status', 'Status', optionsOf(EMAIL_STATUSES, 'Any'))}
+        {field(filled, 'tag', 'Tags', { placeholder: 'kind:receipt plan:pro', autocomplete: 'off' })}
+        {field(filled, 'batch_id', 'Batch', { placeholder: 'bt_…', autocomplete: 'off' })}
       </Filters>
       <Live visit={context} moves={emails.some((email) => isMoving(email))}>
         {emails.length === 0 && isEmpty && isValid ? (

@@ -10,7 +10,7 @@ import {
 } from '../../accounts/invitations.ts';
 import { type Invitation, listInvitationsOf } from '../../store/accounts/invitations.ts';
 import { setSessionOrganization } from '../../store/accounts/sessions.ts';
-import { BLANK, Field, Form, FormProblem } from '../form-elements.tsx';
+import { BLANK, field, Form, FormProblem } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
 import {
   type Filled,
@@ -153,16 +153,13 @@ function nextStep(visit: Visit, filled: Filled, invitation: Invitation, isKnown:
       <FormProblem filled={filled} />
       {!session && (
         <>
-          <Field label="Your name" name="name" filled={filled} autocomplete="name" />
-          <Field
-            label="Choose a password"
-            name="password"
-            type="password"
-            filled={filled}
-            autocomplete="new-password"
-            hint="At least 8 characters; a password manager makes a good one."
-            required
-          />
+          {field(filled, 'name', 'Your name', { autocomplete: 'name' })}
+          {field(filled, 'password', 'Choose a password', {
+            type: 'password',
+            autocomplete: 'new-password',
+            hint: 'At least 8 characters; a password manager makes a good one.',
+            required: true,
+          })}
         </>
       )}
       <button class="primary">Accept the invitation</button>

@@ -8,7 +8,7 @@ import { type Domain, listDomains } from '../../store/domains/domains.ts';
 import { PRESETS } from '../../store/accounts/keys.ts';
 import { act } from '../act.ts';
 import { Command, Copy, curl } from '../elements.tsx';
-import { BLANK, Checkbox, Field, Form, FormProblem, Select } from '../form-elements.tsx';
+import { BLANK, Checkbox, field, Form, FormProblem, select } from '../form-elements.tsx';
 import { utcInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
@@ -77,31 +77,19 @@ async function newPage(context: Context, filled: Filled): Promise<Html> {
     <Layout context={context} title="Make a key" crumbs={CRUMBS}>
       <Form visit={context} action={`${PATH}/new`} class="card">
         <FormProblem filled={filled} />
-        <Select label="What it may do" name="preset" filled={filled} value="sending_access" options={PRESET_CHOICES} />
-        <Field
-          label="Name"
-          name="name"
-          filled={filled}
-          placeholder="Shop, production"
-          hint="By which you know it; may stay empty."
-          autocomplete="off"
-        />
+        {select(filled, 'preset', 'What it may do', PRESET_CHOICES, 'sending_access')}
+        {field(filled, 'name', 'Name', {
+          placeholder: 'Shop, production',
+          hint: 'By which you know it; may stay empty.',
+          autocomplete: 'off',
+        })}
         {domains.length > 0 && <DomainBoxes domains={domains} filled={filled} />}
-        <Field
-          label="Expires (UTC)"
-          name="expires_at"
-          type="datetime-local"
-          filled={filled}
-          hint="Never when left empty."
-        />
-        <Field
-          label="Allowed addresses"
-          name="allowed_ips"
-          filled={filled}
-          rows={2}
-          placeholder="203.0.113.7 2001:db8::/32"
-          hint="Network addresses and ranges it may be used from; anywhere when left empty."
-        />
+        {field(filled, 'expires_at', 'Expires (UTC)', { type: 'datetime-local', hint: 'Never when left empty.' })}
+        {field(filled, 'allowed_ips', 'Allowed addresses', {
+          rows: 2,
+          placeholder: '203.0.113.7 2001:db8::/32',
+          hint: 'Network addresses and ranges it may be used from; anywhere when left empty.',
+        })}
         <button class="primary">Make the key</button>
       </Form>
     </Layout>

@@ -5,7 +5,7 @@ import { type Invitation, listInvitations } from '../../store/accounts/invitatio
 import { listMembers, type Member, type Role } from '../../store/accounts/users.ts';
 import { act, buttonAction } from '../act.ts';
 import { Copy, Pager, Sub, Table, TimeCell, Section } from '../elements.tsx';
-import { BLANK, Confirm, Field, Form, FormProblem, Select } from '../form-elements.tsx';
+import { BLANK, Confirm, field, Form, FormProblem, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
 import { textToPlace } from '../places.ts';
@@ -101,8 +101,8 @@ async function membersPage(context: Context, filled: Filled, cursor?: string): P
         <Section title="Invite a member">
           <Form visit={context} action={PATH} class="card">
             <FormProblem filled={filled} />
-            <Field label="Email" name="email" type="email" filled={filled} autocomplete="off" required />
-            <Select label="Role" name="role" filled={filled} value="member" options={ROLE_NAMES} />
+            {field(filled, 'email', 'Email', { type: 'email', autocomplete: 'off', required: true })}
+            {select(filled, 'role', 'Role', ROLE_NAMES, 'member')}
             <button class="primary">Make an invitation link</button>
           </Form>
         </Section>

@@ -6,7 +6,7 @@ import { chatSeal, connectOwnNumber, removeNumber, requireNumber } from '../../a
 import { type ChatNumber, listNumbers } from '../../store/chat/numbers.ts';
 import { act, buttonAction } from '../act.ts';
 import { Copy, curl, Empty, Facts, LinkHeading, Table, Text, Time, TimeCell, Section } from '../elements.tsx';
-import { BLANK, Confirm, Field, Form, FormProblem, Select } from '../form-elements.tsx';
+import { BLANK, Confirm, field, Form, FormProblem, select } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
@@ -178,17 +178,14 @@ function connectPage(context: Context, filled: Filled): Html {
     <Layout context={context} title="Connect a number" crumbs={CRUMBS}>
       <Form visit={context} action={`${PATH}/new`} class="card by-provider">
         <FormProblem filled={filled} />
-        <Field
-          label="Number"
-          name="number"
-          type="tel"
-          filled={filled}
-          placeholder="+12025550142"
-          hint="In international form."
-          autocomplete="off"
-          required
-        />
-        <Select label="Provider" name="provider" filled={filled} value="meta" options={PROVIDERS} />
+        {field(filled, 'number', 'Number', {
+          type: 'tel',
+          placeholder: '+12025550142',
+          hint: 'In international form.',
+          autocomplete: 'off',
+          required: true,
+        })}
+        {select(filled, 'provider', 'Provider', PROVIDERS, 'meta')}
         <MetaFields context={context} filled={filled} />
         <TwilioFields filled={filled} />
         <button class="primary">Connect</button>
@@ -204,21 +201,11 @@ function MetaFields({ context, filled }: { context: Context; filled: Filled }): 
   return (
     <fieldset class="for-meta">
       <legend>Meta</legend>
-      <Field
-        label="Phone number id"
-        name="phone_number_id"
-        filled={filled}
-        hint="What Meta calls the number, in the app's WhatsApp settings."
-        autocomplete="off"
-      />
-      <Field
-        label="Access token"
-        name="access_token"
-        type="password"
-        filled={filled}
-        hint={OWN}
-        autocomplete="new-password"
-      />
+      {field(filled, 'phone_number_id', 'Phone number id', {
+        hint: "What Meta calls the number, in the app's WhatsApp settings.",
+        autocomplete: 'off',
+      })}
+      {field(filled, 'access_token', 'Access token', { type: 'password', hint: OWN, autocomplete: 'new-password' })}
       <p class="hint">
         Meta reports on messages at <code safe>{`${context.baseUrl}/callbacks/meta`}</code>
       </p>
@@ -230,29 +217,13 @@ function TwilioFields({ filled }: { filled: Filled }): Html {
   return (
     <fieldset class="for-twilio">
       <legend>Twilio</legend>
-      <Field
-        label="Account SID"
-        name="account_sid"
-        filled={filled}
-        hint="The account that owns the number."
-        autocomplete="off"
-      />
-      <Field
-        label="Auth token"
-        name="auth_token"
-        type="password"
-        filled={filled}
-        hint={OWN}
-        autocomplete="new-password"
-      />
-      <Field
-        label="Templates"
-        name="templates"
-        filled={filled}
-        rows={4}
-        placeholder="receipt,en_US,HX00000000000000000000000000000000,1,2"
-        hint="A line for each: its name, language, content SID, and the content's variables in the order of a message's parameters."
-      />
+      {field(filled, 'account_sid', 'Account SID', { hint: 'The account that owns the number.', autocomplete: 'off' })}
+      {field(filled, 'auth_token', 'Auth token', { type: 'password', hint: OWN, autocomplete: 'new-password' })}
+      {field(filled, 'templates', 'Templates', {
+        rows: 4,
+        placeholder: 'receipt,en_US,HX00000000000000000000000000000000,1,2',
+        hint: "A line for each: its name, language, content SID, and the content's variables in the order of a message's parameters.",
+      })}
     </fieldset>
   );
 }

@@ -4,7 +4,7 @@ import { makeKnownBrowsers } from '../../domain/known-browser.ts';
 import { signIn, signOut } from '../../accounts/sign-in.ts';
 import { listInvitationsOf } from '../../store/accounts/invitations.ts';
 import { deleteSession, setSessionOrganization } from '../../store/accounts/sessions.ts';
-import { BLANK, Field, FormProblem } from '../form-elements.tsx';
+import { BLANK, field, FormProblem } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
 import {
   action,
@@ -94,15 +94,8 @@ function SignInPage({ visit, filled, next }: { visit: Visit; filled: Filled; nex
     <PlainLayout visit={visit} title="Sign in">
       <form method="post" action="/dashboard/sign-in" class="card">
         <FormProblem filled={filled} />
-        <Field label="Email" name="email" type="email" filled={filled} autocomplete="username" required autofocus />
-        <Field
-          label="Password"
-          name="password"
-          type="password"
-          filled={filled}
-          autocomplete="current-password"
-          required
-        />
+        {field(filled, 'email', 'Email', { type: 'email', autocomplete: 'username', required: true, autofocus: true })}
+        {field(filled, 'password', 'Password', { type: 'password', autocomplete: 'current-password', required: true })}
         <input type="hidden" name="next" value={next} />
         <button class="primary">Sign in</button>
       </form>

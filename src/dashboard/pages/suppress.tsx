@@ -5,7 +5,7 @@ import { suppress } from '../../accounts/suppressions.ts';
 import { act } from '../act.ts';
 import { type AddressList, readAddresses, type RefusedLine } from '../address-list.ts';
 import { Table, Section } from '../elements.tsx';
-import { BLANK, Field, FileInto, Form, FormProblem } from '../form-elements.tsx';
+import { BLANK, field, FileInto, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
 import { PATH } from './suppressions.tsx';
@@ -94,15 +94,12 @@ function addForm(context: Context, filled: Filled, value?: string): Html {
   return (
     <Form visit={context} action={`${PATH}/add`} class="card">
       <FormProblem filled={filled} />
-      <Field
-        label="Addresses"
-        name="addresses"
-        filled={filled}
-        value={value}
-        rows={10}
-        hint="One in each line, or CSV with a column “email”; up to 10,000 at a time. They receive no more email. Other columns of the CSV are ignored."
-        required
-      />
+      {field(filled, 'addresses', 'Addresses', {
+        value,
+        rows: 10,
+        hint: 'One in each line, or CSV with a column “email”; up to 10,000 at a time. They receive no more email. Other columns of the CSV are ignored.',
+        required: true,
+      })}
       <FileInto label="Or from a file" field="addresses" accept=".csv,.txt,.tsv,text/csv,text/plain" />
       <button class="primary">Add to the list</button>
     </Form>

@@ -6,7 +6,7 @@ import { listSuppressions, type Suppression, type SuppressionFilters } from '../
 import { act, buttonAction } from '../act.ts';
 import { writeCsv } from '../csv.ts';
 import { curl, Empty, Pager, StatusBadge, Table, Text, TimeCell } from '../elements.tsx';
-import { Confirm, Field, Filters, optionsOf, Select } from '../form-elements.tsx';
+import { Confirm, field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Context, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { textToPlace } from '../places.ts';
@@ -37,8 +37,8 @@ const list = page(Search, async (context) => {
       ) : (
         <>
           <Filters visit={context}>
-            <Field label="Address" name="email" type="search" filled={context} autocomplete="off" />
-            <Select label="Origin" name="origin" filled={context} options={optionsOf(SUPPRESSION_ORIGINS)} />
+            {field(context, 'email', 'Address', { type: 'search', autocomplete: 'off' })}
+            {select(context, 'origin', 'Origin', optionsOf(SUPPRESSION_ORIGINS))}
           </Filters>
           {entries.length === 0 ? (
             <p class="muted">No such address is on the list.</p>

@@ -4,7 +4,7 @@ import { ENDPOINT_DESCRIPTION_LENGTH, ENDPOINT_URL_LENGTH } from '../../domain/w
 import { makeWebhookIntake, type WebhookIntakeDeps } from '../../accounts/webhooks.ts';
 import type { Endpoint } from '../../store/webhooks/endpoints.ts';
 import { Copy } from '../elements.tsx';
-import { Checkbox, Field, Form, FormProblem } from '../form-elements.tsx';
+import { Checkbox, field, Form, FormProblem } from '../form-elements.tsx';
 import { type Crumb, Layout } from '../layout.tsx';
 import type { Context, Filled, Html } from '../page.ts';
 
@@ -34,23 +34,17 @@ export function endpointForm(context: Context, action: string, filled: Filled, e
   return (
     <Form visit={context} action={action} class="card">
       <FormProblem filled={filled} />
-      <Field
-        label="URL"
-        name="url"
-        type="url"
-        filled={filled}
-        value={endpoint?.url}
-        placeholder="https://example.com/webhooks"
-        hint="https, on the public internet. Answer with any 2xx within 15 seconds."
-        required
-      />
-      <Field
-        label="Description"
-        name="description"
-        filled={filled}
-        value={endpoint?.description ?? undefined}
-        hint="Your own words; may stay empty."
-      />
+      {field(filled, 'url', 'URL', {
+        type: 'url',
+        value: endpoint?.url,
+        placeholder: 'https://example.com/webhooks',
+        hint: 'https, on the public internet. Answer with any 2xx within 15 seconds.',
+        required: true,
+      })}
+      {field(filled, 'description', 'Description', {
+        value: endpoint?.description ?? undefined,
+        hint: 'Your own words; may stay empty.',
+      })}
       <EventBoxes filled={filled} chosen={endpoint?.events ?? []} />
       <button class="primary">{endpoint === null ? 'Add the endpoint' : 'Save'}</button>
     </Form>

@@ -23,7 +23,7 @@ import {
   TimeCell,
   Section,
 } from '../elements.tsx';
-import { BLANK, Confirm, Filters, Form, optionsOf, Select } from '../form-elements.tsx';
+import { BLANK, Confirm, Filters, Form, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import {
   action,
@@ -201,9 +201,7 @@ function deliverySection(context: Context, endpoint: Endpoint, deliveries: reado
   const isFiltered = Object.values(context.given).some((value) => value !== '');
   return (
     <Section title="Deliveries">
-      <Filters visit={context}>
-        <Select label="Status" name="status" filled={context} options={optionsOf(DELIVERY_STATUSES)} />
-      </Filters>
+      <Filters visit={context}>{select(context, 'status', 'Status', optionsOf(DELIVERY_STATUSES))}</Filters>
       {deliveries.length === 0 ? (
         <p class="muted">{isFiltered ? 'No deliveries match this filter.' : 'No events yet.'}</p>
       ) : (
