@@ -178,21 +178,22 @@ function Labelled({ label, name, filled, hint, children }: LabelledProps): Html 
   );
 }
 
-interface ConfirmProps {
-  readonly visit: Visit;
+interface Confirmation {
   readonly action: string;
   /** Unique on the page. */
   readonly id: string;
-  /** Verb and object, on both buttons. */
-  readonly label: string;
   readonly question: string;
   /** Hidden fields. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly small?: boolean;
 }
 
-/** A button that asks for confirmation, in a popover, which needs no script. */
-export function Confirm({ visit, action, id, label, question, fields = {}, small = false }: ConfirmProps): Html {
+/**
+ * A button that asks for confirmation, in a popover, which needs no script.
+ * @param label verb and object, on both buttons
+ */
+export function confirm(visit: Visit, label: string, confirmation: Confirmation): Html {
+  const { action, id, question, fields = {}, small = false } = confirmation;
   return (
     <>
       <button type="button" class={['danger', small && 'small']} popovertarget={id}>

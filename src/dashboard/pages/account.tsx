@@ -4,7 +4,7 @@ import { changePassword, removeMember, renameUser } from '../../accounts/users.t
 import { listInvitationsOf } from '../../store/accounts/invitations.ts';
 import { act, buttonAction } from '../act.ts';
 import { Facts, Text, Section } from '../elements.tsx';
-import { BLANK, Confirm, field, Form, FormProblem } from '../form-elements.tsx';
+import { BLANK, confirm, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
 
@@ -103,22 +103,18 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
         </Form>
       </Section>
       <Section title="Sessions">
-        <Confirm
-          visit={context}
-          action={`${PATH}/sign-out`}
-          id="sign-out-everywhere"
-          label="Sign out everywhere"
-          question="Ends your sessions in all browsers, this one included."
-        />
+        {confirm(context, 'Sign out everywhere', {
+          action: `${PATH}/sign-out`,
+          id: 'sign-out-everywhere',
+          question: 'Ends your sessions in all browsers, this one included.',
+        })}
       </Section>
       <Section title="Leave">
-        <Confirm
-          visit={context}
-          action={`${PATH}/leave`}
-          id="leave"
-          label="Leave the organization"
-          question={`You lose access to ${organization.name} until an owner invites you again.`}
-        />
+        {confirm(context, 'Leave the organization', {
+          action: `${PATH}/leave`,
+          id: 'leave',
+          question: `You lose access to ${organization.name} until an owner invites you again.`,
+        })}
       </Section>
     </Layout>
   );

@@ -7,7 +7,7 @@ import { type Batch, findBatch, listBatches } from '../../store/emails/batches.t
 import { buttonAction } from '../act.ts';
 import { Copy, curl, Empty, Facts, StatusBadge, StatusCell, Sub, Table, Text, Time, TimeCell } from '../elements.tsx';
 import { exampleEmail } from '../example.ts';
-import { Confirm } from '../form-elements.tsx';
+import { confirm } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { Live } from '../live.tsx';
@@ -68,15 +68,13 @@ const show = page(Type.Object({}), async (context) => {
           <a class="button" href={`/dashboard/emails?batch_id=${id}`}>
             Show its emails
           </a>
-          {context.role !== 'viewer' && scheduled > 0 && (
-            <Confirm
-              visit={context}
-              action={`${PATH}/${id}/cancel`}
-              id="cancel-batch"
-              label="Cancel sending"
-              question={`${scheduled.toLocaleString('en')} of its emails are still scheduled. They will not be sent.`}
-            />
-          )}
+          {context.role !== 'viewer' &&
+            scheduled > 0 &&
+            confirm(context, 'Cancel sending', {
+              action: `${PATH}/${id}/cancel`,
+              id: 'cancel-batch',
+              question: `${scheduled.toLocaleString('en')} of its emails are still scheduled. They will not be sent.`,
+            })}
         </>
       }
     >

@@ -24,7 +24,7 @@ import {
   TimeCell,
   Section,
 } from '../elements.tsx';
-import { BLANK, Confirm, field, Form, FormProblem } from '../form-elements.tsx';
+import { BLANK, confirm, field, Form, FormProblem } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
@@ -80,13 +80,11 @@ const show = page(Type.Object({}), async (context) => {
       <Records records={domain.records} />
       {context.role === 'owner' && (
         <section>
-          <Confirm
-            visit={context}
-            action={`${PATH}/${domain.id}/delete`}
-            id="delete"
-            label="Delete the domain"
-            question={`No email can be sent from ${domain.name}; pending email from it fails.`}
-          />
+          {confirm(context, 'Delete the domain', {
+            action: `${PATH}/${domain.id}/delete`,
+            id: 'delete',
+            question: `No email can be sent from ${domain.name}; pending email from it fails.`,
+          })}
         </section>
       )}
     </Layout>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Email } from '../../store/emails/emails.ts';
 import { Section } from '../elements.tsx';
-import { Confirm, field, Form, FormProblem } from '../form-elements.tsx';
+import { confirm, field, Form, FormProblem } from '../form-elements.tsx';
 import type { Context, Filled, Html } from '../page.ts';
 import { PATH } from './emails.tsx';
 
@@ -10,23 +10,18 @@ export function EmailButtons({ context, email }: { context: Context; email: Emai
   const count = [to, cc ?? [], bcc ?? []].flat().length;
   return (
     <>
-      {status === 'scheduled' && (
-        <Confirm
-          visit={context}
-          action={`${PATH}/${id}/cancel`}
-          id="cancel-email"
-          label="Cancel sending"
-          question="It will not be sent. What was canceled cannot be taken back, only sent again."
-        />
-      )}
-      <Confirm
-        visit={context}
-        action={`${PATH}/${id}/again`}
-        id="send-again"
-        label="Send again"
-        fields={{ request_id: randomUUID() }}
-        question={`A new email of the same content goes to ${count === 1 ? 'its recipient' : `all ${count} recipients`} immediately.`}
-      />
+      {status === 'scheduled' &&
+        confirm(context, 'Cancel sending', {
+          action: `${PATH}/${id}/cancel`,
+          id: 'cancel-email',
+          question: 'It will not be sent. What was canceled cannot be taken back, only sent again.',
+        })}
+      {confirm(context, 'Send again', {
+        action: `${PATH}/${id}/again`,
+        id: 'send-again',
+        fields: { request_id: randomUUID() },
+        question: `A new email of the same content goes to ${count === 1 ? 'its recipient' : `all ${count} recipients`} immediately.`,
+      })}
     </>
   );
 }

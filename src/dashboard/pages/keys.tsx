@@ -4,7 +4,7 @@ import { listKeys, type Preset } from '../../store/accounts/keys.ts';
 import { usage } from '../../store/limits/quota.ts';
 import { buttonAction } from '../act.ts';
 import { Empty, Facts, StatusBadge, Sub, Text, Time, Section } from '../elements.tsx';
-import { Confirm } from '../form-elements.tsx';
+import { confirm } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { idOf, page, type PageRow } from '../page.ts';
@@ -47,14 +47,12 @@ const list = listPage({
       {context.role === 'owner' && (
         <td>
           <div class="row">
-            <Confirm
-              visit={context}
-              action={`${PATH}/${id}/revoke`}
-              id={`revoke-${id}`}
-              label="Revoke"
-              question={`Programs that use ${name ?? id} will be refused immediately and permanently.`}
-              small
-            />
+            {confirm(context, 'Revoke', {
+              action: `${PATH}/${id}/revoke`,
+              id: `revoke-${id}`,
+              question: `Programs that use ${name ?? id} will be refused immediately and permanently.`,
+              small: true,
+            })}
           </div>
         </td>
       )}

@@ -5,7 +5,7 @@ import { type Invitation, listInvitations } from '../../store/accounts/invitatio
 import { listMembers, type Member, type Role } from '../../store/accounts/users.ts';
 import { act, buttonAction } from '../act.ts';
 import { Copy, Pager, Sub, Table, TimeCell, Section } from '../elements.tsx';
-import { BLANK, Confirm, field, Form, FormProblem, select } from '../form-elements.tsx';
+import { BLANK, confirm, field, Form, FormProblem, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
 import { textToPlace } from '../places.ts';
@@ -137,14 +137,12 @@ function MemberRow({ context, member }: { context: Context; member: Member }): H
               </select>
               <button class="small">Change</button>
             </Form>
-            <Confirm
-              visit={context}
-              action={`${PATH}/${id}/remove`}
-              id={`remove-${id}`}
-              label="Remove"
-              question={`${email} loses access to ${context.organization.name}.`}
-              small
-            />
+            {confirm(context, 'Remove', {
+              action: `${PATH}/${id}/remove`,
+              id: `remove-${id}`,
+              question: `${email} loses access to ${context.organization.name}.`,
+              small: true,
+            })}
           </div>
         </td>
       )}

@@ -6,7 +6,7 @@ import { chatSeal, connectOwnNumber, removeNumber, requireNumber } from '../../a
 import { type ChatNumber, listNumbers } from '../../store/chat/numbers.ts';
 import { act, buttonAction } from '../act.ts';
 import { Copy, curl, Empty, Facts, LinkHeading, Table, Text, Time, TimeCell, Section } from '../elements.tsx';
-import { BLANK, Confirm, field, Form, FormProblem, select } from '../form-elements.tsx';
+import { BLANK, confirm, field, Form, FormProblem, select } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
@@ -99,13 +99,11 @@ const show = page(Type.Object({}), async (context) => {
       {number.templates.length > 0 && <Templates number={number} />}
       {context.role === 'owner' && (
         <section>
-          <Confirm
-            visit={context}
-            action={`${PATH}/${number.id}/remove`}
-            id="remove"
-            label="Disconnect the number"
-            question={`No message can be sent from ${number.number}; pending ones fail.`}
-          />
+          {confirm(context, 'Disconnect the number', {
+            action: `${PATH}/${number.id}/remove`,
+            id: 'remove',
+            question: `No message can be sent from ${number.number}; pending ones fail.`,
+          })}
         </section>
       )}
     </Layout>

@@ -6,7 +6,7 @@ import { listSuppressions, type Suppression, type SuppressionFilters } from '../
 import { act, buttonAction } from '../act.ts';
 import { writeCsv } from '../csv.ts';
 import { curl, Empty, Pager, StatusBadge, Table, Text, TimeCell } from '../elements.tsx';
-import { Confirm, field, Filters, optionsOf, select } from '../form-elements.tsx';
+import { confirm, field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Context, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { textToPlace } from '../places.ts';
@@ -165,14 +165,12 @@ function Entries({ context, entries }: { context: Context; entries: readonly Sup
           {mayRemove && (
             <td>
               <div class="row">
-                <Confirm
-                  visit={context}
-                  action={`${PATH}/${id}/remove`}
-                  id={`remove-${id}`}
-                  label="Remove"
-                  question={`Mail will go to ${email} again, also from the provider's side.`}
-                  small
-                />
+                {confirm(context, 'Remove', {
+                  action: `${PATH}/${id}/remove`,
+                  id: `remove-${id}`,
+                  question: `Mail will go to ${email} again, also from the provider's side.`,
+                  small: true,
+                })}
               </div>
             </td>
           )}

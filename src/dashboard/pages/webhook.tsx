@@ -23,7 +23,7 @@ import {
   TimeCell,
   Section,
 } from '../elements.tsx';
-import { BLANK, Confirm, Filters, Form, optionsOf, select } from '../form-elements.tsx';
+import { BLANK, confirm, Filters, Form, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import {
   action,
@@ -229,29 +229,22 @@ function ownerSection(context: Context, { id, status }: Endpoint): Html {
   return (
     <Section title="Secret, pause and end">
       <div class="row">
-        <Confirm
-          visit={context}
-          action={`${PATH}/${id}/rotate-secret`}
-          id="rotate"
-          label="Rotate the secret"
-          question="There will be a new secret, shown once. For 24 hours the old one signs too."
-        />
-        {status === 'enabled' && (
-          <Confirm
-            visit={context}
-            action={`${PATH}/${id}/disable`}
-            id="disable"
-            label="Disable"
-            question="Nothing will go there until it is enabled again. What happens meanwhile is not sent later."
-          />
-        )}
-        <Confirm
-          visit={context}
-          action={`${PATH}/${id}/delete`}
-          id="delete"
-          label="Delete"
-          question="Nothing will be sent there, and its deliveries are no longer shown."
-        />
+        {confirm(context, 'Rotate the secret', {
+          action: `${PATH}/${id}/rotate-secret`,
+          id: 'rotate',
+          question: 'There will be a new secret, shown once. For 24 hours the old one signs too.',
+        })}
+        {status === 'enabled' &&
+          confirm(context, 'Disable', {
+            action: `${PATH}/${id}/disable`,
+            id: 'disable',
+            question: 'Nothing will go there until it is enabled again. What happens meanwhile is not sent later.',
+          })}
+        {confirm(context, 'Delete', {
+          action: `${PATH}/${id}/delete`,
+          id: 'delete',
+          question: 'Nothing will be sent there, and its deliveries are no longer shown.',
+        })}
       </div>
     </Section>
   );
