@@ -183,11 +183,20 @@ export function NumberCell({ text }: { text: string }): Html {
   );
 }
 
-/** The cell that names a row, with a link to it. @param sub a second line */
-export function LinkHeading({ href, text, sub = null }: { href: string; text: string; sub?: string | null }): Html {
+interface LinkHeadingProps {
+  readonly href: string;
+  readonly text: string;
+  /** A second line. */
+  readonly sub?: string | null;
+  /** Set in lists that refresh themselves, so that htmx keeps the focus. */
+  readonly id?: string;
+}
+
+/** The cell that names a row, with a link to it. */
+export function LinkHeading({ href, text, sub = null, id }: LinkHeadingProps): Html {
   return (
     <th scope="row">
-      <a href={href} safe>
+      <a href={href} id={id} safe>
         {text}
       </a>
       {sub !== null && <Sub text={sub} />}

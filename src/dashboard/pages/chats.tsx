@@ -12,6 +12,7 @@ import {
   curl,
   Empty,
   Facts,
+  LinkHeading,
   Pager,
   Section,
   StatusBadge,
@@ -183,11 +184,7 @@ function MessageRow({ of: { path, detail }, message }: { of: ChannelPages; messa
         <StatusBadge status={message.status} />
         {message.error !== null && <Sub text={message.error} />}
       </td>
-      <th scope="row">
-        <a href={`${path}/${message.id}`} id={`open-${message.id}`} safe>
-          {message.to}
-        </a>
-      </th>
+      <LinkHeading href={`${path}/${message.id}`} id={`open-${message.id}`} text={message.to} />
       <td safe>{detail[1](message)}</td>
       <td safe>{message.from}</td>
       <TimeCell at={message.created_at} />

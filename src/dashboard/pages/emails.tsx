@@ -4,7 +4,7 @@ import { TAGS } from '../../domain/limits.ts';
 import { parseTag } from '../../domain/email/tag-filter.ts';
 import { type EmailSummary, listEmails } from '../../store/emails/lists.ts';
 import { exampleEmail } from '../example.ts';
-import { curl, Empty, Pager, StatusBadge, Sub, Table, Time, TimeCell } from '../elements.tsx';
+import { curl, Empty, LinkHeading, Pager, StatusBadge, Sub, Table, Time, TimeCell } from '../elements.tsx';
 import { field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
@@ -96,11 +96,7 @@ export function EmailRows({ emails }: { emails: readonly EmailSummary[] }): Html
             <span safe>{email.to[0] ?? ''}</span>
             {email.to.length > 1 && <span class="sub" safe>{`and ${email.to.length - 1} more`}</span>}
           </td>
-          <th scope="row">
-            <a href={`${PATH}/${email.id}`} id={`open-${email.id}`} safe>
-              {email.subject === '' ? '(no subject)' : email.subject}
-            </a>
-          </th>
+          <LinkHeading href={`${PATH}/${email.id}`} id={`open-${email.id}`} text={email.subject || '(no subject)'} />
           <td>
             <TagLinks tags={email.tags} />
           </td>

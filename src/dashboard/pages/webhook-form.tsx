@@ -21,7 +21,7 @@ export function intakeOf({ deps }: Context): WebhookIntakeDeps {
   return makeWebhookIntake(deps.pool, deps.wakeRelay, deps.secretKey, deps.webhookAllowCidrs, deps.limits.organization);
 }
 
-export function nameOf({ description, url }: Pick<Endpoint, 'description' | 'url'>): string {
+export function nameOf({ description, url }: Endpoint): string {
   return description ?? url;
 }
 

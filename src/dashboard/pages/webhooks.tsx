@@ -2,12 +2,12 @@ import { Type } from 'typebox';
 import { createEndpoint } from '../../accounts/webhooks.ts';
 import { listEndpoints } from '../../store/webhooks/endpoints.ts';
 import { act } from '../act.ts';
-import { curl, Empty, StatusBadge, Sub, TimeCell } from '../elements.tsx';
+import { curl, Empty, LinkHeading, StatusBadge, Sub, TimeCell } from '../elements.tsx';
 import { BLANK } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
-import { CRUMBS, EndpointFields, endpointForm, intakeOf, nameOf, PATH, secretPage } from './webhook-form.tsx';
+import { CRUMBS, EndpointFields, endpointForm, intakeOf, PATH, secretPage } from './webhook-form.tsx';
 
 const EXAMPLE = { url: 'https://example.com/webhooks', events: ['email.delivered', 'email.bounced'] };
 
@@ -19,12 +19,7 @@ const list = listPage({
   read: ({ pool, organization }, place, limit) => listEndpoints(pool, organization.id, place, limit),
   row: ({ id, url, description, status, disabled_reason: reason, events, created_at: createdAt }) => (
     <tr>
-      <th scope="row">
-        <a href={`${PATH}/${id}`} safe>
-          {nameOf({ description, url })}
-        </a>
-        {description !== null && <Sub text={url} />}
-      </th>
+      <LinkHeading href={`${PATH}/${id}`} text={description ?? url} sub={description === null ? null : url} />
       <td>
         <StatusBadge status={status} />
         {reason !== null && <Sub text={reason} />}

@@ -32,6 +32,12 @@ const MAY: Readonly<Record<Preset, readonly Scope[]>> = {
   read_only: ['read'],
 };
 
+/** Why a key for certain domains is refused. */
+const DOMAINS_ONLY: Partial<Record<Scope, string>> = {
+  chat: 'this API key may send from certain domains only, and no chat-app messages',
+  manage: 'this API key is for certain domains only, and this request concerns the whole organization',
+};
+
 /**
  * Finds the API key of a request by its Authorization header.
  * @throws ServiceError rate_limit_exceeded when the caller's network has used too many invalid keys; unauthorized for an
@@ -58,18 +64,8 @@ export function authorize(key: ApiKey, scope: Scope): void {
   if (!MAY[key.preset].includes(scope)) {
     throw new ServiceError('insufficient_scope', `this API key has ${key.preset}, which does not allow this request`);
   }
-  if (scope === 'chat' && key.domain_ids) {
-    throw new ServiceError(
-      'insufficient_scope',
-      'this API key may send from certain domains only, and no chat-app messages',
-    );
-  }
-  if (scope === 'manage' && key.domain_ids) {
-    throw new ServiceError(
-      'insufficient_scope',
-      'this API key is for certain domains only, and this request concerns the whole organization',
-    );
-  }
+  const refusal = key.domain_ids && DOMAINS_ONLY[scope];
+  if (refusal) throw new ServiceError('insufficient_scope', refusal);
 }
 
 /** Adds the properties of requests that name the caller. */
