@@ -4,7 +4,6 @@ import { action, type Answer, type Context, idOf, type Page, Redirect } from './
 
 type Detail = Readonly<Record<string, unknown>>;
 
-/** A change that a page makes. */
 export interface Change<T> {
   /** Resource and verb, in the words of the API's paths: `webhooks.create`, `members.remove`. */
   readonly action: string;

@@ -85,7 +85,6 @@ interface EmptyProps {
   readonly children?: Children;
 }
 
-/** The content of an empty list. */
 export function Empty({ title, command, children }: EmptyProps): Html {
   return (
     <section class="empty">
@@ -158,7 +157,6 @@ export function Table({ caption, columns, children }: TableProps): Html {
   );
 }
 
-/** A cell of a table. */
 export function TimeCell({ at }: { at: string | null }): Html {
   return (
     <td>
@@ -186,7 +184,6 @@ export function NumberCell({ text }: { text: string }): Html {
 interface LinkHeadingProps {
   readonly href: string;
   readonly text: string;
-  /** A second line. */
   readonly sub?: string | null;
   /** Set in lists that refresh themselves, so that htmx keeps the focus. */
   readonly id?: string;

@@ -22,7 +22,6 @@ export function Form({ visit, action, children, ...rest }: FormProps): Html {
   );
 }
 
-/** The problem of the whole form. */
 export function FormProblem({ filled }: { filled: Filled }): Html {
   const problem = filled.problems[''];
   if (problem === undefined) return '';
@@ -40,7 +39,6 @@ export function valueOf(given: Given, name: string): string | undefined {
 
 interface FieldOptions {
   readonly type?: 'text' | 'email' | 'password' | 'search' | 'url' | 'number' | 'datetime-local' | 'tel';
-  /** The initial value. */
   readonly value?: string | undefined;
   readonly hint?: string;
   readonly required?: boolean;
@@ -151,7 +149,6 @@ interface LabelledProps {
   readonly name: string;
   readonly filled: Filled;
   readonly hint?: string | undefined;
-  /** The control. */
   readonly children: Children;
 }
 
@@ -183,7 +180,6 @@ interface Confirmation {
   /** Unique on the page. */
   readonly id: string;
   readonly question: string;
-  /** Hidden fields. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly small?: boolean;
 }

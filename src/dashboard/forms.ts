@@ -14,7 +14,6 @@ export interface Checked {
   readonly problems: Problems;
 }
 
-/** The fields of a form or a query string. */
 export function readFields(text: string): Given {
   const fields: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
   for (const [name, value] of new URLSearchParams(text)) {

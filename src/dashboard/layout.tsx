@@ -21,7 +21,6 @@ const NAVIGATION: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** htmx without what our Content-Security-Policy forbids: its own style element, and code in attributes. */
 const HTMX = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, historyCacheSize: 0 });
 
-/** A parent page. */
 export interface Crumb {
   readonly path: string;
   readonly name: string;
@@ -38,7 +37,6 @@ interface LayoutProps {
   readonly children: Children;
 }
 
-/** A page of an organization. */
 export function Layout({ context, title, crumbs = [], actions, charts = false, children }: LayoutProps): Html {
   const { session, organization } = context;
   return (

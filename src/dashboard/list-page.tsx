@@ -20,7 +20,6 @@ interface List<Row> {
   readonly add?: { readonly href: string; readonly label: string };
   /** Whether a row may change soon; the list then refreshes itself. */
   readonly isMoving?: (row: Row) => boolean;
-  /** What follows the list. */
   readonly footer?: Html;
 }
 

@@ -19,12 +19,10 @@ export interface DashboardDeps extends IntakeDeps {
   readonly secretKey: SecretKeys;
   /** The setting `PUBLIC_URL`; with https, cookies are for https only. */
   readonly publicUrl: string | undefined;
-  /** The setting `WEBHOOK_ALLOW_CIDRS`. */
   readonly webhookAllowCidrs: readonly string[];
   /** Limits of requests without a session. */
   readonly networks: NetworkLimits;
   readonly senderDomains: SenderDomainDeps;
-  /** The attachment store. */
   readonly files: FileStore;
   /** Asks a provider whether a chat-app number belongs to the account of its token. */
   readonly verifyNumber: ConnectDeps['verifyNumber'];
@@ -43,18 +41,15 @@ export interface Visit<Query = unknown> {
   readonly pool: Pool;
   /** Our URL for browsers, without a slash at the end: `https://mail.example.com`. */
   readonly baseUrl: string;
-  /** Path and query string. */
   readonly url: string;
   /** The client's IP address. */
   readonly address: string;
   /** The token of a known browser, unchecked. */
   readonly browser: string | undefined;
   readonly requestId: string;
-  /** Path parameters. */
   readonly params: Readonly<Record<string, string>>;
   /** Valid parameters; the others are in `problems`. */
   readonly query: Query;
-  /** Raw parameters. */
   readonly given: Given;
   readonly problems: Problems;
   readonly session: SignedIn | null;
@@ -81,7 +76,6 @@ export interface Context<Query = unknown> extends Visit<Query> {
   readonly role: Role;
 }
 
-/** The `:id` of the page's path. */
 export function idOf({ params }: Visit): string {
   return params['id'] ?? '';
 }
@@ -94,7 +88,6 @@ export function pathOf({ url }: Visit): string {
 /** HTML that JSX has escaped. */
 export type Html = JSX.Element;
 
-/** A redirect to another page after a change. */
 export class Redirect {
   readonly to: string;
   readonly options: RedirectOptions;
@@ -155,7 +148,6 @@ export interface Page<For extends 'visitors' | 'members' = 'visitors' | 'members
 /** The role that a page requires; each role includes those before it. `public` pages need no session. */
 export type Access = 'public' | Role;
 
-/** One row of the route table in `app.ts`. */
 export type PageRow =
   | readonly [method: 'GET' | 'POST', path: string, access: 'public', page: Page<'visitors'>]
   | readonly [method: 'GET' | 'POST', path: string, access: Role, page: Page<'members'>];

@@ -5,7 +5,6 @@ import { makeSigner } from '../lib/signer.ts';
 
 /** The list that a cursor belongs to. A cursor is valid for this list only. */
 export interface Listing {
-  /** The name of the list, such as `emails`. */
   readonly list: string;
   readonly orgId: string;
   /** All parameters that select the rows, as JSON. Equivalent filters must have the same form. */

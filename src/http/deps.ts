@@ -33,7 +33,6 @@ export interface HttpDeps extends IntakeDeps, Pick<ConnectDeps, 'verifyNumber'> 
   /** Proxies whose X-Forwarded-For header is trusted. Without any, the caller is the network peer. */
   readonly trustedProxies: Ranges;
   readonly senderDomains: SenderDomainDeps;
-  /** Private ranges that endpoint URLs may resolve to. */
   readonly webhookAllowCidrs: readonly string[];
   readonly postmarkCallbacks: {
     /** User name and password of HTTP Basic authentication (RFC 7617); null refuses every callback. */

@@ -77,7 +77,6 @@ function emailTable(emails: readonly EmailSummary[], hasMore: boolean, isValid: 
   return <EmailRows emails={emails} />;
 }
 
-/** Emails, newest first, each with a link to its own page. */
 export function EmailRows({ emails }: { emails: readonly EmailSummary[] }): Html {
   return (
     <Table caption="Emails, newest first" columns={['Status', 'To', 'Subject', 'Tags', 'Accepted']}>

@@ -3,7 +3,6 @@ import { envelope, STATUS } from '../plugins/errors.ts';
 import type { RouteRow } from '../route.ts';
 
 interface ErrorDoc {
-  /** The condition under which the error is returned. */
   readonly when: string;
   /** An example message, and the field in `param`. */
   readonly message: string;

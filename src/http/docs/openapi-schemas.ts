@@ -18,7 +18,6 @@ interface Event {
     readonly requestBody: { readonly content: { readonly 'application/json': { readonly schema: Json } } };
   };
 }
-/** The parts of an API description that hold schemas. */
 export interface Describable {
   readonly paths: object;
   readonly webhooks: Readonly<Record<string, Event>>;

@@ -17,7 +17,6 @@ export function serveHtml(pages: FastifyInstance): void {
   });
 }
 
-/** Sends a page in the reader's language. */
 export function sendPage(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -9,7 +9,6 @@ declare module 'fastify' {
   }
 }
 
-/** Stores the id in a response for the log. */
 export async function recordCreatedId(
   request: FastifyRequest,
   _reply: FastifyReply,

@@ -21,7 +21,6 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The API key of the request. It is set on every route that is not public. */
     caller: ApiKey | null;
-    /** The organization of the caller. */
     orgId: string;
   }
 }

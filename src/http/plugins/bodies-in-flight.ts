@@ -28,7 +28,6 @@ declare module 'fastify' {
   }
 }
 
-/** The limit that a body counts against. */
 interface Budget {
   readonly limit: Semaphore;
   readonly waitMs: number;

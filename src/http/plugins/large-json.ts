@@ -229,7 +229,6 @@ export class LargeJsonReader {
     }
   }
 
-  /** Adds a value to the enclosing array or object. */
   #end(value: unknown): void {
     this.#add(value);
     this.#next = this.#depth === 0 ? 'end' : 'comma';

@@ -30,7 +30,6 @@ const AttachmentField = ruledObject('one-source', 'AttachmentInput', null, {
   }),
 });
 
-/** Attachments in a request. */
 export const AttachmentsField = optional<(Partial<AttachmentRequest> & Pick<AttachmentRequest, 'filename'>)[]>(
   'array',
   {
@@ -50,10 +49,8 @@ const metadata = {
   inline: Type.Boolean(),
 };
 
-/** An attachment in an email object. */
 export const AttachmentMetadata = objectOf('AttachmentMetadata', metadata);
 
-/** An attachment in the attachments endpoints. */
 export const AttachmentWithLink = objectOf('Attachment', {
   ...metadata,
   expires_at: Type.Unsafe<string>({ ...Timestamp, description: '30 days after the send; the file is deleted then' }),

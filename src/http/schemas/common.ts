@@ -63,7 +63,6 @@ export function eventTypes(prefix: string): EventType[] {
   return EVENT_TYPES.filter((type) => type.startsWith(`${prefix}.`) && !type.endsWith('.received'));
 }
 
-/** An entry of a timeline. */
 export function timelineEntry(prefix: string, title: string) {
   return objectOf(`${title}TimelineEntry`, {
     type: enumOf(eventTypes(prefix), `${title}EventType`),

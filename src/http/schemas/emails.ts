@@ -84,7 +84,6 @@ export const SendEmailBody = ruledObject('some-body', 'SendEmailRequest', 'One e
   attachments: AttachmentsField,
 });
 
-/** An email of a batch. */
 export const BatchMember = ruledObject('some-body', 'BatchEmail', 'One email', {
   ...emailFields,
   attachments: Type.Optional(Type.Unsafe<never>({ not: {}, description: 'Not accepted in a batch' })),
