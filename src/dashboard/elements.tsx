@@ -78,14 +78,8 @@ function quoted(text: string): string {
   return /^[\w:/.-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-interface EmptyProps {
-  readonly title: string;
-  /** A request that adds the first entry. */
-  readonly command?: string;
-  readonly children?: Children;
-}
-
-export function Empty({ title, command, children }: EmptyProps): Html {
+/** @param command a request that adds the first entry */
+export function Empty({ title, command, children }: { title: string; command?: string; children?: Children }): Html {
   return (
     <section class="empty">
       <h2 safe>{title}</h2>

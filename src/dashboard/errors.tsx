@@ -27,14 +27,8 @@ const FRAMEWORK: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_BAD_URL: 'not_found',
 };
 
-export interface Trouble {
-  readonly status: number;
-  readonly title: string;
-  readonly sentence: string;
-}
-
 /** Internal details of an error are not shown. */
-export function troubleOf(error: unknown): Trouble {
+export function troubleOf(error: unknown) {
   const { code, message } = toServiceError(error);
   const status = STATUS[code] ?? 422;
   const [title, sentence] = WORDS[status] ?? ['That did not work', undefined];
@@ -69,7 +63,7 @@ export function formProblems(error: unknown): { status: number; problems: Record
   return { status, problems: { [param ?? '']: param === undefined ? message : message.slice(param.length + 2) } };
 }
 
-export function TroublePage({ visit, trouble }: { visit: Visit; trouble: Trouble }): Html {
+export function TroublePage({ visit, trouble }: { visit: Visit; trouble: ReturnType<typeof troubleOf> }): Html {
   return (
     <PlainLayout visit={visit} title={trouble.title}>
       <p safe>{trouble.sentence}</p>

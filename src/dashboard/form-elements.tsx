@@ -113,15 +113,8 @@ export function Checkbox({ label, name, value, given, checked = false }: Checkbo
   );
 }
 
-interface FileIntoProps {
-  readonly label: string;
-  /** The name of the textarea that it fills. */
-  readonly field: string;
-  readonly accept: string;
-}
-
-/** A script reads the file into the field; the file itself is not sent. */
-export function FileInto({ label, field, accept }: FileIntoProps): Html {
+/** A script reads the file into the textarea `field`; the file itself is not sent. */
+export function FileInto({ label, field, accept }: { label: string; field: string; accept: string }): Html {
   const id = `file-${field}`;
   return (
     <div class="field" data-script="" hidden>

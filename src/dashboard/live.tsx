@@ -1,15 +1,8 @@
 import type { Children } from '@kitajs/html';
 import type { Html, Visit } from './page.ts';
 
-interface LiveProps {
-  readonly visit: Visit;
-  /** Whether its content may change soon; otherwise polling ends. */
-  readonly moves: boolean;
-  readonly children: Children;
-}
-
-/** The part of a page that refreshes itself. At most one per page. */
-export function Live({ visit, moves, children }: LiveProps): Html {
+/** The part of a page that refreshes itself as long as its content `moves`. At most one per page. */
+export function Live({ visit, moves, children }: { visit: Visit; moves: boolean; children: Children }): Html {
   if (!moves) return <div id="live">{children}</div>;
   return (
     <div

@@ -26,13 +26,8 @@ export interface DashboardDeps extends IntakeDeps {
   readonly files: FileStore;
   /** Asks a provider whether a chat-app number belongs to the account of its token. */
   readonly verifyNumber: ConnectDeps['verifyNumber'];
-  readonly temporalUi?: TemporalUi | undefined;
-}
-
-/** Temporal's UI: the setting `TEMPORAL_UI_URL`, and the namespace of our workflows. */
-export interface TemporalUi {
-  readonly url: string;
-  readonly namespace: string;
+  /** Temporal's UI: the setting `TEMPORAL_UI_URL`, and the namespace of our workflows. */
+  readonly temporalUi?: { readonly url: string; readonly namespace: string } | undefined;
 }
 
 /** A request for a page. `Query` is the type of its query string. */

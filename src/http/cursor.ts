@@ -11,13 +11,6 @@ export interface Listing {
   readonly filters: Readonly<Record<string, unknown>>;
 }
 
-export interface Cursors {
-  /** Returns the cursor that continues after a position. The result is the same in every process. */
-  readonly seal: (listing: Listing, position: Cursor) => string;
-  /** @throws ServiceError validation_error for a cursor that is malformed, modified or of another listing */
-  readonly open: (listing: Listing, cursor: string) => Cursor;
-}
-
 /** HMAC-SHA256 truncated to 128 bits (RFC 2104 §5). */
 const SIGNATURE_BYTES = 16;
 
@@ -25,17 +18,19 @@ const SIGNATURE_BYTES = 16;
  * Creates cursors that callers cannot forge: base64url of a signature and the signed position.
  * @param secretKey the settings `SECRET_KEY` and `SECRET_KEY_OLD`
  */
-export function makeCursors(secretKey: SecretKeys): Cursors {
+export function makeCursors(secretKey: SecretKeys) {
   const signer = makeSigner(deriveKeys(secretKey, 'cursors'), SIGNATURE_BYTES);
   const signed = ({ list, orgId, filters }: Listing, position: string) =>
     JSON.stringify([list, orgId, filters, position]);
 
   return {
-    seal(listing, position) {
+    /** Returns the cursor that continues after a position. The result is the same in every process. */
+    seal(listing: Listing, position: Cursor): string {
       const text = encodeCursor(position);
       return Buffer.concat([signer.sign(signed(listing, text)), Buffer.from(text)]).toString('base64url');
     },
-    open(listing, cursor) {
+    /** @throws ServiceError validation_error for a cursor that is malformed, modified or of another listing */
+    open(listing: Listing, cursor: string): Cursor {
       const bytes = Buffer.from(cursor, 'base64url');
       const position = bytes.subarray(SIGNATURE_BYTES).toString();
       const signature = bytes.subarray(0, SIGNATURE_BYTES);

@@ -6,12 +6,12 @@ import { cancelBatch } from '../../intake/batches.ts';
 import { type Batch, findBatch, listBatches } from '../../store/emails/batches.ts';
 import { buttonAction } from '../act.ts';
 import { Copy, curl, Empty, Facts, StatusBadge, StatusCell, Sub, Table, Text, Time, TimeCell } from '../elements.tsx';
-import { exampleEmail } from '../example.ts';
 import { confirm } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { Live } from '../live.tsx';
 import { type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
+import { exampleEmail } from './emails.tsx';
 
 const PATH = '/dashboard/batches';
 

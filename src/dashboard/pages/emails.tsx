@@ -3,12 +3,12 @@ import { EMAIL_STATUSES, type Tag } from '../../domain/email/email.ts';
 import { TAGS } from '../../domain/limits.ts';
 import { parseTag } from '../../domain/email/tag-filter.ts';
 import { type EmailSummary, listEmails } from '../../store/emails/lists.ts';
-import { exampleEmail } from '../example.ts';
+import { findVerifiedDomain } from '../../store/outbox/backlog.ts';
 import { curl, Empty, LinkHeading, Pager, StatusBadge, Sub, Table, Time, TimeCell } from '../elements.tsx';
 import { field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
-import { type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
+import { type Context, type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
 import { textToPlace } from '../places.ts';
 
 export const PATH = '/dashboard/emails';
@@ -61,6 +61,12 @@ const list = page(Query, async (context) => {
 });
 
 export const rows: readonly PageRow[] = [['GET', PATH, 'viewer', list]];
+
+/** An email to the user, from a verified domain if there is one. */
+export async function exampleEmail({ pool, organization, user }: Context): Promise<Record<string, string>> {
+  const domain = (await findVerifiedDomain(pool, organization.id)) ?? 'your-domain.example';
+  return { from: `hello@${domain}`, to: user.email, subject: 'It works', text: 'The first email.' };
+}
 
 function problemOf(tags: readonly (Tag | undefined)[]): string | undefined {
   if (tags.includes(undefined))

@@ -5,10 +5,9 @@ import { type EmailHours, readEmailHours } from '../../store/emails/hours.ts';
 import { listEmails } from '../../store/emails/lists.ts';
 import { MailChart, partInWords, StatusTotals, sumOf } from '../chart.tsx';
 import { curl, Empty, NumberCell, Table, Time, Section } from '../elements.tsx';
-import { exampleEmail } from '../example.ts';
 import { Layout } from '../layout.tsx';
 import { type Context, type Html, page, type PageRow } from '../page.ts';
-import { EmailRows } from './emails.tsx';
+import { EmailRows, exampleEmail } from './emails.tsx';
 
 const LATEST_EMAILS = 10;
 const HOUR = 3_600_000;

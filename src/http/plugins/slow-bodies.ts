@@ -19,16 +19,11 @@ interface Upload {
 }
 
 /**
- * Watches one body until it has arrived. `isEnforced` returns whether the minimum rate applies now; it is called each
- * second.
- */
-export type WatchBody = (request: IncomingMessage, isEnforced: () => boolean) => void;
-
-/**
  * Enforces a minimum transfer rate. A body that averages less than 64 KiB a second after its first 10 s gets 408, as if it
  * had exceeded the server's request timeout, and its connection is closed.
+ * @returns a function that watches one body until it has arrived; each second `isEnforced` returns whether the rate applies
  */
-export function endSlowBodies(app: FastifyInstance): WatchBody {
+export function endSlowBodies(app: FastifyInstance) {
   const uploads = new Set<Upload>();
   const timer = setInterval(() => {
     for (const upload of uploads) {
@@ -45,7 +40,7 @@ export function endSlowBodies(app: FastifyInstance): WatchBody {
     }
   }, CHECK_INTERVAL_MS).unref();
   app.addHook('onClose', async () => clearInterval(timer));
-  return (request, isEnforced) => {
+  return (request: IncomingMessage, isEnforced: () => boolean): void => {
     uploads.add({ request, startBytes: request.socket.bytesRead, isEnforced, checks: 0 });
   };
 }
