@@ -113,15 +113,15 @@ export function Checkbox({ label, name, value, given, checked = false }: Checkbo
   );
 }
 
-/** A script reads the file into the textarea `field`; the file itself is not sent. */
-export function FileInto({ label, field, accept }: { label: string; field: string; accept: string }): Html {
-  const id = `file-${field}`;
+/** A script reads the file into the textarea `into`; the file itself is not sent. */
+export function FileInto({ label, into, accept }: { label: string; into: string; accept: string }): Html {
+  const id = `file-${into}`;
   return (
     <div class="field" data-script="" hidden>
       <label for={id} safe>
         {label}
       </label>
-      <input type="file" id={id} accept={accept} data-into={`field-${field}`} />
+      <input type="file" id={id} accept={accept} data-into={`field-${into}`} />
     </div>
   );
 }

@@ -100,7 +100,7 @@ function addForm(context: Context, filled: Filled, value?: string): Html {
         hint: 'One in each line, or CSV with a column “email”; up to 10,000 at a time. They receive no more email. Other columns of the CSV are ignored.',
         required: true,
       })}
-      <FileInto label="Or from a file" field="addresses" accept=".csv,.txt,.tsv,text/csv,text/plain" />
+      <FileInto label="Or from a file" into="addresses" accept=".csv,.txt,.tsv,text/csv,text/plain" />
       <button class="primary">Add to the list</button>
     </Form>
   );
