@@ -6,7 +6,7 @@ import { resumeOrganization, suspendOrganization } from '../../accounts/suspensi
 import { listOrganizations } from '../../store/accounts/organizations.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { audited, auditedTogether } from './audit.ts';
-import { matching, onDatabase, option, organizationOption, required } from './command.ts';
+import { commandsOf, matching, type OfOrganization, onDatabase, option, required } from './command.ts';
 
 /** Adds the commands about organizations and their quotas. */
 export function addAccountCommands(program: Command): void {
@@ -19,39 +19,30 @@ export function addAccountCommands(program: Command): void {
     .addOption(required('--name <name>', 'name of the organization'))
     .action(
       onDatabase(async (pool, { name }: { name: string }) => {
-        const made = await createOrganization(pool, name);
-        return audited(pool, { organization: made.id, action: 'organizations.create' }, async () => made);
+        const created = await createOrganization(pool, name);
+        return audited(pool, { organization: created.id, action: 'organizations.create' }, async () => created);
       }),
     );
   organization.command('list').description('List all organizations.').action(onDatabase(listOrganizations));
-  organization
-    .command('retention')
-    .description('Set after how many days the bodies of the email of an organization are erased.')
-    .addOption(organizationOption())
+  const onOrganization = commandsOf(organization);
+  onOrganization('retention', 'Set after how many days the bodies of the email of an organization are erased.')
     .addOption(
       required('--days <days>', '0 keeps them, "default" means BODY_RETENTION_DAYS').argParser(
         matching(/^(?:\d{1,5}|default)$/, 'a number of days, 0 to keep bodies, or "default" for BODY_RETENTION_DAYS'),
       ),
     )
     .action(onDatabase(setRetention));
-  organization
-    .command('suspend')
-    .description('Suspend an organization, so that it sends nothing until it is resumed.')
-    .addOption(organizationOption())
+  onOrganization('suspend', 'Suspend an organization, so that it sends nothing until it is resumed.')
     .addOption(option('--reason <reason>', 'reason'))
     .action(onDatabase(suspend));
-  organization
-    .command('resume')
-    .description('Resume a suspended organization.')
-    .addOption(organizationOption())
-    .action(onDatabase(resume));
+  onOrganization('resume', 'Resume a suspended organization.').action(
+    onDatabase((pool, { organization: id }: OfOrganization) =>
+      auditedTogether(pool, { organization: id, action: 'organizations.resume' }, (db) => resumeOrganization(db, id)),
+    ),
+  );
 
-  program
-    .command('quota')
-    .description('how many emails organizations can send in a month')
-    .command('set')
-    .description('Set the quota of an organization, and print how much of it is used.')
-    .addOption(organizationOption())
+  const quota = program.command('quota').description('how many emails organizations can send in a month');
+  commandsOf(quota)('set', 'Set the quota of an organization, and print how much of it is used.')
     .addOption(
       required('--monthly <emails>', 'emails per calendar month (UTC), or "none" for no quota').argParser(
         matching(/^(?:\d{1,15}|none)$/, 'a number of emails, 0 or more, or "none" for no quota'),
@@ -60,28 +51,20 @@ export function addAccountCommands(program: Command): void {
     .action(onDatabase(setQuota));
 }
 
-async function setRetention(pool: Pool, { organization, days }: { organization: string; days: string }) {
+async function setRetention(pool: Pool, { organization, days }: OfOrganization & { days: string }) {
   const bodyRetentionDays = days === 'default' ? null : Number(days);
   const change = { organization, action: 'organizations.update', detail: { body_retention_days: bodyRetentionDays } };
   await audited(pool, change, () => giveBodyRetention(pool, organization, bodyRetentionDays));
   return { organization, body_retention_days: bodyRetentionDays };
 }
 
-async function suspend(pool: Pool, options: { organization: string; reason?: string }): Promise<object> {
-  const { organization, reason = null } = options;
+function suspend(pool: Pool, { organization, reason = null }: OfOrganization & { reason?: string | null }) {
   return auditedTogether(pool, { organization, action: 'organizations.suspend', detail: { reason } }, (db) =>
     suspendOrganization(db, organization, reason),
   );
 }
 
-async function resume(pool: Pool, { organization }: { organization: string }): Promise<object> {
-  return auditedTogether(pool, { organization, action: 'organizations.resume' }, (db) =>
-    resumeOrganization(db, organization),
-  );
-}
-
-async function setQuota(pool: Pool, options: { organization: string; monthly: string }) {
-  const { organization } = options;
+async function setQuota(pool: Pool, { organization, ...options }: OfOrganization & { monthly: string }) {
   const quota = options.monthly === 'none' ? null : Number(options.monthly);
   const change = { organization, action: 'quota.update', detail: { monthly: quota } };
   const { monthly, used, resets_at } = await audited(pool, change, () => giveQuota(pool, organization, quota));

@@ -1,7 +1,9 @@
 import { Command, type HelpContext, InvalidArgumentError, Option } from 'commander';
 import { ServiceError } from '../../domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
-import { makePool, type Pool } from '../../store/postgres/pool.ts';
+import { requireOrganization } from '../../accounts/organizations.ts';
+import { readAll } from '../../store/postgres/page.ts';
+import { type Db, makePool, type Pool } from '../../store/postgres/pool.ts';
 import { databaseUrl, exitWithoutDatabase } from '../wiring/database-url.ts';
 import { type Api, findApi, Refusal, refusalOf } from './api.ts';
 
@@ -58,8 +60,38 @@ export function repeatable<Value extends string = string>(
   return new Option(flags, `${description}; can be repeated`).argParser(collect).default([], 'none');
 }
 
-export function organizationOption(): Option {
-  return required('--organization <id>', 'id of the organization');
+/** The options of every command that works on one organization. */
+export interface OfOrganization {
+  readonly organization: string;
+}
+
+/** Returns a function that adds commands with the option `--organization` to a group. */
+export function commandsOf(group: Command): (name: string, description: string) => Command {
+  const organization = required('--organization <id>', 'id of the organization');
+  return (name, description) => group.command(name).description(description).addOption(organization);
+}
+
+/** Adds a command that lists what an organization, or every one, has. */
+export function addListOfAll(
+  group: Command,
+  description: string,
+  list: (pool: Pool, orgId: string | null) => Promise<unknown>,
+): void {
+  group
+    .command('list')
+    .description(description)
+    .addOption(option('--organization <id>', 'id of the organization, all by default'))
+    .action(onDatabase((pool, { organization }: Partial<OfOrganization>) => list(pool, organization ?? null)));
+}
+
+/** Returns the action of a command that prints all rows of a paged list of an organization. */
+export function onList<Row>(
+  list: (db: Db, orgId: string, after: Row | null, limit: number) => Promise<readonly Row[]>,
+) {
+  return onDatabase(async (pool, { organization }: OfOrganization) => {
+    await requireOrganization(pool, organization);
+    return readAll<Row>((after, limit) => list(pool, organization, after, limit));
+  });
 }
 
 /** @throws InvalidArgumentError, which commander reports with the name of the option */

@@ -1,76 +1,48 @@
 import type { Command } from 'commander';
 import { pino } from 'pino';
-import { requireOrganization } from '../../accounts/organizations.ts';
-import {
-  addDomain,
-  checkDomain,
-  findDomainId,
-  removeDomain,
-  type ShownDomain,
-  showDomain,
-} from '../../accounts/domains.ts';
-import { type Domain, listDomains } from '../../store/domains/domains.ts';
-import { readAll } from '../../store/postgres/page.ts';
-import type { Db, Pool } from '../../store/postgres/pool.ts';
+import { addDomain, checkDomain, findDomainId, removeDomain, showDomain } from '../../accounts/domains.ts';
+import { listDomains } from '../../store/domains/domains.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
 import { readSettings } from '../env.ts';
 import { makeSenderDomains, sendersOf } from '../wiring/sender-domains.ts';
 import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { audited } from './audit.ts';
-import { onDatabase, organizationOption, required, wakeRelay } from './command.ts';
+import { commandsOf, type OfOrganization, onDatabase, onList, required, wakeRelay } from './command.ts';
 
-interface DomainOptions {
-  readonly organization: string;
+interface DomainOptions extends OfOrganization {
   readonly name: string;
 }
 
 /** Adds the commands about domains that email is sent from. */
 export function addDomainCommands(program: Command): void {
-  const domain = program.command('domain').description('domains that organizations send email from');
-  const nameOption = () => required('--name <domain>', 'name of the domain');
+  const onOrganization = commandsOf(program.command('domain').description('domains that organizations send email from'));
   const onDomain = (name: string, description: string) =>
-    domain.command(name).description(description).addOption(organizationOption()).addOption(nameOption());
+    onOrganization(name, description).addOption(required('--name <domain>', 'name of the domain'));
   onDomain('add', 'Register a domain, and print the records for its DNS.')
     .option('--verified', 'trust the domain without asking DNS')
-    .action(
-      onDatabase((pool, { organization, name, verified }: DomainOptions & { verified?: boolean }) =>
-        addByHand(pool, organization, name, verified === true),
-      ),
-    );
-  domain
-    .command('list')
-    .description('List the domains of an organization.')
-    .addOption(organizationOption())
-    .action(onDatabase((pool, { organization }: { organization: string }) => listByHand(pool, organization)));
-  onDomain('show', 'Show a domain with the records for its DNS.').action(onDatabase(showByHand));
-  onDomain('verify', 'Look up the records of a domain in DNS now.').action(onDatabase(verifyByHand));
-  onDomain('remove', 'Remove a domain.').alias('delete').action(onDatabase(removeByHand));
+    .action(onDatabase(add));
+  onOrganization('list', 'List the domains of an organization.').action(onList(listDomains));
+  onDomain('show', 'Show a domain with the records for its DNS.').action(
+    onDatabase(async (pool, { organization, name }: DomainOptions) =>
+      show(pool, organization, await findDomainId(pool, organization, name)),
+    ),
+  );
+  onDomain('verify', 'Look up the records of a domain in DNS now.').action(onDatabase(verify));
+  onDomain('remove', 'Remove a domain.').alias('delete').action(onDatabase(remove));
 }
+
+const show = (pool: Pool, organization: string, id: string) =>
+  showDomain({ pool, senders: sendersOf(readSettings()) }, organization, id);
 
 /** A domain that is not trusted is printed with its records; that of DKIM follows when the worker has created its key. */
-async function addByHand(
-  pool: Pool,
-  organization: string,
-  name: string,
-  trusted: boolean,
-): Promise<Domain | ShownDomain> {
+async function add(pool: Pool, options: DomainOptions & { readonly verified?: boolean }) {
+  const { organization, name, verified: trusted = false } = options;
   const change = { organization, action: 'domains.create', detail: { name, trusted } };
   const domain = await audited(pool, change, () => addDomain(pool, organization, name, trusted));
-  if (trusted) return domain;
-  const { records } = await showDomain({ pool, senders: sendersOf(readSettings()) }, organization, domain.id);
-  return { ...domain, records };
+  return trusted ? domain : { ...domain, records: (await show(pool, organization, domain.id)).records };
 }
 
-async function listByHand(db: Db, organization: string): Promise<Domain[]> {
-  await requireOrganization(db, organization);
-  return readAll((after, limit) => listDomains(db, organization, after, limit));
-}
-
-async function showByHand(pool: Pool, { organization, name }: DomainOptions): Promise<ShownDomain> {
-  const id = await findDomainId(pool, organization, name);
-  return showDomain({ pool, senders: sendersOf(readSettings()) }, organization, id);
-}
-
-async function verifyByHand(pool: Pool, { organization, name }: DomainOptions): Promise<ShownDomain> {
+async function verify(pool: Pool, { organization, name }: DomainOptions) {
   const id = await findDomainId(pool, organization, name);
   const { secretKey } = await webhookSettings();
   const deps = makeSenderDomains(readSettings(), pool, secretKey, pino({ level: 'silent' }));
@@ -79,7 +51,7 @@ async function verifyByHand(pool: Pool, { organization, name }: DomainOptions): 
   );
 }
 
-async function removeByHand(pool: Pool, { organization, name }: DomainOptions): Promise<{ id: string }> {
+async function remove(pool: Pool, { organization, name }: DomainOptions) {
   const id = await findDomainId(pool, organization, name);
   return audited(pool, { organization, action: 'domains.delete', detail: { name } }, async () => {
     await removeDomain({ pool, wakeRelay }, organization, id);

@@ -3,13 +3,10 @@ import { addAccountCommands } from './accounts.ts';
 import { AdminCommand } from './command.ts';
 import { addDomainCommands } from './domains.ts';
 import { addEmailCommands } from './emails.ts';
-import { addErasureCommand } from './erasure.ts';
 import { addKeyCommands } from './keys.ts';
 import { addListenCommand } from './listen.ts';
-import { addNumberCommands } from './numbers.ts';
-import { addRestoreCommand } from './restore.ts';
-import { addSecretCommands } from './secrets.ts';
-import { addSenderCommands } from './senders.ts';
+import { addNumberCommands, addSenderCommands } from './numbers.ts';
+import { addMaintenanceCommands } from './maintenance.ts';
 import { addSuppressionCommands } from './suppressions.ts';
 import { addUserCommands } from './users.ts';
 import { addWebhookCommands } from './webhooks.ts';
@@ -35,9 +32,7 @@ export function makeProgram(name: string): AdminCommand {
     addSenderCommands,
     addWebhookCommands,
     addSuppressionCommands,
-    addErasureCommand,
-    addRestoreCommand,
-    addSecretCommands,
+    addMaintenanceCommands,
   ];
   for (const add of groups) add(program);
   return program;

@@ -12,10 +12,9 @@ import { openAttachmentStore } from '../wiring/attachment-store.ts';
 import { databaseUrl } from '../wiring/database-url.ts';
 import { readSettings } from '../env.ts';
 import { webhookSettings } from '../wiring/webhook-settings.ts';
-import { onDatabase, option, organizationOption, required, wakeRelay } from './command.ts';
+import { commandsOf, type OfOrganization, onDatabase, option, required, wakeRelay } from './command.ts';
 
-interface RetryOptions {
-  readonly organization: string;
+interface RetryOptions extends OfOrganization {
   readonly status: 'failed' | 'rejected';
   readonly since: string;
   readonly error?: string;
@@ -24,10 +23,10 @@ interface RetryOptions {
 
 /** Adds `emails retry`, for use after a provider refused email that can be sent now. */
 export function addRetryCommand(emails: Command): void {
-  emails
-    .command('retry')
-    .description('Send failed or rejected email of an organization again, each as a new email of the same content.')
-    .addOption(organizationOption())
+  commandsOf(emails)(
+    'retry',
+    'Send failed or rejected email of an organization again, each as a new email of the same content.',
+  )
     .addOption(required('--status <status>', 'status of the emails').choices(['failed', 'rejected']))
     .addOption(required('--since <time>', 'when they failed or later, such as 2026-03-01T09:30Z'))
     .addOption(option('--error <text>', 'a part of their error'))

@@ -5,31 +5,24 @@ import { listSuppressions, type Suppression } from '../../store/suppressions/sup
 import { readAll } from '../../store/postgres/page.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { audited } from './audit.ts';
-import { onDatabase, organizationOption, required } from './command.ts';
+import { commandsOf, type OfOrganization, onDatabase, required } from './command.ts';
 
-interface EntryOptions {
-  readonly organization: string;
+interface EntryOptions extends OfOrganization {
   readonly email: string;
 }
 
 /** Adds the commands about suppression lists. */
 export function addSuppressionCommands(program: Command): void {
-  const suppression = program
-    .command('suppression')
-    .description('suppression lists: addresses that an organization sends nothing to');
+  const onOrganization = commandsOf(
+    program
+      .command('suppression')
+      .description('suppression lists: addresses that an organization sends nothing to'),
+  );
   const onEntry = (name: string, description: string) =>
-    suppression
-      .command(name)
-      .description(description)
-      .addOption(organizationOption())
-      .addOption(required('--email <address>', 'address of the recipient'));
+    onOrganization(name, description).addOption(required('--email <address>', 'address of the recipient'));
   onEntry('add', 'Add an address to the suppression list.').action(onDatabase(add));
   onEntry('remove', 'Remove an address from the suppression list.').alias('delete').action(onDatabase(remove));
-  suppression
-    .command('list')
-    .description('List the suppression list of an organization.')
-    .addOption(organizationOption())
-    .action(onDatabase(list));
+  onOrganization('list', 'List the suppression list of an organization.').action(onDatabase(list));
 }
 
 async function add(pool: Pool, options: EntryOptions): Promise<unknown> {
@@ -48,7 +41,7 @@ async function remove(pool: Pool, options: EntryOptions): Promise<unknown> {
   return { email, removed };
 }
 
-async function list(pool: Pool, { organization }: { organization: string }): Promise<unknown> {
+async function list(pool: Pool, { organization }: OfOrganization): Promise<unknown> {
   await requireOrganization(pool, organization);
   const filters = { origin: null, email: null };
   return audited(pool, { organization, action: 'suppressions.export' }, () =>
@@ -56,8 +49,8 @@ async function list(pool: Pool, { organization }: { organization: string }): Pro
   );
 }
 
-async function checkEntry(pool: Pool, options: EntryOptions): Promise<EntryOptions> {
-  const email = listedAddress(options.email, 'email');
-  await requireOrganization(pool, options.organization);
-  return { organization: options.organization, email };
+async function checkEntry(pool: Pool, { organization, email }: EntryOptions): Promise<EntryOptions> {
+  const address = listedAddress(email, 'email');
+  await requireOrganization(pool, organization);
+  return { organization, email: address };
 }

@@ -11,10 +11,9 @@ import { createUser } from '../../accounts/users.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { ROLES } from '../../store/accounts/users.ts';
 import { pipedLine } from '../piped-line.ts';
-import { onDatabase, option, organizationOption, required } from './command.ts';
+import { addListOfAll, commandsOf, type OfOrganization, onDatabase, option, required } from './command.ts';
 
-interface CreateOptions {
-  readonly organization: string;
+interface CreateOptions extends OfOrganization {
   readonly email: string;
   readonly role?: (typeof ROLES)[number];
   readonly resetPassword?: boolean;
@@ -29,19 +28,12 @@ interface UserOptions {
 /** Adds the commands about users of the dashboard. */
 export function addUserCommands(program: Command): void {
   const user = program.command('user').description('users of the dashboard');
-  user
-    .command('create')
-    .description('Create a user, with the password that a pipe brings or a generated one, which is printed.')
-    .addOption(organizationOption())
+  commandsOf(user)('create', 'Create a user, with the password that a pipe brings or a generated one, which is printed.')
     .addOption(required('--email <address>', 'address that the user signs in with'))
     .addOption(option('--role <role>', 'role in the organization, owner by default').choices(ROLES))
     .option('--reset-password', 'take over an account that was created from an invitation link')
     .action(onDatabase(create));
-  user
-    .command('list')
-    .description('List the users of an organization, or of all.')
-    .addOption(option('--organization <id>', 'id of the organization, all by default'))
-    .action(onDatabase((pool, { organization }: { organization?: string }) => showUsers(pool, organization ?? null)));
+  addListOfAll(user, 'List the users of an organization, or of all.', showUsers);
   const onUser = (
     name: string,
     description: string,

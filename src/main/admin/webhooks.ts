@@ -2,41 +2,28 @@ import type { Command } from 'commander';
 import type { EventType } from '../../domain/event-types.ts';
 import { requireOrganization } from '../../accounts/organizations.ts';
 import { createEndpoint, makeWebhookIntake, removeEndpoint } from '../../accounts/webhooks.ts';
-import { readAll } from '../../store/postgres/page.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
-import { type Endpoint, listEndpoints } from '../../store/webhooks/endpoints.ts';
+import { listEndpoints } from '../../store/webhooks/endpoints.ts';
 import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { audited } from './audit.ts';
-import { eventOption, onDatabase, organizationOption, required, wakeRelay } from './command.ts';
+import { commandsOf, eventOption, type OfOrganization, onDatabase, onList, required, wakeRelay } from './command.ts';
 
 /** Adds the commands about webhook endpoints. */
 export function addWebhookCommands(program: Command): void {
-  const webhook = program.command('webhook').description('webhook endpoints of organizations');
-  webhook
-    .command('add')
-    .description('Create an endpoint, and print its secret this once.')
-    .addOption(organizationOption())
+  const onOrganization = commandsOf(program.command('webhook').description('webhook endpoints of organizations'));
+  onOrganization('add', 'Create an endpoint, and print its secret this once.')
     .addOption(required('--url <url>', 'URL that events are posted to'))
     .addOption(eventOption())
     .action(onDatabase(add));
-  webhook
-    .command('list')
-    .description('List the endpoints of an organization, latest first.')
-    .addOption(organizationOption())
-    .action(onDatabase(list));
-  webhook
-    .command('remove')
+  onOrganization('list', 'List the endpoints of an organization, latest first.').action(onList(listEndpoints));
+  onOrganization('remove', 'Delete an endpoint with its pending deliveries.')
     .alias('delete')
-    .description('Delete an endpoint with its pending deliveries.')
-    .addOption(organizationOption())
     .addOption(required('--webhook <id>', 'id of the endpoint'))
     .action(onDatabase(remove));
 }
 
-async function add(
-  pool: Pool,
-  { organization, url, event: events }: { organization: string; url: string; event: EventType[] },
-): Promise<unknown> {
+async function add(pool: Pool, options: OfOrganization & { readonly url: string; readonly event: EventType[] }) {
+  const { organization, url, event: events } = options;
   const { secretKey, allowedCidrs } = await webhookSettings();
   const intake = makeWebhookIntake(pool, wakeRelay, secretKey, allowedCidrs);
   await requireOrganization(pool, organization);
@@ -46,12 +33,7 @@ async function add(
   });
 }
 
-async function list(pool: Pool, { organization }: { organization: string }): Promise<Endpoint[]> {
-  await requireOrganization(pool, organization);
-  return readAll((after, limit) => listEndpoints(pool, organization, after, limit));
-}
-
-async function remove(pool: Pool, { organization, webhook: id }: { organization: string; webhook: string }) {
+async function remove(pool: Pool, { organization, webhook: id }: OfOrganization & { readonly webhook: string }) {
   await requireOrganization(pool, organization);
   return audited(pool, { organization, action: 'webhooks.delete' }, async () => {
     await removeEndpoint({ pool }, organization, id);

@@ -1,0 +1,60 @@
+import type { Command } from 'commander';
+import { requireOrganization } from '../../accounts/organizations.ts';
+import { reseal } from '../../accounts/reseal.ts';
+import { listedAddress } from '../../accounts/suppressions.ts';
+import { markAllAmbiguous } from '../../intake/after-restore.ts';
+import { eraseRecipientWhole } from '../../intake/erasure.ts';
+import { makeEmailContents } from '../../store/emails/contents.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
+import { findSenders } from '../../store/upkeep/after-restore.ts';
+import { readSettings } from '../env.ts';
+import { openAttachmentStore } from '../wiring/attachment-store.ts';
+import { emailProviderNames } from '../wiring/email-providers.ts';
+import { webhookSettings } from '../wiring/webhook-settings.ts';
+import { Refusal } from './api.ts';
+import { commandsOf, type OfOrganization, onDatabase, required } from './command.ts';
+
+/** Adds the commands that erase a recipient, prepare a restored backup, and encrypt stored secrets again. */
+export function addMaintenanceCommands(program: Command): void {
+  commandsOf(program)(
+    'erase',
+    'Erase the address of a recipient from everything that an organization has stored, and print a report.',
+  )
+    .addOption(required('--email <address>', 'address of the recipient'))
+    .action(onDatabase(erase));
+  program
+    .command('after-restore')
+    .description(
+      'Mark what was open in a restored backup, so that nothing is sent twice. Run it before the first start.',
+    )
+    .action(onDatabase(markRestored));
+  program
+    .command('secrets')
+    .description("the service's own secrets")
+    .command('reseal')
+    .description('Encrypt all stored secrets again with the current SECRET_KEY, and print how many.')
+    .action(onDatabase(async (pool) => reseal(pool, (await webhookSettings()).secretKey)));
+}
+
+async function erase(pool: Pool, options: OfOrganization & { readonly email: string }): Promise<unknown> {
+  const { organization } = options;
+  const email = listedAddress(options.email, 'email');
+  await requireOrganization(pool, organization);
+  const { secretKey } = await webhookSettings();
+  const files = await openAttachmentStore(readSettings());
+  return eraseRecipientWhole({ pool, files, contents: makeEmailContents(secretKey) }, organization, email);
+}
+
+/** Runs once between restoring a backup and sending again. */
+async function markRestored(pool: Pool): Promise<object> {
+  const senders = await findSenders(pool);
+  if (senders.length > 0) {
+    throw new Refusal(
+      `stop the API and the workers first, they may send again what was sent before: ${senders.join(', ')}`,
+    );
+  }
+  const providers = emailProviderNames(readSettings());
+  // Without a provider that supports lookups, AMBIGUOUS_SEND decides.
+  const asked = providers.find((name) => name === 'postmark') ?? providers[0] ?? 'postmark';
+  return { ...(await markAllAmbiguous(pool, asked)), asked };
+}
