@@ -1,6 +1,6 @@
 import { ServiceError } from '../domain/errors.ts';
 import { decodeCursor, encodeCursor, type Cursor } from '../store/postgres/page.ts';
-import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
+import type { SecretKeys } from '../lib/secret-key.ts';
 import { makeSigner } from '../lib/signer.ts';
 
 /** The list that a cursor belongs to. A cursor is valid for this list only. */
@@ -19,7 +19,7 @@ const SIGNATURE_BYTES = 16;
  * @param secretKey the settings `SECRET_KEY` and `SECRET_KEY_OLD`
  */
 export function makeCursors(secretKey: SecretKeys) {
-  const signer = makeSigner(deriveKeys(secretKey, 'cursors'), SIGNATURE_BYTES);
+  const signer = makeSigner(secretKey, 'cursors', SIGNATURE_BYTES);
   const signed = ({ list, orgId, filters }: Listing, position: string) =>
     JSON.stringify([list, orgId, filters, position]);
 
@@ -27,13 +27,14 @@ export function makeCursors(secretKey: SecretKeys) {
     /** Returns the cursor that continues after a position. The result is the same in every process. */
     seal(listing: Listing, position: Cursor): string {
       const text = encodeCursor(position);
-      return Buffer.concat([signer.sign(signed(listing, text)), Buffer.from(text)]).toString('base64url');
+      const signature = Buffer.from(signer.sign(signed(listing, text)), 'base64url');
+      return Buffer.concat([signature, Buffer.from(text)]).toString('base64url');
     },
     /** @throws ServiceError validation_error for a cursor that is malformed, modified or of another listing */
     open(listing: Listing, cursor: string): Cursor {
       const bytes = Buffer.from(cursor, 'base64url');
       const position = bytes.subarray(SIGNATURE_BYTES).toString();
-      const signature = bytes.subarray(0, SIGNATURE_BYTES);
+      const signature = bytes.subarray(0, SIGNATURE_BYTES).toString('base64url');
       // Decoding ignores spare bits and characters that are not base64url: only the issued spelling is accepted.
       const isOurs = bytes.length > SIGNATURE_BYTES && bytes.toString('base64url') === cursor;
       if (!isOurs || !signer.verify(signed(listing, position), signature)) {

@@ -32,24 +32,12 @@ export function makeSeal(keys: Buffer | DerivedKeys): Seal {
 
   return {
     prefix,
-    close(secret, about) {
-      return Buffer.concat([prefix, encrypt(primary, secret, about)]);
-    },
+    close: (secret, about) => encrypt(primary, prefix, secret, Buffer.from(about)),
     open(sealed, about) {
-      if (sealed[0] === FORM_WITHOUT_KEY) {
-        return openWithAny(
-          known.map(({ key }) => key),
-          sealed.subarray(1),
-          about,
-        );
-      }
+      if (sealed[0] === FORM_WITHOUT_KEY) return openWithAny(known, sealed.subarray(1), about);
       if (sealed[0] !== FORM) throw new Error('the value has no form that is known here');
-      const used = known.filter((candidate) => sealed.subarray(0, 1 + KEY_ID_BYTES).equals(candidate.prefix));
-      return openWithAny(
-        used.map(({ key }) => key),
-        sealed.subarray(1 + KEY_ID_BYTES),
-        about,
-      );
+      const used = known.filter((candidate) => sealed.subarray(0, prefix.length).equals(candidate.prefix));
+      return openWithAny(used, sealed.subarray(prefix.length), about);
     },
   };
 }
@@ -60,11 +48,11 @@ function prefixOf(key: Buffer): Buffer {
 }
 
 /** @throws the error of the last key when none of them opens it */
-function openWithAny(keys: readonly Buffer[], encrypted: Buffer, about: string): Buffer {
+function openWithAny(keys: readonly { readonly key: Buffer }[], encrypted: Buffer, about: string): Buffer {
   let failure = new Error('the value was sealed with a key that is not known here');
-  for (const key of keys) {
+  for (const { key } of keys) {
     try {
-      return decrypt(key, encrypted, about);
+      return decrypt(key, encrypted, Buffer.from(about));
     } catch (error) {
       failure = error as Error;
     }
@@ -72,18 +60,18 @@ function openWithAny(keys: readonly Buffer[], encrypted: Buffer, about: string):
   throw failure;
 }
 
-/** @returns nonce, tag, ciphertext */
-function encrypt(key: Buffer, secret: Buffer, about: string): Buffer {
+/** @returns the prefix, a random nonce, the tag and the ciphertext */
+export function encrypt(key: Buffer, prefix: Buffer, secret: Buffer, about: Buffer): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG }).setAAD(Buffer.from(about));
-  const ciphertext = Buffer.concat([cipher.update(secret), cipher.final()]);
-  return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
+  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG }).setAAD(about);
+  const ciphertext = [cipher.update(secret), cipher.final()];
+  return Buffer.concat([prefix, nonce, cipher.getAuthTag(), ...ciphertext]);
 }
 
-/** @param encrypted nonce, tag, ciphertext */
-function decrypt(key: Buffer, encrypted: Buffer, about: string): Buffer {
+/** @param encrypted the result of `encrypt` without its prefix */
+export function decrypt(key: Buffer, encrypted: Buffer, about: Buffer): Buffer {
   if (encrypted.length < NONCE_BYTES + TAG) throw new Error('the value is too short to be sealed');
   const decipher = createDecipheriv(CIPHER, key, encrypted.subarray(0, NONCE_BYTES), { authTagLength: TAG });
-  decipher.setAAD(Buffer.from(about)).setAuthTag(encrypted.subarray(NONCE_BYTES, NONCE_BYTES + TAG));
+  decipher.setAAD(about).setAuthTag(encrypted.subarray(NONCE_BYTES, NONCE_BYTES + TAG));
   return Buffer.concat([decipher.update(encrypted.subarray(NONCE_BYTES + TAG)), decipher.final()]);
 }

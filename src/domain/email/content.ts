@@ -1,5 +1,6 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { promisify } from 'node:util';
 import { deflateRaw, deflateRawSync, inflateRaw, inflateRawSync } from 'node:zlib';
+import { decrypt, encrypt } from '../../lib/seal.ts';
 
 /** The content of an email, besides its subject. */
 export interface EmailContent {
@@ -31,9 +32,6 @@ export interface SealedContent {
 const PLAIN = 1;
 const DEFLATED = 2;
 const PREFIX = 5;
-const NONCE = 12;
-const TAG = 16;
-const CIPHER = 'aes-256-gcm';
 /** Smallest value for which compression pays. */
 const MIN_COMPRESSED_BYTES = 512;
 /** Smallest value that is compressed on another thread. */
@@ -81,23 +79,13 @@ async function seal({ key, version }: DataKey, emailId: string, part: Part, valu
   const prefix = Buffer.alloc(PREFIX);
   prefix.writeUInt8(isCompressed ? DEFLATED : PLAIN, 0);
   prefix.writeUInt32BE(version, 1);
-  const nonce = randomBytes(NONCE);
-  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG }).setAAD(associated(prefix, emailId, part));
-  const ciphertext = cipher.update(plain);
-  cipher.final();
-  return Buffer.concat([prefix, nonce, cipher.getAuthTag(), ciphertext]);
+  return encrypt(key, prefix, plain, associated(prefix, emailId, part));
 }
 
 async function open(key: Buffer, emailId: string, part: Part, sealed: Buffer): Promise<unknown> {
   const form = sealed[0];
-  if ((form !== PLAIN && form !== DEFLATED) || sealed.length < PREFIX + NONCE + TAG) {
-    throw new Error('the content has no form that is known here');
-  }
-  const nonce = sealed.subarray(PREFIX, PREFIX + NONCE);
-  const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG });
-  decipher.setAAD(associated(sealed.subarray(0, PREFIX), emailId, part));
-  decipher.setAuthTag(sealed.subarray(PREFIX + NONCE, PREFIX + NONCE + TAG));
-  const plain = Buffer.concat([decipher.update(sealed.subarray(PREFIX + NONCE + TAG)), decipher.final()]);
+  if (form !== PLAIN && form !== DEFLATED) throw new Error('the content has no form that is known here');
+  const plain = decrypt(key, sealed.subarray(PREFIX), associated(sealed.subarray(0, PREFIX), emailId, part));
   return JSON.parse((form === DEFLATED ? await inflate(plain) : plain).toString());
 }
 
@@ -106,15 +94,9 @@ function associated(prefix: Buffer, emailId: string, part: Part): Buffer {
 }
 
 async function deflate(plain: Buffer): Promise<Buffer> {
-  if (plain.length < MIN_THREADED_BYTES) return deflateRawSync(plain, DEFLATE);
-  return new Promise((resolve, reject) => {
-    deflateRaw(plain, DEFLATE, (error, compressed) => (error ? reject(error) : resolve(compressed)));
-  });
+  return plain.length < MIN_THREADED_BYTES ? deflateRawSync(plain, DEFLATE) : promisify(deflateRaw)(plain, DEFLATE);
 }
 
 async function inflate(compressed: Buffer): Promise<Buffer> {
-  if (compressed.length < MIN_THREADED_BYTES) return inflateRawSync(compressed);
-  return new Promise((resolve, reject) => {
-    inflateRaw(compressed, (error, plain) => (error ? reject(error) : resolve(plain)));
-  });
+  return compressed.length < MIN_THREADED_BYTES ? inflateRawSync(compressed) : promisify(inflateRaw)(compressed);
 }
