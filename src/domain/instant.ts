@@ -1,7 +1,7 @@
 import { SCHEDULE_DAYS } from './limits.ts';
 
 const INSTANT =
-  /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d\d)(?::?(\d\d))?)$/;
+  /^(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:[Zz]|([+-])(\d\d)(?::?(\d\d))?)$/;
 
 /**
  * Parses an ISO 8601 instant with an offset, such as `2026-03-01T09:30:00+02:00` or `2026-03-01T07:30Z`. Fractions are
@@ -10,26 +10,13 @@ const INSTANT =
 export function parseInstant(text: string): Date | undefined {
   const match = INSTANT.exec(text);
   if (!match) return undefined;
-  const part = (index: number) => Number(match[index] ?? 0);
-  const [year, month, day, hour, minute, second] = [1, 2, 3, 4, 5, 6].map(part) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  const [offsetHours, offsetMinutes] = [part(10), part(11)];
-  if (hour > 23 || minute > 59 || second > 59 || offsetHours > 23 || offsetMinutes > 59) return undefined;
+  const [, day, minutes, seconds = '00', fraction = '', sign, offsetHours = '0', offsetMinutes = '0'] = match;
+  const local = new Date(`${day}T${minutes}:${seconds}.${fraction.padEnd(3, '0').slice(0, 3)}Z`);
+  // Days and times that do not exist are invalid, or roll over to others.
+  const exists = !Number.isNaN(local.getTime()) && local.toISOString().startsWith(`${day}T${minutes}:${seconds}.`);
+  if (!exists || Number(offsetHours) > 23 || Number(offsetMinutes) > 59) return undefined;
 
-  const milliseconds = Number((match[7] ?? '').padEnd(3, '0').slice(0, 3));
-  const local = new Date(0);
-  local.setUTCFullYear(year, month - 1, day);
-  local.setUTCHours(hour, minute, second, milliseconds);
-  const exists = local.getUTCMonth() === month - 1 && local.getUTCDate() === day;
-  if (!exists) return undefined;
-
-  const offset = (match[9] === '-' ? -1 : 1) * (offsetHours * 60 + offsetMinutes) * 60_000;
+  const offset = (sign === '-' ? -1 : 1) * (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60_000;
   const instant = new Date(local.getTime() - offset);
   // Postgres and JavaScript format years beyond these differently, and not in four digits.
   const inRange = instant.getUTCFullYear() >= 1 && instant.getUTCFullYear() <= 9999;
