@@ -19,13 +19,11 @@ import { generatePassword } from './passwords.ts';
 import { unlock } from './sign-in-limits.ts';
 import { newPasswordHash, takeOver, userEmail } from './users.ts';
 
-/** Operations of the operator on user accounts in any organization. */
-
-/** Identifies a user. */
+/** Identifies a user in the operator's commands. */
 export type UserName = { readonly id: string } | { readonly email: string };
 
 /** @throws ServiceError not_found, validation_error for an invalid address */
-export async function requireUser(db: Db, name: UserName): Promise<User> {
+async function requireUser(db: Db, name: UserName): Promise<User> {
   const user = 'id' in name ? await findUser(db, name.id) : await findUserByEmail(db, userEmail(name.email));
   if (!user) throw new ServiceError('not_found', 'there is no such user', 'id' in name ? 'user' : 'email');
   return { id: user.id, email: user.email, name: user.name };
@@ -49,26 +47,24 @@ export async function resetUser(
   password?: string,
 ): Promise<{ id: string; email: string; password?: string; sessions_ended: number }> {
   const user = await requireUser(pool, name);
+  const { id, email } = user;
   const chosen = password ?? generatePassword();
   const hash = await newPasswordHash(chosen);
-  const sessions = await transaction(pool, async (client) => {
-    const ended = await takeOver(client, user, hash);
-    await noteOnUser(client, user, 'members.reset', { email: user.email, sessions: ended });
-    return ended;
+  return transaction(pool, async (client) => {
+    const sessions = await takeOver(client, user, hash);
+    await noteOnUser(client, id, 'members.reset', { email, sessions });
+    return { id, email, ...(password === undefined && { password: chosen }), sessions_ended: sessions };
   });
-  const { id, email } = user;
-  return { id, email, ...(password === undefined && { password: chosen }), sessions_ended: sessions };
 }
 
 /** Clears the sign-in limits that a user has reached. @throws ServiceError not_found */
 export async function unlockUser(pool: Pool, name: UserName): Promise<{ id: string; email: string; cleared: number }> {
-  const user = await requireUser(pool, name);
-  const cleared = await transaction(pool, async (client) => {
-    const counts = await unlock(client, user.email);
-    await noteOnUser(client, user, 'members.unlock', { email: user.email });
-    return counts;
+  const { id, email } = await requireUser(pool, name);
+  return transaction(pool, async (client) => {
+    const cleared = await unlock(client, email);
+    await noteOnUser(client, id, 'members.unlock', { email });
+    return { id, email, cleared };
   });
-  return { id: user.id, email: user.email, cleared };
 }
 
 /** Ends all sessions of a user. @throws ServiceError not_found */
@@ -76,13 +72,12 @@ export async function signUserOut(
   pool: Pool,
   name: UserName,
 ): Promise<{ id: string; email: string; sessions_ended: number }> {
-  const user = await requireUser(pool, name);
-  const sessions = await transaction(pool, async (client) => {
-    const ended = await deleteOtherSessions(client, user.id, null);
-    await noteOnUser(client, user, 'members.sign-out', { email: user.email, sessions: ended });
-    return ended;
+  const { id, email } = await requireUser(pool, name);
+  return transaction(pool, async (client) => {
+    const sessions = await deleteOtherSessions(client, id, null);
+    await noteOnUser(client, id, 'members.sign-out', { email, sessions });
+    return { id, email, sessions_ended: sessions };
   });
-  return { id: user.id, email: user.email, sessions_ended: sessions };
 }
 
 /**
@@ -119,6 +114,6 @@ export async function removeUser(
   });
 }
 
-async function noteOnUser(db: Db, { id }: User, action: string, detail: Record<string, unknown>): Promise<void> {
+async function noteOnUser(db: Db, id: string, action: string, detail: Record<string, unknown>): Promise<void> {
   await insertAuditOfUser(db, id, { ...OPERATOR, action, target: id, detail });
 }

@@ -25,7 +25,7 @@ import {
   type UserWithPassword,
 } from '../store/accounts/users.ts';
 import { requireOrganization } from './organizations.ts';
-import { type Actor, OPERATOR } from './actor.ts';
+import { OPERATOR } from './actor.ts';
 import { generatePassword, hashPassword, isPassword, passwordProblem } from './passwords.ts';
 import { countPasswordCheck, forgivePasswordChecks, unlock } from './sign-in-limits.ts';
 import { newToken } from './sign-in.ts';
@@ -40,7 +40,7 @@ export function userEmail(text: string): string {
 }
 
 /** A request of the operator to create a user. */
-export interface UserRequest {
+interface UserRequest {
   readonly email: string;
   /** Undefined generates a password, of which the result contains the only copy. */
   readonly password?: string | undefined;
@@ -51,18 +51,12 @@ export interface UserRequest {
 }
 
 /** A member, or a user of another organization with the invitation to accept. */
-export interface CreatedUser {
+interface CreatedUser {
   readonly id: string;
   readonly email: string;
   /** A generated password. */
   readonly password?: string;
-  readonly invitation?: OpenInvitation;
-}
-
-export interface OpenInvitation {
-  readonly id: string;
-  readonly role: Role;
-  readonly expires_at: string;
+  readonly invitation?: { readonly id: string; readonly role: Role; readonly expires_at: string };
 }
 
 /**
@@ -76,7 +70,6 @@ export async function createUser(
   pool: Pool,
   orgId: string,
   { email, password, role, resetPassword = false }: UserRequest,
-  actor: Actor = OPERATOR,
 ): Promise<CreatedUser> {
   await requireOrganization(pool, orgId);
   const address = userEmail(email);
@@ -90,7 +83,7 @@ export async function createUser(
       'email',
     );
   }
-  if (known?.proved_at) return inviteKnown(pool, orgId, known, { password, role, resetPassword }, actor);
+  if (known?.proved_at) return inviteKnown(pool, orgId, known, { password, role, resetPassword });
 
   const chosen = password ?? generatePassword();
   const user = await newUser(address, '', chosen);
@@ -101,7 +94,7 @@ export async function createUser(
     else await addUser(client, user, true);
     await join(client, orgId, id, joinedRole);
     const detail = { email: address, role: joinedRole, ...(known && { password_reset: true }) };
-    await insertAudit(client, { org_id: orgId, ...actor, action: 'members.create', target: id, detail });
+    await insertAudit(client, { org_id: orgId, ...OPERATOR, action: 'members.create', target: id, detail });
   });
   return { id, email: address, ...(password === undefined && { password: chosen }) };
 }
@@ -111,7 +104,6 @@ async function inviteKnown(
   orgId: string,
   { id, email }: User,
   { password, role = 'member', resetPassword }: Omit<UserRequest, 'email'>,
-  actor: Actor,
 ): Promise<CreatedUser> {
   if (password !== undefined) {
     throw new ServiceError('conflict', 'has a password already; add the user without one', 'email');
@@ -124,7 +116,7 @@ async function inviteKnown(
     // The token is discarded: the signed-in user accepts the invitation by its id.
     const expires_at = await insertInvitation(client, invitation, digest(newToken()));
     const change = { action: 'members.invite', target: invitation.id, detail: { email, role } };
-    await insertAudit(client, { org_id: orgId, ...actor, ...change });
+    await insertAudit(client, { org_id: orgId, ...OPERATOR, ...change });
     return { id, email, invitation: { id: invitation.id, role, expires_at } };
   });
 }
