@@ -93,13 +93,13 @@ const RULES: IForbiddenRuleType[] = [
     to: { path: '^(?:src|activities)/', dependencyTypesNot: ['type-only'] },
   },
   {
-    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto, node:zlib and the ULID, MIME, phone, IP address and public-suffix libraries only',
+    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto, node:util, node:zlib and the ULID, MIME, phone, IP address and public-suffix libraries only',
     severity: 'error',
     from: { path: '^src/(?:domain|lib)/', pathNot: '^src/lib/background-loop\\.ts$' },
     to: {
       pathNot: [
         '^src/(?:domain|lib)/',
-        '^(?:node:)?(?:url|crypto|zlib)$',
+        '^(?:node:)?(?:url|crypto|util|zlib)$',
         '^node_modules/(?:@types/)?(?:ulid|mime-types|libphonenumber-js|ipaddr\\.js|tldts)/',
       ],
     },

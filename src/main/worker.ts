@@ -22,9 +22,8 @@ import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-s
 import { checkDatabase, openPool } from './wiring/database.ts';
 import { makeChatProviders, twilioCallbacksUrl } from './wiring/chat-providers.ts';
 import { openWorkflows } from './wiring/describe-workflow.ts';
-import { updateCredentialPauses } from './wiring/credential-pauses.ts';
 import { makeEmailDeps } from './wiring/email-deps.ts';
-import { makeAskPostmark, makeRemoveFromProvider } from './wiring/email-providers.ts';
+import { makeAskPostmark, makeRemoveFromProvider, updateCredentialPauses } from './wiring/email-providers.ts';
 import { secretKeysOf } from '../lib/secret-key.ts';
 import { readSettings } from './env.ts';
 import { forkIsolated, makeIsolation } from './isolation.ts';

@@ -54,6 +54,13 @@ export interface ChatTemplate {
   readonly components?: unknown;
 }
 
+/** Which content at Twilio a template is. */
+export interface TwilioContent {
+  readonly contentSid: string;
+  /** The names of its variables in the order header, body, buttons: `1`, `2` or names. */
+  readonly variables: readonly string[];
+}
+
 /** The content of a message. At most one of template, image and document is set, according to the type. */
 export interface ChatContent {
   /** The body of a text message; otherwise the caption of a file without one. */

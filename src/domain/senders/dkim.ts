@@ -1,4 +1,5 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
 
 /** The selector of our own key, under which its public part is published (RFC 6376 §3.1). */
 export const DKIM_SELECTOR = 'sw1';
@@ -7,18 +8,13 @@ export const DKIM_SELECTOR = 'sw1';
 const KEY_BITS = 2_048;
 
 /** Generates a key: base64 of its public part (SubjectPublicKeyInfo), and the private one as PKCS #8 in DER. */
-export function newDkimKey(): Promise<{ publicKey: string; privateKey: Buffer }> {
-  const form = {
+export async function newDkimKey(): Promise<{ publicKey: string; privateKey: Buffer }> {
+  const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', {
     modulusLength: KEY_BITS,
     publicKeyEncoding: { type: 'spki', format: 'der' },
     privateKeyEncoding: { type: 'pkcs8', format: 'der' },
-  } as const;
-  return new Promise((resolve, reject) => {
-    generateKeyPair('rsa', form, (error, publicKey, privateKey) => {
-      if (error) reject(error);
-      else resolve({ publicKey: publicKey.toString('base64'), privateKey });
-    });
   });
+  return { publicKey: publicKey.toString('base64'), privateKey };
 }
 
 /** Returns the TXT record that publishes a key (RFC 6376 §3.6.1). */

@@ -7,6 +7,8 @@ import { observedEmail } from '../../providers/observed.ts';
 import { postmark, type PostmarkSettings } from '../../providers/postmark/postmark.ts';
 import { postmarkSuppressions } from '../../providers/postmark/suppressions.ts';
 import { smtp } from '../../providers/smtp/smtp.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
+import { closePausesOfReason, openPauses } from '../../store/upkeep/provider-pauses.ts';
 import type { Tracer } from '../../telemetry/tracer.ts';
 
 /**
@@ -23,12 +25,21 @@ export function makeEmailProviders(config: Config, log: Pick<Logger, 'error'>, t
   });
 }
 
-/** What the providers that this worker uses lack, for `updateCredentialPauses`. */
-export function credentialProblems(config: Config): readonly (readonly [EmailProviderName, string | undefined])[] {
-  return emailProviderNames(config).map((name) => [
-    name,
-    config[CREDENTIALS[name]] === undefined ? missingCredentials(config, name) : undefined,
-  ]);
+/**
+ * Pauses email providers without credentials at startup, so that `/metrics` shows them before the first email fails to
+ * leave. Ends the pauses of providers that have credentials now: their email does not wait for the next probe.
+ */
+export async function updateCredentialPauses(config: Config, pool: Pool, log: Pick<Logger, 'warn'>): Promise<void> {
+  const names = emailProviderNames(config);
+  const ready = names.filter((name) => config[CREDENTIALS[name]] !== undefined);
+  const missing = names.filter((name) => !ready.includes(name));
+  try {
+    await closePausesOfReason(pool, ready, CREDENTIALS_MISSING);
+    const pauses = missing.map((name) => ({ provider: name, sender: '', reason: missingCredentials(config, name) }));
+    await openPauses(pool, pauses);
+  } catch (error) {
+    log.warn({ err: error }, 'pauses of email providers could not be updated at startup');
+  }
 }
 
 /** Returns their names, also of those without credentials. */
@@ -48,8 +59,7 @@ export function makeAskPostmark(config: Config): EmailProvider['reports'] | unde
 /** Removes addresses from Postmark's list, also if new email is sent by another provider; undefined without its token. */
 export function makeRemoveFromProvider(config: Config): ((address: string) => Promise<boolean>) | undefined {
   const settings = postmarkSettings(config);
-  const lists = settings && postmarkSuppressions(settings);
-  return lists && ((address) => lists.removeSuppression(address));
+  return settings && postmarkSuppressions(settings).removeSuppression;
 }
 
 /** Undefined without credentials. */
@@ -71,7 +81,7 @@ function postmarkSettings(config: Config): PostmarkSettings | undefined {
 }
 
 /** The start of the reason of pauses because of missing credentials. */
-export const CREDENTIALS_MISSING = 'There are no credentials for this provider.';
+const CREDENTIALS_MISSING = 'There are no credentials for this provider.';
 
 /** The setting without which a provider cannot be called. */
 const CREDENTIALS = { postmark: 'POSTMARK_SERVER_TOKEN', smtp: 'SMTP_URL' } as const;

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import type { TwilioContent } from '../../domain/chat/chat.ts';
 import type { TwilioAccount } from '../../providers/twilio/client.ts';
-import { fetchTwilioTemplates, type TwilioContent } from '../../providers/twilio/templates.ts';
+import { fetchTwilioTemplates } from '../../providers/twilio/templates.ts';
 import { addContents, findContent } from '../../store/chat/contents.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 

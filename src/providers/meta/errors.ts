@@ -1,6 +1,6 @@
 import type { ChatOutcome } from '../chat-provider.ts';
 import { classifyRefusal, type ErrorCodes, kindOfCode } from '../chat-refusals.ts';
-import { isObject, isText } from '../json-fields.ts';
+import { isText, objectOf } from '../json-fields.ts';
 
 /** An error as Meta words it, in an answer or in a report; all of it may be missing. */
 export interface MetaError {
@@ -25,7 +25,7 @@ const UNKNOWN_NUMBER = 33;
 
 /** Reads an error object. `details` is the most specific; its `message` begins with the code. */
 export function readError(input: unknown): MetaError {
-  const error = isObject(input) ? input : {};
+  const error = objectOf(input);
   const data = error['error_data'] as { details?: unknown } | null | undefined;
   return {
     code: numberOf(error['code']),

@@ -1,4 +1,4 @@
-import { isObject, isText } from '../json-fields.ts';
+import { isText, parseObject } from '../json-fields.ts';
 import { GRAPH_VERSION } from './meta.ts';
 
 /** Fetches a URL with a value of the Authorization header. */
@@ -12,17 +12,8 @@ export function metaMedia(baseUrl: string, accessToken: string, mediaId: string)
   const authorization = `Bearer ${accessToken}`;
   return async (fetchFile: AuthorizedFetch): Promise<Buffer> => {
     const answer = await fetchFile(`${baseUrl.replace(/\/$/, '')}/${GRAPH_VERSION}/${mediaId}`, authorization);
-    const url = urlOf(answer);
-    if (url === undefined) throw new Error('Meta returned no URL of the file');
+    const url = parseObject(answer.toString())?.['url'];
+    if (!isText(url)) throw new Error('Meta returned no URL of the file');
     return fetchFile(url, authorization);
   };
-}
-
-function urlOf(answer: Buffer): string | undefined {
-  try {
-    const body: unknown = JSON.parse(answer.toString());
-    return isObject(body) && isText(body['url']) ? body['url'] : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -3,7 +3,7 @@ import { captionOf, type ChatContent, type OutgoingChat } from '../../domain/cha
 import type { ChatOutcome, ChatProvider } from '../chat-provider.ts';
 import { captionProblem, classifyUnanswered, lengthProblem, unclearAnswer } from '../chat-refusals.ts';
 import { traced, tracedFetch } from '../http-trace.ts';
-import { isObject, parseObject } from '../json-fields.ts';
+import { listOf, parseObject } from '../json-fields.ts';
 import { classifyMetaRefusal, readError } from './errors.ts';
 
 export interface MetaSettings {
@@ -107,7 +107,6 @@ function payloadOf(type: OutgoingChat['type'], content: ChatContent): object | n
 function classifyAnswer(status: number, text: string, after: number | undefined): ChatOutcome {
   const answer = parseObject(text) ?? {};
   if (status >= 300 || answer['error']) return classifyMetaRefusal(status, readError(answer['error']), after);
-  const [message] = Array.isArray(answer['messages']) ? (answer['messages'] as unknown[]) : [];
-  const id = isObject(message) ? message['id'] : undefined;
+  const id = listOf(answer['messages'])[0]?.['id'];
   return typeof id === 'string' && id !== '' ? { kind: 'sent', messageId: id } : unclearAnswer('Meta');
 }

@@ -3,15 +3,7 @@ import { tracedFetch } from '../http-trace.ts';
 import { clientOptions, isStreamMissing, type PostmarkSettings, streamsOf } from './postmark.ts';
 
 /** Postmark's own lists of addresses that it refuses. */
-export interface PostmarkSuppressions {
-  /**
-   * Removes an address from the suppression lists of both message streams; an address on neither counts as removed. Rejects when Postmark cannot be asked now.
-   * @returns false when Postmark keeps it on a list, as it does after a complaint
-   */
-  readonly removeSuppression: (address: string) => Promise<boolean>;
-}
-
-export function postmarkSuppressions(settings: PostmarkSettings): PostmarkSuppressions {
+export function postmarkSuppressions(settings: PostmarkSettings) {
   const client = new ServerClient(settings.serverToken, { ...clientOptions(settings), fetch: tracedFetch });
 
   async function removeFrom(stream: string, address: string): Promise<boolean> {
@@ -26,7 +18,12 @@ export function postmarkSuppressions(settings: PostmarkSettings): PostmarkSuppre
   }
 
   return {
-    removeSuppression: async (address) => {
+    /**
+     * Removes an address from the suppression lists of both message streams; an address on neither counts as removed.
+     * Rejects when Postmark cannot be asked now.
+     * @returns false when Postmark keeps it on a list, as it does after a complaint
+     */
+    async removeSuppression(address: string): Promise<boolean> {
       let off = true;
       for (const stream of streamsOf(settings)) off = (await removeFrom(stream, address)) && off;
       return off;

@@ -1,13 +1,6 @@
-import type { ChatTemplate } from '../../domain/chat/chat.ts';
-import { type Fields, isObject } from '../json-fields.ts';
+import type { ChatTemplate, TwilioContent } from '../../domain/chat/chat.ts';
+import { type Fields, isObject, objectOf } from '../json-fields.ts';
 import { type TwilioAccount, twilioClient } from './client.ts';
-
-/** Which content at Twilio a template is. */
-export interface TwilioContent {
-  readonly contentSid: string;
-  /** The names of its variables in the order header, body, buttons: `1`, `2` or names. */
-  readonly variables: readonly string[];
-}
 
 /** A content of an account as one of its templates. */
 export interface TwilioTemplate extends TwilioContent {
@@ -90,7 +83,7 @@ interface Component {
 }
 
 function readComponent(input: unknown): Component {
-  const component = isObject(input) ? input : {};
+  const component = objectOf(input);
   const type = wordOf(component['type']);
   const of = ORDER.find((known) => known === type);
   if (!of) throw new Unfit(`Twilio carries no template component of type ${type}.`);
@@ -103,7 +96,7 @@ function readComponent(input: unknown): Component {
 
 function toValues({ of, parameters }: Component): Value[] {
   return parameters.map((input) => {
-    const parameter = isObject(input) ? input : {};
+    const parameter = objectOf(input);
     const { parameter_name: name } = parameter;
     return { of, name: typeof name === 'string' ? name : undefined, text: readParameter(parameter, of) };
   });
@@ -143,7 +136,7 @@ function readParameter(parameter: Fields, of: Value['of']): string {
  */
 export async function fetchTwilioTemplates(account: TwilioAccount): Promise<TwilioTemplate[]> {
   // According to the SDK's types, none of it is null.
-  const contents: readonly Content[] = await twilioClient(account).content.v1.contentAndApprovals.list({
+  const contents: readonly ListedContent[] = await twilioClient(account).content.v1.contentAndApprovals.list({
     pageSize: 500,
   });
   const found = new Map<string, TwilioTemplate>();
@@ -158,7 +151,7 @@ export async function fetchTwilioTemplates(account: TwilioAccount): Promise<Twil
   return [...found.values()];
 }
 
-interface Content {
+interface ListedContent {
   readonly sid: string;
   readonly language: string;
   readonly types: Fields | null;
@@ -166,7 +159,7 @@ interface Content {
   readonly approvalRequests: Fields | null;
 }
 
-function isApproved({ approvalRequests }: Content): boolean {
+function isApproved({ approvalRequests }: ListedContent): boolean {
   return approvalRequests?.['status'] === 'approved';
 }
 
@@ -175,8 +168,7 @@ const BUTTON_LISTS = ['actions', 'code'];
 
 /** The variables as they come in header, body and buttons; those that are in none of them last. */
 function orderOf(types: Fields | null, names: readonly string[]): string[] {
-  const [content] = Object.values(types ?? {});
-  const fields = isObject(content) ? content : {};
+  const fields = objectOf(Object.values(types ?? {})[0]);
   const body = Object.keys(fields).filter((field) => !HEADERS.includes(field) && !BUTTON_LISTS.includes(field));
   const text = [...HEADERS, ...body, ...BUTTON_LISTS].map((field) => JSON.stringify(fields[field] ?? '')).join();
   const seen = Array.from(text.matchAll(/\{\{\s*(\w+)\s*\}\}/g), ([, name]) => name as string);

@@ -1,8 +1,8 @@
-import { captionOf, type OutgoingChat } from '../../domain/chat/chat.ts';
+import { captionOf, type OutgoingChat, type TwilioContent } from '../../domain/chat/chat.ts';
 import type { ChatOutcome, ChatProvider } from '../chat-provider.ts';
 import { captionProblem, lengthProblem } from '../chat-refusals.ts';
 import { type Endpoints, type Match, type MessagingAccount, type Payload, plain, twilioMessages } from './messages.ts';
-import { bodyValues, componentsProblem, fillContent, languageOf, type TwilioContent } from './templates.ts';
+import { bodyValues, componentsProblem, fillContent, languageOf } from './templates.ts';
 
 export interface TwilioSettings extends MessagingAccount {
   /** The content of a template of this number; undefined if there is none. Rejects if that is temporarily unknown. */

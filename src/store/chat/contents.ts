@@ -1,12 +1,7 @@
+import type { TwilioContent } from '../../domain/chat/chat.ts';
 import { type Db, queryRow } from '../postgres/pool.ts';
 
-/** Which of Twilio's contents a template is, and its variables in the order in which parameters fill them. */
-export interface Content {
-  readonly contentSid: string;
-  readonly variables: readonly string[];
-}
-
-export function findContent(db: Db, numberId: string, name: string, language: string): Promise<Content | undefined> {
+export function findContent(db: Db, numberId: string, name: string, language: string): Promise<TwilioContent | undefined> {
   return queryRow(db, {
     name: 'find_content',
     text: `SELECT content_sid AS "contentSid", variables FROM chat_templates
@@ -19,7 +14,7 @@ export function findContent(db: Db, numberId: string, name: string, language: st
 export async function addContents(
   db: Db,
   numberId: string,
-  templates: readonly (Content & { readonly name: string; readonly language: string })[],
+  templates: readonly (TwilioContent & { readonly name: string; readonly language: string })[],
 ): Promise<void> {
   await db.query(
     `INSERT INTO chat_templates (number_id, name, language, content_sid, variables)
