@@ -4,6 +4,7 @@ import {
   contentProblem,
   numberProblem,
   phoneNumberIdProblem,
+  repetition,
   sidProblem,
   templateProblem,
   tokenProblem,
@@ -15,8 +16,8 @@ import { rangeProblem } from '../lib/ip-ranges.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from './instant.ts';
 import { HEADER_NAME_LENGTH, HEADER_VALUE_LENGTH, HEADERS, TAG_LENGTH } from './limits.ts';
 import { parseSender, SENDER_PROBLEM } from './sms/senders.ts';
-import { phoneInQuery, phoneProblem, recipientProblem } from './chat/phone.ts';
-import { parseRecipient, parseRecipientQuery, recipientError } from './chat/recipient.ts';
+import { parsePhone, phoneInQuery } from './chat/phone.ts';
+import { parsePhoneRecipient, parseRecipient, parseRecipientQuery } from './chat/recipient.ts';
 import { parseTag } from './email/tag-filter.ts';
 import { bodyProblem, characters, controlProblem } from '../lib/text.ts';
 
@@ -75,13 +76,8 @@ function headerValueProblem(value: string): string | undefined {
 }
 
 function uniqueTags(tags: readonly { name: string }[]): Problem | undefined {
-  const seen = new Set<string>();
-  for (const [index, { name }] of tags.entries()) {
-    if (seen.has(name))
-      return { path: `${index}.name`, message: 'appears twice; tag names are unique within an email' };
-    seen.add(name);
-  }
-  return undefined;
+  const message = 'appears twice; tag names are unique within an email';
+  return repetition(tags, ({ name }) => name, 'name', message);
 }
 
 const TAG_FILTER = `must be name:value, each of 1 to ${TAG_LENGTH} letters, digits, _ and -`;
@@ -112,23 +108,18 @@ function oneOrMany(body: { email?: unknown; emails?: unknown }): Problem | undef
 }
 
 function uniqueContentIds(files: readonly { content_id?: string | null }[]): Problem | undefined {
-  const seen = new Set<string>();
-  for (const [index, { content_id: id }] of files.entries()) {
-    if (id == null) continue;
-    if (seen.has(id)) {
-      return { path: `${index}.content_id`, message: 'appears twice; content ids are unique within an email' };
-    }
-    seen.add(id);
-  }
-  return undefined;
+  const message = 'appears twice; content ids are unique within an email';
+  return repetition(files, ({ content_id: id }) => id, 'content_id', message);
+}
+
+/** @param parsed the result of a parser, or its error message */
+function unparsed(parsed: object | string): Problem | undefined {
+  return typeof parsed === 'string' ? { message: parsed } : undefined;
 }
 
 /** Rules that JSON Schema cannot express; schemas refer to them by `x-rule`. */
 export const RULES = {
-  mailbox: (value: string) => {
-    const parsed = parseMailbox(value);
-    return problem(typeof parsed === 'string' ? parsed : undefined);
-  },
+  mailbox: (value: string) => unparsed(parseMailbox(value)),
   'one-line': (value: string) => problem(controlProblem(value)),
   body: (value: string) => problem(bodyProblem(value)),
   instant: (value: string) => problem(parseInstant(value) ? undefined : SCHEDULE_PROBLEMS.form),
@@ -142,11 +133,11 @@ export const RULES = {
   'one-source': oneSource,
   'unique-content-ids': uniqueContentIds,
   'one-or-many': oneOrMany,
-  phone: (value: string) => problem(phoneProblem(value)),
-  'phone-in-query': (value: string) => problem(phoneProblem(phoneInQuery(value))),
-  recipient: (value: string) => problem(recipientProblem(value)),
-  'chat-recipient': (value: string) => problem(recipientError(parseRecipient(value))),
-  'chat-recipient-in-query': (value: string) => problem(recipientError(parseRecipientQuery(value))),
+  phone: (value: string) => unparsed(parsePhone(value)),
+  'phone-in-query': (value: string) => unparsed(parsePhone(phoneInQuery(value))),
+  recipient: (value: string) => unparsed(parsePhoneRecipient(value)),
+  'chat-recipient': (value: string) => unparsed(parseRecipient(value)),
+  'chat-recipient-in-query': (value: string) => unparsed(parseRecipientQuery(value)),
   'sms-sender': (value: string) => problem(parseSender(value) === undefined ? SENDER_PROBLEM : undefined),
   'chat-content': contentProblem,
   template: templateProblem,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { parsePhone, PHONE_PROBLEMS, phoneInQuery, recipientProblem } from '../../src/domain/chat/phone.ts';
+import { parsePhone, PHONE_PROBLEMS, phoneInQuery } from '../../src/domain/chat/phone.ts';
+import { parsePhoneRecipient } from '../../src/domain/chat/recipient.ts';
 
 /** As written, as E.164, and the country. */
 type Row = readonly [text: string, number: string, country: string | undefined];
@@ -66,7 +67,8 @@ for (const [kind, rows] of Object.entries(READ)) {
     for (const [text, number, country] of rows) {
       it(`${text} is ${number} in ${country ?? 'no country'}`, () => {
         assert.deepEqual(parsePhone(text), { number, country });
-        assert.equal(recipientProblem(text), country === undefined ? PHONE_PROBLEMS.nowhere : undefined);
+        const recipient = country === undefined ? PHONE_PROBLEMS.nowhere : { to: number, country };
+        assert.deepEqual(parsePhoneRecipient(text), recipient);
       });
     }
   });

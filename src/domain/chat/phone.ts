@@ -39,19 +39,6 @@ export function parsePhone(text: string): Phone | string {
   return { number: parsed.number, country: country && (RESERVED[country] ?? country) };
 }
 
-/** Returns why a number is not valid, or undefined. */
-export function phoneProblem(text: string): string | undefined {
-  const phone = parsePhone(text);
-  return typeof phone === 'string' ? phone : undefined;
-}
-
-/** Returns why a recipient's number is not valid, or undefined. */
-export function recipientProblem(text: string): string | undefined {
-  const phone = parsePhone(text);
-  if (typeof phone === 'string') return phone;
-  return phone.country === undefined ? PHONE_PROBLEMS.nowhere : undefined;
-}
-
 /** Restores the `+` in a query string, where an unescaped one is decoded as a blank. */
 export function phoneInQuery(text: string): string {
   return text.replace(/^ /, '+');

@@ -1,7 +1,7 @@
 import { isSupportedCountry } from 'libphonenumber-js/max';
 import { parsePhone, PHONE_PROBLEMS, phoneInQuery } from './phone.ts';
 
-/** Where a chat-app message goes: a phone number, or a user that may have none. */
+/** Where a message goes: a phone number, or a user of the chat app that may have none. */
 export interface Recipient {
   /** E.164, or a business-scoped user id. */
   readonly to: string;
@@ -26,10 +26,13 @@ export function isUserId(text: string): boolean {
 
 /** Parses a recipient in a request, or returns an error message. */
 export function parseRecipient(text: string): Recipient | string {
-  if (LIKE_USER_ID.test(text)) {
-    const country = text.slice(0, 2);
-    return isUserId(text) && isSupportedCountry(country) ? { to: text, country } : USER_ID_PROBLEM;
-  }
+  if (!LIKE_USER_ID.test(text)) return parsePhoneRecipient(text);
+  const country = text.slice(0, 2);
+  return isUserId(text) && isSupportedCountry(country) ? { to: text, country } : USER_ID_PROBLEM;
+}
+
+/** Parses a recipient that must be a phone number, or returns an error message. */
+export function parsePhoneRecipient(text: string): Recipient | string {
   const phone = parsePhone(text);
   if (typeof phone === 'string') return phone;
   return phone.country === undefined ? PHONE_PROBLEMS.nowhere : { to: phone.number, country: phone.country };
@@ -40,9 +43,4 @@ export function parseRecipientQuery(text: string): Pick<Recipient, 'to'> | strin
   if (LIKE_USER_ID.test(text)) return isUserId(text) ? { to: text } : USER_ID_PROBLEM;
   const phone = parsePhone(phoneInQuery(text));
   return typeof phone === 'string' ? phone : { to: phone.number };
-}
-
-/** Returns the error message of a parser, or undefined. */
-export function recipientError(parsed: object | string): string | undefined {
-  return typeof parsed === 'string' ? parsed : undefined;
 }

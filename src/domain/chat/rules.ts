@@ -102,11 +102,18 @@ export function tokenProblem(token: string): string | undefined {
 export function uniqueTemplates(
   templates: readonly { readonly name: string; readonly language: string }[],
 ): Problem | undefined {
+  const keyOf = ({ name, language }: (typeof templates)[number]) => `${language} ${name}`;
+  return repetition(templates, keyOf, 'name', 'appears twice in one language');
+}
+
+/** Finds the first item with the key of an earlier one. Items without a key are ignored. */
+export function repetition<T>(
+  items: readonly T[],
+  keyOf: (item: T) => string | null | undefined,
+  field: string,
+  message: string,
+): Problem | undefined {
   const seen = new Set<string>();
-  for (const [index, { name, language }] of templates.entries()) {
-    const key = `${language} ${name}`;
-    if (seen.has(key)) return { path: `${index}.name`, message: 'appears twice in one language' };
-    seen.add(key);
-  }
-  return undefined;
+  const index = items.map(keyOf).findIndex((key) => key != null && seen.size === seen.add(key).size);
+  return index < 0 ? undefined : { path: `${index}.${field}`, message };
 }
