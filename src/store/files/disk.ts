@@ -39,23 +39,21 @@ export function diskStore(folder: string): FileStore {
     return { ids: (await namesIn(join(folder, name))).filter(isFileId), next: folders[index + 1] ?? null };
   }
 
-  return {
-    put: (id, content) => guarded(() => put(id, content)),
-    open: (id) => guarded(() => openIfThere(id, pathOf)),
-    remove: (ids) =>
-      guarded(async () => {
-        ids.forEach(requireFileId);
-        await Promise.all(ids.map((id) => rm(pathOf(id), { force: true })));
-      }),
-    list: (from) => guarded(() => list(from)),
-    check: () =>
-      guarded(async () => {
-        const probe = join(folder, UNFINISHED, `probe.${randomBytes(6).toString('hex')}`);
-        await makeFolder(join(folder, UNFINISHED));
-        await write(probe, Buffer.from('probe'));
-        await rm(probe);
-      }),
-  };
+  return guarded({
+    put,
+    list,
+    open: (id) => openIfThere(id, pathOf),
+    async remove(ids) {
+      ids.forEach(requireFileId);
+      await Promise.all(ids.map((id) => rm(pathOf(id), { force: true })));
+    },
+    async check() {
+      const probe = join(folder, UNFINISHED, `probe.${randomBytes(6).toString('hex')}`);
+      await makeFolder(join(folder, UNFINISHED));
+      await write(probe, Buffer.from('probe'));
+      await rm(probe);
+    },
+  });
 }
 
 async function openIfThere(id: string, pathOf: (id: string) => string) {

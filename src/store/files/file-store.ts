@@ -42,11 +42,17 @@ export function requireFileId(id: string): void {
   if (!isFileId(id)) throw new Error('a file is named by the id of its attachment');
 }
 
-/** Runs an operation of a store; its failures become FileStoreUnavailable. */
-export async function guarded<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof FileStoreUnavailable ? error : new FileStoreUnavailable(error);
-  }
+/** The same store, whose failures are FileStoreUnavailable. */
+export function guarded(store: FileStore): FileStore {
+  const guard =
+    <A extends unknown[], R>(work: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      try {
+        return await work(...args);
+      } catch (error) {
+        throw new FileStoreUnavailable(error);
+      }
+    };
+  const { put, open, remove, list, check } = store;
+  return { put: guard(put), open: guard(open), remove: guard(remove), list: guard(list), check: guard(check) };
 }

@@ -30,47 +30,39 @@ export async function s3Store(location: S3Location): Promise<FileStore> {
     return prefix + id;
   };
 
-  async function open(id: string): Promise<Readable | undefined> {
-    try {
-      const { Body } = await client.send(new sdk.GetObjectCommand({ Bucket, Key: keyOf(id) }));
-      // In Node it is a stream of Node's.
-      return Body as Readable;
-    } catch (error) {
-      if (error instanceof sdk.NoSuchKey) return undefined;
-      throw error;
-    }
-  }
-
-  async function remove(ids: readonly string[]): Promise<void> {
-    for (let from = 0; from < ids.length; from += DELETED_AT_ONCE) {
-      const Objects = ids.slice(from, from + DELETED_AT_ONCE).map((id) => ({ Key: keyOf(id) }));
-      const { Errors } = await client.send(new sdk.DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } }));
-      const [first] = Errors ?? [];
-      if (first) throw new Error(`${first.Code ?? 'an error'} for ${first.Key ?? 'an object'}`);
-    }
-  }
-
-  async function list(from: string | null) {
-    const { Contents, NextContinuationToken } = await client.send(
-      new sdk.ListObjectsV2Command({ Bucket, Prefix: prefix, ...(from !== null && { ContinuationToken: from }) }),
-    );
-    const names = (Contents ?? []).map(({ Key = '' }) => Key.slice(prefix.length));
-    return { ids: names.filter(isFileId), next: NextContinuationToken ?? null };
-  }
-
-  return {
-    put: (id, content) =>
-      guarded(async () => {
-        await client.send(new sdk.PutObjectCommand({ Bucket, Key: keyOf(id), Body: content }));
-      }),
-    open: (id) => guarded(() => open(id)),
-    remove: (ids) => guarded(() => remove(ids)),
-    list: (from) => guarded(() => list(from)),
-    check: () =>
-      guarded(async () => {
-        await client.send(new sdk.HeadBucketCommand({ Bucket }));
-      }),
-  };
+  return guarded({
+    async put(id, content) {
+      await client.send(new sdk.PutObjectCommand({ Bucket, Key: keyOf(id), Body: content }));
+    },
+    async open(id) {
+      try {
+        const { Body } = await client.send(new sdk.GetObjectCommand({ Bucket, Key: keyOf(id) }));
+        // In Node it is a stream of Node's.
+        return Body as Readable;
+      } catch (error) {
+        if (error instanceof sdk.NoSuchKey) return undefined;
+        throw error;
+      }
+    },
+    async remove(ids) {
+      for (let from = 0; from < ids.length; from += DELETED_AT_ONCE) {
+        const Objects = ids.slice(from, from + DELETED_AT_ONCE).map((id) => ({ Key: keyOf(id) }));
+        const { Errors } = await client.send(new sdk.DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } }));
+        const [first] = Errors ?? [];
+        if (first) throw new Error(`${first.Code ?? 'an error'} for ${first.Key ?? 'an object'}`);
+      }
+    },
+    async list(from) {
+      const { Contents, NextContinuationToken } = await client.send(
+        new sdk.ListObjectsV2Command({ Bucket, Prefix: prefix, ...(from !== null && { ContinuationToken: from }) }),
+      );
+      const names = (Contents ?? []).map(({ Key = '' }) => Key.slice(prefix.length));
+      return { ids: names.filter(isFileId), next: NextContinuationToken ?? null };
+    },
+    async check() {
+      await client.send(new sdk.HeadBucketCommand({ Bucket }));
+    },
+  });
 }
 
 function configuration({ endpoint, region }: S3Location): S3ClientConfig {
