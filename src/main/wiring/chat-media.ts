@@ -10,6 +10,7 @@ import { twilioMedia } from '../../providers/twilio/media.ts';
 import { type Budget, makePublicFetch } from '../../public-fetch/fetch.ts';
 import { Unfetchable } from '../../public-fetch/unfetchable.ts';
 import type { SendingNumber } from '../../store/messages/delivery.ts';
+import { twilioAccount } from './chat-providers.ts';
 import { LOOPBACK } from './webhook-settings.ts';
 
 /** Files that one process holds in memory, and the share of one organization. */
@@ -31,10 +32,8 @@ export function makeFetchMedia(config: Config & { readonly SECRET_KEY: string })
       const accessToken = own ?? config.META_ACCESS_TOKEN;
       return accessToken === undefined ? undefined : metaMedia(config.META_BASE_URL, accessToken, reference);
     }
-    const accountSid = account_sid ?? config.TWILIO_ACCOUNT_SID;
-    const authToken = own ?? config.TWILIO_AUTH_TOKEN;
-    if (accountSid === undefined || authToken === undefined) return undefined;
-    return twilioMedia({ accountSid, authToken, baseUrl: config.TWILIO_BASE_URL }, reference);
+    const account = twilioAccount(config, account_sid, own);
+    return account && twilioMedia(account, reference);
   }
 
   return async ({ org_id: holder, number, reference }) => {

@@ -50,25 +50,21 @@ export function makeChatProviders(
   }
 
   function makeTwilio(number: SendingNumber, own: string | undefined): ChatProvider {
-    const accountSid = number.account_sid ?? config.TWILIO_ACCOUNT_SID;
-    const authToken = own ?? config.TWILIO_AUTH_TOKEN;
-    if (accountSid === undefined || authToken === undefined) {
+    const account = twilioAccount(config, number.account_sid, own);
+    if (!account) {
       return unready('twilio', 'There are no credentials for Twilio: this number has none, nor have the settings.');
     }
-    const account: TwilioAccount = { accountSid, authToken, baseUrl: config.TWILIO_BASE_URL };
     // Contents of a shared account may belong to other organizations: only those assigned by the operator may be used.
-    const isShared = accountSid === config.TWILIO_ACCOUNT_SID;
+    const isShared = account.accountSid === config.TWILIO_ACCOUNT_SID;
     const contentOf = (name: string, language: string) =>
       isShared ? findContent(pool, number.id, name, language) : contents(number.id, account, name, language);
     return twilioProvider({ ...account, publicUrl: callbacksUrl ?? null, contentOf });
   }
 
   function makeSms(): ChatProvider {
-    const { TWILIO_ACCOUNT_SID: accountSid, TWILIO_AUTH_TOKEN: authToken, TWILIO_BASE_URL: baseUrl } = config;
-    if (accountSid === undefined || authToken === undefined) {
-      return unready('twilio', 'There are no credentials for Twilio in the settings.');
-    }
-    return twilioSms({ accountSid, authToken, baseUrl, publicUrl: callbacksUrl ?? null });
+    const account = twilioAccount(config);
+    if (!account) return unready('twilio', 'There are no credentials for Twilio in the settings.');
+    return twilioSms({ ...account, publicUrl: callbacksUrl ?? null });
   }
 
   function makeMeta({ phone_number_id: phoneNumberId }: SendingNumber, own: string | undefined): ChatProvider {
@@ -86,6 +82,14 @@ export function makeChatProviders(
     cache.set(key, provider);
     return provider;
   };
+}
+
+/** The Twilio account of a number, or that of the settings; undefined without credentials. */
+export function twilioAccount(config: Config, ownSid: string | null = null, own?: string): TwilioAccount | undefined {
+  const accountSid = ownSid ?? config.TWILIO_ACCOUNT_SID;
+  const authToken = own ?? config.TWILIO_AUTH_TOKEN;
+  if (accountSid === undefined || authToken === undefined) return undefined;
+  return { accountSid, authToken, baseUrl: config.TWILIO_BASE_URL };
 }
 
 /**

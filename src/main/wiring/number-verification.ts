@@ -2,6 +2,7 @@ import type { Config } from '../../config.ts';
 import type { NumberClaim, NumberVerification } from '../../domain/chat/chat.ts';
 import { verifyMetaNumber } from '../../providers/meta/numbers.ts';
 import { verifyTwilioNumber } from '../../providers/twilio/senders.ts';
+import { twilioAccount } from './chat-providers.ts';
 
 /** Verifies at the provider of the settings that a number belongs to the account of a token. */
 export function makeVerifyNumber(config: Config): (claim: NumberClaim) => Promise<NumberVerification> {
@@ -10,8 +11,8 @@ export function makeVerifyNumber(config: Config): (claim: NumberClaim) => Promis
       const settings = { phoneNumberId: phoneNumberId ?? '', accessToken: token, baseUrl: config.META_BASE_URL };
       return verifyMetaNumber(settings, number);
     }
-    const accountSid = account_sid ?? config.TWILIO_ACCOUNT_SID;
-    if (accountSid === undefined) return { kind: 'refused', param: 'account_sid', message: 'is required' };
-    return verifyTwilioNumber({ accountSid, authToken: token, baseUrl: config.TWILIO_BASE_URL }, number);
+    const account = twilioAccount(config, account_sid, token);
+    if (!account) return { kind: 'refused', param: 'account_sid', message: 'is required' };
+    return verifyTwilioNumber(account, number);
   };
 }
