@@ -1,9 +1,7 @@
 import type { Change } from '../store/accounts/audit.ts';
 
-/** The author of a change in the audit log. */
 export type Actor = Pick<Change, 'actor_kind' | 'actor_id'>;
 
-/** A caller that changes emails. */
 export interface Changer {
   /** The domains whose emails it may change; null allows every domain of its organization. */
   readonly domainIds?: readonly string[] | null;

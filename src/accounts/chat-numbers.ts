@@ -40,7 +40,6 @@ export interface NumberRequest {
 export interface ConnectDeps {
   readonly pool: Pool;
   readonly seal: Seal;
-  /** Asks the provider whether a number belongs to the account of its token. */
   readonly verifyNumber: (claim: NumberClaim) => Promise<NumberVerification>;
   /** Undefined does not limit the organization. */
   readonly limits?: OrganizationLimits;

@@ -12,7 +12,6 @@ export type KeyBounds = Readonly<Pick<ApiKey, 'preset' | 'expires_at'>> & {
   readonly allowed_ips: readonly string[] | null;
 };
 
-/** Presets that each preset includes. */
 const INCLUDES: Readonly<Record<Preset, readonly Preset[]>> = {
   full_access: ['full_access', 'sending_access', 'read_only'],
   sending_access: ['sending_access'],

@@ -30,11 +30,9 @@ export function parseApiKey(apiKey: string): { id: string; secret: string } | un
 export interface KeyRequest {
   readonly preset: Preset;
   readonly name?: string | null;
-  /** Ids of the only domains that it may send from. */
   readonly domain_ids?: readonly string[] | null;
   /** An instant in the future. */
   readonly expires_at?: string | null;
-  /** Addresses and CIDR ranges that it may be used from. */
   readonly allowed_ips?: readonly string[] | null;
 }
 

@@ -12,11 +12,9 @@ export interface OrganizationLimits {
   readonly members: number;
   /** Distinct tags: pairs of name and value. */
   readonly tagPairs: number;
-  /** Total size of the stored attachments in bytes. */
   readonly storedBytes: number;
 }
 
-/** Disables all limits. */
 export const UNLIMITED_ORGANIZATION: OrganizationLimits = {
   endpoints: 0,
   domains: 0,

@@ -20,7 +20,6 @@ const slots = makeFairSlots({
   refuse: () => new ServiceError('unavailable', 'too many passwords are being checked; try again'),
 });
 
-/** Returns why a new password is not acceptable, or undefined. */
 export function passwordProblem(password: string): string | undefined {
   const length = characters(password);
   if (length < LENGTH.min || length > LENGTH.max) return `must be ${LENGTH.min} to ${LENGTH.max} characters`;

@@ -19,8 +19,7 @@ const PURPOSES: Readonly<Record<SealedColumn, KeyPurpose>> = {
   dkim_keys: 'DKIM keys',
 };
 
-/** Values per statement. */
-const STEP_SIZE = 500;
+const VALUES_PER_STATEMENT = 500;
 
 export interface ResealCount {
   /** Now sealed with the primary key. */
@@ -50,7 +49,7 @@ export async function reseal(
 async function sealContents(db: Db, contents: EmailContents): Promise<number> {
   let [count, after] = [0, ''];
   for (;;) {
-    const unsealed = await listUnsealed(db, after, STEP_SIZE);
+    const unsealed = await listUnsealed(db, after, VALUES_PER_STATEMENT);
     const last = unsealed.at(-1);
     if (!last) return count;
     const sealed = [];
@@ -66,7 +65,7 @@ async function resealColumn(db: Db, column: SealedColumn, seal: Seal): Promise<R
   const count: ResealCount = { resealed: 0, unreadable: 0 };
   let after = '';
   for (;;) {
-    const values = await listSealedOtherwise(db, column, seal.prefix, after, STEP_SIZE);
+    const values = await listSealedOtherwise(db, column, seal.prefix, after, VALUES_PER_STATEMENT);
     const last = values.at(-1);
     if (!last) return count;
     const readable = values.flatMap((value) => {

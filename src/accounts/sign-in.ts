@@ -77,7 +77,6 @@ export async function beginSession(pool: Pool, userId: string): Promise<string> 
   return token;
 }
 
-/** Ends one session. */
 export async function signOut(pool: Pool, user: User, token: string): Promise<void> {
   await transaction(pool, async (client) => {
     await deleteSession(client, digest(token));
@@ -85,7 +84,6 @@ export async function signOut(pool: Pool, user: User, token: string): Promise<vo
   });
 }
 
-/** Ends all sessions of a user. */
 export async function signOutEverywhere(pool: Pool, user: User): Promise<void> {
   await transaction(pool, async (client) => {
     const sessions = await deleteOtherSessions(client, user.id, null);

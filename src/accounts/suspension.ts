@@ -6,7 +6,6 @@ import { resume, suspend, type Suspension } from '../store/accounts/suspension.t
 /** Longest reason, which the dashboard shows on every page. */
 const MAX_REASON_LENGTH = 500;
 
-/** The error for a request to send while the organization is suspended. */
 export function organizationSuspended(): ServiceError {
   return new ServiceError(
     'insufficient_scope',

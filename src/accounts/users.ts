@@ -39,7 +39,6 @@ export function userEmail(text: string): string {
   return mailbox.address.toLowerCase();
 }
 
-/** A request of the operator to create a user. */
 interface UserRequest {
   readonly email: string;
   /** Undefined generates a password, of which the result contains the only copy. */

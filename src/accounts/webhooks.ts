@@ -55,7 +55,6 @@ export function makeWebhookIntake(
   return { pool, wakeRelay, seal: webhookSeal(secretKey), allowed: parseRanges(allowedCidrs), limits };
 }
 
-/** Seals the secrets of endpoints. */
 export function webhookSeal(secretKey: SecretKeys): Seal {
   return makeSeal(deriveKeys(secretKey, 'webhook secrets'));
 }

@@ -47,7 +47,6 @@ export function providers(text: string): EmailProviderName[] {
   return names;
 }
 
-/** Any text. */
 export const text = (value: string): string => value;
 
 export function fileStore(text: string): string {

@@ -1,4 +1,3 @@
-/** The statuses of an endpoint. */
 export const ENDPOINT_STATUSES = [
   'enabled',
   /** It receives no events and no deliveries until it is enabled again. */

@@ -8,7 +8,6 @@ export interface FairSlots {
 }
 
 interface SlotLimits {
-  /** Work that runs concurrently. */
   readonly slots: number;
   /** Work that waits, separately for priority and other work. */
   readonly maxWaiting: number;
@@ -46,7 +45,6 @@ export function makeFairSlots({ slots, maxWaiting, refuse }: SlotLimits): FairSl
   };
 }
 
-/** A queue that serves its holders in rotation. */
 class RotatingQueue {
   size = 0;
   readonly #queues = new Map<string, Waiter[]>();

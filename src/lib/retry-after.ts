@@ -1,4 +1,3 @@
-/** Longest Retry-After that is honored. */
 const MAX_RETRY_AFTER_MS = 86_400_000;
 
 /**

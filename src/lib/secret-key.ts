@@ -33,13 +33,11 @@ export function deriveKey(secretKey: string, purpose: KeyPurpose): Buffer {
   return Buffer.from(hkdfSync('sha256', secretKey, '', `sendwright ${purpose}`, 32));
 }
 
-/** Derives a key for one purpose from each secret key. */
 export function deriveKeys(secretKeys: SecretKeys, purpose: KeyPurpose): DerivedKeys {
   const [primary, ...old] = typeof secretKeys === 'string' ? [secretKeys] : secretKeys;
   return [deriveKey(primary, purpose), ...old.map((key) => deriveKey(key, purpose))];
 }
 
-/** Combines `SECRET_KEY` and `SECRET_KEY_OLD`. */
 export function secretKeysOf(settings: {
   readonly SECRET_KEY: string;
   readonly SECRET_KEY_OLD?: readonly string[] | undefined;

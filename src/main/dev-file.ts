@@ -13,7 +13,6 @@ export interface DevFile {
   /** An address that the organization may send from. */
   readonly from: string;
   readonly domain: string;
-  /** The sender of its SMS. */
   readonly sms_from: string;
   readonly dashboard_url: string;
   readonly dashboard_email: string;
@@ -27,7 +26,6 @@ export interface DevFile {
   readonly processes: { readonly [K in PartName]?: number };
 }
 
-/** @returns the contents of the file, or undefined without one */
 export async function readDevFile(path: string): Promise<DevFile | undefined> {
   try {
     return JSON.parse(await readFile(path, 'utf8')) as DevFile;
@@ -36,7 +34,6 @@ export async function readDevFile(path: string): Promise<DevFile | undefined> {
   }
 }
 
-/** Reads the SECRET_KEY that `npm start` generated. */
 export async function readGeneratedSecretKey(home: string): Promise<string> {
   const { secret_key } = JSON.parse(await readFile(join(home, 'secrets.json'), 'utf8')) as { secret_key: string };
   return secret_key;

@@ -41,7 +41,6 @@ export interface IsolationTimes {
   readonly overlapPingDelayMs: number;
   /** A process that does not answer a ping within this time is killed; the started email has blocked it. */
   readonly hangTimeoutMs: number;
-  /** An idle process is stopped after this time. */
   readonly idleTimeoutMs: number;
   readonly startTimeoutMs: number;
 }

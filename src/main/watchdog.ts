@@ -1,6 +1,5 @@
 import { Worker } from 'node:worker_threads';
 
-/** The process is killed if its event loop is blocked for this long. */
 const HANG_LIMIT_MS = 60_000;
 /** The interval of the event loop's ticks and of the watchdog's checks. */
 const TICK_MS = 1_000;

@@ -39,7 +39,6 @@ export interface ChatProvider {
   readonly name: ChatProviderName;
   /** Why the provider cannot deliver this message at all, naming the limit; undefined if it can. */
   refusal(message: OutgoingChat): string | undefined;
-  /** Hands a message over. */
   send(message: OutgoingChat): Promise<ChatOutcome>;
   /**
    * Its own id of a message that may have been taken since, or undefined when it does not have it. Missing where a

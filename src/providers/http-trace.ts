@@ -10,7 +10,6 @@ export interface Trace {
   retryAfter?: number;
 }
 
-/** One call while it is under way. */
 interface Call {
   readonly trace: Trace;
   /** Whether there was a connection to write its request to. */

@@ -2,7 +2,6 @@
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface SpanOptions {
-  /** The span kinds of OpenTelemetry. */
   readonly kind: 'server' | 'producer' | 'consumer' | 'client';
   /** The parent span as a `traceparent` of W3C Trace Context; by default the current span. */
   readonly parent?: string | undefined;
@@ -13,7 +12,6 @@ export interface SpanOptions {
   readonly attributes: Attributes;
 }
 
-/** A span that has not ended. */
 export interface OpenSpan {
   readonly setAttributes: (attributes: Attributes) => void;
   /** Marks the span as failed although nothing was thrown. */

@@ -14,7 +14,6 @@ import { rescued } from '../telemetry/topics.ts';
 import { toStep, type UpkeepStep } from './task.ts';
 import type { Workflows } from './workflow-state.ts';
 
-/** The dependencies of the maintenance tasks for chat-app messages. */
 export interface ChatUpkeepDeps {
   readonly pool: Pool;
   readonly providerOf: (number: SendingNumber) => ChatProvider;
@@ -24,10 +23,8 @@ export interface ChatUpkeepDeps {
   readonly log: Logger;
 }
 
-/** Messages per step whose reports are fetched. */
 const REPORTS_PER_STEP = 100;
 const REQUEST_INTERVAL_MS = 100;
-/** Messages per step whose workflows are looked up. */
 const OVERDUE_PER_STEP = 200;
 
 /** Maintenance tasks that recover lost provider reports and lost workflows. */

@@ -6,7 +6,6 @@ import type { Pool } from '../store/postgres/pool.ts';
 import { findUnreported, scheduleNextCheck } from '../store/emails/stuck.ts';
 import { toStep, type UpkeepStep } from './task.ts';
 
-/** The dependencies of the task that fetches overdue reports. */
 export interface ReconcileDeps {
   readonly pool: Pool;
   /** Fetches Postmark's reports of a message; undefined without a server token. */
@@ -19,7 +18,6 @@ export interface ReconcileDeps {
 const EMAILS_PER_STEP = 100;
 const REQUEST_INTERVAL_MS = 100;
 
-/** The maintenance task that recovers lost reports of the provider. */
 export function makeReconcileActivities(deps: ReconcileDeps) {
   return {
     /** Fetches reports of emails for which a report from Postmark is overdue. */

@@ -14,14 +14,12 @@ import { toStep, type UpkeepStep } from './task.ts';
 import { eachOf } from './each-of.ts';
 import type { FailingWorkflow, Workflows, WorkflowState } from './workflow-state.ts';
 
-/** Dependencies of the tasks that find messages which no workflow delivers. */
 export interface RescueDeps {
   readonly pool: Pool;
   readonly workflows: Workflows;
   readonly log: Logger;
 }
 
-/** Overdue emails of one step. */
 const OVERDUE_PER_STEP = 200;
 /** Workflows of one step whose emails are almost due; a few queries find that most of them are running. */
 const ALMOST_DUE_PER_STEP = 10_000;

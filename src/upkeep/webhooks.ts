@@ -15,14 +15,12 @@ const ITEMS_PER_STEP = 500;
 const DELIVERIES_PER_STEP = 5_000;
 const DAY_MS = 86_400_000;
 
-/** Dependencies of the maintenance tasks for webhooks. */
 export interface WebhookUpkeepDeps {
   readonly pool: Pool;
   readonly workflows: Pick<Workflows, 'endEarlier'>;
   readonly log: Logger;
 }
 
-/** Maintenance tasks for webhooks. */
 export function makeWebhookUpkeep({ pool, workflows, log }: WebhookUpkeepDeps) {
   return {
     /** Announces completed batches if a process ended before it could. */

@@ -8,10 +8,8 @@
  */
 export type WorkflowState = 'running' | 'idle' | 'failing' | 'closed' | 'missing';
 
-/** A workflow whose task fails repeatedly. */
 export interface FailingWorkflow {
   readonly id: string;
-  /** The workflow type. */
   readonly type: string;
 }
 

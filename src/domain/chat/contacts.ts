@@ -13,7 +13,6 @@ export interface Contact {
   readonly last_inbound_at: string | null;
 }
 
-/** A contact that is stored. */
 export interface StoredContact extends Contact {
   readonly id: string;
 }

@@ -38,7 +38,6 @@ export function parsePhoneRecipient(text: string): Recipient | string {
   return phone.country === undefined ? PHONE_PROBLEMS.nowhere : { to: phone.number, country: phone.country };
 }
 
-/** Parses a recipient in a query string. */
 export function parseRecipientQuery(text: string): Pick<Recipient, 'to'> | string {
   if (LIKE_USER_ID.test(text)) return isUserId(text) ? { to: text } : USER_ID_PROBLEM;
   const phone = parsePhone(phoneInQuery(text));

@@ -32,7 +32,6 @@ export function filenameProblem(name: string): string | undefined {
   return controlProblem(name);
 }
 
-/** Returns why a content id is malformed, or undefined. */
 export function contentIdProblem(id: string): string | undefined {
   if (id === '' || id.length > CONTENT_ID_LENGTH) return `must be 1 to ${CONTENT_ID_LENGTH} characters`;
   return /^[A-Za-z0-9._@-]+$/.test(id) ? undefined : 'may hold only letters, digits, ., _, @ and -';
@@ -128,7 +127,6 @@ const MAGIC: readonly (readonly number[])[] = [
   [0x23, 0x21],
 ];
 
-/** Returns why a file is refused for its content. */
 export function blockedContent(content: Uint8Array): string | undefined {
   const isProgram = MAGIC.some((magic) => magic.every((byte, index) => content[index] === byte));
   return isProgram ? 'holds a program, whatever its name' : undefined;

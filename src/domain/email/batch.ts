@@ -1,6 +1,5 @@
 import type { EmailStatus } from './email.ts';
 
-/** The statuses of a batch. */
 export const BATCH_STATUSES = [
   /** Accepted; every member is pending. */
   'queued',
@@ -16,10 +15,8 @@ export type BatchStatus = (typeof BATCH_STATUSES)[number];
 /** Statuses of pending members: until their time, for a worker, or between two attempts. */
 export const WAITING = ['queued', 'scheduled'] as const satisfies readonly EmailStatus[];
 
-/** Numbers of members by status. */
 export type BatchCounts = Partial<Record<EmailStatus, number>>;
 
-/** Derives a batch's status from its members' statuses. */
 export function batchStatus(total: number, counts: BatchCounts): BatchStatus {
   const waiting = WAITING.reduce((sum, status) => sum + (counts[status] ?? 0), 0);
   if (waiting === total) return 'queued';

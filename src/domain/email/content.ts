@@ -6,7 +6,6 @@ import { decrypt, encrypt } from '../../lib/seal.ts';
 export interface EmailContent {
   html: string | null;
   text: string | null;
-  /** Custom headers. */
   headers: Record<string, string>;
 }
 
@@ -16,7 +15,6 @@ export interface DataKey {
   readonly key: Buffer;
 }
 
-/** Content in its stored form. */
 export interface SealedContent {
   sealed_body: Buffer;
   /** Bytes of HTML and text in UTF-8. */
@@ -67,7 +65,6 @@ export async function openHeaders(key: Buffer, emailId: string, sealed: Buffer):
   return (await open(key, emailId, 'headers', sealed)) as Record<string, string>;
 }
 
-/** Returns the version of the data key that a value is encrypted with. */
 export function keyVersion(sealed: Buffer): number {
   return sealed.readUInt32BE(1);
 }

@@ -47,7 +47,6 @@ interface StoredEmail {
   headers: Record<string, string>;
 }
 
-/** Converts a stored email for providers. */
 export function toOutgoing(email: StoredEmail, files: readonly OutgoingFile[] = []): OutgoingEmail {
   const from = stored(email.from);
   return {
@@ -81,7 +80,6 @@ export function copyKey(id: string, copy: number | null): string {
   return copy === null ? id : `${id}.${copy}`;
 }
 
-/** Returns the email id of a `copyKey`. */
 export function emailOfKey(key: string): string {
   return key.split('.', 1)[0] as string;
 }
@@ -99,7 +97,6 @@ export function addressees(email: Pick<StoredEmail, keyof Addressees>): Addresse
   return { to: unseen(email.to), cc: unseen(email.cc), bcc: unseen(email.bcc) };
 }
 
-/** Returns every recipient of the envelope. */
 export function recipients(email: Addressees): Mailbox[] {
   return [...email.to, ...email.cc, ...email.bcc];
 }

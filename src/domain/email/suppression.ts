@@ -1,6 +1,5 @@
 import type { BounceReason } from './email.ts';
 
-/** The origins of entries of an organization's suppression list. */
 export const SUPPRESSION_ORIGINS = [
   /** The recipient's server refused it for a permanent reason. */
   'bounce',

@@ -8,7 +8,6 @@ import type { Pool } from '../../store/postgres/pool.ts';
 import { audited, auditedTogether } from './audit.ts';
 import { commandsOf, matching, type OfOrganization, onDatabase, option, required } from './command.ts';
 
-/** Adds the commands about organizations and their quotas. */
 export function addAccountCommands(program: Command): void {
   const organization = program
     .command('organization')

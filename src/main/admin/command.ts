@@ -42,7 +42,6 @@ export function option(flags: string, description: string): Option {
   return new Option(flags, description).argParser(nonEmpty);
 }
 
-/** A required option. */
 export function required(flags: string, description: string): Option {
   return option(flags, description).makeOptionMandatory();
 }
@@ -60,7 +59,6 @@ export function repeatable<Value extends string = string>(
   return new Option(flags, `${description}; can be repeated`).argParser(collect).default([], 'none');
 }
 
-/** The options of every command that works on one organization. */
 export interface OfOrganization {
   readonly organization: string;
 }
@@ -102,7 +100,6 @@ export function matching(pattern: RegExp, allowed: string): (value: string) => s
   };
 }
 
-/** The option `--event` for event types. */
 export function eventOption(): Option {
   const check = (value: string): EventType => {
     const type = EVENT_TYPES.find((known) => known === value);

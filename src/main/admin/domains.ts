@@ -13,7 +13,6 @@ interface DomainOptions extends OfOrganization {
   readonly name: string;
 }
 
-/** Adds the commands about domains that email is sent from. */
 export function addDomainCommands(program: Command): void {
   const onOrganization = commandsOf(program.command('domain').description('domains that organizations send email from'));
   const onDomain = (name: string, description: string) =>

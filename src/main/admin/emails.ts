@@ -27,7 +27,6 @@ interface ListOptions {
   readonly cursor?: string;
 }
 
-/** Adds the commands about email. */
 export function addEmailCommands(program: Command): void {
   const tagOption = (description: string) =>
     repeatable('--tag <name:value>', description, matching(/:/, 'a name and a value with a colon between them'));

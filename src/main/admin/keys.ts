@@ -7,7 +7,6 @@ import { type Pool, transaction } from '../../store/postgres/pool.ts';
 import { auditedTogether } from './audit.ts';
 import { commandsOf, type OfOrganization, onDatabase, onList, option, repeatable, required } from './command.ts';
 
-/** Adds the commands about API keys. */
 export function addKeyCommands(program: Command): void {
   const key = program.command('key').description('API keys of organizations');
   const onOrganization = commandsOf(key);

@@ -24,7 +24,6 @@ interface AddOptions extends TemplateOptions {
   readonly token?: string;
 }
 
-/** Adds the commands about numbers that chat-app messages come from, and their templates. */
 export function addNumberCommands(program: Command): void {
   const number = program.command('number').description('numbers that chat-app messages come from');
   const template = program.command('template').description('templates of chat-app messages');
@@ -84,7 +83,6 @@ interface SenderOptions extends OfOrganization {
   readonly messagingServiceSid?: string;
 }
 
-/** Adds the commands about numbers and messaging services that SMS come from. */
 export function addSenderCommands(program: Command): void {
   const sender = program.command('sender').description('numbers and messaging services that SMS come from');
   const onSender = (name: string, description: string) =>

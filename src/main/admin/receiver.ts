@@ -14,12 +14,10 @@ export interface Forwarded {
   readonly at: string;
   /** The id in the headers; the same for each attempt. */
   readonly id: string | null;
-  /** The event type. */
   readonly type: string | null;
   /** The status of the URL's response, which is returned to the service. 401, 502 and 504 are ours if `error` is set. */
   readonly status: number;
   readonly ms: number;
-  /** Why the delivery failed. */
   readonly error?: string;
 }
 

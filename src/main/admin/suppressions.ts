@@ -11,7 +11,6 @@ interface EntryOptions extends OfOrganization {
   readonly email: string;
 }
 
-/** Adds the commands about suppression lists. */
 export function addSuppressionCommands(program: Command): void {
   const onOrganization = commandsOf(
     program

@@ -25,7 +25,6 @@ interface UserOptions {
   readonly force?: boolean;
 }
 
-/** Adds the commands about users of the dashboard. */
 export function addUserCommands(program: Command): void {
   const user = program.command('user').description('users of the dashboard');
   commandsOf(user)('create', 'Create a user, with the password that a pipe brings or a generated one, which is printed.')

@@ -8,7 +8,6 @@ import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { audited } from './audit.ts';
 import { commandsOf, eventOption, type OfOrganization, onDatabase, onList, required, wakeRelay } from './command.ts';
 
-/** Adds the commands about webhook endpoints. */
 export function addWebhookCommands(program: Command): void {
   const onOrganization = commandsOf(program.command('webhook').description('webhook endpoints of organizations'));
   onOrganization('add', 'Create an endpoint, and print its secret this once.')

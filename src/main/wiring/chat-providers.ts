@@ -17,7 +17,6 @@ import type { Pool } from '../../store/postgres/pool.ts';
 import type { Tracer } from '../../telemetry/tracer.ts';
 import { makeContents } from './twilio-contents.ts';
 
-/** Numbers whose providers are cached. */
 const MAX_CACHED_PROVIDERS = 1_000;
 
 /**

@@ -7,9 +7,7 @@ const PROBLEMS = 'TemporalReportedProblems';
 const FAILING_ATTEMPTS = 5;
 /** PendingActivityState of Temporal's API. */
 const STARTED = 2;
-/** Workflow ids in one visibility query. */
 const IDS_PER_QUERY = 200;
-/** Concurrent visibility queries. */
 const MAX_CONCURRENT_QUERIES = 4;
 
 /**

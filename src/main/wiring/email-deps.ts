@@ -12,7 +12,6 @@ import type { FileStore } from '../../store/files/file-store.ts';
 import type { Tracer } from '../../telemetry/tracer.ts';
 import { makeEmailProviders } from './email-providers.ts';
 
-/** The dependencies that the process creates. */
 interface Parts extends Pick<EmailDeps, 'pool' | 'recorder' | 'stopping' | 'log'> {
   readonly files: FileStore;
   readonly tracer?: Tracer | undefined;

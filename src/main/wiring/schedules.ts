@@ -40,7 +40,6 @@ const ENSURE_EVERY_MS = 60_000;
 export interface ScheduleDeps {
   readonly client: Client;
   readonly pool: Pool;
-  /** Adds the search attributes that the namespace lacks. */
   readonly ensureSearchAttributes: () => Promise<void>;
   readonly log: Logger;
 }
@@ -61,7 +60,6 @@ export function keepSchedules(deps: ScheduleDeps, everyMs = ENSURE_EVERY_MS): ()
   return startLoop(everyMs, step, (error) => deps.log.error({ err: error }, 'upkeep schedules could not be ensured'));
 }
 
-/** All maintenance tasks with their intervals. */
 export function upkeepTasks(): UpkeepTask[] {
   return Object.values(UPKEEP).flatMap(({ intervalMs, chores }) =>
     chores.map((name) => ({ name, intervalSeconds: intervalMs / 1_000 })),

@@ -8,7 +8,6 @@ import type { Pool } from '../../store/postgres/pool.ts';
 import { emailProviderNames } from './email-providers.ts';
 import type { SecretKeys } from '../../lib/secret-key.ts';
 
-/** The dependencies of domain checks. */
 export function makeSenderDomains(config: Config, pool: Pool, secretKey: SecretKeys, log: Logger): SenderDomainDeps {
   const { DNS_SERVERS, POSTMARK_ACCOUNT_TOKEN: accountToken, POSTMARK_BASE_URL: baseUrl } = config;
   const senders = sendersOf(config);

@@ -12,7 +12,6 @@ import {
 import type { Logger } from 'pino';
 import { SEARCH_ATTRIBUTES } from '../../relay/temporal.ts';
 
-/** A connection to Temporal and the namespace to use on it. */
 export interface Temporal {
   readonly connection: NativeConnection;
   readonly namespace: string;

@@ -7,10 +7,8 @@ import { listOf, parseObject } from '../json-fields.ts';
 import { classifyMetaRefusal, readError } from './errors.ts';
 
 export interface MetaSettings {
-  /** What Meta calls the number. */
   readonly phoneNumberId: string;
   readonly accessToken: string;
-  /** Where its API is, such as `https://graph.facebook.com`. */
   readonly baseUrl: string;
   /** Seconds that a call may take; 30 by default. */
   readonly timeout?: number;

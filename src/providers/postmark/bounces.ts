@@ -13,7 +13,6 @@ export interface Bounce {
   readonly inactive: boolean;
 }
 
-/** What became of the recipient. */
 export type BounceMeaning = Pick<Feedback, 'change' | 'error' | 'bounceReason'>;
 
 /**

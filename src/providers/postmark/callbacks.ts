@@ -4,7 +4,6 @@ import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
 import { type Fields, isObject, isText } from '../json-fields.ts';
 import { meaningOf } from './bounces.ts';
 
-/** The meaning of a record that Postmark posted. */
 export type Callback =
   | { readonly is: 'feedback'; readonly feedback: Feedback }
   /** Postmark began to refuse an address, or takes it again. */

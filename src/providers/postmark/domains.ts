@@ -3,7 +3,6 @@ import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
 import { tracedFetch } from '../http-trace.ts';
 import { clientOptions, type PostmarkApi } from './postmark.ts';
 
-/** A domain in the operator's account. */
 export interface PostmarkDomain {
   readonly id: number;
   readonly records: ProviderRecords;

@@ -12,7 +12,6 @@ import { type Trace, traced, tracedFetch } from '../http-trace.ts';
 import { askForReports } from './reports.ts';
 
 export interface PostmarkApi {
-  /** Where its API is, such as `https://api.postmarkapp.com`. */
   readonly baseUrl: string;
   /** Seconds that a call may take; 30 by default. */
   readonly timeout?: number;
@@ -54,7 +53,6 @@ const NO_LOCAL_PART = /\?/;
 /** Seconds. The SDK's own 180 would hold a place for three minutes when Postmark hangs. */
 const TIMEOUT = 30;
 
-/** Carries email through Postmark's API by its SDK. */
 export function postmark(settings: PostmarkSettings): EmailProvider {
   const client = new ServerClient(settings.serverToken, { ...clientOptions(settings), fetch: tracedFetch });
 
@@ -117,7 +115,6 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
   };
 }
 
-/** Where Postmark's API is, for its SDK. */
 export function clientOptions({ baseUrl, timeout = TIMEOUT }: PostmarkApi) {
   const { protocol, host, pathname } = new URL(baseUrl);
   return { useHttps: protocol === 'https:', requestHost: host + pathname.replace(/\/$/, ''), timeout };

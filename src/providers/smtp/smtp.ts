@@ -31,7 +31,6 @@ const OVERLAP = 16;
 /** How far one conversation came: once the last byte is out, the server may have taken the message (RFC 1047). */
 interface Progress {
   wroteAll: boolean;
-  /** Called when it is. */
   onWroteAll: () => void;
 }
 

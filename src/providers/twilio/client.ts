@@ -1,7 +1,6 @@
 import twilio from 'twilio';
 import { tracedFetch } from '../http-trace.ts';
 
-/** An account with Twilio. */
 export interface TwilioAccount {
   /** `AC` and 32 digits; the SDK takes no other. */
   readonly accountSid: string;

@@ -7,7 +7,6 @@ import { readTwilioStatus } from './callbacks.ts';
 import { type TwilioAccount, twilioClient } from './client.ts';
 import { classifyTwilioRefusal } from './errors.ts';
 
-/** The account that messages are sent with. */
 export interface MessagingAccount extends TwilioAccount {
   /** Where Twilio reaches us, without a path; null when it cannot, so that it has to be asked. */
   readonly publicUrl: string | null;
@@ -28,7 +27,6 @@ export type Endpoints = { readonly to: string } & (
   { readonly from: string } | { readonly messagingServiceSid: string }
 );
 
-/** The content of a request. */
 export interface Payload {
   readonly body?: string;
   readonly mediaUrl?: string[];

@@ -6,7 +6,6 @@ import { classifyTwilioRefusal } from './errors.ts';
 /** Seconds; a user waits for the answer. */
 const TIMEOUT = 10;
 const PAGE_SIZE = 1_000;
-/** Senders of an account that are looked through. */
 const MAX_SENDERS = 10_000;
 
 const UNAVAILABLE: NumberVerification = { kind: 'unavailable', provider: 'Twilio' };

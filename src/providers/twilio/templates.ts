@@ -2,7 +2,6 @@ import type { ChatTemplate, TwilioContent } from '../../domain/chat/chat.ts';
 import { type Fields, isObject, objectOf } from '../json-fields.ts';
 import { type TwilioAccount, twilioClient } from './client.ts';
 
-/** A content of an account as one of its templates. */
 export interface TwilioTemplate extends TwilioContent {
   readonly name: string;
   readonly language: string;

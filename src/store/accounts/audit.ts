@@ -13,7 +13,6 @@ export interface Change {
   readonly actor_id: string;
   /** What it was done to and what was done, as in `webhooks.create`. */
   readonly action: string;
-  /** The id of what was changed. */
   readonly target: string | null;
   /** What else is worth knowing; never a secret. */
   readonly detail: Readonly<Record<string, unknown>>;

@@ -81,7 +81,6 @@ export async function deleteInvitationsTo(db: Db, orgId: string, email: string):
   await db.query(`DELETE FROM invitations WHERE org_id = $1 AND email = $2`, [orgId, email]);
 }
 
-/** Deletes an invitation. @returns whether there was one */
 export function deleteInvitation(db: Db, orgId: string, id: string): Promise<boolean> {
   return executeOne(db, `DELETE FROM invitations WHERE id = $1 AND org_id = $2`, [id, orgId]);
 }

@@ -33,7 +33,6 @@ export interface KeySummary {
   created_at: string;
 }
 
-/** A key to store. */
 export interface NewKey extends Pick<
   KeySummary,
   'id' | 'name' | 'preset' | 'domain_ids' | 'expires_at' | 'allowed_ips'
@@ -55,7 +54,6 @@ export function findKeys(db: Db, ids: readonly string[]): Promise<ApiKey[]> {
   });
 }
 
-/** Reads one key, like `findKeys`. */
 export async function findKey(db: Db, id: string): Promise<ApiKey | undefined> {
   return (await findKeys(db, [id]))[0];
 }
@@ -117,7 +115,6 @@ export function revokeKey(db: Db, id: string): Promise<boolean> {
   return executeOne(db, `UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1`, [id]);
 }
 
-/** Returns the organization of a key. */
 export async function organizationOfKey(db: Db, id: string): Promise<string | undefined> {
   const { rows } = await db.query<{ org_id: string }>(`SELECT org_id FROM api_keys WHERE id = $1`, [id]);
   return rows[0]?.org_id;

@@ -5,7 +5,6 @@ import type { Role, User } from './users.ts';
 /** A session ends 7 days after it was last used, and 30 days after it began in any case. */
 const END = `least(created_at + interval '30 days', now() + interval '7 days')`;
 
-/** An organization that a user is in. */
 export interface OrganizationOfUser {
   id: string;
   name: string;
@@ -54,7 +53,6 @@ export function findSession(db: Db, sha256: Buffer): Promise<Session | undefined
   });
 }
 
-/** Notes that a session is in use. */
 export async function touchSession(db: Db, sha256: Buffer): Promise<void> {
   await db.query(`UPDATE sessions SET last_seen_at = now(), expires_at = ${END} WHERE sha256 = $1`, [sha256]);
 }

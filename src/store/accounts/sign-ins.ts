@@ -22,7 +22,6 @@ export interface AttemptCount {
   seconds: number;
 }
 
-/** The count is not raised above this. */
 const MAX_COUNT = 1_000_000;
 
 /** Counts an attempt for each subject before its result is known, so that a burst cannot overtake the count. */
@@ -52,7 +51,6 @@ export async function uncountAttempts(
   await db.query(`DELETE FROM sign_in_attempts WHERE ${given} AND attempts = 0`, values);
 }
 
-/** Deletes the counts of these subjects. */
 export async function deleteAttempts(
   db: Db,
   subjects: readonly Pick<AttemptSubject, 'kind' | 'subject'>[],

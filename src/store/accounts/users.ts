@@ -55,7 +55,6 @@ export async function deleteUser(db: Db, id: string): Promise<void> {
   await db.query(`DELETE FROM users WHERE id = $1`, [id]);
 }
 
-/** A user as the operator sees one. */
 export type ListedUser = User & {
   proved_at: string | null;
   created_at: string;
@@ -96,7 +95,6 @@ export function insertMembership(db: Db, orgId: string, userId: string, role: Ro
 
 export type Member = User & {
   role: Role;
-  /** Since when. */
   created_at: string;
 };
 
@@ -121,7 +119,6 @@ export function findMember(db: Db, orgId: string, userId: string): Promise<Membe
   );
 }
 
-/** Locks the owners of an organization. */
 export async function lockOwners(db: Db, orgId: string): Promise<string[]> {
   const { rows } = await db.query<{ user_id: string }>(
     `SELECT user_id FROM memberships WHERE org_id = $1 AND role = 'owner' ORDER BY user_id FOR UPDATE`,
@@ -130,17 +127,14 @@ export async function lockOwners(db: Db, orgId: string): Promise<string[]> {
   return rows.map((row) => row.user_id);
 }
 
-/** @returns whether there is such a member */
 export function setMemberRole(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {
   return executeOne(db, `UPDATE memberships SET role = $3 WHERE org_id = $1 AND user_id = $2`, [orgId, userId, role]);
 }
 
-/** @returns whether there was such a member */
 export function deleteMembership(db: Db, orgId: string, userId: string): Promise<boolean> {
   return executeOne(db, `DELETE FROM memberships WHERE org_id = $1 AND user_id = $2`, [orgId, userId]);
 }
 
-/** Locks the memberships of a user. */
 export function lockMemberships(db: Db, userId: string): Promise<{ org_id: string; role: Role }[]> {
   return queryRows(db, `SELECT org_id, role FROM memberships WHERE user_id = $1 ORDER BY org_id FOR UPDATE`, [userId]);
 }

@@ -3,7 +3,6 @@ import { type InboundCallback, type InboundMessage, MEDIA_LINK_SECONDS } from '.
 import { type Db, execute, queryRow } from '../postgres/pool.ts';
 import type { SendingNumber } from '../messages/delivery.ts';
 
-/** The number that received a callback. */
 export interface ReceivingNumber {
   readonly id: string;
   readonly org_id: string;
@@ -37,7 +36,6 @@ export function findReceivingNumber(
   });
 }
 
-/** What was recorded of a new message. */
 export interface RecordedInbound {
   /** When the user sent it: as the provider reports it, but not in the future. */
   readonly sent_at: string;

@@ -21,7 +21,6 @@ export interface NumberSummary {
   phone_number_id: string | null;
   /** The Twilio account of its own; null for the one of the settings. */
   account_sid: string | null;
-  /** Whether it has a token of its own. */
   own_token: boolean;
   created_at: string;
 }
@@ -63,7 +62,6 @@ export async function lockConflictingNumbers(
   );
 }
 
-/** A connected number as the operator sees it. */
 export type OperatorNumber = NumberSummary & { org_id: string; verified_by: NumberVerifier | null };
 
 /** All connected numbers, or those of one organization, newest first. */

@@ -1,6 +1,5 @@
 import { type Db, queryRow } from '../postgres/pool.ts';
 
-/** A data key as it is stored. */
 export interface SealedDataKey {
   readonly version: number;
   readonly sealed: Buffer;

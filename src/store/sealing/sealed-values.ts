@@ -20,7 +20,6 @@ export const SEALED_COLUMNS = Object.keys(COLUMNS) as SealedColumn[];
 export interface SealedValue {
   readonly id: string;
   readonly sealed: Buffer;
-  /** What it is sealed about. */
   readonly about: string;
 }
 

@@ -4,7 +4,6 @@ import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
 const SENDER = 'id, number, messaging_service_sid, countries, created_at';
 
-/** A connected sender as the operator sees it. */
 export type OperatorSender = SmsSender & { readonly org_id: string };
 
 /** @throws SQLSTATE 23505 if it is connected already */

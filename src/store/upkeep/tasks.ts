@@ -1,7 +1,6 @@
 import { type Db, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
-/** A maintenance task and how often its schedule runs it. */
 export interface UpkeepTask {
   readonly name: string;
   readonly intervalSeconds: number;
@@ -21,7 +20,6 @@ export async function registerUpkeepTasks(db: Db, tasks: readonly UpkeepTask[]):
   });
 }
 
-/** Notes that a task ran to its end. */
 export async function noteUpkeepSuccess(db: Db, name: string): Promise<void> {
   await db.query({
     name: 'note_upkeep_success',
