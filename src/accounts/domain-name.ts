@@ -2,10 +2,7 @@ import { parseDomain } from '../domain/email/address.ts';
 import { controlProblem } from '../lib/text.ts';
 import { ServiceError } from '../domain/errors.ts';
 
-/**
- * Normalizes a domain name to the stored form, a lower-case A-label.
- * @throws ServiceError validation_error
- */
+/** Normalizes a domain name to a lower-case A-label. @throws ServiceError validation_error */
 export function domainName(text: string, param: string): string {
   // Surrounding blanks are ignored. Line breaks are refused, although trimming would remove them too.
   const name = controlProblem(text) === undefined ? parseDomain(text.trim()) : undefined;

@@ -34,10 +34,7 @@ const NAMES: Readonly<Record<LimitedResource, string>> = {
   invitations: 'members and open invitations',
 };
 
-/**
- * Checks that an organization may have one more object, in the transaction that creates it.
- * @throws ServiceError limit_exceeded
- */
+/** Checks in the transaction that creates an object that it is within its limit. @throws ServiceError limit_exceeded */
 export async function requireCapacity(
   client: Db,
   limits: OrganizationLimits,

@@ -10,11 +10,7 @@ import {
   type Suppression,
 } from '../store/suppressions/suppressions.ts';
 
-/**
- * Normalizes an address to the stored form: bare and in lower case.
- * @param text an address in one of the two forms of the contract
- * @throws ServiceError validation_error
- */
+/** Normalizes an address to a bare one in lower case. @throws ServiceError validation_error */
 export function listedAddress(text: string, param: string): string {
   const mailbox = parseMailbox(text);
   if (typeof mailbox === 'string') throw new ServiceError('validation_error', mailbox, param);

@@ -40,11 +40,6 @@ export interface WebhookIntakeDeps {
   readonly limits: OrganizationLimits;
 }
 
-/**
- * @param secretKey the settings `SECRET_KEY` and `SECRET_KEY_OLD`
- * @param allowedCidrs the setting `WEBHOOK_ALLOW_CIDRS`
- * @param limits none by default, for the operator's command line
- */
 export function makeWebhookIntake(
   pool: Pool,
   wakeRelay: () => void,

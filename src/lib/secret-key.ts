@@ -3,9 +3,7 @@ import { hkdfSync } from 'node:crypto';
 /** Shortest `SECRET_KEY`: 24 random bytes in base64. */
 export const SECRET_KEY_LENGTH = 32;
 
-/**
- * The setting `SECRET_KEY`, followed by the keys of `SECRET_KEY_OLD`. The first signs and seals; each verifies and opens.
- */
+/** `SECRET_KEY` and the keys of `SECRET_KEY_OLD`. The first signs and seals; each verifies and opens. */
 export type SecretKeys = string | readonly [primary: string, ...old: string[]];
 
 /** Keys of one purpose, in the order of their secret keys. */

@@ -8,10 +8,7 @@ export interface Signer {
   readonly verify: (data: string, signature: string) => boolean;
 }
 
-/**
- * HMAC-SHA256, truncated (RFC 2104 §5).
- * @param secretKeys the settings `SECRET_KEY` and `SECRET_KEY_OLD`
- */
+/** HMAC-SHA256, truncated (RFC 2104 §5). */
 export function makeSigner(secretKeys: SecretKeys, purpose: KeyPurpose, bytes = 32): Signer {
   const keys = deriveKeys(secretKeys, purpose);
   const signWith = (key: Buffer, data: string) => createHmac('sha256', key).update(data).digest().subarray(0, bytes);

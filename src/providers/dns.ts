@@ -23,10 +23,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ECANCELLED: 'no answer in time',
 };
 
-/**
- * @param servers addresses with or without a port, asked in their order; none are the system's
- * @param within milliseconds that one name may take in all
- */
+/** @param servers addresses with or without a port, asked in their order; none are the system's */
 export function makeDns(servers: readonly string[] = [], within = WITHIN): Dns {
   async function ask(look: (resolver: Resolver) => Promise<string[]>): Promise<DnsAnswer> {
     // One resolver per name, since canceling affects all its queries.

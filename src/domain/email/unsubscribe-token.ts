@@ -40,10 +40,6 @@ export function claimOf(token: string): Pick<Addressee, 'emailId' | 'position'> 
   return emailId !== undefined && position !== undefined ? { emailId, position: Number(position) } : undefined;
 }
 
-/**
- * Returns the link of a token.
- * @param publicUrl the public base URL of the API without a trailing slash
- */
 export function unsubscribeUrl(publicUrl: string, token: string): string {
   return `${publicUrl}/unsubscribe/${token}`;
 }

@@ -46,10 +46,7 @@ export function required(flags: string, description: string): Option {
   return option(flags, description).makeOptionMandatory();
 }
 
-/**
- * An option that can be repeated. Its value is a list, which is empty without the option.
- * @param check throws InvalidArgumentError for a value that is not allowed
- */
+/** An option that can be repeated. Its value is a list, which is empty without the option. */
 export function repeatable<Value extends string = string>(
   flags: string,
   description: string,

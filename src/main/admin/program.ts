@@ -11,10 +11,7 @@ import { addSuppressionCommands } from './suppressions.ts';
 import { addUserCommands } from './users.ts';
 import { addWebhookCommands } from './webhooks.ts';
 
-/**
- * Builds the command line with all commands.
- * @param name the name that users type
- */
+/** @param name the name that users type */
 export function makeProgram(name: string): AdminCommand {
   const program = new AdminCommand(name)
     .description('Operates Sendwright. Commands print JSON. docs/command-line.md describes them.')

@@ -56,8 +56,6 @@ const OWN = [
  * Starts a receiver on loopback. It forwards deliveries with a valid signature to `target`, with the same body and headers,
  * and returns the response.
  * @param port 0 for any free port
- * @param report called once for each delivery, with its result
- * @throws the errors of `listen`
  */
 export async function startReceiver(
   target: URL,

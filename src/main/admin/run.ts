@@ -6,11 +6,7 @@ import { type AdminCommand, UsageError } from './command.ts';
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 
-/**
- * Runs a command and prints errors that have a known reason on standard error.
- * @param args undefined for those of this process
- * @returns the exit code
- */
+/** Prints errors that have a known reason on standard error. @returns the exit code */
 export async function runProgram(program: AdminCommand, args?: readonly string[]): Promise<number> {
   try {
     await (args === undefined ? program.parseAsync() : program.parseAsync(args, { from: 'user' }));

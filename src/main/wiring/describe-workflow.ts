@@ -10,10 +10,7 @@ const STARTED = 2;
 const IDS_PER_QUERY = 200;
 const MAX_CONCURRENT_QUERIES = 4;
 
-/**
- * The requests of maintenance tasks to Temporal.
- * @param client called for each request: activities are made before Temporal is connected
- */
+/** @param client called for each request: activities are made before Temporal is connected */
 export function openWorkflows(client: () => Client): Workflows {
   return {
     describe: (id) => describeWorkflow(client(), id),

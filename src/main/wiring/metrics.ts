@@ -36,10 +36,7 @@ async function sdkMetrics(address: string): Promise<string> {
   }
 }
 
-/**
- * Serves `/metrics`, `/healthz` and `/readyz` for a process that has no other HTTP server.
- * @param isReady determines the response of `/readyz`
- */
+/** Serves `/metrics`, `/healthz` and `/readyz` for a process that has no other HTTP server. */
 export async function serveMetrics(
   { type, text }: Metrics,
   { port, host }: { readonly port: number; readonly host: string },

@@ -47,7 +47,6 @@ export interface ScheduleDeps {
 /**
  * Creates missing schedules and search attributes until it is stopped. Also registers the maintenance tasks in Postgres, so that
  * the metrics show a task that never runs.
- * @returns a function that stops it
  */
 export function keepSchedules(deps: ScheduleDeps, everyMs = ENSURE_EVERY_MS): () => Promise<void> {
   let isUpdated = false;

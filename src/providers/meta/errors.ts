@@ -42,10 +42,7 @@ function textOf(value: unknown): string | undefined {
   return isText(value) ? value : undefined;
 }
 
-/**
- * Classifies an unsuccessful response. The HTTP status decides for codes that are not listed.
- * @param after milliseconds of its Retry-After
- */
+/** Classifies an unsuccessful response. The HTTP status decides for codes that are not listed. */
 export function classifyMetaRefusal(status: number, error: MetaError, after?: number): ChatOutcome {
   return classifyRefusal('Meta', kindOf(error), { status, code: error.code, message: error.message, after });
 }

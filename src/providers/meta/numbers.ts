@@ -12,7 +12,6 @@ const UNAVAILABLE: NumberVerification = { kind: 'unavailable', provider: 'Meta' 
 /**
  * Asks Meta whether the phone number id belongs to this number and the token may use it
  * (https://developers.facebook.com/docs/graph-api/reference/whats-app-business-account-to-number-current-status/).
- * @param number E.164
  */
 export async function verifyMetaNumber(settings: MetaSettings, number: string): Promise<NumberVerification> {
   const { accessToken, timeout = TIMEOUT } = settings;

@@ -29,8 +29,6 @@ const KEPT: Callback = { is: 'kept' };
  * Reads a record that Postmark posts to its webhook (https://postmarkapp.com/developer/webhooks/webhooks-overview).
  * Our own id comes back in its metadata, with our signature, so a callback is accepted before our record of the hand-over
  * exists.
- * @param isSignature whether a text is our signature of an email id
- * @param broadcastStream the message stream for marketing email
  */
 export function parsePostmarkCallback(
   body: unknown,

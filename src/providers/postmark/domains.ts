@@ -12,10 +12,7 @@ export interface PostmarkDomain {
 export interface PostmarkDomains {
   /** Makes a domain, or finds the one that is there. @returns whether it was made now */
   readonly add: (name: string) => Promise<PostmarkDomain & { readonly made: boolean }>;
-  /**
-   * Has Postmark look at DNS for what it has not seen yet.
-   * @returns undefined if it does not have the domain
-   */
+  /** Has Postmark look at DNS for what it has not seen yet. @returns undefined if it does not have the domain */
   readonly verify: (id: number) => Promise<PostmarkDomain | undefined>;
   /** Deletes a domain; one that is gone is deleted. */
   readonly remove: (id: number) => Promise<void>;

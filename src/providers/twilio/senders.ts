@@ -13,7 +13,6 @@ const UNAVAILABLE: NumberVerification = { kind: 'unavailable', provider: 'Twilio
 /**
  * Asks Twilio whether this number is a WhatsApp sender of the account
  * (https://www.twilio.com/docs/whatsapp/api/senders).
- * @param number E.164
  */
 export async function verifyTwilioNumber(account: TwilioAccount, number: string): Promise<NumberVerification> {
   const client = twilioClient({ timeout: TIMEOUT, ...account });

@@ -41,10 +41,7 @@ export function bodyValues({ components }: ChatTemplate): string[] {
     .map(({ text }) => text);
 }
 
-/**
- * The values of a content's variables.
- * @returns `problem`, a sentence, when the template's components do not fit the content
- */
+/** Returns the values of a content's variables, or why the template's components do not fit the content. */
 export function fillContent(
   { components }: ChatTemplate,
   { variables }: TwilioContent,

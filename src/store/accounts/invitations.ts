@@ -15,11 +15,7 @@ export interface Invitation {
 const COLUMNS = `invitation.id, org_id, organization.name AS organization, invitation.email, role,
   invitation.created_at, expires_at`;
 
-/**
- * Invites an address for 7 days; an earlier invitation of it ends.
- * @param sha256 of the token
- * @returns when the invitation expires
- */
+/** Invites an address for 7 days; an earlier invitation of it ends. @returns when the invitation expires */
 export async function insertInvitation(
   db: Db,
   invitation: Readonly<Pick<Invitation, 'id' | 'org_id' | 'email' | 'role'>>,

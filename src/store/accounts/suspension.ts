@@ -17,10 +17,7 @@ export interface Suspension {
   suspended_reason: string | null;
 }
 
-/**
- * Suspends an organization. One that is suspended keeps its time and gets the new reason.
- * @returns undefined when there is no such organization
- */
+/** Suspends an organization, or changes its reason. @returns undefined when there is no such organization */
 export function suspend(db: Db, orgId: string, reason: string | null): Promise<Suspension | undefined> {
   return queryRow(
     db,

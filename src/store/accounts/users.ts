@@ -22,10 +22,7 @@ export type UserWithPassword = User & {
 
 const COLUMNS = 'id, email, name, password, proved_at';
 
-/**
- * @param isProved whether the operator confirms who holds the address
- * @throws SQLSTATE 23505 when there is a user of this address
- */
+/** @throws SQLSTATE 23505 when there is a user of this address */
 export async function insertUser(
   db: Db,
   user: Readonly<Omit<UserWithPassword, 'proved_at'>>,

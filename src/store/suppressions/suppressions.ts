@@ -33,10 +33,7 @@ export interface NewSuppression {
   readonly message_id?: string;
 }
 
-/**
- * Adds addresses to their organizations' lists and enqueues webhooks. Existing entries do not change.
- * @returns ids of those that are new
- */
+/** Adds missing addresses to their organizations' lists and enqueues webhooks. @returns ids of those that are new */
 export async function addSuppressions(db: Db, suppressions: readonly NewSuppression[]): Promise<string[]> {
   if (suppressions.length === 0) return [];
   const eventIds = new Map(suppressions.map(({ id, event_id }) => [id, event_id]));
