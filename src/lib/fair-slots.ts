@@ -1,12 +1,3 @@
-/** A bounded number of slots for expensive work, shared fairly among holders such as networks or organizations. */
-export interface FairSlots {
-  /**
-   * Runs `work` in a slot. Holders with waiting work are served in rotation; priority work is served before all other.
-   * @throws what `refuse` returns when too much work is waiting
-   */
-  readonly run: <T>(holder: string, work: () => Promise<T>, options?: { readonly isPriority?: boolean }) => Promise<T>;
-}
-
 interface SlotLimits {
   readonly slots: number;
   /** Work that waits, separately for priority and other work. */
@@ -20,29 +11,33 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
-export function makeFairSlots({ slots, maxWaiting, refuse }: SlotLimits): FairSlots {
+/** A bounded number of slots for expensive work, shared fairly among holders such as networks or organizations. */
+export function makeFairSlots({ slots, maxWaiting, refuse }: SlotLimits) {
   const priority = new RotatingQueue();
   const others = new RotatingQueue();
   let running = 0;
 
-  return {
-    async run(holder, work, { isPriority = false } = {}) {
-      const queue = isPriority ? priority : others;
-      if (running < slots) running++;
-      else {
-        if (queue.size >= maxWaiting && !queue.evictFor(holder, refuse)) throw refuse();
-        // The finishing work passes its slot on.
-        await new Promise<void>((start, reject) => queue.add(holder, { start, reject }));
-      }
-      try {
-        return await work();
-      } finally {
-        const next = priority.shift() ?? others.shift();
-        if (next) next.start();
-        else running--;
-      }
-    },
-  };
+  /**
+   * Runs `work` in a slot. Holders with waiting work are served in rotation; priority work is served before all other.
+   * @throws what `refuse` returns when too much work is waiting
+   */
+  async function run<T>(holder: string, work: () => Promise<T>, { isPriority = false } = {}): Promise<T> {
+    const queue = isPriority ? priority : others;
+    if (running < slots) running++;
+    else {
+      if (queue.size >= maxWaiting && !queue.evictFor(holder, refuse)) throw refuse();
+      // The finishing work passes its slot on.
+      await new Promise<void>((start, reject) => queue.add(holder, { start, reject }));
+    }
+    try {
+      return await work();
+    } finally {
+      const next = priority.shift() ?? others.shift();
+      if (next) next.start();
+      else running--;
+    }
+  }
+  return { run };
 }
 
 class RotatingQueue {

@@ -26,7 +26,6 @@ import { readSettings } from './env.ts';
 import { openMetrics } from './wiring/metrics.ts';
 import { makeFetchMedia } from './wiring/chat-media.ts';
 import { makeVerifyNumber } from './wiring/number-verification.ts';
-import { organizationLimits } from './wiring/organization-limits.ts';
 import { makeLog, notifyReady, stopOnSignals, tuneHeap, warnOfWeakSecretKey } from './process.ts';
 import { makeSenderDomains } from './wiring/sender-domains.ts';
 import { connectToTemporal, installWithMetrics, temporalUi } from './wiring/temporal.ts';
@@ -70,7 +69,15 @@ const limits = startRateLimits(
   (error) => log.warn({ err: error }, 'rate limits not shared with other processes'),
 );
 
-const organization = organizationLimits(config);
+const organization = {
+  endpoints: config.LIMIT_ENDPOINTS,
+  domains: config.LIMIT_DOMAINS,
+  keys: config.LIMIT_KEYS,
+  numbers: config.LIMIT_NUMBERS,
+  members: config.LIMIT_MEMBERS,
+  tagPairs: config.LIMIT_TAG_PAIRS,
+  storedBytes: config.LIMIT_STORED_MB * 1_048_576,
+};
 const notify = makeNotifier(pool);
 const files = await openAttachmentStore(config);
 checkAttachmentStore(files, log);

@@ -77,7 +77,7 @@ export function makeIsolation(
   times = TIMES,
 ): Isolation & { readonly stop: () => void } {
   const turns = makeSemaphore(1);
-  let isolated: IsolatedProcess | undefined;
+  let isolated: ReturnType<typeof open> | undefined;
   let idle: NodeJS.Timeout | undefined;
 
   function stop(): void {
@@ -104,16 +104,7 @@ export function makeIsolation(
   };
 }
 
-interface IsolatedProcess {
-  /** False if the process ended before it was ready. */
-  readonly ready: Promise<boolean>;
-  readonly isAlive: () => boolean;
-  readonly isBusy: () => boolean;
-  readonly deliver: (member: Member, overlap: boolean, onStarted: () => void) => Promise<Answer>;
-  readonly stop: () => void;
-}
-
-function open(child: ChildProcess, log: Logger, times: IsolationTimes): IsolatedProcess {
+function open(child: ChildProcess, log: Logger, times: IsolationTimes) {
   const pending = new Map<number, Pending>();
   let lastRequest = 0;
   let isAlive = true;
@@ -154,10 +145,11 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes): Isolated
   }
 
   return {
+    /** False if the process ended before it was ready. */
     ready,
     isAlive: () => isAlive,
     isBusy: () => pending.size > 0,
-    async deliver(member, overlap, onStarted) {
+    async deliver(member: Member, overlap: boolean, onStarted: () => void): Promise<Answer> {
       const request = ++lastRequest;
       const send = (message: IsolatedRequest): void => {
         // A failure is reported by the event `exit`.
@@ -179,7 +171,7 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes): Isolated
         clearTimeout(hang);
       }
     },
-    stop() {
+    stop(): void {
       isStopped = true;
       if (child.connected) child.disconnect();
     },

@@ -11,7 +11,6 @@ import {
 } from '../../activities/index.ts';
 import type { MessageDeps } from '../delivery/messages/contract.ts';
 import { makeMessagePace } from '../delivery/messages/pace.ts';
-import { makeProviderPauses } from '../delivery/pauses.ts';
 import { makeAttemptRecorder } from '../delivery/call.ts';
 import { startWebhookDispatcher } from '../delivery/webhooks/dispatcher.ts';
 import { webhookSeal } from '../accounts/webhooks.ts';
@@ -22,7 +21,7 @@ import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-s
 import { checkDatabase, openPool } from './wiring/database.ts';
 import { makeChatProviders, twilioCallbacksUrl } from './wiring/chat-providers.ts';
 import { openWorkflows } from './wiring/describe-workflow.ts';
-import { makeEmailDeps } from './wiring/email-deps.ts';
+import { makeEmailDeps, retrySettings } from './wiring/email-deps.ts';
 import { makeAskPostmark, makeRemoveFromProvider, updateCredentialPauses } from './wiring/email-providers.ts';
 import { secretKeysOf } from '../lib/secret-key.ts';
 import { readSettings } from './env.ts';
@@ -106,16 +105,11 @@ const FLEETS = {
     {
       taskQueue: 'chat',
       activities: makeMessageActivities({
+        ...retrySettings(config, pool, log),
         pool,
         providerOf: makeReportedChatProviders(),
         pace: makeMessagePace(),
         windowPolicy: config.CHATAPP_WINDOW,
-        maxIntervalMs: config.SEND_MAX_INTERVAL,
-        ambiguousSend: config.AMBIGUOUS_SEND,
-        ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
-        confirmNotFoundAfterMs: config.CONFIRM_NOT_FOUND_AFTER,
-        pauses: makeProviderPauses(pool, log),
-        accountRetryForMs: config.ACCOUNT_RETRY_FOR,
         recorder,
         stopping: ending.signal,
         log,

@@ -11,15 +11,11 @@ const TROUBLE = ['busy', 'account', 'unknown'];
 
 /** The same provider with metrics, a log line and, if tracing is enabled, a span for each call. */
 export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailProvider {
-  const { name, callSize, overlap, streamOf, reports } = provider;
+  const { name, reports } = provider;
   const find = provider.find?.bind(provider);
   const observe = observer(name, tracer);
   return {
-    name,
-    callSize,
-    overlap,
-    refusal: (email) => provider.refusal(email),
-    ...(streamOf && { streamOf }),
+    ...provider,
     send(emails, callName, onOutcome) {
       const one = emails.length === 1 && emails[0] ? { 'sendwright.message.id': emails[0].id } : {};
       const about = { 'sendwright.call': callName, 'sendwright.messages': emails.length, ...one };
@@ -44,8 +40,7 @@ export function observedChat(provider: ChatProvider, tracer?: Tracer): ChatProvi
   const observe = observer(name, tracer);
   const about = ({ id }: { readonly id: string }) => ({ 'sendwright.message.id': id });
   return {
-    name,
-    refusal: (message) => provider.refusal(message),
+    ...provider,
     send: (message) =>
       observe(
         'send',

@@ -21,17 +21,6 @@ export interface Forwarded {
   readonly error?: string;
 }
 
-/** Receives deliveries of one endpoint and forwards them. */
-export interface Receiver {
-  readonly address: AddressInfo;
-  /** Returns the URL of the receiver below a base; its path is secret. */
-  readonly under: (base: string) => string;
-  /** Sets the secret for verifying signatures; earlier deliveries wait for it. */
-  readonly trust: (secret: string) => void;
-  /** Stops accepting deliveries, and gives pending ones two seconds. */
-  readonly close: () => Promise<void>;
-}
-
 /** Largest body; actual deliveries are much smaller. */
 const MAX_BODY_BYTES = 1_048_576;
 /** Timeout of the URL's response, just below that of the service. */
@@ -57,11 +46,7 @@ const OWN = [
  * and returns the response.
  * @param port 0 for any free port
  */
-export async function startReceiver(
-  target: URL,
-  port: number,
-  report: (delivery: Forwarded) => void,
-): Promise<Receiver> {
+export async function startReceiver(target: URL, port: number, report: (delivery: Forwarded) => void) {
   const path = `/${randomBytes(16).toString('hex')}`;
   const agent = new Agent();
   let trust: (secret: string) => void = () => undefined;
@@ -100,8 +85,11 @@ export async function startReceiver(
   await once(server, 'listening');
   return {
     address: server.address() as AddressInfo,
-    under: (base) => base + path,
+    /** Returns the URL of the receiver below a base; its path is secret. */
+    under: (base: string) => base + path,
+    /** Sets the secret for verifying signatures; earlier deliveries wait for it. */
     trust,
+    /** Stops accepting deliveries, and gives pending ones two seconds. */
     async close() {
       const closed = once(server, 'close');
       server.close();

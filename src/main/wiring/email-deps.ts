@@ -9,6 +9,7 @@ import { makeUnsubscribeTokens, unsubscribeUrl } from '../../domain/email/unsubs
 import { dkimSeal } from '../../sender-domains/deps.ts';
 import { makeEmailContents } from '../../store/emails/contents.ts';
 import type { FileStore } from '../../store/files/file-store.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
 import type { Tracer } from '../../telemetry/tracer.ts';
 import { makeEmailProviders } from './email-providers.ts';
 
@@ -24,21 +25,28 @@ export function makeEmailDeps(
 ): EmailDeps {
   const secretKeys = secretKeysOf(config);
   return {
+    ...retrySettings(config, pool, log),
     pool,
     contents: makeEmailContents(secretKeys),
     providers: makeEmailProviders(config, log, tracer),
-    maxIntervalMs: config.SEND_MAX_INTERVAL,
-    ambiguousSend: config.AMBIGUOUS_SEND,
-    ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
-    confirmNotFoundAfterMs: config.CONFIRM_NOT_FOUND_AFTER,
-    pauses: makeProviderPauses(pool, log),
-    accountRetryForMs: config.ACCOUNT_RETRY_FOR,
     recorder,
     stopping,
     largeEmails: makeLargeEmails(files, log),
     sendingDomains: makeSendingDomains(dkimSeal(secretKeys), log),
     unsubscribeUrl: makeUnsubscribeUrl(config, secretKeys, log),
     log,
+  };
+}
+
+/** What every channel of a worker needs to retry and reconcile. */
+export function retrySettings(config: Config, pool: Pool, log: Logger) {
+  return {
+    maxIntervalMs: config.SEND_MAX_INTERVAL,
+    ambiguousSend: config.AMBIGUOUS_SEND,
+    ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
+    confirmNotFoundAfterMs: config.CONFIRM_NOT_FOUND_AFTER,
+    accountRetryForMs: config.ACCOUNT_RETRY_FOR,
+    pauses: makeProviderPauses(pool, log),
   };
 }
 

@@ -2,13 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import {
-  DefaultLogger,
-  type LogMetadata,
-  type MetricsExporterConfig,
-  NativeConnection,
-  Runtime,
-} from '@temporalio/worker';
+import { DefaultLogger, type LogMetadata, NativeConnection, Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { SEARCH_ATTRIBUTES } from '../../relay/temporal.ts';
 
@@ -42,7 +36,8 @@ export async function connectToTemporal(log: Logger, signal: AbortSignal): Promi
       }
     } catch (error) {
       signal.throwIfAborted();
-      log.warn({ address: connectionOptions.address, reason: reasonOf(error) }, 'Temporal unreachable, retrying');
+      const reason = error instanceof Error ? error.message : String(error);
+      log.warn({ address: connectionOptions.address, reason }, 'Temporal unreachable, retrying');
       await sleep(delayMs, undefined, { signal });
     }
   }
@@ -75,28 +70,24 @@ export async function ensureSearchAttributes(
   }
 }
 
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /**
  * Redirects the SDK's log to ours. Call it once per process before the first connection.
- * @param metricsAddress `host:port` at which the SDK serves its metrics; without it, the SDK collects none
+ * @param bindAddress `host:port` at which the SDK serves its metrics; without it, the SDK collects none
  */
-export function installTemporal(log: Logger, metricsAddress?: string): void {
+export function installTemporal(log: Logger, bindAddress?: string): void {
   Runtime.install({
-    ...(metricsAddress !== undefined && { telemetryOptions: { metrics: metricsOf(metricsAddress) } }),
+    ...(bindAddress !== undefined && {
+      telemetryOptions: {
+        metrics: {
+          attachServiceName: false,
+          prometheus: { bindAddress, countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true },
+        },
+      },
+    }),
     logger: new DefaultLogger('TRACE', ({ level, message, meta }) => log[LEVELS[level]](toLogFields(meta), message)),
     // The process handles signals itself.
     shutdownSignals: [],
   });
-}
-
-function metricsOf(bindAddress: string): MetricsExporterConfig {
-  return {
-    attachServiceName: false,
-    prometheus: { bindAddress, countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true },
-  };
 }
 
 /** Another process may take a free port before the SDK binds it. */

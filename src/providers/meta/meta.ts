@@ -3,7 +3,7 @@ import { captionOf, type ChatContent, type OutgoingChat } from '../../domain/cha
 import type { ChatOutcome, ChatProvider } from '../chat-provider.ts';
 import { captionProblem, classifyUnanswered, lengthProblem, unclearAnswer } from '../chat-refusals.ts';
 import { traced, tracedFetch } from '../http-trace.ts';
-import { listOf, parseObject } from '../json-fields.ts';
+import { type Fields, listOf, parseObject } from '../json-fields.ts';
 import { classifyMetaRefusal, readError } from './errors.ts';
 
 export interface MetaSettings {
@@ -24,28 +24,38 @@ const MAX_TEXT = 4_096;
  * callbacks report them, by our id.
  */
 export function metaProvider(settings: MetaSettings): ChatProvider {
-  const { accessToken, timeout = TIMEOUT } = settings;
   const url = `${phoneNumberUrl(settings)}/messages`;
-
-  async function post(body: object): Promise<{ readonly status: number; readonly text: string }> {
-    const answer = await tracedFetch(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${accessToken}` },
-      body: JSON.stringify(body),
-      signal: AbortSignal.timeout(timeout * 1_000),
-    });
-    return { status: answer.status, text: await answer.text() };
-  }
 
   return {
     name: 'meta',
     refusal,
     async send(message) {
-      const { trace, result } = await traced(() => post(toBody(message)));
+      const { trace, result } = await traced(() => request(settings, url, TIMEOUT, toBody(message)));
       if (result.status === 'rejected') return classifyUnanswered('Meta', trace);
-      return classifyAnswer(result.value.status, result.value.text, trace.retryAfter);
+      return classifyAnswer(result.value, trace.retryAfter);
     },
   };
+}
+
+interface Answer {
+  readonly status: number;
+  /** Undefined if the answer is not a JSON object. */
+  readonly body: Fields | undefined;
+}
+
+/** @param timeoutSeconds unless the settings have one @param body undefined for a GET */
+export async function request(
+  { accessToken, timeout }: MetaSettings,
+  url: string,
+  timeoutSeconds: number,
+  body?: object,
+): Promise<Answer> {
+  const response = await tracedFetch(url, {
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${accessToken}` },
+    signal: AbortSignal.timeout((timeout ?? timeoutSeconds) * 1_000),
+    ...(body && { method: 'POST', body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: parseObject(await response.text()) };
 }
 
 /** Where Meta's API has what belongs to a number. */
@@ -102,8 +112,7 @@ function payloadOf(type: OutgoingChat['type'], content: ChatContent): object | n
 }
 
 /** Without a message id the outcome is unknown. */
-function classifyAnswer(status: number, text: string, after: number | undefined): ChatOutcome {
-  const answer = parseObject(text) ?? {};
+function classifyAnswer({ status, body: answer = {} }: Answer, after: number | undefined): ChatOutcome {
   if (status >= 300 || answer['error']) return classifyMetaRefusal(status, readError(answer['error']), after);
   const id = listOf(answer['messages'])[0]?.['id'];
   return typeof id === 'string' && id !== '' ? { kind: 'sent', messageId: id } : unclearAnswer('Meta');

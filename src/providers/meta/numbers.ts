@@ -1,7 +1,6 @@
 import type { NumberVerification } from '../../domain/chat/chat.ts';
-import { traced, tracedFetch } from '../http-trace.ts';
-import { parseObject } from '../json-fields.ts';
-import { type MetaSettings, phoneNumberUrl } from './meta.ts';
+import { traced } from '../http-trace.ts';
+import { type MetaSettings, phoneNumberUrl, request } from './meta.ts';
 import { classifyMetaRefusal, readError } from './errors.ts';
 
 /** Seconds; a user waits for the answer. */
@@ -14,17 +13,10 @@ const UNAVAILABLE: NumberVerification = { kind: 'unavailable', provider: 'Meta' 
  * (https://developers.facebook.com/docs/graph-api/reference/whats-app-business-account-to-number-current-status/).
  */
 export async function verifyMetaNumber(settings: MetaSettings, number: string): Promise<NumberVerification> {
-  const { accessToken, timeout = TIMEOUT } = settings;
-  const { result } = await traced(async () => {
-    const response = await tracedFetch(`${phoneNumberUrl(settings)}?fields=display_phone_number`, {
-      headers: { authorization: `Bearer ${accessToken}` },
-      signal: AbortSignal.timeout(timeout * 1_000),
-    });
-    return { status: response.status, text: await response.text() };
-  });
+  const url = `${phoneNumberUrl(settings)}?fields=display_phone_number`;
+  const { result } = await traced(() => request(settings, url, TIMEOUT));
   if (result.status === 'rejected') return UNAVAILABLE;
-  const { status, text } = result.value;
-  const body = parseObject(text);
+  const { status, body } = result.value;
   if (status >= 300 || body === undefined || body['error'] !== undefined) {
     const { kind } = classifyMetaRefusal(status, readError(body?.['error']));
     return kind === 'account' || kind === 'refused' ? NO_ACCESS : UNAVAILABLE;

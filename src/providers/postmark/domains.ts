@@ -8,16 +8,6 @@ export interface PostmarkDomain {
   readonly records: ProviderRecords;
 }
 
-/** The part of Postmark's account API that is about domains. All of it rejects when Postmark cannot be asked now. */
-export interface PostmarkDomains {
-  /** Makes a domain, or finds the one that is there. @returns whether it was made now */
-  readonly add: (name: string) => Promise<PostmarkDomain & { readonly made: boolean }>;
-  /** Has Postmark look at DNS for what it has not seen yet. @returns undefined if it does not have the domain */
-  readonly verify: (id: number) => Promise<PostmarkDomain | undefined>;
-  /** Deletes a domain; one that is gone is deleted. */
-  readonly remove: (id: number) => Promise<void>;
-}
-
 /** Domains of one page of Postmark's list: its most. */
 const PAGE = 500;
 /** Seconds: people wait for the answer. */
@@ -25,8 +15,10 @@ const TIMEOUT = 10;
 /** https://postmarkapp.com/developer/api/overview#error-codes */
 const NO_SUCH_DOMAIN = 510;
 
-/** https://postmarkapp.com/developer/api/domains-api */
-export function postmarkDomains(accountToken: string, api: PostmarkApi): PostmarkDomains {
+export type PostmarkDomains = ReturnType<typeof postmarkDomains>;
+
+/** https://postmarkapp.com/developer/api/domains-api. All of it rejects when Postmark cannot be asked now. */
+export function postmarkDomains(accountToken: string, api: PostmarkApi) {
   const client = new AccountClient(accountToken, {
     ...clientOptions({ timeout: TIMEOUT, ...api }),
     fetch: tracedFetch,
@@ -41,7 +33,8 @@ export function postmarkDomains(accountToken: string, api: PostmarkApi): Postmar
   }
 
   return {
-    async add(name) {
+    /** Makes a domain, or finds the one that is there. @returns whether it was made now */
+    async add(name: string): Promise<PostmarkDomain & { readonly made: boolean }> {
       try {
         const made = await client.createDomain({ Name: name, ReturnPathDomain: `pm-bounces.${name}` });
         return { ...read(made), made: true };
@@ -53,7 +46,8 @@ export function postmarkDomains(accountToken: string, api: PostmarkApi): Postmar
         return { ...read(await client.getDomain(id)), made: false };
       }
     },
-    async verify(id) {
+    /** Has Postmark look at DNS for what it has not seen yet. @returns undefined if it does not have the domain */
+    async verify(id: number): Promise<PostmarkDomain | undefined> {
       let details = await client.getDomain(id).catch((error: unknown) => {
         if (!isGone(error)) throw error;
       });
@@ -63,7 +57,8 @@ export function postmarkDomains(accountToken: string, api: PostmarkApi): Postmar
         details = await client.verifyDomainReturnPath(id);
       return read(details);
     },
-    async remove(id) {
+    /** Deletes a domain; one that is gone is deleted. */
+    async remove(id: number): Promise<void> {
       await client.deleteDomain(id).catch((error: unknown) => {
         if (!isGone(error)) throw error;
       });
