@@ -1,20 +1,8 @@
+import ipaddr from 'ipaddr.js';
 import { WINDOW_POLICIES } from './domain/chat/window.ts';
+import { EMAIL_PROVIDERS, type EmailProviderName } from './domain/email/email.ts';
+import { parseRanges } from './lib/ip-ranges.ts';
 import { SECRET_KEY_LENGTH } from './lib/secret-key.ts';
-import {
-  accountSid,
-  apiKey,
-  fileStore,
-  integer,
-  oneOf,
-  parseDuration,
-  providers,
-  ranges,
-  secretKey,
-  secretKeys,
-  servers,
-  text,
-  url,
-} from './domain/setting-values.ts';
 
 /** How one setting is described and read. */
 export interface Setting<T> {
@@ -24,6 +12,87 @@ export interface Setting<T> {
   readonly parse: (text: string) => T;
   /** As it would be written in the environment; a setting without one is `undefined` when it is not given. */
   readonly fallback?: string;
+}
+
+const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const LONGEST_DURATION = 30 * 24 * 3_600_000;
+
+/** `500ms`, `5s`, `10m`, `24h` → milliseconds; positive, and at most 30 days. */
+function parseDuration(text: string): number {
+  const match = /^(\d+)(ms|s|m|h)$/.exec(text);
+  if (!match) throw new Error('not a duration');
+  const milliseconds = Number(match[1]) * (UNITS[match[2] as string] as number);
+  if (milliseconds === 0 || milliseconds > LONGEST_DURATION) throw new Error('out of range');
+  return milliseconds;
+}
+
+function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < min || value > max) throw new Error('out of range');
+    return value;
+  };
+}
+
+function oneOf<const T extends string>(...values: T[]): (text: string) => T {
+  return (text) => {
+    const found = values.find((value) => value === text);
+    if (found === undefined) throw new Error('unknown value');
+    return found;
+  };
+}
+
+function url(...protocols: string[]): (text: string) => string {
+  return (text) => {
+    if (!protocols.includes(new URL(text).protocol)) throw new Error('wrong protocol');
+    return text.replace(/\/+$/, '');
+  };
+}
+
+function providers(text: string): EmailProviderName[] {
+  const names = text.split(',').map((name) => oneOf(...EMAIL_PROVIDERS)(name.trim()));
+  if (new Set(names).size !== names.length) throw new Error('named twice');
+  return names;
+}
+
+const text = (value: string): string => value;
+
+function matching(pattern: RegExp): (text: string) => string {
+  return (text) => {
+    if (!pattern.test(text)) throw new Error('malformed');
+    return text;
+  };
+}
+
+function ranges(text: string): string[] {
+  const given = text.split(',').flatMap((range) => range.trim() || []);
+  parseRanges(given);
+  return given;
+}
+
+function secretKey(text: string): string {
+  if (text.length < SECRET_KEY_LENGTH) throw new Error('too short');
+  return text;
+}
+
+function secretKeys(text: string): string[] {
+  const isLines = text.includes('\n');
+  const keys = text.split(isLines ? '\n' : ',').map((key) => key.trim());
+  return keys.filter((key) => !isLines || key !== '').map(secretKey);
+}
+
+/** Addresses with or without a port: `10.0.0.53`, `10.0.0.53:5353`, `fd00::53`, `[fd00::53]:5353`. */
+function servers(text: string): string[] {
+  const given = text.split(',').flatMap((server) => server.trim() || []);
+  if (given.length === 0) throw new Error('none');
+  for (const server of given) {
+    const [, v6, v4, port] = /^(?:\[(.+)\]|([\d.]+))(?::(\d+))?$/.exec(server) ?? [];
+    const address = v6 ?? v4 ?? server;
+    const isAddress = ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address);
+    if (!isAddress) throw new Error('no address');
+    if (port !== undefined) integer(1, 65_535)(port);
+  }
+  return given;
 }
 
 /** A setting that is undefined unless it is given. */
@@ -85,7 +154,7 @@ export const SETTINGS = {
   ATTACHMENT_STORE: optional(
     'where attachments are kept; without it, the folder attachments in SENDWRIGHT_HOME',
     's3://bucket/prefix',
-    fileStore,
+    matching(/^(?:file:.|s3:\/\/[^/?#])/),
   ),
   ATTACHMENT_ALLOW_CIDRS: optional(
     'private address ranges from which attachments may be fetched after all',
@@ -111,7 +180,7 @@ export const SETTINGS = {
   SENDWRIGHT_API_KEY: optional(
     'API key that the command line uses; without it, that of the `npm start` in SENDWRIGHT_HOME',
     'sw_live_…',
-    apiKey,
+    matching(/^sw_live_\S+$/),
   ),
   LOG_LEVEL: preset(
     'least severe log lines to print',
@@ -150,7 +219,7 @@ export const SETTINGS = {
   TWILIO_ACCOUNT_SID: optional(
     'SID of the Twilio account that sends for numbers without one of their own',
     'AC00000000000000000000000000000000',
-    accountSid,
+    matching(/^AC[0-9a-f]{32}$/i),
   ),
   TWILIO_AUTH_TOKEN: optional(
     'auth token of that account; Twilio signs what it reports with it',

@@ -1,6 +1,5 @@
 import { characters } from '../lib/text.ts';
 import type { ChatOutcome } from './chat-provider.ts';
-import type { Trace } from './http-trace.ts';
 
 type Kind = 'refused' | 'busy' | 'account';
 
@@ -48,19 +47,6 @@ function kindOfStatus(status: number, isProvider: boolean): Kind | 'unknown' {
   if (status === 429 || status === 503) return 'busy';
   if (status === 408 || status >= 500) return isProvider ? 'busy' : 'unknown';
   return status === 400 && isProvider ? 'refused' : 'account';
-}
-
-/** Classifies a request that failed below HTTP. */
-export function classifyUnanswered(provider: string, { failure }: Trace): ChatOutcome {
-  const { reached, reason } = failure ?? { reached: 'may have arrived', reason: 'connection lost' };
-  return reached === 'never left'
-    ? { kind: 'busy', detail: `${provider} could not be reached: ${reason}.` }
-    : { kind: 'unknown', detail: `${provider} did not answer: ${reason}.` };
-}
-
-/** An answer of success without a message id. */
-export function unclearAnswer(provider: string): ChatOutcome {
-  return { kind: 'unknown', detail: `${provider} answered without saying whether it took the message.` };
 }
 
 /** WhatsApp's own limit. */

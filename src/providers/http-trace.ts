@@ -95,3 +95,22 @@ function codes(error: unknown): string[] {
   const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown[] };
   return [...(typeof code === 'string' ? [code] : []), ...codes(cause), ...(errors ?? []).flatMap(codes)];
 }
+
+/** An outcome of email and chat-app messages; `unknown` may have been taken. */
+interface Unaccepted {
+  readonly kind: 'busy' | 'unknown';
+  readonly detail: string;
+}
+
+/** Classifies a request that failed below HTTP. */
+export function classifyUnanswered(provider: string, { failure }: Trace): Unaccepted {
+  const { reached, reason } = failure ?? { reached: 'may have arrived', reason: 'connection lost' };
+  return reached === 'never left'
+    ? { kind: 'busy', detail: `${provider} could not be reached: ${reason}.` }
+    : { kind: 'unknown', detail: `${provider} did not answer: ${reason}.` };
+}
+
+/** An answer of success without a message id. */
+export function unclearAnswer(provider: string): Unaccepted {
+  return { kind: 'unknown', detail: `${provider} answered without saying whether it took the message.` };
+}

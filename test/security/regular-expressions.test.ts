@@ -21,7 +21,7 @@ interface Found {
 
 /** Expressions for input of the operator only: settings, and arguments of the command line. */
 const OPERATOR_ONLY = [
-  'src/domain/setting-values.ts: /\\/+$/',
+  'src/settings.ts: /\\/+$/',
   'src/main/admin/listen.ts: /\\/+$/',
   'src/store/files/open.ts: /^\\/+|\\/+$/g',
 ];

@@ -114,22 +114,12 @@ function blockedName(filename: string): string | undefined {
   return blockedExtension(extension) ? `is of a blocked type (.${extension})` : undefined;
 }
 
-/** First bytes of programs under any name: DOS and Windows, Linux, macOS in its six forms, scripts. */
-const MAGIC: readonly (readonly number[])[] = [
-  [0x4d, 0x5a],
-  [0x7f, 0x45, 0x4c, 0x46],
-  [0xfe, 0xed, 0xfa, 0xce],
-  [0xfe, 0xed, 0xfa, 0xcf],
-  [0xce, 0xfa, 0xed, 0xfe],
-  [0xcf, 0xfa, 0xed, 0xfe],
-  [0xca, 0xfe, 0xba, 0xbe],
-  [0xca, 0xfe, 0xba, 0xbf],
-  [0x23, 0x21],
-];
+/** First bytes, in hexadecimal, of programs under any name: DOS and Windows, Linux, macOS in its six forms, scripts. */
+const MAGIC = ['4d5a', '7f454c46', 'feedface', 'feedfacf', 'cefaedfe', 'cffaedfe', 'cafebabe', 'cafebabf', '2321'];
 
 export function blockedContent(content: Uint8Array): string | undefined {
-  const isProgram = MAGIC.some((magic) => magic.every((byte, index) => content[index] === byte));
-  return isProgram ? 'holds a program, whatever its name' : undefined;
+  const start = Buffer.from(content.subarray(0, 4)).toString('hex');
+  return MAGIC.some((magic) => start.startsWith(magic)) ? 'holds a program, whatever its name' : undefined;
 }
 
 /** Computes the decoded size of valid base64 without decoding it. */

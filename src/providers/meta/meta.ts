@@ -1,8 +1,8 @@
 import { isUserId } from '../../domain/chat/recipient.ts';
 import { captionOf, type ChatContent, type OutgoingChat } from '../../domain/chat/chat.ts';
 import type { ChatOutcome, ChatProvider } from '../chat-provider.ts';
-import { captionProblem, classifyUnanswered, lengthProblem, unclearAnswer } from '../chat-refusals.ts';
-import { traced, tracedFetch } from '../http-trace.ts';
+import { captionProblem, lengthProblem } from '../chat-refusals.ts';
+import { classifyUnanswered, traced, tracedFetch, unclearAnswer } from '../http-trace.ts';
 import { type Fields, listOf, parseObject } from '../json-fields.ts';
 import { classifyMetaRefusal, readError } from './errors.ts';
 

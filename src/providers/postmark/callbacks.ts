@@ -86,7 +86,7 @@ export function readBounce(emailId: string, record: Fields): Feedback | undefine
 }
 
 /** Something that happened to one recipient of a message, at a time. */
-interface Happening extends Pick<Feedback, 'emailId' | 'change' | 'recipient'> {
+export interface Happening extends Pick<Feedback, 'emailId' | 'change' | 'recipient'> {
   readonly messageId: string;
   readonly at: unknown;
   readonly link?: unknown;

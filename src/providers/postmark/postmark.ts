@@ -8,7 +8,7 @@ import {
 } from '../../domain/email/outgoing.ts';
 import type { SendOutcome } from '../../domain/email/retry.ts';
 import type { EmailProvider } from '../email-provider.ts';
-import { type Trace, traced, tracedFetch } from '../http-trace.ts';
+import { classifyUnanswered, type Trace, traced, tracedFetch, unclearAnswer } from '../http-trace.ts';
 import { askForReports } from './reports.ts';
 
 export interface PostmarkApi {
@@ -218,11 +218,6 @@ function sizeOf(email: OutgoingEmail, settings: PostmarkSettings): number {
 
 type Answer = Partial<Models.MessageSendingResponse>;
 
-const UNTOLD: SendOutcome = {
-  kind: 'unknown',
-  detail: 'Postmark answered without saying whether it took the message.',
-};
-
 /** One answer inside HTTP 200. Without a message id the outcome is unknown. */
 function classifyAnswer(answer: unknown): SendOutcome {
   const { ErrorCode: code, MessageID: messageId, Message: message, SubmittedAt } = (answer ?? {}) as Answer;
@@ -231,7 +226,7 @@ function classifyAnswer(answer: unknown): SendOutcome {
     return { kind: 'sent', messageId, ...(!Number.isNaN(acceptedAt) && { acceptedAt }) };
   }
   if (typeof code === 'number' && code !== 0) return classifyCode(code, message ?? '');
-  return UNTOLD;
+  return unclearAnswer('Postmark');
 }
 
 const SUPPRESSED = 'Postmark no longer sends to this address: it is on its list of inactive addresses.';
@@ -263,22 +258,16 @@ function withRefused(email: OutgoingEmail, answer: unknown, outcome: SendOutcome
 function forAll(emails: readonly OutgoingEmail[], outcome: SendOutcome): SendOutcome[] {
   return emails.map(() => {
     if (emails.length === 1) return outcome;
-    if (outcome.kind === 'sent') return UNTOLD;
+    if (outcome.kind === 'sent') return unclearAnswer('Postmark');
     const refused = outcome.kind === 'rejected' || outcome.kind === 'bounced';
     return refused ? { kind: 'busy', detail: outcome.detail, alone: true } : outcome;
   });
 }
 
 function classifyFailure(error: unknown, trace: Trace): SendOutcome {
-  if (trace.failure) {
-    const { reached, reason } = trace.failure;
-    return reached === 'never left'
-      ? { kind: 'busy', detail: `Postmark could not be reached: ${reason}.` }
-      : { kind: 'unknown', detail: `Postmark did not answer: ${reason}.` };
-  }
-  // Anything but an answer at this point broke off while the answer was read.
-  if (!(error instanceof Errors.PostmarkError) || error.statusCode === 0) {
-    return { kind: 'unknown', detail: 'Postmark did not answer: connection lost.' };
+  // Anything but an answer without a failure on the wire broke off while the answer was read.
+  if (trace.failure || !(error instanceof Errors.PostmarkError) || error.statusCode === 0) {
+    return classifyUnanswered('Postmark', trace);
   }
   return classifyStatus(error.statusCode, error.code, error.message, trace.retryAfter);
 }

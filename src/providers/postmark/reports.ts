@@ -1,6 +1,6 @@
 import { Errors, type ServerClient } from 'postmark';
 import type { Feedback } from '../../domain/email/feedback.ts';
-import { happened, readBounce } from './callbacks.ts';
+import { happened, type Happening, readBounce } from './callbacks.ts';
 
 /** https://postmarkapp.com/developer/api/overview#error-codes: what Postmark does not have, or has no more. */
 const NOT_FOUND = new Set([407, 701]);
@@ -28,18 +28,11 @@ export async function askForReports(client: ServerClient, emailId: string, messa
   return reports;
 }
 
-interface Of {
-  readonly emailId: string;
-  readonly messageId: string;
-  readonly recipient: string;
-  readonly at: string;
-}
-
 /** @returns undefined for reports without effect, such as changes of Postmark's suppression list, which have no reason here */
 async function read(
   client: ServerClient,
   type: string,
-  of: Of,
+  of: Omit<Happening, 'change' | 'link'>,
   { Link: link, BounceID: bounceId }: MessageEvent['Details'],
 ): Promise<Feedback | undefined> {
   switch (type) {

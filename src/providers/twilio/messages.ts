@@ -1,7 +1,6 @@
 import type { OutgoingChat } from '../../domain/chat/chat.ts';
 import type { ChatOutcome, ChatProvider, ChatReport } from '../chat-provider.ts';
-import { classifyUnanswered, unclearAnswer } from '../chat-refusals.ts';
-import { type Trace, traced } from '../http-trace.ts';
+import { classifyUnanswered, type Trace, traced, unclearAnswer } from '../http-trace.ts';
 import type { Fields } from '../json-fields.ts';
 import { readTwilioStatus } from './callbacks.ts';
 import { type TwilioAccount, twilioClient } from './client.ts';

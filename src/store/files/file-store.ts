@@ -12,14 +12,9 @@ export interface FileStore {
   /** Deletes files; those that are not there count as deleted. */
   readonly remove: (ids: readonly string[]) => Promise<void>;
   /** Some of the ids that it holds and where to go on for more, in no order; null is the beginning and the end. */
-  readonly list: (from: string | null) => Promise<FilePage>;
+  readonly list: (from: string | null) => Promise<{ readonly ids: readonly string[]; readonly next: string | null }>;
   /** Makes sure that files can be put here. */
   readonly check: () => Promise<void>;
-}
-
-export interface FilePage {
-  readonly ids: readonly string[];
-  readonly next: string | null;
 }
 
 /** The store cannot do what it was asked now, and may later: full, gone, refusing us. */
