@@ -10,28 +10,25 @@ const DAY_MS = 86_400_000;
 const ID_BYTES = 16;
 const TOKEN = /^([\w-]{22})\.(\d{1,16})\.([\w-]{43})$/;
 
+export type KnownBrowsers = ReturnType<typeof makeKnownBrowsers>;
+
 /**
  * Tokens of browsers in which a user has signed in before. A token is bound to one email, so that failures elsewhere do not
  * lock the user out of this browser. It does not authenticate: the password is still checked.
  */
-export interface KnownBrowsers {
-  /** @param id the browser's existing id for this email */
-  readonly issue: (email: string, now: number, id?: string) => string;
-  /** @returns the browser's id; undefined for a token that is forged, expired or of another email */
-  readonly read: (token: string, email: string, now: number) => string | undefined;
-}
-
-export function makeKnownBrowsers(secretKey: SecretKeys): KnownBrowsers {
+export function makeKnownBrowsers(secretKey: SecretKeys) {
   const signer = makeSigner(secretKey, 'known browsers');
   const signed = (id: string, expiresAt: string, email: string): string =>
     JSON.stringify([id, expiresAt, digest(email).toString('hex')]);
 
   return {
-    issue(email, now, id = randomBytes(ID_BYTES).toString('base64url')) {
+    /** @param id the browser's existing id for this email */
+    issue(email: string, now: number, id = randomBytes(ID_BYTES).toString('base64url')): string {
       const expiresAt = String(now + KNOWN_BROWSER_DAYS * DAY_MS);
       return `${id}.${expiresAt}.${signer.sign(signed(id, expiresAt, email))}`;
     },
-    read(token, email, now) {
+    /** @returns the browser's id; undefined for a token that is forged, expired or of another email */
+    read(token: string, email: string, now: number): string | undefined {
       const [, id = '', expiresAt = '', signature = ''] = TOKEN.exec(token) ?? [];
       const isValid = signer.verify(signed(id, expiresAt, email), signature) && Number(expiresAt) > now;
       return isValid ? id : undefined;

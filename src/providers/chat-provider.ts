@@ -24,14 +24,7 @@ export interface ChatReport {
   readonly error?: string;
   readonly errorCode?: string;
   /** Of a callback: between whom the message went, as far as it states that. It must be true of the message. */
-  readonly endpoints?: ReportedEndpoints;
-}
-
-/** E.164 numbers, and Meta's id of the sending number. */
-export interface ReportedEndpoints {
-  readonly from?: string;
-  readonly to?: string;
-  readonly phoneNumberId?: string;
+  readonly endpoints?: { readonly from?: string; readonly to?: string; readonly phoneNumberId?: string };
 }
 
 /** One number's way out. An adapter classifies everything that can happen and throws only for bugs. */

@@ -11,7 +11,6 @@ import {
 } from '../store/emails/stuck.ts';
 import { rescued } from '../telemetry/topics.ts';
 import { toStep, type UpkeepStep } from './task.ts';
-import { eachOf } from './each-of.ts';
 import type { FailingWorkflow, Workflows, WorkflowState } from './workflow-state.ts';
 
 export interface RescueDeps {
@@ -25,6 +24,7 @@ const OVERDUE_PER_STEP = 200;
 const ALMOST_DUE_PER_STEP = 10_000;
 /** Failing workflows that one run replaces: after a bad deployment there may be more than Temporal should restart together. */
 const FAILING_PER_RUN = 100;
+const MAX_CONCURRENT_REQUESTS = 10;
 const REPLACED = 'replaced by upkeep: it made no progress';
 
 /** Maintenance tasks that start a new workflow for messages whose workflow was lost, closed early or makes no progress. */
@@ -106,4 +106,14 @@ async function putBack(
   rescued.publish({ kind: 'email', state, count: open.length });
   log.warn({ workflow: workflowId, state, emails: open.length, first: open[0] }, 'started a new workflow for emails');
   return open.length;
+}
+
+/** Calls `act` for each item, ten at a time. Rejects with the first failure once all running calls have ended. */
+async function eachOf<T>(items: Iterable<T>, act: (item: T) => Promise<void>): Promise<void> {
+  const left = items[Symbol.iterator]();
+  const work = async (): Promise<void> => {
+    for (let next = left.next(); !next.done; next = left.next()) await act(next.value);
+  };
+  const results = await Promise.allSettled(Array.from({ length: MAX_CONCURRENT_REQUESTS }, work));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
 }

@@ -1,5 +1,6 @@
 import { type Mailbox, parseMailbox } from './address.ts';
 import { isControlHeader } from './control-headers.ts';
+import type { EmailRequest } from './email.ts';
 import type { DkimSigner } from '../senders/dkim.ts';
 
 /** A file with its content in the form for providers. */
@@ -33,19 +34,7 @@ export interface OutgoingEmail {
   readonly dkim: DkimSigner | null;
 }
 
-interface StoredEmail {
-  id: string;
-  marketing: boolean;
-  from: string;
-  to: readonly string[];
-  cc: readonly string[] | null;
-  bcc: readonly string[] | null;
-  reply_to: readonly string[] | null;
-  subject: string;
-  html: string | null;
-  text: string | null;
-  headers: Record<string, string>;
-}
+type StoredEmail = Omit<EmailRequest, 'tags' | 'scheduled_at'> & { readonly id: string };
 
 export function toOutgoing(email: StoredEmail, files: readonly OutgoingFile[] = []): OutgoingEmail {
   const from = stored(email.from);

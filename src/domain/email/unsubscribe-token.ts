@@ -15,19 +15,16 @@ export interface Addressee {
   readonly position: number;
 }
 
-/** The token in an unsubscribe link. It identifies a recipient without containing the address and does not expire. */
-export interface UnsubscribeTokens {
-  readonly make: (addressee: Addressee) => string;
-  /** Verifies a token for a recipient. The time does not depend on the error. */
-  readonly isOf: (addressee: Addressee, token: string) => boolean;
-}
+export type UnsubscribeTokens = ReturnType<typeof makeUnsubscribeTokens>;
 
-export function makeUnsubscribeTokens(secretKey: SecretKeys): UnsubscribeTokens {
+/** Tokens of unsubscribe links. One identifies a recipient without containing the address and does not expire. */
+export function makeUnsubscribeTokens(secretKey: SecretKeys) {
   const signer = makeSigner(secretKey, 'unsubscribe links', SIGNATURE_BYTES);
   const signed = ({ orgId, emailId, position }: Addressee) => JSON.stringify([orgId, emailId, position]);
   return {
-    make: (addressee) => `${addressee.emailId}.${addressee.position}.${signer.sign(signed(addressee))}`,
-    isOf(addressee, token) {
+    make: (addressee: Addressee): string => `${addressee.emailId}.${addressee.position}.${signer.sign(signed(addressee))}`,
+    /** Verifies a token for a recipient. */
+    isOf(addressee: Addressee, token: string): boolean {
       const prefix = `${addressee.emailId}.${addressee.position}.`;
       return token.startsWith(prefix) && signer.verify(signed(addressee), token.slice(prefix.length));
     },

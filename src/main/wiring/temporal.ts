@@ -6,11 +6,6 @@ import { DefaultLogger, type LogMetadata, NativeConnection, Runtime } from '@tem
 import type { Logger } from 'pino';
 import { SEARCH_ATTRIBUTES } from '../../relay/temporal.ts';
 
-export interface Temporal {
-  readonly connection: NativeConnection;
-  readonly namespace: string;
-}
-
 const MAX_RETRY_DELAY_MS = 10_000;
 /** IndexedValueType of Temporal's API. */
 const KEYWORD = 2;
@@ -22,7 +17,10 @@ const NOT_PERMITTED = [7, 12];
  * Connects with Temporal's own environment configuration (`TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, TLS, API key, profile) and
  * creates missing search attributes. Retries until it succeeds or `signal` is aborted.
  */
-export async function connectToTemporal(log: Logger, signal: AbortSignal): Promise<Temporal> {
+export async function connectToTemporal(
+  log: Logger,
+  signal: AbortSignal,
+): Promise<{ connection: NativeConnection; namespace: string }> {
   const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
   for (let delayMs = 500; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_DELAY_MS)) {
     try {

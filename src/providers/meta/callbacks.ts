@@ -17,16 +17,9 @@ export function isMetaSignature(appSecret: string, rawBody: Buffer, header: stri
   return timingSafeEqual(Buffer.from(given, 'hex'), expected);
 }
 
-/** The query of the request by which Meta makes sure that an address wants its reports. */
-export interface MetaChallenge {
-  readonly 'hub.mode'?: unknown;
-  readonly 'hub.verify_token'?: unknown;
-  readonly 'hub.challenge'?: unknown;
-}
-
-/** What a challenge is answered with, as plain text; undefined when it does not know the token. */
-export function answerMetaChallenge(verifyToken: string, query: MetaChallenge): string | undefined {
-  const { 'hub.mode': mode, 'hub.verify_token': token, 'hub.challenge': challenge } = query;
+/** What a challenge, by which Meta makes sure that an address wants its reports, is answered with, as plain text; undefined when it does not know the token. */
+export function answerMetaChallenge(verifyToken: string, query: object): string | undefined {
+  const { 'hub.mode': mode, 'hub.verify_token': token, 'hub.challenge': challenge } = query as Fields;
   if (mode !== 'subscribe' || typeof token !== 'string' || typeof challenge !== 'string') return undefined;
   return verifyToken !== '' && isSame(token, verifyToken) ? challenge : undefined;
 }

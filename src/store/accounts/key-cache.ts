@@ -20,17 +20,7 @@ export interface CachedKey extends ApiKey {
   readonly allowed: Ranges | null;
 }
 
-/** Caches API keys, so that a request needs no database round trip. */
-export interface KeyCache {
-  /** Returns the key with this id unless it is revoked or expired. A revoked key is refused within a second. */
-  readonly find: (id: string) => Promise<CachedKey | undefined>;
-  /** Returns true if the id is cached as a key, so that `find` is not likely to query the database in vain. */
-  readonly isCached: (id: string) => boolean;
-  /** Records the use of a key in the background, about once a minute. */
-  readonly recordUse: (id: string) => void;
-  /** Writes pending uses. */
-  readonly stop: () => Promise<void>;
-}
+export type KeyCache = ReturnType<typeof openKeyCache>;
 
 interface Entry {
   /** `performance.now()` before the query. */
@@ -41,8 +31,11 @@ interface Entry {
   isRefreshing: boolean;
 }
 
-/** @param onError called when uses could not be written; the next use is recorded again */
-export function openKeyCache(pool: Pool, onError: (error: unknown) => void): KeyCache {
+/**
+ * Caches API keys, so that a request needs no database round trip.
+ * @param onError called when uses could not be written; the next use is recorded again
+ */
+export function openKeyCache(pool: Pool, onError: (error: unknown) => void) {
   const entries = new LRUCache<string, Entry>({ max: MAX_ENTRIES });
   const load = makeLoader(pool);
   const recentUses = new LRUCache<string, true>({ max: MAX_ENTRIES, ttl: USE_INTERVAL_MS });
@@ -79,7 +72,8 @@ export function openKeyCache(pool: Pool, onError: (error: unknown) => void): Key
   const stopWritingUses = startLoop(WRITE_USES_INTERVAL_MS, writeUses, onError);
 
   return {
-    async find(id) {
+    /** Returns the key with this id unless it is revoked or expired. A revoked key is refused within a second. */
+    async find(id: string): Promise<CachedKey | undefined> {
       let entry = entries.get(id);
       const ageMs = entry ? performance.now() - entry.readAt : Infinity;
       if (!entry || ageMs >= MAX_AGE_MS) {
@@ -89,13 +83,16 @@ export function openKeyCache(pool: Pool, onError: (error: unknown) => void): Key
       const key = await entry.key;
       return key?.expires_in == null || performance.now() < entry.readAt + key.expires_in ? key : undefined;
     },
-    isCached: (id) => entries.peek(id)?.isKey ?? false,
-    recordUse(id) {
+    /** Returns true if the id is cached as a key, so that `find` is not likely to query the database in vain. */
+    isCached: (id: string): boolean => entries.peek(id)?.isKey ?? false,
+    /** Records the use of a key in the background, about once a minute. */
+    recordUse(id: string): void {
       if (recentUses.has(id)) return;
       recentUses.set(id, true);
       pendingUses.add(id);
     },
-    async stop() {
+    /** Writes pending uses. */
+    async stop(): Promise<void> {
       await stopWritingUses();
       await writeUses().catch(onError);
     },

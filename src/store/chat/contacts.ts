@@ -1,13 +1,9 @@
 import type { Contact, StoredContact } from '../../domain/chat/contacts.ts';
 import type { ChatUser } from '../../domain/chat/inbound.ts';
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
+import type { ReceivingNumber } from './inbound.ts';
 
-/** The number whose contacts are meant. */
-export interface ContactsOf {
-  readonly org_id: string;
-  /** E.164. */
-  readonly number: string;
-}
+type ContactsOf = Pick<ReceivingNumber, 'org_id' | 'number'>;
 
 /** Finds the contacts that have the number or the id of a user, the latter also as their former id. */
 export function findContacts(
