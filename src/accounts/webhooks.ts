@@ -146,7 +146,7 @@ export async function rotateEndpoint(
  * @throws ServiceError not_found, or conflict when it is disabled
  */
 export async function testEndpoint(deps: WebhookIntakeDeps, orgId: string, id: string): Promise<Delivery> {
-  await requireEnabled(deps.pool, orgId, id);
+  await requireEndpoint(deps.pool, orgId, id);
   const event = { id: newId('evt', Date.now()), type: 'webhook.test', data: { webhookId: id } };
   const delivery = await addDelivery(deps.pool, id, event);
   if (!delivery) throw disabled();
@@ -164,9 +164,8 @@ export async function replayOne(
   id: string,
   deliveryId: string,
 ): Promise<Delivery> {
-  const endpoint = await requireEndpoint(deps.pool, orgId, id);
+  await requireEndpoint(deps.pool, orgId, id);
   requireFound(await findDelivery(deps.pool, id, deliveryId), 'delivery');
-  if (endpoint.status === 'disabled') throw disabled();
   const delivery = await replayDelivery(deps.pool, id, deliveryId);
   if (!delivery) throw disabled();
   deps.wakeRelay();
@@ -194,7 +193,8 @@ export async function replayMany(deps: WebhookIntakeDeps, orgId: string, id: str
   const since = instant(period.since);
   const until = period.until === null ? END_OF_TIME : instant(period.until);
   if (until < since) throw new ServiceError('validation_error', 'must not be before since', 'until');
-  await requireEnabled(deps.pool, orgId, id);
+  const { status } = await requireEndpoint(deps.pool, orgId, id);
+  if (status === 'disabled') throw disabled();
   let total = 0;
   for (let after: Cursor | null = null; ;) {
     const { replayed, last } = await replayPeriod(
@@ -219,11 +219,6 @@ function instant(text: string): string {
 /** @throws ServiceError not_found */
 export async function requireEndpoint(db: Db, orgId: string, id: string): Promise<Endpoint> {
   return requireFound(await findEndpoint(db, orgId, id), 'webhook endpoint');
-}
-
-async function requireEnabled(db: Db, orgId: string, id: string): Promise<void> {
-  const { status } = await requireEndpoint(db, orgId, id);
-  if (status === 'disabled') throw disabled();
 }
 
 function disabled(): ServiceError {

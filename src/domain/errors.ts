@@ -61,7 +61,6 @@ export function requireFound<T>(row: T | null | undefined, what: string): T {
   return row;
 }
 
-/** The error of the operator's commands and settings for an unknown organization. */
 export function noOrganization(orgId: string): ServiceError {
   return new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
 }

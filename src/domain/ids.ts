@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { decodeTime, encodeTime, monotonicFactory } from 'ulid';
 
-/** Prefixes of ids, in the contract's order. */
 export type IdPrefix =
   | 'em'
   | 'bt'

@@ -3,7 +3,6 @@ import { digest } from '../lib/digest.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
 import { makeSigner } from '../lib/signer.ts';
 
-/** Days for which a browser is known after its last sign-in. */
 export const KNOWN_BROWSER_DAYS = 180;
 
 const DAY_MS = 86_400_000;

@@ -1,20 +1,6 @@
-/**
- * Bounds what concurrent work holds: bytes in memory, or places. A weighted semaphore with a share for each holder; published
- * ones (async-mutex, semaphore-async-await) have weights but no shares.
- */
-export interface Semaphore {
-  /**
-   * Waits until this many permits may be held. They count as held until `release` is called.
-   * @param permits more than one holder's share counts as the whole share
-   */
-  readonly take: (permits: number, options?: TakeOptions) => Promise<Release>;
-  /** Takes the permits if that is possible without waiting or overtaking; undefined otherwise. */
-  readonly tryTake: (permits: number, holder?: string) => Release | undefined;
-  /** Returns true if a holder within its share waits for permits that others hold. */
-  readonly isContended: () => boolean;
-}
+export type Semaphore = ReturnType<typeof makeSemaphore>;
 
-export interface TakeOptions {
+interface TakeOptions {
   /** Aborts the wait with its reason. */
   readonly signal?: AbortSignal;
   /** The holder whose share the permits count against; undefined counts against none. */
@@ -33,13 +19,16 @@ interface Waiter {
 }
 
 /**
+ * Bounds what concurrent work holds: bytes in memory, or places. A weighted semaphore with a share for each holder; published
+ * ones (async-mutex, semaphore-async-await) have weights but no shares.
+ *
  * Grants permits in the order of the calls, with two exceptions. A holder at its own share is skipped. A request that does
  * not fit is skipped for later ones that do, until they have been granted `capacity` permits in total: so a large request
  * delays small ones only briefly, and small ones cannot starve a large one.
  * @param capacity permits that may be held at a time
  * @param share permits that one holder may hold
  */
-export function makeSemaphore(capacity: number, share = capacity): Semaphore {
+export function makeSemaphore(capacity: number, share = capacity) {
   const queue: Waiter[] = [];
   const holders = new Map<string, number>();
   let free = capacity;
@@ -80,7 +69,11 @@ export function makeSemaphore(capacity: number, share = capacity): Semaphore {
   };
 
   return {
-    async take(requested, { signal, holder } = {}) {
+    /**
+     * Waits until this many permits may be held. They count as held until the result is called.
+     * @param requested more than one holder's share counts as the whole share
+     */
+    async take(requested: number, { signal, holder }: TakeOptions = {}): Promise<Release> {
       signal?.throwIfAborted();
       const permits = Math.min(requested, share);
       return new Promise((resolve, reject) => {
@@ -104,12 +97,14 @@ export function makeSemaphore(capacity: number, share = capacity): Semaphore {
         grant();
       });
     },
-    tryTake(requested, holder) {
+    /** Takes the permits if that is possible without waiting or overtaking; undefined otherwise. */
+    tryTake(requested: number, holder?: string): Release | undefined {
       const permits = Math.min(requested, share);
       if (permits > free || !isWithinShare({ permits, holder }) || queue.some(isWithinShare)) return undefined;
       change(holder, permits);
       return releaseOf(permits, holder);
     },
+    /** Returns true if a holder within its share waits for permits that others hold. */
     isContended: () => queue.some(isWithinShare),
   };
 }

@@ -48,7 +48,6 @@ export interface PoolCounts {
   readonly waitingCount: number;
 }
 
-/** Adds gauges for the use of this process's database connections. */
 export function watchPool(registry: Registry, pool: PoolCounts): void {
   const registers = [registry];
   new Gauge({

@@ -13,7 +13,6 @@ export interface FailingWorkflow {
   readonly type: string;
 }
 
-/** The requests of maintenance tasks to Temporal. */
 export interface Workflows {
   readonly describe: (id: string) => Promise<WorkflowState>;
   /** Does nothing if the workflow is closed. */

@@ -23,7 +23,7 @@ interface Found {
 const OPERATOR_ONLY = [
   'src/settings.ts: /\\/+$/',
   'src/main/admin/listen.ts: /\\/+$/',
-  'src/store/files/open.ts: /^\\/+|\\/+$/g',
+  'src/store/files/s3.ts: /^\\/+|\\/+$/g',
 ];
 
 async function sources(): Promise<string[]> {

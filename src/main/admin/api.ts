@@ -5,14 +5,7 @@ import { type DevFile, readDevFile } from '../dev-file.ts';
 import { readSettings } from '../env.ts';
 
 /** The public API, with the permissions of one key. */
-export interface Api {
-  readonly url: string;
-  /** A sender address of `npm start`; undefined for other services. */
-  readonly from: string | undefined;
-  /** The key's id and source, for error messages; without the secret. */
-  readonly keyOrigin: string;
-  readonly client: Sendwright;
-}
+export type Api = Awaited<ReturnType<typeof findApi>>;
 
 /** A command that failed for a known reason; the message is for the user. */
 export class Refusal extends Error {}
@@ -26,7 +19,7 @@ const RETRIES = 1;
  * Finds the API and key: in `SENDWRIGHT_URL` and `SENDWRIGHT_API_KEY`, else of the `npm start` in `SENDWRIGHT_HOME`. It
  * exits with an error message without them. The key of one service is never sent to another.
  */
-export async function findApi(): Promise<Api> {
+export async function findApi() {
   // Read before `.env` and the `…_FILE` variables are loaded.
   const isInEnvironment = Boolean(process.env['SENDWRIGHT_API_KEY']);
   const { SENDWRIGHT_URL, SENDWRIGHT_API_KEY, SENDWRIGHT_HOME } = readSettings();
@@ -36,8 +29,10 @@ export async function findApi(): Promise<Api> {
   const isOurs = url === dev.base_url;
   const apiKey =
     SENDWRIGHT_API_KEY ?? (isOurs ? dev.api_key : undefined) ?? readSettings('SENDWRIGHT_API_KEY').SENDWRIGHT_API_KEY;
+  // A sender address of `npm start`.
   const from = isOurs && apiKey === dev.api_key ? dev.from : undefined;
   const origin = SENDWRIGHT_API_KEY === undefined ? devPath : originOfSetting(isInEnvironment);
+  // For error messages: without the secret.
   const keyOrigin = `${parseApiKey(apiKey)?.id ?? 'a malformed key (not sw_live_…)'} from ${origin}`;
   try {
     const client = new Sendwright({ baseUrl: url, apiKey, timeout: TIMEOUT_MS, retries: RETRIES });

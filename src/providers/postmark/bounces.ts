@@ -2,7 +2,6 @@ import { statedReason } from '../../domain/bounces/bounces.ts';
 import type { BounceReason } from '../../domain/email/email.ts';
 import type { Feedback } from '../../domain/email/feedback.ts';
 
-/** The fields of a Postmark bounce that are used. */
 export interface Bounce {
   readonly type: string;
   /** The reply of the recipient's server, mostly behind `smtp;`; empty when no server spoke. */

@@ -21,7 +21,6 @@ export interface PostmarkSettings extends PostmarkApi {
   readonly serverToken: string;
   /** The message stream for all but marketing email. */
   readonly messageStream: string;
-  /** The message stream for marketing email. */
   readonly broadcastStream: string;
   /** Signs the email id that goes out in the metadata; callbacks return both. */
   readonly signEmailId?: ((emailId: string) => string) | undefined;

@@ -7,7 +7,6 @@ import type { EmailProvider } from '../email-provider.ts';
 import { signDkim } from './dkim.ts';
 import { classifyRefusal, refusedRecipients, type SmtpError } from './refusals.ts';
 
-/** Milliseconds. */
 interface Times {
   /**
    * From the hand-over to the last byte of the message, waiting for a connection included. RFC 5321 section 4.5.3.2 suggests

@@ -13,7 +13,6 @@ export interface MessagingAccount extends TwilioAccount {
 
 /** What a channel of Twilio's Messages API decides. */
 export interface TwilioChannel {
-  /** The parameters that name sender and recipient. */
   readonly endpointsOf: (message: OutgoingChat) => Endpoints;
   /** The parameters of the content, or the reason why nothing is sent. */
   readonly payloadOf: (message: OutgoingChat) => Payload | Promise<Payload | ChatOutcome>;

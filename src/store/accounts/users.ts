@@ -42,7 +42,6 @@ export function findUser(db: Db, id: string): Promise<UserWithPassword | undefin
   return queryRow(db, `SELECT ${COLUMNS} FROM users WHERE id = $1`, [id]);
 }
 
-/** Records that the operator has confirmed who holds a user's address. */
 export async function setProved(db: Db, id: string): Promise<void> {
   await db.query(`UPDATE users SET proved_at = coalesce(proved_at, now()) WHERE id = $1`, [id]);
 }

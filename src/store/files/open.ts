@@ -11,14 +11,8 @@ import { s3Store } from './s3.ts';
 export async function openFileStore(location: string): Promise<FileStore> {
   const folder = /^file:(.+)$/s.exec(location)?.[1];
   if (folder !== undefined) return diskStore(folder.startsWith('//') ? fileURLToPath(location) : folder);
-  const { protocol, host: bucket, pathname, searchParams } = new URL(location);
-  if (protocol !== 's3:' || bucket === '')
+  const url = new URL(location);
+  if (url.protocol !== 's3:' || url.host === '')
     throw new Error('an attachment store is file:<folder> or s3://bucket/prefix');
-  const path = decodeURIComponent(pathname).replace(/^\/+|\/+$/g, '');
-  return s3Store({
-    bucket,
-    prefix: path === '' ? '' : `${path}/`,
-    endpoint: searchParams.get('endpoint') ?? undefined,
-    region: searchParams.get('region') ?? undefined,
-  });
+  return s3Store(url);
 }

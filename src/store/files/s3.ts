@@ -2,16 +2,6 @@ import type { Readable } from 'node:stream';
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import { type FileStore, guarded, isFileId, requireFileId } from './file-store.ts';
 
-export interface S3Location {
-  readonly bucket: string;
-  /** What stands before an id in an object's key; empty, or with a slash at its end. */
-  readonly prefix: string;
-  /** Of a server that is not Amazon's; asked by path instead of by host name. */
-  readonly endpoint?: string | undefined;
-  /** Without one, AWS's own configuration applies. */
-  readonly region?: string | undefined;
-}
-
 /** Objects that one request may delete; S3's own limit. */
 const DELETED_AT_ONCE = 1_000;
 /** Milliseconds. A store that hangs must not hold requests for longer than clients wait. */
@@ -21,10 +11,11 @@ const TIMES = { connectionTimeout: 3_000, requestTimeout: 20_000, socketTimeout:
  * Files in S3, or in a server that speaks like it. Credentials come as to every AWS tool: environment, profile, role.
  * The SDK is loaded here and not before, as it is large and most installations have no use for it.
  */
-export async function s3Store(location: S3Location): Promise<FileStore> {
-  const { bucket: Bucket, prefix } = location;
+export async function s3Store({ host: Bucket, pathname, searchParams }: URL): Promise<FileStore> {
+  const path = decodeURIComponent(pathname).replace(/^\/+|\/+$/g, '');
+  const prefix = path === '' ? '' : `${path}/`;
   const sdk = await import('@aws-sdk/client-s3');
-  const client = new sdk.S3Client(configuration(location));
+  const client = new sdk.S3Client(configuration(searchParams));
   const keyOf = (id: string) => {
     requireFileId(id);
     return prefix + id;
@@ -65,10 +56,12 @@ export async function s3Store(location: S3Location): Promise<FileStore> {
   });
 }
 
-function configuration({ endpoint, region }: S3Location): S3ClientConfig {
+function configuration(parameters: URLSearchParams): S3ClientConfig {
+  const [endpoint, region] = [parameters.get('endpoint'), parameters.get('region')];
   return {
     requestHandler: TIMES,
-    ...(endpoint !== undefined && { endpoint, forcePathStyle: true, region: 'us-east-1' }),
-    ...(region !== undefined && { region }),
+    // A server that is not Amazon's is asked by path instead of by host name.
+    ...(endpoint !== null && { endpoint, forcePathStyle: true, region: 'us-east-1' }),
+    ...(region !== null && { region }),
   };
 }

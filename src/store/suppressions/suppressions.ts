@@ -68,7 +68,6 @@ export async function addSuppressions(db: Db, suppressions: readonly NewSuppress
   });
 }
 
-/** The state of an address on an organization's list. */
 export interface Standing {
   readonly org_id: string;
   readonly email: string;
@@ -114,7 +113,6 @@ export function findSuppressions(db: Db, orgId: string, named: readonly string[]
   });
 }
 
-/** What a listed suppression must have, all of it. */
 export interface SuppressionFilters {
   readonly origin: SuppressionOrigin | null;
   /** A bare address in lower case. */
