@@ -25,13 +25,8 @@ export function chatSeal(secretKey: SecretKeys): Seal {
   return makeSeal(deriveKeys(secretKey, 'chat credentials'));
 }
 
-/** A request to connect a number. Fields that its provider does not use are null. */
-export interface NumberRequest {
-  /** In international form. */
-  readonly number: string;
-  readonly provider: ChatProviderName;
-  readonly phone_number_id: string | null;
-  readonly account_sid: string | null;
+/** A request to connect a number, which is in international form. Fields that its provider does not use are null. */
+export interface NumberRequest extends Omit<NumberClaim, 'token'> {
   /** The number's own token; null uses the token of the settings. */
   readonly token: string | null;
   readonly templates: readonly NumberTemplate[];

@@ -12,12 +12,6 @@ const SEPTETS: ReadonlyMap<string, number> = new Map([
 export const SMS_ENCODINGS = ['gsm7', 'ucs2'] as const;
 export type SmsEncoding = (typeof SMS_ENCODINGS)[number];
 
-export interface SmsSize {
-  readonly encoding: SmsEncoding;
-  /** Messages that a phone puts together and an operator charges separately. */
-  readonly segments: number;
-}
-
 /** The units of a message of one segment, and of each segment of a longer one, which has a header of 6 bytes. */
 const CAPACITY: Readonly<Record<SmsEncoding, { readonly single: number; readonly part: number }>> = {
   gsm7: { single: 160, part: 153 },
@@ -28,18 +22,13 @@ const CAPACITY: Readonly<Record<SmsEncoding, { readonly single: number; readonly
  * Counts the segments of a text as Twilio does without smart encoding (https://www.twilio.com/docs/glossary/what-sms-character-limit):
  * no character is replaced, and neither an escape pair nor a surrogate pair is split between two segments.
  */
-export function sizeOf(text: string): SmsSize {
+export function sizeOf(text: string): { readonly encoding: SmsEncoding; readonly segments: number } {
   const septets = Array.from(text, (character) => SEPTETS.get(character));
-  const isGsm = septets.every((count) => count !== undefined);
-  return isGsm
-    ? { encoding: 'gsm7', segments: countSegments(septets, CAPACITY.gsm7) }
-    : {
-        encoding: 'ucs2',
-        segments: countSegments(
-          Array.from(text, ({ length }) => length),
-          CAPACITY.ucs2,
-        ),
-      };
+  if (septets.every((count) => count !== undefined)) {
+    return { encoding: 'gsm7', segments: countSegments(septets, CAPACITY.gsm7) };
+  }
+  const units = Array.from(text, ({ length }) => length);
+  return { encoding: 'ucs2', segments: countSegments(units, CAPACITY.ucs2) };
 }
 
 /** @param lengths of the characters, in units of the encoding */

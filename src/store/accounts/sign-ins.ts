@@ -14,18 +14,16 @@ export interface AttemptSubject {
   readonly window_seconds: number;
 }
 
-export interface AttemptCount {
-  kind: AttemptKind;
-  /** Attempts in the current window, this one included. */
-  attempts: number;
-  /** Seconds until the window ends. */
-  seconds: number;
-}
-
 const MAX_COUNT = 1_000_000;
 
-/** Counts an attempt for each subject before its result is known, so that a burst cannot overtake the count. */
-export function countAttempts(db: Db, subjects: readonly AttemptSubject[]): Promise<AttemptCount[]> {
+/**
+ * Counts an attempt for each subject before its result is known, so that a burst cannot overtake the count.
+ * @returns the attempts in the current windows, this one included, and the seconds until they end
+ */
+export function countAttempts(
+  db: Db,
+  subjects: readonly AttemptSubject[],
+): Promise<{ kind: AttemptKind; attempts: number; seconds: number }[]> {
   return queryRows(
     db,
     `INSERT INTO sign_in_attempts AS earlier (kind, subject, email_sha256, attempts, expires_at)
