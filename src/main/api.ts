@@ -25,7 +25,7 @@ import { serveDashboard } from './wiring/dashboard.ts';
 import { readSettings } from './env.ts';
 import { openMetrics } from './wiring/metrics.ts';
 import { makeFetchMedia } from './wiring/chat-media.ts';
-import { makeVerifyNumber } from './wiring/number-verification.ts';
+import { makeVerifyNumber } from './wiring/chat-providers.ts';
 import { makeLog, notifyReady, stopOnSignals, tuneHeap, warnOfWeakSecretKey } from './process.ts';
 import { makeSenderDomains } from './wiring/sender-domains.ts';
 import { connectToTemporal, installWithMetrics, temporalUi } from './wiring/temporal.ts';

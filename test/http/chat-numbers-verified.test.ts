@@ -3,7 +3,7 @@ import { after, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { addNumber, chatSeal } from '../../src/accounts/chat-numbers.ts';
-import { makeVerifyNumber } from '../../src/main/wiring/number-verification.ts';
+import { makeVerifyNumber } from '../../src/main/wiring/chat-providers.ts';
 import { startSimulator } from '../../dev/simulator/simulator.ts';
 import { assertRefused, SECRET_KEY, startService, useService } from './service.ts';
 

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigError, readConfig } from '../../src/config.ts';
-import { readSettingFiles } from '../../src/main/setting-files.ts';
+import { readSettingFiles } from '../../src/main/env.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 const SECRET = 'a secret of at least 32 characters';

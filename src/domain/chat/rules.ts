@@ -26,10 +26,7 @@ function isCaption(field: ChatType, type: ChatType): boolean {
 
 /** A template's components may be any JSON that can be passed on unchanged. */
 export function templateProblem({ components }: { readonly components?: unknown }): Problem | undefined {
-  const problem = jsonProblem(components, COMPONENTS_DEPTH);
-  return (
-    problem && { ...problem, path: ['components', ...(problem.path === undefined ? [] : [problem.path])].join('.') }
-  );
+  return jsonProblem({ components }, COMPONENTS_DEPTH + 1);
 }
 
 /** Returns the path and message of JSON that cannot be stored and passed on unchanged. */

@@ -1,14 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
-import type { ChatProviderName } from '../../domain/chat/chat.ts';
+import type { ChatProviderName, NumberClaim, NumberVerification } from '../../domain/chat/chat.ts';
 import { isPublicUrl } from '../../lib/public-url.ts';
 import { secretKeysOf } from '../../lib/secret-key.ts';
 import { chatSeal } from '../../accounts/chat-numbers.ts';
 import type { ChatProvider } from '../../providers/chat-provider.ts';
 import { metaProvider } from '../../providers/meta/meta.ts';
+import { verifyMetaNumber } from '../../providers/meta/numbers.ts';
 import { observedChat } from '../../providers/observed.ts';
 import type { TwilioAccount } from '../../providers/twilio/client.ts';
+import { verifyTwilioNumber } from '../../providers/twilio/senders.ts';
 import { twilioSms } from '../../providers/twilio/sms.ts';
 import { twilioProvider } from '../../providers/twilio/twilio.ts';
 import type { SendingNumber } from '../../store/messages/delivery.ts';
@@ -107,5 +109,18 @@ function unready(name: ChatProviderName, detail: string): ChatProvider {
     name,
     refusal: () => undefined,
     send: () => Promise.resolve({ kind: 'account', detail }),
+  };
+}
+
+/** Verifies at the provider of the settings that a number belongs to the account of a token. */
+export function makeVerifyNumber(config: Config): (claim: NumberClaim) => Promise<NumberVerification> {
+  return async ({ provider, number, phone_number_id: phoneNumberId, account_sid, token }) => {
+    if (provider === 'meta') {
+      const settings = { phoneNumberId: phoneNumberId ?? '', accessToken: token, baseUrl: config.META_BASE_URL };
+      return verifyMetaNumber(settings, number);
+    }
+    const account = twilioAccount(config, account_sid, token);
+    if (!account) return { kind: 'refused', param: 'account_sid', message: 'is required' };
+    return verifyTwilioNumber(account, number);
   };
 }

@@ -58,7 +58,7 @@ export function postmarkDomains(accountToken: string, api: PostmarkApi) {
       return read(details);
     },
     /** Deletes a domain; one that is gone is deleted. */
-    async remove(id: number): Promise<void> {
+    remove: async (id: number): Promise<void> => {
       await client.deleteDomain(id).catch((error: unknown) => {
         if (!isGone(error)) throw error;
       });

@@ -23,7 +23,7 @@ export function postmarkSuppressions(settings: PostmarkSettings) {
      * Rejects when Postmark cannot be asked now.
      * @returns false when Postmark keeps it on a list, as it does after a complaint
      */
-    async removeSuppression(address: string): Promise<boolean> {
+    removeSuppression: async (address: string): Promise<boolean> => {
       let off = true;
       for (const stream of streamsOf(settings)) off = (await removeFrom(stream, address)) && off;
       return off;
