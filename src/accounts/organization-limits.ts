@@ -2,28 +2,20 @@ import { ServiceError } from '../domain/errors.ts';
 import { type LimitedResource, lockAndCount } from '../store/accounts/organization-limits.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 
-/** Limits of one organization; 0 means no limit. The operator's command line is not limited. */
-export interface OrganizationLimits {
-  readonly endpoints: number;
-  readonly domains: number;
-  readonly keys: number;
-  readonly numbers: number;
-  /** Open invitations count when another one is created. */
-  readonly members: number;
-  /** Distinct tags: pairs of name and value. */
-  readonly tagPairs: number;
-  readonly storedBytes: number;
-}
-
-export const UNLIMITED_ORGANIZATION: OrganizationLimits = {
+/** Limits of one organization; 0 means no limit, as for the operator's command line. */
+export const UNLIMITED_ORGANIZATION = {
   endpoints: 0,
   domains: 0,
   keys: 0,
   numbers: 0,
+  /** Open invitations count when another one is created. */
   members: 0,
+  /** Distinct tags: pairs of name and value. */
   tagPairs: 0,
+  /** Of the stored attachments. */
   storedBytes: 0,
 };
+export type OrganizationLimits = Readonly<typeof UNLIMITED_ORGANIZATION>;
 
 const NAMES: Readonly<Record<LimitedResource, string>> = {
   endpoints: 'webhook endpoints',

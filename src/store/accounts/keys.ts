@@ -4,42 +4,31 @@ import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 export const PRESETS = ['full_access', 'sending_access', 'read_only'] as const;
 export type Preset = (typeof PRESETS)[number];
 
-/** The fields of a key that authorize requests. */
-export interface ApiKey {
-  id: string;
-  org_id: string;
-  preset: Preset;
-  /** Ids of the domains it may send from; null is every domain of its organization. */
-  domain_ids: string[] | null;
-  /** Addresses and ranges it may be used from; null is anywhere. */
-  allowed_ips: string[] | null;
-  /** Milliseconds until it expires, by the database's clock; null is never. */
-  expires_in: number | null;
-  expires_at: string | null;
-  /** SHA-256 of the key's secret part. */
-  sha256: Buffer;
-}
-
 /** A key as its owner sees it, without its secret. */
 export interface KeySummary {
   id: string;
   name: string | null;
   preset: Preset;
+  /** Ids of the domains it may send from; null is every domain of its organization. */
   domain_ids: string[] | null;
   expires_at: string | null;
+  /** Addresses and ranges it may be used from; null is anywhere. */
   allowed_ips: string[] | null;
   /** To about a minute; null is never. */
   last_used_at: string | null;
   created_at: string;
 }
 
-export interface NewKey extends Pick<
-  KeySummary,
-  'id' | 'name' | 'preset' | 'domain_ids' | 'expires_at' | 'allowed_ips'
-> {
+/** The fields of a key that authorize requests. */
+export interface ApiKey extends Omit<KeySummary, 'name' | 'last_used_at' | 'created_at'> {
   org_id: string;
+  /** Milliseconds until it expires, by the database's clock; null is never. */
+  expires_in: number | null;
+  /** SHA-256 of the key's secret part. */
   sha256: Buffer;
 }
+
+export type NewKey = Omit<ApiKey, 'expires_in'> & { name: string | null };
 
 const SUMMARY = 'id, name, preset, domain_ids, expires_at, allowed_ips, last_used_at, created_at';
 

@@ -29,15 +29,6 @@ export type ChatNumber = NumberSummary & { templates: NumberTemplate[] };
 
 const SUMMARY = `id, number, provider, phone_number_id, account_sid, credentials IS NOT NULL AS own_token, created_at`;
 
-/** A connected number that conflicts with another one: the same number, or the same id at Meta. */
-export interface ConflictingNumber {
-  readonly id: string;
-  readonly org_id: string;
-  readonly number: string;
-  /** Null if it was not confirmed. */
-  readonly verified_by: NumberVerifier | null;
-}
-
 /** Of the lock under which numbers are connected, which happens seldom. */
 const NUMBERS_LOCK = 'connecting chat-app numbers';
 
@@ -51,7 +42,7 @@ export async function lockConflictingNumbers(
   number: string,
   provider: ChatProviderName,
   phoneNumberId: string | null,
-): Promise<ConflictingNumber[]> {
+): Promise<Pick<OperatorNumber, 'id' | 'org_id' | 'number' | 'verified_by'>[]> {
   // A statement of its own: the next one must see what was committed while this one waited.
   await client.query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [NUMBERS_LOCK]);
   return queryRows(
