@@ -17,7 +17,7 @@ export function isMetaSignature(appSecret: string, rawBody: Buffer, header: stri
   return timingSafeEqual(Buffer.from(given, 'hex'), expected);
 }
 
-/** What a challenge, by which Meta makes sure that an address wants its reports, is answered with, as plain text; undefined when it does not know the token. */
+/** The plain-text answer to Meta's check of an address; undefined when the check does not know the token. */
 export function answerMetaChallenge(verifyToken: string, query: object): string | undefined {
   const { 'hub.mode': mode, 'hub.verify_token': token, 'hub.challenge': challenge } = query as Fields;
   if (mode !== 'subscribe' || typeof token !== 'string' || typeof challenge !== 'string') return undefined;
