@@ -22,7 +22,8 @@ export function makeUnsubscribeTokens(secretKey: SecretKeys) {
   const signer = makeSigner(secretKey, 'unsubscribe links', SIGNATURE_BYTES);
   const signed = ({ orgId, emailId, position }: Addressee) => JSON.stringify([orgId, emailId, position]);
   return {
-    make: (addressee: Addressee): string => `${addressee.emailId}.${addressee.position}.${signer.sign(signed(addressee))}`,
+    make: (addressee: Addressee): string =>
+      `${addressee.emailId}.${addressee.position}.${signer.sign(signed(addressee))}`,
     /** Verifies a token for a recipient. */
     isOf(addressee: Addressee, token: string): boolean {
       const prefix = `${addressee.emailId}.${addressee.position}.`;

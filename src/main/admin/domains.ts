@@ -14,7 +14,9 @@ interface DomainOptions extends OfOrganization {
 }
 
 export function addDomainCommands(program: Command): void {
-  const onOrganization = commandsOf(program.command('domain').description('domains that organizations send email from'));
+  const onOrganization = commandsOf(
+    program.command('domain').description('domains that organizations send email from'),
+  );
   const onDomain = (name: string, description: string) =>
     onOrganization(name, description).addOption(required('--name <domain>', 'name of the domain'));
   onDomain('add', 'Register a domain, and print the records for its DNS.')

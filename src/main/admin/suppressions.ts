@@ -13,9 +13,7 @@ interface EntryOptions extends OfOrganization {
 
 export function addSuppressionCommands(program: Command): void {
   const onOrganization = commandsOf(
-    program
-      .command('suppression')
-      .description('suppression lists: addresses that an organization sends nothing to'),
+    program.command('suppression').description('suppression lists: addresses that an organization sends nothing to'),
   );
   const onEntry = (name: string, description: string) =>
     onOrganization(name, description).addOption(required('--email <address>', 'address of the recipient'));

@@ -27,7 +27,10 @@ interface UserOptions {
 
 export function addUserCommands(program: Command): void {
   const user = program.command('user').description('users of the dashboard');
-  commandsOf(user)('create', 'Create a user, with the password that a pipe brings or a generated one, which is printed.')
+  commandsOf(user)(
+    'create',
+    'Create a user, with the password that a pipe brings or a generated one, which is printed.',
+  )
     .addOption(required('--email <address>', 'address that the user signs in with'))
     .addOption(option('--role <role>', 'role in the organization, owner by default').choices(ROLES))
     .option('--reset-password', 'take over an account that was created from an invitation link')

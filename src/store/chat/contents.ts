@@ -1,7 +1,12 @@
 import type { TwilioContent } from '../../domain/chat/chat.ts';
 import { type Db, queryRow } from '../postgres/pool.ts';
 
-export function findContent(db: Db, numberId: string, name: string, language: string): Promise<TwilioContent | undefined> {
+export function findContent(
+  db: Db,
+  numberId: string,
+  name: string,
+  language: string,
+): Promise<TwilioContent | undefined> {
   return queryRow(db, {
     name: 'find_content',
     text: `SELECT content_sid AS "contentSid", variables FROM chat_templates

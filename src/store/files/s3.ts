@@ -38,7 +38,9 @@ export async function s3Store({ host: Bucket, pathname, searchParams }: URL): Pr
     async remove(ids) {
       for (let from = 0; from < ids.length; from += DELETED_AT_ONCE) {
         const Objects = ids.slice(from, from + DELETED_AT_ONCE).map((id) => ({ Key: keyOf(id) }));
-        const { Errors } = await client.send(new sdk.DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } }));
+        const { Errors } = await client.send(
+          new sdk.DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } }),
+        );
         const [first] = Errors ?? [];
         if (first) throw new Error(`${first.Code ?? 'an error'} for ${first.Key ?? 'an object'}`);
       }

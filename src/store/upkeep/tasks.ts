@@ -29,9 +29,7 @@ export async function noteUpkeepSuccess(db: Db, name: string): Promise<void> {
 }
 
 /** Returns how long ago each task last ran to its end, by the database's clock. */
-export function readUpkeepAges(
-  db: Db,
-): Promise<{ task: string; age_seconds: number; interval_seconds: number }[]> {
+export function readUpkeepAges(db: Db): Promise<{ task: string; age_seconds: number; interval_seconds: number }[]> {
   return queryRows(db, {
     name: 'read_upkeep_ages',
     text: `SELECT name AS task, interval_seconds,
