@@ -4,6 +4,8 @@ import { pino } from 'pino';
 import { addDomain, removeDomain } from '../../src/accounts/domains.ts';
 import { startDomainChecks } from '../../src/sender-domains/background-checks.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
+import { claimDueDomains } from '../../src/store/domains/domains.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
 import { organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -83,6 +85,19 @@ describe('background checks', () => {
     const names = (await register(30)).map(({ name }) => name);
     await Promise.all([checkDue(), checkDue(), checkDue()]);
     assert.deepEqual(asked.toSorted(), names.toSorted());
+  });
+
+  test('claim different domains in concurrent transactions', async () => {
+    const ids = (await register(3)).map(({ id }) => id);
+    const claimed = await transaction(pool, async (client) => {
+      const first = await claimDueDomains(client, 2);
+      const second = await transaction(pool, async (other) => {
+        await other.query(`SET LOCAL lock_timeout = '5s'`);
+        return claimDueDomains(other, 2);
+      });
+      return [...first, ...second];
+    });
+    assert.deepEqual(claimed.toSorted(), ids.toSorted());
   });
 
   test('are repeated when the lease of a failed one lapses, and others go on', async () => {
