@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'node:test';
 import { EMAIL_STATUSES } from '../../src/domain/email/email.ts';
 import { type EmailChange, type Transition, TRANSITIONS } from '../../src/domain/email/states.ts';
@@ -78,6 +79,8 @@ describe('the projection', () => {
 
   test('stores provider and message id also when a report came first', async () => {
     const id = await acceptOne(pool, orgId);
+    // There must be a millisecond between the two in which it was sent.
+    await sleep(5);
     await project(pool, 'delivered', [{ id, dedupe_key: 'Delivery x' }]);
     await project(pool, 'sent', [{ id, provider: 'postmark', provider_message_id: 'x' }]);
     const row = await emailRow(pool, id);
