@@ -3,6 +3,7 @@ import { newId } from '../domain/ids.ts';
 import { MESSAGE_NAMES, type MessageChannel } from '../domain/messages/message.ts';
 import { eventData, projectMessageReschedule, projectMessages } from '../projection/messages.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
+import { whyUnmoved } from '../store/emails/emails.ts';
 import { type IdempotencyKey, rememberResponses } from '../store/limits/idempotency.ts';
 import {
   insertMessage,
@@ -11,7 +12,6 @@ import {
   readAdmission,
   type SenderRef,
 } from '../store/messages/accept.ts';
-import { whyUnmovedMessage } from '../store/messages/messages.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
 import { type Db, transaction } from '../store/postgres/pool.ts';
 import { enqueueEvents } from '../store/webhooks/events.ts';
@@ -109,7 +109,7 @@ export async function rescheduleMessage(
     return scheduled_at;
   });
   if (moved === undefined) {
-    throw unmoved(await whyUnmovedMessage(pool, orgId, channel, id, time), MESSAGE_NAMES[channel], 'a message');
+    throw unmoved(await whyUnmoved(pool, orgId, id, time, channel), MESSAGE_NAMES[channel], 'a message');
   }
   wakeRelay();
   return { id, status: 'scheduled', scheduled_at: moved };
@@ -137,7 +137,7 @@ export async function cancelMessage(
     return true;
   });
   if (!isCanceled) {
-    throw unmoved(await whyUnmovedMessage(pool, orgId, channel, id, null), MESSAGE_NAMES[channel], 'a message');
+    throw unmoved(await whyUnmoved(pool, orgId, id, null, channel), MESSAGE_NAMES[channel], 'a message');
   }
   wakeRelay();
   return { id, status: 'canceled' };

@@ -1,5 +1,5 @@
 import { spanInWords } from '../../lib/times.ts';
-import type { ToldAttempt } from '../../store/emails/message-details.ts';
+import type { AttemptDetails } from '../../store/emails/message-details.ts';
 import { NumberCell, Table, TimeCell, Section } from '../elements.tsx';
 import { type Context, type Html } from '../page.ts';
 
@@ -30,7 +30,7 @@ interface TimelineEvent {
   readonly recipient?: string | null;
 }
 
-const OUTCOMES: Readonly<Record<NonNullable<ToldAttempt['outcome']>, string>> = {
+const OUTCOMES: Readonly<Record<NonNullable<AttemptDetails['outcome']>, string>> = {
   sent: 'taken',
   refused: 'refused for good',
   again: 'not taken, to be tried again',
@@ -40,7 +40,7 @@ const OUTCOMES: Readonly<Record<NonNullable<ToldAttempt['outcome']>, string>> = 
   risked: 'not known, and sent again',
 };
 
-export function Attempts({ attempts }: { attempts: readonly ToldAttempt[] }): Html {
+export function Attempts({ attempts }: { attempts: readonly AttemptDetails[] }): Html {
   return (
     <Section title="Attempts">
       {attempts.length === 0 ? (

@@ -3,26 +3,21 @@ import type { EmailStatus } from '../../domain/email/email.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import type { Change } from './changes.ts';
 import type { StoredContent } from './contents.ts';
+import type { Email } from './emails.ts';
 import { type CopyEnding, HAS_COPIES_LEFT } from './recipients.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
 import { SUSPENDED_FOR } from '../accounts/suspension.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** An email locked for delivery, with all that goes out: its content as it is stored. */
-export interface LockedEmail extends StoredContent {
-  from: string;
-  to: string[];
-  cc: string[] | null;
-  bcc: string[] | null;
-  reply_to: string[] | null;
-  subject: string;
-  marketing: boolean;
+export interface LockedEmail
+  extends
+    StoredContent,
+    Pick<Email, 'from' | 'to' | 'cc' | 'bcc' | 'reply_to' | 'subject' | 'marketing' | 'status' | 'scheduled_at'> {
   /** Bytes of one copy's bodies in UTF-8. Of more than `SMALL_BODY_BYTES` the bodies are null here; see `readBodies`. */
   body_bytes: number;
   /** Copies that it goes out in at most; 1 unless it is a marketing email. */
   copies: number;
-  status: EmailStatus;
-  scheduled_at: string | null;
   schedule_version: number;
   provider: string | null;
   attachments: Attachment[];

@@ -1,7 +1,9 @@
 import type { Attachment } from '../../domain/email/attachments.ts';
-import type { BounceReason, EmailStatus, Tag } from '../../domain/email/email.ts';
+import type { EmailRequest } from '../../domain/email/email.ts';
+import type { MessageChannel } from '../../domain/messages/message.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import type { EmailContents } from './contents.ts';
+import type { EmailSummary } from './lists.ts';
 import type { Db } from '../postgres/pool.ts';
 
 /** Whole hours: an interval of days would follow the session's daylight saving. */
@@ -13,24 +15,7 @@ export const wireTime = (time: string): string =>
   `to_char((${time})::timestamptz(3) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 /** One email as the API shows it. */
-export interface Email {
-  id: string;
-  batch_id: string | null;
-  from: string;
-  to: string[];
-  cc: string[] | null;
-  bcc: string[] | null;
-  reply_to: string[] | null;
-  subject: string;
-  marketing: boolean;
-  tags: Tag[];
-  headers: Record<string, string>;
-  status: EmailStatus;
-  error: string | null;
-  bounce_reason: BounceReason | null;
-  created_at: string;
-  scheduled_at: string | null;
-  last_event_at: string;
+export interface Email extends EmailSummary, Pick<EmailRequest, 'cc' | 'bcc' | 'reply_to' | 'headers'> {
   events: { type: string; created_at: string }[];
   attachments: (Attachment & { inline: boolean })[];
 }
@@ -61,16 +46,21 @@ export async function findEmail(
 /** Why an email or message could not be rescheduled or canceled. */
 export type UnmovedReason = 'not_found' | 'past' | 'far' | 'not_scheduled';
 
-/** Returns why an email could not be rescheduled or canceled. */
+/**
+ * Returns why an email or message could not be rescheduled or canceled.
+ * @param channel of a message; undefined for an email
+ */
 export async function whyUnmoved(
   db: Db,
   orgId: string,
   id: string,
   scheduledAt: string | null,
+  channel?: MessageChannel,
 ): Promise<UnmovedReason> {
+  const [table, condition] = channel ? ['chat_messages', 'AND channel = $4'] : ['emails', ''];
   const { rows } = await db.query<{ time: 'past' | 'far' | null }>(
-    `SELECT ${timeProblem('$3::timestamptz')} AS time FROM emails WHERE id = $1 AND org_id = $2`,
-    [id, orgId, scheduledAt],
+    `SELECT ${timeProblem('$3::timestamptz')} AS time FROM ${table} WHERE id = $1 AND org_id = $2 ${condition}`,
+    [id, orgId, scheduledAt, ...(channel ? [channel] : [])],
   );
   return rows[0] ? (rows[0].time ?? 'not_scheduled') : 'not_found';
 }

@@ -1,3 +1,4 @@
+import type { Email } from './emails.ts';
 import { HAS_COPIES_LEFT } from './recipients.ts';
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
@@ -48,12 +49,7 @@ export function walkEmails(
   });
 }
 
-export interface AddressedEmail {
-  readonly id: string;
-  readonly to: string[];
-  readonly cc: string[] | null;
-  readonly bcc: string[] | null;
-  readonly reply_to: string[] | null;
+export interface AddressedEmail extends Readonly<Pick<Email, 'id' | 'to' | 'cc' | 'bcc' | 'reply_to'>> {
   readonly is_open: boolean;
 }
 
@@ -75,22 +71,13 @@ export async function replaceAddressed(
   { pattern, placeholder }: ErasedAddress,
   emails: readonly AddressedEmail[],
 ): Promise<void> {
-  const json = (list: string[] | null) => (list === null ? null : JSON.stringify(list));
   await db.query({
     name: 'replace_addressed',
     text: `UPDATE emails AS email
            SET "to" = value.to, cc = value.cc, bcc = value.bcc, reply_to = value.reply_to, error = ${REPLACED('error')}
-           FROM unnest($1::text[], $4::jsonb[], $5::jsonb[], $6::jsonb[], $7::jsonb[]) AS value(id, "to", cc, bcc, reply_to)
+           FROM json_to_recordset($1) AS value(id text, "to" jsonb, cc jsonb, bcc jsonb, reply_to jsonb)
            WHERE email.id = value.id`,
-    values: [
-      emails.map(({ id }) => id),
-      pattern,
-      placeholder,
-      emails.map(({ to }) => json(to)),
-      emails.map(({ cc }) => json(cc)),
-      emails.map(({ bcc }) => json(bcc)),
-      emails.map(({ reply_to }) => json(reply_to)),
-    ],
+    values: [JSON.stringify(emails), pattern, placeholder],
   });
 }
 
@@ -136,18 +123,18 @@ export async function replaceInRecords(
   };
 }
 
-/**
- * Changes the rows of one step of a walk over a table.
- * @param select statement that returns the ids of at most `$2` rows after the id `$1`, in the order of their ids
- */
+/** Changes the rows of one step of a walk over a table, in the order of their ids. */
 async function changeStep(
   db: Db,
-  select: string,
+  table: string,
   after: string,
   limit: number,
   change: (ids: string[]) => Promise<{ readonly rowCount: number | null }>,
 ): Promise<WalkStep> {
-  const { rows } = await db.query<{ id: string }>(select, [after, limit]);
+  const { rows } = await db.query<{ id: string }>(
+    `SELECT id::text AS id FROM ${table} WHERE id > $1 ORDER BY ${table}.id LIMIT $2`,
+    [after, limit],
+  );
   const ids = rows.map(({ id }) => id);
   const { rowCount } = await change(ids);
   return { next: ids.length < limit ? null : (ids.at(-1) ?? null), changed: rowCount ?? 0 };
@@ -161,7 +148,7 @@ export async function replaceInWebhookEvents(
   after: string,
   limit: number,
 ): Promise<WalkStep> {
-  return changeStep(db, `SELECT id FROM webhook_events WHERE id > $1 ORDER BY id LIMIT $2`, after, limit, (ids) =>
+  return changeStep(db, 'webhook_events', after, limit, (ids) =>
     db.query(
       `UPDATE webhook_events SET data = ${REPLACED('data::text')}::jsonb, payload = ${REPLACED('payload')}
        WHERE id = ANY ($1) AND org_id = $4 AND (position($5 IN lower(data::text)) > 0 OR position($5 IN lower(payload)) > 0)`,
@@ -178,7 +165,7 @@ export async function replaceInAuditLog(
   after: string,
   limit: number,
 ): Promise<WalkStep> {
-  return changeStep(db, `SELECT id FROM audit_log WHERE id > $1 ORDER BY id LIMIT $2`, after, limit, (ids) =>
+  return changeStep(db, 'audit_log', after, limit, (ids) =>
     db.query(
       `UPDATE audit_log SET target = ${REPLACED('target')}, detail = ${REPLACED('detail::text')}::jsonb
        WHERE id = ANY ($1) AND org_id = $4 AND (position($5 IN lower(target)) > 0 OR position($5 IN lower(detail::text)) > 0)`,
@@ -194,8 +181,7 @@ export async function deleteCallbacksNaming(
   after: string,
   limit: number,
 ): Promise<WalkStep> {
-  const select = `SELECT id::text AS id FROM provider_callbacks WHERE id > $1::bigint ORDER BY id LIMIT $2`;
-  return changeStep(db, select, after === '' ? '0' : after, limit, (ids) =>
+  return changeStep(db, 'provider_callbacks', after === '' ? '0' : after, limit, (ids) =>
     db.query(
       `DELETE FROM provider_callbacks WHERE id = ANY ($1::bigint[]) AND position($2 IN lower(body)) > 0 AND body ~* $3`,
       [ids, needle, pattern],

@@ -6,7 +6,7 @@ import { wireTime } from './emails.ts';
 import { type Db, executeOne, queryRow } from '../postgres/pool.ts';
 
 /** An attempt as people read it. */
-export interface ToldAttempt {
+export interface AttemptDetails {
   n: number;
   provider: string;
   started_at: string;
@@ -19,7 +19,7 @@ export interface ToldAttempt {
 }
 
 /** Only recipients with reports of their own; the email's state applies to the others. */
-export interface ToldRecipient {
+export interface RecipientDetails {
   recipient: string;
   status: EmailStatus;
   error: string | null;
@@ -33,8 +33,8 @@ export interface EmailDetails {
   provider: string | null;
   provider_message_id: string | null;
   timeline: { type: string; created_at: string; recipient: string | null }[];
-  recipients: ToldRecipient[];
-  attempts: ToldAttempt[];
+  recipients: RecipientDetails[];
+  attempts: AttemptDetails[];
 }
 
 const ATTEMPTS_OF = (messageId: string): string =>
@@ -88,7 +88,7 @@ export async function findContent(
 export interface ChatDetails {
   provider: string | null;
   provider_message_id: string | null;
-  attempts: ToldAttempt[];
+  attempts: AttemptDetails[];
 }
 
 /** The details of one chat-app message, as of one instant. */

@@ -1,7 +1,7 @@
 import type { ChatContent, ChatType } from '../../domain/chat/chat.ts';
 import type { Tag } from '../../domain/email/email.ts';
 import type { MessageChannel, MessageStatus } from '../../domain/messages/message.ts';
-import { timeProblem, type UnmovedReason, wireTime } from '../emails/emails.ts';
+import { wireTime } from '../emails/emails.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
@@ -143,21 +143,4 @@ function listByTag({ status, to }: MessageFilters, { name, value }: Tag): ListSt
            ORDER BY entry.created_at DESC, entry.message_id DESC LIMIT $7`,
     values: [name, value, status, to, TAGGED_ENTRIES],
   };
-}
-
-/** Returns why a message could not be rescheduled or canceled. */
-export async function whyUnmovedMessage(
-  db: Db,
-  orgId: string,
-  channel: MessageChannel,
-  id: string,
-  scheduledAt: string | null,
-): Promise<UnmovedReason> {
-  const found = await queryRow<{ time: 'past' | 'far' | null }>(db, {
-    name: 'why_unmoved_message',
-    text: `SELECT ${timeProblem('$4::timestamptz')} AS time FROM chat_messages
-           WHERE id = $1 AND org_id = $2 AND channel = $3`,
-    values: [id, orgId, channel, scheduledAt],
-  });
-  return found ? (found.time ?? 'not_scheduled') : 'not_found';
 }

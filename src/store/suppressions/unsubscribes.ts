@@ -1,13 +1,9 @@
+import type { Email } from '../emails/emails.ts';
 import { type Db, queryRow } from '../postgres/pool.ts';
 
 /** An email as an unsubscribe link leads to it: whose it is, and who sent it to whom. */
-export interface AddressedEmail {
-  id: string;
+export interface AddressedEmail extends Pick<Email, 'id' | 'from' | 'to' | 'cc' | 'bcc'> {
   org_id: string;
-  from: string;
-  to: string[];
-  cc: string[] | null;
-  bcc: string[] | null;
 }
 
 /** An email of any organization. The caller must verify that the request is authorized. */
