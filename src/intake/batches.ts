@@ -7,7 +7,14 @@ import { announceBatches } from '../projection/batches.ts';
 import { project } from '../projection/emails.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
 import { type AcceptedBatch, findBatch, insertBatch, scheduledMembers } from '../store/emails/batches.ts';
-import { insertEmails, judgeEmails, type NewEmail, type Refusal, type SenderAndTime } from '../store/emails/accept.ts';
+import {
+  insertEmails,
+  type Judgement,
+  judgeEmails,
+  type NewEmail,
+  type Refusal,
+  type SenderAndTime,
+} from '../store/emails/accept.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
 import { type Db, transaction } from '../store/postgres/pool.ts';
@@ -50,13 +57,14 @@ export async function acceptBatch(
   let tokens = 0;
   const storing = transaction(deps.pool, async (client) => {
     // Judge all emails first: refusing the last one later would leave dead rows of the others for Postgres to vacuum.
-    const { refusals, created_at } = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
+    const judgement = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
+    const { refusals } = judgement;
     if (refusals[0]) refuse(refusals[0]);
     deps.limits.mails?.take(caller.orgId, allowance);
     tokens = allowance;
     const { accepted: batch, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, idempotency);
     if (left !== null && left < allowance) throw await quotaExceeded(client, caller.orgId, allowance);
-    await storeMembers(deps, client, caller.orgId, requests, parsed, { batchId: id, traceparent }, created_at);
+    await storeMembers(deps, client, caller.orgId, requests, parsed, { batchId: id, traceparent }, judgement);
     if (left !== null && !(await countAgainstQuota(client, caller.orgId, allowance))) {
       throw await quotaExceeded(client, caller.orgId, allowance);
     }
@@ -102,7 +110,7 @@ async function storeMembers(
   requests: readonly EmailRequest[],
   parsed: readonly SenderAndTime[],
   origin: Origin,
-  createdAt: string,
+  judgement: Judgement,
 ): Promise<void> {
   let before: Promise<void> | undefined;
   for (let from = 0; from < requests.length; from += EMAILS_PER_STATEMENT) {
@@ -113,7 +121,7 @@ async function storeMembers(
         .slice(from, from + EMAILS_PER_STATEMENT)
         .map((request, index) => newEmail(request, parsed[from + index] as SenderAndTime, origin)),
     );
-    const storing = insertEmails(client, orgId, emails, createdAt);
+    const storing = insertEmails(client, orgId, emails, judgement);
     // Report the first failure.
     storing.catch(() => undefined);
     await before;

@@ -7,6 +7,7 @@ import { insertBatchMoves } from '../store/emails/batches.ts';
 import {
   type Change,
   type ChangingEmail,
+  findEndpointsOf,
   findUnfitting,
   insertEmailEvents,
   lockChanging,
@@ -17,8 +18,8 @@ import { countMoved } from '../store/emails/hours.ts';
 import { reportRecipients } from '../store/emails/recipients.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
 import { afterCommit, type Db, inTransaction } from '../store/postgres/pool.ts';
-import { addSuppressions } from '../store/suppressions/suppressions.ts';
-import { enqueueEvents } from '../store/webhooks/events.ts';
+import { addSuppressions, type NewSuppression } from '../store/suppressions/suppressions.ts';
+import { enqueueFor, type Happening, type SubscribedEndpoint } from '../store/webhooks/events.ts';
 import { noted, tally } from '../telemetry/topics.ts';
 
 /**
@@ -45,15 +46,18 @@ export async function projectClaims(
   orgId?: string,
 ): Promise<{ ids: string[]; refused: readonly Change[] }> {
   if (emails.length === 0) return { ids: [], refused: [] };
-  return inTransaction(db, async (client) => {
-    const { steps, refused } = await findSteps(client, TRANSITIONS[change], emails, orgId);
-    const applied = await recordEvents(client, TRANSITIONS[change], steps);
-    await Promise.all([
-      moveEmails(client, TRANSITIONS[change], applied),
-      recordRecipients(client, TRANSITIONS[change], applied),
-      announce(client, TRANSITIONS[change], applied),
+  const transition: Transition = TRANSITIONS[change];
+  return inTransaction(db, async (client, commitWith) => {
+    const { steps, refused, endpoints } = await findSteps(client, transition, emails, orgId);
+    const applied = await recordEvents(client, transition, steps);
+    const suppressions = suppressionsOf(change, applied);
+    const changing = Promise.all([
+      moveEmails(client, transition, applied),
+      recordRecipients(client, transition, applied),
+      enqueueFor(client, endpoints, happenings(transition, applied)),
     ]);
-    await suppress(client, change, applied);
+    await (suppressions.length === 0 ? commitWith(changing) : changing);
+    await addSuppressions(client, suppressions);
     const reasons = applied.flatMap(({ input }) => input.bounce_reason ?? []);
     afterCommit(client, () => publishChange(change, applied.length, tally(reasons)));
     return { ids: applied.map(({ input }) => input.id), refused };
@@ -78,16 +82,17 @@ async function findSteps(
   transition: Transition,
   emails: readonly Change[],
   orgId: string | undefined,
-): Promise<{ steps: Step[]; refused: Change[] }> {
+): Promise<{ steps: Step[]; refused: Change[]; endpoints: SubscribedEndpoint[] }> {
   const now = Date.now();
   const inputs = emails.map((input) => ({ input, event_id: newId('evt', now) }));
   const ids = [...new Set(emails.map(({ id }) => id))];
   const claimed = inputs.flatMap(({ event_id, input: { id, recipient, claim } }) =>
     claim ? { id, event_id, recipient, claim } : [],
   );
-  const [locked, unfitting] = await Promise.all([
+  const [locked, unfitting, endpoints] = await Promise.all([
     lockChanging(client, ids, orgId ?? null),
     findUnfitting(client, claimed),
+    findEndpointsOf(client, ids),
   ]);
   const steps: Step[] = [];
   const refused: Change[] = [];
@@ -98,7 +103,7 @@ async function findSteps(
     if (unfitting.has(event_id)) refused.push(input);
     else if (moves || transition.noted.includes(email.status)) steps.push({ input, event_id, email, moves });
   }
-  return { steps, refused };
+  return { steps, refused, endpoints };
 }
 
 /** Adds the changes to timelines. @returns those that are new */
@@ -179,29 +184,26 @@ async function recordRecipients(client: Db, { to }: Transition, applied: readonl
   );
 }
 
-async function announce(client: Db, { to, event }: Transition, applied: readonly Step[]): Promise<void> {
-  if (event === null) return;
-  await enqueueEvents(
-    client,
-    applied.map(({ input, event_id, email, moves, at }) => {
-      const { id: message_id, org_id, status } = email;
-      const { recipient, error, bounce_reason: bounceReason, link } = input;
-      const data = { status: moves ? (to ?? status) : status, recipient, error, bounceReason, click: link && { link } };
-      return { event_id, org_id, type: event, created_at: at as string, message_id, data };
-    }),
-  );
+/** The webhook events of a change. */
+function happenings({ to, event }: Transition, applied: readonly Step[]): Happening[] {
+  if (event === null) return [];
+  return applied.map(({ input, event_id, email, moves, at }) => {
+    const { id: message_id, org_id, status } = email;
+    const { recipient, error, bounce_reason: bounceReason, link } = input;
+    const data = { status: moves ? (to ?? status) : status, recipient, error, bounceReason, click: link && { link } };
+    return { event_id, org_id, type: event, created_at: at as string, message_id, data };
+  });
 }
 
-/** Adds recipients to the suppression list, if the change suppresses them. */
-async function suppress(client: Db, change: EmailChange, applied: readonly Step[]): Promise<void> {
+/** The recipients that a change suppresses. */
+function suppressionsOf(change: EmailChange, applied: readonly Step[]): NewSuppression[] {
   const now = Date.now();
-  const suppressions = applied.flatMap(({ input: { recipient, bounce_reason }, email }) => {
+  return applied.flatMap(({ input: { recipient, bounce_reason }, email }) => {
     const origin = ORIGINS[change]?.(bounce_reason, email.marketing);
     if (recipient === undefined || origin === undefined) return [];
     const ids = { id: newId('sup', now), event_id: newId('evt', now), org_id: email.org_id, message_id: email.id };
     return { ...ids, email: recipient, origin, ...(bounce_reason && { reason: bounce_reason }) };
   });
-  await addSuppressions(client, suppressions);
 }
 
 function publishChange(change: EmailChange, count: number, reasons?: ReadonlyMap<string, number>): void {
@@ -236,15 +238,16 @@ export async function projectReschedule(
 ): Promise<string | undefined> {
   return inTransaction(db, async (client) => {
     const transition: Transition = TRANSITIONS.rescheduled;
-    const { steps } = await findSteps(client, transition, [{ id }], orgId);
+    const { steps, endpoints } = await findSteps(client, transition, [{ id }], orgId);
     const scheduled_at = steps.length === 0 ? undefined : await moveEmail(client, id, scheduledAt);
     if (scheduled_at === undefined) return undefined;
     const applied = await recordEvents(client, transition, steps);
     await Promise.all([
       moveEmails(client, transition, applied),
       insertOutbox(client, 'reschedule', [id]),
-      enqueueEvents(
+      enqueueFor(
         client,
+        endpoints,
         applied.map(({ event_id, email: { org_id }, at }) => ({
           event_id,
           org_id,

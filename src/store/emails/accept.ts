@@ -6,7 +6,7 @@ import { type IdempotencyKey, rememberResponses } from '../limits/idempotency.ts
 import { countAgainstQuota } from '../limits/quota.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, inTransaction, queryRow } from '../postgres/pool.ts';
-import { enqueueEvents } from '../webhooks/events.ts';
+import { enqueueFor, type SubscribedEndpoint } from '../webhooks/events.ts';
 import { timeProblem } from './emails.ts';
 import { insertTags, TAG_BITS } from './tags.ts';
 
@@ -50,6 +50,8 @@ export interface Judgement {
   readonly created_at: string;
   /** Whether their organization has a quota. */
   readonly has_quota: boolean;
+  /** Those of their organization. */
+  readonly endpoints: readonly SubscribedEndpoint[];
   /** Times before domains, since fields are checked first; `index` counts from 0. */
   readonly refusals: readonly { readonly index: number; readonly refusal: Refusal }[];
 }
@@ -78,6 +80,9 @@ export async function judgeEmails(
            )
            SELECT now()::timestamptz(3) AS created_at,
                   EXISTS (SELECT FROM organizations WHERE id = $1 AND monthly_quota IS NOT NULL) AS has_quota,
+                  (SELECT coalesce(json_agg(endpoint), '[]') FROM (
+                     SELECT id, org_id, events FROM webhook_endpoints WHERE org_id = $1 AND status = 'enabled'
+                   ) AS endpoint) AS endpoints,
                   coalesce(json_agg(judged ORDER BY refusal NOT IN ('past', 'far'), index), '[]') AS refusals
            FROM judged WHERE refusal IS NOT NULL`,
     values: [orgId, domainIds, ...columns(emails, 'from_domain', 'scheduled_at')],
@@ -96,13 +101,14 @@ export function acceptEmails(
   domainIds: readonly string[] | null,
   emails: readonly NewEmail[],
 ): Promise<Acceptance[]> {
-  return inTransaction(db, async (client) => {
-    const { created_at, has_quota, refusals } = await judgeEmails(client, orgId, domainIds, emails);
+  return inTransaction(db, async (client, commitWith) => {
+    const judgement = await judgeEmails(client, orgId, domainIds, emails);
+    const { created_at, has_quota, refusals } = judgement;
     const refused = new Map(refusals.map(({ index, refusal }) => [index, refusal]));
     const accepted = emails.filter((_, index) => !refused.has(index));
     const allowance = accepted.reduce((sum, email) => sum + allowanceOf(email), 0);
     const isWithin = !has_quota || (await countAgainstQuota(client, orgId, allowance));
-    if (isWithin) await insertEmails(client, orgId, accepted, created_at);
+    if (isWithin) await commitWith(insertEmails(client, orgId, accepted, judgement));
     return emails.map(({ id, scheduled_at }, index) => {
       const refusal = refused.get(index) ?? (isWithin ? null : 'quota_exceeded');
       return { id, status: statusOf(scheduled_at), created_at, scheduled_at, refusal, has_quota };
@@ -110,23 +116,21 @@ export function acceptEmails(
   });
 }
 
-/**
- * Stores judged emails with everything that belongs to them, in the caller's transaction.
- * @param created_at the time of the transaction
- */
+/** Stores judged emails with everything that belongs to them, in the transaction of their judgement. */
 export async function insertEmails(
   client: Db,
   orgId: string,
   emails: readonly NewEmail[],
-  created_at: string,
+  { created_at, endpoints }: Pick<Judgement, 'created_at' | 'endpoints'>,
 ): Promise<void> {
   if (emails.length === 0) return;
   await Promise.all([
     insertRows(client, orgId, emails),
     insertBodies(client, emails),
     insertTags(client, orgId, emails),
-    enqueueEvents(
+    enqueueFor(
       client,
+      endpoints,
       emails.map(({ id, event_id, scheduled_at }) => {
         const status = statusOf(scheduled_at);
         const data = { status, ...(scheduled_at !== null && { scheduledAt: scheduled_at }) };

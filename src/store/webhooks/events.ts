@@ -13,13 +13,38 @@ export interface Happening {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/**
- * Enqueues events for every endpoint that subscribes to them, in the transaction of the change. Endpoints are not locked:
- * deliveries of one that is deleted meanwhile are never posted.
- */
+/** An enabled endpoint; one without `events` subscribes to all. */
+export interface SubscribedEndpoint {
+  readonly id: string;
+  readonly org_id: string;
+  readonly events: readonly string[];
+}
+
+/** The enabled endpoints of organizations. */
+export function findEndpoints(db: Db, orgIds: readonly string[]): Promise<SubscribedEndpoint[]> {
+  return queryRows(db, {
+    name: 'find_enabled_endpoints',
+    text: `SELECT id, org_id, events FROM webhook_endpoints WHERE org_id = ANY ($1) AND status = 'enabled'`,
+    values: [orgIds],
+  });
+}
+
+/** Enqueues events for every endpoint that subscribes to them, in the transaction of the change. */
 export async function enqueueEvents(db: Db, happenings: readonly Happening[]): Promise<void> {
   if (happenings.length === 0) return;
-  const endpoints = await findEnabled(db, [...new Set(happenings.map(({ org_id }) => org_id))]);
+  const endpoints = await findEndpoints(db, [...new Set(happenings.map(({ org_id }) => org_id))]);
+  await enqueueFor(db, endpoints, happenings);
+}
+
+/**
+ * Enqueues events for endpoints that were looked up in the same transaction. They are not locked: deliveries of one that is
+ * deleted meanwhile are never posted.
+ */
+export async function enqueueFor(
+  db: Db,
+  endpoints: readonly SubscribedEndpoint[],
+  happenings: readonly Happening[],
+): Promise<void> {
   if (endpoints.length === 0) return;
   const deliveries = happenings.flatMap(({ event_id, org_id, type, created_at }) =>
     endpoints
@@ -36,24 +61,15 @@ export async function enqueueEvents(db: Db, happenings: readonly Happening[]): P
   ]);
 }
 
-/** The enabled endpoints of organizations; one without `events` subscribes to all. */
-function findEnabled(
-  db: Db,
-  orgIds: readonly string[],
-): Promise<{ id: string; org_id: string; events: readonly string[] }[]> {
-  return queryRows(db, {
-    name: 'find_enabled_endpoints',
-    text: `SELECT id, org_id, events FROM webhook_endpoints WHERE org_id = ANY ($1) AND status = 'enabled'`,
-    values: [orgIds],
-  });
-}
+/** Not rounded up: a delivery is due immediately. */
+const NOW = `date_trunc('milliseconds', now())`;
 
 async function insertEvents(db: Db, happenings: readonly Happening[]): Promise<void> {
   if (happenings.length === 0) return;
   await db.query({
     name: 'insert_webhook_events',
     text: `INSERT INTO webhook_events (id, org_id, type, created_at, message_id, data)
-           SELECT id, org_id, type, coalesce(created_at, now()), message_id, data
+           SELECT id, org_id, type, coalesce(created_at, ${NOW}), message_id, data
            FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::jsonb[])
              AS event(id, org_id, type, created_at, message_id, data)`,
     values: columns(happenings, 'event_id', 'org_id', 'type', 'created_at', 'message_id', 'data'),
@@ -73,7 +89,7 @@ async function insertDeliveries(db: Db, deliveries: readonly NewDelivery[]): Pro
            SELECT delivery_id(event_id, endpoint_id), endpoint_id, event_id, type, at, at
            FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[])
                   AS delivery(endpoint_id, event_id, type, created_at)
-                CROSS JOIN LATERAL (SELECT coalesce(created_at, now())::timestamptz(3) AS at) AS time`,
+                CROSS JOIN LATERAL (SELECT coalesce(created_at, ${NOW}) AS at) AS time`,
     values: columns(deliveries, 'endpoint_id', 'event_id', 'type', 'created_at'),
   });
 }
