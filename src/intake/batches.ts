@@ -8,11 +8,10 @@ import { project } from '../projection/emails.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
 import { type AcceptedBatch, findBatch, insertBatch, scheduledMembers } from '../store/emails/batches.ts';
 import {
-  insertEmails,
-  type Judgement,
+  acceptEmails,
   judgeEmails,
   type NewEmail,
-  type Refusal,
+  type RefusedEmail,
   type SenderAndTime,
 } from '../store/emails/accept.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
@@ -44,7 +43,7 @@ export async function acceptBatch(
 ): Promise<AcceptedBatch> {
   const id = newId('bt', Date.now());
   const parsed = await parse(requests);
-  const refuse = ({ index, refusal }: { index: number; refusal: Refusal }): never => {
+  const refuse = ({ index, refusal }: RefusedEmail): never => {
     const error = refused(refusal, requests[index] as EmailRequest);
     throw refusal === 'suspended' ? error : error.within(`emails.${index}`);
   };
@@ -57,14 +56,13 @@ export async function acceptBatch(
   let tokens = 0;
   const storing = transaction(deps.pool, async (client) => {
     // Judge all emails first: refusing the last one later would leave dead rows of the others for Postgres to vacuum.
-    const judgement = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
-    const { refusals } = judgement;
-    if (refusals[0]) refuse(refusals[0]);
+    const first = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
+    if (first) refuse(first);
     deps.limits.mails?.take(caller.orgId, allowance);
     tokens = allowance;
     const { accepted: batch, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, idempotency);
     if (left !== null && left < allowance) throw await quotaExceeded(client, caller.orgId, allowance);
-    await storeMembers(deps, client, caller.orgId, requests, parsed, { batchId: id, traceparent }, judgement);
+    await storeMembers(deps, client, caller, requests, parsed, { batchId: id, traceparent }, refuse);
     if (left !== null && !(await countAgainstQuota(client, caller.orgId, allowance))) {
       throw await quotaExceeded(client, caller.orgId, allowance);
     }
@@ -88,7 +86,7 @@ async function registerTags(
   { orgId, domainIds }: Caller,
   requests: readonly EmailRequest[],
   parsed: readonly SenderAndTime[],
-  refuse: (judged: { index: number; refusal: Refusal }) => never,
+  refuse: (refused: RefusedEmail) => never,
 ): Promise<void> {
   const newTags = new Map<string, Tag>();
   const turn = startTimeSlices();
@@ -97,7 +95,7 @@ async function registerTags(
     await turn();
   }
   if (newTags.size === 0) return;
-  const [first] = (await judgeEmails(pool, orgId, domainIds, parsed)).refusals;
+  const first = await judgeEmails(pool, orgId, domainIds, parsed);
   if (first) refuse(first);
   await limits.tags.register(orgId, newTags);
 }
@@ -106,11 +104,11 @@ async function registerTags(
 async function storeMembers(
   deps: IntakeDeps,
   client: Db,
-  orgId: string,
+  { orgId, domainIds }: Caller,
   requests: readonly EmailRequest[],
   parsed: readonly SenderAndTime[],
   origin: Origin,
-  judgement: Judgement,
+  refuse: (refused: RefusedEmail) => never,
 ): Promise<void> {
   let before: Promise<void> | undefined;
   for (let from = 0; from < requests.length; from += EMAILS_PER_STATEMENT) {
@@ -121,7 +119,12 @@ async function storeMembers(
         .slice(from, from + EMAILS_PER_STATEMENT)
         .map((request, index) => newEmail(request, parsed[from + index] as SenderAndTime, origin)),
     );
-    const storing = insertEmails(client, orgId, emails, judgement);
+    const storing = acceptEmails(client, orgId, domainIds, emails).then((answers) => {
+      // The domain was deleted between the two statements.
+      const index = answers.findIndex(({ refusal }) => refusal !== null);
+      const refusal = answers[index]?.refusal;
+      if (refusal && refusal !== 'quota_exceeded') refuse({ index: from + index, refusal });
+    });
     // Report the first failure.
     storing.catch(() => undefined);
     await before;
@@ -149,7 +152,7 @@ export async function refuseBadTimes(
   { orgId, domainIds }: Caller,
   requests: readonly EmailRequest[],
 ): Promise<void> {
-  const [first] = (await judgeEmails(pool, orgId, domainIds, await parse(requests))).refusals;
+  const first = await judgeEmails(pool, orgId, domainIds, await parse(requests));
   if (!first) return;
   const { index, refusal } = first;
   const error = refused(refusal, requests[index] as EmailRequest);

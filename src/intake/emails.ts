@@ -94,8 +94,8 @@ export async function acceptEmail(
   const origin = { batchId: null, traceparent: deps.tracer?.current() };
   const email = { ...newEmail(request, senderAndTime(request), origin), idempotency };
   const judge = async (): Promise<void> => {
-    const [refusal] = (await judgeEmails(deps.pool, orgId, domainIds, [email])).refusals;
-    if (refusal) throw refused(refusal.refusal, request);
+    const first = await judgeEmails(deps.pool, orgId, domainIds, [email]);
+    if (first) throw refused(first.refusal, request);
   };
   const judged = async (db: Db, storing: Promise<Acceptance | undefined>) => {
     const acceptance = await rejectReusedKey(storing);

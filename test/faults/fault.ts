@@ -37,8 +37,8 @@ const TRAFFIC_TIMEOUT_MS = 20_000;
 export async function awaitTraffic(proxy: TcpProxy, matches: (...seen: Parameters<Watcher>) => boolean): Promise<void> {
   let stop: () => void = () => undefined;
   const seen = new Promise<void>((resolve) => {
-    stop = proxy.watch((...seen) => {
-      if (matches(...seen)) resolve();
+    stop = proxy.watch((direction, data) => {
+      if (matches(direction, data)) resolve();
     });
   });
   const late = sleep(TRAFFIC_TIMEOUT_MS, undefined, { ref: false }).then(() => {

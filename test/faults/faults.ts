@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PartName } from '../../src/main/dev-file.ts';
 import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
@@ -75,7 +74,7 @@ const BATCH = 10_000;
 /** Beside a large batch, few other messages. */
 const BESIDE_A_BATCH = { lines: 1, rest: 300 };
 /** The name of the prepared statement that stores emails. */
-const STORES = 'insert_emails';
+const STORES = 'accept_emails';
 /** Until Postgres has committed. */
 const COMMIT_MS = 300;
 
@@ -103,11 +102,8 @@ const apiFaults: Readonly<Record<string, Fault>> = {
     stack: { proxies: ['api-postgres'] },
     async inject({ stack }) {
       const proxy = stack.proxy('api-postgres');
-      const storing = new Set<Socket>();
-      await awaitTraffic(proxy, (direction, data, connection) => {
-        if (direction === 'response') return false;
-        if (data.includes(STORES)) storing.add(connection);
-        const isNow = storing.has(connection) && data.includes('COMMIT');
+      await awaitTraffic(proxy, (direction, data) => {
+        const isNow = direction === 'request' && data.includes(STORES);
         if (isNow) proxy.hold('response');
         return isNow;
       });

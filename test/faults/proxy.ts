@@ -3,8 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** `request` comes from the side that connects. */
 export type Direction = 'request' | 'response';
-/** `from` identifies the connection and the direction. */
-export type Watcher = (direction: Direction, data: Buffer, from: Socket) => void;
+export type Watcher = (direction: Direction, data: Buffer) => void;
 
 /** A TCP proxy between two processes that can fail as networks do. */
 export interface TcpProxy {
@@ -58,7 +57,7 @@ export async function startProxy(target: number, host = '127.0.0.1'): Promise<Tc
     const { direction, from, to, kept } = lane;
     lanes.add(lane);
     from.on('data', (data: Buffer) => {
-      for (const watcher of watchers) watcher(direction, data, from);
+      for (const watcher of watchers) watcher(direction, data);
       if (stranded.has(lane)) return;
       if (held.has(direction)) kept.push(data);
       else to.write(data);

@@ -6,12 +6,12 @@ import { newEmail, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 
 const database = await useDatabase(10);
-let transactions = 0;
-/** Counts the transactions. */
+let statements = 0;
+/** Counts the statements. */
 const pool = new Proxy(database.pool, {
   get(target, name) {
     const value = Reflect.get(target, name) as unknown;
-    if (name === 'connect') transactions++;
+    if (name === 'query') statements++;
     return typeof value === 'function' ? (value.bind(target) as unknown) : value;
   },
 });
@@ -24,15 +24,15 @@ describe('single emails that arrive together', () => {
     return rows.length;
   };
 
-  test('share transactions, and each gets its own result', async () => {
+  test('share statements, and each gets its own result', async () => {
     const caller = { orgId: await organization(database.pool, 'org1.example'), domainIds: null };
     const store = gatherEmails(pool);
     const wanted = emails(60, { from_domain: 'org1.example' });
-    transactions = 0;
+    statements = 0;
     const answers = await Promise.all(wanted.map((email) => store(caller, email)));
     for (const [i, { id }] of answers.entries()) assert.equal(id, wanted[i]?.id);
     assert.equal(await stored(wanted), 60);
-    assert.equal(transactions, 2, 'the first one, and all others');
+    assert.equal(statements, 2, 'the first one, and all others');
   });
 
   test('a refused email does not affect the others', async () => {
@@ -43,14 +43,14 @@ describe('single emails that arrive together', () => {
       ...emails(1, { from_domain: 'nobody.example' }),
       ...emails(3, { from_domain: 'org2.example' }),
     ];
-    transactions = 0;
+    statements = 0;
     const answers = await Promise.all(wanted.map((email) => store(caller, email)));
     assert.deepEqual(
       answers.map(({ refusal }) => refusal),
       [null, null, null, 'domain_not_found', null, null, null],
     );
     assert.equal(await stored(wanted), 6);
-    assert.equal(transactions, 2, 'nothing had to be asked again');
+    assert.equal(statements, 2, 'nothing had to be asked again');
   });
 
   test('of two with one idempotency key one is stored, and the others are not affected', async () => {
@@ -70,7 +70,7 @@ describe('single emails that arrive together', () => {
     assert.equal(await stored(wanted), 5);
   });
 
-  test('do not share transactions between callers with different domains', async () => {
+  test('do not share statements between callers with different domains', async () => {
     const [one, other] = [
       await organization(database.pool, 'org5.example'),
       await organization(database.pool, 'other.example'),

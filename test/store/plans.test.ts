@@ -5,7 +5,6 @@ import { newId } from '../../src/domain/ids.ts';
 import { endAttempts, lastAttempts, lockStatuses, readSendSizes } from '../../src/store/emails/attempts.ts';
 import { findUnfitting, insertEmailEvents, lockChanging, updateEmails } from '../../src/store/emails/changes.ts';
 import { reportRecipients } from '../../src/store/emails/recipients.ts';
-import { insertTags } from '../../src/store/emails/tags.ts';
 import { groupOutboxRows, detachFromGroup, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
@@ -59,12 +58,6 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
       db,
       'sent',
       ids.map((email_id) => ({ email_id, recipient: 'a@example.net', error: undefined, bounce_reason: undefined })),
-    ),
-  insertTags: (db, ids) =>
-    insertTags(
-      db,
-      'org_1',
-      ids.map((id) => ({ id, tags: [{ name: 'a', value: 'b' }] })),
     ),
   groupOutboxRows: (db, ids) =>
     groupOutboxRows(

@@ -8,29 +8,6 @@ export const TAG_BITS = `(
   SELECT coalesce(bit_or(tag_bits(tag_key($1, tag.name, tag.value))), 0)
   FROM (SELECT * FROM jsonb_to_recordset(tags) AS tag(name text, value text) LIMIT ${TAGS}) AS tag)`;
 
-/** Stores the tags of new emails as lists by tag and counts of tags need them. Their rows must exist. */
-export async function insertTags(
-  client: Db,
-  orgId: string,
-  emails: readonly { readonly id: string; readonly tags: readonly Tag[] }[],
-): Promise<void> {
-  const tags = emails.flatMap(({ id, tags }) => tags.map((tag) => ({ id, ...tag })));
-  if (tags.length === 0) return;
-  await client.query({
-    name: 'insert_tags',
-    text: `WITH counted AS (
-             INSERT INTO tag_additions (org_id, name, value, emails)
-             SELECT $1, name, value, count(*) FROM unnest($3::text[], $4::text[]) AS tag(name, value) GROUP BY name, value
-           )
-           INSERT INTO email_tags (tag, created_at, email_id, tag_bits)
-           SELECT tag_key($1, tag.name, tag.value), email.created_at, email.id, email.tag_bits
-           FROM unnest($2::text[], $3::text[], $4::text[]) AS tag(id, name, value)
-                JOIN emails AS email USING (id)
-           WHERE email.id = ANY ($2)`,
-    values: [orgId, ...columns(tags, 'id', 'name', 'value')],
-  });
-}
-
 export interface TagCount extends Tag {
   /** Stored emails with the tag, in any status. */
   count: number;

@@ -32,24 +32,30 @@ export const LEFT_OF_QUOTA = (org: string): string => `(
   FROM organizations WHERE id = ${org})`;
 
 /**
- * Counts emails against their organization's quota, by what each takes of it (`allowanceOf`). Other emails of the
+ * Counts `wanted.emails` of organization `$1`, if its quota leaves as many; counts nothing without a quota. Other emails of the
  * organization wait from here to the end of the transaction: no two take the same rest.
+ */
+export const COUNT_WANTED = `
+  quota AS MATERIALIZED (
+    SELECT monthly_quota AS monthly FROM organizations WHERE id = $1 AND monthly_quota IS NOT NULL
+  ), counted_wanted AS (
+    INSERT INTO monthly_usage AS usage (org_id, month, emails)
+    SELECT $1, ${MONTH}, wanted.emails FROM quota, wanted WHERE wanted.emails <= quota.monthly
+    ON CONFLICT (org_id, month) DO UPDATE SET emails = usage.emails + excluded.emails
+      WHERE usage.emails + excluded.emails <= (SELECT monthly FROM quota)
+    RETURNING emails
+  )`;
+/** Whether they were counted, or need not be. */
+export const WITHIN_QUOTA = `(NOT EXISTS (SELECT FROM quota, wanted) OR EXISTS (SELECT FROM counted_wanted))`;
+
+/**
+ * Counts emails against their organization's quota, by what each takes of it (`allowanceOf`).
  * @returns whether the quota, if there is one, leaves as many; if not, nothing is counted
  */
 export async function countAgainstQuota(db: Db, orgId: string, emails: number): Promise<boolean> {
-  if (emails === 0) return true;
   const counted = await queryRow<{ within: boolean }>(db, {
     name: 'count_against_quota',
-    text: `WITH quota AS MATERIALIZED (
-             SELECT monthly_quota AS monthly FROM organizations WHERE id = $1 AND monthly_quota IS NOT NULL
-           ), counted AS (
-             INSERT INTO monthly_usage AS usage (org_id, month, emails)
-             SELECT $1, ${MONTH}, $2 FROM quota WHERE $2::bigint <= quota.monthly
-             ON CONFLICT (org_id, month) DO UPDATE SET emails = usage.emails + excluded.emails
-               WHERE usage.emails + excluded.emails <= (SELECT monthly FROM quota)
-             RETURNING emails
-           )
-           SELECT NOT EXISTS (SELECT FROM quota) OR EXISTS (SELECT FROM counted) AS within`,
+    text: `WITH wanted AS (SELECT $2::bigint AS emails), ${COUNT_WANTED} SELECT ${WITHIN_QUOTA} AS within`,
     values: [orgId, emails],
   });
   return counted?.within === true;
