@@ -154,7 +154,7 @@ describe('a monthly quota', () => {
     });
     await eventually('the batch is being stored', async () => {
       const { rowCount } = await service.pool.query(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND query LIKE '%json_to_recordset%' AND xact_start < query_start`,
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND query LIKE '%judged AS MATERIALIZED%' AND xact_start < query_start`,
       );
       return rowCount !== 0;
     });
