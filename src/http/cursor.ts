@@ -25,13 +25,13 @@ export function makeCursors(secretKey: SecretKeys) {
 
   return {
     /** Returns the cursor that continues after a position. The result is the same in every process. */
-    seal(listing: Listing, position: Cursor): string {
+    seal: (listing: Listing, position: Cursor): string => {
       const text = encodeCursor(position);
       const signature = Buffer.from(signer.sign(signed(listing, text)), 'base64url');
       return Buffer.concat([signature, Buffer.from(text)]).toString('base64url');
     },
     /** @throws ServiceError validation_error for a cursor that is malformed, modified or of another listing */
-    open(listing: Listing, cursor: string): Cursor {
+    open: (listing: Listing, cursor: string): Cursor => {
       const bytes = Buffer.from(cursor, 'base64url');
       const position = bytes.subarray(SIGNATURE_BYTES).toString();
       const signature = bytes.subarray(0, SIGNATURE_BYTES).toString('base64url');

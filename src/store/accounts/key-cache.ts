@@ -92,7 +92,7 @@ export function openKeyCache(pool: Pool, onError: (error: unknown) => void) {
       pendingUses.add(id);
     },
     /** Writes pending uses. */
-    async stop(): Promise<void> {
+    stop: async (): Promise<void> => {
       await stopWritingUses();
       await writeUses().catch(onError);
     },
