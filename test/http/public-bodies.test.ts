@@ -71,7 +71,10 @@ describe('a request body without an API key', () => {
     const sent = await (await own.organization()).send(LARGE);
     assert.equal(sent.status, 202, sent.text);
     // Two of 3 MiB are within the share. On a busy machine they may end as too slow, and two others take their place.
-    await eventually('those over the share are answered', () => held.filter(({ answer }) => answer() === '').length <= 2);
+    await eventually(
+      'those over the share are answered',
+      () => held.filter(({ answer }) => answer() === '').length <= 2,
+    );
     const refused = held.filter(({ answer }) => answer().startsWith('HTTP/1.1 503')).length;
     assert.ok(refused >= 12, `${refused} refused`);
     for (const { socket } of held) socket.destroy();
