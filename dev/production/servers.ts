@@ -17,8 +17,8 @@ import { makePool } from '../../src/store/postgres/pool.ts';
 /** Pinned by the Go module that the development server is built from. */
 export const TEMPORAL_SERVER = '1.31.2';
 const PASSWORD = 'bench';
-/** The discard port, at which nobody listens. */
-const NOBODY = '127.0.0.1:9';
+/** The discard port: nothing listens there. */
+const NO_TEMPORAL = '127.0.0.1:9';
 /** So that what its statements cost can be asked. */
 const POSTGRES = { shared_preload_libraries: 'pg_stat_statements' };
 const STATES = ['temporal', 'visibility'] as const;
@@ -63,7 +63,7 @@ export async function startServers(
   await supervisor.start('postgres', postgresPart(cluster, port, join(home.logs, 'postgres.log'), POSTGRES));
   const admin = adminUrl(cluster, port);
   const DATABASE_URL = await createDatabase(admin, PASSWORD);
-  const TEMPORAL_ADDRESS = withTemporal ? await startTemporal(home, supervisor, progress, admin, port) : NOBODY;
+  const TEMPORAL_ADDRESS = withTemporal ? await startTemporal(home, supervisor, progress, admin, port) : NO_TEMPORAL;
   await ports.release();
   return { DATABASE_URL, TEMPORAL_ADDRESS, adminUrl: admin };
 }

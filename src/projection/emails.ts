@@ -1,5 +1,5 @@
 import type { BounceReason } from '../domain/email/email.ts';
-import { type EmailChange, type Transition, TRANSITIONS } from '../domain/email/states.ts';
+import { type EmailChange, nextStatus, type Transition, TRANSITIONS } from '../domain/email/states.ts';
 import { SUPPRESSING, type SuppressionOrigin } from '../domain/email/suppression.ts';
 import { newId } from '../domain/ids.ts';
 import { groupBy } from '../lib/group.ts';
@@ -7,7 +7,6 @@ import { insertBatchMoves } from '../store/emails/batches.ts';
 import {
   type Change,
   type ChangingEmail,
-  findEndpointsOf,
   findUnfitting,
   insertEmailEvents,
   lockChanging,
@@ -19,7 +18,7 @@ import { reportRecipients } from '../store/emails/recipients.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
 import { afterCommit, type Db, inTransaction } from '../store/postgres/pool.ts';
 import { addSuppressions, type NewSuppression } from '../store/suppressions/suppressions.ts';
-import { enqueueFor, type Happening, type SubscribedEndpoint } from '../store/webhooks/events.ts';
+import { enqueueEvents, enqueueFor, findEndpoints, type NewWebhookEvent } from '../store/webhooks/events.ts';
 import { noted, tally } from '../telemetry/topics.ts';
 
 /**
@@ -48,13 +47,16 @@ export async function projectClaims(
   if (emails.length === 0) return { ids: [], refused: [] };
   const transition: Transition = TRANSITIONS[change];
   return inTransaction(db, async (client, commitWith) => {
-    const { steps, refused, endpoints } = await findSteps(client, transition, emails, orgId);
-    const applied = await recordEvents(client, transition, steps);
+    const { steps, refused } = await findSteps(client, transition, emails, orgId);
+    const [applied, endpoints] = await Promise.all([
+      recordEvents(client, transition, steps),
+      transition.event === null ? [] : findEndpoints(client, [...new Set(steps.map(({ email }) => email.org_id))]),
+    ]);
     const suppressions = suppressionsOf(change, applied);
     const changing = Promise.all([
       moveEmails(client, transition, applied),
       recordRecipients(client, transition, applied),
-      enqueueFor(client, endpoints, happenings(transition, applied)),
+      enqueueFor(client, endpoints, webhookEvents(change, applied)),
     ]);
     await (suppressions.length === 0 ? commitWith(changing) : changing);
     await addSuppressions(client, suppressions);
@@ -82,17 +84,16 @@ async function findSteps(
   transition: Transition,
   emails: readonly Change[],
   orgId: string | undefined,
-): Promise<{ steps: Step[]; refused: Change[]; endpoints: SubscribedEndpoint[] }> {
+): Promise<{ steps: Step[]; refused: Change[] }> {
   const now = Date.now();
   const inputs = emails.map((input) => ({ input, event_id: newId('evt', now) }));
   const ids = [...new Set(emails.map(({ id }) => id))];
   const claimed = inputs.flatMap(({ event_id, input: { id, recipient, claim } }) =>
     claim ? { id, event_id, recipient, claim } : [],
   );
-  const [locked, unfitting, endpoints] = await Promise.all([
+  const [locked, unfitting] = await Promise.all([
     lockChanging(client, ids, orgId ?? null),
     findUnfitting(client, claimed),
-    findEndpointsOf(client, ids),
   ]);
   const steps: Step[] = [];
   const refused: Change[] = [];
@@ -103,7 +104,7 @@ async function findSteps(
     if (unfitting.has(event_id)) refused.push(input);
     else if (moves || transition.noted.includes(email.status)) steps.push({ input, event_id, email, moves });
   }
-  return { steps, refused, endpoints };
+  return { steps, refused };
 }
 
 /** Adds the changes to timelines. @returns those that are new */
@@ -185,12 +186,12 @@ async function recordRecipients(client: Db, { to }: Transition, applied: readonl
 }
 
 /** The webhook events of a change. */
-function happenings({ to, event }: Transition, applied: readonly Step[]): Happening[] {
+function webhookEvents(change: EmailChange, applied: readonly Step[]): NewWebhookEvent[] {
+  const { event } = TRANSITIONS[change];
   if (event === null) return [];
-  return applied.map(({ input, event_id, email, moves, at }) => {
-    const { id: message_id, org_id, status } = email;
+  return applied.map(({ input, event_id, email: { id: message_id, org_id, status }, at }) => {
     const { recipient, error, bounce_reason: bounceReason, link } = input;
-    const data = { status: moves ? (to ?? status) : status, recipient, error, bounceReason, click: link && { link } };
+    const data = { status: nextStatus(status, change), recipient, error, bounceReason, click: link && { link } };
     return { event_id, org_id, type: event, created_at: at as string, message_id, data };
   });
 }
@@ -238,23 +239,18 @@ export async function projectReschedule(
 ): Promise<string | undefined> {
   return inTransaction(db, async (client) => {
     const transition: Transition = TRANSITIONS.rescheduled;
-    const { steps, endpoints } = await findSteps(client, transition, [{ id }], orgId);
+    const { steps } = await findSteps(client, transition, [{ id }], orgId);
     const scheduled_at = steps.length === 0 ? undefined : await moveEmail(client, id, scheduledAt);
     if (scheduled_at === undefined) return undefined;
     const applied = await recordEvents(client, transition, steps);
     await Promise.all([
       moveEmails(client, transition, applied),
       insertOutbox(client, 'reschedule', [id]),
-      enqueueFor(
+      enqueueEvents(
         client,
-        endpoints,
-        applied.map(({ event_id, email: { org_id }, at }) => ({
-          event_id,
-          org_id,
-          type: 'email.rescheduled',
-          created_at: at as string,
-          message_id: id,
-          data: { status: 'scheduled', scheduledAt: scheduled_at },
+        webhookEvents('rescheduled', applied).map((event) => ({
+          ...event,
+          data: { ...event.data, scheduledAt: scheduled_at },
         })),
       ),
     ]);

@@ -158,19 +158,19 @@ const ACCEPT_EMAILS = `
   ), tags_counted AS (
     INSERT INTO tag_additions (org_id, name, value, emails)
     SELECT $1, name, value, count(*) FROM tagged GROUP BY name, value
-  ), heard AS MATERIALIZED (
+  ), subscribed AS MATERIALIZED (
     SELECT event_id, 'email.' || status AS type, now()::timestamptz(3) AS at, accepted.id AS message_id, status, scheduled_at,
            endpoint.id AS endpoint_id
     FROM (SELECT id, events FROM webhook_endpoints WHERE org_id = $1 AND status = 'enabled') AS endpoint
          JOIN accepted ON endpoint.events = '{}' OR 'email.' || accepted.status = ANY (endpoint.events)
-  ), kept AS (
+  ), published AS (
     INSERT INTO webhook_events (id, org_id, type, created_at, message_id, data)
     SELECT DISTINCT ON (event_id) event_id, $1, type, at, message_id,
            jsonb_strip_nulls(jsonb_build_object('status', status, 'scheduledAt', ${wireTime('scheduled_at')}))
-    FROM heard ORDER BY event_id
+    FROM subscribed ORDER BY event_id
   ), delivered AS (
     INSERT INTO webhook_deliveries (id, endpoint_id, event_id, type, created_at, next_attempt_at)
-    SELECT delivery_id(event_id, endpoint_id), endpoint_id, event_id, type, at, at FROM heard
+    SELECT delivery_id(event_id, endpoint_id), endpoint_id, event_id, type, at, at FROM subscribed
   ), remembered AS (
     INSERT INTO idempotency_keys (org_id, key, fingerprint, answer)
     SELECT $1, key, fingerprint, json_build_object(

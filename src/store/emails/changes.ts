@@ -3,7 +3,6 @@ import type { ReportClaim } from '../../domain/email/feedback.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import { fitsClaim } from './callbacks.ts';
-import type { SubscribedEndpoint } from '../webhooks/events.ts';
 import { timeProblem } from './emails.ts';
 
 /** A change of one email, or of one of its recipients. */
@@ -56,16 +55,6 @@ export async function lockChanging(
     values: [ids, orgId],
   });
   return new Map(rows.map((row) => [row.id, row]));
-}
-
-/** The enabled endpoints of the organizations of emails. */
-export function findEndpointsOf(client: Db, ids: readonly string[]): Promise<SubscribedEndpoint[]> {
-  return queryRows(client, {
-    name: 'find_endpoints_of_emails',
-    text: `SELECT id, org_id, events FROM webhook_endpoints
-           WHERE org_id IN (SELECT org_id FROM emails WHERE id = ANY ($1)) AND status = 'enabled'`,
-    values: [ids],
-  });
 }
 
 /** What a provider's callback states about a recipient of an email. */

@@ -1,8 +1,8 @@
 import { type Db, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
-/** Something that happened, with what its payload's data holds. */
-export interface Happening {
+/** An event with what its payload's data holds. */
+export interface NewWebhookEvent {
   readonly event_id: string;
   readonly org_id: string;
   readonly type: string;
@@ -21,7 +21,8 @@ export interface SubscribedEndpoint {
 }
 
 /** The enabled endpoints of organizations. */
-export function findEndpoints(db: Db, orgIds: readonly string[]): Promise<SubscribedEndpoint[]> {
+export async function findEndpoints(db: Db, orgIds: readonly string[]): Promise<SubscribedEndpoint[]> {
+  if (orgIds.length === 0) return [];
   return queryRows(db, {
     name: 'find_enabled_endpoints',
     text: `SELECT id, org_id, events FROM webhook_endpoints WHERE org_id = ANY ($1) AND status = 'enabled'`,
@@ -30,10 +31,9 @@ export function findEndpoints(db: Db, orgIds: readonly string[]): Promise<Subscr
 }
 
 /** Enqueues events for every endpoint that subscribes to them, in the transaction of the change. */
-export async function enqueueEvents(db: Db, happenings: readonly Happening[]): Promise<void> {
-  if (happenings.length === 0) return;
-  const endpoints = await findEndpoints(db, [...new Set(happenings.map(({ org_id }) => org_id))]);
-  await enqueueFor(db, endpoints, happenings);
+export async function enqueueEvents(db: Db, events: readonly NewWebhookEvent[]): Promise<void> {
+  const endpoints = await findEndpoints(db, [...new Set(events.map(({ org_id }) => org_id))]);
+  await enqueueFor(db, endpoints, events);
 }
 
 /**
@@ -43,19 +43,21 @@ export async function enqueueEvents(db: Db, happenings: readonly Happening[]): P
 export async function enqueueFor(
   db: Db,
   endpoints: readonly SubscribedEndpoint[],
-  happenings: readonly Happening[],
+  events: readonly NewWebhookEvent[],
 ): Promise<void> {
   if (endpoints.length === 0) return;
-  const deliveries = happenings.flatMap(({ event_id, org_id, type, created_at }) =>
+  const deliveries = events.flatMap(({ event_id, org_id, type, created_at }) =>
     endpoints
-      .filter(({ org_id: owner, events }) => owner === org_id && (events.length === 0 || events.includes(type)))
+      .filter(
+        (endpoint) => endpoint.org_id === org_id && (endpoint.events.length === 0 || endpoint.events.includes(type)),
+      )
       .map(({ id: endpoint_id }) => ({ endpoint_id, event_id, type, created_at })),
   );
-  const heard = new Set(deliveries.map(({ event_id }) => event_id));
+  const subscribed = new Set(deliveries.map(({ event_id }) => event_id));
   await Promise.all([
     insertEvents(
       db,
-      happenings.filter(({ event_id }) => heard.has(event_id)),
+      events.filter(({ event_id }) => subscribed.has(event_id)),
     ),
     insertDeliveries(db, deliveries),
   ]);
@@ -64,19 +66,19 @@ export async function enqueueFor(
 /** Not rounded up: a delivery is due immediately. */
 const NOW = `date_trunc('milliseconds', now())`;
 
-async function insertEvents(db: Db, happenings: readonly Happening[]): Promise<void> {
-  if (happenings.length === 0) return;
+async function insertEvents(db: Db, events: readonly NewWebhookEvent[]): Promise<void> {
+  if (events.length === 0) return;
   await db.query({
     name: 'insert_webhook_events',
     text: `INSERT INTO webhook_events (id, org_id, type, created_at, message_id, data)
            SELECT id, org_id, type, coalesce(created_at, ${NOW}), message_id, data
            FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::jsonb[])
              AS event(id, org_id, type, created_at, message_id, data)`,
-    values: columns(happenings, 'event_id', 'org_id', 'type', 'created_at', 'message_id', 'data'),
+    values: columns(events, 'event_id', 'org_id', 'type', 'created_at', 'message_id', 'data'),
   });
 }
 
-type NewDelivery = Pick<Happening, 'event_id' | 'type'> & {
+type NewDelivery = Pick<NewWebhookEvent, 'event_id' | 'type'> & {
   readonly endpoint_id: string;
   readonly created_at: string | undefined;
 };
