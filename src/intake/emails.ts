@@ -250,14 +250,8 @@ export async function rescheduleEmail(
     const scheduled_at = await projectReschedule(client, orgId, id, time);
     if (scheduled_at === undefined) return undefined;
     const { actor } = changer;
-    const change = actor && {
-      org_id: orgId,
-      ...actor,
-      action: 'emails.reschedule',
-      target: id,
-      detail: { scheduled_at },
-    };
-    if (change) await insertAudit(client, change);
+    const change = { action: 'emails.reschedule', target: id, detail: { scheduled_at } };
+    if (actor) await insertAudit(client, { org_id: orgId, ...actor, ...change });
     return scheduled_at;
   });
   if (moved === undefined) throw unmoved(await whyUnmoved(deps.pool, orgId, id, time), 'email', 'an email');

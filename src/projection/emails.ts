@@ -158,7 +158,6 @@ async function moveEmails(client: Db, { to }: Transition, applied: readonly Step
     ),
     insertBatchMoves(
       client,
-      to,
       [...ofBatches.values()].map((steps) => {
         const { email } = steps[0] as Step;
         const at =
@@ -166,7 +165,7 @@ async function moveEmails(client: Db, { to }: Transition, applied: readonly Step
             .flatMap(({ last_event_at }) => last_event_at ?? [])
             .sort()
             .at(-1) ?? null;
-        return { batch_id: email.batch_id as string, status: email.status, members: steps.length, at };
+        return { batch_id: email.batch_id as string, from: email.status, to, members: steps.length, at };
       }),
     ),
   ]);

@@ -1,13 +1,18 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import type { Attachment } from '../../domain/email/attachments.ts';
 import { LINK_LIFE_SECONDS } from '../../domain/email/download-links.ts';
 import { requireFound, ServiceError } from '../../domain/errors.ts';
 import { findAttachments, findDownload, secondsFromNow } from '../../store/emails/attachments.ts';
 import type { RouteDeps } from '../deps.ts';
 import { route } from '../route.ts';
-import { AttachmentList, AttachmentParams, AttachmentWithLink, DownloadQuery } from '../schemas/attachments.ts';
+import {
+  AttachmentList,
+  AttachmentParams,
+  AttachmentWithLink,
+  DownloadQuery,
+  FileContent,
+} from '../schemas/attachments.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { EmailParams } from '../schemas/emails.ts';
 
@@ -35,7 +40,7 @@ export const downloadAttachment = route('downloadAttachment', 'Download an attac
   params: AttachmentParams,
   querystring: DownloadQuery,
   response: {
-    200: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file' }),
+    200: FileContent,
     ...errorResponses(404, 422, 500, 503),
   },
   handler: async ({ pool, files, downloadLinks }, { method, params: { id, attachmentId }, query }, reply) => {

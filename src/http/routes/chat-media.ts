@@ -1,10 +1,9 @@
 import { Readable } from 'node:stream';
-import { Type } from 'typebox';
 import { ServiceError } from '../../domain/errors.ts';
 import { Unfetchable } from '../../public-fetch/unfetchable.ts';
 import { findInboundMedia } from '../../store/chat/inbound.ts';
 import { route } from '../route.ts';
-import { DownloadQuery } from '../schemas/attachments.ts';
+import { DownloadQuery, FileContent } from '../schemas/attachments.ts';
 import { InboundParams } from '../schemas/chatapp.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { noFile, sendFile } from './attachments.ts';
@@ -15,7 +14,7 @@ export const download = route('downloadChatMedia', "Download the file of a user'
   params: InboundParams,
   querystring: DownloadQuery,
   response: {
-    200: Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file' }),
+    200: FileContent,
     ...errorResponses(404, 422, 429, 500, 503),
   },
   handler: async ({ pool, mediaLinks, fetchMedia }, { params: { id }, query: { expires, signature } }, reply) => {

@@ -68,3 +68,6 @@ export const DownloadQuery = Type.Object(
   { expires: Type.String({ description: 'Unix seconds' }), signature: Type.String() },
   { additionalProperties: false },
 );
+
+/** The response of a download. */
+export const FileContent = Type.Unsafe<unknown>({ type: 'string', format: 'binary', description: 'The file' });

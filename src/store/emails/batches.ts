@@ -35,12 +35,16 @@ export async function insertBatch(
   if (!rows[0]) throw new Error('the statement that stores a batch answered nothing');
   const { created_at, left } = rows[0];
   const accepted: AcceptedBatch = { id, total, status: 'queued', created_at };
-  const members = { queued: total - scheduled, scheduled };
-  const move = (status: keyof typeof members) =>
-    members[status] === 0 ? [] : [{ batch_id: id, status: null, members: members[status], at: created_at }];
+  const move = { batch_id: id, from: null, at: created_at };
+  const moves: BatchMove[] = [
+    { ...move, to: 'queued', members: total - scheduled },
+    { ...move, to: 'scheduled', members: scheduled },
+  ];
   await Promise.all([
-    insertBatchMoves(client, 'queued', move('queued')),
-    insertBatchMoves(client, 'scheduled', move('scheduled')),
+    insertBatchMoves(
+      client,
+      moves.filter(({ members }) => members > 0),
+    ),
     rememberResponses(client, orgId, idempotency ? [{ ...idempotency, response: accepted }] : []),
   ]);
   return { accepted, left };
@@ -49,22 +53,24 @@ export async function insertBatch(
 /** Members of a batch that moved from one status to another. */
 export interface BatchMove {
   readonly batch_id: string;
-  /** Before; null for new members. */
-  readonly status: EmailStatus | null;
+  /** Null for new members. */
+  readonly from: EmailStatus | null;
+  readonly to: EmailStatus;
   readonly members: number;
   /** When the last one moved; null is now. */
   readonly at: string | null;
 }
 
 /** Adds moves to the counts of batches. */
-export async function insertBatchMoves(client: Db, to: EmailStatus, moves: readonly BatchMove[]): Promise<void> {
+export async function insertBatchMoves(client: Db, moves: readonly BatchMove[]): Promise<void> {
   if (moves.length === 0) return;
   await client.query({
     name: 'insert_batch_moves',
     text: `INSERT INTO batch_moves (batch_id, from_status, to_status, members, at)
-           SELECT batch_id, status, $1, members, coalesce(at, clock_timestamp())
-           FROM unnest($2::text[], $3::text[], $4::integer[], $5::timestamptz[]) AS move(batch_id, status, members, at)`,
-    values: [to, ...columns(moves, 'batch_id', 'status', 'members', 'at')],
+           SELECT batch_id, from_status, to_status, members, coalesce(at, clock_timestamp())
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::integer[], $5::timestamptz[])
+             AS move(batch_id, from_status, to_status, members, at)`,
+    values: columns(moves, 'batch_id', 'from', 'to', 'members', 'at'),
   });
 }
 
