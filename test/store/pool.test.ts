@@ -220,6 +220,20 @@ describe('a transaction', { concurrency: true }, () => {
     assert.equal(await has('org_once'), false);
   });
 
+  test('fails with the error of the statement that failed, not of those that were sent behind it', async () => {
+    const deep = async (work: () => Promise<unknown>, depth = 5): Promise<unknown> =>
+      depth === 0 ? work() : [await deep(work, depth - 1)];
+    await insert(pool, 'org_again');
+    for (const isCommitted of [false, true]) {
+      const work = transaction(pool, async (client, commitWith) => {
+        const statements = Promise.all([deep(() => insert(client, 'org_again')), insert(client, 'org_behind')]);
+        await (isCommitted ? commitWith(statements) : statements);
+      });
+      assert.ok(isDuplicate(await failure(work)));
+      assert.equal(await has('org_behind'), false);
+    }
+  });
+
   for (const [when, isIdle] of [
     ['between two statements fails at the next one', false],
     ['after its last statement fails at its commit', true],

@@ -111,10 +111,7 @@ export function afterCommit(db: Db, callback: () => void): void {
 export type CommitWith = <T>(statements: Promise<T>) => Promise<T>;
 
 /** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
-export async function transaction<T>(
-  pool: Pool,
-  work: (client: pg.PoolClient, commitWith: CommitWith) => Promise<T>,
-): Promise<T> {
+export async function transaction<T>(pool: Pool, work: (client: Db, commitWith: CommitWith) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   // Without a listener, the error of a connection that breaks between two statements would end the process.
@@ -123,26 +120,36 @@ export async function transaction<T>(
   };
   client.on('error', onError);
   const pending: (() => void)[] = [];
-  callbacks.set(client, pending);
+  // The caller may learn first that Postgres refused a statement which was sent behind the one that failed.
+  let firstError: unknown;
+  const send = client.query.bind(client) as (...statement: unknown[]) => Promise<pg.QueryResult>;
+  const query = (...statement: unknown[]): Promise<pg.QueryResult> => {
+    const result = send(...statement);
+    result.catch((error: unknown) => (firstError ??= error));
+    return result;
+  };
+  const db = { query } as Db;
+  callbacks.set(db, pending);
   let committing: Promise<unknown> | undefined;
   try {
     // Sent with the first statement. If it fails, so does that.
-    client.query('BEGIN').catch(() => undefined);
-    const result = await work(client, (statements) => {
-      committing = client.query('COMMIT');
+    db.query('BEGIN').catch(() => undefined);
+    const result = await work(db, (statements) => {
+      committing = db.query('COMMIT');
       committing.catch(() => undefined);
       return statements;
     });
-    await (committing ?? client.query('COMMIT'));
+    await (committing ?? db.query('COMMIT'));
     for (const callback of pending) callback();
     return result;
-  } catch (error) {
+  } catch (thrown) {
+    const error = isAborted(thrown) ? firstError : thrown;
     // Closing a broken connection also rolls back, without waiting for the network.
     if (isUnreachable(error)) onError(error as Error);
-    else await client.query('ROLLBACK').catch(onError);
+    else await db.query('ROLLBACK').catch(onError);
     throw error;
   } finally {
-    callbacks.delete(client);
+    callbacks.delete(db);
     client.off('error', onError);
     client.release(broken);
   }
@@ -185,4 +192,9 @@ export function isUnreachable(error: unknown): boolean {
 /** Returns true for a violation of a unique constraint (SQLSTATE 23505). */
 export function isDuplicate(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505';
+}
+
+/** Returns true for a statement that was refused because an earlier one of its transaction had failed (SQLSTATE 25P02). */
+function isAborted(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '25P02';
 }
