@@ -128,7 +128,7 @@ export async function transaction<T>(pool: Pool, work: (client: Db, commitWith: 
     result.catch((error: unknown) => (firstError ??= error));
     return result;
   };
-  const db = { query } as Db;
+  const db: Db = { query };
   callbacks.set(db, pending);
   let committing: Promise<unknown> | undefined;
   try {
