@@ -35,7 +35,8 @@ async function group(
   const rows = (await lockOutbox(pool, 10_000)).filter((row) => ids.has(row.message_id));
   await groupOutboxRows(
     pool,
-    rows.map((row) => ({ outboxId: row.id, id: row.message_id, version: row.version, group: id })),
+    id,
+    rows.map((row) => ({ outboxId: row.id, id: row.message_id, version: row.version })),
   );
   const statuses = async () => Promise.all(members.map(async (member) => (await set.email(member.id)).status));
   return {

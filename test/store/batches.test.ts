@@ -90,9 +90,11 @@ describe('foldBatchMoves', () => {
   test('counts exactly while members move and several processes call it', async () => {
     const { id, members } = await batch(200);
     await Promise.all([
-      ...members.map(async (member) => {
-        await project(pool, 'claimed', [member]);
-        await project(pool, 'sent', [member]);
+      ...Array.from({ length: 10 }, async (_, worker) => {
+        for (const member of members.slice(20 * worker, 20 * (worker + 1))) {
+          await project(pool, 'claimed', [member]);
+          await project(pool, 'sent', [member]);
+        }
       }),
       ...Array.from({ length: 10 }, async () => {
         const step = aMinuteLater().then(() => foldBatchMoves(pool, 1_000));

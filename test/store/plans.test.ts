@@ -62,7 +62,8 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
   groupOutboxRows: (db, ids) =>
     groupOutboxRows(
       db,
-      ids.map((id, i) => ({ outboxId: String(i), id, version: 0, group: 'grp_1' })),
+      'grp_1',
+      ids.map((id, i) => ({ outboxId: String(i), id, version: 0 })),
     ),
   detachFromGroup: (db, ids) =>
     detachFromGroup(
@@ -101,6 +102,8 @@ describe('a plan that was made for tables with a few rows', () => {
       STORED,
     ]);
     const few = await store(ASKED);
+    await database.pool.query('DELETE FROM outbox');
+    await database.pool.query('ANALYZE');
     client = await database.pool.connect();
     for (const work of Object.values(STATEMENTS)) {
       for (let i = 0; i < UNTIL_KEPT; i++) {

@@ -180,45 +180,45 @@ export interface GroupMember {
   readonly outboxId: string;
   readonly id: string;
   readonly version: number;
-  /** The workflow's id. */
-  readonly group: string;
   readonly traceparent?: string | null;
 }
 
 const MAX_LINKS = 50;
 
 /**
- * Replaces the rows of many emails by one per group and records on each email which workflow delivers it. An email that was
- * rescheduled, canceled or ended since its row was read keeps its row.
+ * Replaces the rows of many emails by one of a group and records on each email that its workflow delivers it. An email that was
+ * rescheduled, canceled or ended since its row was read keeps its row. The rows are found through arrays: a join, planned while
+ * the outbox was empty, compared each with each, and took up to 8 s for 1,700.
+ * @param group the workflow's id
  */
-export async function groupOutboxRows(db: Db, members: readonly GroupMember[]): Promise<void> {
+export async function groupOutboxRows(db: Db, group: string, members: readonly GroupMember[]): Promise<void> {
   await db.query({
     name: 'group_outbox_rows',
     text: `WITH joining AS MATERIALIZED (
              SELECT input.*, email.org_id, email.batch_id, email.scheduled_at
              FROM (
-               SELECT * FROM unnest($1::bigint[], $2::text[], $3::integer[], $4::text[], $5::text[])
-                 AS input(outbox_id, id, version, group_id, traceparent)
+               SELECT * FROM unnest($2::bigint[], $3::text[], $4::integer[], $5::text[])
+                 AS input(outbox_id, id, version, traceparent)
                ORDER BY id COLLATE "C"
              ) AS input CROSS JOIN LATERAL (
                SELECT org_id, batch_id, scheduled_at, schedule_version, status FROM emails WHERE id = input.id FOR UPDATE
              ) AS email
              WHERE email.schedule_version = input.version AND email.status IN ('queued', 'scheduled')
            ), carried AS (
-             UPDATE emails SET workflow_id = joining.group_id FROM joining WHERE emails.id = joining.id
+             UPDATE emails SET workflow_id = $1 WHERE id = ANY (ARRAY(SELECT id FROM joining))
            ), gone AS (
-             DELETE FROM outbox USING joining WHERE outbox.id = joining.outbox_id
+             DELETE FROM outbox WHERE id = ANY (ARRAY(SELECT outbox_id FROM joining))
            )
            INSERT INTO outbox (message_id, action, group_of)
-           SELECT group_id, 'group', jsonb_build_object(
+           SELECT $1, 'group', jsonb_build_object(
              'members', jsonb_agg(jsonb_build_object('id', id, 'version', version) ORDER BY id),
              'org_id', CASE WHEN count(DISTINCT org_id) = 1 THEN min(org_id) END,
              'batch_id', CASE WHEN count(DISTINCT batch_id) = 1 AND bool_and(batch_id IS NOT NULL) THEN min(batch_id) END,
              'bulk', bool_and(batch_id IS NOT NULL),
              'due_at', min(scheduled_at),
              'traceparents', coalesce((array_agg(DISTINCT traceparent) FILTER (WHERE traceparent IS NOT NULL))[:$6], '{}'))
-           FROM joining GROUP BY group_id`,
-    values: [...columns(members, 'outboxId', 'id', 'version', 'group', 'traceparent'), MAX_LINKS],
+           FROM joining HAVING count(*) > 0`,
+    values: [group, ...columns(members, 'outboxId', 'id', 'version', 'traceparent'), MAX_LINKS],
   });
 }
 
@@ -243,7 +243,7 @@ export async function detachFromGroup(
              ) AS email
              WHERE email.workflow_id = $1
            ), carried AS (
-             UPDATE emails SET workflow_id = emails.id FROM leaving WHERE emails.id = leaving.id
+             UPDATE emails SET workflow_id = id WHERE id = ANY (ARRAY(SELECT id FROM leaving))
            )
            INSERT INTO outbox (message_id, action, retry_at)
            SELECT id, 'leave', now() + wait * interval '1 millisecond' FROM leaving`,
