@@ -2,11 +2,21 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
 import { newId } from '../../src/domain/ids.ts';
-import { endAttempts, lastAttempts, lockStatuses, readSendSizes } from '../../src/store/emails/attempts.ts';
+import {
+  beginAttempts,
+  clearChanges,
+  countRepeats,
+  endAttempts,
+  lastAttempts,
+  lockEmails,
+  lockStatuses,
+  readSendSizes,
+} from '../../src/store/emails/attempts.ts';
 import { findUnfitting, insertEmailEvents, lockChanging, updateEmails } from '../../src/store/emails/changes.ts';
-import { reportRecipients } from '../../src/store/emails/recipients.ts';
+import { endCopies, failCopies, noteSuppressed, reportRecipients } from '../../src/store/emails/recipients.ts';
 import { groupOutboxRows, detachFromGroup, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
+import { addSuppressions, findSuppressed } from '../../src/store/suppressions/suppressions.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { explainingKept, flat, type PlanNode, readBy } from '../support/plans.ts';
 import { accept, newEmail, organization } from './mail.ts';
@@ -15,6 +25,10 @@ import { accept, newEmail, organization } from './mail.ts';
 const UNTIL_KEPT = 8;
 const STORED = 3_000;
 const ASKED = 5;
+const RECIPIENT = 'a@example.net';
+let orgId: string;
+
+const attemptOf = (message_id: string) => ({ message_id, n: 1 });
 
 const insertEvents = (db: Db, type: string, ids: readonly string[]) =>
   insertEmailEvents(
@@ -36,7 +50,7 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
   findUnfitting: (db, ids) =>
     findUnfitting(
       db,
-      ids.map((id) => ({ id, event_id: id, recipient: 'a@example.net', claim: { messageId: 'x', isSigned: false } })),
+      ids.map((id) => ({ id, event_id: id, recipient: RECIPIENT, claim: { messageId: 'x', isSigned: false } })),
     ),
   insertEmailEvents: (db, ids) => insertEvents(db, 'email.delivered', ids),
   insertSentEvents: (db, ids) => insertEvents(db, 'email.sent', ids),
@@ -57,7 +71,7 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
     reportRecipients(
       db,
       'sent',
-      ids.map((email_id) => ({ email_id, recipient: 'a@example.net', error: undefined, bounce_reason: undefined })),
+      ids.map((email_id) => ({ email_id, recipient: RECIPIENT, error: undefined, bounce_reason: undefined })),
     ),
   groupOutboxRows: (db, ids) =>
     groupOutboxRows(
@@ -71,26 +85,65 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
       'grp_1',
       ids.map((id) => ({ id, wait: 0 })),
     ),
+  endCopies: (db, ids) =>
+    endCopies(
+      db,
+      ids.map((email_id) => ({
+        email_id,
+        recipient: RECIPIENT,
+        status: 'sent',
+        error: null,
+        provider_message_id: 'x',
+      })),
+    ),
+  failCopies: (db, ids) =>
+    failCopies(
+      db,
+      ids.map((id) => ({ id, error: 'x' })),
+    ),
+  findSuppressed: (db, ids) =>
+    findSuppressed(
+      db,
+      ids.map((id) => ({ org_id: orgId, email: `${id}@example.net` })),
+    ),
   lockOutbox: (db, ids) => lockOutbox(db, ids.length),
+  lockEmails: (db, ids) => lockEmails(db, ids),
   lockStatuses: (db, ids) => lockStatuses(db, ids),
   readSendSizes: (db, ids) => readSendSizes(db, ids),
   lastAttempts: (db, ids) => lastAttempts(db, ids),
+  countRepeats: (db, ids) => countRepeats(db, ids.map(attemptOf)),
+  clearChanges: (db, ids) => clearChanges(db, ids.map(attemptOf)),
   endAttempts: (db, ids) =>
     endAttempts(
       db,
-      ids.map((id) => ({ message_id: id, n: 1, outcome: 'sent', detail: null })),
+      ids.map((id) => ({ ...attemptOf(id), outcome: 'sent', detail: null })),
     ),
 };
 
 describe('a plan that was made for tables with a few rows', () => {
   let database: TestDatabase;
   let client: pg.PoolClient;
-  let orgId: string;
 
   const store = async (count: number) => {
     const emails = Array.from({ length: count }, () => newEmail({ batch_id: 'bt_1' }));
+    const ids = emails.map(({ id }) => id);
     await accept(database.pool, orgId, emails);
-    return emails.map(({ id }) => id);
+    await beginAttempts(
+      database.pool,
+      ids.map((id) => ({ ...attemptOf(id), call: id, provider: 'postmark' })),
+    );
+    await noteSuppressed(
+      database.pool,
+      ids.map((email_id) => ({ email_id, recipient: RECIPIENT })),
+    );
+    await addSuppressions(
+      database.pool,
+      ids.map((id) => ({
+        ...{ id, event_id: id, org_id: orgId, message_id: id },
+        ...{ email: `${id}@example.net`, origin: 'bounce' },
+      })),
+    );
+    return ids;
   };
 
   before(async () => {

@@ -56,6 +56,7 @@ test('webhook workers read a few of thousands of deliveries, by plans made for t
       Array.from({ length: count }, () => newEmail()),
     );
   await store(FEW);
+  await pool.query('ANALYZE');
   const client = await pool.connect();
   try {
     const run = async (db: Db, work: (typeof STATEMENTS)[string]) => {

@@ -67,7 +67,7 @@ export function lockEmails(db: Db, ids: readonly string[]): Promise<LockedEmail[
                   (extract(epoch FROM clock_timestamp() - coalesce(email.scheduled_at, email.created_at)) * 1000)::float8
                     AS late,
                   ${HAS_COPIES_LEFT('email')} AS copies_left, ${SUSPENDED_FOR('email.org_id')} AS suspended_for
-           FROM emails AS email LEFT JOIN email_bodies AS body ON body.email_id = email.id
+           FROM emails AS email LEFT JOIN email_bodies AS body ON body.email_id = email.id AND body.email_id = ANY ($1)
                 CROSS JOIN LATERAL (SELECT ${BODY_BYTES} AS body_bytes, ${COPIES} AS copies) AS size
            WHERE email.id = ANY ($1) ORDER BY email.id FOR UPDATE OF email`,
     values: [ids],
@@ -118,7 +118,7 @@ export async function readSendSizes(db: Db, ids: readonly string[]): Promise<Map
   const { rows } = await db.query<SendSize>({
     name: 'readSendSizes',
     text: `SELECT email.id, counted.copies, counted.copies * (${BODY_BYTES})::float8 AS bytes
-           FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id
+           FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id AND body.email_id = ANY ($1)
                 CROSS JOIN LATERAL (SELECT ${COPIES} AS copies) AS counted
            WHERE email.id = ANY ($1)`,
     values: [ids],
@@ -202,7 +202,7 @@ export async function countRepeats(
     name: 'count_repeats',
     text: `SELECT earlier.message_id, count(*)::integer AS repeats
            FROM unnest($1::text[], $2::integer[]) AS attempt(message_id, n) JOIN attempts AS earlier USING (message_id)
-           WHERE earlier.n < attempt.n AND earlier.outcome = 'risked' GROUP BY earlier.message_id`,
+           WHERE earlier.message_id = ANY ($1) AND earlier.n < attempt.n AND earlier.outcome = 'risked' GROUP BY earlier.message_id`,
     values: columns(attempts, 'message_id', 'n'),
   });
   return new Map(rows.map(({ message_id, repeats }) => [message_id, repeats]));
@@ -245,14 +245,14 @@ export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Pr
              SELECT input.* FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::jsonb[])
                                   AS input(message_id, n, outcome, detail, code, provider_message_id, changes)
                                 JOIN attempts AS attempt USING (message_id, n)
-             ORDER BY attempt.message_id, attempt.n FOR UPDATE OF attempt
+             WHERE attempt.message_id = ANY ($1) ORDER BY attempt.message_id, attempt.n FOR UPDATE OF attempt
            )
            UPDATE attempts AS attempt
            SET outcome = ending.outcome, detail = ending.detail, code = ending.code, ended_at = clock_timestamp(),
                provider_message_id = coalesce(ending.provider_message_id, attempt.provider_message_id),
                changes = coalesce(ending.changes, attempt.changes)
            FROM ending
-           WHERE attempt.message_id = ending.message_id AND attempt.n = ending.n
+           WHERE attempt.message_id = ending.message_id AND attempt.n = ending.n AND attempt.message_id = ANY ($1)
              AND (attempt.outcome IS NULL OR attempt.outcome = 'unknown' OR ending.outcome = 'sent')`,
     values: columns(endings, 'message_id', 'n', 'outcome', 'detail', 'code', 'provider_message_id', 'changes'),
   });
@@ -266,8 +266,9 @@ export async function clearChanges(db: Db, attempts: readonly Pick<Attempt, 'mes
     text: `UPDATE attempts AS attempt SET changes = NULL
            FROM (SELECT known.message_id, known.n
                  FROM unnest($1::text[], $2::integer[]) AS input(message_id, n) JOIN attempts AS known USING (message_id, n)
-                 ORDER BY known.message_id, known.n FOR UPDATE OF known) AS applied
-           WHERE attempt.message_id = applied.message_id AND attempt.n = applied.n AND attempt.changes IS NOT NULL`,
+                 WHERE known.message_id = ANY ($1) ORDER BY known.message_id, known.n FOR UPDATE OF known) AS applied
+           WHERE attempt.message_id = applied.message_id AND attempt.n = applied.n AND attempt.message_id = ANY ($1)
+             AND attempt.changes IS NOT NULL`,
     values: columns(attempts, 'message_id', 'n'),
   });
 }

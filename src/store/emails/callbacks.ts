@@ -23,7 +23,7 @@ export function deleteOldCallbacks(db: Db, limit: number): Promise<number> {
 /**
  * SQL that is true when a callback's claim fits the email `emails.id`: its recipient is one of the email's, and its email
  * id was signed by us or its message id is one that the provider gave us. Stored addresses are as customers wrote them: of
- * those with a domain in Unicode only the part before the @ is compared.
+ * those with a domain in Unicode only the part before the @ is compared. OFFSET 0 prevents a plan that reads all copies.
  * @param claim SQL of the lower-cased recipient, of the provider's message id, and of whether our signature was right
  */
 export function fitsClaim(claim: { recipient: string; messageId: string; isSigned: string }): string {
@@ -31,7 +31,7 @@ export function fitsClaim(claim: { recipient: string; messageId: string; isSigne
   return `(
     (${isSigned} OR emails.provider_message_id = ${messageId} OR EXISTS (
       SELECT FROM email_recipients AS copy
-      WHERE copy.email_id = emails.id AND copy.provider_message_id = ${messageId}
+      WHERE copy.email_id = emails.id AND copy.provider_message_id = ${messageId} OFFSET 0
     )) AND EXISTS (
       SELECT FROM jsonb_array_elements_text(emails."to" || coalesce(emails.cc, '[]') || coalesce(emails.bcc, '[]')) AS mailbox,
         LATERAL (SELECT lower(regexp_replace(coalesce(substring(mailbox FROM '<([^<>]*)>\\s*$'), mailbox), '^\\s+|\\s+$', '', 'g')))

@@ -101,7 +101,7 @@ export async function endCopies(db: Db, endings: readonly CopyEnding[]): Promise
                provider_message_id = ending.provider_message_id, changed_at = clock_timestamp()
            FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
                   AS ending(email_id, recipient, status, error, provider_message_id)
-           WHERE known.email_id = ending.email_id AND known.recipient = ending.recipient`,
+           WHERE known.email_id = ending.email_id AND known.recipient = ending.recipient AND known.email_id = ANY ($1)`,
     values: columns(endings, 'email_id', 'recipient', 'status', 'error', 'provider_message_id'),
   });
 }
@@ -113,7 +113,7 @@ export async function failCopies(db: Db, failed: readonly { id: string; error: s
     name: 'fail_copies',
     text: `UPDATE email_recipients AS known SET status = 'failed', error = input.error, changed_at = clock_timestamp()
            FROM unnest($1::text[], $2::text[]) AS input(email_id, error)
-           WHERE known.email_id = input.email_id AND known.status = 'queued' RETURNING known.email_id`,
+           WHERE known.email_id = input.email_id AND known.email_id = ANY ($1) AND known.status = 'queued' RETURNING known.email_id`,
     values: columns(failed, 'id', 'error'),
   });
   return new Set(rows.map(({ email_id }) => email_id));
@@ -138,6 +138,6 @@ export async function statusesOfCopies(db: Db, emailIds: readonly string[]): Pro
   });
 }
 
-/** Whether an email, given as SQL, is a marketing email of which copies are still to be sent. */
+/** Whether an email, given as SQL, is a marketing email of which copies are still to be sent. OFFSET 0 prevents a plan that reads all copies. */
 export const HAS_COPIES_LEFT = (email: string): string =>
-  `(${email}.marketing AND EXISTS (SELECT FROM email_recipients AS copy WHERE copy.email_id = ${email}.id AND copy.status = 'queued'))`;
+  `(${email}.marketing AND EXISTS (SELECT FROM email_recipients AS copy WHERE copy.email_id = ${email}.id AND copy.status = 'queued' OFFSET 0))`;

@@ -147,7 +147,7 @@ export async function putBackEmails(
                FOR UPDATE
              ) AS email
            ), moved AS (
-             UPDATE emails SET workflow_id = emails.id FROM open WHERE emails.id = open.id
+             UPDATE emails SET workflow_id = id WHERE id = ANY (ARRAY(SELECT id FROM open))
            )
            INSERT INTO outbox (message_id, action)
            SELECT id, CASE WHEN is_whole AND ($3 OR id <> $1) THEN 'start' ELSE 'leave' END FROM open ORDER BY id

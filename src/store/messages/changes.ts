@@ -57,7 +57,7 @@ export async function insertMessageEvents(db: Db, events: readonly MessageEvent[
     text: `INSERT INTO chat_events (message_id, id, type, created_at, dedupe_key)
            SELECT input.message_id, input.id, input.type, greatest(message.last_event_at, clock_timestamp()), input.dedupe_key
            FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS input(message_id, id, type, dedupe_key)
-                JOIN chat_messages AS message ON message.id = input.message_id
+                JOIN chat_messages AS message ON message.id = input.message_id AND message.id = ANY ($1)
            ON CONFLICT (message_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
            RETURNING id, created_at`,
     values: columns(events, 'message_id', 'id', 'type', 'dedupe_key'),
@@ -98,7 +98,7 @@ export async function updateMessages(db: Db, updates: readonly MessageUpdate[]):
                                         WHEN input.status = 'sent' AND input.provider = 'twilio' THEN now() + interval '2 minutes' END
            FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
              AS input(id, status, error, error_code, provider, provider_message_id, last_event_at)
-           WHERE message.id = input.id`,
+           WHERE message.id = input.id AND message.id = ANY ($1)`,
     values: [
       ...columns(updates, 'id', 'status', 'error', 'error_code'),
       ...columns(updates, 'provider', 'provider_message_id', 'last_event_at'),

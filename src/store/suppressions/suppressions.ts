@@ -91,9 +91,14 @@ export async function findSuppressed(
            )
            SELECT org_id, email, bool_or(for_all) AS all
            FROM (
-             SELECT org_id, email, origin <> 'unsubscribe' AS for_all FROM input JOIN suppressions USING (org_id, email)
+             SELECT org_id, email, entry.for_all FROM input CROSS JOIN LATERAL (
+               SELECT origin <> 'unsubscribe' AS for_all FROM suppressions
+               WHERE org_id = input.org_id AND email = input.email OFFSET 0
+             ) AS entry
              UNION ALL
-             SELECT org_id, email, true FROM input JOIN erased_recipients USING (org_id, hash)
+             SELECT org_id, email, true FROM input CROSS JOIN LATERAL (
+               SELECT FROM erased_recipients WHERE org_id = input.org_id AND hash = input.hash OFFSET 0
+             ) AS erased
            ) AS found
            GROUP BY org_id, email`,
     values: columns(inputs, 'org_id', 'email', 'hash'),

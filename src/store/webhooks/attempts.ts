@@ -60,10 +60,10 @@ export async function savePayloads(
     text: `WITH held AS MATERIALIZED (
              SELECT event.id, event.payload IS NULL AS fresh, coalesce(event.payload, made.payload) AS payload
              FROM unnest($1::text[], $2::text[]) AS made(id, payload) JOIN webhook_events AS event USING (id)
-             ORDER BY event.id FOR NO KEY UPDATE OF event
+             WHERE event.id = ANY ($1) ORDER BY event.id FOR NO KEY UPDATE OF event
            ), ${NO_FLUSH}, kept AS (
              UPDATE webhook_events AS event SET payload = held.payload FROM held, no_flush
-             WHERE event.id = held.id AND held.fresh
+             WHERE event.id = held.id AND event.id = ANY ($1) AND held.fresh
            )
            SELECT id, payload FROM held`,
     values: columns(payloads, 'id', 'payload'),
@@ -108,7 +108,8 @@ export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> 
              tries           = delivery.tries + 1,
              next_attempt_at = clock_timestamp() + tried.wait * interval '1 millisecond'
            FROM tried
-           WHERE delivery.id = tried.id AND delivery.next_attempt_at IS NOT NULL AND delivery.tries = tried.tries`,
+           WHERE delivery.id = tried.id AND delivery.id = ANY ($1) AND delivery.next_attempt_at IS NOT NULL
+             AND delivery.tries = tried.tries`,
     values: [
       ...columns(tries, 'id', 'tries', 'ago', 'statusCode', 'durationMs', 'response', 'error', 'status', 'wait'),
     ],
