@@ -234,24 +234,19 @@ export interface AttemptEnding {
 }
 
 /**
- * Records how attempts ended. A later `sent` replaces another outcome; nothing replaces `sent`. Rows are locked in the order
- * of their keys, which prevents deadlocks.
+ * Records how attempts ended. A later `sent` replaces another outcome; nothing replaces `sent`. Writers
+ * of the same attempts may deadlock (40P01): callers retry.
  */
 export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Promise<void> {
   if (endings.length === 0) return;
   await db.query({
     name: 'end_attempts',
-    text: `WITH ending AS MATERIALIZED (
-             SELECT input.* FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::jsonb[])
-                                  AS input(message_id, n, outcome, detail, code, provider_message_id, changes)
-                                JOIN attempts AS attempt USING (message_id, n)
-             WHERE attempt.message_id = ANY ($1) ORDER BY attempt.message_id, attempt.n FOR UPDATE OF attempt
-           )
-           UPDATE attempts AS attempt
+    text: `UPDATE attempts AS attempt
            SET outcome = ending.outcome, detail = ending.detail, code = ending.code, ended_at = clock_timestamp(),
                provider_message_id = coalesce(ending.provider_message_id, attempt.provider_message_id),
                changes = coalesce(ending.changes, attempt.changes)
-           FROM ending
+           FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::jsonb[])
+                  AS ending(message_id, n, outcome, detail, code, provider_message_id, changes)
            WHERE attempt.message_id = ending.message_id AND attempt.n = ending.n AND attempt.message_id = ANY ($1)
              AND (attempt.outcome IS NULL OR attempt.outcome = 'unknown' OR ending.outcome = 'sent')`,
     values: columns(endings, 'message_id', 'n', 'outcome', 'detail', 'code', 'provider_message_id', 'changes'),
@@ -264,9 +259,7 @@ export async function clearChanges(db: Db, attempts: readonly Pick<Attempt, 'mes
   await db.query({
     name: 'clear_changes',
     text: `UPDATE attempts AS attempt SET changes = NULL
-           FROM (SELECT known.message_id, known.n
-                 FROM unnest($1::text[], $2::integer[]) AS input(message_id, n) JOIN attempts AS known USING (message_id, n)
-                 WHERE known.message_id = ANY ($1) ORDER BY known.message_id, known.n FOR UPDATE OF known) AS applied
+           FROM unnest($1::text[], $2::integer[]) AS applied(message_id, n)
            WHERE attempt.message_id = applied.message_id AND attempt.n = applied.n AND attempt.message_id = ANY ($1)
              AND attempt.changes IS NOT NULL`,
     values: columns(attempts, 'message_id', 'n'),
