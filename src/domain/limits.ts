@@ -48,3 +48,6 @@ export const CONTENT_TYPE_LENGTH = 255;
 export const ATTACHMENTS_BYTES = 30 * 1_048_576;
 /** Ours, and more than browsers and servers agree on. */
 export const ATTACHMENT_PATH_LENGTH = 8_192;
+
+/** The maximum number of emails in one workflow: what Postmark accepts in one call. */
+export const GROUP_SIZE = 500;

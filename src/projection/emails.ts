@@ -56,7 +56,7 @@ export async function projectClaims(
     const changing = Promise.all([
       moveEmails(client, transition, applied),
       recordRecipients(client, transition, applied),
-      enqueueFor(client, endpoints, webhookEvents(change, applied)),
+      enqueueFor(client, endpoints, endpoints.length === 0 ? [] : webhookEvents(change, applied)),
     ]);
     await (suppressions.length === 0 ? commitWith(changing) : changing);
     await addSuppressions(client, suppressions);

@@ -1,8 +1,6 @@
+import { GROUP_SIZE } from '../domain/limits.ts';
 import { groupBy } from '../lib/group.ts';
 import type { EmailRow } from '../store/outbox/outbox.ts';
-
-/** The maximum number of emails in one workflow: what Postmark accepts in one call. */
-export const GROUP_SIZE = 500;
 
 /** How the relay dispatches the outbox rows that it has locked. */
 export interface Plan {

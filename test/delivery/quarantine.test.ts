@@ -39,7 +39,8 @@ describe('an email that ends the process that delivers it', () => {
       assert.notEqual(results, 'SIGKILL');
     }
     for (const id of others) assert.equal((await email(id)).status, 'sent');
-    for (const id of others) assert.deepEqual(await outcomes(id), ['lost', 'sent']);
+    // One that was in flight when an isolated process ended was sent by a later attempt.
+    for (const id of others) assert.match((await outcomes(id)).join(), /^(lost,)+sent$/);
     const { status, error } = await email(poison);
     assert.equal(status, 'failed');
     assert.match(error ?? '', /^Quarantined: delivering this email ended a worker process twice; /);

@@ -59,6 +59,30 @@ async function refuses(
 }
 
 describe('an accepted batch', () => {
+  it('is grouped by 500 members that follow each other and are due immediately', async () => {
+    const emails = mails(2_100);
+    emails[700] = ours.mail({ scheduled_at: inFuture({ hours: 1 }) });
+    const id = idOf(await post(emails), emails.length);
+    const rows = await members(id);
+    const { rows: groups } = await service.pool.query<Fields>(
+      `SELECT message_id, group_of FROM outbox WHERE action = 'group' ORDER BY message_id`,
+    );
+    const expected = [0, 1_000, 1_500].map((from) => rows.slice(from, from + 500).map((row) => row['id']));
+    const group = (ids: unknown[]) => ({
+      ...{ members: ids.map((each) => ({ id: each, version: 0 })), org_id: ours.id, batch_id: id },
+      ...{ bulk: true, due_at: null, traceparents: [] },
+    });
+    assert.deepEqual(
+      groups.map((row) => row['group_of']),
+      expected.map(group),
+    );
+    for (const [index, row] of rows.entries()) {
+      const workflow = groups[expected.findIndex((ids) => ids.includes(row['id']))]?.['message_id'];
+      const own = index >= 500 && index < 1_000 ? 1 : index < 2_000 ? 0 : 1;
+      assert.deepEqual([row['workflow_id'], row['start_count']], [workflow ?? row['id'], own], `member ${index}`);
+    }
+  });
+
   it('stores complete emails in order, each with its own time and domain', async () => {
     const [time, tags] = [inFuture({ hours: 2 }), [{ name: 'a', value: 'b' }]];
     const woken = service.wakes();
@@ -106,7 +130,7 @@ describe('an accepted batch', () => {
       all.map(({ subject }) => subject),
       emails.map(({ subject }) => subject),
     );
-    assert.ok(all.every(({ start_count, status }) => start_count === 1 && status === 'queued'));
+    assert.ok(all.every(({ status }) => status === 'queued'));
     assert.equal(new Set(all.map((each) => String(each['created_at']))).size, 1);
   });
 });

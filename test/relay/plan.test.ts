@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { GROUP_SIZE, needsToken, plan } from '../../src/relay/plan.ts';
+import { GROUP_SIZE } from '../../src/domain/limits.ts';
+import { needsToken, plan } from '../../src/relay/plan.ts';
 import type { EmailRow } from '../../src/store/outbox/outbox.ts';
 
 let count = 0;

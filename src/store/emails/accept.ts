@@ -84,6 +84,7 @@ export function judgeEmails(
  * Stores emails with everything that belongs to them, in one statement over arrays: as statements of their own, singles of 32
  * connections were accepted a sixth more slowly, from JSON a tenth (decision 129). Emails that an answer holds a refusal for are
  * left out. A quota that does not reach for all of them refuses all. Answers are in the order of the emails.
+ * @param group the workflow that delivers them, which the caller adds to the outbox; by default each gets its own
  * @throws SQLSTATE 23505 when an idempotency key has been used meanwhile; then nothing is stored
  */
 export function acceptEmails(
@@ -91,6 +92,7 @@ export function acceptEmails(
   orgId: string,
   domainIds: readonly string[] | null,
   emails: readonly NewEmail[],
+  group: string | null = null,
 ): Promise<Acceptance[]> {
   const list = (addresses: string[] | null) => (addresses === null ? null : JSON.stringify(addresses));
   return queryRows(db, {
@@ -111,6 +113,7 @@ export function acceptEmails(
       emails.map(({ sealed }) => sealed?.body_bytes ?? null),
       emails.map(({ sealed }) => sealed?.sealed_headers ?? null),
       emails.map(allowanceOf),
+      group,
     ],
   });
 }
@@ -135,7 +138,7 @@ const ACCEPT_EMAILS = `
     INSERT INTO emails (id, org_id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, tag_bits,
                         headers, sealed_headers, status, created_at, scheduled_at, last_event_at, workflow_id)
     SELECT id, $1, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, tag_bits,
-           headers, sealed_headers, status, now(), scheduled_at, now(), id
+           headers, sealed_headers, status, now(), scheduled_at, now(), coalesce($26, id)
     FROM accepted
   ), bodies AS (
     INSERT INTO email_bodies (email_id, html, text, sealed, body_bytes)
@@ -143,7 +146,7 @@ const ACCEPT_EMAILS = `
   ), recorded AS (
     INSERT INTO email_events (email_id, id, type, created_at) SELECT id, event_id, 'email.' || status, now() FROM accepted
   ), enqueued AS (
-    INSERT INTO outbox (message_id, action, traceparent) SELECT id, 'start', traceparent FROM accepted
+    INSERT INTO outbox (message_id, action, traceparent) SELECT id, 'start', traceparent FROM accepted WHERE $26::text IS NULL
   ), counted AS (
     INSERT INTO email_moves (org_id, hour, to_status, emails)
     SELECT $1, date_trunc('hour', now(), 'UTC'), status, count(*) FROM accepted GROUP BY status

@@ -185,6 +185,23 @@ export interface GroupMember {
 
 const MAX_LINKS = 50;
 
+/** Adds a group of new members of a batch, which are due immediately, to the outbox. */
+export async function insertGroup(
+  db: Db,
+  group: string,
+  {
+    members,
+    ...shared
+  }: Pick<GroupRow, 'org_id' | 'batch_id' | 'traceparents'> & { readonly members: readonly string[] },
+): Promise<void> {
+  const groupOf = { ...shared, members: members.map((id) => ({ id, version: 0 })), bulk: true, due_at: null };
+  await db.query({
+    name: 'insert_group',
+    text: `INSERT INTO outbox (message_id, action, group_of) VALUES ($1, 'group', $2)`,
+    values: [group, JSON.stringify(groupOf)],
+  });
+}
+
 /**
  * Replaces the rows of many emails by one of a group and records on each email that its workflow delivers it. An email that was
  * rescheduled, canceled or ended since its row was read keeps its row. The rows are found through arrays: a join, planned while
