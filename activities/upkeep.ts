@@ -2,18 +2,12 @@ import type { Logger } from 'pino';
 import { createdAt } from '../src/domain/ids.ts';
 import { findExpired, findKnownFiles, markDeleted } from '../src/store/emails/attachments.ts';
 import { foldBatchMoves } from '../src/store/emails/batches.ts';
-import { deleteOldInbound } from '../src/store/chat/inbound.ts';
-import { deleteOldReceived } from '../src/store/sms/opt-outs.ts';
-import { deleteOldCallbacks } from '../src/store/emails/callbacks.ts';
 import { abandonReservations, deleteReservations } from '../src/store/files/reservations.ts';
 import type { FileStore } from '../src/store/files/file-store.ts';
-import { deleteExpiredKeys } from '../src/store/limits/idempotency.ts';
-import { deleteExpiredInvitations } from '../src/store/accounts/invitations.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
+import { deleteExpired, type ExpiringTable } from '../src/store/upkeep/expired.ts';
 import { noteUpkeepSuccess } from '../src/store/upkeep/tasks.ts';
 import { expireBodies } from '../src/upkeep/body-retention.ts';
-import { deleteExpiredSessions } from '../src/store/accounts/sessions.ts';
-import { deleteExpiredAttempts } from '../src/store/accounts/sign-ins.ts';
 import { toStep, type UpkeepStep } from '../src/upkeep/task.ts';
 import { type ChatUpkeepDeps, makeChatUpkeep } from '../src/upkeep/messages.ts';
 import { type DomainUpkeepDeps, makeDomainUpkeep } from '../src/upkeep/domains.ts';
@@ -65,6 +59,12 @@ function recordSuccesses<T extends Record<string, (from: string | null) => Promi
 }
 
 function makeTasks(deps: UpkeepDeps) {
+  const deleteFrom = async (...tables: readonly ExpiringTable[]): Promise<UpkeepStep> => {
+    const counts: number[] = [];
+    for (const table of tables) counts.push(await deleteExpired(deps.pool, table, DELETED_ROWS_PER_STEP));
+    const done = counts.reduce((sum, count) => sum + count, 0);
+    return { done, next: counts.includes(DELETED_ROWS_PER_STEP) ? '' : null };
+  };
   return {
     ...makeReconcileActivities(deps),
     ...makeRescueActivities(deps),
@@ -121,39 +121,17 @@ function makeTasks(deps: UpkeepDeps) {
     },
 
     /** Deletes idempotency keys after 24 hours. */
-    async deleteExpiredKeys(): Promise<UpkeepStep> {
-      return toStep(await deleteExpiredKeys(deps.pool, DELETED_ROWS_PER_STEP), DELETED_ROWS_PER_STEP);
-    },
+    deleteExpiredKeys: () => deleteFrom('idempotency_keys'),
 
     /** Deletes callbacks of providers that changed nothing, and messages of users, after 30 days. */
-    async deleteOldCallbacks(): Promise<UpkeepStep> {
-      const counts = [
-        await deleteOldCallbacks(deps.pool, DELETED_ROWS_PER_STEP),
-        await deleteOldInbound(deps.pool, DELETED_ROWS_PER_STEP),
-        await deleteOldReceived(deps.pool, DELETED_ROWS_PER_STEP),
-      ];
-      return toStepOfAll(counts);
-    },
+    deleteOldCallbacks: () => deleteFrom('provider_callbacks', 'chat_inbound', 'sms_received'),
 
     /** Deletes expired counts of failed sign-ins, sessions and invitations. */
-    async deleteExpiredSignIns(): Promise<UpkeepStep> {
-      const counts = [
-        await deleteExpiredAttempts(deps.pool, DELETED_ROWS_PER_STEP),
-        await deleteExpiredSessions(deps.pool, DELETED_ROWS_PER_STEP),
-        await deleteExpiredInvitations(deps.pool, DELETED_ROWS_PER_STEP),
-      ];
-      return toStepOfAll(counts);
-    },
+    deleteExpiredSignIns: () => deleteFrom('sign_in_attempts', 'sign_in_failures', 'sessions', 'invitations'),
 
     /** Merges recorded status changes into the counts of batches. */
     async foldBatchMoves(): Promise<UpkeepStep> {
       return toStep(await foldBatchMoves(deps.pool, BATCHES_PER_STEP), BATCHES_PER_STEP);
     },
   };
-}
-
-/** The result of a step that deletes from several tables. */
-function toStepOfAll(counts: readonly number[]): UpkeepStep {
-  const done = counts.reduce((sum, count) => sum + count, 0);
-  return { done, next: counts.includes(DELETED_ROWS_PER_STEP) ? '' : null };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { deleteExpiredKeys, makeKeyHolder, type IdempotencyKey } from '../../src/store/limits/idempotency.ts';
+import { makeKeyHolder, type IdempotencyKey } from '../../src/store/limits/idempotency.ts';
+import { deleteExpired } from '../../src/store/upkeep/expired.ts';
 import { acceptEmails } from '../../src/store/emails/accept.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { eventually } from '../support/eventually.ts';
@@ -119,7 +120,7 @@ describe('an idempotency key', () => {
   });
 });
 
-test('deleteExpiredKeys deletes keys older than 24 hours, oldest first, and no others', async () => {
+test('deleteExpired deletes keys older than 24 hours, oldest first, and no others', async () => {
   await pool.query('DELETE FROM idempotency_keys');
   for (const [key, age] of [
     ['young', '23 hours 59 minutes'],
@@ -134,9 +135,9 @@ test('deleteExpiredKeys deletes keys older than 24 hours, oldest first, and no o
     const { rows } = await pool.query<{ key: string }>('SELECT key FROM idempotency_keys ORDER BY created_at');
     return rows.map(({ key }) => key);
   };
-  assert.equal(await deleteExpiredKeys(pool, 2), 2);
+  assert.equal(await deleteExpired(pool, 'idempotency_keys', 2), 2);
   assert.deepEqual(await left(), ['old', 'young']);
-  assert.equal(await deleteExpiredKeys(pool, 2), 1);
-  assert.equal(await deleteExpiredKeys(pool, 2), 0);
+  assert.equal(await deleteExpired(pool, 'idempotency_keys', 2), 1);
+  assert.equal(await deleteExpired(pool, 'idempotency_keys', 2), 0);
   assert.deepEqual(await left(), ['young']);
 });

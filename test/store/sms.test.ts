@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addSender } from '../../src/accounts/sms-senders.ts';
-import { deleteOldReceived, insertReceived } from '../../src/store/sms/opt-outs.ts';
+import { insertReceived } from '../../src/store/sms/opt-outs.ts';
+import { deleteExpired } from '../../src/store/upkeep/expired.ts';
 import { findReceiver, findSender } from '../../src/store/sms/senders.ts';
 import { useDatabase } from '../support/database.ts';
 import { organization } from './mail.ts';
@@ -43,7 +44,7 @@ test('an inbound message is received once, and its id is deleted after 30 days',
   await pool.query(
     `INSERT INTO sms_received VALUES ('SM2', now() - interval '31 days'), ('SM3', now() - interval '31 days')`,
   );
-  assert.equal(await deleteOldReceived(pool, 1), 1);
-  assert.equal(await deleteOldReceived(pool, 10), 1);
+  assert.equal(await deleteExpired(pool, 'sms_received', 1), 1);
+  assert.equal(await deleteExpired(pool, 'sms_received', 10), 1);
   assert.equal(await insertReceived(pool, 'SM1'), false);
 });

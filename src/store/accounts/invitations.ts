@@ -1,4 +1,4 @@
-import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 import type { Role } from './users.ts';
 
 export interface Invitation {
@@ -79,14 +79,4 @@ export async function deleteInvitationsTo(db: Db, orgId: string, email: string):
 
 export function deleteInvitation(db: Db, orgId: string, id: string): Promise<boolean> {
   return executeOne(db, `DELETE FROM invitations WHERE id = $1 AND org_id = $2`, [id, orgId]);
-}
-
-/** Deletes expired invitations. @returns how many, at most `limit` */
-export function deleteExpiredInvitations(db: Db, limit: number): Promise<number> {
-  return execute(
-    db,
-    `DELETE FROM invitations WHERE id IN
-       (SELECT id FROM invitations WHERE expires_at <= now() LIMIT $1 FOR UPDATE SKIP LOCKED)`,
-    [limit],
-  );
 }

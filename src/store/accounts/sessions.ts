@@ -80,13 +80,3 @@ export async function deleteSession(db: Db, sha256: Buffer): Promise<void> {
 export function deleteOtherSessions(db: Db, userId: string, keep: Buffer | null): Promise<number> {
   return execute(db, `DELETE FROM sessions WHERE user_id = $1 AND sha256 IS DISTINCT FROM $2`, [userId, keep]);
 }
-
-/** Deletes expired sessions. @returns how many, at most `limit` */
-export function deleteExpiredSessions(db: Db, limit: number): Promise<number> {
-  return execute(
-    db,
-    `DELETE FROM sessions WHERE sha256 IN
-       (SELECT sha256 FROM sessions WHERE expires_at <= now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)`,
-    [limit],
-  );
-}

@@ -63,20 +63,3 @@ export async function deleteAttempts(
 export function deleteAttemptsOf(db: Db, emailSha256: Buffer): Promise<number> {
   return execute(db, `DELETE FROM sign_in_attempts WHERE email_sha256 = $1`, [emailSha256]);
 }
-
-/** Deletes counts whose window has ended, those that the version before wrote included. @returns how many, at most `limit` */
-export async function deleteExpiredAttempts(db: Db, limit: number): Promise<number> {
-  const { rowCount } = await db.query(
-    `DELETE FROM sign_in_attempts WHERE (kind, subject) IN
-       (SELECT kind, subject FROM sign_in_attempts WHERE expires_at <= now() ORDER BY expires_at LIMIT $1
-        FOR UPDATE SKIP LOCKED)`,
-    [limit],
-  );
-  const { rowCount: before } = await db.query(
-    `DELETE FROM sign_in_failures WHERE subject IN
-       (SELECT subject FROM sign_in_failures WHERE since < now() - interval '15 minutes' ORDER BY since LIMIT $1
-        FOR UPDATE SKIP LOCKED)`,
-    [limit - (rowCount ?? 0)],
-  );
-  return (rowCount ?? 0) + (before ?? 0);
-}

@@ -1,6 +1,6 @@
 import type { Contact } from '../../domain/chat/contacts.ts';
 import { type InboundCallback, type InboundMessage, MEDIA_LINK_SECONDS } from '../../domain/chat/inbound.ts';
-import { type Db, execute, queryRow } from '../postgres/pool.ts';
+import { type Db, queryRow } from '../postgres/pool.ts';
 import type { SendingNumber } from '../messages/delivery.ts';
 
 export interface ReceivingNumber {
@@ -122,14 +122,4 @@ export async function findInboundMedia(db: Db, id: string, expires: number): Pro
     ...media,
     number: { id: number_id, channel: 'chatapp', provider, phone_number_id, account_sid, credentials },
   };
-}
-
-/** Deletes messages of users after 30 days, the oldest first. @returns how many */
-export function deleteOldInbound(db: Db, limit: number): Promise<number> {
-  return execute(
-    db,
-    `DELETE FROM chat_inbound
-     WHERE id IN (SELECT id FROM chat_inbound ORDER BY id LIMIT $1) AND received_at <= now() - interval '720 hours'`,
-    [limit],
-  );
 }

@@ -1,5 +1,5 @@
 import type { ReportClaim } from '../../domain/email/feedback.ts';
-import { type Db, execute } from '../postgres/pool.ts';
+import type { Db } from '../postgres/pool.ts';
 
 /** Keeps what a provider posted that changed nothing, as it came. */
 export async function keepCallback(db: Db, provider: string, body: string): Promise<void> {
@@ -8,16 +8,6 @@ export async function keepCallback(db: Db, provider: string, body: string): Prom
     text: `INSERT INTO provider_callbacks (provider, body) VALUES ($1, $2)`,
     values: [provider, body],
   });
-}
-
-/** Forgets what was kept for 30 days, the oldest first. @returns how many */
-export function deleteOldCallbacks(db: Db, limit: number): Promise<number> {
-  return execute(
-    db,
-    `DELETE FROM provider_callbacks
-     WHERE id IN (SELECT id FROM provider_callbacks ORDER BY id LIMIT $1) AND received_at <= now() - interval '720 hours'`,
-    [limit],
-  );
 }
 
 /**

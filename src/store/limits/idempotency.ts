@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { columns } from '../postgres/columns.ts';
-import { type Db, execute, type Pool } from '../postgres/pool.ts';
+import type { Db, Pool } from '../postgres/pool.ts';
 
 /** The idempotency key of a request and the fingerprint of its content. */
 export interface IdempotencyKey {
@@ -165,15 +165,4 @@ export async function rememberResponses(
       responses.map(({ response }) => JSON.stringify(response)),
     ],
   });
-}
-
-/** Deletes at most `limit` keys that are older than 24 hours. @returns how many there were */
-export function deleteExpiredKeys(db: Db, limit: number): Promise<number> {
-  return execute(
-    db,
-    `DELETE FROM idempotency_keys WHERE (org_id, key) IN (
-       SELECT org_id, key FROM idempotency_keys WHERE created_at <= now() - interval '24 hours'
-       ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED)`,
-    [limit],
-  );
 }

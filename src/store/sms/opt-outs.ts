@@ -1,4 +1,4 @@
-import { type Db, execute, executeOne } from '../postgres/pool.ts';
+import { type Db, executeOne } from '../postgres/pool.ts';
 
 /** @param sender its number or messaging service @param recipient E.164 */
 export async function insertOptOut(db: Db, orgId: string, sender: string, recipient: string): Promise<void> {
@@ -24,15 +24,4 @@ export function insertReceived(db: Db, providerMessageId: string): Promise<boole
     text: `INSERT INTO sms_received (provider_message_id) VALUES ($1) ON CONFLICT DO NOTHING`,
     values: [providerMessageId],
   });
-}
-
-/** Deletes the ids of messages that were received more than 30 days ago. @returns their number */
-export function deleteOldReceived(db: Db, limit: number): Promise<number> {
-  return execute(
-    db,
-    `DELETE FROM sms_received
-     WHERE provider_message_id IN (SELECT provider_message_id FROM sms_received
-                                   WHERE received_at <= now() - interval '720 hours' ORDER BY received_at LIMIT $1)`,
-    [limit],
-  );
 }
