@@ -1,5 +1,5 @@
 import type { ChatProviderName, NumberVerifier } from '../../domain/chat/chat.ts';
-import { type Cursor, cursorValues } from '../postgres/page.ts';
+import { newestOf } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** Which of Twilio's contents a template of a number is. */
@@ -115,15 +115,7 @@ export function findNumber(db: Db, orgId: string, id: string): Promise<ChatNumbe
 }
 
 /** Numbers of an organization, newest first. */
-export function listNumbers(db: Db, orgId: string, after: Cursor | null, limit: number): Promise<NumberSummary[]> {
-  return queryRows(
-    db,
-    `SELECT ${SUMMARY} FROM chat_numbers
-     WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3)
-     ORDER BY created_at DESC, id DESC LIMIT $4`,
-    [orgId, ...cursorValues(after), limit],
-  );
-}
+export const listNumbers = newestOf<NumberSummary>('chat_numbers', SUMMARY);
 
 /** Deletes a number, its credentials, its templates and the pause of its account. @returns whether there was one */
 export async function deleteNumber(db: Db, orgId: string, id: string): Promise<boolean> {

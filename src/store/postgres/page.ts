@@ -1,3 +1,6 @@
+import type { QueryResultRow } from 'pg';
+import { type Db, queryRows } from './pool.ts';
+
 /** The last row of the previous page of a list that is sorted by (created_at, id), latest first. */
 export interface Cursor {
   readonly created_at: string;
@@ -11,6 +14,19 @@ export const START: Cursor = { created_at: 'infinity', id: '' };
 export function cursorValues(after: Cursor | null): [createdAt: string, id: string] {
   const { created_at: createdAt, id } = after ?? START;
   return [createdAt, id];
+}
+
+/**
+ * Returns a function that lists rows of an organization, latest first.
+ * @param fields SQL of the fields of a row
+ */
+export function newestOf<Row extends QueryResultRow>(
+  table: string,
+  fields: string,
+): (db: Db, orgId: string, after: Cursor | null, limit: number) => Promise<Row[]> {
+  const text = `SELECT ${fields} FROM ${table} WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3)
+                ORDER BY created_at DESC, id DESC LIMIT $4`;
+  return (db, orgId, after, limit) => queryRows(db, text, [orgId, ...cursorValues(after), limit]);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { SmsSender } from '../../domain/sms/senders.ts';
-import { type Cursor, cursorValues } from '../postgres/page.ts';
+import { newestOf } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
 const SENDER = 'id, number, messaging_service_sid, countries, created_at';
@@ -21,15 +21,7 @@ export function insertSender(
 }
 
 /** Senders of an organization, newest first. */
-export function listSenders(db: Db, orgId: string, after: Cursor | null, limit: number): Promise<SmsSender[]> {
-  return queryRows(
-    db,
-    `SELECT ${SENDER} FROM sms_senders
-     WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3)
-     ORDER BY created_at DESC, id DESC LIMIT $4`,
-    [orgId, ...cursorValues(after), limit],
-  );
-}
+export const listSenders = newestOf<SmsSender>('sms_senders', SENDER);
 
 /** All connected senders, or those of one organization, newest first. */
 export function listSendersOfAll(db: Db, orgId: string | null): Promise<OperatorSender[]> {

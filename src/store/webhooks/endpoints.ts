@@ -1,6 +1,6 @@
 import type { EndpointStatus } from '../../domain/webhooks.ts';
-import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { newestOf } from '../postgres/page.ts';
+import { type Db, queryRow } from '../postgres/pool.ts';
 
 /** An endpoint as its owner sees it. */
 export interface Endpoint {
@@ -39,15 +39,7 @@ export function findEndpoint(db: Db, orgId: string, id: string): Promise<Endpoin
 }
 
 /** Endpoints of an organization, newest first. */
-export function listEndpoints(db: Db, orgId: string, after: Cursor | null, limit: number): Promise<Endpoint[]> {
-  return queryRows(
-    db,
-    `SELECT ${ENDPOINT} FROM webhook_endpoints
-     WHERE org_id = $1 AND (created_at, id) < ($2::timestamptz, $3)
-     ORDER BY created_at DESC, id DESC LIMIT $4`,
-    [orgId, ...cursorValues(after), limit],
-  );
-}
+export const listEndpoints = newestOf<Endpoint>('webhook_endpoints', ENDPOINT);
 
 /** The fields that the owner may change. */
 export type EndpointChange = Partial<Pick<Endpoint, 'url' | 'description' | 'events' | 'status'>>;
