@@ -20,6 +20,9 @@ export interface Standing {
   readonly resetSeconds: number;
 }
 
+/** Rounding errors stay below this many tokens: without it, a request after exactly Retry-After may be refused. */
+const ROUNDING = 1e-9;
+
 /** Adds the tokens of the time since `at`. */
 export function refill(bucket: Bucket, { perSecond }: Rate, now: number): void {
   bucket.usage = Math.max(0, bucket.usage - ((now - bucket.atMs) / 1_000) * perSecond);
@@ -34,7 +37,7 @@ export function refill(bucket: Bucket, { perSecond }: Rate, now: number): void {
 export function take(bucket: Bucket, { perSecond, burst }: Rate, cost: number): number {
   const needed = Math.min(cost, Math.max(1, burst / 2));
   const missing = bucket.usage + needed - burst;
-  if (missing > 0) return Math.max(1, Math.ceil(missing / perSecond));
+  if (missing > ROUNDING) return Math.max(1, Math.ceil(missing / perSecond));
   bucket.usage += cost;
   return 0;
 }
