@@ -21,7 +21,7 @@ const PROVIDERS = [
 
 type Amount = (typeof PROVIDERS)[number];
 
-/** How many emails a second go the whole way, accepted and sent, while nobody holds the senders back. */
+/** How many emails a second go the whole way, accepted and sent, while senders are not limited. */
 export async function drain(): Promise<void> {
   const rows = [];
   for (const amount of PROVIDERS) {

@@ -16,7 +16,7 @@ import { type Servers, startServers } from '../dev/production/servers.ts';
 import { sharedSettings } from '../dev/production/settings.ts';
 import { printStatements } from './statements.ts';
 
-/** What is measured, and how it is told apart from `npm start`. */
+/** What is measured, and how it differs from `npm start`. */
 export interface StackOptions {
   /** Settings on top of the defaults; a developer's own do not count. */
   readonly env?: NodeJS.ProcessEnv;

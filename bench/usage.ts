@@ -9,7 +9,7 @@ const LOOK_EVERY = 100;
 type Processes = DevFile['processes'];
 type Use = Partial<Record<keyof Processes, number>>;
 
-/** Megabytes that a process holds in memory; 0 where the system does not say. */
+/** Megabytes that a process holds in memory; 0 where the system does not report it. */
 async function resident(pid: number | undefined): Promise<number> {
   const status = await readFile(`/proc/${pid ?? 0}/status`, 'utf8').catch(() => '');
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1_024;
@@ -28,7 +28,7 @@ export async function watchMemory(
   return { api, worker };
 }
 
-/** Microseconds of processor time that each part has used since it started; nothing where the system does not say. */
+/** Microseconds of processor time that each part has used since it started; nothing where the system does not report it. */
 export async function processorTime({ processes }: Pick<DevFile, 'processes'>): Promise<Use> {
   const used = new Map<number, { parent: number; ticks: number }>();
   for (const name of await readdir('/proc').catch(() => [])) {

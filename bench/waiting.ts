@@ -32,7 +32,7 @@ export async function untilSent(pool: Pool, batchId?: string): Promise<void> {
   });
 }
 
-/** Waits until the relay has nothing left to carry to Temporal. */
+/** Waits until the relay has nothing left to dispatch to Temporal. */
 export async function untilStarted(pool: Pool): Promise<void> {
   await until('the outbox is empty', async () => {
     const { rows } = await pool.query<{ open: boolean }>('SELECT EXISTS (SELECT FROM outbox) AS open');
@@ -40,7 +40,7 @@ export async function untilStarted(pool: Pool): Promise<void> {
   });
 }
 
-/** Waits until every email has been handed over and the provider has nothing to report about them any more. */
+/** Waits until every email has been handed over and the provider has nothing to report about them. */
 export async function untilQuiet(pool: Pool): Promise<void> {
   await untilSent(pool);
   let before = -1;

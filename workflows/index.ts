@@ -3,7 +3,7 @@ export type { DeliverMessage, Schedule } from './deliver-message.ts';
 export { deliverGroup } from './deliver-group.ts';
 export type { DeliverGroup } from './deliver-group.ts';
 export { upkeep } from './upkeep.ts';
-export type { Chore } from './upkeep.ts';
+export type { UpkeepTaskName } from './upkeep.ts';
 export { lookAgain, watchDomain } from './watch-domain.ts';
 export { wake, webhookEndpoint } from './webhook-endpoint.ts';
 export type { WebhookEndpoint } from './webhook-endpoint.ts';

@@ -2,7 +2,7 @@ import { ActivityFailure, ApplicationFailure, proxyActivities } from '@temporali
 import type { UpkeepActivities } from '../activities/index.ts';
 
 /** What keeps the house in order, by the names of its activities. */
-export type Chore = keyof UpkeepActivities;
+export type UpkeepTaskName = keyof UpkeepActivities;
 
 const activities = proxyActivities<UpkeepActivities>({
   taskQueue: 'upkeep',
@@ -17,22 +17,22 @@ const STEPS = 1_000;
  * Runs maintenance tasks one after the other, each in steps until nothing is left. A failure does not stop the other tasks.
  * @returns how much each has done
  */
-export async function upkeep(chores: readonly Chore[]): Promise<Partial<Record<Chore, number>>> {
-  const done: Partial<Record<Chore, number>> = {};
-  const failed: Chore[] = [];
-  for (const chore of chores) {
-    done[chore] = 0;
+export async function upkeep(tasks: readonly UpkeepTaskName[]): Promise<Partial<Record<UpkeepTaskName, number>>> {
+  const done: Partial<Record<UpkeepTaskName, number>> = {};
+  const failed: UpkeepTaskName[] = [];
+  for (const task of tasks) {
+    done[task] = 0;
     try {
       let from: string | null = null;
       for (let step = 0; step < STEPS; step++) {
-        const result: Awaited<ReturnType<UpkeepActivities[Chore]>> = await activities[chore](from);
-        done[chore] += result.done;
+        const result: Awaited<ReturnType<UpkeepActivities[UpkeepTaskName]>> = await activities[task](from);
+        done[task] += result.done;
         from = result.next;
         if (from === null) break;
       }
     } catch (error) {
       if (!(error instanceof ActivityFailure)) throw error;
-      failed.push(chore);
+      failed.push(task);
     }
   }
   if (failed.length > 0) throw ApplicationFailure.nonRetryable(`${failed.join(', ')} failed`, 'ChoresFailed', done);

@@ -49,7 +49,7 @@ export interface Servers {
 /**
  * Starts what production has and `npm start` has not: Temporal's full server on Postgres, in the cluster that holds the
  * application's database too.
- * @param withTemporal else the address is one at which nobody listens
+ * @param withTemporal else the address has no listener
  */
 export async function startServers(
   home: Home,

@@ -9,18 +9,18 @@ const INTERVAL_MS = 1_000;
 const ADDITIONS_PER_STATEMENT = 5_000;
 
 /**
- * Folds additions into the counts of tags and of emails per hour within a second or two. If it does not run, counts remain
+ * Adds additions to the counts of tags and of emails per hour within a second or two. If it does not run, counts remain
  * correct but slower to read.
  * @param onError called for the first of consecutive failures; the loop continues
  * @returns a function that stops the loop
  */
-export function startFoldingCounts(pool: Pool, onError: (error: unknown) => void): () => Promise<void> {
+export function startAggregatingCounts(pool: Pool, onError: (error: unknown) => void): () => Promise<void> {
   const step = async (signal: AbortSignal): Promise<void> => {
-    for (const fold of [aggregateTags, aggregateEmailMoves]) await foldAll(pool, fold, signal);
+    for (const aggregate of [aggregateTags, aggregateEmailMoves]) await aggregateAll(pool, aggregate, signal);
   };
   return startLoop(INTERVAL_MS, step, onError);
 }
 
-async function foldAll(pool: Pool, fold: typeof aggregateTags, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted && (await fold(pool, ADDITIONS_PER_STATEMENT)) === ADDITIONS_PER_STATEMENT);
+async function aggregateAll(pool: Pool, aggregate: typeof aggregateTags, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && (await aggregate(pool, ADDITIONS_PER_STATEMENT)) === ADDITIONS_PER_STATEMENT);
 }

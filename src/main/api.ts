@@ -5,7 +5,7 @@ import { secretKeysOf } from '../lib/secret-key.ts';
 import { makeApp } from '../http/app.ts';
 import { makeWithFiles } from '../intake/attachments.ts';
 import { makePublicFetch } from '../public-fetch/fetch.ts';
-import { startFoldingCounts } from '../intake/fold-counts.ts';
+import { startAggregatingCounts } from '../intake/aggregate-counts.ts';
 import { gatherEmails } from '../intake/emails.ts';
 import { makeNetworkLimits } from '../intake/network-limits.ts';
 import { makeQuotaQueue } from '../intake/quota-queue.ts';
@@ -54,7 +54,7 @@ const relay = startRelay({
 const connected = connect();
 const stopListening = listenToOutbox(config.DATABASE_URL, 'relay', relay.wake);
 
-const stopFolding = startFoldingCounts(pool, (error) =>
+const stopAggregating = startAggregatingCounts(pool, (error) =>
   log.warn({ err: error }, 'could not aggregate counts of tags and emails'),
 );
 
@@ -144,7 +144,7 @@ await serveDashboard(app, deps);
 stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   ending.abort();
   await app.close();
-  await Promise.all([relay.stop(), stopListening(), stopFolding(), keys.stop(), limits.stop()]);
+  await Promise.all([relay.stop(), stopListening(), stopAggregating(), keys.stop(), limits.stop()]);
   await (await connected)?.close();
   await Promise.all([pool.end(), tracer?.stop()]);
 });

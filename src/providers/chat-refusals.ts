@@ -58,5 +58,5 @@ export function captionProblem(caption: string | null): string | undefined {
 
 export function lengthProblem(who: string, what: string, text: string | null, limit: number): string | undefined {
   const length = characters(text ?? '');
-  return length > limit ? `${who} carries at most ${limit} characters of ${what}, not ${length}.` : undefined;
+  return length > limit ? `${who} accepts at most ${limit} characters of ${what}, not ${length}.` : undefined;
 }

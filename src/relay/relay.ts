@@ -50,7 +50,7 @@ const MAX_MAINTENANCE_ROWS = 500;
 /** The outbox is polled this often even without a notification. */
 const POLL_INTERVAL_MS = 1_000;
 /**
- * Time between two rounds of grouping. A workflow costs about 40 ms of CPU time whatever its size, so while emails arrive
+ * Time between two rounds of grouping. A workflow costs about 40 ms of CPU time regardless of its size, so while emails arrive
  * faster than the rate limit, all that arrive in this time share one.
  */
 const GROUP_INTERVAL_MS = 100;

@@ -5,7 +5,7 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
-import type { Chore, DeliverGroup, DeliverMessage, Schedule } from '../../workflows/index.ts';
+import type { UpkeepTaskName, DeliverGroup, DeliverMessage, Schedule } from '../../workflows/index.ts';
 import { maskAddress, maskNumber } from '../lib/mask.ts';
 import type { RetryPolicy } from '../domain/email/retry.ts';
 import type { EmailRow, GroupRow, MaintenanceRow, MessageRow, OutboxRow } from '../store/outbox/outbox.ts';
@@ -79,10 +79,10 @@ export function makeTemporalDispatcher(
   /** If the task is running already and has missed this work, the next scheduled run does it. */
   async function runUpkeepTask({ message_id: name }: MaintenanceRow): Promise<void> {
     await ignoreAlreadyStarted(
-      workflow.start<(chores: readonly Chore[]) => Promise<unknown>>('upkeep', {
+      workflow.start<(tasks: readonly UpkeepTaskName[]) => Promise<unknown>>('upkeep', {
         workflowId: `upkeep-${name}`,
         taskQueue: WORKFLOW_QUEUE,
-        args: [[name as Chore]],
+        args: [[name as UpkeepTaskName]],
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       }),
     );

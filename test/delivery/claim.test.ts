@@ -68,7 +68,7 @@ describe('an email is claimed', () => {
     assert.equal(provider.took.length, 1);
   });
 
-  test('not when it was claimed at another version: another workflow carries it', async () => {
+  test('not when it was claimed at another version: another workflow delivers it', async () => {
     const { accept, deliverOne, provider, email } = make();
     const member = await accept({ scheduled_at: inMs(3_600_000) });
     await projectReschedule(pool, orgId, member.id, inMs(60_000));
@@ -119,9 +119,9 @@ describe('the provider of an email', () => {
     return { first, second, ...harness(pool, orgId, [first, second]) };
   }
 
-  test('is the first that can carry it', async () => {
+  test('is the first that can deliver it', async () => {
     const { first, second, accept, deliver } = two();
-    first.refuses = ({ subject }) => (subject === 'large' ? 'Postmark carries at most 3 bytes.' : undefined);
+    first.refuses = ({ subject }) => (subject === 'large' ? 'Postmark accepts at most 3 bytes.' : undefined);
     const [small, large] = [await accept(), await accept({ subject: 'large' })];
     const results = await deliver(small, large);
     assert.equal(results.filter((result) => result.state === 'ended' && result.status === 'sent').length, 2);
@@ -131,8 +131,8 @@ describe('the provider of an email', () => {
 
   test('is none when all refuse it: the email fails with every limit', async () => {
     const { first, second, accept, deliverOne, email, timeline, attempts } = two();
-    first.refuses = () => 'Postmark carries at most 3 bytes, not 4.';
-    second.refuses = () => 'SMTP carries nothing today.';
+    first.refuses = () => 'Postmark accepts at most 3 bytes, not 4.';
+    second.refuses = () => 'SMTP accepts nothing today.';
     const member = await accept({ scheduled_at: inMs(60_000) });
     await makeDue(member.id);
     assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'failed' });
@@ -141,7 +141,7 @@ describe('the provider of an email', () => {
       [status, error, provider],
       [
         'failed',
-        'No provider can carry this email. Postmark carries at most 3 bytes, not 4. SMTP carries nothing today.',
+        'No provider can deliver this email. Postmark accepts at most 3 bytes, not 4. SMTP accepts nothing today.',
         null,
       ],
     );

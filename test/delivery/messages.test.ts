@@ -106,11 +106,11 @@ describe('an answer of the chat-app provider:', () => {
 });
 
 describe('a message that cannot be sent fails at once', () => {
-  test('because its provider cannot carry it', async () => {
+  test('because its provider cannot deliver it', async () => {
     const { id, provider, deliver, outcomes } = await accepted();
-    provider.refuses = () => 'Twilio carries at most 1,600 characters.';
+    provider.refuses = () => 'Twilio accepts at most 1,600 characters.';
     assert.deepEqual(await deliver(id), { state: 'ended', status: 'failed' });
-    assert.equal((await chatRow(pool, id)).error, 'Twilio carries at most 1,600 characters.');
+    assert.equal((await chatRow(pool, id)).error, 'Twilio accepts at most 1,600 characters.');
     assert.deepEqual(await outcomes(id), []);
     assert.equal(provider.given.length, 0);
   });

@@ -114,9 +114,9 @@ describe('a blocked file', () => {
     }
   });
 
-  it('is one that holds a program, whatever its name', () => {
+  it('is one that contains a program, regardless of its name', () => {
     for (const start of ['MZ', '\x7FELF', '#!/bin/sh', ...['\xFE\xED\xFA\xCE', '\xCF\xFA\xED\xFE', '\xCA\xFE\xBA\xBE']])
-      assert.equal(blockedContent(Buffer.from(start, 'latin1')), 'holds a program, whatever its name', start);
+      assert.equal(blockedContent(Buffer.from(start, 'latin1')), 'contains a program, regardless of its name', start);
     for (const content of ['', 'M', 'mz', 'PK\x03\x04', '# !', ' #!', '\x7FELE', 'A MZ'])
       assert.equal(blockedContent(Buffer.from(content, 'latin1')), undefined, content);
   });

@@ -54,7 +54,7 @@ it('refuses a path that cannot be fetched, and names the file', async (t) => {
 
 it('checks fetched files like inline files', async (t) => {
   const web = await site(t, (_, response) => response.end('MZ'));
-  await refuses([at(web.url)], 'attachments.0.path', '"a.pdf" holds a program, whatever its name');
+  await refuses([at(web.url)], 'attachments.0.path', '"a.pdf" contains a program, regardless of its name');
   await refuses([at(web.url, 'a.exe')], 'attachments.0.filename', '"a.exe" is of a blocked type');
   assert.equal(web.requests.length, 1);
 });

@@ -113,7 +113,7 @@ describe('422 invalid_attachment for a file that cannot be sent', () => {
     ['blocked by its extension', { filename: 'x.pdf.ExE' }, 'filename', '"x.pdf.ExE" is of a blocked type (.exe)'],
     ['blocked by a disguised extension', { filename: 'a.exe.' }, 'filename', '"a.exe." has a name that ends in a dot'],
     ['blocked by its type', { content_type: 'application/x-sh' }, 'content_type', '"a.txt" is of a blocked type (app'],
-    ['blocked by its content', { content: base64('#!/bin/sh\n') }, 'content', '"a.txt" holds a program'],
+    ['blocked by its content', { content: base64('#!/bin/sh\n') }, 'content', '"a.txt" contains a program'],
     ['content is not base64', { content: 'YR==' }, 'content', '"a.txt" is not base64'],
   ] as const) {
     it(name, () => refuses([file(), file(fields)], 'invalid_attachment', `attachments.1.${field}`, message));

@@ -5,7 +5,7 @@ import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import type { UpkeepActivities } from '../../activities/index.ts';
 import { ensureSchedules, keepSchedules, upkeepTasks } from '../../src/main/wiring/schedules.ts';
-import type { Chore } from '../../workflows/index.ts';
+import type { UpkeepTaskName } from '../../workflows/index.ts';
 import { atEnd } from '../support/at-end.ts';
 import { testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -75,16 +75,16 @@ test('schedules run every maintenance task, and a paused schedule stays paused w
   });
   await ensureSchedules(client);
 
-  const tasks = new Map<string, Chore[]>();
+  const tasks = new Map<string, UpkeepTaskName[]>();
   for (const id of SCHEDULES) {
     const { action, state } = await client.schedule.getHandle(id).describe();
     assert.equal(state.paused, id === 'upkeep-daily', `${id}: only it was paused`);
     assert.ok(action.workflowType === 'upkeep' && action.taskQueue === 'messages');
-    tasks.set(id, action.args?.[0] as Chore[]);
+    tasks.set(id, action.args?.[0] as UpkeepTaskName[]);
   }
 
   const asked: string[] = [];
-  const step = (task: Chore, steps: number) => {
+  const step = (task: UpkeepTaskName, steps: number) => {
     let remaining = steps;
     return async (from?: string | null) => {
       asked.push(`${task} ${from === null || from === undefined ? 'first' : from}`);
@@ -141,7 +141,7 @@ test('schedules run every maintenance task, and a paused schedule stays paused w
   await eventually('all steps were done', () => expected.every((line) => asked.includes(line)), 60_000);
   // Other schedules may run at their time meanwhile.
   const ours = new Set(['upkeep-hourly', 'upkeep-daily'].flatMap((id) => tasks.get(id) ?? []));
-  const distinct = [...new Set(asked)].filter((line) => ours.has(line.split(' ')[0] as Chore));
+  const distinct = [...new Set(asked)].filter((line) => ours.has(line.split(' ')[0] as UpkeepTaskName));
   assert.deepEqual(distinct.sort(), expected);
   assert.deepEqual([...tasks.values()].flat().sort(), Object.keys(activities).sort(), 'every task has a schedule');
 });

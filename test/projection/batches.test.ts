@@ -79,12 +79,12 @@ describe('batch.completed', () => {
   test('is written by upkeep for a completed batch without it, and for no other', async () => {
     const [over, waits] = [await batch(2), await batch(1, 1)];
     await send([...over.members, ...waits.members.slice(0, 1)]);
-    const chores = makeWebhookUpkeep({
+    const tasks = makeWebhookUpkeep({
       pool,
       workflows: { endEarlier: () => Promise.resolve(0) },
       log: pino({ level: 'silent' }),
     });
-    assert.deepEqual(await chores.announceBatches(null), { done: 1, next: null });
+    assert.deepEqual(await tasks.announceBatches(null), { done: 1, next: null });
     assert.deepEqual([(await events(over.id)).length, (await events(waits.id)).length], [1, 0]);
   });
 });

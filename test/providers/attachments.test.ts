@@ -62,7 +62,7 @@ describe('files by Postmark', () => {
     const fits = { ...small, files: [file({ content })] };
     assert.equal(provider.refusal(fits), undefined);
     const over = { ...small, files: [file({ content: Buffer.alloc(content.length + 4) })] };
-    assert.match(provider.refusal(over) ?? '', /^Postmark carries at most 10485760 bytes, not \d+\.$/);
+    assert.match(provider.refusal(over) ?? '', /^Postmark accepts at most 10485760 bytes, not \d+\.$/);
     const size = Number(/not (\d+)/.exec(provider.refusal(over) ?? '')?.[1]);
     assert.equal(size, (await bytesOf(t, over)).length);
   });

@@ -61,12 +61,12 @@ describe('the limits of Meta', () => {
   const link = 'https://files.example.com/a';
   for (const [name, content, problem] of [
     ['4,096 characters', { text: '😀'.repeat(4_096), preview_url: true }, undefined],
-    ['4,097 characters', { text: 'x'.repeat(4_097) }, 'WhatsApp carries at most 4096 characters of text, not 4097.'],
+    ['4,097 characters', { text: 'x'.repeat(4_097) }, 'WhatsApp accepts at most 4096 characters of text, not 4097.'],
     ['a caption of 1,024', { document: { link, filename: 'a.pdf' }, text: 'x'.repeat(1_024) }, undefined],
     [
       'a caption of 1,025',
       { image: { link, caption: 'x'.repeat(1_025) } },
-      'WhatsApp carries at most 1024 characters of a caption, not 1025.',
+      'WhatsApp accepts at most 1024 characters of a caption, not 1025.',
     ],
     ['any template', { template: { name: 'n', language: 'en', components: [{ type: 'carousel' }] } }, undefined],
   ] as const) {

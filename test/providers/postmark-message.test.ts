@@ -130,7 +130,7 @@ describe('Postmark refuses', () => {
     assert.equal(refusal(outgoing({ ...fields, bcc: addresses(10, 'b') })), undefined);
     assert.equal(
       refusal(outgoing({ ...fields, bcc: addresses(11, 'b') })),
-      'Postmark carries at most 50 recipients, not 51.',
+      'Postmark accepts at most 50 recipients, not 51.',
     );
     assert.equal(refusal(outgoing({ to: addresses(50), cc: addresses(50), bcc: addresses(50) })), undefined);
   });
@@ -144,7 +144,7 @@ describe('Postmark refuses', () => {
   })) {
     test(`an address with a question mark in ${field}, which it refuses as illegal`, async (t) => {
       const email = outgoing(fields);
-      assert.equal(refusal(email), `Postmark carries no address with a question mark, as in ${field}.`);
+      assert.equal(refusal(email), `Postmark accepts no address with a question mark, as in ${field}.`);
       const { postmarkUrl } = await simulator(t);
       assert.deepEqual(
         (await at(postmarkUrl).send([email], CALL)).map(({ kind }) => kind),
@@ -164,7 +164,7 @@ describe('Postmark refuses', () => {
       assert.equal(refusal(fits), undefined);
       const { bytes } = await requestOf(t, fits);
       assert.ok(bytes <= MAX_BYTES && bytes > MAX_BYTES - width, `${bytes} bytes`);
-      assert.equal(refusal(filled(n + 1)), `Postmark carries at most ${MAX_BYTES} bytes, not ${bytes + width}.`);
+      assert.equal(refusal(filled(n + 1)), `Postmark accepts at most ${MAX_BYTES} bytes, not ${bytes + width}.`);
     });
   }
 });

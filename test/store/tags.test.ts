@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { startFoldingCounts } from '../../src/intake/fold-counts.ts';
+import { startAggregatingCounts } from '../../src/intake/aggregate-counts.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { aggregateTags, listTags } from '../../src/store/emails/tags.ts';
 import { useDatabase } from '../support/database.ts';
@@ -96,11 +96,11 @@ describe('accepting', () => {
   });
 });
 
-describe('startFoldingCounts', () => {
+describe('startAggregatingCounts', () => {
   it('aggregates additions until it is stopped', async () => {
     const { orgId, from } = await newOrganization();
     const errors: unknown[] = [];
-    const stop = startFoldingCounts(database.pool, (error) => errors.push(error));
+    const stop = startAggregatingCounts(database.pool, (error) => errors.push(error));
     for (let round = 0; round < 2; round++) {
       await acceptOne(database.pool, orgId, { ...from, tags: [KIND] });
       await eventually('nothing is left to add', async () => (await additions()) === 0, 10_000);
@@ -117,7 +117,7 @@ describe('startFoldingCounts', () => {
     const reported: unknown[] = [];
     const failure = new Error('away');
     const pool = { query: () => (tries++ < 2 ? Promise.reject(failure) : database.pool.query('SELECT')) };
-    const stop = startFoldingCounts(pool as unknown as typeof database.pool, (error) => reported.push(error));
+    const stop = startAggregatingCounts(pool as unknown as typeof database.pool, (error) => reported.push(error));
     await eventually('there is another round', () => tries > 2, 10_000);
     await stop();
     assert.deepEqual(reported, [failure]);

@@ -8,7 +8,7 @@ import type { FakeMessages } from './fake-messages.ts';
  */
 export class FakeGroups {
   readonly emails: FakeMessages;
-  /** Which workflow carries an email, when that is not its own. */
+  /** Which workflow delivers an email, when that is not its own. */
   readonly carrier = new Map<string, string>();
   /** What the provider does with the emails of each call: takes all, none, or all but these. */
   readonly answers: ('take' | 'busy' | { but: readonly string[] } | 'crash')[] = [];

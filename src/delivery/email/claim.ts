@@ -221,7 +221,7 @@ async function assign(
     const refusals = deps.providers.map((provider) => refusal(provider, candidates));
     const able = deps.providers.filter((_, index) => refusals[index] === undefined);
     if (able.length === 0) {
-      failed.push({ id: email.id, error: `No provider can carry this email. ${refusals.join(' ')}` });
+      failed.push({ id: email.id, error: `No provider can deliver this email. ${refusals.join(' ')}` });
       continue;
     }
     const chosen = await firstOpen(gate, client, able, outgoing);

@@ -119,7 +119,7 @@ const MAGIC = ['4d5a', '7f454c46', 'feedface', 'feedfacf', 'cefaedfe', 'cffaedfe
 
 export function blockedContent(content: Uint8Array): string | undefined {
   const start = Buffer.from(content.subarray(0, 4)).toString('hex');
-  return MAGIC.some((magic) => start.startsWith(magic)) ? 'holds a program, whatever its name' : undefined;
+  return MAGIC.some((magic) => start.startsWith(magic)) ? 'contains a program, regardless of its name' : undefined;
 }
 
 /** Computes the decoded size of valid base64 without decoding it. */

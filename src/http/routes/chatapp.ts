@@ -11,7 +11,7 @@ import { messageRoutes } from './messages.ts';
 export const send = route('sendChatMessage', 'Send a chat-app message', {
   description:
     'Accepts one WhatsApp message for delivery: a text, a template, an image or a document. The number it comes from ' +
-    'must be connected. A number at Twilio carries less than one at Meta: a message that exceeds it ends as `failed`, ' +
+    'must be connected. A number at Twilio accepts less than one at Meta: a message that exceeds it ends as `failed`, ' +
     'with an `error` that names the limit.',
   headers: IdempotencyHeader,
   body: SendChatBody,

@@ -25,7 +25,7 @@ const template = closedObject('ChatTemplateMapping', null, {
 
 export const ConnectNumberBody = ruledObject('chat-number', 'ConnectChatNumberRequest', 'A number', {
   number: Type.String({ 'x-rule': 'phone', description: 'In international form', examples: ['+12025550142'] }),
-  provider: enumOf(CHAT_PROVIDERS, 'ChatProvider', 'Who carries its messages', 'twilio'),
+  provider: enumOf(CHAT_PROVIDERS, 'ChatProvider', 'The provider of its messages', 'twilio'),
   phone_number_id: optional('string', {
     'x-rule': 'phone-number-id',
     description: 'meta: what it calls the number; required there',

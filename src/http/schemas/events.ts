@@ -50,7 +50,7 @@ export const EVENTS = {
       }),
     ),
     recipient: text('Whom of its recipients the event is about, in lower case'),
-    error: text('What the server or the provider said'),
+    error: text('What the server or the provider reported'),
     bounceReason: Type.Optional(enumOf(BOUNCE_REASONS, 'BounceReason')),
     click: Type.Optional(Type.Object({ link: Type.String() })),
     truncated: Type.Optional(

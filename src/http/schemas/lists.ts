@@ -64,7 +64,7 @@ export const TagList = objectOf('TagList', {
     Type.Object({
       name: Type.String({ examples: ['kind'] }),
       value: Type.String({ examples: ['receipt'] }),
-      count: Type.Integer({ description: 'How many stored emails carry it', examples: [17] }),
+      count: Type.Integer({ description: 'How many stored emails have it', examples: [17] }),
     }),
     { description: 'By name, then value' },
   ),

@@ -1,6 +1,6 @@
 import { type Client, ScheduleAlreadyRunning, type ScheduleOptions, ScheduleOverlapPolicy } from '@temporalio/client';
 import type { Logger } from 'pino';
-import type { Chore } from '../../../workflows/index.ts';
+import type { UpkeepTaskName } from '../../../workflows/index.ts';
 import { startLoop } from '../../lib/background-loop.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { registerUpkeepTasks, type UpkeepTask } from '../../store/upkeep/tasks.ts';
@@ -8,20 +8,20 @@ import { registerUpkeepTasks, type UpkeepTask } from '../../store/upkeep/tasks.t
 const MINUTE_MS = 60_000;
 
 /** The intervals of maintenance tasks by the id of their schedule. */
-const UPKEEP: Readonly<Record<string, { readonly intervalMs: number; readonly chores: readonly Chore[] }>> = {
-  'upkeep-counts': { intervalMs: MINUTE_MS, chores: ['foldBatchMoves', 'announceBatches', 'endEarlierWorkflows'] },
+const UPKEEP: Readonly<Record<string, { readonly intervalMs: number; readonly tasks: readonly UpkeepTaskName[] }>> = {
+  'upkeep-counts': { intervalMs: MINUTE_MS, tasks: ['foldBatchMoves', 'announceBatches', 'endEarlierWorkflows'] },
   'upkeep-stuck': {
     intervalMs: 5 * MINUTE_MS,
-    chores: ['clearProviderLists', 'clearProviderDomains'],
+    tasks: ['clearProviderLists', 'clearProviderDomains'],
   },
   // Separate schedules: querying a provider about thousands of emails takes hours and must not delay other tasks.
-  'upkeep-rescue': { intervalMs: MINUTE_MS, chores: ['putBackOverdue', 'putBackOverdueChats', 'replaceFailing'] },
-  'upkeep-scheduled': { intervalMs: 30_000, chores: ['putBackScheduled'] },
-  'upkeep-reports': { intervalMs: 5 * MINUTE_MS, chores: ['reconcileSent'] },
-  'upkeep-chats': { intervalMs: MINUTE_MS, chores: ['reconcileChats'] },
+  'upkeep-rescue': { intervalMs: MINUTE_MS, tasks: ['putBackOverdue', 'putBackOverdueChats', 'replaceFailing'] },
+  'upkeep-scheduled': { intervalMs: 30_000, tasks: ['putBackScheduled'] },
+  'upkeep-reports': { intervalMs: 5 * MINUTE_MS, tasks: ['reconcileSent'] },
+  'upkeep-chats': { intervalMs: MINUTE_MS, tasks: ['reconcileChats'] },
   'upkeep-hourly': {
     intervalMs: 60 * MINUTE_MS,
-    chores: [
+    tasks: [
       'expireAttachments',
       'sweepFiles',
       'expireBodies',
@@ -31,7 +31,7 @@ const UPKEEP: Readonly<Record<string, { readonly intervalMs: number; readonly ch
       'deleteExpiredSignIns',
     ],
   },
-  'upkeep-daily': { intervalMs: 24 * 60 * MINUTE_MS, chores: ['reportUnknownFiles'] },
+  'upkeep-daily': { intervalMs: 24 * 60 * MINUTE_MS, tasks: ['reportUnknownFiles'] },
 };
 
 /** The schedules are recreated at this interval if Temporal's database has lost them. */
@@ -60,8 +60,8 @@ export function keepSchedules(deps: ScheduleDeps, everyMs = ENSURE_EVERY_MS): ()
 }
 
 export function upkeepTasks(): UpkeepTask[] {
-  return Object.values(UPKEEP).flatMap(({ intervalMs, chores }) =>
-    chores.map((name) => ({ name, intervalSeconds: intervalMs / 1_000 })),
+  return Object.values(UPKEEP).flatMap(({ intervalMs, tasks }) =>
+    tasks.map((name) => ({ name, intervalSeconds: intervalMs / 1_000 })),
   );
 }
 
@@ -73,7 +73,7 @@ export async function ensureSchedules(
   { schedule: schedules }: Client,
   { update }: { readonly update: boolean } = { update: true },
 ): Promise<void> {
-  for (const [scheduleId, { intervalMs, chores }] of Object.entries(UPKEEP)) {
+  for (const [scheduleId, { intervalMs, tasks }] of Object.entries(UPKEEP)) {
     const plan = {
       spec: { intervals: [{ every: intervalMs }], jitter: '5 seconds' },
       action: {
@@ -81,7 +81,7 @@ export async function ensureSchedules(
         workflowType: 'upkeep',
         workflowId: scheduleId,
         taskQueue: 'messages',
-        args: [chores],
+        args: [tasks],
         workflowExecutionTimeout: '1 day',
       },
       // After an outage, only the latest missed run is caught up.

@@ -135,14 +135,14 @@ export function isStreamMissing(error: unknown): boolean {
 
 function refusal(email: OutgoingEmail, settings: PostmarkSettings): string | undefined {
   const count = recipients(email).length;
-  if (count > MAX_RECIPIENTS) return `Postmark carries at most ${MAX_RECIPIENTS} recipients, not ${count}.`;
+  if (count > MAX_RECIPIENTS) return `Postmark accepts at most ${MAX_RECIPIENTS} recipients, not ${count}.`;
   const { from, to, cc, bcc, replyTo } = email;
   const fields = Object.entries({ from: [from], to, cc, bcc, reply_to: replyTo });
   const field = fields.find(([, mailboxes]) => mailboxes.some(({ local }) => NO_LOCAL_PART.test(local)));
-  if (field) return `Postmark carries no address with a question mark, as in ${field[0]}.`;
+  if (field) return `Postmark accepts no address with a question mark, as in ${field[0]}.`;
   if (unitsOf(email) <= SURELY_FITS && email.files.length === 0) return undefined;
   const bytes = sizeOf(email, settings);
-  return bytes > MAX_BYTES ? `Postmark carries at most ${MAX_BYTES} bytes, not ${bytes}.` : undefined;
+  return bytes > MAX_BYTES ? `Postmark accepts at most ${MAX_BYTES} bytes, not ${bytes}.` : undefined;
 }
 
 function toMessage(email: OutgoingEmail, call: string, settings: PostmarkSettings): Message {

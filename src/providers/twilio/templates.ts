@@ -82,9 +82,9 @@ function readComponent(input: unknown): Component {
   const component = objectOf(input);
   const type = wordOf(component['type']);
   const of = ORDER.find((known) => known === type);
-  if (!of) throw new Unfit(`Twilio carries no template component of type ${type}.`);
+  if (!of) throw new Unfit(`Twilio accepts no template component of type ${type}.`);
   const button = wordOf(component['sub_type']);
-  if (of === 'button' && !BUTTONS.has(button)) throw new Unfit(`Twilio carries no template button of type ${button}.`);
+  if (of === 'button' && !BUTTONS.has(button)) throw new Unfit(`Twilio accepts no template button of type ${button}.`);
   const { parameters = [] } = component;
   if (!Array.isArray(parameters)) throw new Unfit(`Twilio needs the parameters of the template's ${of} as a list.`);
   return { of, index: of === 'button' ? Number(component['index'] ?? 0) : 0, parameters };
@@ -114,7 +114,7 @@ function readParameter(parameter: Fields, of: Value['of']): string {
       break;
     case 'document':
       if (isObject(value) && value['filename'] != null)
-        throw new Unfit('Twilio carries documents without a file name.');
+        throw new Unfit('Twilio accepts documents without a file name.');
       if (isObject(value) && typeof value['link'] === 'string') return value['link'];
       break;
     case 'image':
@@ -123,7 +123,7 @@ function readParameter(parameter: Fields, of: Value['of']): string {
       break;
     default:
   }
-  throw new Unfit(`Twilio carries no such parameter of type ${type} in the template's ${of}.`);
+  throw new Unfit(`Twilio accepts no such parameter of type ${type} in the template's ${of}.`);
 }
 
 /**

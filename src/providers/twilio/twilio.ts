@@ -46,13 +46,13 @@ function refusal({ type, content }: OutgoingChat): string | undefined {
   const caption = captionOf(content);
   switch (type) {
     case 'text':
-      if (preview) return 'Twilio carries no preview_url: the chat app itself decides whether it shows a link.';
+      if (preview) return 'Twilio accepts no preview_url: the chat app itself decides whether it shows a link.';
       return lengthProblem('Twilio', 'text', text, MAX_TEXT);
     case 'image':
       return captionProblem(caption);
     case 'document':
-      if (caption !== null) return 'Twilio carries documents without a caption.';
-      return document?.filename ? 'Twilio carries documents without a file name.' : undefined;
+      if (caption !== null) return 'Twilio accepts documents without a caption.';
+      return document?.filename ? 'Twilio accepts documents without a file name.' : undefined;
     case 'template':
       return template ? componentsProblem(template) : undefined;
   }

@@ -32,7 +32,7 @@ export async function insertBatch(
      RETURNING created_at, ${LEFT_OF_QUOTA('$2')} AS left`,
     [id, orgId, total],
   );
-  if (!rows[0]) throw new Error('the statement that stores a batch answered nothing');
+  if (!rows[0]) throw new Error('insertBatch returned no row');
   const { created_at, left } = rows[0];
   const accepted: AcceptedBatch = { id, total, status: 'queued', created_at };
   const move = { batch_id: id, from: null, at: created_at };

@@ -49,22 +49,22 @@ const LOCK = 4_418_093_673;
  * @returns how many it took, at most `limit`
  */
 export async function aggregateEmailMoves(db: Db, limit: number): Promise<number> {
-  const { rows } = await db.query<{ folded: number }>({
-    name: 'fold_email_moves',
+  const { rows } = await db.query<{ taken: number }>({
+    name: 'aggregate_email_moves',
     text: `WITH taken AS (
              DELETE FROM email_moves
              WHERE id = ANY (ARRAY(SELECT id FROM email_moves WHERE (SELECT pg_try_advisory_xact_lock($2)) ORDER BY id LIMIT $1))
              RETURNING *
-           ), folded AS (
+           ), aggregated AS (
              INSERT INTO email_hours AS total (org_id, hour, measure, name, emails)
              SELECT move.org_id, move.hour, side.measure, side.name, sum(side.emails) FROM taken AS move ${SIDES}
              WHERE side.name IS NOT NULL GROUP BY 1, 2, 3, 4
              ON CONFLICT (org_id, hour, measure, name) DO UPDATE SET emails = total.emails + excluded.emails
            )
-           SELECT count(*)::int AS folded FROM taken`,
+           SELECT count(*)::int AS taken FROM taken`,
     values: [limit, LOCK],
   });
-  return rows[0]?.folded ?? 0;
+  return rows[0]?.taken ?? 0;
 }
 
 /** Emails that were accepted since a certain hour. */

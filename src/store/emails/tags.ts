@@ -82,19 +82,19 @@ const LOCK = 4_418_093_672;
  * @returns how many it took, at most `limit`
  */
 export async function aggregateTags(db: Db, limit: number): Promise<number> {
-  const { rows } = await db.query<{ folded: number }>({
-    name: 'fold_tags',
+  const { rows } = await db.query<{ taken: number }>({
+    name: 'aggregate_tags',
     text: `WITH taken AS (
              DELETE FROM tag_additions
              WHERE id = ANY (ARRAY(SELECT id FROM tag_additions WHERE (SELECT pg_try_advisory_xact_lock($2)) ORDER BY id LIMIT $1))
              RETURNING org_id, name, value, emails
-           ), folded AS (
+           ), aggregated AS (
              INSERT INTO tag_counts AS total (org_id, name, value, emails)
              SELECT org_id, name, value, sum(emails) FROM taken GROUP BY org_id, name, value ORDER BY org_id, name, value
              ON CONFLICT (org_id, name, value) DO UPDATE SET emails = total.emails + excluded.emails
            )
-           SELECT count(*)::int AS folded FROM taken`,
+           SELECT count(*)::int AS taken FROM taken`,
     values: [limit, LOCK],
   });
-  return rows[0]?.folded ?? 0;
+  return rows[0]?.taken ?? 0;
 }

@@ -38,7 +38,7 @@ export async function readBacklog(db: Db, orgId: string): Promise<Backlog> {
     values: [orgId, COUNTED + 1],
   });
   const [backlog] = rows;
-  if (!backlog) throw new Error('the statement that counts what waits answered nothing');
+  if (!backlog) throw new Error('readBacklog returned no row');
   return backlog;
 }
 

@@ -221,7 +221,7 @@ export async function groupOutboxRows(db: Db, group: string, members: readonly G
                SELECT org_id, batch_id, scheduled_at, schedule_version, status FROM emails WHERE id = input.id FOR UPDATE
              ) AS email
              WHERE email.schedule_version = input.version AND email.status IN ('queued', 'scheduled')
-           ), carried AS (
+           ), assigned AS (
              UPDATE emails SET workflow_id = $1 WHERE id = ANY (ARRAY(SELECT id FROM joining))
            ), gone AS (
              DELETE FROM outbox WHERE id = ANY (ARRAY(SELECT outbox_id FROM joining))
@@ -259,7 +259,7 @@ export async function detachFromGroup(
                SELECT workflow_id FROM emails WHERE id = input.id FOR UPDATE
              ) AS email
              WHERE email.workflow_id = $1
-           ), carried AS (
+           ), assigned AS (
              UPDATE emails SET workflow_id = id WHERE id = ANY (ARRAY(SELECT id FROM leaving))
            )
            INSERT INTO outbox (message_id, action, retry_at)

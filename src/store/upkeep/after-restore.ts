@@ -50,7 +50,7 @@ export async function doubtEmails(db: Db, provider: EmailProviderName): Promise<
        WHERE id IN (SELECT email_id FROM email_recipients WHERE status = 'queued')
      ), doubted AS (
        ${doubt('$1', 'now()', '$2')}
-     ), carried AS (
+     ), assigned AS (
        UPDATE emails
        SET workflow_id = emails.id, look_at = NULL,
            schedule_version = emails.schedule_version + CASE WHEN open.status = 'scheduled' THEN $3::integer ELSE 0 END
