@@ -169,6 +169,7 @@ function logCall(log: Logger, kind: MessageKind, answers: readonly Answer[]): vo
   };
   if (kinds.includes('account')) log.error(line, 'provider refused our account');
   else log.info(line, `${KIND_NAMES[kind]}s handed to a provider`);
+  if (!log.isLevelEnabled('debug')) return;
   for (const answer of answers) logAnswer(log, kind, 'debug', answer);
 }
 
