@@ -140,4 +140,14 @@ test('deleteExpired deletes keys older than 24 hours, oldest first, and no other
   assert.equal(await deleteExpired(pool, 'idempotency_keys', 2), 1);
   assert.equal(await deleteExpired(pool, 'idempotency_keys', 2), 0);
   assert.deepEqual(await left(), ['young']);
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    assert.equal(await deleteExpired(client, 'idempotency_keys', 2), 0);
+    // Fails if it has locked the row.
+    await pool.query('SELECT FROM idempotency_keys FOR UPDATE NOWAIT');
+  } finally {
+    await client.query('ROLLBACK');
+    client.release();
+  }
 });

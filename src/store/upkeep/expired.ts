@@ -1,33 +1,34 @@
 import { type Db, execute } from '../postgres/pool.ts';
 
-/** Rows that expire some time after `since`, oldest first by `order`, which has an index. */
+/** Rows that expire some time after `since`. */
 interface Expiring {
   readonly key: string;
-  readonly order: string;
+  /** Has an index, or the table is small, unless there is `order`. */
   readonly since: string;
   readonly after: string;
+  /** What has the order of `since`, and an index instead of it. */
+  readonly order?: string;
 }
 
 const EXPIRING = {
-  idempotency_keys: { key: 'org_id, key', order: 'created_at', since: 'created_at', after: '24 hours' },
-  provider_callbacks: { key: 'id', order: 'id', since: 'received_at', after: '720 hours' },
-  chat_inbound: { key: 'id', order: 'id', since: 'received_at', after: '720 hours' },
-  sms_received: { key: 'provider_message_id', order: 'received_at', since: 'received_at', after: '720 hours' },
-  sign_in_attempts: { key: 'kind, subject', order: 'expires_at', since: 'expires_at', after: '0' },
-  sign_in_failures: { key: 'subject', order: 'since', since: 'since', after: '15 minutes' },
-  sessions: { key: 'sha256', order: 'expires_at', since: 'expires_at', after: '0' },
-  invitations: { key: 'id', order: 'id', since: 'expires_at', after: '0' },
-} as const satisfies Record<string, Expiring>;
+  idempotency_keys: { key: 'org_id, key', since: 'created_at', after: '24 hours' },
+  provider_callbacks: { key: 'id', since: 'received_at', after: '720 hours', order: 'id' },
+  chat_inbound: { key: 'id', since: 'received_at', after: '720 hours', order: 'id' },
+  sms_received: { key: 'provider_message_id', since: 'received_at', after: '720 hours' },
+  sign_in_attempts: { key: 'kind, subject', since: 'expires_at', after: '0' },
+  sign_in_failures: { key: 'subject', since: 'since', after: '15 minutes' },
+  sessions: { key: 'sha256', since: 'expires_at', after: '0' },
+  invitations: { key: 'id', since: 'expires_at', after: '0' },
+} satisfies Record<string, Expiring>;
 export type ExpiringTable = keyof typeof EXPIRING;
 
-/** Deletes rows of a table that have expired, among its `limit` oldest that no other transaction has locked. */
+/** Deletes at most `limit` expired rows of a table, oldest first. */
 export function deleteExpired(db: Db, table: ExpiringTable, limit: number): Promise<number> {
-  const { key, order, since, after } = EXPIRING[table];
-  return execute(
-    db,
-    `DELETE FROM ${table} WHERE (${key}) IN (
-       SELECT ${key} FROM ${table} ORDER BY ${order} LIMIT $1 FOR UPDATE SKIP LOCKED
-     ) AND ${since} <= now() - interval '${after}'`,
-    [limit],
-  );
+  const { key, since, after, order }: Expiring = EXPIRING[table];
+  const isExpired = `${since} <= now() - interval '${after}'`;
+  // Without an index on `since`, its condition would read all rows that have not expired.
+  const oldest = order
+    ? `SELECT ${key} FROM ${table} ORDER BY ${order} LIMIT $1`
+    : `SELECT ${key} FROM ${table} WHERE ${isExpired} ORDER BY ${since} LIMIT $1 FOR UPDATE SKIP LOCKED`;
+  return execute(db, `DELETE FROM ${table} WHERE (${key}) IN (${oldest}) AND ${isExpired}`, [limit]);
 }
