@@ -5,7 +5,7 @@ import { makeMediaLinks } from '../domain/chat/media-links.ts';
 import { makeDownloadLinks } from '../domain/email/download-links.ts';
 import { makeMetadataSigner } from '../domain/email/metadata-signature.ts';
 import { makeUnsubscribeTokens } from '../domain/email/unsubscribe-token.ts';
-import type { IntakeDeps } from '../intake/emails.ts';
+import type { BatchIntakeDeps } from '../intake/batches.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { Ranges } from '../lib/ip-ranges.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
@@ -18,7 +18,7 @@ import { makeCursors } from './cursor.ts';
 import type { CurrentDescription } from './docs/current-examples.ts';
 import { makeMigrationCheck } from './plugins/readiness.ts';
 
-export interface HttpDeps extends IntakeDeps, Pick<ConnectDeps, 'verifyNumber'> {
+export interface HttpDeps extends BatchIntakeDeps, Pick<ConnectDeps, 'verifyNumber'> {
   readonly log: FastifyBaseLogger;
   /** The setting `SECRET_KEY`. It signs cursors and links that callers send back. */
   readonly secretKey: SecretKeys;

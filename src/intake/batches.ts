@@ -27,8 +27,16 @@ import { rejectReusedKey } from './idempotency.ts';
 import { quotaExceeded } from './quota.ts';
 import { startTimeSlices } from './time-slices.ts';
 
-/** Emails per statement: enough to amortize the round trip, and few enough not to delay other requests. */
-const EMAILS_PER_STATEMENT = 250;
+/**
+ * Emails per statement: enough to amortize the round trip, and few enough not to delay other requests. A group is stored by a
+ * whole number of statements.
+ */
+const EMAILS_PER_STATEMENT = GROUP_SIZE / 2;
+
+export interface BatchIntakeDeps extends IntakeDeps {
+  /** Whether a relay may not start a workflow for each of `GROUP_SIZE` emails in a burst, so that they share one. */
+  readonly sharesWorkflows: boolean;
+}
 
 /**
  * Stores all emails of a batch for delivery, or none.
@@ -37,7 +45,7 @@ const EMAILS_PER_STATEMENT = 250;
  *   rate_limit_exceeded, quota_exceeded or limit_exceeded for the whole batch
  */
 export async function acceptBatch(
-  deps: IntakeDeps,
+  deps: BatchIntakeDeps,
   caller: Caller,
   requests: readonly EmailRequest[],
   idempotency?: IdempotencyKey,
@@ -106,7 +114,7 @@ async function registerTags(
  * a row of the outbox and a change of each email. While Postgres stores one chunk, the next one is prepared and sent.
  */
 async function storeMembers(
-  deps: IntakeDeps,
+  deps: BatchIntakeDeps,
   client: Db,
   { orgId, domainIds }: Caller,
   requests: readonly EmailRequest[],
@@ -121,7 +129,8 @@ async function storeMembers(
   let members: string[] = [];
   for (let from = 0; from < requests.length; from += EMAILS_PER_STATEMENT) {
     if (from % GROUP_SIZE === 0) {
-      group = isGroup(parsed.slice(from, from + GROUP_SIZE)) ? newId('grp', Date.now()) : null;
+      const isShared = deps.sharesWorkflows && isGroup(parsed.slice(from, from + GROUP_SIZE));
+      group = isShared ? newId('grp', Date.now()) : null;
       members = [];
     }
     const emails = await sealEmails(
@@ -138,10 +147,11 @@ async function storeMembers(
       const refusal = answers[index]?.refusal;
       if (refusal && refusal !== 'quota_exceeded') refuse({ index: from + index, refusal });
     });
-    const isWhole = members.length === GROUP_SIZE;
     const stored = Promise.all([
       storing,
-      group !== null && isWhole && insertGroup(client, group, { members, org_id: orgId, batch_id, traceparents }),
+      group !== null &&
+        members.length === GROUP_SIZE &&
+        insertGroup(client, group, { members, org_id: orgId, batch_id, traceparents }),
     ]);
     // Report the first failure.
     stored.catch(() => undefined);

@@ -1,6 +1,7 @@
 import { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import { parseRanges } from '../lib/ip-ranges.ts';
+import { GROUP_SIZE } from '../domain/limits.ts';
 import { secretKeysOf } from '../lib/secret-key.ts';
 import { makeApp } from '../http/app.ts';
 import { makeWithFiles } from '../intake/attachments.ts';
@@ -12,6 +13,7 @@ import { makeQuotaQueue } from '../intake/quota-queue.ts';
 import { startRateLimits } from '../intake/rate-limits.ts';
 import { makeTagRegistry } from '../intake/tag-registry.ts';
 import { startRelay, TemporalUnreachable } from '../relay/relay.ts';
+import { capacityOf } from '../relay/token-bucket.ts';
 import { makeTemporalDispatcher } from '../relay/temporal.ts';
 import { makeEmailContents } from '../store/emails/contents.ts';
 import { openKeyCache } from '../store/accounts/key-cache.ts';
@@ -97,6 +99,7 @@ const deps = {
     maxStoredBytes: organization.storedBytes,
   }),
   storeEmail: gatherEmails(pool),
+  sharesWorkflows: capacityOf(config.WORKFLOW_STARTS_PER_SECOND) < GROUP_SIZE,
   contents: makeEmailContents(secretKeysOf(config)),
   webhookAllowCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [],
   maxBodyBytes: config.MAX_BODY_BYTES,

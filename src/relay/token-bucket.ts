@@ -10,9 +10,14 @@ export interface TokenBucket {
 /** The bucket holds the tokens of so many seconds, for a burst. */
 const BURST_SECONDS = 2.5;
 
+/** The most tokens that a bucket holds. */
+export function capacityOf(tokensPerSecond: number): number {
+  return Math.max(1, tokensPerSecond * BURST_SECONDS);
+}
+
 /** @param now a monotonic clock in milliseconds */
 export function makeTokenBucket(tokensPerSecond: number, now: () => number = () => performance.now()): TokenBucket {
-  const capacity = Math.max(1, tokensPerSecond * BURST_SECONDS);
+  const capacity = capacityOf(tokensPerSecond);
   let tokens = capacity;
   let refilledAt = now();
   const refill = (): void => {

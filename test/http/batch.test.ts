@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Answer, assertRefused, bodyOf, inFuture, useService } from './service.ts';
+import { type Answer, assertRefused, bodyOf, inFuture, startService, useService } from './service.ts';
 import { addresses } from './send-table.ts';
 import { findContent } from '../../src/store/emails/message-details.ts';
 
@@ -83,6 +83,19 @@ describe('an accepted batch', () => {
     }
   });
 
+  it('is not grouped if each member may have its own workflow', async (t) => {
+    const own = await startService({ sharesWorkflows: false });
+    t.after(() => own.close());
+    const other = await own.organization();
+    const json = { emails: Array.from({ length: 500 }, () => other.mail()) };
+    idOf(await own.call('POST', '/v1/emails/batch', { key: other.key, json }), 500);
+    const { rows } = await own.pool.query(
+      `SELECT count(*)::int AS starts FROM outbox JOIN emails ON emails.id = outbox.message_id AND workflow_id = emails.id
+       WHERE action = 'start'`,
+    );
+    assert.deepEqual(rows, [{ starts: 500 }]);
+  });
+
   it('stores complete emails in order, each with its own time and domain', async () => {
     const [time, tags] = [inFuture({ hours: 2 }), [{ name: 'a', value: 'b' }]];
     const woken = service.wakes();
@@ -130,7 +143,7 @@ describe('an accepted batch', () => {
       all.map(({ subject }) => subject),
       emails.map(({ subject }) => subject),
     );
-    assert.ok(all.every(({ status }) => status === 'queued'));
+    assert.ok(all.every(({ start_count, status }) => start_count === 0 && status === 'queued'));
     assert.equal(new Set(all.map((each) => String(each['created_at']))).size, 1);
   });
 });

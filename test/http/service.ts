@@ -121,6 +121,7 @@ export async function startService(
       maxStoredBytes: perOrganization.storedBytes,
     }),
     storeEmail: gatherEmails(pool),
+    sharesWorkflows: true,
     contents: makeEmailContents(SECRET_KEY),
     webhookAllowCidrs: [REACHABLE],
     maxBodyBytes: MAX_BODY_BYTES,
