@@ -314,7 +314,7 @@ export const SETTINGS = {
     parseDuration,
   ),
   AMBIGUOUS_SEND: preset(
-    'what to do when a provider does not know whether it accepted a message: send it again, or give it up',
+    'what to do when it remains unknown whether a provider accepted a message: send it again, or give it up',
     'retry',
     oneOf('retry', 'fail'),
   ),

@@ -1,5 +1,5 @@
 import type { ChatProviderName, NumberVerifier } from '../../domain/chat/chat.ts';
-import { newestOf } from '../postgres/page.ts';
+import { latestOf } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** Which of Twilio's contents a template of a number is. */
@@ -115,7 +115,7 @@ export function findNumber(db: Db, orgId: string, id: string): Promise<ChatNumbe
 }
 
 /** Numbers of an organization, newest first. */
-export const listNumbers = newestOf<NumberSummary>('chat_numbers', SUMMARY);
+export const listNumbers = latestOf<NumberSummary>('chat_numbers', SUMMARY);
 
 /** Deletes a number, its credentials, its templates and the pause of its account. @returns whether there was one */
 export async function deleteNumber(db: Db, orgId: string, id: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { DomainStatus, Findings, Progress, Step } from '../../domain/senders/sender-domain.ts';
 import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
-import { newestOf } from '../postgres/page.ts';
+import { latestOf } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
@@ -80,7 +80,7 @@ export function findDomain(db: Db, orgId: string | null, id: string): Promise<Wh
 }
 
 /** Domains of an organization, newest first. */
-export const listDomains = newestOf<Domain>('domains', DOMAIN);
+export const listDomains = latestOf<Domain>('domains', DOMAIN);
 
 /** Deletes a domain with its key. Upkeep deletes it at the provider. @returns the deleted domain */
 export function deleteDomain(db: Db, orgId: string, id: string): Promise<Domain | undefined> {

@@ -202,7 +202,8 @@ export async function countRepeats(
     name: 'count_repeats',
     text: `SELECT earlier.message_id, count(*)::integer AS repeats
            FROM unnest($1::text[], $2::integer[]) AS attempt(message_id, n) JOIN attempts AS earlier USING (message_id)
-           WHERE earlier.message_id = ANY ($1) AND earlier.n < attempt.n AND earlier.outcome = 'risked' GROUP BY earlier.message_id`,
+           WHERE earlier.message_id = ANY ($1) AND earlier.n < attempt.n AND earlier.outcome = 'risked'
+           GROUP BY earlier.message_id`,
     values: columns(attempts, 'message_id', 'n'),
   });
   return new Map(rows.map(({ message_id, repeats }) => [message_id, repeats]));
@@ -234,8 +235,8 @@ export interface AttemptEnding {
 }
 
 /**
- * Records how attempts ended. A later `sent` replaces another outcome; nothing replaces `sent`. Writers
- * of the same attempts may deadlock (40P01): callers retry.
+ * Records how attempts ended. A later `sent` replaces another outcome; nothing replaces `sent`. Writers of the
+ * same attempts may deadlock (40P01): callers retry.
  */
 export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Promise<void> {
   if (endings.length === 0) return;

@@ -113,7 +113,8 @@ export async function failCopies(db: Db, failed: readonly { id: string; error: s
     name: 'fail_copies',
     text: `UPDATE email_recipients AS known SET status = 'failed', error = input.error, changed_at = clock_timestamp()
            FROM unnest($1::text[], $2::text[]) AS input(email_id, error)
-           WHERE known.email_id = input.email_id AND known.email_id = ANY ($1) AND known.status = 'queued' RETURNING known.email_id`,
+           WHERE known.email_id = input.email_id AND known.email_id = ANY ($1) AND known.status = 'queued'
+           RETURNING known.email_id`,
     values: columns(failed, 'id', 'error'),
   });
   return new Set(rows.map(({ email_id }) => email_id));
@@ -138,6 +139,9 @@ export async function statusesOfCopies(db: Db, emailIds: readonly string[]): Pro
   });
 }
 
-/** Whether an email, given as SQL, is a marketing email of which copies are still to be sent. OFFSET 0 prevents a plan that reads all copies. */
+/**
+ * Whether an email, given as SQL, is a marketing email of which copies are still to be sent. OFFSET 0 prevents a plan that reads
+ * all copies.
+ */
 export const HAS_COPIES_LEFT = (email: string): string =>
   `(${email}.marketing AND EXISTS (SELECT FROM email_recipients AS copy WHERE copy.email_id = ${email}.id AND copy.status = 'queued' OFFSET 0))`;

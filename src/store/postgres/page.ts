@@ -20,7 +20,7 @@ export function cursorValues(after: Cursor | null): [createdAt: string, id: stri
  * Returns a function that lists rows of an organization, latest first.
  * @param fields SQL of the fields of a row
  */
-export function newestOf<Row extends QueryResultRow>(
+export function latestOf<Row extends QueryResultRow>(
   table: string,
   fields: string,
 ): (db: Db, orgId: string, after: Cursor | null, limit: number) => Promise<Row[]> {

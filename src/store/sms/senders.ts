@@ -1,5 +1,5 @@
 import type { SmsSender } from '../../domain/sms/senders.ts';
-import { newestOf } from '../postgres/page.ts';
+import { latestOf } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
 const SENDER = 'id, number, messaging_service_sid, countries, created_at';
@@ -21,7 +21,7 @@ export function insertSender(
 }
 
 /** Senders of an organization, newest first. */
-export const listSenders = newestOf<SmsSender>('sms_senders', SENDER);
+export const listSenders = latestOf<SmsSender>('sms_senders', SENDER);
 
 /** All connected senders, or those of one organization, newest first. */
 export function listSendersOfAll(db: Db, orgId: string | null): Promise<OperatorSender[]> {

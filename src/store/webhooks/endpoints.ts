@@ -1,5 +1,5 @@
 import type { EndpointStatus } from '../../domain/webhooks.ts';
-import { newestOf } from '../postgres/page.ts';
+import { latestOf } from '../postgres/page.ts';
 import { type Db, queryRow } from '../postgres/pool.ts';
 
 /** An endpoint as its owner sees it. */
@@ -39,7 +39,7 @@ export function findEndpoint(db: Db, orgId: string, id: string): Promise<Endpoin
 }
 
 /** Endpoints of an organization, newest first. */
-export const listEndpoints = newestOf<Endpoint>('webhook_endpoints', ENDPOINT);
+export const listEndpoints = latestOf<Endpoint>('webhook_endpoints', ENDPOINT);
 
 /** The fields that the owner may change. */
 export type EndpointChange = Partial<Pick<Endpoint, 'url' | 'description' | 'events' | 'status'>>;
