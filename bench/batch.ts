@@ -9,7 +9,7 @@ import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
 import type { Row } from './table.ts';
 import { watchMemory } from './usage.ts';
-import { untilQuiet, untilSent } from './waiting.ts';
+import { untilBatchSent, untilQuiet } from './waiting.ts';
 
 const SIZE = size('BENCH_SIZE', 10_000);
 const RUNS = size('BENCH_RUNS', 3);
@@ -40,7 +40,7 @@ async function measure(stack: DevFile, pool: Pool): Promise<Row> {
     const began = performance.now();
     const id = await postBatch(stack, body);
     const accepted = performance.now();
-    await untilSent(pool, id);
+    await untilBatchSent(pool, stack, id);
     const sent = performance.now();
     over.abort();
     const { latencies, ids } = await watching;

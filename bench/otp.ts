@@ -8,7 +8,7 @@ import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
-import { untilQuiet, untilSent } from './waiting.ts';
+import { untilBatchSent, untilQuiet } from './waiting.ts';
 
 const SIZE = size('BENCH_SIZE', 10_000);
 /** Each yields but a few dozen single emails. */
@@ -28,7 +28,7 @@ export async function otp(): Promise<void> {
     for (let run = 0; run < RUNS; run++) {
       await untilQuiet(pool);
       const id = await postBatch(stack, body);
-      beside.push(...(await measure(stack, pool, () => untilSent(pool, id))));
+      beside.push(...(await measure(stack, pool, () => untilBatchSent(pool, stack, id))));
     }
     return [row('nothing', alone), row(`${SIZE} emails`, beside)];
   });

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { DevFile } from '../src/main/dev-file.ts';
+import { findBatch } from '../src/store/emails/batches.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 
 /** Milliseconds after which emails that are not through count as stuck. */
@@ -16,19 +18,21 @@ export async function waiting(pool: Pool): Promise<{ waiting: number; unreported
   return rows[0] ?? { waiting: 0, unreported: 0 };
 }
 
-/** Waits until every email has been handed over, or only those of a batch. */
-export async function untilSent(pool: Pool, batchId?: string): Promise<void> {
+/** Waits until every email has been handed over. */
+export async function untilSent(pool: Pool): Promise<void> {
   await until('every email is sent', async () => {
     const { rows } = await pool.query<{ open: boolean }>(
-      batchId === undefined
-        ? `SELECT EXISTS (SELECT FROM emails WHERE status IN ('queued', 'scheduled')) AS open`
-        : // From the end, where they wait longest: this must not take the time of what is measured.
-          `SELECT EXISTS (SELECT FROM (
-             SELECT FROM emails WHERE batch_id = $1 AND CASE WHEN status IN ('queued', 'scheduled') THEN true END
-             ORDER BY created_at DESC, id DESC LIMIT 1) AS waits) AS open`,
-      batchId === undefined ? [] : [batchId],
+      `SELECT EXISTS (SELECT FROM emails WHERE status IN ('queued', 'scheduled')) AS open`,
     );
     return rows[0]?.open === false;
+  });
+}
+
+/** Waits until every email of a batch has been handed over, by its counts: reading its emails would slow their delivery. */
+export async function untilBatchSent(pool: Pool, stack: Pick<DevFile, 'organization_id'>, id: string): Promise<void> {
+  await until('the batch is sent', async () => {
+    const batch = await findBatch(pool, stack.organization_id, id);
+    return batch?.completed_at != null;
   });
 }
 

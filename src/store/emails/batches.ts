@@ -94,12 +94,14 @@ interface BatchRow {
   last_at: string;
 }
 
+const WAITING_LIST = `(${WAITING.map((status) => `'${status}'`).join()})`;
+
 /** Counts by status, and when a member last changed into or out of one in which it waits. */
 const BATCHES = `
   SELECT batch.id, batch.total, batch.created_at, progress.counts, progress.last_at
   FROM batches AS batch CROSS JOIN LATERAL (
     SELECT json_object_agg(status, members) FILTER (WHERE members > 0) AS counts,
-           max(last_at) FILTER (WHERE status IN (${WAITING.map((status) => `'${status}'`).join()})) AS last_at
+           max(last_at) FILTER (WHERE status IN ${WAITING_LIST}) AS last_at
     FROM (
       SELECT side.status, sum(side.members) AS members, max(move.at) AS last_at
       FROM batch_moves AS move CROSS JOIN LATERAL (
@@ -148,9 +150,8 @@ export function scheduledMembers(db: Db, batchId: string): Promise<{ id: string;
 }
 
 /**
- * Finds finished batches whose end was not announced, among those with these ids or of emails with these ids. Members end in
- * about their order, so a pending one is found from the end: the planner assumes that CASE is true for every second member,
- * and so reads the index backwards.
+ * Finds finished batches whose end was not announced, among those with these ids or of emails with these ids. A batch is
+ * finished when as many members have left the statuses in which they wait as came into them.
  */
 export async function findFinishedBatches(db: Db, ids: readonly string[]): Promise<{ id: string; org_id: string }[]> {
   if (ids.length === 0) return [];
@@ -161,11 +162,10 @@ export async function findFinishedBatches(db: Db, ids: readonly string[]): Promi
              SELECT batch_id AS id FROM emails WHERE id = ANY ($1::text[]) AND batch_id IS NOT NULL
              UNION SELECT unnest($1::text[])
            ) AS named JOIN batches AS batch USING (id)
-           WHERE batch.announced_at IS NULL AND NOT EXISTS (
-             SELECT FROM (
-               SELECT FROM emails WHERE batch_id = batch.id AND CASE WHEN status IN ('queued', 'scheduled') THEN true END
-               ORDER BY created_at DESC, id DESC LIMIT 1
-             ) AS waiting
+           WHERE batch.announced_at IS NULL AND (
+             SELECT sum(members) FILTER (WHERE to_status IN ${WAITING_LIST})
+                  = sum(members) FILTER (WHERE from_status IN ${WAITING_LIST})
+             FROM batch_moves WHERE batch_id = batch.id
            )`,
     values: [ids],
   });
