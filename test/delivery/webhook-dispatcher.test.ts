@@ -131,14 +131,18 @@ describe('webhook workers', () => {
     await mail(3);
     const serving = new Map<string, string>();
     const conflicts: string[] = [];
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
     respond = async ({ url, worker }) => {
       const other = serving.get(url) ?? worker;
       if (other !== worker) conflicts.push(url);
       serving.set(url, worker);
-      await new Promise(setImmediate);
+      await released;
       return 200;
     };
     for (const name of ['first', 'second']) startWorker(name);
+    await eventually('each endpoint is served', () => serving.size === 150);
+    release();
     await eventually('all are delivered', async () => (await pendingCount()) === 0);
     assert.equal(posts.length, 450);
     assert.equal(new Set(posts.map(({ url, id }) => `${url} ${id}`)).size, 450);
