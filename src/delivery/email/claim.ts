@@ -14,7 +14,7 @@ import {
   lockEmails,
   SMALL_BODY_BYTES,
 } from '../../store/emails/attempts.ts';
-import { afterCommit, type Db, isUnreachable, transaction } from '../../store/postgres/pool.ts';
+import { afterCommit, type CommitWith, type Db, isUnreachable, transaction } from '../../store/postgres/pool.ts';
 import { clearSuspects, markSuspects } from '../../store/emails/suspects.ts';
 import { claimed } from '../../telemetry/topics.ts';
 import { type Claim, type Member, type MemberResult, unclaimableResult } from '../contract.ts';
@@ -22,7 +22,7 @@ import type { ClaimedEmail, Copy, EmailDeps, EmailTypes, LargeContents, LargeEma
 import { fail } from './copies.ts';
 import { firstOpen, type Gate, judgePaused, makeGate, waitForOrganization } from '../pauses.ts';
 import { isQuarantined, quarantine } from './quarantine.ts';
-import { chooseRecipients, toMessage } from './recipients.ts';
+import { chooseRecipients, suppressionOf, toMessage } from './recipients.ts';
 
 /** The result of a member whose files cannot be read now. It uses no attempt, since no provider was called. */
 export const UNREADABLE = { state: 'again', reason: 'Its attachments cannot be read now.', alone: true } as const;
@@ -54,9 +54,11 @@ export async function claim(
 ): Promise<EmailClaim[]> {
   const ids = members.map((member) => member.id);
   const gate = makeGate(await deps.pauses.current());
-  return transaction(deps.pool, async (client) => {
-    const emails = new Map((await lockEmails(client, ids)).map((email) => [email.id, email]));
-    const attempts = new Map((await lastAttempts(client, ids)).map((attempt) => [attempt.message_id, attempt]));
+  return transaction(deps.pool, async (client, commitWith) => {
+    // Postgres runs the second statement, with its own snapshot, when the first has its locks.
+    const [locked, last] = await Promise.all([lockEmails(client, ids), lastAttempts(client, ids)]);
+    const emails = new Map(locked.map((email) => [email.id, email]));
+    const attempts = new Map(last.map((attempt) => [attempt.message_id, attempt]));
     const judged = members.map((member) => {
       const email = emails.get(member.id);
       return { email, verdict: judge(deps, member, email, attempts.get(member.id), contents) };
@@ -78,8 +80,8 @@ export async function claim(
     );
     const latenessSeconds = scheduled.map(({ late }) => late / 1_000);
     afterCommit(client, () => claimed.publish({ latenessSeconds }));
-    const assigned = await assign(deps, client, due, attempts, contents, gate);
     const quarantined = await quarantine(deps, client, emailsOf('quarantine'), attempts);
+    const assigned = await assign(deps, client, commitWith, due, attempts, contents, gate);
     return [
       ...judged.flatMap(({ verdict }) => (isClaim(verdict) ? verdict : [])),
       ...assigned,
@@ -177,11 +179,12 @@ async function openContent(deps: EmailDeps, client: Db, email: LockedEmail): Pro
 
 /**
  * Chooses for each email the first provider that can deliver it and whose account is not paused, and records an attempt.
- * Emails that no provider can deliver fail. Emails whose providers are all paused wait without an attempt.
+ * Emails that no provider can deliver fail. Emails whose providers are all paused wait without an attempt. Ends the transaction.
  */
 async function assign(
   deps: EmailDeps,
   client: Db,
+  commitWith: CommitWith,
   emails: readonly LockedEmail[],
   attempts: ReadonlyMap<string, Attempt>,
   contents: LargeContents,
@@ -201,14 +204,17 @@ async function assign(
     if (typeof outgoing === 'string') failed.push({ id: email.id, error: outgoing });
     else read.push({ email, outgoing, wasAttempted: attempts.has(email.id) });
   }
-  const domainOf = await deps.sendingDomains(client, read);
+  const [domainOf, isSuppressed] = await Promise.all([
+    deps.sendingDomains(client, read),
+    suppressionOf(deps, client, read),
+  ]);
   const readables = read.flatMap((each) => {
     const domain = domainOf(each);
     if (typeof domain !== 'string') return { ...each, outgoing: { ...each.outgoing, dkim: domain.signer } };
     failed.push({ id: each.email.id, error: domain });
     return [];
   });
-  const { sendable, ended } = await chooseRecipients(deps, client, readables);
+  const { sendable, ended } = await chooseRecipients(deps, client, readables, isSuppressed);
 
   const callOf = makeCalls();
   const claimedAt = performance.now();
@@ -249,16 +255,20 @@ async function assign(
       overdueMs: email.late,
     });
   }
-  await beginAttempts(
-    client,
-    ready.map(({ id, n, call, provider }) => ({ message_id: id, n, call, provider: provider.name })),
-  );
-  // The attempts are recorded now and show which emails may have ended a worker, as `suspected_at` did before.
-  await clearSuspects(
-    client,
-    ready.filter(({ id }) => contents.has(id)).map(({ id }) => id),
-  );
   for (const [id, status] of await fail(client, failed)) ended.push({ id, state: 'ended', status });
+  await commitWith(
+    Promise.all([
+      beginAttempts(
+        client,
+        ready.map(({ id, n, call, provider }) => ({ message_id: id, n, call, provider: provider.name })),
+      ),
+      // The attempts show which emails may have ended a worker, as `suspected_at` did before.
+      clearSuspects(
+        client,
+        ready.filter(({ id }) => contents.has(id)).map(({ id }) => id),
+      ),
+    ]),
+  );
   return [
     ...ready.map((message): EmailClaim => ({ state: 'ready', message })),
     ...[...ended, ...sealed, ...waiting].map(done),

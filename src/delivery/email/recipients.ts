@@ -38,8 +38,8 @@ export async function chooseRecipients(
   deps: EmailDeps,
   client: Db,
   emails: readonly Readable[],
+  isSuppressed: IsSuppressed,
 ): Promise<{ sendable: Sendable[]; ended: MemberResult[] }> {
-  const isSuppressed = await suppressionOf(deps, client, emails);
   const suppressed: string[] = [];
   const whole: Sendable[] = [];
   const copied: Readable[] = [];
@@ -79,7 +79,8 @@ export async function chooseRecipients(
 
 type IsSuppressed = (email: LockedEmail, address: string) => boolean;
 
-async function suppressionOf(deps: EmailDeps, client: Db, emails: readonly Readable[]): Promise<IsSuppressed> {
+/** Reads which recipients of emails are on their organizations' suppression lists. */
+export async function suppressionOf(deps: EmailDeps, client: Db, emails: readonly Readable[]): Promise<IsSuppressed> {
   const requested: { org_id: string; email: string; hash: Buffer | undefined }[] = [];
   // One key look-up per organization, not per email.
   for (const [orgId, own] of groupBy(emails, ({ email }) => email.org_id)) {

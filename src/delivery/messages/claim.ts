@@ -41,11 +41,11 @@ function waitForTurn({ id }: Member, afterMs: number): MessageClaim {
 async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim | number> {
   const { id } = member;
   const gate = makeGate(await deps.pauses.current());
-  return transaction(deps.pool, async (client): Promise<MessageClaim | number> => {
-    const [locked] = await lockMessages(client, [id]);
+  return transaction(deps.pool, async (client, commitWith): Promise<MessageClaim | number> => {
+    // Postgres runs the second statement, with its own snapshot, when the first has its lock.
+    const [[locked], [attempt]] = await Promise.all([lockMessages(client, [id]), lastAttempts(client, [id])]);
     let stored = locked;
     if (!stored) return done({ id, state: 'ended', status: 'canceled' });
-    const [attempt] = await lastAttempts(client, [id]);
     const blocked = unclaimableResult({ ...stored, workflow_id: id, copies_left: false }, member);
     if (blocked) return done(blocked);
     if (attempt && isAmbiguous(attempt)) {
@@ -81,7 +81,7 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     if (waitMs > 0) return waitMs;
     const n = (attempt?.n ?? 0) + 1;
     const call = newId('call', Date.now());
-    await beginAttempts(client, [{ message_id: id, n, call, provider: provider.name }]);
+    await commitWith(beginAttempts(client, [{ message_id: id, n, call, provider: provider.name }]));
     const times = { claimedAt: performance.now(), claimedAtUnixMs: Date.now(), overdueMs: late };
     return { state: 'ready', message: { id, orgId: stored.org_id, stored, provider, n, call, ...times } };
   });
