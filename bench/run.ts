@@ -7,6 +7,7 @@ import { lists } from './lists.ts';
 import { memory } from './memory.ts';
 import { otp } from './otp.ts';
 import { pages } from './pages.ts';
+import { storage } from './storage.ts';
 import { sustained } from './sustained.ts';
 import { webhooks } from './webhooks.ts';
 
@@ -21,6 +22,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   due,
   webhooks,
   memory,
+  storage,
   lists,
   pages,
 };

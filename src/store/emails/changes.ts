@@ -134,7 +134,7 @@ export async function insertEmailEvents(
            SELECT email_id, id, $1, ${isSent ? SENT_AT : NEXT_EVENT_AT}, dedupe_key, recipient
            FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::float8[])
              AS event(email_id, id, dedupe_key, recipient, last_event_at, occurred_at)
-           ON CONFLICT (email_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
+           ON CONFLICT (email_id, dedupe_key) DO NOTHING
            RETURNING id, created_at`,
     values: [type, ...columns(events, 'email_id', 'id', 'dedupe_key', 'recipient', 'last_event_at', 'occurred_at')],
   });

@@ -1,0 +1,60 @@
+import type { Pool } from '../src/store/postgres/pool.ts';
+import { batchBody, postBatch, postSome } from './load.ts';
+import { report } from './report.ts';
+import { size } from './sizes.ts';
+import { withStack } from './stack.ts';
+import type { Row } from './table.ts';
+import { untilQuiet } from './waiting.ts';
+
+const SIZE = size('BENCH_SIZE', 10_000);
+/** A single email has a workflow of its own: a part of the load says as much in less time. */
+const SINGLES = Math.ceil(SIZE / 10);
+/** Smaller tables are left out. */
+const MIN_BYTES = 5;
+
+/** Bytes that an email adds to the database, by table, and to the write-ahead log of its server, until it was delivered. */
+export async function storage(): Promise<void> {
+  const rows = await withStack({ env: { EMAIL_PROVIDERS: 'postmark' } }, async (stack, pool) => [
+    ...(await measure(pool, 'a batch', SIZE, () => postBatch(stack, batchBody(stack, SIZE)))),
+    ...(await measure(pool, 'singles', SINGLES, () => postSome(stack, SINGLES))),
+  ]);
+  report('storage', 'bytes per email', rows, { emails: SIZE, singles: SINGLES });
+}
+
+async function measure(pool: Pool, what: string, emails: number, post: () => Promise<unknown>): Promise<Row[]> {
+  const before = await look(pool);
+  await post();
+  await untilQuiet(pool);
+  const after = await look(pool);
+  const tables = [...after.tables].map(([table, { rows, indexes }]) => {
+    const { rows: rowsBefore = 0, indexes: indexesBefore = 0 } = before.tables.get(table) ?? {};
+    return { what, table, rows: (rows - rowsBefore) / emails, indexes: (indexes - indexesBefore) / emails };
+  });
+  const sum = (name: 'rows' | 'indexes') => tables.reduce((total, each) => total + each[name], 0);
+  const listed = tables.filter(({ rows, indexes }) => rows + indexes >= MIN_BYTES);
+  return [
+    {
+      what,
+      table: 'all',
+      rows: sum('rows'),
+      indexes: sum('indexes'),
+      'log, with Temporal': (after.log - before.log) / emails,
+    },
+    ...listed.sort((a, b) => b.rows + b.indexes - a.rows - a.indexes),
+  ];
+}
+
+interface Look {
+  readonly tables: ReadonlyMap<string, { readonly rows: number; readonly indexes: number }>;
+  /** Bytes of the log since the server was set up. */
+  readonly log: number;
+}
+
+async function look(pool: Pool): Promise<Look> {
+  const { rows } = await pool.query<{ table: string; rows: number; indexes: number }>(
+    `SELECT relname AS table, pg_table_size(oid)::float8 AS rows, pg_indexes_size(oid)::float8 AS indexes
+     FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
+  );
+  const log = await pool.query<{ bytes: number }>(`SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS bytes`);
+  return { tables: new Map(rows.map(({ table, ...sizes }) => [table, sizes])), log: log.rows[0]?.bytes ?? 0 };
+}
