@@ -7,6 +7,7 @@ import { lists } from './lists.ts';
 import { memory } from './memory.ts';
 import { otp } from './otp.ts';
 import { pages } from './pages.ts';
+import { scale } from './scale.ts';
 import { storage } from './storage.ts';
 import { sustained } from './sustained.ts';
 import { webhooks } from './webhooks.ts';
@@ -17,6 +18,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   batch,
   drain,
   sustained,
+  scale,
   floor,
   otp,
   due,

@@ -24,16 +24,21 @@ export interface StackOptions {
   readonly without?: readonly ('temporal' | 'worker')[];
   /** Whether the provider reports what becomes of emails, which is as much work again; it does where this is left out. */
   readonly reports?: boolean;
+  /** How many APIs (each with its relay) and workers run; the provider reports to the first. */
+  readonly copies?: number;
 }
+
+/** One of the APIs, and a worker. */
+export type Copy = Pick<DevFile, 'base_url' | 'processes'>;
 
 /**
  * Runs a measurement against the service as production runs it, from `dist/`, with Temporal's full server on Postgres
  * and simulated providers, each a process of its own, in a folder of its own. Ends all of it.
- * @param measure gets the application's database too
+ * @param measure gets the application's database too, and all copies, of which the stack itself is the first
  */
 export async function withStack<T>(
-  { env = {}, without = [], reports = true }: StackOptions,
-  measure: (stack: DevFile, pool: Pool) => Promise<T>,
+  { env = {}, without = [], reports = true, copies = 1 }: StackOptions,
+  measure: (stack: DevFile, pool: Pool, copies: readonly Copy[]) => Promise<T>,
 ): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-bench-'));
   // Postgres may run as an account of its own, which must come in.
@@ -44,27 +49,59 @@ export async function withStack<T>(
   const supervisor = makeSupervisor(progress, (current) => {
     running = current;
   });
+  const supervisors = [supervisor];
   // The measurement then fails, and all of it ends.
-  const end = () => void supervisor.stop();
+  const end = () => void stopAll(supervisors);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   try {
     const servers = await startServers(home, supervisor, progress, !without.includes('temporal'));
     const parts = (['api', 'worker', 'simulator'] as const).filter(
       (name) => name !== 'worker' || !without.includes(name),
     );
-    const stack = await startService(home, supervisor, servers, { env, reports }, parts);
-    const pids = Object.entries(running).map(([name, { pid }]) => [name, pid]);
-    const processes = Object.fromEntries(pids) as DevFile['processes'];
+    const { stack, env: own } = await startService(home, supervisor, servers, { env, reports }, parts);
+    const processes = pidsOf(running);
+    const others: Copy[] = [];
+    while (others.length < copies - 1) {
+      let pids: Processes = {};
+      const more = makeSupervisor(progress, (current) => {
+        pids = current;
+      });
+      supervisors.push(more);
+      const base_url = await startCopy(home, more, own);
+      others.push({ base_url, processes: pidsOf(pids) });
+    }
     const pool = makePool(servers.DATABASE_URL, 'bench', 4, () => undefined);
-    const result = await measure({ ...stack, processes }, pool).finally(() => pool.end());
+    const all = [{ base_url: stack.base_url, processes }, ...others];
+    const result = await measure({ ...stack, processes }, pool, all).finally(() => pool.end());
     if (BENCH_PROFILE) await printStatements(servers.adminUrl);
     return result;
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, end);
-    await supervisor.stop();
+    await stopAll(supervisors);
     await release();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** Stops copies before the servers that they use. */
+async function stopAll(supervisors: readonly Supervisor[]): Promise<void> {
+  for (const supervisor of supervisors.toReversed()) await supervisor.stop();
+}
+
+function pidsOf(processes: Processes): DevFile['processes'] {
+  return Object.fromEntries(Object.entries(processes).map(([name, { pid }]) => [name, pid]));
+}
+
+/** Starts another API and worker with the settings of the first. @returns the URL of the API */
+async function startCopy(home: Home, supervisor: Supervisor, env: NodeJS.ProcessEnv): Promise<string> {
+  const ports = makePorts();
+  const port = String(await ports.choose(0));
+  await ports.release();
+  const copy = { ...env, PORT: port };
+  await Promise.all(
+    (['api', 'worker'] as const).map((name) => supervisor.start(name, processPart(name, copy, home.logs))),
+  );
+  return `http://127.0.0.1:${port}`;
 }
 
 async function startService(
@@ -73,7 +110,7 @@ async function startService(
   { DATABASE_URL, TEMPORAL_ADDRESS }: Servers,
   { env: given, reports }: Required<Pick<StackOptions, 'env' | 'reports'>>,
   parts: readonly PartName[],
-): Promise<DevFile> {
+): Promise<{ stack: DevFile; env: NodeJS.ProcessEnv }> {
   await migrate(DATABASE_URL);
   const secrets = await readSecrets(home.secrets);
   const demo = await demoOrganization(DATABASE_URL, home.secrets, secrets);
@@ -101,7 +138,7 @@ async function startService(
   await Promise.all(
     parts.map((name) => supervisor.start(name, processPart(name, { ...env, ...own[name] }, home.logs))),
   );
-  return {
+  const stack = {
     base_url: url,
     api_key: demo.api_key,
     organization_id: demo.organization_id,
@@ -118,4 +155,5 @@ async function startService(
     inbox_url: `http://127.0.0.1:${simulator}/inbox`,
     processes: {},
   };
+  return { stack, env };
 }

@@ -1,0 +1,88 @@
+import type { DevFile } from '../src/main/dev-file.ts';
+import type { Pool } from '../src/store/postgres/pool.ts';
+import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
+import { medians } from './figures.ts';
+import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
+import { report } from './report.ts';
+import { size } from './sizes.ts';
+import { type Copy, withStack } from './stack.ts';
+import type { Row } from './table.ts';
+import { perEmail, processorTime } from './usage.ts';
+import { untilQuiet, untilSent } from './waiting.ts';
+
+const SIZE = size('BENCH_SIZE', 10_000);
+const RUNS = size('BENCH_RUNS', 3);
+const SECONDS = size('BENCH_SECONDS', 8);
+/** Of all APIs together. */
+const CONNECTIONS = 32;
+const BATCHES = 2;
+
+/**
+ * One API with its relay and one worker, and two of each, on one Postgres and one Temporal. On one machine they share its
+ * processors, so what an email costs shows what scales.
+ */
+export async function scale(): Promise<void> {
+  const rows: Row[] = [];
+  for (const copies of [1, 2]) {
+    rows.push(
+      ...(await withStack({ env: { EMAIL_PROVIDERS: 'postmark' }, copies }, async (stack, pool, all) => {
+        await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
+        const kinds = {
+          [`${BATCHES} batches of ${SIZE}`]: () => batches(stack, all),
+          [`singles for ${SECONDS} s`]: () => singles(stack, all, SECONDS),
+        };
+        await singles(stack, all, 2);
+        const measured = [];
+        for (const [emails, post] of Object.entries(kinds)) {
+          const runs = [];
+          for (let run = 0; run < RUNS; run++) runs.push({ copies, emails, ...(await measure(pool, all, post)) });
+          measured.push(medians(runs));
+        }
+        return measured;
+      })),
+    );
+  }
+  report('scale', 'emails accepted, sent and reported, by one and two of each', rows, {
+    runs: RUNS,
+    latency_ms: LATENCY,
+  });
+}
+
+/** @param post resolves to the number of emails that were accepted */
+async function measure(pool: Pool, all: readonly Copy[], post: () => Promise<number>): Promise<Row> {
+  await untilQuiet(pool);
+  const before = await processorTimeOf(all);
+  const began = performance.now();
+  const accepted = await post();
+  const accepting = (performance.now() - began) / 1_000;
+  await untilSent(pool);
+  const sending = (performance.now() - began) / 1_000;
+  await untilQuiet(pool);
+  const used = perEmail(before, await processorTimeOf(all), accepted);
+  return { 'accepted/s': accepted / accepting, 'sent/s': accepted / sending, ...used };
+}
+
+/** Posts the batches to the APIs in turn, all at the same time. */
+async function batches(stack: DevFile, all: readonly Copy[]): Promise<number> {
+  const body = batchBody(stack, SIZE);
+  await Promise.all(Array.from({ length: BATCHES }, (_, i) => postBatch({ ...stack, ...all[i % all.length] }, body)));
+  return BATCHES * SIZE;
+}
+
+async function singles(stack: DevFile, all: readonly Copy[], seconds: number): Promise<number> {
+  const connections = CONNECTIONS / all.length;
+  const loads = await Promise.all(all.map((copy) => postSingles({ ...stack, ...copy }, { connections, seconds })));
+  return loads.reduce((sum, { accepted }) => sum + accepted, 0);
+}
+
+/** Processor time of each part, of all copies together. */
+async function processorTimeOf(all: readonly Copy[]): Promise<Awaited<ReturnType<typeof processorTime>>> {
+  const sums: Awaited<ReturnType<typeof processorTime>> = {};
+  for (const copy of all) {
+    for (const [part, time] of Object.entries(await processorTime(copy))) {
+      const name = part as keyof typeof sums;
+      sums[name] = (sums[name] ?? 0) + time;
+    }
+  }
+  return sums;
+}
