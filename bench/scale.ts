@@ -51,14 +51,14 @@ export async function scale(): Promise<void> {
 /** @param post resolves to the number of emails that were accepted */
 async function measure(pool: Pool, all: readonly Copy[], post: () => Promise<number>): Promise<Row> {
   await untilQuiet(pool);
-  const before = await processorTimeOf(all);
+  const before = await processorTime(...all);
   const began = performance.now();
   const accepted = await post();
   const accepting = (performance.now() - began) / 1_000;
   await untilSent(pool);
   const sending = (performance.now() - began) / 1_000;
   await untilQuiet(pool);
-  const used = perEmail(before, await processorTimeOf(all), accepted);
+  const used = perEmail(before, await processorTime(...all), accepted);
   return { 'accepted/s': accepted / accepting, 'sent/s': accepted / sending, ...used };
 }
 
@@ -73,16 +73,4 @@ async function singles(stack: DevFile, all: readonly Copy[], seconds: number): P
   const connections = CONNECTIONS / all.length;
   const loads = await Promise.all(all.map((copy) => postSingles({ ...stack, ...copy }, { connections, seconds })));
   return loads.reduce((sum, { accepted }) => sum + accepted, 0);
-}
-
-/** Processor time of each part, of all copies together. */
-async function processorTimeOf(all: readonly Copy[]): Promise<Awaited<ReturnType<typeof processorTime>>> {
-  const sums: Awaited<ReturnType<typeof processorTime>> = {};
-  for (const copy of all) {
-    for (const [part, time] of Object.entries(await processorTime(copy))) {
-      const name = part as keyof typeof sums;
-      sums[name] = (sums[name] ?? 0) + time;
-    }
-  }
-  return sums;
 }

@@ -5,7 +5,7 @@ import { demoOrganization } from '../dev/environment/demo.ts';
 import type { DevFile } from '../src/main/dev-file.ts';
 import { type Home, takeHome } from '../dev/environment/home.ts';
 import { makePorts } from '../dev/environment/ports.ts';
-import { makeProgress } from '../dev/environment/progress.ts';
+import { makeProgress, type Progress } from '../dev/environment/progress.ts';
 import { readSecrets } from '../dev/environment/secrets.ts';
 import { makeSupervisor, type Processes, type Supervisor } from '../dev/environment/supervisor.ts';
 import type { PartName } from '../src/main/dev-file.ts';
@@ -45,10 +45,7 @@ export async function withStack<T>(
   await chmod(folder, 0o755);
   const progress = makeProgress(process.stderr);
   const { home, release } = await takeHome(folder);
-  let running: Processes = {};
-  const supervisor = makeSupervisor(progress, (current) => {
-    running = current;
-  });
+  const { supervisor, pids } = supervise(progress);
   const supervisors = [supervisor];
   // The measurement then fails, and all of it ends.
   const end = () => void stopAll(supervisors);
@@ -59,16 +56,13 @@ export async function withStack<T>(
       (name) => name !== 'worker' || !without.includes(name),
     );
     const { stack, env: own } = await startService(home, supervisor, servers, { env, reports }, parts);
-    const processes = pidsOf(running);
+    const processes = pids();
     const others: Copy[] = [];
     while (others.length < copies - 1) {
-      let pids: Processes = {};
-      const more = makeSupervisor(progress, (current) => {
-        pids = current;
-      });
-      supervisors.push(more);
-      const base_url = await startCopy(home, more, own);
-      others.push({ base_url, processes: pidsOf(pids) });
+      const more = supervise(progress);
+      supervisors.push(more.supervisor);
+      const base_url = await startCopy(home, more.supervisor, own);
+      others.push({ base_url, processes: more.pids() });
     }
     const pool = makePool(servers.DATABASE_URL, 'bench', 4, () => undefined);
     const all = [{ base_url: stack.base_url, processes }, ...others];
@@ -88,8 +82,12 @@ async function stopAll(supervisors: readonly Supervisor[]): Promise<void> {
   for (const supervisor of supervisors.toReversed()) await supervisor.stop();
 }
 
-function pidsOf(processes: Processes): DevFile['processes'] {
-  return Object.fromEntries(Object.entries(processes).map(([name, { pid }]) => [name, pid]));
+function supervise(progress: Progress): { supervisor: Supervisor; pids: () => DevFile['processes'] } {
+  let running: Processes = {};
+  const supervisor = makeSupervisor(progress, (current) => {
+    running = current;
+  });
+  return { supervisor, pids: () => Object.fromEntries(Object.entries(running).map(([name, { pid }]) => [name, pid])) };
 }
 
 /** Starts another API and worker with the settings of the first. @returns the URL of the API */

@@ -28,8 +28,11 @@ export async function watchMemory(
   return { api, worker };
 }
 
-/** Microseconds of processor time that each part has used since it started; nothing where the system does not report it. */
-export async function processorTime({ processes }: Pick<DevFile, 'processes'>): Promise<Use> {
+/**
+ * Microseconds of processor time that each part has used since it started, of all stacks together; nothing where the system does
+ * not report it.
+ */
+export async function processorTime(...stacks: readonly Pick<DevFile, 'processes'>[]): Promise<Use> {
   const used = new Map<number, { parent: number; ticks: number }>();
   for (const name of await readdir('/proc').catch(() => [])) {
     const stat = /^\d+$/.test(name) ? await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '') : '';
@@ -39,9 +42,11 @@ export async function processorTime({ processes }: Pick<DevFile, 'processes'>): 
     if (stat !== '') used.set(Number(name), { parent: Number(fields[1]), ticks });
   }
   const use: Use = {};
-  for (const [part, pid] of Object.entries(processes) as [keyof Processes, number][]) {
+  for (const [part, pid] of stacks.flatMap(
+    ({ processes }) => Object.entries(processes) as [keyof Processes, number][],
+  )) {
     const own = [...used].filter(([id, { parent }]) => id === pid || parent === pid);
-    use[part] = own.reduce((sum, [, { ticks }]) => sum + ticks, 0) * TICK;
+    use[part] = own.reduce((sum, [, { ticks }]) => sum + ticks * TICK, use[part] ?? 0);
   }
   return use;
 }

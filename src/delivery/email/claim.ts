@@ -55,7 +55,6 @@ export async function claim(
   const ids = members.map((member) => member.id);
   const gate = makeGate(await deps.pauses.current());
   return transaction(deps.pool, async (client, commitWith) => {
-    // Postgres runs the second statement, with its own snapshot, when the first has its locks.
     const [locked, last] = await Promise.all([lockEmails(client, ids), lastAttempts(client, ids)]);
     const emails = new Map(locked.map((email) => [email.id, email]));
     const attempts = new Map(last.map((attempt) => [attempt.message_id, attempt]));

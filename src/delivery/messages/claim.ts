@@ -42,7 +42,6 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
   const { id } = member;
   const gate = makeGate(await deps.pauses.current());
   return transaction(deps.pool, async (client, commitWith): Promise<MessageClaim | number> => {
-    // Postgres runs the second statement, with its own snapshot, when the first has its lock.
     const [[locked], [attempt]] = await Promise.all([lockMessages(client, [id]), lastAttempts(client, [id])]);
     let stored = locked;
     if (!stored) return done({ id, state: 'ended', status: 'canceled' });

@@ -174,7 +174,10 @@ export function hasFinalOutcome({ outcome }: Attempt): boolean {
   return outcome === 'sent' || outcome === 'refused';
 }
 
-/** The latest attempt of each message that has one. Call it after locking: it must see what the last holder wrote. */
+/**
+ * The latest attempt of each message that has one. It must see what the last holder of their locks wrote: send it behind the
+ * statement that locks them, so that it has a later snapshot.
+ */
 export function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Attempt[]> {
   return queryRows(db, {
     name: 'last_attempts',
