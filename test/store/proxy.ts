@@ -33,10 +33,9 @@ export async function databaseProxy(url: string): Promise<Proxy> {
       proxy.hold('response');
     },
     loseNextCommit() {
-      let isCommitted = false;
+      // Statements before the COMMIT may be answered in a packet of their own, while it is still to be executed.
       const stop = proxy.watch((direction, data) => {
-        isCommitted ||= direction === 'request' && data.includes('COMMIT');
-        if (!isCommitted || direction === 'request') return;
+        if (direction === 'request' || !data.includes('COMMIT')) return;
         stop();
         proxy.cut();
       });
