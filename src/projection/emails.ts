@@ -1,204 +1,175 @@
-import type { BounceReason } from '../domain/email/email.ts';
+import type { BounceReason, EmailStatus } from '../domain/email/email.ts';
 import { type EmailChange, nextStatus, type Transition, TRANSITIONS } from '../domain/email/states.ts';
 import { SUPPRESSING, type SuppressionOrigin } from '../domain/email/suppression.ts';
 import { newId } from '../domain/ids.ts';
 import { groupBy } from '../lib/group.ts';
-import { insertBatchMoves } from '../store/emails/batches.ts';
 import {
   type Change,
-  type ChangingEmail,
-  findUnfitting,
-  insertEmailEvents,
+  checkReports,
+  type EmailUpdate,
   lockChanging,
   moveEmail,
-  updateEmails,
+  type RecordedChange,
+  recordChanges,
+  type ReportedChange,
 } from '../store/emails/changes.ts';
-import { countMoved } from '../store/emails/hours.ts';
-import { reportRecipients } from '../store/emails/recipients.ts';
+import { highestReports } from '../store/emails/recipients.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
 import { afterCommit, type Db, inTransaction } from '../store/postgres/pool.ts';
 import { addSuppressions, type NewSuppression } from '../store/suppressions/suppressions.ts';
-import { enqueueEvents, enqueueFor, findEndpoints, type NewWebhookEvent } from '../store/webhooks/events.ts';
+import { enqueueEvents, enqueueFor, findEndpointsOf, type NewWebhookEvent } from '../store/webhooks/events.ts';
 import { noted, tally } from '../telemetry/topics.ts';
 
-/**
- * The only writer of an email's status after its creation. It applies one change to the emails whose status allows it, adds it
- * to their timelines, queues webhooks and adds recipients to the suppression list, all in the caller's transaction, or in one
- * of its own if `db` is a pool. An email may occur several times, for several recipients.
- * @param orgId restricts the change to emails of this organization
- * @returns ids of the emails that were changed or got a timeline entry, one per recipient
- */
+/** One of several changes that are applied together. Rescheduling has its own function. */
+export interface ChangeInput<C extends EmailChange = Exclude<EmailChange, 'rescheduled'>> {
+  readonly change: C;
+  readonly input: Change;
+}
+
+/** Applies one change to emails like `projectChanges`. @returns ids of the emails that it changed, one per recipient */
 export async function project(
   db: Db,
-  change: Exclude<EmailChange, 'rescheduled'>,
+  change: ChangeInput['change'],
   emails: readonly Change[],
   orgId?: string,
 ): Promise<string[]> {
-  return (await projectClaims(db, change, emails, orgId)).ids;
+  const changes = emails.map((input) => ({ change, input }));
+  return (await projectChanges(db, changes, orgId)).ids;
 }
 
-/** Like `project`; also returns the changes that were refused because a callback's claim does not match the email. */
-export async function projectClaims(
+/**
+ * The only writer of an email's status after its creation. It applies changes, in their order, to the emails whose status
+ * allows them, adds them to their timelines, queues webhooks and adds recipients to the suppression list, all in the caller's
+ * transaction, or in one of its own if `db` is a pool. An email may occur several times, also for several recipients.
+ * @param orgId restricts the changes to emails of this organization
+ * @returns ids of the emails that were changed or got a timeline entry, one per recipient; and what was refused because a
+ * callback's claim does not match the email
+ */
+export async function projectChanges(
   db: Db,
-  change: Exclude<EmailChange, 'rescheduled'>,
-  emails: readonly Change[],
+  changes: readonly ChangeInput[],
   orgId?: string,
 ): Promise<{ ids: string[]; refused: readonly Change[] }> {
-  if (emails.length === 0) return { ids: [], refused: [] };
-  const transition: Transition = TRANSITIONS[change];
+  if (changes.length === 0) return { ids: [], refused: [] };
   return inTransaction(db, async (client, commitWith) => {
-    const { steps, refused } = await findSteps(client, transition, emails, orgId);
-    const [applied, endpoints] = await Promise.all([
-      recordEvents(client, transition, steps),
-      transition.event === null ? [] : findEndpoints(client, [...new Set(steps.map(({ email }) => email.org_id))]),
+    const isVisible = changes.some(({ change }) => TRANSITIONS[change].event !== null);
+    const [{ steps, refused }, endpoints] = await Promise.all([
+      findSteps(client, changes, orgId),
+      isVisible ? findEndpointsOf(client, idsOf(changes)) : [],
     ]);
-    const suppressions = suppressionsOf(change, applied);
+    const suppressions = suppressionsOf(steps);
     const changing = Promise.all([
-      moveEmails(client, transition, applied),
-      recordRecipients(client, transition, applied),
-      enqueueFor(client, endpoints, endpoints.length === 0 ? [] : webhookEvents(change, applied)),
+      recordSteps(client, steps),
+      enqueueFor(client, endpoints, endpoints.length === 0 ? [] : webhookEvents(steps)),
     ]);
     await (suppressions.length === 0 ? commitWith(changing) : changing);
     await addSuppressions(client, suppressions);
-    const reasons = applied.flatMap(({ input }) => input.bounce_reason ?? []);
-    afterCommit(client, () => publishChange(change, applied.length, tally(reasons)));
-    return { ids: applied.map(({ input }) => input.id), refused };
+    afterCommit(client, () => publishSteps(steps));
+    return { ids: steps.map(({ input }) => input.id), refused };
   });
 }
 
-/** A change that the status of its email allows. */
-interface Step {
-  readonly input: Change;
-  readonly event_id: string;
-  /** As it is locked. */
-  readonly email: ChangingEmail;
-  /** Whether the email gets the status of the transition; otherwise it only gets an event. */
-  readonly moves: boolean;
-  /** The time of its event; undefined before it is recorded, and if the transition has none. */
-  readonly at?: string | undefined;
+function idsOf(changes: readonly ChangeInput<EmailChange>[]): string[] {
+  return [...new Set(changes.map(({ input }) => input.id))];
 }
 
-/** Locks emails and finds the changes that their status allows. */
+/** A change that the status of its email allows, and that is not recorded yet. */
+interface Step extends RecordedChange {
+  readonly change: EmailChange;
+  /** Whether the email gets the status of the transition; otherwise it only gets an event. */
+  readonly moves: boolean;
+}
+
+/** Locks emails and finds the changes that their status and timeline allow. */
 async function findSteps(
   client: Db,
-  transition: Transition,
-  emails: readonly Change[],
+  changes: readonly ChangeInput<EmailChange>[],
   orgId: string | undefined,
 ): Promise<{ steps: Step[]; refused: Change[] }> {
   const now = Date.now();
-  const inputs = emails.map((input) => ({ input, event_id: newId('evt', now) }));
-  const ids = [...new Set(emails.map(({ id }) => id))];
-  const claimed = inputs.flatMap(({ event_id, input: { id, recipient, claim } }) =>
-    claim ? { id, event_id, recipient, claim } : [],
-  );
-  const [locked, unfitting] = await Promise.all([
-    lockChanging(client, ids, orgId ?? null),
-    findUnfitting(client, claimed),
+  const inputs = changes.map(({ change, input }) => ({ change, input, event_id: newId('evt', now) }));
+  const [locked, checked] = await Promise.all([
+    lockChanging(client, idsOf(changes), orgId ?? null),
+    checkReports(client, inputs.flatMap(toReported)),
   ]);
+  const checks = new Map(checked.map((check) => [check.event_id, check]));
+  const keys = new Set<string>();
+  const statuses = new Map<string, EmailStatus>();
   const steps: Step[] = [];
   const refused: Change[] = [];
-  for (const { input, event_id } of inputs) {
+  for (const { change, input, event_id } of inputs) {
     const email = locked.get(input.id);
     if (!email) continue;
-    const moves = transition.from.includes(email.status);
-    if (unfitting.has(event_id)) refused.push(input);
-    else if (moves || transition.noted.includes(email.status)) steps.push({ input, event_id, email, moves });
+    const { fits, is_recorded, sent_at } = checks.get(event_id) ?? UNREPORTED;
+    // The same report may come twice at once.
+    const key = `${input.id} ${input.dedupe_key ?? event_id}`;
+    const { event, from, noted: unmoved }: Transition = TRANSITIONS[change];
+    const from_status = statuses.get(input.id) ?? email.status;
+    const moves = from.includes(from_status);
+    if (!fits) refused.push(input);
+    else if (!is_recorded && !keys.has(key) && (moves || unmoved.includes(from_status))) {
+      const to_status = nextStatus(from_status, change);
+      const at = event === null ? undefined : (sent_at ?? email.next_event_at);
+      steps.push({ change, event, input, event_id, email, moves, from_status, to_status, at });
+      statuses.set(input.id, to_status);
+      keys.add(key);
+    }
   }
   return { steps, refused };
 }
 
-/** Adds the changes to timelines. @returns those that are new */
-async function recordEvents(client: Db, { event }: Transition, steps: readonly Step[]): Promise<readonly Step[]> {
-  if (event === null) return steps;
-  const recorded = await insertEmailEvents(
-    client,
-    event,
-    steps.map(({ event_id: id, email, input: { dedupe_key, recipient, occurred_at } }) => {
-      const { id: email_id, last_event_at } = email;
-      return { id, email_id, dedupe_key, recipient, last_event_at, occurred_at };
-    }),
-  );
-  return steps.flatMap((step) => {
-    const at = recorded.get(step.event_id);
-    return at === undefined ? [] : { ...step, at };
+const UNREPORTED = { fits: true, is_recorded: false, sent_at: null };
+
+/** What is to be checked of a change: most changes of our own depend on nothing but the status. */
+function toReported({
+  change,
+  event_id,
+  input,
+}: ChangeInput<EmailChange> & { readonly event_id: string }): ReportedChange[] {
+  const { id: email_id, recipient, dedupe_key, occurred_at, claim } = input;
+  const is_sent = change === 'sent';
+  return dedupe_key || claim || is_sent
+    ? [{ event_id, email_id, recipient, dedupe_key, is_sent, occurred_at, claim }]
+    : [];
+}
+
+/** Stores changes. */
+async function recordSteps(client: Db, steps: readonly Step[]): Promise<void> {
+  const updates = new Map<string, EmailUpdate>();
+  for (const step of steps) updates.set(step.email.id, toUpdate(step, updates.get(step.email.id)));
+  const reports = steps.flatMap(({ change, input: { id: email_id, recipient, error, bounce_reason } }) => {
+    const status = TRANSITIONS[change].to;
+    return recipient === undefined || status === null ? [] : { email_id, recipient, status, error, bounce_reason };
   });
+  await recordChanges(client, steps, [...updates.values()], highestReports(reports));
 }
 
-/** Updates emails and counts. Of several changes of an email, the first one moves it. */
-async function moveEmails(client: Db, { to }: Transition, applied: readonly Step[]): Promise<void> {
-  const byEmail = [...groupBy(applied, ({ email }) => email.id).values()].map((steps) => {
-    const times = steps.flatMap(({ at }) => at ?? []).sort();
-    const first = steps.find(({ at }) => at === times[0]) as Step;
-    return { ...first, last_event_at: times.at(-1) };
-  });
-  const updating = updateEmails(
-    client,
-    byEmail.map(({ email: { id }, moves, input, last_event_at }) => {
-      const { error, bounce_reason, provider, provider_message_id } = input;
-      const status = moves && to !== null ? to : undefined;
-      return { id, status, error, bounce_reason, provider, provider_message_id, last_event_at };
-    }),
-  );
-  if (to === null) return updating;
-  const moved = byEmail.filter(({ moves, email }) => moves && email.status !== to);
-  const ofBatches = groupBy(
-    moved.filter(({ email }) => email.batch_id !== null),
-    ({ email: { batch_id, status } }) => `${batch_id} ${status}`,
-  );
-  await Promise.all([
-    updating,
-    countMoved(
-      client,
-      to,
-      moved.map(({ email, input: { bounce_reason = null }, at: moved_at = null }) => ({
-        ...email,
-        bounce_reason,
-        moved_at,
-      })),
-    ),
-    insertBatchMoves(
-      client,
-      [...ofBatches.values()].map((steps) => {
-        const { email } = steps[0] as Step;
-        const at =
-          steps
-            .flatMap(({ last_event_at }) => last_event_at ?? [])
-            .sort()
-            .at(-1) ?? null;
-        return { batch_id: email.batch_id as string, from: email.status, to, members: steps.length, at };
-      }),
-    ),
-  ]);
+/** What a change writes to its email, after earlier ones of the same transaction. */
+function toUpdate({ email: { id }, moves, to_status, at, input }: Step, earlier?: EmailUpdate): EmailUpdate {
+  return {
+    id,
+    status: moves ? to_status : earlier?.status,
+    error: moves ? input.error : earlier?.error,
+    bounce_reason: moves ? input.bounce_reason : earlier?.bounce_reason,
+    provider: input.provider ?? earlier?.provider,
+    provider_message_id: input.provider_message_id ?? earlier?.provider_message_id,
+    last_event_at: at ?? earlier?.last_event_at,
+  };
 }
 
-async function recordRecipients(client: Db, { to }: Transition, applied: readonly Step[]): Promise<void> {
-  if (to === null) return;
-  const reports = applied.flatMap(({ input: { id: email_id, recipient, error, bounce_reason } }) =>
-    recipient === undefined ? [] : { email_id, recipient, error, bounce_reason },
-  );
-  const unique = groupBy(reports, ({ email_id, recipient }) => `${email_id} ${recipient}`);
-  await reportRecipients(
-    client,
-    to,
-    [...unique.values()].map(([report]) => report as (typeof reports)[number]),
-  );
-}
-
-/** The webhook events of a change. */
-function webhookEvents(change: EmailChange, applied: readonly Step[]): NewWebhookEvent[] {
-  const { event } = TRANSITIONS[change];
-  if (event === null) return [];
-  return applied.map(({ input, event_id, email: { id: message_id, org_id, status }, at }) => {
+/** The webhook events of changes. */
+function webhookEvents(steps: readonly Step[]): NewWebhookEvent[] {
+  return steps.flatMap(({ event, input, event_id, email: { id: message_id, org_id }, to_status: status, at }) => {
     const { recipient, error, bounce_reason: bounceReason, link } = input;
-    const data = { status: nextStatus(status, change), recipient, error, bounceReason, click: link && { link } };
-    return { event_id, org_id, type: event, created_at: at as string, message_id, data };
+    const data = { status, recipient, error, bounceReason, click: link && { link } };
+    return event === null ? [] : { event_id, org_id, type: event, created_at: at as string, message_id, data };
   });
 }
 
-/** The recipients that a change suppresses. */
-function suppressionsOf(change: EmailChange, applied: readonly Step[]): NewSuppression[] {
+/** The recipients that changes suppress. */
+function suppressionsOf(steps: readonly Step[]): NewSuppression[] {
   const now = Date.now();
-  return applied.flatMap(({ input: { recipient, bounce_reason }, email }) => {
+  return steps.flatMap(({ change, input: { recipient, bounce_reason }, email }) => {
     const origin = ORIGINS[change]?.(bounce_reason, email.marketing);
     if (recipient === undefined || origin === undefined) return [];
     const ids = { id: newId('sup', now), event_id: newId('evt', now), org_id: email.org_id, message_id: email.id };
@@ -206,10 +177,12 @@ function suppressionsOf(change: EmailChange, applied: readonly Step[]): NewSuppr
   });
 }
 
-function publishChange(change: EmailChange, count: number, reasons?: ReadonlyMap<string, number>): void {
-  const { event } = TRANSITIONS[change];
-  if (event === null || count === 0) return;
-  noted.publish({ kind: 'email', event: event.slice('email.'.length), count, ...(reasons && { reasons }) });
+function publishSteps(steps: readonly Step[]): void {
+  for (const [event, same] of groupBy(steps, (step) => step.event)) {
+    if (event === null) continue;
+    const reasons = tally(same.flatMap(({ input }) => input.bounce_reason ?? []));
+    noted.publish({ kind: 'email', event: event.slice('email.'.length), count: same.length, reasons });
+  }
 }
 
 /** The suppression origin that results from a change; undefined if it suppresses no address. */
@@ -237,23 +210,21 @@ export async function projectReschedule(
   scheduledAt: string,
 ): Promise<string | undefined> {
   return inTransaction(db, async (client) => {
-    const transition: Transition = TRANSITIONS.rescheduled;
-    const { steps } = await findSteps(client, transition, [{ id }], orgId);
+    const { steps } = await findSteps(client, [{ change: 'rescheduled', input: { id } }], orgId);
     const scheduled_at = steps.length === 0 ? undefined : await moveEmail(client, id, scheduledAt);
     if (scheduled_at === undefined) return undefined;
-    const applied = await recordEvents(client, transition, steps);
     await Promise.all([
-      moveEmails(client, transition, applied),
+      recordSteps(client, steps),
       insertOutbox(client, 'reschedule', [id]),
       enqueueEvents(
         client,
-        webhookEvents('rescheduled', applied).map((event) => ({
+        webhookEvents(steps).map((event) => ({
           ...event,
           data: { ...event.data, scheduledAt: scheduled_at },
         })),
       ),
     ]);
-    afterCommit(client, () => publishChange('rescheduled', 1));
+    afterCommit(client, () => publishSteps(steps));
     return scheduled_at;
   });
 }

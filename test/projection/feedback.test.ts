@@ -133,6 +133,27 @@ describe('decisions 3.5: what is reported, in any order and repeated', () => {
     for (const { id } of members) {
       assert.equal((await emailRow(pool, id)).status, 'bounced');
       assert.deepEqual((await timeline(pool, id)).toSorted(), ['bounced', 'clicked', 'delivered', 'opened', 'queued']);
+      const { rows } = await pool.query(`SELECT status FROM email_recipients WHERE email_id = $1`, [id]);
+      assert.deepEqual(rows, [{ status: 'bounced' }]);
+    }
+  });
+
+  test('in one call is entered in the order of the reports', async () => {
+    const changes = ['delivery_delayed', 'delivered', 'opened', 'clicked', 'bounced', 'complained'] as const;
+    const emails = Array.from({ length: 20 }, () => newEmail());
+    await accept(pool, orgId, emails);
+    await projectFeedback(
+      pool,
+      changes.flatMap((change) => emails.map(({ id, to: [recipient] }) => report(id, change, recipient as string))),
+    );
+    for (const { id } of emails) {
+      assert.deepEqual(await timeline(pool, id), ['queued', ...changes]);
+      const { rows } = await pool.query(
+        `SELECT last_event_at = (SELECT max(created_at) FROM email_events WHERE email_id = emails.id) AS fits
+         FROM emails WHERE id = $1`,
+        [id],
+      );
+      assert.deepEqual(rows, [{ fits: true }]);
     }
   });
 });

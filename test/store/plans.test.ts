@@ -12,12 +12,13 @@ import {
   lockStatuses,
   readSendSizes,
 } from '../../src/store/emails/attempts.ts';
-import { findFinishedBatches, insertBatchMoves } from '../../src/store/emails/batches.ts';
-import { findUnfitting, insertEmailEvents, lockChanging, updateEmails } from '../../src/store/emails/changes.ts';
-import { endCopies, failCopies, noteSuppressed, reportRecipients } from '../../src/store/emails/recipients.ts';
+import { findFinishedBatches } from '../../src/store/emails/batches.ts';
+import { checkReports, lockChanging, recordChanges } from '../../src/store/emails/changes.ts';
+import { endCopies, failCopies, noteSuppressed } from '../../src/store/emails/recipients.ts';
 import { groupOutboxRows, detachFromGroup, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { addSuppressions, findSuppressed } from '../../src/store/suppressions/suppressions.ts';
+import { findEndpointsOf } from '../../src/store/webhooks/events.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { explainingKept, flat, type PlanNode, readBy } from '../support/plans.ts';
 import { accept, newEmail, organization } from './mail.ts';
@@ -31,49 +32,43 @@ let orgId: string;
 
 const attemptOf = (message_id: string) => ({ message_id, n: 1 });
 
-const insertEvents = (db: Db, type: string, ids: readonly string[]) =>
-  insertEmailEvents(
+/** Records that emails, each a batch of its own, were sent. */
+const recordSent = (db: Db, ids: readonly string[]) => {
+  const at = new Date().toISOString();
+  const email = {
+    org_id: orgId,
+    marketing: false,
+    status: 'queued',
+    accepted_at: at,
+    due_at: at,
+    next_event_at: at,
+  } as const;
+  const change = { event: 'email.sent', at, from_status: 'queued', to_status: 'sent' } as const;
+  const sent = { status: 'sent', error: undefined, bounce_reason: undefined } as const;
+  return recordChanges(
     db,
-    type,
-    ids.map((email_id) => ({
-      id: newId('evt', Date.now()),
-      email_id,
-      dedupe_key: type,
-      recipient: undefined,
-      last_event_at: new Date().toISOString(),
-      occurred_at: undefined,
+    ids.map((id) => ({
+      ...{ ...change, event_id: newId('evt', Date.now()) },
+      ...{ email: { ...email, id, batch_id: id }, input: { id, recipient: RECIPIENT } },
     })),
+    ids.map((id) => ({ ...sent, id, provider: 'postmark', provider_message_id: id, last_event_at: at })),
+    ids.map((email_id) => ({ ...sent, email_id, recipient: RECIPIENT })),
   );
+};
 
 /** Statements for a few emails that are given by their ids. */
 const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Promise<unknown>>> = {
   lockChanging: (db, ids) => lockChanging(db, ids, null),
-  findUnfitting: (db, ids) =>
-    findUnfitting(
-      db,
-      ids.map((id) => ({ id, event_id: id, recipient: RECIPIENT, claim: { messageId: 'x', isSigned: false } })),
-    ),
-  insertEmailEvents: (db, ids) => insertEvents(db, 'email.delivered', ids),
-  insertSentEvents: (db, ids) => insertEvents(db, 'email.sent', ids),
-  updateEmails: (db, ids) =>
-    updateEmails(
+  checkReports: (db, ids) =>
+    checkReports(
       db,
       ids.map((id) => ({
-        id,
-        status: 'sent',
-        error: undefined,
-        bounce_reason: undefined,
-        provider: 'postmark',
-        provider_message_id: id,
-        last_event_at: new Date().toISOString(),
+        ...{ event_id: id, email_id: id, dedupe_key: 'x', is_sent: true, occurred_at: undefined },
+        ...{ recipient: RECIPIENT, claim: { messageId: 'x', isSigned: false } },
       })),
     ),
-  reportRecipients: (db, ids) =>
-    reportRecipients(
-      db,
-      'sent',
-      ids.map((email_id) => ({ email_id, recipient: RECIPIENT, error: undefined, bounce_reason: undefined })),
-    ),
+  recordChanges: recordSent,
+  findEndpointsOf: (db, ids) => findEndpointsOf(db, ids),
   findFinishedBatches: (db, ids) => findFinishedBatches(db, ids),
   groupOutboxRows: (db, ids) =>
     groupOutboxRows(
@@ -134,10 +129,7 @@ describe('a plan that was made for tables with a few rows', () => {
       database.pool,
       ids.map((id) => ({ ...attemptOf(id), call: id, provider: 'postmark' })),
     );
-    await insertBatchMoves(
-      database.pool,
-      ids.map((id) => ({ batch_id: id, from: null, to: 'queued', members: 1, at: null })),
-    );
+    await recordSent(database.pool, ids);
     await noteSuppressed(
       database.pool,
       ids.map((email_id) => ({ email_id, recipient: RECIPIENT })),

@@ -1,7 +1,6 @@
 import { type BatchCounts, type BatchStatus, batchStatus, WAITING } from '../../domain/email/batch.ts';
-import { EMAIL_STATUSES, type EmailStatus } from '../../domain/email/email.ts';
+import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { type IdempotencyKey, rememberResponses } from '../limits/idempotency.ts';
-import { columns } from '../postgres/columns.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, executeOne, queryRows } from '../postgres/pool.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
@@ -35,43 +34,16 @@ export async function insertBatch(
   if (!rows[0]) throw new Error('insertBatch returned no row');
   const { created_at, left } = rows[0];
   const accepted: AcceptedBatch = { id, total, status: 'queued', created_at };
-  const move = { batch_id: id, from: null, at: created_at };
-  const moves: BatchMove[] = [
-    { ...move, to: 'queued', members: total - scheduled },
-    { ...move, to: 'scheduled', members: scheduled },
-  ];
   await Promise.all([
-    insertBatchMoves(
-      client,
-      moves.filter(({ members }) => members > 0),
+    client.query(
+      `INSERT INTO batch_moves (batch_id, to_status, members, at)
+       SELECT $1, status, members, $4 FROM (VALUES ('queued', $2::integer), ('scheduled', $3)) AS move(status, members)
+       WHERE members > 0`,
+      [id, total - scheduled, scheduled, created_at],
     ),
     rememberResponses(client, orgId, idempotency ? [{ ...idempotency, response: accepted }] : []),
   ]);
   return { accepted, left };
-}
-
-/** Members of a batch that moved from one status to another. */
-export interface BatchMove {
-  readonly batch_id: string;
-  /** Null for new members. */
-  readonly from: EmailStatus | null;
-  readonly to: EmailStatus;
-  readonly members: number;
-  /** When the last one moved; null is now. */
-  readonly at: string | null;
-}
-
-/** Adds moves to the counts of batches. */
-export async function insertBatchMoves(client: Db, moves: readonly BatchMove[]): Promise<void> {
-  if (moves.length === 0) return;
-  await client.query({
-    name: 'insert_batch_moves',
-    text: `INSERT INTO batch_moves (batch_id, from_status, to_status, members, at)
-           SELECT batch_id, from_status, to_status, members, coalesce(at, clock_timestamp())
-           FROM unnest($1::text[], $2::text[], $3::text[], $4::integer[], $5::timestamptz[])
-             AS move(batch_id, from_status, to_status, members, at)`,
-    values: columns(moves, 'batch_id', 'from', 'to', 'members', 'at'),
-  });
 }
 
 /** A batch with how far it has come. */

@@ -1,9 +1,11 @@
 import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import type { ReportClaim } from '../../domain/email/feedback.ts';
+import type { EmailEventType } from '../../domain/email/states.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import { fitsClaim } from './callbacks.ts';
 import { timeProblem } from './emails.ts';
+import { type RecipientReport, reportRecipients } from './recipients.ts';
 
 /** A change of one email, or of one of its recipients. */
 export interface Change {
@@ -35,8 +37,12 @@ export interface ChangingEmail {
   readonly accepted_at: string;
   /** When it was due to be sent. */
   readonly due_at: string;
-  readonly last_event_at: string;
+  /** The time of an event that is added now. */
+  readonly next_event_at: string;
 }
+
+/** Later than all before, so that a timeline has one order, whichever process the events come from. */
+const NEXT_EVENT_AT = `greatest(last_event_at + interval '1 millisecond', clock_timestamp())::timestamptz(3)`;
 
 /**
  * Locks emails in the order of their ids, which prevents deadlocks. Those that do not exist are missing.
@@ -50,39 +56,46 @@ export async function lockChanging(
   const rows = await queryRows<ChangingEmail>(client, {
     name: 'lock_changing_emails',
     text: `SELECT id, org_id, batch_id, marketing, status, created_at::text AS accepted_at,
-                  coalesce(scheduled_at, created_at)::text AS due_at, last_event_at::text
+                  coalesce(scheduled_at, created_at)::text AS due_at, ${NEXT_EVENT_AT} AS next_event_at
            FROM emails WHERE id = ANY ($1) AND ($2::text IS NULL OR org_id = $2) ORDER BY id FOR UPDATE`,
     values: [ids, orgId],
   });
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** What a provider's callback states about a recipient of an email. */
-export interface ClaimedReport {
-  readonly id: string;
+/** A change whose effect depends on the email's timeline or content. */
+export interface ReportedChange {
   readonly event_id: string;
+  readonly email_id: string;
   readonly recipient: string | undefined;
-  readonly claim: ReportClaim;
+  readonly dedupe_key: string | undefined;
+  /** Whether it states that the email was sent. */
+  readonly is_sent: boolean;
+  readonly occurred_at: number | undefined;
+  /** Undefined if it is not from a callback. */
+  readonly claim: ReportClaim | undefined;
 }
 
-/** @returns the event ids of reports whose claim does not fit their email */
-export async function findUnfitting(client: Db, reports: readonly ClaimedReport[]): Promise<Set<string>> {
-  if (reports.length === 0) return new Set();
-  const rows = await queryRows<{ event_id: string }>(client, {
-    name: 'find_unfitting_reports',
-    text: `SELECT report.event_id
-           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[])
-                  AS report(email_id, event_id, recipient, message_id, is_signed)
-                JOIN emails ON emails.id = report.email_id
-           WHERE emails.id = ANY ($1) AND NOT coalesce(${CLAIM_FITS}, false)`,
-    values: [
-      ...columns(reports, 'id', 'event_id', 'recipient'),
-      reports.map(({ claim }) => claim.messageId),
-      reports.map(({ claim }) => claim.isSigned),
-    ],
-  });
-  return new Set(rows.map(({ event_id }) => event_id));
+/** What locked emails and their timelines say about a reported change. */
+export interface CheckedReport {
+  readonly event_id: string;
+  /** Whether the claim fits the email; true without one. */
+  readonly fits: boolean;
+  /** Whether the timeline has an event with its deduplication key. */
+  readonly is_recorded: boolean;
+  /** The time of the event if the email was sent; otherwise null. */
+  readonly sent_at: string | null;
 }
+
+/**
+ * The provider's time where it is known, else now; but after what the service itself did before, and before the provider's
+ * first report, which may be recorded earlier than the answer to the send. Only reports and answers have a dedupe_key.
+ */
+const SENT_AT = `(
+    SELECT greatest(max(created_at) FILTER (WHERE dedupe_key IS NULL OR type = 'email.sent') + interval '1 millisecond',
+                    least(to_timestamp(report.occurred_at / 1000), clock_timestamp(),
+                          min(created_at) FILTER (WHERE dedupe_key IS NOT NULL AND type <> 'email.sent') - interval '1 millisecond'))
+    FROM email_events WHERE email_events.email_id = report.email_id)`;
 
 const CLAIM_FITS = fitsClaim({
   recipient: 'report.recipient',
@@ -90,58 +103,48 @@ const CLAIM_FITS = fitsClaim({
   isSigned: 'report.is_signed',
 });
 
-/** An entry of a timeline. */
-export interface EmailEvent {
-  readonly id: string;
-  readonly email_id: string;
-  /** An event whose key the timeline has already is not recorded again. */
-  readonly dedupe_key: string | undefined;
-  /** Whom of its recipients it is about, in lower case. */
-  readonly recipient: string | undefined;
-  /** The time of the email's last event before it. */
-  readonly last_event_at: string;
-  /** When it happened by the provider's clock, in milliseconds since 1970. */
-  readonly occurred_at: number | undefined;
-}
-
-/** Later than all before, so that a timeline has one order, whichever process the events come from. */
-const NEXT_EVENT_AT = `greatest(last_event_at + interval '1 millisecond', clock_timestamp())`;
-
 /**
- * The provider's time where it is known, else now; but after what the service itself did before, and before the provider's
- * first report, which may be recorded earlier than the answer to the send. Only reports and answers have a dedupe_key.
+ * Compares reported changes with locked emails and their timelines. Those of emails that do not exist are missing. OFFSET 0
+ * prevents a plan that reads all timelines.
  */
-const SENT_AT = `(
-    SELECT greatest(max(created_at) FILTER (WHERE dedupe_key IS NULL OR type = $1) + interval '1 millisecond',
-                    least(to_timestamp(occurred_at / 1000), clock_timestamp(),
-                          min(created_at) FILTER (WHERE dedupe_key IS NOT NULL AND type <> $1) - interval '1 millisecond'))
-    FROM email_events WHERE email_events.email_id = event.email_id)`;
-
-/**
- * Adds events of one type to the timelines of locked emails.
- * @returns the time of each event that was added, by its id
- */
-export async function insertEmailEvents(
-  client: Db,
-  type: string,
-  events: readonly EmailEvent[],
-): Promise<Map<string, string>> {
-  if (events.length === 0) return new Map();
-  const isSent = type === 'email.sent';
-  const rows = await queryRows<{ id: string; created_at: string }>(client, {
-    name: isSent ? 'insert_sent_events' : 'insert_email_events',
-    text: `INSERT INTO email_events (email_id, id, type, created_at, dedupe_key, recipient)
-           SELECT email_id, id, $1, ${isSent ? SENT_AT : NEXT_EVENT_AT}, dedupe_key, recipient
-           FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::float8[])
-             AS event(email_id, id, dedupe_key, recipient, last_event_at, occurred_at)
-           ON CONFLICT (email_id, dedupe_key) DO NOTHING
-           RETURNING id, created_at`,
-    values: [type, ...columns(events, 'email_id', 'id', 'dedupe_key', 'recipient', 'last_event_at', 'occurred_at')],
+export async function checkReports(client: Db, reports: readonly ReportedChange[]): Promise<CheckedReport[]> {
+  if (reports.length === 0) return [];
+  return queryRows(client, {
+    name: 'check_reports',
+    text: `SELECT event_id, is_signed IS NULL OR coalesce(${CLAIM_FITS}, false) AS fits,
+                  EXISTS (
+                    SELECT FROM email_events AS known
+                    WHERE known.email_id = report.email_id AND known.dedupe_key = report.dedupe_key OFFSET 0
+                  ) AS is_recorded,
+                  CASE WHEN is_sent THEN ${SENT_AT}::timestamptz(3) END AS sent_at
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::float8[], $7::text[], $8::boolean[])
+                  AS report(event_id, email_id, recipient, dedupe_key, is_sent, occurred_at, message_id, is_signed)
+                JOIN emails ON emails.id = report.email_id
+           WHERE emails.id = ANY ($2)`,
+    values: [
+      ...columns(reports, 'event_id', 'email_id', 'recipient', 'dedupe_key', 'is_sent', 'occurred_at'),
+      reports.map(({ claim }) => claim?.messageId),
+      reports.map(({ claim }) => claim?.isSigned),
+    ],
   });
-  return new Map(rows.map(({ id, created_at }) => [id, created_at]));
 }
 
-/** What a change writes to the row of one email. */
+/** One change of a locked email. */
+export interface RecordedChange {
+  /** As it was locked. */
+  readonly email: ChangingEmail;
+  readonly input: Change;
+  readonly event_id: string;
+  /** The type of its entry in the timeline; null adds none. */
+  readonly event: EmailEventType | null;
+  /** The time of the entry; undefined without one. */
+  readonly at: string | undefined;
+  readonly from_status: EmailStatus;
+  /** The same if it stays. */
+  readonly to_status: EmailStatus;
+}
+
+/** What changes write to the row of one email. */
 export interface EmailUpdate {
   readonly id: string;
   /** The new status, with its error and bounce reason; without it all three stay. */
@@ -154,22 +157,55 @@ export interface EmailUpdate {
   readonly last_event_at: string | undefined;
 }
 
-/** Updates the rows of locked emails. */
-export async function updateEmails(client: Db, updates: readonly EmailUpdate[]): Promise<void> {
-  if (updates.length === 0) return;
+/**
+ * Stores changes of locked emails: timelines, the rows of emails, each once, what was reported about recipients, each once,
+ * and counts in batches and in the hour of acceptance. A time is taken when an email becomes sent, and when it becomes
+ * delivered: a report that overtakes another leaves the other's time unknown.
+ */
+export async function recordChanges(
+  client: Db,
+  changes: readonly RecordedChange[],
+  updates: readonly EmailUpdate[],
+  reports: readonly RecipientReport[],
+): Promise<void> {
+  if (changes.length === 0) return;
+  const emails = changes.map(({ email }) => email);
+  const inputs = changes.map(({ input }) => input);
   await client.query({
-    name: 'update_emails',
-    text: `UPDATE emails AS email SET
+    name: 'record_changes',
+    text: `WITH change AS (
+             SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[],
+                                  $8::timestamptz[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[])
+               AS change(email_id, org_id, batch_id, accepted_at, due_at, event_id, type,
+                         at, from_status, to_status, dedupe_key, recipient, bounce_reason)
+           ), entered AS (
+             INSERT INTO email_events (email_id, id, type, created_at, dedupe_key, recipient)
+             SELECT email_id, event_id, type, at, dedupe_key, recipient FROM change WHERE type IS NOT NULL
+           ), ${reportRecipients('$14', '$15', '$16', '$17', '$18')}, counted_in_batch AS (
+             INSERT INTO batch_moves (batch_id, from_status, to_status, members, at)
+             SELECT batch_id, from_status, to_status, count(*), coalesce(max(at), clock_timestamp())
+             FROM change WHERE batch_id IS NOT NULL AND to_status <> from_status GROUP BY batch_id, from_status, to_status
+           ), counted AS (
+             INSERT INTO email_moves (org_id, hour, from_status, to_status, bounce_reason, time_step, emails)
+             SELECT org_id, date_trunc('hour', accepted_at, 'UTC'), from_status, to_status, bounce_reason,
+                    CASE WHEN to_status IN ('sent', 'delivered') THEN time_step(due_at, at) END, count(*)
+             FROM change WHERE to_status <> from_status GROUP BY 1, 2, 3, 4, 5, 6
+           )
+           UPDATE emails AS email SET
              status              = coalesce(input.status, email.status),
              error               = CASE WHEN input.status IS NULL THEN email.error ELSE input.error END,
              bounce_reason       = CASE WHEN input.status IS NULL THEN email.bounce_reason ELSE input.bounce_reason END,
              provider            = coalesce(input.provider, email.provider),
              provider_message_id = coalesce(input.provider_message_id, email.provider_message_id),
              last_event_at       = greatest(input.last_event_at, email.last_event_at)
-           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
+           FROM unnest($19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::text[], $25::timestamptz[])
              AS input(id, status, error, bounce_reason, provider, provider_message_id, last_event_at)
-           WHERE email.id = input.id AND email.id = ANY ($1)`,
+           WHERE email.id = input.id AND email.id = ANY ($19)`,
     values: [
+      ...columns(emails, 'id', 'org_id', 'batch_id', 'accepted_at', 'due_at'),
+      ...columns(changes, 'event_id', 'event', 'at', 'from_status', 'to_status'),
+      ...columns(inputs, 'dedupe_key', 'recipient', 'bounce_reason'),
+      ...columns(reports, 'email_id', 'recipient', 'status', 'error', 'bounce_reason'),
       ...columns(updates, 'id', 'status', 'error', 'bounce_reason'),
       ...columns(updates, 'provider', 'provider_message_id', 'last_event_at'),
     ],

@@ -1,37 +1,5 @@
 import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
-import { columns } from '../postgres/columns.ts';
 import type { Db } from '../postgres/pool.ts';
-
-/** An email that moved from one status to another. */
-export interface EmailMove {
-  readonly org_id: string;
-  readonly accepted_at: string;
-  /** When it was due to be sent. */
-  readonly due_at: string;
-  /** Before. */
-  readonly status: EmailStatus;
-  readonly bounce_reason: BounceReason | null;
-  /** When it moved; null if its timeline does not show it. */
-  readonly moved_at: string | null;
-}
-
-/**
- * Counts changed emails in the hour of their acceptance. A time is taken when an email becomes sent, and when it becomes
- * delivered: a report that overtakes another leaves the other's time unknown.
- */
-export async function countMoved(client: Db, to: EmailStatus, moves: readonly EmailMove[]): Promise<void> {
-  if (moves.length === 0) return;
-  await client.query({
-    name: 'count_moved',
-    text: `INSERT INTO email_moves (org_id, hour, from_status, to_status, bounce_reason, time_step, emails)
-           SELECT org_id, date_trunc('hour', accepted_at, 'UTC'), status, $1, bounce_reason,
-                  CASE WHEN $1 IN ('sent', 'delivered') THEN time_step(due_at, moved_at) END, count(*)
-           FROM unnest($2::text[], $3::timestamptz[], $4::timestamptz[], $5::text[], $6::text[], $7::timestamptz[])
-             AS move(org_id, accepted_at, due_at, status, bounce_reason, moved_at)
-           GROUP BY 1, 2, 3, 5, 6`,
-    values: [to, ...columns(moves, 'org_id', 'accepted_at', 'due_at', 'status', 'bounce_reason', 'moved_at')],
-  });
-}
 
 /** The additions of a row of email_moves to rows of email_hours. */
 const SIDES = `

@@ -1,6 +1,7 @@
 import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import { REPORTED } from '../../domain/email/states.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
+import { groupBy } from '../../lib/group.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** One recipient of one email; the address in lower case. */
@@ -23,6 +24,7 @@ export async function noteSuppressed(db: Db, recipients: readonly Recipient[]): 
 
 /** What was reported about a recipient. */
 export interface RecipientReport extends Recipient {
+  readonly status: EmailStatus;
   readonly error: string | undefined;
   readonly bounce_reason: BounceReason | undefined;
 }
@@ -30,24 +32,27 @@ export interface RecipientReport extends Recipient {
 /** A recipient's statuses in ascending order: a report never lowers the status. */
 const RANKS = ['queued', 'failed', ...REPORTED] satisfies EmailStatus[];
 
-/** Records the status of recipients, each at most once. */
-export async function reportRecipients(
-  client: Db,
-  status: EmailStatus,
-  reports: readonly RecipientReport[],
-): Promise<void> {
-  if (reports.length === 0) return;
-  await client.query({
-    name: 'report_recipients',
-    text: `INSERT INTO email_recipients AS known (email_id, recipient, status, error, bounce_reason)
-           SELECT email_id, recipient, $1, error, bounce_reason
-           FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS report(email_id, recipient, error, bounce_reason)
-           ON CONFLICT (email_id, recipient) DO UPDATE
-           SET status = EXCLUDED.status, error = EXCLUDED.error, bounce_reason = EXCLUDED.bounce_reason,
-               changed_at = EXCLUDED.changed_at
-           WHERE coalesce(array_position($2::text[], known.status), 0) < array_position($2::text[], EXCLUDED.status)`,
-    values: [status, RANKS, ...columns(reports, 'email_id', 'recipient', 'error', 'bounce_reason')],
-  });
+/** Of several reports about the same recipients, the one of the highest rank about each. */
+export function highestReports(reports: readonly RecipientReport[]): RecipientReport[] {
+  const rank = ({ status }: RecipientReport) => (RANKS as EmailStatus[]).indexOf(status);
+  const ofRecipients = groupBy(reports, ({ email_id, recipient }) => `${email_id} ${recipient}`);
+  return [...ofRecipients.values()].map((same) =>
+    same.reduce((highest, each) => (rank(each) > rank(highest) ? each : highest)),
+  );
+}
+
+const RANK = (status: string): string => `coalesce(array_position('{${RANKS.join()}}', ${status}), 0)`;
+
+/** SQL, named `reported`, that records what was reported about recipients, each once, given as arrays. */
+export function reportRecipients(...[email_id, recipient, status, error, bounce_reason]: string[]): string {
+  return `reported AS (
+    INSERT INTO email_recipients AS known (email_id, recipient, status, error, bounce_reason)
+    SELECT * FROM unnest(${email_id}::text[], ${recipient}::text[], ${status}::text[], ${error}::text[], ${bounce_reason}::text[])
+    ON CONFLICT (email_id, recipient) DO UPDATE
+    SET status = EXCLUDED.status, error = EXCLUDED.error, bounce_reason = EXCLUDED.bounce_reason,
+        changed_at = EXCLUDED.changed_at
+    WHERE ${RANK('known.status')} < ${RANK('EXCLUDED.status')}
+  )`;
 }
 
 /**

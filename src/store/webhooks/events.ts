@@ -21,12 +21,22 @@ export interface SubscribedEndpoint {
 }
 
 /** The enabled endpoints of organizations. */
-export async function findEndpoints(db: Db, orgIds: readonly string[]): Promise<SubscribedEndpoint[]> {
+async function findEndpoints(db: Db, orgIds: readonly string[]): Promise<SubscribedEndpoint[]> {
   if (orgIds.length === 0) return [];
   return queryRows(db, {
     name: 'find_enabled_endpoints',
     text: `SELECT id, org_id, events FROM webhook_endpoints WHERE org_id = ANY ($1) AND status = 'enabled'`,
     values: [orgIds],
+  });
+}
+
+/** The enabled endpoints of the organizations that emails belong to. */
+export async function findEndpointsOf(db: Db, emailIds: readonly string[]): Promise<SubscribedEndpoint[]> {
+  return queryRows(db, {
+    name: 'find_enabled_endpoints_of_emails',
+    text: `SELECT id, org_id, events FROM webhook_endpoints
+           WHERE org_id = ANY (ARRAY(SELECT DISTINCT org_id FROM emails WHERE id = ANY ($1))) AND status = 'enabled'`,
+    values: [emailIds],
   });
 }
 
