@@ -32,8 +32,7 @@ function secretOf({ status, html }: Page): string {
   return secret;
 }
 
-const FAILED: Omit<Try, 'id'> = {
-  tries: 0,
+const FAILED: Omit<Try, 'id' | 'dueAt'> = {
   ago: 5,
   statusCode: 500,
   durationMs: 1_234,
@@ -42,6 +41,19 @@ const FAILED: Omit<Try, 'id'> = {
   status: 'failed',
   wait: null,
 };
+
+/** Records the results of attempts of pending deliveries. */
+async function recordResults(...results: Omit<Try, 'dueAt'>[]): Promise<void> {
+  const { rows } = await service.pool.query<{ id: string; due_at: string }>(
+    `SELECT id, next_attempt_at AS due_at FROM webhook_deliveries WHERE id = ANY ($1)`,
+    [results.map(({ id }) => id)],
+  );
+  const dueAt = new Map(rows.map(({ id, due_at }) => [id, due_at]));
+  await recordTries(
+    service.pool,
+    results.map((result) => ({ ...result, dueAt: dueAt.get(result.id) as string })),
+  );
+}
 
 describe('an endpoint', () => {
   it('is added with its types, and its secret shown once', async () => {
@@ -142,7 +154,7 @@ describe('a delivery', () => {
       /A test is on its way\..*pending.*It was not tried yet\..*"type": "webhook\.test"/,
     );
     const delivery = path.split('/').at(-1) ?? '';
-    await recordTries(service.pool, [{ id: delivery, ...FAILED }]);
+    await recordResults({ id: delivery, ...FAILED });
     const { html } = await viewer.get(path);
     assert.match(textOf(html), /failed.*500 1,234 ms the answer was 500 Body <b>out of order<\/b>/);
     assert.ok(!html.includes('<b>out') && !html.includes('hx-trigger'), 'no markup, and nothing to wait for');
@@ -157,10 +169,7 @@ describe('a delivery', () => {
     const { id } = await make();
     const made: string[] = [];
     for (let i = 0; i < 53; i++) made.push(await test(id));
-    await recordTries(
-      service.pool,
-      made.slice(0, 2).map((delivery) => ({ id: delivery, ...FAILED })),
-    );
+    await recordResults(...made.slice(0, 2).map((delivery) => ({ id: delivery, ...FAILED })));
     const listed = (html: string) => new Set([...html.matchAll(/deliveries\/(whd_\w+)"/g)].map((match) => match[1]));
     const first = await viewer.get(`${PATH}/${id}`);
     const [, next = ''] = /<a href="([^"]+)" rel="next">/.exec(first.html) ?? [];
@@ -185,10 +194,7 @@ describe('a period', () => {
   it('is replayed by status, with the number of deliveries', async () => {
     const { id } = await make();
     const [one, two] = [await test(id), await test(id)];
-    await recordTries(service.pool, [
-      { id: one, ...FAILED },
-      { id: two, ...FAILED, status: 'succeeded' },
-    ]);
+    await recordResults({ id: one, ...FAILED }, { id: two, ...FAILED, status: 'succeeded' });
     const day = new Date(Date.now() - 86_400_000).toISOString().slice(0, 16);
     const failed = await member.change(`${PATH}/${id}/replay`, { since: day, status: 'failed' });
     assert.ok(textOf(failed.html).includes('One delivery is on its way again.'), textOf(failed.html));

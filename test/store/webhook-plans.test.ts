@@ -15,8 +15,8 @@ const { pool } = await useDatabase();
 const UNTIL_KEPT = 8;
 const FEW = 5;
 
-const ATTEMPT: Omit<Try, 'id'> = {
-  ...{ tries: 0, ago: 1, statusCode: 200, durationMs: 1, response: null, error: null },
+const ATTEMPT: Omit<Try, 'id' | 'dueAt'> = {
+  ...{ ago: 1, statusCode: 200, durationMs: 1, response: null, error: null },
   ...{ status: 'succeeded', wait: null },
 };
 const STATEMENTS: Readonly<
@@ -32,7 +32,7 @@ const STATEMENTS: Readonly<
   recordTries: (db, _, due) =>
     recordTries(
       db,
-      due.map(({ id }) => ({ ...ATTEMPT, id })),
+      due.map(({ id, due_at: dueAt }) => ({ ...ATTEMPT, id, dueAt })),
     ),
 };
 

@@ -148,9 +148,9 @@ function outcomeOf(result: Attempt): 'delivered' | 'refused' | 'unanswered' | 'g
   return isGone(result) ? 'gone' : 'refused';
 }
 
-function toTry({ id, tries }: DueDelivery, result: Attempt, ago: number): Try {
+function toTry({ id, tries, due_at: dueAt }: DueDelivery, result: Attempt, ago: number): Try {
   const { statusCode, durationMs, response, error, retryAfterMs } = result;
-  const common = { id, tries, ago, statusCode, durationMs, response, error };
+  const common = { id, dueAt, ago, statusCode, durationMs, response, error };
   if (succeeded(result)) return { ...common, status: 'succeeded', wait: null };
   const wait = isGone(result) ? undefined : retryDelayAfter(tries + 1, retryAfterMs, Math.random());
   return wait === undefined ? { ...common, status: 'failed', wait: null } : { ...common, status: 'pending', wait };

@@ -9,6 +9,8 @@ export interface DueDelivery {
   event_id: string;
   /** Failures since it was created or replayed. */
   tries: number;
+  /** When it became due: replaying it changes that. */
+  due_at: string;
   type: string;
   created_at: string;
   message_id: string | null;
@@ -24,7 +26,7 @@ export interface DueDelivery {
 export function findDue(db: Db, endpointId: string, except: readonly string[], limit: number): Promise<DueDelivery[]> {
   return queryRows(db, {
     name: 'find_due',
-    text: `SELECT delivery.id, delivery.event_id, delivery.tries, event.type, event.created_at, event.message_id, event.data,
+    text: `SELECT delivery.id, delivery.event_id, delivery.tries, delivery.next_attempt_at AS due_at, event.type, event.created_at, event.message_id, event.data,
                   event.payload,
                   CASE WHEN email.id IS NOT NULL THEN json_build_object('batch_id', email.batch_id, 'from', email."from",
                     'to', email."to", 'subject', email.subject, 'tags', email.tags) END AS email
@@ -74,8 +76,8 @@ export async function savePayloads(
 /** The result of an attempt, and what follows. */
 export interface Try {
   readonly id: string;
-  /** Failures before this try: when the delivery has another number by now, it was replayed and its state is left alone. */
-  readonly tries: number;
+  /** When the delivery became due. If it is due at another time by now, it was replayed and its state is left alone. */
+  readonly dueAt: string;
   /** Milliseconds since the try began. */
   readonly ago: number;
   readonly statusCode: number | null;
@@ -95,9 +97,9 @@ export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> 
   await db.query({
     name: 'record_tries',
     text: `WITH tried AS MATERIALIZED (
-             SELECT * FROM unnest($1::text[], $2::integer[], $3::float8[], $4::integer[], $5::integer[], $6::text[], $7::text[],
+             SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::float8[], $4::integer[], $5::integer[], $6::text[], $7::text[],
                                   $8::text[], $9::float8[])
-               AS tried(id, tries, ago, status_code, duration_ms, response, error, status, wait)
+               AS tried(id, due_at, ago, status_code, duration_ms, response, error, status, wait)
            ), ${NO_FLUSH}, recorded AS (
              INSERT INTO webhook_attempts (delivery_id, at, status_code, duration_ms, response, error)
              SELECT id, clock_timestamp() - ago * interval '1 millisecond', status_code, duration_ms, response, error
@@ -108,10 +110,9 @@ export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> 
              tries           = delivery.tries + 1,
              next_attempt_at = clock_timestamp() + tried.wait * interval '1 millisecond'
            FROM tried
-           WHERE delivery.id = tried.id AND delivery.id = ANY ($1) AND delivery.next_attempt_at IS NOT NULL
-             AND delivery.tries = tried.tries`,
+           WHERE delivery.id = tried.id AND delivery.id = ANY ($1) AND delivery.next_attempt_at = tried.due_at`,
     values: [
-      ...columns(tries, 'id', 'tries', 'ago', 'statusCode', 'durationMs', 'response', 'error', 'status', 'wait'),
+      ...columns(tries, 'id', 'dueAt', 'ago', 'statusCode', 'durationMs', 'response', 'error', 'status', 'wait'),
     ],
   });
 }

@@ -49,8 +49,8 @@ export function findDelivery(
   db: Db,
   endpointId: string,
   id: string,
-): Promise<(Delivery & Omit<DueDelivery, 'tries'>) | undefined> {
-  return queryRow<Delivery & Omit<DueDelivery, 'tries'>>(
+): Promise<(Delivery & Omit<DueDelivery, 'tries' | 'due_at'>) | undefined> {
+  return queryRow<Delivery & Omit<DueDelivery, 'tries' | 'due_at'>>(
     db,
     `SELECT delivery.*, event.message_id, event.data, event.payload,
             CASE WHEN email.id IS NOT NULL THEN json_build_object('batch_id', email.batch_id, 'from', email."from",
