@@ -7,13 +7,15 @@ import {
   type Change,
   checkReports,
   type EmailUpdate,
+  insertEmailEvents,
   lockChanging,
   moveEmail,
   type RecordedChange,
-  recordChanges,
   type ReportedChange,
+  updateEmails,
 } from '../store/emails/changes.ts';
-import { highestReports } from '../store/emails/recipients.ts';
+import { countMoves } from '../store/emails/hours.ts';
+import { highestReports, reportRecipients } from '../store/emails/recipients.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
 import { afterCommit, type Db, inTransaction } from '../store/postgres/pool.ts';
 import { addSuppressions, type NewSuppression } from '../store/suppressions/suppressions.ts';
@@ -141,7 +143,12 @@ async function recordSteps(client: Db, steps: readonly Step[]): Promise<void> {
     const status = TRANSITIONS[change].to;
     return recipient === undefined || status === null ? [] : { email_id, recipient, status, error, bounce_reason };
   });
-  await recordChanges(client, steps, [...updates.values()], highestReports(reports));
+  await Promise.all([
+    insertEmailEvents(client, steps),
+    updateEmails(client, [...updates.values()]),
+    reportRecipients(client, highestReports(reports)),
+    countMoves(client, steps),
+  ]);
 }
 
 /** What a change writes to its email, after earlier ones of the same transaction. */

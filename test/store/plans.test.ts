@@ -13,8 +13,9 @@ import {
   readSendSizes,
 } from '../../src/store/emails/attempts.ts';
 import { findFinishedBatches } from '../../src/store/emails/batches.ts';
-import { checkReports, lockChanging, recordChanges } from '../../src/store/emails/changes.ts';
-import { endCopies, failCopies, noteSuppressed } from '../../src/store/emails/recipients.ts';
+import { checkReports, insertEmailEvents, lockChanging, updateEmails } from '../../src/store/emails/changes.ts';
+import { countMoves } from '../../src/store/emails/hours.ts';
+import { endCopies, failCopies, noteSuppressed, reportRecipients } from '../../src/store/emails/recipients.ts';
 import { groupOutboxRows, detachFromGroup, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { addSuppressions, findSuppressed } from '../../src/store/suppressions/suppressions.ts';
@@ -32,9 +33,12 @@ let orgId: string;
 
 const attemptOf = (message_id: string) => ({ message_id, n: 1 });
 
-/** Records that emails, each a batch of its own, were sent. */
-const recordSent = (db: Db, ids: readonly string[]) => {
-  const at = new Date().toISOString();
+const at = new Date().toISOString();
+const SENT = { status: 'sent', error: undefined, bounce_reason: undefined } as const;
+
+/** Changes of emails, each a batch of its own, that are sent. */
+const sent = (ids: readonly string[]) => {
+  const change = { event: 'email.sent', at, from_status: 'queued', to_status: 'sent' } as const;
   const email = {
     org_id: orgId,
     marketing: false,
@@ -43,17 +47,10 @@ const recordSent = (db: Db, ids: readonly string[]) => {
     due_at: at,
     next_event_at: at,
   } as const;
-  const change = { event: 'email.sent', at, from_status: 'queued', to_status: 'sent' } as const;
-  const sent = { status: 'sent', error: undefined, bounce_reason: undefined } as const;
-  return recordChanges(
-    db,
-    ids.map((id) => ({
-      ...{ ...change, event_id: newId('evt', Date.now()) },
-      ...{ email: { ...email, id, batch_id: id }, input: { id, recipient: RECIPIENT } },
-    })),
-    ids.map((id) => ({ ...sent, id, provider: 'postmark', provider_message_id: id, last_event_at: at })),
-    ids.map((email_id) => ({ ...sent, email_id, recipient: RECIPIENT })),
-  );
+  return ids.map((id) => ({
+    ...{ ...change, event_id: newId('evt', Date.now()) },
+    ...{ email: { ...email, id, batch_id: id }, input: { id, recipient: RECIPIENT } },
+  }));
 };
 
 /** Statements for a few emails that are given by their ids. */
@@ -67,7 +64,17 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
         ...{ recipient: RECIPIENT, claim: { messageId: 'x', isSigned: false } },
       })),
     ),
-  recordChanges: recordSent,
+  insertEmailEvents: (db, ids) => insertEmailEvents(db, sent(ids)),
+  updateEmails: (db, ids) =>
+    updateEmails(
+      db,
+      ids.map((id) => ({ ...SENT, id, provider: 'postmark', provider_message_id: id, last_event_at: at })),
+    ),
+  reportRecipients: (db, ids) =>
+    reportRecipients(
+      db,
+      ids.map((email_id) => ({ ...SENT, email_id, recipient: RECIPIENT })),
+    ),
   findEndpointsOf: (db, ids) => findEndpointsOf(db, ids),
   findFinishedBatches: (db, ids) => findFinishedBatches(db, ids),
   groupOutboxRows: (db, ids) =>
@@ -129,7 +136,7 @@ describe('a plan that was made for tables with a few rows', () => {
       database.pool,
       ids.map((id) => ({ ...attemptOf(id), call: id, provider: 'postmark' })),
     );
-    await recordSent(database.pool, ids);
+    await countMoves(database.pool, sent(ids));
     await noteSuppressed(
       database.pool,
       ids.map((email_id) => ({ email_id, recipient: RECIPIENT })),

@@ -5,7 +5,6 @@ import { columns } from '../postgres/columns.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import { fitsClaim } from './callbacks.ts';
 import { timeProblem } from './emails.ts';
-import { type RecipientReport, reportRecipients } from './recipients.ts';
 
 /** A change of one email, or of one of its recipients. */
 export interface Change {
@@ -157,55 +156,39 @@ export interface EmailUpdate {
   readonly last_event_at: string | undefined;
 }
 
-/**
- * Stores changes of locked emails: timelines, the rows of emails, each once, what was reported about recipients, each once,
- * and counts in batches and in the hour of acceptance. A time is taken when an email becomes sent, and when it becomes
- * delivered: a report that overtakes another leaves the other's time unknown.
- */
-export async function recordChanges(
-  client: Db,
-  changes: readonly RecordedChange[],
-  updates: readonly EmailUpdate[],
-  reports: readonly RecipientReport[],
-): Promise<void> {
-  if (changes.length === 0) return;
-  const emails = changes.map(({ email }) => email);
-  const inputs = changes.map(({ input }) => input);
+/** Adds changes to the timelines of locked emails. */
+export async function insertEmailEvents(client: Db, changes: readonly RecordedChange[]): Promise<void> {
+  const entered = changes.filter(({ event }) => event !== null);
+  if (entered.length === 0) return;
+  const inputs = entered.map(({ input }) => input);
   await client.query({
-    name: 'record_changes',
-    text: `WITH change AS (
-             SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[],
-                                  $8::timestamptz[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[])
-               AS change(email_id, org_id, batch_id, accepted_at, due_at, event_id, type,
-                         at, from_status, to_status, dedupe_key, recipient, bounce_reason)
-           ), entered AS (
-             INSERT INTO email_events (email_id, id, type, created_at, dedupe_key, recipient)
-             SELECT email_id, event_id, type, at, dedupe_key, recipient FROM change WHERE type IS NOT NULL
-           ), ${reportRecipients('$14', '$15', '$16', '$17', '$18')}, counted_in_batch AS (
-             INSERT INTO batch_moves (batch_id, from_status, to_status, members, at)
-             SELECT batch_id, from_status, to_status, count(*), coalesce(max(at), clock_timestamp())
-             FROM change WHERE batch_id IS NOT NULL AND to_status <> from_status GROUP BY batch_id, from_status, to_status
-           ), counted AS (
-             INSERT INTO email_moves (org_id, hour, from_status, to_status, bounce_reason, time_step, emails)
-             SELECT org_id, date_trunc('hour', accepted_at, 'UTC'), from_status, to_status, bounce_reason,
-                    CASE WHEN to_status IN ('sent', 'delivered') THEN time_step(due_at, at) END, count(*)
-             FROM change WHERE to_status <> from_status GROUP BY 1, 2, 3, 4, 5, 6
-           )
-           UPDATE emails AS email SET
+    name: 'insert_email_events',
+    text: `INSERT INTO email_events (email_id, id, type, created_at, dedupe_key, recipient)
+           SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[])`,
+    values: [
+      ...columns(inputs, 'id'),
+      ...columns(entered, 'event_id', 'event', 'at'),
+      ...columns(inputs, 'dedupe_key', 'recipient'),
+    ],
+  });
+}
+
+/** Updates the rows of locked emails. */
+export async function updateEmails(client: Db, updates: readonly EmailUpdate[]): Promise<void> {
+  if (updates.length === 0) return;
+  await client.query({
+    name: 'update_emails',
+    text: `UPDATE emails AS email SET
              status              = coalesce(input.status, email.status),
              error               = CASE WHEN input.status IS NULL THEN email.error ELSE input.error END,
              bounce_reason       = CASE WHEN input.status IS NULL THEN email.bounce_reason ELSE input.bounce_reason END,
              provider            = coalesce(input.provider, email.provider),
              provider_message_id = coalesce(input.provider_message_id, email.provider_message_id),
              last_event_at       = greatest(input.last_event_at, email.last_event_at)
-           FROM unnest($19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::text[], $25::timestamptz[])
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
              AS input(id, status, error, bounce_reason, provider, provider_message_id, last_event_at)
-           WHERE email.id = input.id AND email.id = ANY ($19)`,
+           WHERE email.id = input.id AND email.id = ANY ($1)`,
     values: [
-      ...columns(emails, 'id', 'org_id', 'batch_id', 'accepted_at', 'due_at'),
-      ...columns(changes, 'event_id', 'event', 'at', 'from_status', 'to_status'),
-      ...columns(inputs, 'dedupe_key', 'recipient', 'bounce_reason'),
-      ...columns(reports, 'email_id', 'recipient', 'status', 'error', 'bounce_reason'),
       ...columns(updates, 'id', 'status', 'error', 'bounce_reason'),
       ...columns(updates, 'provider', 'provider_message_id', 'last_event_at'),
     ],

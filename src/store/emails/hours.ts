@@ -1,5 +1,38 @@
 import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
+import { columns } from '../postgres/columns.ts';
 import type { Db } from '../postgres/pool.ts';
+import type { RecordedChange } from './changes.ts';
+
+/**
+ * Counts emails that changes move, in their batches and in the hour of their acceptance. A time is taken when an email becomes
+ * sent, and when it becomes delivered: a report that overtakes another leaves the other's time unknown.
+ */
+export async function countMoves(client: Db, changes: readonly RecordedChange[]): Promise<void> {
+  const moves = changes.filter(({ from_status, to_status }) => from_status !== to_status);
+  if (moves.length === 0) return;
+  const emails = moves.map(({ email }) => email);
+  await client.query({
+    name: 'count_moves',
+    text: `WITH move AS (
+             SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[],
+                                  $5::text[], $6::text[], $7::timestamptz[], $8::text[])
+               AS move(org_id, batch_id, accepted_at, due_at, from_status, to_status, at, bounce_reason)
+           ), of_batches AS (
+             INSERT INTO batch_moves (batch_id, from_status, to_status, members, at)
+             SELECT batch_id, from_status, to_status, count(*), coalesce(max(at), clock_timestamp())
+             FROM move WHERE batch_id IS NOT NULL GROUP BY batch_id, from_status, to_status
+           )
+           INSERT INTO email_moves (org_id, hour, from_status, to_status, bounce_reason, time_step, emails)
+           SELECT org_id, date_trunc('hour', accepted_at, 'UTC'), from_status, to_status, bounce_reason,
+                  CASE WHEN to_status IN ('sent', 'delivered') THEN time_step(due_at, at) END, count(*)
+           FROM move GROUP BY 1, 2, 3, 4, 5, 6`,
+    values: [
+      ...columns(emails, 'org_id', 'batch_id', 'accepted_at', 'due_at'),
+      ...columns(moves, 'from_status', 'to_status', 'at'),
+      moves.map(({ input }) => input.bounce_reason),
+    ],
+  });
+}
 
 /** The additions of a row of email_moves to rows of email_hours. */
 const SIDES = `

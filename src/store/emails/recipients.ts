@@ -41,18 +41,19 @@ export function highestReports(reports: readonly RecipientReport[]): RecipientRe
   );
 }
 
-const RANK = (status: string): string => `coalesce(array_position('{${RANKS.join()}}', ${status}), 0)`;
-
-/** SQL, named `reported`, that records what was reported about recipients, each once, given as arrays. */
-export function reportRecipients(...[email_id, recipient, status, error, bounce_reason]: string[]): string {
-  return `reported AS (
-    INSERT INTO email_recipients AS known (email_id, recipient, status, error, bounce_reason)
-    SELECT * FROM unnest(${email_id}::text[], ${recipient}::text[], ${status}::text[], ${error}::text[], ${bounce_reason}::text[])
-    ON CONFLICT (email_id, recipient) DO UPDATE
-    SET status = EXCLUDED.status, error = EXCLUDED.error, bounce_reason = EXCLUDED.bounce_reason,
-        changed_at = EXCLUDED.changed_at
-    WHERE ${RANK('known.status')} < ${RANK('EXCLUDED.status')}
-  )`;
+/** Records what was reported about recipients, each at most once. */
+export async function reportRecipients(client: Db, reports: readonly RecipientReport[]): Promise<void> {
+  if (reports.length === 0) return;
+  await client.query({
+    name: 'report_recipients',
+    text: `INSERT INTO email_recipients AS known (email_id, recipient, status, error, bounce_reason)
+           SELECT * FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+           ON CONFLICT (email_id, recipient) DO UPDATE
+           SET status = EXCLUDED.status, error = EXCLUDED.error, bounce_reason = EXCLUDED.bounce_reason,
+               changed_at = EXCLUDED.changed_at
+           WHERE coalesce(array_position($1::text[], known.status), 0) < array_position($1::text[], EXCLUDED.status)`,
+    values: [RANKS, ...columns(reports, 'email_id', 'recipient', 'status', 'error', 'bounce_reason')],
+  });
 }
 
 /**
