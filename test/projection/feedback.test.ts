@@ -192,6 +192,24 @@ describe('what a report leads to', () => {
     ]);
   });
 
+  test('has the first of several reasons that are reported at once', async () => {
+    const org = await organization(pool, 'reasons.example');
+    const emails = Array.from({ length: 20 }, () =>
+      newEmail({ from: 'x@reasons.example', from_domain: 'reasons.example' }),
+    );
+    await accept(pool, org, emails);
+    const reasons = [['bounced', { bounceReason: 'unknown', error: 'no' }] as const, ['complained', {}] as const];
+    await projectFeedback(
+      pool,
+      reasons.flatMap(([change, fields]) => emails.map(({ id, to: [to] }) => report(id, change, to as string, fields))),
+    );
+    const origins = (await suppressions(org)).map((text) => text.split(' ')[1]);
+    assert.deepEqual(
+      origins,
+      emails.map(() => 'bounce'),
+    );
+  });
+
   test('blocks only marketing email if the provider’s own list refused a marketing email', async () => {
     const org = await organization(pool, 'news.example');
     const email = { from: 'x@news.example', from_domain: 'news.example', marketing: true };

@@ -33,7 +33,10 @@ export interface NewSuppression {
   readonly message_id?: string;
 }
 
-/** Adds missing addresses to their organizations' lists and enqueues webhooks. @returns ids of those that are new */
+/**
+ * Adds missing addresses to their organizations' lists and enqueues webhooks. Of several about one address, the oldest id counts.
+ * @returns ids of those that are new
+ */
 export async function addSuppressions(db: Db, suppressions: readonly NewSuppression[]): Promise<string[]> {
   if (suppressions.length === 0) return [];
   const eventIds = new Map(suppressions.map(({ id, event_id }) => [id, event_id]));
@@ -44,7 +47,7 @@ export async function addSuppressions(db: Db, suppressions: readonly NewSuppress
              SELECT id, org_id, lower(email), origin, reason, message_id
              FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
                AS input(id, org_id, email, origin, reason, message_id)
-             ORDER BY org_id, lower(email)
+             ORDER BY org_id, lower(email), id
              ON CONFLICT DO NOTHING RETURNING org_id, ${SUPPRESSION}`,
       values: columns(suppressions, 'id', 'org_id', 'email', 'origin', 'reason', 'message_id'),
     });

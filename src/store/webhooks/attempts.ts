@@ -26,8 +26,8 @@ export interface DueDelivery {
 export function findDue(db: Db, endpointId: string, except: readonly string[], limit: number): Promise<DueDelivery[]> {
   return queryRows(db, {
     name: 'find_due',
-    text: `SELECT delivery.id, delivery.event_id, delivery.tries, delivery.next_attempt_at AS due_at, event.type, event.created_at, event.message_id, event.data,
-                  event.payload,
+    text: `SELECT delivery.id, delivery.event_id, delivery.tries, delivery.next_attempt_at AS due_at,
+                  event.type, event.created_at, event.message_id, event.data, event.payload,
                   CASE WHEN email.id IS NOT NULL THEN json_build_object('batch_id', email.batch_id, 'from', email."from",
                     'to', email."to", 'subject', email.subject, 'tags', email.tags) END AS email
            FROM (
