@@ -9,7 +9,7 @@ import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
 
-/** Frequent and rare, alone and together; `storeManyEmails` says what there is. Tags are in the API's order. */
+/** Frequent and rare, alone and together; `storeManyEmails` describes what there is. Tags are in the API's order. */
 const FILTERS: readonly { readonly tag?: readonly string[]; readonly status?: string; readonly batch_id?: string }[] = [
   {},
   { status: 'delivered' },

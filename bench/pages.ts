@@ -7,7 +7,7 @@ import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
 
-/** Lists that are narrowed, besides one address for each row of the route table; `storeManyEmails` says what there is. */
+/** Lists that are narrowed, besides one address for each row of the route table; `storeManyEmails` describes what there is. */
 const NARROWED = [
   '/dashboard?range=30d',
   '/dashboard/emails?status=complained',

@@ -1,6 +1,6 @@
 type Name = 'BENCH_SIZE' | 'BENCH_RUNS' | 'BENCH_SECONDS' | 'BENCH_ROWS';
 
-/** How large or long a measurement is: what the environment says, for a quick look, else its usual size. */
+/** How large or long a measurement is: the environment's value, for a quick look, else its usual size. */
 export function size(name: Name, usual: number): number {
   const given = process.env[name];
   if (!given) return usual;

@@ -7,7 +7,7 @@ import type { Row } from './table.ts';
 import { untilQuiet } from './waiting.ts';
 
 const SIZE = size('BENCH_SIZE', 10_000);
-/** A single email has a workflow of its own: a part of the load says as much in less time. */
+/** A single email has a workflow of its own: a part of the load measures the same in less time. */
 const SINGLES = Math.ceil(SIZE / 10);
 /** Smaller tables are left out. */
 const MIN_BYTES = 5;

@@ -113,7 +113,7 @@ function row(emails: string, events: string, arrivals: readonly Arrival[]) {
   };
 }
 
-/** @param take gets what was posted, and says after how many milliseconds to answer */
+/** @param take gets what was posted, and returns after how many milliseconds to answer */
 async function listen(take: (body: string) => number): Promise<{ server: Server; url: string }> {
   const server = createServer((incoming, response) => {
     const chunks: Buffer[] = [];

@@ -18,7 +18,7 @@ import { ERRORS } from '../src/http/docs/errors.ts';
 import { STATUS } from '../src/http/plugins/errors.ts';
 import { blocks, type Document, documents } from './support/documents.ts';
 
-/** What README.md and docs/ say, as far as it can be held to the code. Their commands are run by test/e2e/docs.test.ts. */
+/** Compares README.md and docs/ with the code, as far as that is possible. Their commands are run by test/e2e/docs.test.ts. */
 const ROOT = join(import.meta.dirname, '..');
 const all = await documents();
 
@@ -145,7 +145,7 @@ function anchors({ text }: Document): string[] {
 }
 
 /**
- * What the compiler says of the TypeScript in documents, by document and line. The blocks of one document are one module, as
+ * The compiler's errors in the TypeScript of documents, by document and line. The blocks of one document are one module, as
  * a reader takes them who goes from top to bottom.
  */
 function problems(examples: readonly Document[]): string[] {

@@ -105,7 +105,7 @@ const RULES: IForbiddenRuleType[] = [
     },
   },
   {
-    name: 'what counts and what traces is for the processes to start: others tell topics, and are handed a tracer',
+    name: 'what counts and what traces is for the processes to start: others publish to topics, and are handed a tracer',
     severity: 'error',
     from: { path: '^(?:src|activities|workflows)/', pathNot: ['^src/telemetry/', '^src/main/'] },
     to: { path: '^src/telemetry/', pathNot: '^src/telemetry/(?:topics|tracer)\\.ts$' },
@@ -178,7 +178,7 @@ test('the order names every folder', () => {
   );
 });
 
-test('the rules can fail: the store may not be imported by anyone when the rule says so', async () => {
+test('the rules can fail: the store may not be imported by anyone if the rule forbids it', async () => {
   const rule: IForbiddenRuleType = {
     name: 'nobody imports the store',
     severity: 'error',

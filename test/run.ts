@@ -29,7 +29,7 @@ const HANG_MS = 1_800_000;
 const CONCURRENCY = 2 * availableParallelism();
 /** Each file that starts the whole service has half a dozen processes. */
 const SERVICES_CONCURRENCY = 3;
-/** A test of `npm start` takes up to ten seconds to stop it when it is told to. */
+/** A test of `npm start` takes up to ten seconds to stop it when it gets SIGTERM. */
 const STOPS_WITHIN = 12_000;
 
 const began = Date.now();
@@ -80,7 +80,7 @@ function say(error: unknown): void {
   console.error(error.message);
 }
 
-/** Tests set what they need; what the shell says of another Sendwright must not change what they find. */
+/** Tests set what they need; settings of another Sendwright in the shell must not affect them. */
 function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(env).filter(([name]) => !(name in SETTINGS) && !name.startsWith('TEMPORAL_')),
@@ -91,7 +91,7 @@ function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 interface End {
   /** The exit code; 0 without files. */
   readonly code: number;
-  /** What its failures say; empty without any. */
+  /** The texts of its failures; empty without any. */
   readonly failures: string;
 }
 
@@ -106,7 +106,7 @@ async function runFiles(paths: string[], concurrency: number, environment: NodeJ
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
     ...[`--test-reporter=${join(folder, 'test/support/failures.mjs')}`, `--test-reporter-destination=${failures}`],
   ];
-  // A group of its own: a Ctrl-C comes to us alone, and all that the tests have started can be told at once.
+  // A group of its own: a Ctrl-C comes to us alone, and all that the tests have started gets one signal.
   const child = spawn(process.execPath, ['--enable-source-maps', '--test', ...options, ...flags, ...programs], {
     cwd: ROOT,
     env: environment,

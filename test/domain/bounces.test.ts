@@ -119,7 +119,7 @@ describe('where two reasons can be read', () => {
     }
   });
 
-  it('what was said before the recipient was named is not about the recipient', () => {
+  it('a reply before RCPT TO is not about the recipient', () => {
     for (const reply of ['550 5.1.1 User unknown', '550 5.7.1 Rejected by policy', '550 Domain does not exist']) {
       assertReasons([
         [`host mx.shop.example[192.0.2.9] said: ${reply} (in reply to MAIL FROM command)`, 'reputation_block'],
@@ -146,7 +146,7 @@ describe('where two reasons can be read', () => {
 });
 
 describe('a reply of codes alone', () => {
-  it('goes by the enhanced code, the first that says something', () => {
+  it('goes by the enhanced code, the first that is specific', () => {
     assertReasons([
       ['550 5.1.1', 'mailbox_not_found'],
       ['550 5.1.2', 'dns_failure'],

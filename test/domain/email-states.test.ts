@@ -61,7 +61,7 @@ describe('the states of an email', () => {
     }
   }
 
-  it('tell every change but the claim in the timeline, by its own name', () => {
+  it('record every change but the claim in the timeline, by its own name', () => {
     for (const [change, { event }] of Object.entries<Transition>(TRANSITIONS))
       assert.equal(event, change === 'claimed' ? null : `email.${change}`);
   });

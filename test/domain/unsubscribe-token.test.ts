@@ -19,7 +19,7 @@ describe('an unsubscribe token', () => {
     }
   });
 
-  it('says whom it claims to be of, and nothing personal', () => {
+  it('contains the organization and email it claims, and nothing personal', () => {
     assert.deepEqual(claimOf(token), { emailId: addressee.emailId, position: 7 });
     assert.match(token, /^em_[0-9a-z]{26}\.7\.[A-Za-z0-9_-]{22}$/);
     assert.ok(!token.includes(addressee.orgId.slice(4)));

@@ -29,7 +29,7 @@ function gives(limit: RateLimit | null, org: string, tokens = 1): boolean {
     return true;
   } catch (error) {
     assert.ok(error instanceof RateLimitExceeded, String(error));
-    assert.ok((error.retryAfterSeconds ?? 0) >= 1, 'it says when to come again');
+    assert.ok((error.retryAfterSeconds ?? 0) >= 1, 'it states when to retry');
     return false;
   }
 }
@@ -43,7 +43,7 @@ describe('limits that processes share', () => {
   it('tokens that one process has given are gone for the others', async (t) => {
     const [one, two] = [start(t, 1), start(t, 1)];
     assert.equal(drain(one.requests, 'org_gone'), 2);
-    await eventually('told', async () => (await shared('org_gone')) !== undefined);
+    await eventually('shared', async () => (await shared('org_gone')) !== undefined);
     // It learns of it when somebody asks: until the next exchange it may let one burst through.
     let given = 0;
     await eventually('more is owed than the other has given', () => {
@@ -51,7 +51,7 @@ describe('limits that processes share', () => {
       if (gives(two.requests, 'org_gone')) given++;
       return (two.requests?.standing('org_gone').resetSeconds ?? 0) > given;
     });
-    assert.equal(two.requests?.standing('org_gone').remaining, 0, 'and it says so');
+    assert.equal(two.requests?.standing('org_gone').remaining, 0, 'the answer states it');
   });
 
   it('tokens above the rate are owed: all processes together keep the rate', async (t) => {
@@ -76,7 +76,7 @@ describe('limits that processes share', () => {
   it('a new process gives at most one burst', async (t) => {
     const one = start(t, 1);
     drain(one.requests, 'org_late');
-    await eventually('told', async () => (await shared('org_late')) !== undefined);
+    await eventually('shared', async () => (await shared('org_late')) !== undefined);
     const began = performance.now();
     const two = start(t, 1);
     let given = drain(two.requests, 'org_late');
@@ -90,9 +90,9 @@ describe('limits that processes share', () => {
     const [one, two] = [start(t, 0, 10), start(t, 0, 10)];
     one.mails?.take('org_back', 100);
     one.mails?.take('org_back', 100);
-    await eventually('told', async () => ((await shared('org_back')) ?? 0) > 150);
+    await eventually('shared', async () => ((await shared('org_back')) ?? 0) > 150);
     one.mails?.refund('org_back', 100);
-    await eventually('told too', async () => ((await shared('org_back')) ?? 200) < 150);
+    await eventually('shared again', async () => ((await shared('org_back')) ?? 200) < 150);
     gives(two.mails, 'org_back');
     const standing = await eventually('learned', () => {
       const now = two.mails?.standing('org_back');
@@ -111,7 +111,7 @@ describe('limits that processes share', () => {
     await sleep(500);
     assert.equal(statements, 0);
     gives(one.requests, 'org_idle');
-    await eventually('told', () => statements === 1);
+    await eventually('shared', () => statements === 1);
     await sleep(500);
     assert.equal(statements, 1);
   });
@@ -125,13 +125,13 @@ describe('limits that processes share', () => {
     const one = start(t, 1);
     const orgs = Array.from({ length: 2_500 }, (_, i) => `org_many_${i}`);
     for (const org of orgs) assert.equal(drain(one.requests, org), 2);
-    const { rows } = await eventually('told', async () => {
-      const told = await database.pool.query(`SELECT debt FROM rate_debts WHERE org_id LIKE 'org\\_many\\_%'`);
-      return told.rowCount === orgs.length && told;
+    const { rows } = await eventually('shared', async () => {
+      const stored = await database.pool.query(`SELECT debt FROM rate_debts WHERE org_id LIKE 'org\\_many\\_%'`);
+      return stored.rowCount === orgs.length && stored;
     });
     assert.ok(
       rows.every(({ debt }: { debt: number }) => debt > 1),
-      'each is told',
+      'each is shared',
     );
   });
 });
@@ -156,7 +156,7 @@ describe('limits while the database is away', () => {
     }
     assert.equal(one.errors.length, 1);
     await proxy.open();
-    const debt = await eventually('told', () => shared('org_away'));
+    const debt = await eventually('shared', () => shared('org_away'));
     const flowedBack = (10 * (performance.now() - began)) / 1_000;
     assert.ok(
       given > 30 && debt <= 21 && debt > given - flowedBack - 10,
@@ -168,7 +168,7 @@ describe('limits while the database is away', () => {
     const limits = startRateLimits(database.pool, { requests: 10, mails: 0 }, () => undefined);
     limits.requests?.take('org_stop', 1);
     await limits.stop();
-    assert.ok((await shared('org_stop')) !== undefined, 'it was told');
+    assert.ok((await shared('org_stop')) !== undefined, 'it was shared');
     await limits.stop();
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isPublicUrl } from '../../src/lib/public-url.ts';
 
-test('tells hosts on the public internet from those that only this machine or its network can reach', () => {
+test('distinguishes hosts on the public internet from those that only this machine or its network can reach', () => {
   for (const url of [
     'https://mail.example.com',
     'http://sub.mail.example.co.uk:8080/path',

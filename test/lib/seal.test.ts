@@ -47,7 +47,7 @@ test('opens with an old key what that key sealed, and seals with the primary key
   assert.equal(makeSeal(current).open(resealed, 'wh_1').toString(), 'a secret');
   assert.throws(() => makeSeal(former).open(resealed, 'wh_1'), /a key that is not known/);
   assert.deepEqual(resealed.subarray(0, rotated.prefix.length), rotated.prefix);
-  assert.notDeepEqual(sealed.subarray(0, rotated.prefix.length), rotated.prefix, 'the key id tells them apart');
+  assert.notDeepEqual(sealed.subarray(0, rotated.prefix.length), rotated.prefix, 'the key id differs');
 });
 
 test('opens values that were sealed before they had a key id, with the primary key and with an old one', () => {

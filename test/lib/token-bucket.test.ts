@@ -7,7 +7,7 @@ const RATE: Rate = { perSecond: 10, burst: 20 };
 const full = (): Bucket => ({ usage: 0, atMs: 0 });
 
 describe('a token bucket', () => {
-  it('gives what it holds, then what flows back, and says when there will be enough', () => {
+  it('gives what it holds, then what flows back, and states when there will be enough', () => {
     const bucket = full();
     for (let i = 0; i < 20; i++) assert.equal(take(bucket, RATE, 1), 0);
     assert.equal(take(bucket, RATE, 1), 1);

@@ -168,7 +168,7 @@ describe('what a report leads to', () => {
     return rows.map(({ text }) => text);
   };
 
-  test('is the suppression list where the reason says so, a complaint and an unsubscribe too', async () => {
+  test('is the suppression list if the reason requires it, a complaint and an unsubscribe too', async () => {
     const org = await organization(pool, 'feedback.example');
     const from = { from: 'x@feedback.example', from_domain: 'feedback.example' };
     const reports: [FeedbackChange, Partial<Feedback>][] = [
@@ -224,7 +224,7 @@ describe('what a report leads to', () => {
     ]);
   });
 
-  test('of an email that was given up is told too', async () => {
+  test('of an email that was given up is recorded too', async () => {
     const org = await organization(pool, 'fails.example');
     await pool.query(
       `INSERT INTO webhook_endpoints (id, org_id, url, events, secret) VALUES ('wh_fails', $1, 'https://x.example', '{email.failed}', '\\x00')`,

@@ -47,7 +47,7 @@ describe('a fetch', () => {
     await eventually('both connections are closed', () => web.open.size === 0, 2_000);
   });
 
-  it('says in plain words what went wrong on the way', async (t) => {
+  it('reports in plain words what went wrong', async (t) => {
     const closed = await site(t, (_, response) => response.end());
     const gone = await rawSite(t, (socket) => socket.destroy());
     const gibberish = await rawSite(t, (socket) => socket.end('220 smtp.example.com ESMTP\r\n'));
@@ -140,7 +140,7 @@ describe('redirects', () => {
     assert.equal(seen.connections, 0);
   });
 
-  it('carry neither credentials nor cookies along', async (t) => {
+  it('contain neither credentials nor cookies', async (t) => {
     const web = await site(t, ({ url }, response) => {
       if (url === '/there') response.end();
       else
@@ -167,7 +167,7 @@ describe('a large answer', () => {
     await eventually('the connection is closed', () => web.open.size === 0);
   });
 
-  it('is refused by what it says of itself, and not believed when it says less', async (t) => {
+  it('is refused by its Content-Length, also if that is too small', async (t) => {
     const honest = await rawSite(t, (socket) => socket.write(head('Content-Length: 11')));
     const left = budget(10);
     await assert.rejects(fetch(honest, left), { message: TOO_LARGE });

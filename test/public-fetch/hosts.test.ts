@@ -39,7 +39,7 @@ test('the names of this machine are found by its own resolver, and refused', asy
   assert.equal(seen.connections, 0);
 });
 
-test('a name is resolved once for each request: what it says later is not believed', async (t) => {
+test('a name is resolved once for each request: a later answer is ignored', async (t) => {
   const seen = await canary(t);
   const web = await site(t, (_, response) => response.end('public'));
   const { asked, resolve } = names({ 'rebinds.test': [[REACHABLE], ['127.0.0.1']] });

@@ -12,7 +12,7 @@ import { canary, names, rawSite, REACHABLE, site } from './web.ts';
 
 const KEEP = 100;
 
-/** The way to a URL that may be on our side, unless the test says otherwise. */
+/** The way to a URL that may be on our side, unless the test sets another one. */
 function lineTo(
   t: TestContext,
   url: string,
@@ -37,7 +37,7 @@ async function assertFails(line: Line, message: string): Promise<void> {
 
 const PRIVATE = 'its host cannot be found on the public internet';
 
-/** A web server that tells what it was sent. */
+/** A web server that records requests. */
 async function receiver(t: TestContext, answer: RequestListener = (_, response) => response.end('ok')) {
   const bodies: string[] = [];
   const at = await site(t, (request, response) => {
@@ -183,7 +183,7 @@ describe('a post reaches public hosts only', () => {
     assert.equal(requests.length, 2);
   });
 
-  test('and a name is resolved once for a line: what it says later does not count', async (t) => {
+  test('and a name is resolved once for a line: a later answer is ignored', async (t) => {
     const { port, requests } = await receiver(t);
     const seen = await canary(t);
     const { resolve, asked } = names({ 'rebinding.example': [[REACHABLE], ['127.0.0.1']] });

@@ -38,7 +38,7 @@ export async function site(t: TestContext, answer: RequestListener, address = RE
   return { port, url: `http://${address}:${port}`, requests, open };
 }
 
-/** A server that says exactly these bytes, whatever it is asked. */
+/** A server that answers every request with exactly these bytes. */
 export async function rawSite(t: TestContext, answer: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createListener((socket) => {

@@ -171,7 +171,7 @@ describe('the relay', () => {
     await isEmpty();
     assert.deepEqual(dispatched().sort(), ids);
     assert.equal(warnings().length, 1, 'one warning for the whole time');
-    await eventually('it says so', () => lines.some(({ msg }) => msg === 'relay resumed'));
+    await eventually('it is logged', () => lines.some(({ msg }) => msg === 'relay resumed'));
   });
 
   test('does not repeat rows that were dispatched before Temporal became unreachable', async () => {
@@ -263,7 +263,7 @@ describe('the relay', () => {
     );
     await eventually('the relay that vanishes holds the row', () => asked);
     const { ids: dispatched } = start();
-    await eventually('the other relay has carried the row', () => dispatched().includes(id as string), 60_000);
+    await eventually('the other relay has dispatched the row', () => dispatched().includes(id as string), 60_000);
     over.abort();
   });
 
@@ -276,9 +276,9 @@ describe('the relay', () => {
     await eventually('it has noticed', () => warnings().length === 1);
     const [id] = await store();
     await proxy.open();
-    await eventually('carried', () => dispatched().length === 1);
+    await eventually('dispatched', () => dispatched().length === 1);
     assert.deepEqual(dispatched(), [id]);
-    await eventually('it says so', () => lines.some(({ msg }) => msg === 'relay resumed'));
+    await eventually('it is logged', () => lines.some(({ msg }) => msg === 'relay resumed'));
     await stop();
     await proxy.close();
   });

@@ -9,7 +9,7 @@ const NO_DNS: Dns = {
   cname: async () => ({ kind: 'unknown', reason: 'no answer in time' }),
 };
 
-/** What domains are checked with where a test says nothing else: no DNS, no Postmark account, an SMTP server. */
+/** What domains are checked with unless a test states otherwise: no DNS, no Postmark account, an SMTP server. */
 export function senderDomains(pool: Pool, given: Partial<SenderDomainDeps> = {}): SenderDomainDeps {
   return {
     pool,

@@ -17,7 +17,7 @@ describe('deliverEmail', () => {
   const worker = () => startWorkers({ email: emails.activities });
   let count = 0;
 
-  interface Carried {
+  interface Started {
     readonly id: string;
     readonly handle: WorkflowHandle<typeof deliverEmail>;
     /** Replaces the workers. */
@@ -28,10 +28,10 @@ describe('deliverEmail', () => {
    * Runs `act` on a started workflow while a worker serves, then waits for its result; time skips only then. The history is
    * kept under the test's name.
    */
-  async function carry(
+  async function deliver(
     { name }: { name: string },
     dueIn: number | null,
-    act: (carried: Carried) => Promise<void> = async () => undefined,
+    act: (started: Started) => Promise<void> = async () => undefined,
   ): Promise<{ id: string; result: string; handle: WorkflowHandle<typeof deliverEmail> }> {
     const id = `em_${++count}`;
     const dueAt = dueIn === null ? null : (await now()) + dueIn;
@@ -79,19 +79,19 @@ describe('deliverEmail', () => {
 
   test('an email that is due at once is sent at once', async (t) => {
     const began = await now();
-    const { id, result } = await carry(t, null);
+    const { id, result } = await deliver(t, null);
     assert.equal(result, 'sent');
     assert.ok((emails.row(id).sentAt ?? 0) - began < MINUTE);
   });
 
   test('an email 29 days ahead is sent then, not before', async (t) => {
-    const { id, result } = await carry(t, 29 * DAY);
+    const { id, result } = await deliver(t, 29 * DAY);
     assert.equal(result, 'sent');
     assertOnTime(id);
   });
 
   test('rescheduled earlier after 10 of 29 days, it is sent at the earlier time', async (t) => {
-    const { id, result } = await carry(t, 29 * DAY, async ({ handle, id }) => {
+    const { id, result } = await deliver(t, 29 * DAY, async ({ handle, id }) => {
       await sleep(10 * DAY);
       assert.ok(await move(handle, id, (await now()) + 2 * DAY));
     });
@@ -101,7 +101,7 @@ describe('deliverEmail', () => {
   });
 
   test('rescheduled later, twice, it is sent at the last time', async (t) => {
-    const { id, result } = await carry(t, DAY, async ({ handle, id }) => {
+    const { id, result } = await deliver(t, DAY, async ({ handle, id }) => {
       await move(handle, id, (await now()) + 20 * DAY);
       await sleep(5 * DAY);
       assert.equal(emails.row(id).status, 'scheduled', 'its first time has passed');
@@ -113,7 +113,7 @@ describe('deliverEmail', () => {
   });
 
   test('signals that arrive in the wrong order leave the newest time standing', async (t) => {
-    const { id, result } = await carry(t, DAY, async ({ handle, id }) => {
+    const { id, result } = await deliver(t, DAY, async ({ handle, id }) => {
       const nowMs = await now();
       emails.reschedule(id, nowMs + 2 * DAY);
       emails.reschedule(id, nowMs + 3 * DAY);
@@ -125,7 +125,7 @@ describe('deliverEmail', () => {
   });
 
   test('a reschedule that Postgres took while its signal is still on the way holds the email back', async (t) => {
-    const { id, result } = await carry(t, DAY, async ({ id }) => {
+    const { id, result } = await deliver(t, DAY, async ({ id }) => {
       emails.reschedule(id, (await now()) + 4 * DAY);
     });
     assert.equal(result, 'sent');
@@ -134,7 +134,7 @@ describe('deliverEmail', () => {
   });
 
   test('canceled while it waits, it ends at once and is never sent', async (t) => {
-    const { id, result, handle } = await carry(t, 20 * DAY, async ({ handle, id }) => {
+    const { id, result, handle } = await deliver(t, 20 * DAY, async ({ handle, id }) => {
       await sleep(DAY);
       assert.ok(emails.cancel(id));
       await handle.signal(cancel);
@@ -147,7 +147,7 @@ describe('deliverEmail', () => {
 
   test('a cancel that loses the race is refused, and the email is sent once', async (t) => {
     let canceled: boolean | undefined;
-    const { id, result } = await carry(t, DAY, async ({ handle }) => {
+    const { id, result } = await deliver(t, DAY, async ({ handle }) => {
       emails.afterSend = async (id) => {
         canceled = emails.cancel(id);
         await handle.signal(cancel);
@@ -161,14 +161,14 @@ describe('deliverEmail', () => {
 
   test('a cancel that wins the race at the last moment leaves nothing to send', async (t) => {
     emails.beforeClaim = (id) => void emails.cancel(id);
-    const { id, result } = await carry(t, DAY);
+    const { id, result } = await deliver(t, DAY);
     emails.beforeClaim = () => undefined;
     assert.equal(result, 'canceled');
     assert.equal(emails.row(id).attempts, 0);
   });
 
   test('canceled with Temporal’s own tools, a scheduled email is canceled', async (t) => {
-    const { id, result } = await carry(t, 20 * DAY, async ({ handle }) => {
+    const { id, result } = await deliver(t, 20 * DAY, async ({ handle }) => {
       await sleep(DAY);
       await handle.cancel();
     });
@@ -177,28 +177,28 @@ describe('deliverEmail', () => {
   });
 
   test('a cancel signal that somebody sends by hand cancels the email too', async (t) => {
-    const { id, result } = await carry(t, 20 * DAY, ({ handle }) => handle.signal(cancel));
+    const { id, result } = await deliver(t, 20 * DAY, ({ handle }) => handle.signal(cancel));
     assert.equal(result, 'canceled');
     assert.equal(emails.row(id).status, 'canceled');
   });
 
   test('a provider that is busy three times gets the email at the fourth attempt', async (t) => {
     emails.answers.push('busy', 'busy', 'busy');
-    const { id, result } = await carry(t, null);
+    const { id, result } = await deliver(t, null);
     assert.equal(result, 'sent');
     assert.equal(emails.row(id).attempts, 4);
   });
 
   test('attempts are used up: the email fails', async (t) => {
     emails.answers.push('busy', 'busy', 'busy', 'busy');
-    const { id, result } = await carry(t, null);
+    const { id, result } = await deliver(t, null);
     assert.equal(result, 'failed');
     assert.equal(emails.row(id).attempts, RETRY.maximumAttempts);
   });
 
   test('waits double from the first to the longest', async (t) => {
     emails.answers.push('busy', 'busy', 'busy', 'busy');
-    const { handle } = await carry(t, null);
+    const { handle } = await deliver(t, null);
     const events = (await handle.fetchHistory()).events ?? [];
     const scheduled = events.find((event) => event.activityTaskScheduledEventAttributes);
     const policy = scheduled?.activityTaskScheduledEventAttributes?.retryPolicy;
@@ -211,7 +211,7 @@ describe('deliverEmail', () => {
   test('the provider’s own waiting time is kept', async (t) => {
     emails.answers.push({ busyFor: 10 * MINUTE });
     const began = await now();
-    const { id, result } = await carry(t, null);
+    const { id, result } = await deliver(t, null);
     assert.equal(result, 'sent');
     const waited = (emails.row(id).sentAt ?? 0) - began;
     assert.ok(waited >= 10 * MINUTE && waited < 12 * MINUTE, `waited ${waited} ms`);
@@ -219,7 +219,7 @@ describe('deliverEmail', () => {
 
   test('failures that never reached a provider do not use up its attempts', async (t) => {
     emails.answers.push('crash', 'crash', 'crash', 'crash', 'busy', 'crash', 'crash', 'crash');
-    const { id, result } = await carry(t, null);
+    const { id, result } = await deliver(t, null);
     assert.equal(result, 'sent');
     assert.equal(emails.row(id).attempts, 2);
   });
@@ -230,7 +230,7 @@ describe('deliverEmail', () => {
       if (early) emails.row(id).dueAt += 3 * MINUTE;
       early = false;
     };
-    const { id, result } = await carry(t, DAY);
+    const { id, result } = await deliver(t, DAY);
     emails.beforeClaim = () => undefined;
     assert.equal(result, 'sent');
     assertOnTime(id);
@@ -245,7 +245,7 @@ describe('deliverEmail', () => {
       emails.beforeClaim = () => {
         attempts++;
       };
-      const { id, result } = await carry(t, DAY, async ({ handle }) => {
+      const { id, result } = await deliver(t, DAY, async ({ handle }) => {
         const later = new Date((await now()) + 3 * DAY).toISOString();
         await handle.signal(reschedule, { version: 99, dueAt: dueAt ?? later });
       });
@@ -260,7 +260,7 @@ describe('deliverEmail', () => {
   }
 
   test('takes a newer signal that comes during an attempt rather than Postgres’s answer', async (t) => {
-    const { id, result } = await carry(t, DAY, async ({ handle, id }) => {
+    const { id, result } = await deliver(t, DAY, async ({ handle, id }) => {
       let isFirst = true;
       emails.beforeClaim = () => {
         if (isFirst) emails.row(id).dueAt += 2 * DAY;
@@ -276,7 +276,7 @@ describe('deliverEmail', () => {
   });
 
   test('ignores signals with a payload that is no schedule', async (t) => {
-    const { id, result, handle } = await carry(t, DAY, async ({ handle }) => {
+    const { id, result, handle } = await deliver(t, DAY, async ({ handle }) => {
       for (const payload of [
         null,
         undefined,
@@ -308,7 +308,7 @@ describe('deliverEmail', () => {
       if (++attempts < 6) emails.row(id).version++;
     };
     const began = await now();
-    const { id, result } = await carry(t, MINUTE);
+    const { id, result } = await deliver(t, MINUTE);
     emails.beforeClaim = () => undefined;
     assert.equal(result, 'sent');
     assert.equal(attempts, 6);
@@ -317,7 +317,7 @@ describe('deliverEmail', () => {
   });
 
   test('a worker that is restarted while an email waits goes on from its history', async (t) => {
-    const { id, result } = await carry(t, 20 * DAY, async ({ handle, id, restart }) => {
+    const { id, result } = await deliver(t, 20 * DAY, async ({ handle, id, restart }) => {
       await sleep(DAY);
       await restart();
       await move(handle, id, (await now()) + 3 * DAY);

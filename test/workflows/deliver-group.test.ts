@@ -19,7 +19,7 @@ describe('deliverGroup', () => {
   let count = 0;
 
   type Handle = WorkflowHandle<typeof deliverGroup>;
-  interface Carried {
+  interface Started {
     readonly ids: readonly [string, string, string, string];
     readonly dueAt: number;
     readonly handle: Handle;
@@ -28,13 +28,13 @@ describe('deliverGroup', () => {
   }
 
   /** Starts a group of four, does something, and waits for its end; time skips only then. Its history is kept. */
-  async function carry(
+  async function deliver(
     { name }: { name: string },
     dueIn: number | null,
-    act: (carried: Carried) => Promise<void> = async () => undefined,
-  ): Promise<{ counts: Record<string, number>; ids: Carried['ids']; dueAt: number }> {
+    act: (started: Started) => Promise<void> = async () => undefined,
+  ): Promise<{ counts: Record<string, number>; ids: Started['ids']; dueAt: number }> {
     const id = `grp_${++count}`;
-    const ids = [1, 2, 3, 4].map((i) => `em_${count}_${i}`) as unknown as Carried['ids'];
+    const ids = [1, 2, 3, 4].map((i) => `em_${count}_${i}`) as unknown as Started['ids'];
     const dueAt = (await now()) + (dueIn ?? 0);
     groups.accept(id, ids, dueIn === null ? null : dueAt);
     let stop = await worker();
@@ -68,24 +68,24 @@ describe('deliverGroup', () => {
 
   test('emails that are due at once are sent at once, in one call', async (t) => {
     const calls = groups.calls;
-    const { counts, ids, dueAt } = await carry(t, null);
+    const { counts, ids, dueAt } = await deliver(t, null);
     assert.deepEqual(counts, { sent: 4 });
     assert.equal(groups.calls, calls + 1);
     for (const id of ids) assert.ok(lateness(id, dueAt) < MINUTE);
   });
 
   test('emails 29 days ahead share one timer and are sent then, not before', async (t) => {
-    const { counts, ids, dueAt } = await carry(t, 29 * DAY, async ({ restart }) => restart());
+    const { counts, ids, dueAt } = await deliver(t, 29 * DAY, async ({ restart }) => restart());
     assert.deepEqual(counts, { sent: 4 });
     for (const id of ids) assert.ok(lateness(id, dueAt) >= 0 && lateness(id, dueAt) < MINUTE);
   });
 
   test('one that is rescheduled goes its own way, one that is canceled stays, the others go on time', async (t) => {
     let own: WorkflowHandle<typeof deliverEmail> | undefined;
-    const { counts, ids, dueAt } = await carry(t, 10 * DAY, async ({ ids: [moved, canceled], dueAt }) => {
+    const { counts, ids, dueAt } = await deliver(t, 10 * DAY, async ({ ids: [moved, canceled], dueAt }) => {
       const later = dueAt + 5 * DAY;
       assert.ok(emails.reschedule(moved, later) && emails.cancel(canceled));
-      groups.carrier.delete(moved);
+      groups.groupOf.delete(moved);
       const schedule = { version: 1, dueAt: new Date(later).toISOString() };
       own = await env().client.workflow.signalWithStart(deliverEmail, {
         workflowId: moved,
@@ -106,7 +106,7 @@ describe('deliverGroup', () => {
   });
 
   test('one that is not taken leaves, and the group ends', async (t) => {
-    const { counts, ids } = await carry(t, DAY, async ({ ids }) => {
+    const { counts, ids } = await deliver(t, DAY, async ({ ids }) => {
       groups.answers.push({ but: [ids[2]] });
     });
     assert.deepEqual(counts, { sent: 3, left: 1 });
@@ -116,27 +116,27 @@ describe('deliverGroup', () => {
   test('a provider that takes nobody is tried again with all of them', async (t) => {
     const calls = groups.calls;
     groups.answers.push('busy', 'crash', 'busy');
-    const { counts } = await carry(t, null);
+    const { counts } = await deliver(t, null);
     assert.deepEqual(counts, { sent: 4 });
     assert.equal(groups.calls, calls + 3);
   });
 
   test('attempts are used up: all of them fail', async (t) => {
     groups.answers.push(...Array.from({ length: 4 }, () => 'busy' as const));
-    const { counts, ids } = await carry(t, null);
+    const { counts, ids } = await deliver(t, null);
     assert.deepEqual(counts, { failed: 4 });
     for (const id of ids) assert.equal(emails.row(id).attempts, 4);
   });
 
   test('failures that never reached a provider do not use up its attempts', async (t) => {
     groups.answers.push(...Array.from({ length: 9 }, () => 'crash' as const));
-    const { counts } = await carry(t, null);
+    const { counts } = await deliver(t, null);
     assert.deepEqual(counts, { sent: 4 });
   });
 
   test('a clock that runs ahead of Postgres does not send early', async (t) => {
     groups.behind = 2_500;
-    const { counts, ids, dueAt } = await carry(t, DAY);
+    const { counts, ids, dueAt } = await deliver(t, DAY);
     groups.behind = 0;
     assert.deepEqual(counts, { sent: 4 });
     for (const id of ids) assert.ok(lateness(id, dueAt) >= 0);
@@ -144,21 +144,21 @@ describe('deliverGroup', () => {
 
   test('pauses between rounds while Postgres answers again and again that it is due, at another version', async (t) => {
     groups.mismatches = 3;
-    const { counts, ids, dueAt } = await carry(t, DAY);
+    const { counts, ids, dueAt } = await deliver(t, DAY);
     groups.mismatches = 0;
     assert.deepEqual(counts, { sent: 4 });
     for (const id of ids) assert.ok(lateness(id, dueAt) >= 15_000, `three rounds in ${lateness(id, dueAt)} ms`);
   });
 
   test('ignores signals, whatever their payload', async (t) => {
-    const { counts } = await carry(t, DAY, async ({ handle }) => {
+    const { counts } = await deliver(t, DAY, async ({ handle }) => {
       for (const name of ['reschedule', 'cancel', 'wake']) await handle.signal<[unknown]>(name, null);
     });
     assert.deepEqual(counts, { sent: 4 });
   });
 
   test('canceled with Temporal’s own tools, what is scheduled is canceled', async (t) => {
-    const { counts, ids } = await carry(t, DAY, async ({ handle }) => {
+    const { counts, ids } = await deliver(t, DAY, async ({ handle }) => {
       await handle.cancel();
     });
     assert.deepEqual(counts, { canceled: 4 });

@@ -9,7 +9,7 @@ import type { FakeMessages } from './fake-messages.ts';
 export class FakeGroups {
   readonly emails: FakeMessages;
   /** Which workflow delivers an email, when that is not its own. */
-  readonly carrier = new Map<string, string>();
+  readonly groupOf = new Map<string, string>();
   /** What the provider does with the emails of each call: takes all, none, or all but these. */
   readonly answers: ('take' | 'busy' | { but: readonly string[] } | 'crash')[] = [];
   /** Milliseconds that the database's clock is behind Temporal's. */
@@ -26,7 +26,7 @@ export class FakeGroups {
   accept(group: string, ids: readonly string[], dueAt: number | null): void {
     for (const id of ids) {
       this.emails.accept(id, dueAt);
-      this.carrier.set(id, group);
+      this.groupOf.set(id, group);
     }
   }
 
@@ -43,21 +43,21 @@ export class FakeGroups {
       for (const member of members) {
         const { id } = member;
         const row = this.emails.row(id);
-        const carried = this.carrier.get(id) === group;
-        if (carried && row.status === 'scheduled' && row.dueAt > now) early.push(member);
-        else if (carried && (row.status === 'scheduled' || row.status === 'queued')) {
+        const isMember = this.groupOf.get(id) === group;
+        if (isMember && row.status === 'scheduled' && row.dueAt > now) early.push(member);
+        else if (isMember && (row.status === 'scheduled' || row.status === 'queued')) {
           row.status = 'queued';
           row.attempts++;
           if (answer === 'busy') busy++;
           else if (typeof answer === 'object' && answer.but.includes(id)) {
-            this.carrier.delete(id);
+            this.groupOf.delete(id);
             counts['left'] = (counts['left'] ?? 0) + 1;
           } else {
             row.status = 'sent';
             row.sentAt = now;
           }
         }
-        if (row.status === 'sent' || !carried || row.status === 'failed' || row.status === 'canceled') {
+        if (row.status === 'sent' || !isMember || row.status === 'failed' || row.status === 'canceled') {
           counts[row.status] = (counts[row.status] ?? 0) + 1;
         }
       }
