@@ -106,7 +106,7 @@ async function runFiles(paths: string[], concurrency: number, environment: NodeJ
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
     ...[`--test-reporter=${join(folder, 'test/support/failures.mjs')}`, `--test-reporter-destination=${failures}`],
   ];
-  // A group of its own: a Ctrl-C comes to us alone, and all that the tests have started gets one signal.
+  // A process group of its own: Ctrl-C reaches only this process, which then signals everything that the tests have started.
   const child = spawn(process.execPath, ['--enable-source-maps', '--test', ...options, ...flags, ...programs], {
     cwd: ROOT,
     env: environment,

@@ -103,7 +103,7 @@ async function findSteps(
     const email = locked.get(input.id);
     if (!email) continue;
     const { fits, is_recorded, sent_at } = checks.get(event_id) ?? UNREPORTED;
-    // The same report may come twice at once.
+    // One call may contain the same report twice.
     const key = `${input.id} ${input.dedupe_key ?? event_id}`;
     const { event, from, noted: unmoved }: Transition = TRANSITIONS[change];
     const from_status = statuses.get(input.id) ?? email.status;
@@ -122,7 +122,7 @@ async function findSteps(
 
 const UNREPORTED = { fits: true, is_recorded: false, sent_at: null };
 
-/** What is to be checked of a change: most changes of our own depend on nothing but the status. */
+/** The input of `checkReports` for a change; none if it depends on the status of its email only. */
 function toReported({
   change,
   event_id,

@@ -80,7 +80,7 @@ describe('an answer of the chat-app provider:', () => {
     assert.deepEqual(await chatTimeline(pool, id), ['queued', 'failed']);
   });
 
-  test('busy: retried by policy, or when the provider allows it', async () => {
+  test('busy: retried by policy, or after the time that the provider states', async () => {
     const { id, provider, deliver, outcomes } = await accepted();
     provider.acts.push({ kind: 'busy', detail: 'Later.' }, { kind: 'busy', detail: 'Later.', after: 7_000 });
     assert.deepEqual(await deliver(id), { state: 'again', reason: 'Later.' });

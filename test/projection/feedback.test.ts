@@ -192,7 +192,7 @@ describe('what a report leads to', () => {
     ]);
   });
 
-  test('has the first of several reasons that are reported at once', async () => {
+  test('has the first of several reasons that are reported in one call', async () => {
     const org = await organization(pool, 'reasons.example');
     const emails = Array.from({ length: 20 }, () =>
       newEmail({ from: 'x@reasons.example', from_domain: 'reasons.example' }),

@@ -103,8 +103,9 @@ const CLAIM_FITS = fitsClaim({
 });
 
 /**
- * Compares reported changes with locked emails and their timelines. Those of emails that do not exist are missing. OFFSET 0
- * prevents a plan that reads all timelines.
+ * Compares reported changes with locked emails and their timelines. Those of emails that do not exist are missing. It must see
+ * what the last holder of the locks wrote: send it behind `lockChanging`, so that it has a later snapshot. OFFSET 0 prevents a
+ * plan that reads all timelines.
  */
 export async function checkReports(client: Db, reports: readonly ReportedChange[]): Promise<CheckedReport[]> {
   if (reports.length === 0) return [];
