@@ -11,13 +11,15 @@ import { expireBodies } from '../src/upkeep/body-retention.ts';
 import { toStep, type UpkeepStep } from '../src/upkeep/task.ts';
 import { type ChatUpkeepDeps, makeChatUpkeep } from '../src/upkeep/messages.ts';
 import { type DomainUpkeepDeps, makeDomainUpkeep } from '../src/upkeep/domains.ts';
+import { makePartitionUpkeep, type PartitionDeps } from '../src/upkeep/partitions.ts';
 import { makeProviderListActivities, type ProviderListDeps } from '../src/upkeep/provider-lists.ts';
 import { makeReconcileActivities, type ReconcileDeps } from '../src/upkeep/reconcile.ts';
 import { makeRescueActivities, type RescueDeps } from '../src/upkeep/rescue.ts';
 import { makeWebhookUpkeep } from '../src/upkeep/webhooks.ts';
 
 /** The dependencies of the upkeep activities. */
-export interface UpkeepDeps extends ReconcileDeps, RescueDeps, ChatUpkeepDeps, ProviderListDeps, DomainUpkeepDeps {
+export interface UpkeepDeps
+  extends ReconcileDeps, RescueDeps, ChatUpkeepDeps, ProviderListDeps, DomainUpkeepDeps, PartitionDeps {
   readonly pool: Pool;
   readonly files: FileStore;
   /** The setting `BODY_RETENTION_DAYS`. */
@@ -72,6 +74,7 @@ function makeTasks(deps: UpkeepDeps) {
     ...makeProviderListActivities(deps),
     ...makeDomainUpkeep(deps),
     ...makeWebhookUpkeep(deps),
+    ...makePartitionUpkeep(deps),
 
     /** Deletes files 30 days after their emails were sent or ended, and keeps their metadata. */
     async expireAttachments(): Promise<UpkeepStep> {

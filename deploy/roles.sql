@@ -30,12 +30,12 @@ BEGIN
   EXECUTE format('ALTER DATABASE %I OWNER TO %I', current_database(), owner);
   EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
 
-  -- What an earlier version has made as superuser. Sequences of columns follow their tables.
+  -- What an earlier version has made as superuser. Sequences of columns follow their tables; partitions do not.
   FOR statement IN
     SELECT format('ALTER TABLE %s OWNER TO %I', oid::regclass, owner) FROM pg_class
     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'S') AND relowner <> owner::regrole
       AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid
-                        AND deptype IN ('a', 'i', 'e'))
+                        AND (deptype = 'e' OR relkind = 'S' AND deptype IN ('a', 'i')))
     UNION ALL
     SELECT format('ALTER ROUTINE %s OWNER TO %I', oid::regprocedure, owner) FROM pg_proc
     WHERE pronamespace = 'public'::regnamespace AND proowner <> owner::regrole

@@ -268,6 +268,12 @@ export const SETTINGS = {
     integer(0, 36_500),
     '90',
   ),
+  EMAIL_RETENTION_DAYS: preset(
+    'days after which records of emails are deleted, at least 31, counted from when they were accepted; 0 is never. Those accepted within a twelfth of that time are deleted together',
+    '0',
+    integer(0, 36_500),
+    '365',
+  ),
   RATE_LIMIT_DOMAINS_PER_SECOND: preset(
     'registrations and checks of domains a second of one organization, with as many saved up as come in 100 seconds; 0 is no limit',
     '2',

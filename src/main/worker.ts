@@ -142,6 +142,7 @@ const FLEETS = {
           pool,
           files,
           bodyRetentionDays: config.BODY_RETENTION_DAYS,
+          emailRetentionDays: config.EMAIL_RETENTION_DAYS,
           askPostmark: makeAskPostmark(config),
           removeFromProvider: makeRemoveFromProvider(config),
           removeFromPostmark: senderDomains.postmark?.remove,

@@ -95,6 +95,8 @@ test('schedules run every maintenance task, and a paused schedule stays paused w
     expireAttachments: step('expireAttachments', 3),
     sweepFiles: step('sweepFiles', 2),
     expireBodies: step('expireBodies', 1),
+    addPartitions: step('addPartitions', 1),
+    expireEmails: step('expireEmails', 2),
     reportUnknownFiles: step('reportUnknownFiles', 2),
     deleteExpiredKeys: step('deleteExpiredKeys', 1),
     deleteOldCallbacks: step('deleteOldCallbacks', 1),
@@ -125,6 +127,7 @@ test('schedules run every maintenance task, and a paused schedule stays paused w
   await client.schedule.getHandle('upkeep-daily').trigger();
   await client.schedule.getHandle('upkeep-hourly').trigger();
   const expected = [
+    'addPartitions first',
     'deleteExpiredKeys first',
     'deleteExpiredSignIns first',
     'deleteOldCallbacks first',
@@ -133,6 +136,8 @@ test('schedules run every maintenance task, and a paused schedule stays paused w
     'expireAttachments page 1',
     'expireAttachments page 2',
     'expireBodies first',
+    'expireEmails first',
+    'expireEmails page 1',
     'reportUnknownFiles first',
     'reportUnknownFiles page 1',
     'sweepFiles first',

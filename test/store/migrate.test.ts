@@ -6,11 +6,15 @@ import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { describe, test, type TestContext } from 'node:test';
 import { migrate, migrationNames, pendingMigrations } from '../../src/store/postgres/migrate.ts';
+import { listPartitions } from '../../src/store/upkeep/partitions.ts';
+import { createdAt, idTime } from '../../src/domain/ids.ts';
 import { isUnreachable, makePool } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { describeSchema } from '../support/schema.ts';
 
 const database = await useDatabase();
+const SUFFIX = randomBytes(4).toString('hex');
 
 describe('migrating', () => {
   /** A database with nothing in it, dropped with the test. */
@@ -104,6 +108,58 @@ describe('migrating', () => {
     await client.query('COMMIT');
     client.release();
     assert.deepEqual(await migrating, names.slice(1));
+  });
+
+  test('tables of emails become partitions with their rows, while the version before reads and writes them', async (t) => {
+    const { url, pool } = await emptyDatabase(t);
+    const names = await migrationNames();
+    await migrate(url, names.slice(0, names.indexOf('0033-partition-functions.sql')));
+    const id = `em_${idTime(Date.now())}${'0'.repeat(16)}`;
+    const emails = `INSERT INTO emails (id, org_id, "from", "to", subject, marketing, tags, headers, status, created_at, last_event_at, workflow_id)
+      SELECT id, 'org_1', 'a@b.example', '[]', '', false, '[]', '{}', 'delivered', now(), now(), id FROM unnest($1::text[]) AS id`;
+    const events = `INSERT INTO email_events (email_id, id, type, created_at) SELECT id, id, 'email.queued', now() FROM unnest($1::text[]) AS id`;
+    await pool.query(`INSERT INTO organizations (id, name) VALUES ('org_1', 'Example')`);
+    await pool.query(emails, [[id]]);
+    await pool.query(events, [[id]]);
+    await pool.query(`CREATE ROLE reader_${SUFFIX}; GRANT SELECT ON emails TO reader_${SUFFIX}`);
+    t.after(() => database.pool.query(`DROP ROLE reader_${SUFFIX}`));
+    const client = await pool.connect();
+    // The plan of a statement that the version before has prepared must survive.
+    const find = { name: 'find', text: 'SELECT id FROM emails WHERE id = ANY ($1) ORDER BY id' };
+    await client.query({ ...find, values: [[id]] });
+    await client.query('BEGIN; SELECT FROM email_events');
+    const migrating = migrate(url);
+    await eventually('the migration waits', async () => {
+      const { rowCount } = await pool.query(
+        `SELECT FROM pg_stat_activity WHERE application_name = 'sendwright migrate' AND wait_event_type = 'Lock'
+           AND datname = current_database()`,
+      );
+      return rowCount === 1;
+    });
+    const next = `${id.slice(0, -1)}1`;
+    await client.query(emails, [[next]]);
+    await client.query(events, [[next]]);
+    await client.query('COMMIT');
+    await migrating;
+    const { rows } = await client.query<{ id: string }>({ ...find, values: [[id, next]] });
+    assert.deepEqual(
+      rows.map((row) => row.id),
+      [id, next],
+    );
+    client.release();
+    const [first, second] = await listPartitions(pool, 'emails');
+    assert.ok(first && second);
+    assert.equal(first.first_id, null);
+    const daysAhead = (createdAt(`${first.end_id}${'0'.repeat(16)}`) - Date.now()) / 86_400_000;
+    assert.ok(daysAhead > 28 && daysAhead <= 30, `${daysAhead} days`);
+    assert.equal(second.first_id, first.end_id);
+    const { rows: privileges } = await pool.query(
+      `SELECT has_table_privilege('reader_${SUFFIX}', 'emails', 'SELECT') AS reads`,
+    );
+    assert.deepEqual(privileges, [{ reads: true }]);
+    const expected = await readFile(new URL('../../src/store/schema.txt', import.meta.url), 'utf8');
+    assert.equal(await describeSchema(pool), expected);
+    await pool.query(`REVOKE SELECT ON emails, emails_first FROM reader_${SUFFIX}`);
   });
 
   test('pendingMigrations returns all for an empty database and none for a current one', async (t) => {

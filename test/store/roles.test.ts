@@ -3,15 +3,19 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
 import pg from 'pg';
+import pino from 'pino';
 import { startService, type Service } from '../http/service.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
 import { migrate } from '../../src/store/postgres/migrate.ts';
+import { listPartitions } from '../../src/store/upkeep/partitions.ts';
+import { addPartitions, expireEmails } from '../../src/upkeep/partitions.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { ROOT } from '../support/compose-file.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 
 const SUFFIX = randomBytes(4).toString('hex');
+const DAY = 86_400_000;
 const EMPTY = `empty_${SUFFIX}`;
 const ROLES = { app: `app_${SUFFIX}`, migrate: `migrate_${SUFFIX}`, temporal: `temporal_${SUFFIX}` };
 
@@ -95,6 +99,12 @@ describe('deploy/roles.sql', () => {
     } finally {
       await service?.close();
     }
+    // Partitions are the exception: upkeep adds and drops them by functions of the owner.
+    const retention = { pool: app, emailRetentionDays: 31, log: pino({ level: 'silent' }) };
+    assert.ok((await addPartitions(app, 31, Date.now() + 60 * DAY)) > 1);
+    await expireEmails(retention, Date.now() + 31 * DAY);
+    assert.equal((await expireEmails(retention, Date.now() + 31 * DAY)).next, null);
+    assert.notEqual((await listPartitions(app, 'email_bodies'))[0]?.suffix, 'first');
     for (const sql of [
       'CREATE TABLE mine (id int)',
       'DROP TABLE emails',

@@ -11,7 +11,8 @@ export async function describeSchema(db: Db): Promise<string> {
 
 const DESCRIBE = `
   SELECT concat_ws(E'\\n',
-    'TABLE ' || relation.relname || coalesce(' WITH (' || array_to_string(relation.reloptions, ', ') || ')', ''),
+    concat_ws(' ', 'TABLE', relation.relname, 'PARTITION BY ' || pg_get_partkeydef(relation.oid),
+              'WITH (' || array_to_string(coalesce(first_partition.reloptions, relation.reloptions), ', ') || ')'),
     '  -- ' || obj_description(relation.oid, 'pg_class'),
     (SELECT string_agg(concat_ws(E'\\n',
         '  ' || concat_ws(' ', quote_ident(attname), format_type(atttypid, atttypmod),
@@ -35,5 +36,6 @@ const DESCRIBE = `
      FROM pg_index WHERE indrelid = relation.oid)
   ) || E'\\n' AS lines
   FROM pg_class AS relation
-  WHERE relation.relkind = 'r' AND relation.relnamespace = 'public'::regnamespace
+  LEFT JOIN pg_class AS first_partition ON first_partition.oid = to_regclass(relation.relname || '_first')
+  WHERE relation.relkind IN ('r', 'p') AND NOT relation.relispartition AND relation.relnamespace = 'public'::regnamespace
   ORDER BY relation.relname`;

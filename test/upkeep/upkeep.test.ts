@@ -26,6 +26,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
     pool,
     files: wrap(store),
     bodyRetentionDays: 7,
+    emailRetentionDays: 0,
     askPostmark: undefined,
     removeFromProvider: undefined,
     removeFromPostmark: undefined,

@@ -25,6 +25,8 @@ const UPKEEP: Readonly<Record<string, { readonly intervalMs: number; readonly ta
       'expireAttachments',
       'sweepFiles',
       'expireBodies',
+      'addPartitions',
+      'expireEmails',
       'deleteExpiredKeys',
       'deleteOldCallbacks',
       'deleteOldDeliveries',

@@ -1,0 +1,129 @@
+import { type Db, execute, type Pool, queryRow, queryRows, transaction } from '../postgres/pool.ts';
+
+/** The tables that are partitioned by the id of an email, and the column that holds it. */
+export const PARTITIONED = {
+  emails: 'id',
+  email_bodies: 'email_id',
+  email_events: 'email_id',
+  email_recipients: 'email_id',
+  email_tags: 'email_id',
+} as const;
+export type PartitionedTable = keyof typeof PARTITIONED;
+
+export interface Partition {
+  /** Its name is that of the table, `_` and this: the day on which it begins, or `first`. */
+  readonly suffix: string;
+  /** The lower bound of its ids; the first partition has none. */
+  readonly first_id: string | null;
+  /** The lower bound of the ids behind it. */
+  readonly end_id: string;
+}
+
+/** The partitions of a table, oldest first, without the default partition. */
+export function listPartitions(db: Db, table: PartitionedTable): Promise<Partition[]> {
+  return queryRows(db, `SELECT suffix, first_id, end_id FROM partitions_of($1)`, [table]);
+}
+
+/** Adds a partition to a table unless it has it. Fails with 55P03 if the table is locked for longer than 2 s. */
+export async function addPartition(
+  db: Db,
+  table: PartitionedTable,
+  { suffix, first_id, end_id }: Partition,
+): Promise<void> {
+  await db.query(`SELECT add_partition($1, $2, $3, $4, $5)`, [table, PARTITIONED[table], suffix, first_id, end_id]);
+}
+
+/** Drops a partition with its rows. Fails with 55P03 if the table is locked for longer than 2 s. */
+export async function dropPartition(db: Db, table: PartitionedTable, suffix: string): Promise<void> {
+  await db.query(`SELECT drop_partition($1, $2)`, [table, suffix]);
+}
+
+/**
+ * Takes the tags of at most `limit` emails of a partition out of the counts, from where the last call ended. Behind the last one,
+ * drops the partition of `emails` in the same transaction. Stops at emails that are still to be sent, or have files that were
+ * not deleted yet.
+ */
+export function expirePartition(
+  pool: Pool,
+  { suffix, first_id, end_id }: Partition,
+  limit: number,
+): Promise<{ emails: number; state: 'continues' | 'dropped' | 'in use' }> {
+  return transaction(pool, async (client) => {
+    await client.query(`INSERT INTO expiring_partitions (suffix, last_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, [
+      suffix,
+      first_id ?? '',
+    ]);
+    const expiring = await queryRow<{ last_id: string }>(
+      client,
+      `SELECT last_id FROM expiring_partitions WHERE suffix = $1 FOR UPDATE`,
+      [suffix],
+    );
+    const after = expiring?.last_id ?? '';
+    const found = await queryRow<{ emails: number; last_id: string; in_use: boolean }>(
+      client,
+      `SELECT count(*)::int AS emails, coalesce(max(id), $1) AS last_id, coalesce(bool_or(in_use), false) AS in_use FROM (
+         SELECT id, status IN ('queued', 'scheduled')
+             OR EXISTS (SELECT FROM email_recipients WHERE email_id = email.id AND status = 'queued' OFFSET 0)
+             OR EXISTS (SELECT FROM attachments WHERE email_id = email.id AND deleted_at IS NULL OFFSET 0) AS in_use
+         FROM emails AS email WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3
+       ) AS next`,
+      [after, end_id, limit],
+    );
+    if (!found || found.in_use) return { emails: 0, state: 'in use' };
+    await uncountTags(client, after, found.last_id);
+    if (found.emails === limit) {
+      await client.query(`UPDATE expiring_partitions SET last_id = $2 WHERE suffix = $1`, [suffix, found.last_id]);
+      return { emails: found.emails, state: 'continues' };
+    }
+    await dropPartition(client, 'emails', suffix);
+    await client.query(`DELETE FROM expiring_partitions WHERE suffix = $1`, [suffix]);
+    return { emails: found.emails, state: 'dropped' };
+  });
+}
+
+/** Takes the tags of emails out of the counts. @param after the id before the first one @param last the id of the last one */
+async function uncountTags(db: Db, after: string, last: string): Promise<void> {
+  const counted = `
+    SELECT org_id, tag.name, tag.value, count(*) AS emails
+    FROM emails CROSS JOIN jsonb_to_recordset(tags) AS tag(name text, value text)
+    WHERE id > $1 AND id <= $2 AND tag_bits <> 0 GROUP BY org_id, tag.name, tag.value`;
+  const isSame = (table: string) =>
+    `${table}.org_id = counted.org_id AND ${table}.name = counted.name AND ${table}.value = counted.value`;
+  // A count must not become 0: such tags leave, the others are reduced.
+  await db.query(
+    `WITH counted AS (${counted}), removed AS (
+       DELETE FROM tag_counts AS tag USING counted WHERE ${isSame('tag')} AND tag.emails <= counted.emails
+     )
+     UPDATE tag_counts AS tag SET emails = tag.emails - counted.emails
+     FROM counted WHERE ${isSame('tag')} AND tag.emails > counted.emails`,
+    [after, last],
+  );
+}
+
+/** What is kept beside the partitions of an email: the table, its key, and the column with the id of the email or batch. */
+const BESIDE = [
+  { table: 'attempts', key: 'message_id, n', id: 'message_id' },
+  { table: 'attachments', key: 'id', id: 'email_id' },
+  { table: 'held_bodies', key: 'email_id', id: 'email_id' },
+] as const;
+
+/**
+ * Deletes what belongs to emails whose partitions were dropped, at most `limit` rows of each table.
+ * @param firstId the lower bound of the ids of the emails that are kept
+ * @returns how many rows were deleted of the table with the most
+ */
+export async function deleteBeside(db: Db, firstId: string, limit: number): Promise<number> {
+  const counts = [
+    await execute(
+      db,
+      `DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE id < 'bt_' || substr($1, 4) ORDER BY id LIMIT $2)
+         AND NOT EXISTS (SELECT FROM emails WHERE batch_id = batches.id)`,
+      [firstId, limit],
+    ),
+  ];
+  for (const { table, key, id } of BESIDE) {
+    const oldest = `SELECT ${key} FROM ${table} WHERE ${id} >= 'em_' AND ${id} < $1 ORDER BY ${id} LIMIT $2`;
+    counts.push(await execute(db, `DELETE FROM ${table} WHERE (${key}) IN (${oldest})`, [firstId, limit]));
+  }
+  return Math.max(...counts);
+}

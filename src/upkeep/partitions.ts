@@ -1,0 +1,108 @@
+import type { Logger } from 'pino';
+import { createdAt, idTime } from '../domain/ids.ts';
+import type { Pool } from '../store/postgres/pool.ts';
+import {
+  addPartition,
+  deleteBeside,
+  dropPartition,
+  expirePartition,
+  listPartitions,
+  type Partition,
+  PARTITIONED,
+  type PartitionedTable,
+} from '../store/upkeep/partitions.ts';
+import type { UpkeepStep } from './task.ts';
+
+const DAY_MS = 86_400_000;
+/** Statements that look through all partitions get slower with each: 12 cost little (decision 132). */
+const PARTITIONS = 12;
+const MAX_DAYS = 30;
+/** Partitions that exist before they are needed. A default partition takes what has none. */
+const AHEAD = 2;
+/** Files are kept 30 days; unsent email keeps its record in any case. */
+const MIN_RETENTION_DAYS = 31;
+/** Limits a statement to about a second. */
+const EMAILS_PER_STEP = 20_000;
+const ROWS_PER_STEP = 5_000;
+
+export interface PartitionDeps {
+  readonly pool: Pool;
+  /** The setting `EMAIL_RETENTION_DAYS`; 0 is for ever. */
+  readonly emailRetentionDays: number;
+  readonly log: Logger;
+}
+
+const TABLES = Object.keys(PARTITIONED) as PartitionedTable[];
+const idAt = (at: number) => `em_${idTime(at)}`;
+
+/** Days of a new partition: at most 12 of them are kept with a retention. @param retentionDays 0 for ever */
+export function partitionDays(retentionDays: number): number {
+  if (retentionDays === 0) return MAX_DAYS;
+  return Math.min(Math.ceil(Math.max(retentionDays, MIN_RETENTION_DAYS) / PARTITIONS), MAX_DAYS);
+}
+
+/** Adds the partitions that emails need next. @param now Unix milliseconds */
+export async function addPartitions(pool: Pool, retentionDays: number, now: number): Promise<number> {
+  const days = partitionDays(retentionDays);
+  const partitions = await listPartitions(pool, 'emails');
+  let last = partitions.at(-1);
+  let added = 0;
+  while (last && last.end_id < idAt(now + AHEAD * days * DAY_MS)) {
+    last = following(last, days);
+    // The one of emails is first: a partition of another table without it is dropped.
+    for (const table of TABLES) await addPartition(pool, table, last);
+    added++;
+  }
+  return added;
+}
+
+function following({ end_id }: Partition, days: number): Partition {
+  const begin = createdAt(`${end_id}${'0'.repeat(16)}`);
+  const suffix = new Date(begin).toISOString().slice(0, 10).replaceAll('-', '');
+  return { suffix, first_id: end_id, end_id: idAt(begin + days * DAY_MS) };
+}
+
+/**
+ * One step of dropping the partitions whose emails have all outlived the retention, and what belongs to them. A partition with
+ * emails that are still to be sent waits.
+ * @param now Unix milliseconds
+ */
+export async function expireEmails(
+  { pool, emailRetentionDays, log }: PartitionDeps,
+  now: number,
+  limits = { emails: EMAILS_PER_STEP, rows: ROWS_PER_STEP },
+): Promise<UpkeepStep> {
+  const partitions = await listPartitions(pool, 'emails');
+  await dropOrphans(pool, partitions);
+  const oldest = partitions[0];
+  const firstId = oldest?.first_id ?? '';
+  if (firstId !== '' && (await deleteBeside(pool, firstId, limits.rows)) === limits.rows) return { done: 0, next: '' };
+  if (emailRetentionDays === 0 || !oldest) return { done: 0, next: null };
+  const before = idAt(now - Math.max(emailRetentionDays, MIN_RETENTION_DAYS) * DAY_MS);
+  if (oldest.end_id > before) return { done: 0, next: null };
+  const { emails, state } = await expirePartition(pool, oldest, limits.emails);
+  if (state !== 'in use') return { done: emails, next: '' };
+  log.info({ partition: oldest.suffix }, 'expired emails are kept: some of their partition are still to be sent');
+  return { done: 0, next: null };
+}
+
+/** Drops partitions of other tables whose partition of `emails` is gone. */
+async function dropOrphans(pool: Pool, partitions: readonly Partition[]): Promise<void> {
+  const kept = new Set(partitions.map(({ suffix }) => suffix));
+  for (const table of TABLES) {
+    const orphans = (await listPartitions(pool, table)).filter(({ suffix }) => !kept.has(suffix));
+    for (const { suffix } of orphans) await dropPartition(pool, table, suffix);
+  }
+}
+
+export function makePartitionUpkeep(deps: PartitionDeps) {
+  return {
+    /** Adds the partitions that emails need next. */
+    async addPartitions(): Promise<UpkeepStep> {
+      return { done: await addPartitions(deps.pool, deps.emailRetentionDays, Date.now()), next: null };
+    },
+
+    /** Deletes records of emails after the retention, with their partition. */
+    expireEmails: (): Promise<UpkeepStep> => expireEmails(deps, Date.now()),
+  };
+}
