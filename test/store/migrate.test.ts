@@ -31,6 +31,18 @@ describe('migrating', () => {
     return { url: url.href, pool };
   }
 
+  /** Waits until a migration waits for a lock. @returns the pid of its connection */
+  function untilWaiting(url: string): Promise<number> {
+    return eventually('the migration waits', async () => {
+      const { rows } = await database.pool.query<{ pid: number }>(
+        `SELECT pid FROM pg_stat_activity WHERE application_name = 'sendwright migrate' AND wait_event_type = 'Lock'
+           AND datname = $1`,
+        [new URL(url).pathname.slice(1)],
+      );
+      return rows.length === 1 ? rows[0]?.pid : undefined;
+    });
+  }
+
   test('applies every migration once, in the order of their names', async (t) => {
     const { url, pool } = await emptyDatabase(t);
     const names = await migrationNames();
@@ -63,14 +75,7 @@ describe('migrating', () => {
       () => undefined,
       (error: unknown) => error,
     );
-    const pid = await eventually('the migration waits', async () => {
-      const { rows } = await database.pool.query<{ pid: number }>(
-        `SELECT pid FROM pg_stat_activity WHERE application_name = 'sendwright migrate' AND wait_event_type = 'Lock'
-           AND datname = $1`,
-        [new URL(url).pathname.slice(1)],
-      );
-      return rows[0]?.pid;
-    });
+    const pid = await untilWaiting(url);
     await database.pool.query('SELECT pg_terminate_backend($1)', [pid]);
     assert.ok(isUnreachable(await outcome));
     await client.query('ROLLBACK');
@@ -96,13 +101,7 @@ describe('migrating', () => {
     await client.query('COMMIT');
     await client.query('BEGIN; SELECT FROM outbox');
     const migrating = migrate(url);
-    await eventually('the migration waits', async () => {
-      const { rows } = await pool.query(
-        `SELECT FROM pg_stat_activity WHERE application_name = 'sendwright migrate' AND wait_event_type = 'Lock'
-           AND datname = current_database()`,
-      );
-      return rows.length === 1;
-    });
+    await untilWaiting(url);
     await pool.query(`SET statement_timeout = '15s'`);
     await pool.query('SELECT FROM outbox');
     await client.query('COMMIT');
@@ -129,13 +128,7 @@ describe('migrating', () => {
     await client.query({ ...find, values: [[id]] });
     await client.query('BEGIN; SELECT FROM email_events');
     const migrating = migrate(url);
-    await eventually('the migration waits', async () => {
-      const { rowCount } = await pool.query(
-        `SELECT FROM pg_stat_activity WHERE application_name = 'sendwright migrate' AND wait_event_type = 'Lock'
-           AND datname = current_database()`,
-      );
-      return rowCount === 1;
-    });
+    await untilWaiting(url);
     const next = `${id.slice(0, -1)}1`;
     await client.query(emails, [[next]]);
     await client.query(events, [[next]]);

@@ -104,6 +104,7 @@ BEGIN
   EXECUTE format('ALTER TABLE %I DROP CONSTRAINT before_partitions', first);
   EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL) %s', parent || '_default', parent, settings_of(first));
   EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I DEFAULT', parent, parent || '_default');
+  -- The day on which the first partition ends, for the name of the next.
   SELECT day INTO bound_day FROM generate_series(-400, 31) AS days, date_trunc('day', now() AT TIME ZONE 'UTC' + days * interval '1 day') AS day
   WHERE email_id_at(day AT TIME ZONE 'UTC') = bound;
   PERFORM add_partition(parent, key, to_char(bound_day, 'YYYYMMDD'), bound, email_id_at((bound_day + interval '30 days') AT TIME ZONE 'UTC'));
@@ -143,5 +144,5 @@ CREATE TABLE expiring_partitions (
   last_id text COLLATE "C" NOT NULL
 );
 COMMENT ON TABLE expiring_partitions IS 'The partition of emails that is about to be dropped; at most one row.';
-COMMENT ON COLUMN expiring_partitions.last_id IS 'The tags of its emails up to here are not in tag_counts any more.';
+COMMENT ON COLUMN expiring_partitions.last_id IS 'The tags of its emails up to this id are no longer counted in tag_counts.';
 COMMENT ON INDEX expiring_partitions_pkey IS 'One row for each partition.';
