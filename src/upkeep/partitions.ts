@@ -8,8 +8,7 @@ import {
   expirePartition,
   listPartitions,
   type Partition,
-  PARTITIONED,
-  type PartitionedTable,
+  PARTITIONED_TABLES,
 } from '../store/upkeep/partitions.ts';
 import type { UpkeepStep } from './task.ts';
 
@@ -32,7 +31,6 @@ export interface PartitionDeps {
   readonly log: Logger;
 }
 
-const TABLES = Object.keys(PARTITIONED) as PartitionedTable[];
 const idAt = (at: number) => `em_${idTime(at)}`;
 
 /** Days of a new partition: at most 12 of them are kept with a retention. @param retentionDays 0 for ever */
@@ -41,19 +39,21 @@ export function partitionDays(retentionDays: number): number {
   return Math.min(Math.ceil(Math.max(retentionDays, MIN_RETENTION_DAYS) / PARTITIONS), MAX_DAYS);
 }
 
-/** Adds the partitions that emails need next. @param now Unix milliseconds */
+/** Adds the partitions that emails need next, and those that an interrupted run has left out. @param now Unix milliseconds */
 export async function addPartitions(pool: Pool, retentionDays: number, now: number): Promise<number> {
   const days = partitionDays(retentionDays);
   const partitions = await listPartitions(pool, 'emails');
+  const existing = partitions.length;
   let last = partitions.at(-1);
-  let added = 0;
   while (last && last.end_id < idAt(now + AHEAD * days * DAY_MS)) {
     last = following(last, days);
-    // The one of emails is first: a partition of another table without it is dropped.
-    for (const table of TABLES) await addPartition(pool, table, last);
-    added++;
+    partitions.push(last);
   }
-  return added;
+  for (const partition of partitions) {
+    // The one of emails is first: a partition of another table without it is dropped.
+    for (const table of PARTITIONED_TABLES) await addPartition(pool, table, partition);
+  }
+  return partitions.length - existing;
 }
 
 function following({ end_id }: Partition, days: number): Partition {
@@ -73,23 +73,25 @@ export async function expireEmails(
   limits = { emails: EMAILS_PER_STEP, rows: ROWS_PER_STEP },
 ): Promise<UpkeepStep> {
   const partitions = await listPartitions(pool, 'emails');
-  await dropOrphans(pool, partitions);
   const oldest = partitions[0];
+  const before = idAt(now - Math.max(emailRetentionDays, MIN_RETENTION_DAYS) * DAY_MS);
+  const isExpired = emailRetentionDays > 0 && oldest !== undefined && oldest.end_id <= before;
+  const expired = isExpired ? await expirePartition(pool, oldest, limits.emails) : null;
+  if (expired !== null) return { done: expired, next: '' };
+
+  await dropOrphans(pool, partitions);
   const firstId = oldest?.first_id ?? '';
   if (firstId !== '' && (await deleteBeside(pool, firstId, limits.rows)) === limits.rows) return { done: 0, next: '' };
-  if (emailRetentionDays === 0 || !oldest) return { done: 0, next: null };
-  const before = idAt(now - Math.max(emailRetentionDays, MIN_RETENTION_DAYS) * DAY_MS);
-  if (oldest.end_id > before) return { done: 0, next: null };
-  const { emails, state } = await expirePartition(pool, oldest, limits.emails);
-  if (state !== 'in use') return { done: emails, next: '' };
-  log.info({ partition: oldest.suffix }, 'expired emails are kept: some of their partition are still to be sent');
+  if (isExpired) {
+    log.info({ partition: oldest.suffix }, 'expired emails are kept: some of their partition are still to be sent');
+  }
   return { done: 0, next: null };
 }
 
 /** Drops partitions of other tables whose partition of `emails` is gone. */
 async function dropOrphans(pool: Pool, partitions: readonly Partition[]): Promise<void> {
   const kept = new Set(partitions.map(({ suffix }) => suffix));
-  for (const table of TABLES) {
+  for (const table of PARTITIONED_TABLES) {
     const orphans = (await listPartitions(pool, table)).filter(({ suffix }) => !kept.has(suffix));
     for (const { suffix } of orphans) await dropPartition(pool, table, suffix);
   }

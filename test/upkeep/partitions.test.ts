@@ -1,28 +1,32 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import pino from 'pino';
 import { idTime } from '../../src/domain/ids.ts';
 import { aggregateTags } from '../../src/store/emails/tags.ts';
-import { listPartitions, PARTITIONED, type PartitionedTable } from '../../src/store/upkeep/partitions.ts';
+import {
+  dropPartition,
+  listPartitions,
+  PARTITIONED_TABLES,
+  type PartitionedTable,
+} from '../../src/store/upkeep/partitions.ts';
 import { addPartitions, expireEmails, partitionDays } from '../../src/upkeep/partitions.ts';
 import { accept, force, newEmail, organization } from '../store/mail.ts';
 import { testDatabase } from '../support/database.ts';
 
 const DAY = 86_400_000;
-const TABLES = Object.keys(PARTITIONED) as PartitionedTable[];
 /** An id of an email of that time. `newId` generates none of the past. */
 const idAt = (at: number) => `em_${idTime(at)}${randomBytes(8).toString('hex')}` as const;
 const log = pino({ level: 'silent' });
 
-/** A database with an organization. */
-async function prepared() {
+/** A database with an organization, dropped with the test. */
+async function prepared(t: TestContext) {
   const { pool, drop } = await testDatabase();
+  t.after(drop);
   const orgId = await organization(pool, 'example.com');
   const of = (retentionDays: number) => ({ pool, emailRetentionDays: retentionDays, log });
   return {
     pool,
-    drop,
     /** Accepts emails whose ids are of a time. @returns their ids */
     acceptAt: async (at: number, count: number, tags: { name: string; value: string }[] = []): Promise<string[]> => {
       const emails = Array.from({ length: count }, () => newEmail({ from_domain: 'example.com', id: idAt(at), tags }));
@@ -62,105 +66,103 @@ describe('partitions', () => {
     assert.equal(partitionDays(1), 3);
   });
 
-  it('are added ahead in all tables, from where the last one ends, and take the rows of the default partition', async () => {
-    const { pool, drop, acceptAt, suffixes, stored } = await prepared();
-    try {
-      const now = Date.now();
-      const [last] = (await listPartitions(pool, 'emails')).slice(-1);
-      const ids = await acceptAt(now + 45 * DAY, 2, [{ name: 'kind', value: 'a' }]);
-      const [today] = await acceptAt(now, 1);
-      const day = new Date(now).toISOString().slice(0, 10).replaceAll('-', '');
-      assert.deepEqual(await stored(), { [day]: 1, default: 2 });
+  it('are added ahead in all tables, from where the last one ends, and take the rows of the default partition', async (t) => {
+    const { pool, acceptAt, suffixes, stored } = await prepared(t);
+    const now = Date.now();
+    const [last] = (await listPartitions(pool, 'emails')).slice(-1);
+    const ids = await acceptAt(now + 45 * DAY, 2, [{ name: 'kind', value: 'a' }]);
+    const [today] = await acceptAt(now, 1);
+    const day = new Date(now).toISOString().slice(0, 10).replaceAll('-', '');
+    assert.deepEqual(await stored(), { [day]: 1, default: 2 });
 
-      assert.equal(await addPartitions(pool, 90, now + 30 * DAY), 3);
-      assert.equal(await addPartitions(pool, 90, now + 30 * DAY), 0);
-      for (const table of TABLES) {
-        const partitions = await listPartitions(pool, table);
-        assert.deepEqual(await suffixes(table), await suffixes(), table);
-        partitions.slice(1).forEach(({ first_id }, index) => assert.equal(first_id, partitions[index]?.end_id));
-      }
-      assert.equal((await listPartitions(pool, 'emails'))[2]?.first_id, last?.end_id);
-      assert.equal((await stored())['default'], undefined);
-      const { rows } = await pool.query<{ id: string; events: number }>(
-        `SELECT id, (SELECT count(*)::int FROM email_events WHERE email_id = emails.id) AS events FROM emails ORDER BY id`,
-      );
-      assert.deepEqual(
-        rows,
-        [today, ...ids.sort()].map((id) => ({ id, events: 1 })),
-      );
-    } finally {
-      await drop();
+    assert.equal(await addPartitions(pool, 90, now + 30 * DAY), 3);
+    assert.equal(await addPartitions(pool, 90, now + 30 * DAY), 0);
+    for (const table of PARTITIONED_TABLES) {
+      const partitions = await listPartitions(pool, table);
+      assert.deepEqual(await suffixes(table), await suffixes(), table);
+      partitions.slice(1).forEach(({ first_id }, index) => assert.equal(first_id, partitions[index]?.end_id));
     }
+    assert.equal((await listPartitions(pool, 'emails'))[2]?.first_id, last?.end_id);
+    assert.equal((await stored())['default'], undefined);
+    const { rows } = await pool.query<{ id: string; events: number }>(
+      `SELECT id, (SELECT count(*)::int FROM email_events WHERE email_id = emails.id) AS events FROM emails ORDER BY id`,
+    );
+    assert.deepEqual(
+      rows,
+      [today, ...ids.sort()].map((id) => ({ id, events: 1 })),
+    );
+  });
+
+  it('are completed after a run that was cut off between two tables', async (t) => {
+    const { pool, acceptAt, suffixes } = await prepared(t);
+    const at = Date.now() + 45 * DAY;
+    await addPartitions(pool, 0, at);
+    const [added = ''] = (await suffixes()).slice(-1);
+    await dropPartition(pool, 'email_events', added);
+    await acceptAt(at + 60 * DAY, 1);
+    assert.notDeepEqual(await suffixes('email_events'), await suffixes());
+    assert.equal(await addPartitions(pool, 0, at), 0);
+    assert.deepEqual(await suffixes('email_events'), await suffixes());
+    const { rows } = await pool.query(`SELECT FROM email_events_default`);
+    assert.equal(rows.length, 0);
   });
 });
 
 describe('emails expire', () => {
-  it('with their partition, all that belongs to them, and their tags in the counts', async () => {
-    const { pool, drop, acceptAt, expire, suffixes, stored, counts } = await prepared();
-    try {
-      const now = Date.now();
-      await acceptAt(now - 40 * DAY, 5, [{ name: 'kind', value: 'a' }]);
-      await acceptAt(now - 40 * DAY, 1, [{ name: 'kind', value: 'old' }]);
-      const kept = await acceptAt(now, 2, [{ name: 'kind', value: 'a' }]);
-      await pool.query(`UPDATE emails SET status = 'delivered'`);
-      await aggregateTags(pool, 100);
-      await pool.query(`INSERT INTO attempts (message_id, n, call, provider) SELECT id, 1, id, 'postmark' FROM emails`);
-      assert.deepEqual(await counts(), { a: 7, old: 1 });
+  it('with their partition, all that belongs to them, and their tags in the counts', async (t) => {
+    const { pool, acceptAt, expire, suffixes, stored, counts } = await prepared(t);
+    const now = Date.now();
+    await acceptAt(now - 40 * DAY, 5, [{ name: 'kind', value: 'a' }]);
+    await acceptAt(now - 40 * DAY, 1, [{ name: 'kind', value: 'old' }]);
+    const kept = await acceptAt(now, 2, [{ name: 'kind', value: 'a' }]);
+    await pool.query(`UPDATE emails SET status = 'delivered'`);
+    await aggregateTags(pool, 100);
+    await pool.query(`INSERT INTO attempts (message_id, n, call, provider) SELECT id, 1, id, 'postmark' FROM emails`);
+    assert.deepEqual(await counts(), { a: 7, old: 1 });
 
-      assert.equal(await expire(0, now), 1);
-      assert.equal(await expire(90, now), 1);
-      assert.deepEqual(Object.values(await stored()), [2, 6]);
-      await expire(31, now + 31 * DAY);
-      assert.ok(!(await suffixes()).includes('first'));
-      assert.deepEqual(Object.values(await stored()), [2]);
-      assert.deepEqual(await counts(), { a: 2 });
-      for (const table of TABLES) {
-        assert.deepEqual(await suffixes(table), await suffixes(), table);
-      }
-      const { rows } = await pool.query<{ id: string }>(`SELECT message_id AS id FROM attempts ORDER BY 1`);
-      assert.deepEqual(
-        rows.map(({ id }) => id),
-        kept.sort(),
-      );
-    } finally {
-      await drop();
+    assert.equal(await expire(0, now), 1);
+    assert.equal(await expire(90, now), 1);
+    assert.deepEqual(Object.values(await stored()), [2, 6]);
+    await expire(31, now + 31 * DAY);
+    assert.ok(!(await suffixes()).includes('first'));
+    assert.deepEqual(Object.values(await stored()), [2]);
+    assert.deepEqual(await counts(), { a: 2 });
+    for (const table of PARTITIONED_TABLES) {
+      assert.deepEqual(await suffixes(table), await suffixes(), table);
     }
+    const { rows } = await pool.query<{ id: string }>(`SELECT message_id AS id FROM attempts ORDER BY 1`);
+    assert.deepEqual(
+      rows.map(({ id }) => id),
+      kept.sort(),
+    );
   });
 
-  it('not while one of their partition is still to be sent', async () => {
-    const { drop, pool, acceptAt, expire, stored } = await prepared();
-    try {
-      const now = Date.now();
-      const [id = ''] = await acceptAt(now - 40 * DAY, 1);
-      await acceptAt(now - 40 * DAY, 1);
-      await pool.query(`UPDATE emails SET status = 'delivered' WHERE id <> $1`, [id]);
-      await expire(31, now + 31 * DAY);
-      assert.deepEqual(await stored(), { first: 2 });
-      await force(pool, id, 'sent');
-      await expire(31, now + 31 * DAY);
-      assert.deepEqual(await stored(), {});
-    } finally {
-      await drop();
-    }
+  it('not while one of their partition is still to be sent', async (t) => {
+    const { pool, acceptAt, expire, stored } = await prepared(t);
+    const now = Date.now();
+    const [id = ''] = await acceptAt(now - 40 * DAY, 1);
+    await acceptAt(now - 40 * DAY, 1);
+    await pool.query(`UPDATE emails SET status = 'delivered' WHERE id <> $1`, [id]);
+    await expire(31, now + 31 * DAY);
+    assert.deepEqual(await stored(), { first: 2 });
+    await force(pool, id, 'sent');
+    await expire(31, now + 31 * DAY);
+    assert.deepEqual(await stored(), {});
   });
 
-  it('go on where a run was cut off', async () => {
-    const { drop, pool, acceptAt, expire, stored, counts } = await prepared();
-    try {
-      const now = Date.now();
-      await acceptAt(now - 40 * DAY, 3, [{ name: 'kind', value: 'a' }]);
-      await acceptAt(now, 1, [{ name: 'kind', value: 'a' }]);
-      await pool.query(`UPDATE emails SET status = 'delivered'`);
-      await aggregateTags(pool, 100);
-      const deps = { pool, emailRetentionDays: 31, log };
-      await expireEmails(deps, now + 31 * DAY, { emails: 2, rows: 2 });
-      assert.deepEqual(await counts(), { a: 2 });
-      assert.deepEqual(Object.values(await stored()), [1, 3]);
-      await expire(31, now + 31 * DAY);
-      assert.deepEqual(await counts(), { a: 1 });
-      assert.deepEqual(Object.values(await stored()), [1]);
-    } finally {
-      await drop();
-    }
+  it('go on where a run was cut off', async (t) => {
+    const { pool, acceptAt, expire, stored, counts } = await prepared(t);
+    const now = Date.now();
+    await acceptAt(now - 40 * DAY, 3, [{ name: 'kind', value: 'a' }]);
+    await acceptAt(now, 1, [{ name: 'kind', value: 'a' }]);
+    await pool.query(`UPDATE emails SET status = 'delivered'`);
+    await aggregateTags(pool, 100);
+    const deps = { pool, emailRetentionDays: 31, log };
+    await expireEmails(deps, now + 31 * DAY, { emails: 2, rows: 2 });
+    assert.deepEqual(await counts(), { a: 2 });
+    assert.deepEqual(Object.values(await stored()), [1, 3]);
+    await expire(31, now + 31 * DAY);
+    assert.deepEqual(await counts(), { a: 1 });
+    assert.deepEqual(Object.values(await stored()), [1]);
   });
 });

@@ -1,7 +1,7 @@
 import { type Db, execute, type Pool, queryRow, queryRows, transaction } from '../postgres/pool.ts';
 
 /** The tables that are partitioned by the id of an email, and the column that holds it. */
-export const PARTITIONED = {
+const PARTITIONED = {
   emails: 'id',
   email_bodies: 'email_id',
   email_events: 'email_id',
@@ -9,6 +9,7 @@ export const PARTITIONED = {
   email_tags: 'email_id',
 } as const;
 export type PartitionedTable = keyof typeof PARTITIONED;
+export const PARTITIONED_TABLES = Object.keys(PARTITIONED) as PartitionedTable[];
 
 export interface Partition {
   /** Its name is that of the table, `_` and this: the day on which it begins, or `first`. */
@@ -40,28 +41,26 @@ export async function dropPartition(db: Db, table: PartitionedTable, suffix: str
 
 /**
  * Takes the tags of at most `limit` emails of a partition out of the counts, from where the last call ended. Behind the last one,
- * drops the partition of `emails` in the same transaction. Stops at emails that are still to be sent, or have files that were
- * not deleted yet.
+ * drops the partition of `emails` in the same transaction.
+ * @returns how many emails it took; null if one of them is still to be sent, or has a file that was not deleted yet
  */
 export function expirePartition(
   pool: Pool,
   { suffix, first_id, end_id }: Partition,
   limit: number,
-): Promise<{ emails: number; state: 'continues' | 'dropped' | 'in use' }> {
+): Promise<number | null> {
   return transaction(pool, async (client) => {
-    await client.query(`INSERT INTO expiring_partitions (suffix, last_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, [
-      suffix,
-      first_id ?? '',
-    ]);
     const expiring = await queryRow<{ last_id: string }>(
       client,
-      `SELECT last_id FROM expiring_partitions WHERE suffix = $1 FOR UPDATE`,
-      [suffix],
+      `INSERT INTO expiring_partitions (suffix, last_id) VALUES ($1, $2)
+       ON CONFLICT (suffix) DO UPDATE SET suffix = excluded.suffix RETURNING last_id`,
+      [suffix, first_id ?? ''],
     );
     const after = expiring?.last_id ?? '';
     const found = await queryRow<{ emails: number; last_id: string; in_use: boolean }>(
       client,
-      `SELECT count(*)::int AS emails, coalesce(max(id), $1) AS last_id, coalesce(bool_or(in_use), false) AS in_use FROM (
+      `SELECT count(*)::int AS emails, coalesce(max(id), $1) AS last_id, coalesce(bool_or(in_use), false) AS in_use
+       FROM (
          SELECT id, status IN ('queued', 'scheduled')
              OR EXISTS (SELECT FROM email_recipients WHERE email_id = email.id AND status = 'queued' OFFSET 0)
              OR EXISTS (SELECT FROM attachments WHERE email_id = email.id AND deleted_at IS NULL OFFSET 0) AS in_use
@@ -69,15 +68,15 @@ export function expirePartition(
        ) AS next`,
       [after, end_id, limit],
     );
-    if (!found || found.in_use) return { emails: 0, state: 'in use' };
+    if (!found || found.in_use) return null;
     await uncountTags(client, after, found.last_id);
     if (found.emails === limit) {
       await client.query(`UPDATE expiring_partitions SET last_id = $2 WHERE suffix = $1`, [suffix, found.last_id]);
-      return { emails: found.emails, state: 'continues' };
+    } else {
+      await dropPartition(client, 'emails', suffix);
+      await client.query(`DELETE FROM expiring_partitions WHERE suffix = $1`, [suffix]);
     }
-    await dropPartition(client, 'emails', suffix);
-    await client.query(`DELETE FROM expiring_partitions WHERE suffix = $1`, [suffix]);
-    return { emails: found.emails, state: 'dropped' };
+    return found.emails;
   });
 }
 
@@ -100,7 +99,7 @@ async function uncountTags(db: Db, after: string, last: string): Promise<void> {
   );
 }
 
-/** What is kept beside the partitions of an email: the table, its key, and the column with the id of the email or batch. */
+/** What is kept beside the partitions of an email: the table, its key, and the column with the id of the email. */
 const BESIDE = [
   { table: 'attempts', key: 'message_id, n', id: 'message_id' },
   { table: 'attachments', key: 'id', id: 'email_id' },
