@@ -2,13 +2,16 @@ import { request } from 'undici';
 import { makeCursors } from '../src/http/cursor.ts';
 import { parseTag } from '../src/domain/email/tag-filter.ts';
 import type { DevFile } from '../src/main/dev-file.ts';
-import { APART, FIRST_AT, storeManyEmails } from '../dev/fixtures/many-emails.ts';
+import { numberedId } from '../dev/fixtures/many-emails.ts';
 import { quantile } from './figures.ts';
-import { acceptBatches, storeTheirParts } from './growth.ts';
+import { acceptBatches } from './growth.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
+import { storeYear } from './stored.ts';
 
+/** The number of the first email of a batch of 5,000. */
+const BATCH = 60_000;
 /** Frequent and rare, alone and together; `storeManyEmails` describes what there is. Tags are in the API's order. */
 const FILTERS: readonly { readonly tag?: readonly string[]; readonly status?: string; readonly batch_id?: string }[] = [
   {},
@@ -24,30 +27,26 @@ const FILTERS: readonly { readonly tag?: readonly string[]; readonly status?: st
   { tag: ['plan:p3'], status: 'failed' },
   { tag: ['customer:c9000'], status: 'bounced' },
   { tag: ['campaign:x5', 'plan:p3'], status: 'opened' },
-  { batch_id: 'bt_60000' },
-  { batch_id: 'bt_60000', status: 'rejected' },
-  { batch_id: 'bt_60000', tag: ['customer:c9000'], status: 'sent' },
+  { batch_id: `bt_${BATCH}` },
+  { batch_id: `bt_${BATCH}`, status: 'rejected' },
+  { batch_id: `bt_${BATCH}`, tag: ['customer:c9000'], status: 'sent' },
 ];
 const ROWS = size('BENCH_ROWS', 5_000_000);
 const TIMES = 300;
 const SECRET_KEY = 'the secret key of a service that is measured';
 
 /**
- * How fast a page of each kind of list is answered with so many emails stored, four in five of them the caller's and the
- * others of twenty organizations; and how fast a batch is accepted on top of them, beside an empty database. Nothing is
+ * How fast a page of each kind of list is answered with so many emails of a year stored, four in five of them the caller's and
+ * the others of twenty organizations; and how fast a batch is accepted on top of them, beside an empty database. Nothing is
  * sent: the emails that are stored have no workflow.
  */
 export async function lists(): Promise<void> {
   const options = { env: { SECRET_KEY }, without: ['temporal', 'worker'] } as const;
   const empty = await withStack(options, (stack) => acceptBatches(stack, 0));
   const [rows, full] = await withStack(options, async (stack, pool) => {
-    await storeManyEmails(pool, ROWS, stack.organization_id);
-    await storeTheirParts(pool, ROWS);
-    for (const table of ['emails', 'email_tags', 'email_events', 'email_bodies']) {
-      await pool.query(`VACUUM ANALYZE ${table}`);
-    }
+    const times = await storeYear(pool, ROWS, stack.organization_id);
     const measured = [];
-    for (const filter of FILTERS) measured.push(await measure(stack, filter));
+    for (const filter of FILTERS) measured.push(await measure(stack, filter, times));
     measured.push(await measureTags(stack));
     return [measured, await acceptBatches(stack, ROWS)];
   });
@@ -56,7 +55,11 @@ export async function lists(): Promise<void> {
   report('growth', 'a batch accepted on top of what is stored', [empty, full], {});
 }
 
-async function measure(dev: DevFile, { tag = [], status, batch_id }: (typeof FILTERS)[number]) {
+async function measure(
+  dev: DevFile,
+  { tag = [], status, batch_id }: (typeof FILTERS)[number],
+  times: { readonly first: number; readonly apart: number },
+) {
   const parameters = [...tag.map((text) => ['tag', text]), ['status', status], ['batch_id', batch_id]];
   const query = parameters.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`])).join('&');
   const filters = { tags: tag.map(parseTag), status: status ?? null, batch_id: batch_id ?? null };
@@ -64,9 +67,9 @@ async function measure(dev: DevFile, { tag = [], status, batch_id }: (typeof FIL
   const { seal } = makeCursors(SECRET_KEY);
   /** A cursor from anywhere in the list, or in the batch, whose emails are of one instant. */
   const anywhere = () => {
-    const n = batch_id === undefined ? Math.random() * ROWS : 60_000;
-    const id = `em_${String(60_000 + Math.floor(Math.random() * 5_000)).padStart(26, '0')}`;
-    return seal(listing, { created_at: new Date(FIRST_AT + n * APART).toISOString(), id });
+    const at = times.first + Math.floor(times.apart * (batch_id === undefined ? Math.random() * ROWS : BATCH));
+    const id = numberedId(at, BATCH + Math.floor(Math.random() * 5_000));
+    return seal(listing, { created_at: new Date(at).toISOString(), id });
   };
   return {
     list: query.replaceAll('&', ' ') || 'all',

@@ -7,6 +7,7 @@ import { lists } from './lists.ts';
 import { memory } from './memory.ts';
 import { otp } from './otp.ts';
 import { pages } from './pages.ts';
+import { retention } from './retention.ts';
 import { scale } from './scale.ts';
 import { storage } from './storage.ts';
 import { sustained } from './sustained.ts';
@@ -26,6 +27,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   memory,
   storage,
   lists,
+  retention,
   pages,
 };
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { type EmailFilters, listEmails } from '../../src/store/emails/lists.ts';
 import type { Cursor } from '../../src/store/postgres/page.ts';
 import { useDatabase } from '../support/database.ts';
-import { APART, FIRST_AT, LARGE, storeManyEmails } from '../../dev/fixtures/many-emails.ts';
+import { LARGE, numberedId, storeManyEmails, TIMES } from '../../dev/fixtures/many-emails.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { explainEach, type PlanNode, rowsOf } from '../support/plans.ts';
 
@@ -40,7 +40,8 @@ const FILTERS = Object.entries(TAG_SETS).flatMap(([name, tagSet]) =>
 );
 
 /** The middle of the batch, where every list has rows before and after. */
-const DEEP: Cursor = { created_at: new Date(FIRST_AT + 60_000 * APART).toISOString(), id: `em_${'0'.repeat(21)}62500` };
+const DEEP_AT = TIMES.first + 60_000 * TIMES.apart;
+const DEEP: Cursor = { created_at: new Date(DEEP_AT).toISOString(), id: numberedId(DEEP_AT, 62_500) };
 
 describe('no list reads more rows than its page needs', () => {
   const works = FILTERS.flatMap(({ name, filters }) =>

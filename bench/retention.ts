@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import type { DevFile } from '../src/main/dev-file.ts';
+import type { Pool } from '../src/store/postgres/pool.ts';
+import { expireEmails } from '../src/upkeep/partitions.ts';
+import { quantile } from './figures.ts';
+import { call, email, postSingles } from './load.ts';
+import { report } from './report.ts';
+import { size } from './sizes.ts';
+import { withStack } from './stack.ts';
+import { RETENTION_DAYS, storeYear } from './stored.ts';
+import type { Row } from './table.ts';
+
+const ROWS = size('BENCH_ROWS', 10_000_000);
+/** Of the requests with nothing else under way. */
+const SECONDS = size('BENCH_SECONDS', 20);
+/** Milliseconds between two single emails, and between two pages of a list. */
+const POST_EVERY = 10;
+const LIST_EVERY = 50;
+
+/**
+ * What requests notice while a partition of a month expires out of a year and a month of emails: 100 single emails and the
+ * first page of the list 20 times a second. Nothing is sent: the emails that are stored have no workflow.
+ */
+export async function retention(): Promise<void> {
+  const rows = await withStack({ without: ['temporal', 'worker'] }, async (stack, pool) => {
+    await storeYear(pool, ROWS, stack.organization_id);
+    // A partition with an email that is still to be sent waits.
+    await pool.query(`UPDATE emails SET status = 'delivered' WHERE status IN ('queued', 'scheduled')`);
+    await pool.query('VACUUM ANALYZE emails');
+    await postSingles(stack, { connections: 16, seconds: 3 });
+    const alone = await measure(stack, 'nothing', () => sleep(SECONDS * 1_000));
+    const before = await countStored(pool);
+    const beside = await measure(stack, 'expiring', () => expire(pool));
+    const expired = before - (await countStored(pool));
+    return [
+      { ...alone, 'emails expired': 0 },
+      { ...beside, 'emails expired': expired },
+    ];
+  });
+  const title = `requests while a partition expires out of ${ROWS.toLocaleString('en')} emails`;
+  report('retention', title, rows, { emails: ROWS });
+}
+
+/** All that the hourly upkeep does for it. */
+async function expire(pool: Pool): Promise<void> {
+  const deps = { pool, emailRetentionDays: RETENTION_DAYS, log: pino({ level: 'silent' }) };
+  while ((await expireEmails(deps, Date.now())).next !== null);
+}
+
+/** Of the emails that `storeYear` stored; those of the load are still to be sent. */
+async function countStored(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ emails: number }>(
+    `SELECT count(*)::int AS emails FROM emails WHERE status <> 'queued'`,
+  );
+  return rows[0]?.emails ?? 0;
+}
+
+async function measure(stack: DevFile, meanwhile: string, work: () => Promise<unknown>): Promise<Row> {
+  const over = new AbortController();
+  const began = performance.now();
+  const loads = Promise.all([
+    latencies(POST_EVERY, over.signal, () => call(stack, 'POST', '/v1/emails', email(stack, 'single@example.net'))),
+    latencies(LIST_EVERY, over.signal, () => call(stack, 'GET', '/v1/emails?limit=50')),
+  ]);
+  await work().finally(() => over.abort());
+  const seconds = (performance.now() - began) / 1_000;
+  const [accepting, listing] = await loads;
+  return { meanwhile, s: seconds, ...quantiles('202', accepting), ...quantiles('list', listing) };
+}
+
+/** Makes a request every so many milliseconds, whatever became of those before. @returns how long each took */
+async function latencies(every: number, signal: AbortSignal, request: () => Promise<unknown>): Promise<number[]> {
+  const began = performance.now();
+  const all = [];
+  for (let n = 0; !signal.aborted; n++) {
+    await sleep(Math.max(0, began + n * every - performance.now()), undefined, { signal }).catch(() => undefined);
+    const from = performance.now();
+    all.push(request().then(() => performance.now() - from));
+  }
+  return Promise.all(all);
+}
+
+function quantiles(name: string, times: readonly number[]) {
+  return {
+    [`${name} p50 ms`]: quantile(times, 0.5),
+    [`${name} p99 ms`]: quantile(times, 0.99),
+    [`${name} max ms`]: quantile(times, 1),
+  };
+}

@@ -1,0 +1,45 @@
+import { storeManyEmails } from '../dev/fixtures/many-emails.ts';
+import { idTime } from '../src/domain/ids.ts';
+import type { Pool } from '../src/store/postgres/pool.ts';
+import { addPartition, dropPartition, listPartitions, PARTITIONED_TABLES } from '../src/store/upkeep/partitions.ts';
+import { addPartitions } from '../src/upkeep/partitions.ts';
+
+const DAY_MS = 86_400_000;
+/** Of the emails that `storeYear` stores: a year, and the oldest of its partitions, which has just expired. */
+export const RETENTION_DAYS = 365;
+const PARTITION_DAYS = 30;
+const KEPT_DAYS = RETENTION_DAYS + PARTITION_DAYS + 1;
+
+/**
+ * Fills the database of a new stack with emails of the last year and a month, evenly, in partitions of 30 days, with all rows that
+ * an email has.
+ * @returns the times of the emails, as `storeManyEmails` has them
+ */
+export async function storeYear(pool: Pool, rows: number, orgId: string): Promise<{ first: number; apart: number }> {
+  const now = Date.now();
+  const first = now - (now % DAY_MS) - KEPT_DAYS * DAY_MS;
+  const oldest = {
+    suffix: new Date(first).toISOString().slice(0, 10).replaceAll('-', ''),
+    first_id: `em_${idTime(first)}`,
+    end_id: `em_${idTime(first + PARTITION_DAYS * DAY_MS)}`,
+  };
+  for (const table of PARTITIONED_TABLES) {
+    for (const { suffix } of await listPartitions(pool, table)) await dropPartition(pool, table, suffix);
+    await addPartition(pool, table, oldest);
+  }
+  await addPartitions(pool, 0, now);
+  const times = { first, apart: Math.floor((now - first) / rows) };
+  await storeManyEmails(pool, rows, orgId, times);
+  for (const statement of PARTS) await pool.query(statement);
+  for (const table of [...PARTITIONED_TABLES, 'attempts']) await pool.query(`VACUUM ANALYZE ${table}`);
+  return times;
+}
+
+const PARTS = [
+  `INSERT INTO email_bodies (email_id, html, text) SELECT id, '<p>Thank you.</p>', 'Thank you.' FROM emails`,
+  `INSERT INTO email_events (email_id, id, type, created_at, dedupe_key)
+   SELECT emails.id, 'ev_' || substr(emails.id, 4, 10) || lpad(step::text, 16, '0'), type, created_at, CASE WHEN step > 0 THEN type END
+   FROM emails CROSS JOIN (VALUES (0, 'email.queued'), (1, 'email.sent'), (2, 'email.delivered')) AS event(step, type)`,
+  `INSERT INTO attempts (message_id, n, call, provider, started_at, ended_at, outcome, provider_message_id)
+   SELECT id, 1, id || '.1', 'postmark', created_at, created_at, 'sent', gen_random_uuid() FROM emails`,
+];
