@@ -1,5 +1,6 @@
 import { accept } from './accept.ts';
 import { batch } from './batch.ts';
+import { capacity } from './capacity.ts';
 import { drain } from './drain.ts';
 import { due } from './due.ts';
 import { floor } from './floor.ts';
@@ -20,6 +21,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   drain,
   sustained,
   scale,
+  capacity,
   floor,
   otp,
   due,

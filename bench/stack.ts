@@ -26,9 +26,11 @@ export interface StackOptions {
   readonly reports?: boolean;
   /** How many APIs (each with its relay) and workers run; the provider reports to the first. */
   readonly copies?: number;
+  /** The fleets of each worker process; one process has all where this is left out. */
+  readonly fleets?: readonly string[];
 }
 
-/** One of the APIs, and a worker. */
+/** One of the APIs, and a worker; or a worker of other fleets. */
 export type Copy = Pick<DevFile, 'base_url' | 'processes'>;
 
 /**
@@ -37,7 +39,7 @@ export type Copy = Pick<DevFile, 'base_url' | 'processes'>;
  * @param measure gets the application's database too, and all copies, of which the stack itself is the first
  */
 export async function withStack<T>(
-  { env = {}, without = [], reports = true, copies = 1 }: StackOptions,
+  { env = {}, without = [], reports = true, copies = 1, fleets = ['all'] }: StackOptions,
   measure: (stack: DevFile, pool: Pool, copies: readonly Copy[]) => Promise<T>,
 ): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-bench-'));
@@ -55,7 +57,7 @@ export async function withStack<T>(
     const parts = (['api', 'worker', 'simulator'] as const).filter(
       (name) => name !== 'worker' || !without.includes(name),
     );
-    const { stack, env: own } = await startService(home, supervisor, servers, { env, reports }, parts);
+    const { stack, env: own } = await startService(home, supervisor, servers, { env, reports, fleets }, parts);
     const processes = pids();
     const others: Copy[] = [];
     while (others.length < copies - 1) {
@@ -63,6 +65,12 @@ export async function withStack<T>(
       supervisors.push(more.supervisor);
       const base_url = await startCopy(home, more.supervisor, own);
       others.push({ base_url, processes: more.pids() });
+    }
+    for (const fleet of fleets.slice(1)) {
+      const more = supervise(progress);
+      supervisors.push(more.supervisor);
+      await more.supervisor.start('worker', processPart('worker', own, home.logs, ['--fleets', fleet]));
+      others.push({ base_url: stack.base_url, processes: more.pids() });
     }
     const pool = makePool(servers.DATABASE_URL, 'bench', 4, () => undefined);
     const all = [{ base_url: stack.base_url, processes }, ...others];
@@ -106,7 +114,7 @@ async function startService(
   home: Home,
   supervisor: Supervisor,
   { DATABASE_URL, TEMPORAL_ADDRESS }: Servers,
-  { env: given, reports }: Required<Pick<StackOptions, 'env' | 'reports'>>,
+  { env: given, reports, fleets }: Required<Pick<StackOptions, 'env' | 'reports' | 'fleets'>>,
   parts: readonly PartName[],
 ): Promise<{ stack: DevFile; env: NodeJS.ProcessEnv }> {
   await migrate(DATABASE_URL);
@@ -133,8 +141,9 @@ async function startService(
       ...(reports && { SIMULATOR_CALLBACK_URL: `${url}/callbacks/postmark` }),
     },
   };
+  const args = (name: PartName) => (name === 'worker' ? ['--fleets', fleets[0] ?? 'all'] : []);
   await Promise.all(
-    parts.map((name) => supervisor.start(name, processPart(name, { ...env, ...own[name] }, home.logs))),
+    parts.map((name) => supervisor.start(name, processPart(name, { ...env, ...own[name] }, home.logs, args(name)))),
   );
   const stack = {
     base_url: url,

@@ -6,8 +6,7 @@ import type { DevFile } from '../src/main/dev-file.ts';
 const TICK = 10_000;
 const LOOK_EVERY = 100;
 
-type Processes = DevFile['processes'];
-type Use = Partial<Record<keyof Processes, number>>;
+type Use = Record<string, number>;
 
 /** Megabytes that a process holds in memory; 0 where the system does not report it. */
 async function resident(pid: number | undefined): Promise<number> {
@@ -32,7 +31,9 @@ export async function watchMemory(
  * Microseconds of processor time that each part has used since it started, of all stacks together; nothing where the system does
  * not report it.
  */
-export async function processorTime(...stacks: readonly Pick<DevFile, 'processes'>[]): Promise<Use> {
+export async function processorTime(
+  ...stacks: readonly { readonly processes: Readonly<Partial<Record<string, number>>> }[]
+): Promise<Use> {
   const used = new Map<number, { parent: number; ticks: number }>();
   for (const name of await readdir('/proc').catch(() => [])) {
     const stat = /^\d+$/.test(name) ? await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '') : '';
@@ -42,9 +43,7 @@ export async function processorTime(...stacks: readonly Pick<DevFile, 'processes
     if (stat !== '') used.set(Number(name), { parent: Number(fields[1]), ticks });
   }
   const use: Use = {};
-  for (const [part, pid] of stacks.flatMap(
-    ({ processes }) => Object.entries(processes) as [keyof Processes, number][],
-  )) {
+  for (const [part, pid] of stacks.flatMap(({ processes }) => Object.entries(processes))) {
     const own = [...used].filter(([id, { parent }]) => id === pid || parent === pid);
     use[part] = own.reduce((sum, [, { ticks }]) => sum + ticks * TICK, use[part] ?? 0);
   }
@@ -54,6 +53,6 @@ export async function processorTime(...stacks: readonly Pick<DevFile, 'processes
 /** What was used between two looks, by part and for each of `count` emails. */
 export function perEmail(before: Use, after: Use, count: number): Record<string, number> {
   return Object.fromEntries(
-    Object.entries(after).map(([part, use]) => [`${part} µs`, (use - (before[part as keyof Use] ?? 0)) / count]),
+    Object.entries(after).map(([part, use]) => [`${part} µs`, (use - (before[part] ?? 0)) / count]),
   );
 }

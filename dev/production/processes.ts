@@ -9,7 +9,12 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 export const { BENCH_PROFILE } = process.env;
 
 /** How to run one of our own processes: from `dist/`, but the simulator, which production has not. */
-export function processPart(name: PartName, env: NodeJS.ProcessEnv, logs: string): PartSpec<unknown> {
+export function processPart(
+  name: PartName,
+  env: NodeJS.ProcessEnv,
+  logs: string,
+  args: readonly string[] = [],
+): PartSpec<unknown> {
   const script = name === 'simulator' ? ['--import', 'tsx', `${programOf(name)}.ts`] : [`dist/${programOf(name)}.js`];
   const profile = BENCH_PROFILE
     ? ['--cpu-prof', `--cpu-prof-dir=${BENCH_PROFILE}`, `--cpu-prof-name=${name}-${Date.now()}.cpuprofile`]
@@ -17,7 +22,7 @@ export function processPart(name: PartName, env: NodeJS.ProcessEnv, logs: string
   const diagnostics = `--diagnostic-dir=${logs}`;
   return {
     command: process.execPath,
-    args: [diagnostics, ...profile, ...script],
+    args: [diagnostics, ...profile, ...script, ...args],
     env,
     cwd: ROOT,
     mark: diagnostics,

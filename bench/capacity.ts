@@ -1,0 +1,91 @@
+import type { DevFile } from '../src/main/dev-file.ts';
+import type { Pool } from '../src/store/postgres/pool.ts';
+import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
+import { LATENCY, postSingles } from './load.ts';
+import { report } from './report.ts';
+import { type Cost, type Costs, type Part, PARTS, type Plan, simulate, summary } from './simulation.ts';
+import { size } from './sizes.ts';
+import { type StackOptions, withStack } from './stack.ts';
+import { perEmail, processorTime } from './usage.ts';
+import { untilQuiet } from './waiting.ts';
+
+/** Single emails a second at which the costs are measured: both cores have time to spare. */
+const MEASURED_RATE = 500;
+const SECONDS = size('BENCH_SECONDS', 20);
+const SIMULATED_SECONDS = 30;
+/** Milliseconds of a call with 500 emails that a provider on the internet takes. */
+const PROVIDER_LATENCY = 500;
+/** Of its processors, how much a part of a larger installation uses. */
+const TARGET = 0.6;
+
+/**
+ * What a single email costs each part until it is accepted, until it is sent, and for its report; and what follows for this
+ * machine and for larger installations by a simulation, which the measurement `sustained` can be compared with.
+ */
+export async function capacity(): Promise<void> {
+  const env = { EMAIL_PROVIDERS: 'postmark' };
+  const accepted = await measure({ env, without: ['temporal', 'worker'] });
+  const sent = await measure({ env, reports: false });
+  const reported = await measure({ env });
+  const costs: Costs = { accepting: accepted, sending: minus(sent, accepted), reporting: minus(reported, sent) };
+  const steps = Object.entries(costs).map(([step, cost]) => ({ step, ...(cost as Cost) }));
+  report('capacity', `processor time of a single email at ${MEASURED_RATE} a second, µs`, steps, { seconds: SECONDS });
+
+  const machine = [500, 750, 1_000, 1_250].map((rate) =>
+    simulated(costs, 'this machine', { rate, processors: 2, workers: 1, latency: LATENCY }),
+  );
+  const larger = [1_000, 3_000, 10_000].map((rate) => {
+    const { processors, workers } = plan(costs, rate);
+    return simulated(costs, describe(processors, workers), { rate, processors, workers, latency: PROVIDER_LATENCY });
+  });
+  report('simulation', 'single emails with their reports, simulated', [...machine, ...larger], {
+    seconds: SIMULATED_SECONDS,
+  });
+}
+
+async function measure(options: StackOptions): Promise<Cost> {
+  return withStack(options, async (stack, pool) => {
+    await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
+    await postSingles(stack, { connections: 32, seconds: 3 });
+    return measureLoad(stack, pool, !options.without);
+  });
+}
+
+async function measureLoad(stack: DevFile, pool: Pool, isSent: boolean): Promise<Cost> {
+  const parts = { processes: { ...stack.processes, load: process.pid } };
+  if (isSent) await untilQuiet(pool);
+  const before = await processorTime(parts);
+  const { accepted } = await postSingles(stack, { connections: 32, seconds: SECONDS, rate: MEASURED_RATE });
+  if (isSent) await untilQuiet(pool);
+  const used = perEmail(before, await processorTime(parts), accepted);
+  return Object.fromEntries(PARTS.map((part) => [part, used[`${part} µs`] ?? 0])) as Record<Part, number>;
+}
+
+/** What is left of the costs of several steps without the steps before. */
+function minus(cost: Cost, before: Cost): Cost {
+  return Object.fromEntries(PARTS.map((part) => [part, Math.max(0, cost[part] - before[part])])) as Record<
+    Part,
+    number
+  >;
+}
+
+/** Processors for a rate, so that each part has time to spare, and worker processes with enough calls under way. */
+function plan(costs: Costs, rate: number): Pick<Plan, 'workers'> & { readonly processors: Cost } {
+  const processors = Object.fromEntries(
+    PARTS.map((part) => {
+      const cost = costs.accepting[part] + costs.sending[part] + costs.reporting[part];
+      return [part, Math.max(1, Math.ceil((cost * rate) / 1_000_000 / TARGET))];
+    }),
+  ) as Record<Part, number>;
+  return { processors, workers: processors.worker };
+}
+
+function describe(processors: Cost, workers: number): string {
+  const { api, postgres, worker, temporal } = processors;
+  return `api ${api}, postgres ${postgres}, worker ${worker} (${workers} processes), temporal ${temporal}`;
+}
+
+function simulated(costs: Costs, processors: string, given: Omit<Plan, 'seconds'>) {
+  const outcome = simulate(costs, { ...given, seconds: SIMULATED_SECONDS });
+  return { processors, 'emails/s': given.rate, ...summary(outcome) };
+}

@@ -1,0 +1,201 @@
+import { quantile } from './figures.ts';
+
+/** Microseconds of processor time that one email takes of each part. */
+export type Cost = Readonly<Record<Part, number>>;
+export const PARTS = ['api', 'postgres', 'worker', 'temporal', 'simulator', 'load'] as const;
+export type Part = (typeof PARTS)[number];
+
+/** Where an email's processor time goes: until the 202, until the provider has taken it, and for the provider's report. */
+export interface Costs {
+  readonly accepting: Cost;
+  readonly sending: Cost;
+  readonly reporting: Cost;
+}
+
+export interface Plan {
+  /** Emails a second, at random instants. */
+  readonly rate: number;
+  readonly seconds: number;
+  /** Processors of each part; those of all parts together if it is one number. */
+  readonly processors: number | Cost;
+  /** Worker processes, each of which sends 4 groups at a time. */
+  readonly workers: number;
+  /** Milliseconds of a call to the provider, of up to 500 emails. */
+  readonly latency: number;
+}
+
+export interface Simulated {
+  /** Milliseconds of emails that were accepted and sent. */
+  readonly accepted: readonly number[];
+  readonly sent: readonly number[];
+  /** Emails that wait to be sent at the end. */
+  readonly waiting: number;
+  /** The share of its processors that a part used. */
+  readonly busy: Cost;
+}
+
+const GROUP_SIZE = 500;
+const GROUPS_PER_WORKER = 4;
+/** Milliseconds between two rounds of the relay in a burst. */
+const RELAY_EVERY = 100;
+/** Milliseconds from the provider's yes to its report. */
+const REPORTED_AFTER = 1_000;
+/** Microseconds of a step of the simulation. */
+const STEP = 1_000;
+
+interface Job {
+  left: number;
+  readonly done: (now: number) => void;
+}
+
+/** Processors that take jobs in the order of their arrival, each one job at a time. */
+class Processors {
+  readonly #waiting = new Queue<Job>();
+  readonly #running: (Job | undefined)[];
+  readonly #count: number;
+
+  constructor(count: number) {
+    this.#count = count;
+    this.#running = Array.from({ length: Math.ceil(count) });
+  }
+
+  add(left: number, done: (now: number) => void): void {
+    this.#waiting.push({ left, done });
+  }
+
+  step(now: number): void {
+    for (const index of this.#running.keys()) {
+      let left = STEP * Math.min(1, this.#count - index);
+      for (;;) {
+        const job = this.#running[index] ?? this.#waiting.shift();
+        if (!job) break;
+        const used = Math.min(left, job.left);
+        job.left -= used;
+        left -= used;
+        this.#running[index] = job.left > 0 ? job : undefined;
+        if (job.left > 0) break;
+        job.done(now);
+      }
+    }
+  }
+}
+
+/** A list of which the first is taken in constant time. */
+class Queue<T> {
+  #in: T[] = [];
+  #out: T[] = [];
+
+  push(item: T): void {
+    this.#in.push(item);
+  }
+
+  shift(): T | undefined {
+    if (this.#out.length === 0) [this.#out, this.#in] = [this.#in.toReversed(), []];
+    return this.#out.pop();
+  }
+
+  get size(): number {
+    return this.#in.length + this.#out.length;
+  }
+}
+
+/**
+ * What becomes of single emails at a rate, millisecond by millisecond: each request and report takes processor time of the API and
+ * Postgres; ten times a second the relay makes groups of those that wait; a worker process sends four groups at a time.
+ */
+export function simulate(costs: Costs, plan: Plan): Simulated {
+  const shared = typeof plan.processors === 'number' ? new Processors(plan.processors) : undefined;
+  const count = (part: Part) => (typeof plan.processors === 'number' ? plan.processors : plan.processors[part]);
+  const parts = Object.fromEntries(PARTS.map((part) => [part, shared ?? new Processors(count(part))])) as Record<
+    Part,
+    Processors
+  >;
+  const used = Object.fromEntries(PARTS.map((part) => [part, 0])) as Record<Part, number>;
+  /** The processor time of some emails in one part, and then what follows. */
+  const work = (part: Part, cost: Cost, emails: number, done: (now: number) => void) => {
+    const time = cost[part] * (emails === 1 ? -Math.log(1 - Math.random()) : emails);
+    used[part] += time;
+    parts[part].add(time, done);
+  };
+  const later = new Map<number, (() => void)[]>();
+  const after = (now: number, then: () => void) => {
+    const at = Math.ceil(now);
+    later.set(at, [...(later.get(at) ?? []), then]);
+  };
+
+  const outcome = { accepted: [] as number[], sent: [] as number[] };
+  const accepted = new Queue<number>();
+  const groups = new Queue<number[]>();
+  let slots = plan.workers * GROUPS_PER_WORKER;
+  let arrived = 0;
+
+  const accept = (at: number) => {
+    work('load', costs.accepting, 1, () => undefined);
+    work('api', costs.accepting, 1, () => {
+      work('postgres', costs.accepting, 1, (now) => {
+        outcome.accepted.push(now - at);
+        accepted.push(at);
+      });
+    });
+  };
+  const formGroups = () => {
+    while (accepted.size > 0) {
+      const group: number[] = [];
+      for (let at = accepted.shift(); at !== undefined; at = group.length < GROUP_SIZE ? accepted.shift() : undefined) {
+        group.push(at);
+      }
+      work('api', costs.sending, group.length, () => {
+        work('temporal', costs.sending, group.length, () => {
+          groups.push(group);
+        });
+      });
+    }
+  };
+  const send = (group: number[]) => {
+    work('postgres', costs.sending, group.length, () => {
+      work('worker', costs.sending, group.length, (called) => {
+        work('simulator', costs.sending, group.length, () => undefined);
+        after(called + plan.latency, () => {
+          slots++;
+          for (const at of group) outcome.sent.push(called + plan.latency - at);
+          after(called + plan.latency + REPORTED_AFTER, () => {
+            for (let n = 0; n < group.length; n++) report();
+          });
+        });
+      });
+    });
+  };
+  const report = () => {
+    for (const part of PARTS) work(part, costs.reporting, 1, () => undefined);
+  };
+
+  for (let now = 0, next = 0; now < plan.seconds * 1_000; now++) {
+    for (; next <= now; next -= (Math.log(1 - Math.random()) * 1_000) / plan.rate) {
+      accept(next);
+      arrived++;
+    }
+    if (now % RELAY_EVERY === 0) formGroups();
+    for (; slots > 0 && groups.size > 0; slots--) send(groups.shift() ?? []);
+    for (const then of later.get(now) ?? []) then();
+    later.delete(now);
+    for (const each of new Set(Object.values(parts))) each.step(now);
+  }
+  const busy = (part: Part) => used[part] / (plan.seconds * 1_000_000 * count(part));
+  return {
+    ...outcome,
+    waiting: arrived - outcome.sent.length,
+    busy: Object.fromEntries(PARTS.map((part) => [part, busy(part)])) as Record<Part, number>,
+  };
+}
+
+/** What is shown of it. */
+export function summary({ accepted, sent, waiting, busy }: Simulated) {
+  return {
+    '202 p50 ms': quantile(accepted, 0.5),
+    '202 p99 ms': quantile(accepted, 0.99),
+    'sent p50 ms': quantile(sent, 0.5),
+    'sent p99 ms': quantile(sent, 0.99),
+    waiting,
+    ...Object.fromEntries(Object.entries(busy).map(([part, share]) => [`${part} %`, share * 100])),
+  };
+}
