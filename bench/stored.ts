@@ -30,12 +30,18 @@ export async function storeYear(pool: Pool, rows: number, orgId: string): Promis
   await addPartitions(pool, 0, now);
   const times = { first, apart: Math.floor((now - first) / rows) };
   await storeManyEmails(pool, rows, orgId, times);
-  for (const statement of PARTS) await pool.query(statement);
-  for (const table of [...PARTITIONED_TABLES, 'attempts']) await pool.query(`VACUUM ANALYZE ${table}`);
+  const client = await pool.connect();
+  await client.query('SET statement_timeout = 0');
+  for (const statement of PARTS) await client.query(statement);
+  for (const table of [...PARTITIONED_TABLES, 'attempts']) await client.query(`VACUUM ANALYZE ${table}`);
+  client.release(true);
   return times;
 }
 
 const PARTS = [
+  // Nothing that old is still to be sent.
+  `UPDATE emails SET status = 'delivered'
+   WHERE status IN ('queued', 'scheduled') AND created_at < now() - interval '${RETENTION_DAYS} days'`,
   `INSERT INTO email_bodies (email_id, html, text) SELECT id, '<p>Thank you.</p>', 'Thank you.' FROM emails`,
   `INSERT INTO email_events (email_id, id, type, created_at, dedupe_key)
    SELECT emails.id, 'ev_' || substr(emails.id, 4, 10) || lpad(step::text, 16, '0'), type, created_at, CASE WHEN step > 0 THEN type END
