@@ -49,7 +49,10 @@ async function measure(stack: DevFile, pool: Pool): Promise<Row> {
       '202 ms': accepted - began,
       'last sent s': (sent - accepted) / 1_000,
       'others p99 ms': quantile(latencies, 0.99),
-      'single sent p95 ms': quantile(await handOvers(pool, ids), 0.95),
+      'single sent p95 ms': quantile(
+        (await handOvers(pool, ids)).map(({ ms }) => ms),
+        0.95,
+      ),
       'api MB': api,
       'worker MB': worker,
     };

@@ -31,14 +31,24 @@ export async function others(stack: DevFile, signal: AbortSignal): Promise<Other
   return { latencies, ids };
 }
 
-/** Milliseconds of each email from its acceptance to the provider's yes, which the timeline holds. */
-export async function handOvers(pool: Pool, ids: readonly string[]): Promise<number[]> {
+/** Milliseconds of an email from its acceptance to the provider's yes, and of them until and during the call to the provider. */
+export interface HandOver {
+  readonly ms: number;
+  readonly before_call: number;
+  readonly call: number;
+}
+
+/** How each email was handed over, by its timeline and its last attempt. */
+export async function handOvers(pool: Pool, ids: readonly string[]): Promise<HandOver[]> {
   await untilSent(pool);
-  const { rows } = await pool.query<{ ms: number }>(
-    `SELECT (extract(epoch FROM event.created_at - email.created_at) * 1000)::float8 AS ms
+  const { rows } = await pool.query<HandOver>(
+    `SELECT (extract(epoch FROM event.created_at - email.created_at) * 1000)::float8 AS ms,
+            (extract(epoch FROM attempt.started_at - email.created_at) * 1000)::float8 AS before_call,
+            (extract(epoch FROM attempt.ended_at - attempt.started_at) * 1000)::float8 AS call
      FROM emails AS email JOIN email_events AS event ON event.email_id = email.id AND event.type = 'email.sent'
+          JOIN attempts AS attempt ON attempt.message_id = email.id AND attempt.outcome = 'sent'
      WHERE email.id = ANY ($1)`,
     [ids],
   );
-  return rows.map(({ ms }) => ms);
+  return rows;
 }

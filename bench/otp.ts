@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
-import { quantile } from './figures.ts';
+import { median, quantile } from './figures.ts';
 import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
-import { handOvers, others } from './meanwhile.ts';
+import { type HandOver, handOvers, others } from './meanwhile.ts';
 import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
+import type { Row } from './table.ts';
 import { untilBatchSent, untilQuiet } from './waiting.ts';
 
 const SIZE = size('BENCH_SIZE', 10_000);
@@ -16,22 +17,13 @@ const RUNS = size('BENCH_RUNS', 5);
 /** Milliseconds for which single emails are sent with nothing else under way. */
 const ALONE = 5_000;
 
+/** The worker processes: one of all fleets, or one that executes workflow tasks beside one that calls providers. */
+const FLEETS = [['all'], ['messages', 'email,chat,webhooks,upkeep']];
+
 /** How soon a one-time password is at the provider: on an idle service, and while a batch that was accepted is sent. */
 export async function otp(): Promise<void> {
-  const rows = await withStack({ env: { EMAIL_PROVIDERS: 'postmark' } }, async (stack, pool) => {
-    await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
-    await postSingles(stack, { connections: 4, seconds: 2 });
-    const body = batchBody(stack, SIZE);
-    await untilQuiet(pool);
-    const alone = await measure(stack, pool, () => sleep(ALONE));
-    const beside: number[] = [];
-    for (let run = 0; run < RUNS; run++) {
-      await untilQuiet(pool);
-      const id = await postBatch(stack, body);
-      beside.push(...(await measure(stack, pool, () => untilBatchSent(pool, stack, id))));
-    }
-    return [row('nothing', alone), row(`${SIZE} emails`, beside)];
-  });
+  const rows = [];
+  for (const fleets of FLEETS) rows.push(...(await measureFleets(fleets)));
   report('otp', 'from 202 of a single email to the provider’s yes', rows, {
     emails: SIZE,
     runs: RUNS,
@@ -39,8 +31,29 @@ export async function otp(): Promise<void> {
   });
 }
 
-/** Sends single emails while something else lasts. @returns milliseconds that they took */
-async function measure(stack: DevFile, pool: Pool, meantime: () => Promise<unknown>): Promise<number[]> {
+function measureFleets(fleets: readonly string[]): Promise<Row[]> {
+  return withStack({ env: { EMAIL_PROVIDERS: 'postmark' }, fleets }, async (stack, pool) => {
+    await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
+    await postSingles(stack, { connections: 4, seconds: 2 });
+    const body = batchBody(stack, SIZE);
+    await untilQuiet(pool);
+    const alone = await measure(stack, pool, () => sleep(ALONE));
+    const beside: HandOver[] = [];
+    for (let run = 0; run < RUNS; run++) {
+      await untilQuiet(pool);
+      const id = await postBatch(stack, body);
+      beside.push(...(await measure(stack, pool, () => untilBatchSent(pool, stack, id))));
+    }
+    const workers = fleets.length;
+    return [
+      { workers, ...row('nothing', alone) },
+      { workers, ...row(`${SIZE} emails`, beside) },
+    ];
+  });
+}
+
+/** Sends single emails while something else lasts. */
+async function measure(stack: DevFile, pool: Pool, meantime: () => Promise<unknown>): Promise<HandOver[]> {
   const over = new AbortController();
   const watching = others(stack, over.signal);
   try {
@@ -51,12 +64,15 @@ async function measure(stack: DevFile, pool: Pool, meantime: () => Promise<unkno
   return handOvers(pool, (await watching).ids);
 }
 
-function row(meanwhile: string, times: readonly number[]) {
+function row(meanwhile: string, all: readonly HandOver[]) {
+  const times = all.map(({ ms }) => ms);
   return {
     meanwhile,
     'single emails': times.length,
     'p50 ms': quantile(times, 0.5),
     'p95 ms': quantile(times, 0.95),
     'max ms': quantile(times, 1),
+    'before the call p50': median(all.map(({ before_call }) => before_call)),
+    'call p50': median(all.map(({ call }) => call)),
   };
 }
