@@ -44,7 +44,7 @@ export async function lists(): Promise<void> {
   const options = { env: { SECRET_KEY }, without: ['temporal', 'worker'] } as const;
   const empty = await withStack(options, (stack) => acceptBatches(stack, 0));
   const [rows, full] = await withStack(options, async (stack, pool) => {
-    const times = await storeYear(pool, ROWS, stack.organization_id);
+    const times = await storeYear(stack, pool, ROWS);
     const measured = [];
     for (const filter of FILTERS) measured.push(await measure(stack, filter, times));
     measured.push(await measureTags(stack));

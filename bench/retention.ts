@@ -24,7 +24,7 @@ const LIST_EVERY = 50;
  */
 export async function retention(): Promise<void> {
   const rows = await withStack({ without: ['temporal', 'worker'] }, async (stack, pool) => {
-    await storeYear(pool, ROWS, stack.organization_id);
+    await storeYear(stack, pool, ROWS);
     await postSingles(stack, { connections: 16, seconds: 3 });
     const alone = await measure(stack, 'nothing', () => sleep(SECONDS * 1_000));
     const before = await countOld(pool);

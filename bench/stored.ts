@@ -1,6 +1,7 @@
 import { storeManyEmails } from '../dev/fixtures/many-emails.ts';
 import { idTime } from '../src/domain/ids.ts';
-import type { Pool } from '../src/store/postgres/pool.ts';
+import type { DevFile } from '../src/main/dev-file.ts';
+import { makePool, type Pool } from '../src/store/postgres/pool.ts';
 import { addPartition, dropPartition, listPartitions, PARTITIONED_TABLES } from '../src/store/upkeep/partitions.ts';
 import { addPartitions } from '../src/upkeep/partitions.ts';
 
@@ -15,7 +16,7 @@ const KEPT_DAYS = RETENTION_DAYS + PARTITION_DAYS + 1;
  * an email has.
  * @returns the times of the emails, as `storeManyEmails` has them
  */
-export async function storeYear(pool: Pool, rows: number, orgId: string): Promise<{ first: number; apart: number }> {
+export async function storeYear(stack: DevFile, pool: Pool, rows: number): Promise<{ first: number; apart: number }> {
   const now = Date.now();
   const first = now - (now % DAY_MS) - KEPT_DAYS * DAY_MS;
   const oldest = {
@@ -29,12 +30,11 @@ export async function storeYear(pool: Pool, rows: number, orgId: string): Promis
   }
   await addPartitions(pool, 0, now);
   const times = { first, apart: Math.floor((now - first) / rows) };
-  await storeManyEmails(pool, rows, orgId, times);
-  const client = await pool.connect();
-  await client.query('SET statement_timeout = 0');
-  for (const statement of PARTS) await client.query(statement);
-  for (const table of [...PARTITIONED_TABLES, 'attempts']) await client.query(`VACUUM ANALYZE ${table}`);
-  client.release(true);
+  await storeManyEmails(pool, rows, stack.organization_id, times);
+  const patient = makePool(`${stack.database_url}?statement_timeout=0&query_timeout=0`, 'bench', 1, () => undefined);
+  for (const statement of PARTS) await patient.query(statement);
+  for (const table of [...PARTITIONED_TABLES, 'attempts']) await patient.query(`VACUUM ANALYZE ${table}`);
+  await patient.end();
   return times;
 }
 
