@@ -31,7 +31,12 @@ export async function storeYear(stack: DevFile, pool: Pool, rows: number): Promi
   await addPartitions(pool, 0, now);
   const times = { first, apart: Math.floor((now - first) / rows) };
   await storeManyEmails(pool, rows, stack.organization_id, times);
-  const patient = makePool(`${stack.database_url}?statement_timeout=0&query_timeout=0`, 'bench', 1, () => undefined);
+  const patient = makePool(
+    `${stack.database_url}?statement_timeout=3600000&query_timeout=3600000`,
+    'bench',
+    1,
+    () => undefined,
+  );
   for (const statement of PARTS) await patient.query(statement);
   for (const table of [...PARTITIONED_TABLES, 'attempts']) await patient.query(`VACUUM ANALYZE ${table}`);
   await patient.end();

@@ -91,7 +91,7 @@ export function StatusTotals({ statuses }: { statuses: EmailHours['statuses'] })
   }
   const total = sumOf(sums);
   return (
-    <Table caption="Emails by status" columns={['Status', 'Emails', 'Part']}>
+    <Table caption="Emails by status" columns={['Status', 'Emails', 'Share']}>
       {EMAIL_STATUSES.filter((status) => (sums[status] ?? 0) > 0).map((status) => (
         <tr>
           <StatusCell status={status} />

@@ -21,12 +21,12 @@ export function StatusBadge({ status }: { status: string }): Html {
   );
 }
 
-/** A script converts the time to the reader's time zone. @param at as in the API */
-export function Time({ at }: { at: string | null }): Html {
+/** A script converts the time to the reader's time zone. @param at as in the API @param short without seconds */
+export function Time({ at, short = false }: { at: string | null; short?: boolean | undefined }): Html {
   if (at === null) return <span class="muted">–</span>;
   return (
-    <time datetime={at} safe>
-      {`${at.slice(0, 10)} ${at.slice(11, 19)} UTC`}
+    <time datetime={at} data-short={short ? '' : undefined} safe>
+      {`${at.slice(0, 10)} ${at.slice(11, short ? 16 : 19)} UTC`}
     </time>
   );
 }
@@ -126,14 +126,16 @@ interface TableProps {
   /** For screen readers. */
   readonly caption: string;
   readonly columns: readonly string[];
+  /** Rows of one line in columns of a fixed width, which tables.css gives to this class. The link of a row covers all of it. */
+  readonly layout?: 'emails' | 'audit' | 'deliveries' | undefined;
   /** `<tr>` elements. */
   readonly children: Children;
 }
 
 /** Scrolls horizontally on narrow screens. */
-export function Table({ caption, columns, children }: TableProps): Html {
+export function Table({ caption, columns, layout, children }: TableProps): Html {
   return (
-    <div class="table" role="region" aria-label={caption} tabindex="0">
+    <div class={['table', layout && 'lines', layout]} role="region" aria-label={caption} tabindex="0">
       <table>
         <caption class="hidden" safe>
           {caption}
@@ -151,10 +153,10 @@ export function Table({ caption, columns, children }: TableProps): Html {
   );
 }
 
-export function TimeCell({ at }: { at: string | null }): Html {
+export function TimeCell({ at, short }: { at: string | null; short?: boolean | undefined }): Html {
   return (
     <td>
-      <Time at={at} />
+      <Time at={at} short={short} />
     </td>
   );
 }
@@ -179,15 +181,17 @@ interface LinkHeadingProps {
   readonly href: string;
   readonly text: string;
   readonly sub?: string | null;
+  /** Shown over the whole row in tables whose rows have one line. */
+  readonly title?: string;
   /** Set in lists that refresh themselves, so that htmx keeps the focus. */
   readonly id?: string;
 }
 
 /** The cell that names a row, with a link to it. */
-export function LinkHeading({ href, text, sub = null, id }: LinkHeadingProps): Html {
+export function LinkHeading({ href, text, sub = null, title, id }: LinkHeadingProps): Html {
   return (
     <th scope="row">
-      <a href={href} id={id} safe>
+      <a href={href} id={id} title={title} safe>
         {text}
       </a>
       {sub !== null && <Sub text={sub} />}

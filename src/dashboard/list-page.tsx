@@ -11,6 +11,7 @@ interface List<Row> {
   readonly title: string;
   readonly caption: string;
   readonly columns: readonly string[] | ((context: Context) => readonly string[]);
+  readonly layout?: 'audit' | undefined;
   readonly limit?: number;
   /** Reads at most `limit` rows after `place`. */
   readonly read: (context: Context, place: Cursor | null, limit: number) => Promise<Row[]>;
@@ -25,7 +26,7 @@ interface List<Row> {
 
 /** The page of a list in reverse chronological order. */
 export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
-  const { title, caption, columns, limit = 50, add, isMoving, footer = <></> } = list;
+  const { title, caption, columns, layout, limit = 50, add, isMoving, footer = <></> } = list;
   return page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
     const found = await list.read(context, textToPlace(context.query.cursor), limit + 1);
     const { rows, next } = cutPage(found, limit);
@@ -39,7 +40,7 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
         {rows.length === 0 ? (
           list.empty(context)
         ) : (
-          <Table caption={caption} columns={typeof columns === 'function' ? columns(context) : columns}>
+          <Table layout={layout} caption={caption} columns={typeof columns === 'function' ? columns(context) : columns}>
             {rows.map((row) => list.row(row, context))}
           </Table>
         )}

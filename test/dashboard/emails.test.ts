@@ -14,7 +14,9 @@ const member: Visitor = await signedIn(service, ours.id, 'member');
 
 const polls = ({ html }: Page) => html.includes('hx-trigger="every 3s"');
 const subjects = ({ html }: Page) =>
-  [...html.matchAll(/<a href="\/dashboard\/emails\/em_\w+" id="[^"]+">([^<]*)<\/a>/g)].map((match) => match[1]);
+  [...html.matchAll(/<a href="\/dashboard\/emails\/em_\w+" id="[^"]+" title="[^"]*">([^<]*)<\/a>/g)].map(
+    (match) => match[1],
+  );
 const page = async (path: string, by = member): Promise<Page> => {
   const shown = await by.get(path);
   assert.equal(shown.status, 200, textOf(shown.html));

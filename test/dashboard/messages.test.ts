@@ -124,7 +124,7 @@ describe('the overview', () => {
       'Scheduled for the next hour 1',
       'https://hooks.example.com/x is disabled: failing for five days',
       'broken.example failed its verification',
-      'sent 1 about',
+      'p95 sent 1 ',
     ]) {
       assert.ok(text.includes(part), `${part} in ${text}`);
     }

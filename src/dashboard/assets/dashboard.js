@@ -1,13 +1,29 @@
 // Small comforts; every page works without them.
 
 const time = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const timeOfToday = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
+const timeOfThisYear = new Intl.DateTimeFormat(undefined, {
+  month: 'short',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: '2-digit',
+});
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+
+/** The time of today, without the year in this year, without the time before. */
+function short(at, now = new Date()) {
+  if (at.toDateString() === now.toDateString()) return timeOfToday.format(at);
+  return (at.getFullYear() === now.getFullYear() ? timeOfThisYear : day).format(at);
+}
 
 /** Improves a page, or a part of one that was just renewed. */
 function improve(root) {
   for (const element of root.querySelectorAll('time[datetime]')) {
     if (element.title !== '') continue;
-    element.title = element.textContent;
-    element.textContent = time.format(new Date(element.dateTime));
+    const at = new Date(element.dateTime);
+    const isShort = element.dataset.short !== undefined;
+    element.title = isShort ? `${time.format(at)} (${element.dateTime})` : element.textContent;
+    element.textContent = isShort ? short(at) : time.format(at);
   }
   for (const part of root.querySelectorAll('button[data-copy], [data-script]')) part.hidden = false;
 }

@@ -88,7 +88,7 @@ const show = page(Type.Object({}), async (context) => {
             ['Id', <Copy value={id} />],
           ]}
         />
-        <Table caption="Emails of this batch by status" columns={['Status', 'Emails', 'Part']}>
+        <Table caption="Emails of this batch by status" columns={['Status', 'Emails', 'Share']}>
           {statusesOf(batch).map(([status, members]) => (
             <tr>
               <StatusCell status={status} />

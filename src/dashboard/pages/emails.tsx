@@ -85,7 +85,7 @@ function emailTable(emails: readonly EmailSummary[], hasMore: boolean, isValid: 
 
 export function EmailRows({ emails }: { emails: readonly EmailSummary[] }): Html {
   return (
-    <Table caption="Emails, newest first" columns={['Status', 'To', 'Subject', 'Tags', 'Accepted']}>
+    <Table layout="emails" caption="Emails, newest first" columns={['Status', 'To', 'Subject', 'Tags', 'Accepted']}>
       {emails.map((email) => (
         <tr>
           <td>
@@ -93,19 +93,24 @@ export function EmailRows({ emails }: { emails: readonly EmailSummary[] }): Html
             {email.bounce_reason !== null && <Sub text={email.bounce_reason.replaceAll('_', ' ')} />}
             {email.status === 'scheduled' && (
               <span class="sub">
-                for <Time at={email.scheduled_at} />
+                for <Time at={email.scheduled_at} short />
               </span>
             )}
           </td>
           <td>
             <span safe>{email.to[0] ?? ''}</span>
-            {email.to.length > 1 && <span class="sub" safe>{`and ${email.to.length - 1} more`}</span>}
+            {email.to.length > 1 && <Sub text={`and ${email.to.length - 1} more`} />}
           </td>
-          <LinkHeading href={`${PATH}/${email.id}`} id={`open-${email.id}`} text={email.subject || '(no subject)'} />
+          <LinkHeading
+            href={`${PATH}/${email.id}`}
+            id={`open-${email.id}`}
+            text={email.subject || '(no subject)'}
+            title={`${email.subject || '(no subject)'}, to ${email.to.join(', ')}`}
+          />
           <td>
             <TagLinks tags={email.tags} />
           </td>
-          <TimeCell at={email.created_at} />
+          <TimeCell at={email.created_at} short />
         </tr>
       ))}
     </Table>
@@ -117,7 +122,7 @@ export function TagLinks({ tags }: { tags: readonly Tag[] }): Html {
   return (
     <span class="tags">
       {tags.map(({ name, value }) => (
-        <a class="tag" href={`${PATH}?tag=${encodeURIComponent(`${name}:${value}`)}`} safe>
+        <a class="tag" href={`${PATH}?tag=${encodeURIComponent(`${name}:${value}`)}`} title={`${name}:${value}`} safe>
           {`${name}:${value}`}
         </a>
       ))}

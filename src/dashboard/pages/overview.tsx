@@ -48,7 +48,7 @@ const overview = page(Query, async (context) => {
     <Layout context={context} title="Overview" charts actions={<Ranges chosen={chosen} />}>
       <Notices issues={issues} />
       <Waiting backlog={backlog} />
-      <Section title={`Mail per ${range.by}, by its status now`}>
+      <Section title={`Emails per ${range.by}, by current status`}>
         {hours.statuses.size === 0 ? (
           <p class="muted">No email was accepted in this time.</p>
         ) : (
@@ -63,7 +63,7 @@ const overview = page(Query, async (context) => {
           <Section title="Bounces by reason">
             <Bounces bounces={hours.bounces} />
           </Section>
-          <Section title="Time from when it was due">
+          <Section title="Delivery time">
             <Times hours={hours} />
           </Section>
         </div>
@@ -160,7 +160,7 @@ function Waiting({ backlog }: { backlog: Backlog }): Html {
         </dd>
       </div>
       <div>
-        <dt>Webhook deliveries to be made</dt>
+        <dt>Pending webhook deliveries</dt>
         <dd safe>{countInWords(webhooks)}</dd>
       </div>
     </dl>
@@ -173,10 +173,10 @@ function countInWords(count: number): string {
 
 function Bounces({ bounces }: { bounces: EmailHours['bounces'] }): Html {
   const total = sumOf(bounces);
-  if (total === 0) return <p class="muted">No email of this time has bounced.</p>;
+  if (total === 0) return <p class="muted">No bounces in this period.</p>;
   const sorted = Object.entries(bounces).sort(([, a], [, b]) => b - a);
   return (
-    <Table caption="Bounces by reason" columns={['Reason', 'Emails', 'Part']}>
+    <Table caption="Bounces by reason" columns={['Reason', 'Emails', 'Share']}>
       {sorted.map(([reason, emails]) => (
         <tr>
           <th scope="row" safe>
@@ -184,7 +184,7 @@ function Bounces({ bounces }: { bounces: EmailHours['bounces'] }): Html {
           </th>
           <NumberCell text={emails.toLocaleString('en')} />
           <td>
-            <meter min="0" max={total} value={emails} aria-label={`Part of ${reason.replaceAll('_', ' ')}`} safe>
+            <meter min="0" max={total} value={emails} aria-label={`Share of ${reason.replaceAll('_', ' ')}`} safe>
               {partInWords(emails, total)}
             </meter>
           </td>
@@ -201,26 +201,21 @@ function Times({ hours }: { hours: EmailHours }): Html {
   ] as const;
   const cell = (steps: ReadonlyMap<number, number>, part: number): string => {
     const time = percentile(steps, part);
-    return time === null ? '–' : `about ${spanInWords(time)}`;
+    return time === null ? '–' : spanInWords(time);
   };
   return (
     <>
-      <Table
-        caption="Time from when it was due"
-        columns={['Until', 'Emails', 'Half within (p50)', '95 % within (p95)']}
-      >
+      <Table caption="Delivery time" columns={['Milestone', 'Emails', 'Median', 'p95']}>
         {shown.map(([name, steps]) => (
           <tr>
             <th scope="row">{name}</th>
-            <td class="number">{[...steps.values()].reduce((sum, emails) => sum + emails, 0)}</td>
+            <NumberCell text={[...steps.values()].reduce((sum, emails) => sum + emails, 0).toLocaleString('en')} />
             <NumberCell text={cell(steps, 0.5)} />
             <NumberCell text={cell(steps, 0.95)} />
           </tr>
         ))}
       </Table>
-      <p class="hint">
-        From acceptance, or the time it was scheduled for, until we knew. Estimated from a histogram with steps of 41 %.
-      </p>
+      <p class="hint">Measured from acceptance or the scheduled time. Approximate.</p>
     </>
   );
 }

@@ -205,13 +205,22 @@ function deliverySection(context: Context, endpoint: Endpoint, deliveries: reado
       {deliveries.length === 0 ? (
         <p class="muted">{isFiltered ? 'No deliveries match this filter.' : 'No events yet.'}</p>
       ) : (
-        <Table caption="Deliveries, newest first" columns={['Event', 'Status', 'Happened', 'Next try']}>
+        <Table
+          layout="deliveries"
+          caption="Deliveries, newest first"
+          columns={['Event', 'Status', 'Created', 'Next attempt']}
+        >
           {deliveries.map(({ id, type, status, event_id: eventId, created_at: at, next_attempt_at: next }) => (
             <tr>
-              <LinkHeading href={`${PATH}/${endpoint.id}/deliveries/${id}`} text={type} sub={eventId} />
+              <LinkHeading
+                href={`${PATH}/${endpoint.id}/deliveries/${id}`}
+                text={type}
+                sub={eventId}
+                title={`${type}, ${eventId}`}
+              />
               <StatusCell status={status} />
-              <TimeCell at={at} />
-              <TimeCell at={next} />
+              <TimeCell at={at} short />
+              <TimeCell at={next} short />
             </tr>
           ))}
         </Table>

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { emptyHome, startSendwright } from '../support/start.ts';
+import { openBrowser, openTab, PHONE, signIn } from './browser.ts';
+import { sendMail } from './content.ts';
+
+const SCREEN = { width: 1440, height: 900 };
+const LONG_TO = 'bounced+mailbox_not_found@dorothy2274.example.com';
+const TAGS = [
+  { name: 'campaign', value: 'black-friday-early-access' },
+  { name: 'customer', value: 'c4711' },
+];
+
+/** Regions of tables whose content is wider than they are. */
+async function cutOff(page: Page): Promise<string[]> {
+  return page.evaluate(
+    `[...document.querySelectorAll('.table')].filter((table) => table.scrollWidth > table.clientWidth)
+       .map((table) => table.getAttribute('aria-label'))`,
+  );
+}
+
+/** Heights of the rows of the first table, in pixels. */
+async function rowHeights(page: Page): Promise<number[]> {
+  return page.evaluate(
+    `[...document.querySelector('.table').querySelectorAll('tbody tr')].map((row) => row.getBoundingClientRect().height)`,
+  );
+}
+
+test('tables with long values', async (t) => {
+  const dev = await (await startSendwright(t, await emptyHome())).dev();
+  const browser = await openBrowser(t);
+  await sendMail(dev, { to: LONG_TO, subject: 'The order that you have waited for '.repeat(5), tags: TAGS });
+  const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
+  await sendMail(dev, { to: `${'a'.repeat(50)}@example.com`, scheduled_at, tags: TAGS });
+  for (let n = 0; n < 20; n++) await sendMail(dev, { to: [LONG_TO, 'ada@example.com'], tags: TAGS });
+
+  await t.test('a list of emails has 17 rows of one line on a screen', async (inner) => {
+    const page = await openTab(inner, browser, { viewport: SCREEN });
+    await signIn(page, dev, '/emails');
+    assert.deepEqual(await cutOff(page), []);
+    const heights = await rowHeights(page);
+    assert.ok(Math.max(...heights) <= Math.min(...heights) + 1, `rows of ${heights.join(', ')} px`);
+    const visible = await page.evaluate<number>(
+      `[...document.querySelectorAll('tbody tr')].filter((row) => row.getBoundingClientRect().bottom <= innerHeight).length`,
+    );
+    assert.ok(visible >= 17, `${visible} rows`);
+  });
+
+  await t.test('the whole row leads to the email, and a tag to its list', async (inner) => {
+    const page = await openTab(inner, browser, { viewport: SCREEN });
+    await signIn(page, dev, '/emails');
+    const cell = await page.locator('tbody tr').first().locator('td').nth(1).boundingBox();
+    assert.ok(cell);
+    await page.mouse.click(cell.x + cell.width / 2, cell.y + cell.height / 2);
+    await page.waitForURL(/\/emails\/em_/);
+    await page.goBack();
+    await page.locator('tbody tr').first().getByRole('link', { name: 'customer:c4711' }).click();
+    await page.waitForURL(/tag=customer/);
+  });
+
+  await t.test('times of today have no day, and their title has all of it', async (inner) => {
+    const page = await openTab(inner, browser, { viewport: SCREEN, locale: 'en-US', timezoneId: 'UTC' });
+    await signIn(page, dev, '/emails');
+    const time = page.locator('tbody tr').first().locator('td:last-child time');
+    assert.match((await time.textContent()) ?? '', /^\d+:\d\d\s[AP]M$|^\w+ \d+, \d+:\d\d\s[AP]M$/);
+    assert.match((await time.getAttribute('title')) ?? '', /\d{4}.*Z\)$/);
+  });
+
+  for (const path of ['', '/audit']) {
+    await t.test(`nothing is cut off on /dashboard${path}`, async (inner) => {
+      const page = await openTab(inner, browser, { viewport: SCREEN });
+      await signIn(page, dev, path);
+      await page.locator('.table:visible').first().waitFor();
+      assert.deepEqual(await cutOff(page), []);
+      const heights = path === '' ? [] : await rowHeights(page);
+      assert.ok(
+        heights.every((height) => height < 45),
+        `rows of ${heights.join(', ')} px`,
+      );
+    });
+  }
+
+  await t.test('an email is a card on a phone', async (inner) => {
+    const page = await openTab(inner, browser, { viewport: PHONE });
+    await signIn(page, dev, '/emails');
+    assert.deepEqual(await cutOff(page), []);
+    const heights = await rowHeights(page);
+    assert.ok(Math.max(...heights) < 90, `cards of ${heights.join(', ')} px`);
+    assert.ok(await page.locator('tbody tr').first().getByText(LONG_TO).isVisible());
+  });
+});
