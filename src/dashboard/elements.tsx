@@ -1,4 +1,5 @@
 import type { Children } from '@kitajs/html';
+import { escapeHtml } from '../lib/html.ts';
 import type { Cursor } from '../store/postgres/page.ts';
 import { type Html, pathOf, type Visit } from './page.ts';
 import { placeToText } from './places.ts';
@@ -191,7 +192,7 @@ interface LinkHeadingProps {
 export function LinkHeading({ href, text, sub = null, title, id }: LinkHeadingProps): Html {
   return (
     <th scope="row">
-      <a href={href} id={id} title={title} safe>
+      <a href={href} id={id} title={title && escapeHtml(title)} safe>
         {text}
       </a>
       {sub !== null && <Sub text={sub} />}

@@ -56,7 +56,7 @@ describe('a new key', () => {
     for (const path of [PATH, '/dashboard/audit']) {
       const { html } = await owner.get(path);
       assert.ok(html.includes(id) && !html.includes(key.slice(-64)), `${path} does not show the key`);
-      assert.ok(!html.replace(/ title="[^"]*"/g, '').includes('<1>'), 'a name is escaped');
+      assert.ok(!html.includes('<1>'), 'a name is escaped');
     }
     const [entry] = await listAudit(service.pool, ours.id, null, 1);
     assert.deepEqual([entry?.action, entry?.target, entry?.actor_id], ['keys.create', id, owner.id]);

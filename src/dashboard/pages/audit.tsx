@@ -1,3 +1,4 @@
+import { escapeHtml } from '../../lib/html.ts';
 import { listAudit } from '../../store/accounts/audit.ts';
 import { Empty, Sub, TimeCell } from '../elements.tsx';
 import { listPage } from '../list-page.tsx';
@@ -25,7 +26,7 @@ const list = listPage({
           <code safe>{action}</code>
         </td>
         <td title={target ?? undefined}>{target !== null && <Target id={target} />}</td>
-        <td class="sub" title={details} safe>
+        <td class="sub" title={escapeHtml(details)} safe>
           {details}
         </td>
       </tr>

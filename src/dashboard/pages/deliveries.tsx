@@ -103,7 +103,7 @@ function progress(context: Context, delivery: Delivery, attempts: readonly Deliv
         facts={[
           ['Status', <StatusBadge status={status} />],
           ['Happened', <Time at={at} />],
-          ['Next try', <Time at={next} />],
+          ['Next attempt', <Time at={next} />],
           ['Event (webhook-id)', <Copy value={eventId} />],
           ['Delivery', <Copy value={id} />],
         ]}
