@@ -3,7 +3,7 @@ import type { Pool } from '../src/store/postgres/pool.ts';
 import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import { LATENCY, postSingles } from './load.ts';
 import { report } from './report.ts';
-import { type Cost, type Costs, type Part, PARTS, type Plan, simulate, summary } from './simulation.ts';
+import { byPart, type Cost, type Costs, type Plan, simulate, summary } from './simulation.ts';
 import { size } from './sizes.ts';
 import { type StackOptions, withStack } from './stack.ts';
 import { perEmail, processorTime } from './usage.ts';
@@ -55,30 +55,25 @@ async function measure(options: StackOptions): Promise<Cost> {
 async function measureLoad(stack: DevFile, pool: Pool, isSent: boolean): Promise<Cost> {
   const load = { processes: { load: process.pid } };
   if (isSent) await untilQuiet(pool);
-  const before = { ...(await processorTime(stack)), ...(await processorTime(load)) };
+  const before = await processorTime(stack, load);
   const { accepted } = await postSingles(stack, { connections: 32, seconds: SECONDS, rate: MEASURED_RATE });
   const after = await processorTime(load);
   if (isSent) await untilQuiet(pool);
   const used = perEmail(before, { ...(await processorTime(stack)), ...after }, accepted);
-  return Object.fromEntries(PARTS.map((part) => [part, used[`${part} µs`] ?? 0])) as Record<Part, number>;
+  return byPart((part) => used[`${part} µs`] ?? 0);
 }
 
 /** What is left of the costs of several steps without the steps before. */
 function minus(cost: Cost, before: Cost): Cost {
-  return Object.fromEntries(PARTS.map((part) => [part, Math.max(0, cost[part] - before[part])])) as Record<
-    Part,
-    number
-  >;
+  return byPart((part) => Math.max(0, cost[part] - before[part]));
 }
 
 /** Processors for a rate, so that each part has time to spare, and worker processes with enough calls under way. */
 function plan(costs: Costs, rate: number): Pick<Plan, 'workers'> & { readonly processors: Cost } {
-  const processors = Object.fromEntries(
-    PARTS.map((part) => {
-      const cost = costs.accepting[part] + costs.sending[part] + costs.reporting[part];
-      return [part, Math.max(1, Math.ceil((cost * rate) / 1_000_000 / TARGET))];
-    }),
-  ) as Record<Part, number>;
+  const processors = byPart((part) => {
+    const cost = costs.accepting[part] + costs.sending[part] + costs.reporting[part];
+    return Math.max(1, Math.ceil((cost * rate) / 1_000_000 / TARGET));
+  });
   return { processors, workers: processors.worker };
 }
 

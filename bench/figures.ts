@@ -6,6 +6,15 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
 }
 
+/** The median, the 99th percentile and the maximum of the values, as columns that begin with a name. */
+export function quantiles(name: string, values: readonly number[]): Record<string, number> {
+  return {
+    [`${name} p50`]: quantile(values, 0.5),
+    [`${name} p99`]: quantile(values, 0.99),
+    [`${name} max`]: quantile(values, 1),
+  };
+}
+
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }

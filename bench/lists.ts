@@ -3,7 +3,7 @@ import { makeCursors } from '../src/http/cursor.ts';
 import { parseTag } from '../src/domain/email/tag-filter.ts';
 import type { DevFile } from '../src/main/dev-file.ts';
 import { numberedId } from '../dev/fixtures/many-emails.ts';
-import { quantile } from './figures.ts';
+import { quantiles } from './figures.ts';
 import { acceptBatches } from './growth.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
@@ -91,9 +91,5 @@ async function time(name: string, { base_url, api_key }: DevFile, path: () => st
     latencies.push(performance.now() - from);
     if (statusCode !== 200) throw new Error(`answered ${statusCode}: ${text}`);
   }
-  return {
-    [`${name} p50`]: quantile(latencies, 0.5),
-    [`${name} p99`]: quantile(latencies, 0.99),
-    [`${name} max`]: quantile(latencies, 1),
-  };
+  return quantiles(name, latencies);
 }

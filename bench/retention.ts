@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { expireEmails } from '../src/upkeep/partitions.ts';
-import { quantile } from './figures.ts';
+import { quantiles } from './figures.ts';
 import { call, email, postSingles } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
@@ -35,7 +35,7 @@ export async function retention(): Promise<void> {
       { ...beside, 'emails expired': expired },
     ];
   });
-  const title = `requests while a partition expires out of ${ROWS.toLocaleString('en')} emails`;
+  const title = `requests while a partition expires out of ${ROWS.toLocaleString('en')} emails, ms`;
   report('retention', title, rows, { emails: ROWS });
 }
 
@@ -66,7 +66,7 @@ async function measure(stack: DevFile, meanwhile: string, work: () => Promise<un
   return { meanwhile, s: seconds, ...quantiles('202', accepting), ...quantiles('list', listing) };
 }
 
-/** Makes a request every so many milliseconds, whatever became of those before. @returns how long each took */
+/** Makes a request every so many milliseconds, without waiting for earlier ones. @returns milliseconds of each */
 async function latencies(every: number, signal: AbortSignal, request: () => Promise<unknown>): Promise<number[]> {
   const began = performance.now();
   const all = [];
@@ -76,12 +76,4 @@ async function latencies(every: number, signal: AbortSignal, request: () => Prom
     all.push(request().then(() => performance.now() - from));
   }
   return Promise.all(all);
-}
-
-function quantiles(name: string, times: readonly number[]) {
-  return {
-    [`${name} p50 ms`]: quantile(times, 0.5),
-    [`${name} p99 ms`]: quantile(times, 0.99),
-    [`${name} max ms`]: quantile(times, 1),
-  };
 }

@@ -1,9 +1,15 @@
+import { GROUP_SIZE } from '../src/domain/limits.ts';
 import { quantile } from './figures.ts';
 
 /** Microseconds of processor time that one email takes of each part. */
 export type Cost = Readonly<Record<Part, number>>;
 export const PARTS = ['api', 'postgres', 'worker', 'temporal', 'simulator', 'load'] as const;
 export type Part = (typeof PARTS)[number];
+
+/** A value for each part. */
+export function byPart<T>(value: (part: Part) => T): Record<Part, T> {
+  return Object.fromEntries(PARTS.map((part) => [part, value(part)])) as Record<Part, T>;
+}
 
 /** Where an email's processor time goes: until the 202, until the provider has taken it, and for the provider's report. */
 export interface Costs {
@@ -34,7 +40,6 @@ export interface Simulated {
   readonly busy: Cost;
 }
 
-const GROUP_SIZE = 500;
 const GROUPS_PER_WORKER = 4;
 /** Milliseconds between two rounds of the relay in a burst. */
 const RELAY_EVERY = 100;
@@ -80,7 +85,7 @@ class Processors {
   }
 }
 
-/** A list of which the first is taken in constant time. */
+/** First in, first out; both in constant time. */
 class Queue<T> {
   #in: T[] = [];
   #out: T[] = [];
@@ -106,11 +111,8 @@ class Queue<T> {
 export function simulate(costs: Costs, plan: Plan): Simulated {
   const shared = typeof plan.processors === 'number' ? new Processors(plan.processors) : undefined;
   const count = (part: Part) => (typeof plan.processors === 'number' ? plan.processors : plan.processors[part]);
-  const parts = Object.fromEntries(PARTS.map((part) => [part, shared ?? new Processors(count(part))])) as Record<
-    Part,
-    Processors
-  >;
-  const used = Object.fromEntries(PARTS.map((part) => [part, 0])) as Record<Part, number>;
+  const parts = byPart((part) => shared ?? new Processors(count(part)));
+  const used = byPart(() => 0);
   /** The processor time of some emails in one part, and then what follows. */
   const work = (part: Part, cost: Cost, emails: number, done: (now: number) => void) => {
     const time = cost[part] * (emails === 1 ? -Math.log(1 - Math.random()) : emails);
@@ -180,11 +182,10 @@ export function simulate(costs: Costs, plan: Plan): Simulated {
     later.delete(now);
     for (const each of new Set(Object.values(parts))) each.step(now);
   }
-  const busy = (part: Part) => used[part] / (plan.seconds * 1_000_000 * count(part));
   return {
     ...outcome,
     waiting: arrived - outcome.sent.length,
-    busy: Object.fromEntries(PARTS.map((part) => [part, busy(part)])) as Record<Part, number>,
+    busy: byPart((part) => used[part] / (plan.seconds * 1_000_000 * count(part))),
   };
 }
 

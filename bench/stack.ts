@@ -57,20 +57,21 @@ export async function withStack<T>(
     const parts = (['api', 'worker', 'simulator'] as const).filter(
       (name) => name !== 'worker' || !without.includes(name),
     );
-    const { stack, env: own } = await startService(home, supervisor, servers, { env, reports, fleets }, parts);
+    const { stack, env: settings } = await startService(home, supervisor, servers, { env, reports, fleets }, parts);
     const processes = pids();
     const others: Copy[] = [];
-    while (others.length < copies - 1) {
+    const startMore = async (start: (supervisor: Supervisor) => Promise<string>) => {
       const more = supervise(progress);
       supervisors.push(more.supervisor);
-      const base_url = await startCopy(home, more.supervisor, own);
+      const base_url = await start(more.supervisor);
       others.push({ base_url, processes: more.pids() });
-    }
+    };
+    while (others.length < copies - 1) await startMore((own) => startCopy(home, own, settings));
     for (const fleet of fleets.slice(1)) {
-      const more = supervise(progress);
-      supervisors.push(more.supervisor);
-      await more.supervisor.start('worker', processPart('worker', own, home.logs, ['--fleets', fleet]));
-      others.push({ base_url: stack.base_url, processes: more.pids() });
+      await startMore(async (own) => {
+        await own.start('worker', processPart('worker', settings, home.logs, ['--fleets', fleet]));
+        return stack.base_url;
+      });
     }
     const pool = makePool(servers.DATABASE_URL, 'bench', 4, () => undefined);
     const all = [{ base_url: stack.base_url, processes }, ...others];

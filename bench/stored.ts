@@ -1,9 +1,8 @@
 import { storeManyEmails } from '../dev/fixtures/many-emails.ts';
-import { idTime } from '../src/domain/ids.ts';
 import type { DevFile } from '../src/main/dev-file.ts';
 import { makePool, type Pool } from '../src/store/postgres/pool.ts';
 import { addPartition, dropPartition, listPartitions, PARTITIONED_TABLES } from '../src/store/upkeep/partitions.ts';
-import { addPartitions } from '../src/upkeep/partitions.ts';
+import { addPartitions, partitionFrom } from '../src/upkeep/partitions.ts';
 
 const DAY_MS = 86_400_000;
 /** Of the emails that `storeYear` stores: a year, and the oldest of its partitions, which has just expired. */
@@ -19,11 +18,7 @@ const KEPT_DAYS = RETENTION_DAYS + PARTITION_DAYS + 1;
 export async function storeYear(stack: DevFile, pool: Pool, rows: number): Promise<{ first: number; apart: number }> {
   const now = Date.now();
   const first = now - (now % DAY_MS) - KEPT_DAYS * DAY_MS;
-  const oldest = {
-    suffix: new Date(first).toISOString().slice(0, 10).replaceAll('-', ''),
-    first_id: `em_${idTime(first)}`,
-    end_id: `em_${idTime(first + PARTITION_DAYS * DAY_MS)}`,
-  };
+  const oldest = partitionFrom(first, PARTITION_DAYS);
   for (const table of PARTITIONED_TABLES) {
     for (const { suffix } of await listPartitions(pool, table)) await dropPartition(pool, table, suffix);
     await addPartition(pool, table, oldest);
@@ -31,6 +26,7 @@ export async function storeYear(stack: DevFile, pool: Pool, rows: number): Promi
   await addPartitions(pool, 0, now);
   const times = { first, apart: Math.floor((now - first) / rows) };
   await storeManyEmails(pool, rows, stack.organization_id, times);
+  // These statements take minutes, longer than any of the service may.
   const patient = makePool(
     `${stack.database_url}?statement_timeout=3600000&query_timeout=3600000`,
     'bench',

@@ -57,9 +57,13 @@ export async function addPartitions(pool: Pool, retentionDays: number, now: numb
 }
 
 function following({ end_id }: Partition, days: number): Partition {
-  const begin = createdAt(`${end_id}${'0'.repeat(16)}`);
+  return partitionFrom(createdAt(`${end_id}${'0'.repeat(16)}`), days);
+}
+
+/** The partition of so many days. @param begin the start of a day, Unix milliseconds */
+export function partitionFrom(begin: number, days: number): Partition {
   const suffix = new Date(begin).toISOString().slice(0, 10).replaceAll('-', '');
-  return { suffix, first_id: end_id, end_id: idAt(begin + days * DAY_MS) };
+  return { suffix, first_id: idAt(begin), end_id: idAt(begin + days * DAY_MS) };
 }
 
 /**
