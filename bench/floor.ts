@@ -6,12 +6,14 @@ import { fileURLToPath } from 'node:url';
 import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { DevFile } from '../src/main/dev-file.ts';
-import { median } from './figures.ts';
+import { medians } from './figures.ts';
 import { LATENCY, postSome } from './load.ts';
 import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
+import type { Row } from './table.ts';
+import { perEmail, postgresTime, processorTime } from './usage.ts';
 
 const COUNT = size('BENCH_SIZE', 1_000);
 const RUNS = size('BENCH_RUNS', 3);
@@ -64,21 +66,28 @@ async function compare(stack: DevFile, client: Client) {
     { what: 'empty workflow, empty activity', type: 'nothing', begin: startNothing(client, WORKFLOWS) },
     { what: 'the same, activity in a queue of its own', type: 'nothing', begin: startNothing(client, ACTIVITIES) },
     { what: 'single email', type: 'deliverEmail', begin: (count: number) => postSome(stack, count) },
-  ].map((kind) => ({ ...kind, runs: [] as number[] }));
-  const perSecond = async ({ type, begin }: (typeof kinds)[number], count: number) => {
+  ].map((kind) => ({ ...kind, runs: [] as Row[] }));
+  const measure = async ({ what, type, begin }: (typeof kinds)[number], count: number): Promise<Row> => {
     const before = await ended(client, type);
+    const usedBefore = await usedTime(stack);
     const began = performance.now();
     await begin(count);
     await untilEnded(client, type, before + count);
-    return count / ((performance.now() - began) / 1_000);
+    const rate = count / ((performance.now() - began) / 1_000);
+    return { what, '/s': rate, ...perEmail(usedBefore, await usedTime(stack), count) };
   };
-  for (const kind of kinds) await perSecond(kind, WARM);
+  for (const kind of kinds) await measure(kind, WARM);
   // By turns, so that what slows the machine for a while slows all of them.
   for (let run = 0; run < RUNS; run++) {
-    for (const kind of kinds) kind.runs.push(await perSecond(kind, COUNT));
+    for (const kind of kinds) kind.runs.push(await measure(kind, COUNT));
   }
-  const least = median(kinds[0]?.runs ?? []);
-  return kinds.map(({ what, runs }) => ({ what, '/s': median(runs), 'of the floor': median(runs) / least }));
+  const rows = kinds.map(({ runs }) => medians(runs));
+  const least = Number(rows[0]?.['/s']);
+  return rows.map((row) => ({ ...row, 'of the floor': Number(row['/s']) / least }));
+}
+
+async function usedTime(stack: DevFile) {
+  return { ...(await processorTime(stack)), ...(await postgresTime(stack.processes.postgres)) };
 }
 
 /** Starts so many empty workflows. @param activities the task queue of their activity */

@@ -27,6 +27,25 @@ export async function watchMemory(
   return { api, worker };
 }
 
+interface Process {
+  readonly pid: number;
+  readonly parent: number;
+  /** Microseconds of processor time, with that of children that have ended. */
+  readonly used: number;
+}
+
+async function listProcesses(): Promise<Process[]> {
+  const processes: Process[] = [];
+  for (const name of await readdir('/proc').catch(() => [])) {
+    const stat = /^\d+$/.test(name) ? await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '') : '';
+    // After the command, which may hold anything: state, parent and, from the twelfth on, the times.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const ticks = [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index] ?? 0), 0);
+    if (stat !== '') processes.push({ pid: Number(name), parent: Number(fields[1]), used: ticks * TICK });
+  }
+  return processes;
+}
+
 /**
  * Microseconds of processor time that each part has used since it started, of all stacks together; nothing where the system does
  * not report it.
@@ -34,18 +53,27 @@ export async function watchMemory(
 export async function processorTime(
   ...stacks: readonly { readonly processes: Readonly<Partial<Record<string, number>>> }[]
 ): Promise<Use> {
-  const used = new Map<number, { parent: number; ticks: number }>();
-  for (const name of await readdir('/proc').catch(() => [])) {
-    const stat = /^\d+$/.test(name) ? await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '') : '';
-    // After the command, which may hold anything: state, parent and, from the twelfth on, the times.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const ticks = [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index] ?? 0), 0);
-    if (stat !== '') used.set(Number(name), { parent: Number(fields[1]), ticks });
-  }
+  const processes = await listProcesses();
   const use: Use = {};
-  for (const [part, pid] of stacks.flatMap(({ processes }) => Object.entries(processes))) {
-    const own = [...used].filter(([id, { parent }]) => id === pid || parent === pid);
-    use[part] = own.reduce((sum, [, { ticks }]) => sum + ticks * TICK, use[part] ?? 0);
+  for (const [part, pid] of stacks.flatMap((stack) => Object.entries(stack.processes))) {
+    const own = processes.filter((each) => each.pid === pid || each.parent === pid);
+    use[part] = own.reduce((sum, { used }) => sum + used, use[part] ?? 0);
+  }
+  return use;
+}
+
+/**
+ * Microseconds of processor time of Postgres's open connections, as `postgres/<database>`. Connections that have closed are not counted.
+ * @param postmaster the process of the server
+ */
+export async function postgresTime(postmaster: number | undefined): Promise<Use> {
+  const use: Use = {};
+  for (const { pid, parent, used } of await listProcesses()) {
+    const title = parent === postmaster ? await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') : '';
+    // The title of a connection's process: postgres: user database address(port) state.
+    const database = /^postgres: \S+ (\S+) [\d.]+\(/.exec(title)?.[1];
+    const part = `postgres/${database}`;
+    if (database !== undefined) use[part] = (use[part] ?? 0) + used;
   }
   return use;
 }
