@@ -1,15 +1,9 @@
-import type { BounceReason } from '../email/email.ts';
-
-/** A reason and the phrases that state it. */
-export interface Rule {
-  readonly reason: BounceReason;
-  /**
-   * Sources of regular expressions over normalized words (`bounces.ts`), all lower-case. ` … ` is a gap of up to 40
-   * characters within a sentence, `{name}` one of LISTS. `@list`, `@links`, `@spf`, `@host`, `@ip` and `@5.1.1` stand for
-   * parts of the reply: a block list's site, a list of links, a page about SPF, a host, an address, a code.
-   */
-  readonly phrases: readonly string[];
-}
+/**
+ * Phrases by topic: sources of regular expressions over the words of a reply (`words.ts`), all lower-case. ` … ` is a gap of
+ * up to 40 characters within a sentence, `{name}` one of LISTS. `@list`, `@links`, `@spf`, `@host`, `@ip` and `@5.1.1` stand
+ * for parts of the reply: a block list's site, a list of links, a page about SPF, a host, an address, a code.
+ */
+export type Phrases = Readonly<Record<string, readonly string[]>>;
 
 /** Synonyms in phrases. */
 const LISTS: Readonly<Record<string, string>> = {
@@ -45,11 +39,9 @@ const LISTS: Readonly<Record<string, string>> = {
 
 const GAP = '[^.a-z0-9@](?:[^.]|\\.(?! )){0,40}?(?<![a-z])';
 
-/**
- * Compiles all phrases of a rule into one expression. Phrases start at a word. Gaps and runs are bounded, so it is linear.
- */
-export function expression(rule: Rule): RegExp {
-  return new RegExp(`(?<![a-z@])(?:${rule.phrases.map(source).join('|')})`, 'u');
+/** Compiles phrases into one expression. Phrases start at a word. Gaps and runs are bounded, so it is linear. */
+export function expression(phrases: readonly string[]): RegExp {
+  return new RegExp(`(?<![a-z@])(?:${phrases.map(source).join('|')})`);
 }
 
 function source(phrase: string): string {

@@ -1,0 +1,24 @@
+/** Reply codes of SMTP that a transcript may contain, where text follows. */
+const REPLY_CODES =
+  /(?<![\w.#/+-])(?:4(?:2[12]|5[0-5]|71)|5(?:0[0-4]|2[135]|3[0458]|4[0-2]|5[0-7]|7[01]))(?=[- ]+["'<#([]{0,2}[\p{L}\d])/gu;
+
+/** A reply to a command that failed only because all recipients had been refused before. */
+const CONSEQUENCE = /^(?:503|554[- ]5\.5\.1)|no valid recipients|need rcpt|valid rcpt command/i;
+
+/**
+ * Returns the reply that decides, with the text before the first one, of a text that contains several: the last 5xx, else
+ * the last 4xx. Consequences of an earlier refusal do not decide. Lines of one reply repeat its code. Undefined if the text
+ * contains fewer than two replies.
+ */
+export function decisiveReply(text: string): string | undefined {
+  const replies: { code: string; start: number; text: string }[] = [];
+  for (const { 0: code, index } of text.matchAll(REPLY_CODES)) {
+    if (replies.at(-1)?.code !== code) replies.push({ code, start: index, text: '' });
+  }
+  const [first] = replies;
+  if (!first || replies.length < 2) return undefined;
+  replies.forEach((reply, i) => (reply.text = text.slice(reply.start, replies[i + 1]?.start)));
+  const causes = replies.filter((reply) => !CONSEQUENCE.test(reply.text));
+  const decisive = causes.findLast(({ code }) => code.startsWith('5')) ?? causes.at(-1);
+  return decisive && text.slice(0, first.start) + decisive.text;
+}

@@ -1,0 +1,95 @@
+import type { ReplyCodes } from './codes.ts';
+
+/** Operators of block lists: the ends of their hosts' names. A word like "spamhaus" in another name means nothing. */
+const LIST_OPERATORS =
+  'spamhaus\\.(?:org|net|com)|spamcop\\.net|sorbs\\.net|barracudacentral\\.org|senderbase\\.org|abuseat\\.org|abusix\\.\\w{2,4}|' +
+  'senderscore\\.(?:com|org|net)|uceprotect\\.net|csi\\.cloudmark\\.com|csi\\.mimecast\\.org|sender\\.office\\.com|mailspike\\.\\w{3}|nixspam\\.\\w{3}|' +
+  'manitu\\.net|trendmicro\\.com|proofpoint\\.com';
+
+/** Replacements for URLs and host names in a reply: names of block lists, and help pages for one error. */
+const SITES: readonly (readonly [RegExp, string])[] = [
+  [/(?:^|[/.])(?:uribl\.com|surbl\.org)(?![\w-])/, '@links'],
+  [new RegExp(`(?:^|[/.])(?:${LIST_OPERATORS})(?![\\w.-])`), '@list'],
+  [/^http.*(?:\/reputation\b|dnsbl|\brbl|blocklist|blacklist|550-bl)/, '@list'],
+  [/(?:^|[/.])openspf\.(?:org|net)|spf\.pobox\.com/, '@spf'],
+  [/^http.*(?:answer=6596|nosuchuser)/, 'user unknown'],
+  [/^http.*disableduser/, 'account disabled'],
+  [/^http.*overquota/, 'mailbox full'],
+  [/^http.*receivingrate/, 'receiving rate'],
+  [/^http.*p=unsolicited(?:ratelimit|ip)/, 'ip reputation'],
+];
+
+/** A host's name under a known top-level domain. Two letters that are an English word may follow a sentence's full stop. */
+const KNOWN_HOST =
+  /(?<![\w.-])(?:[\w-]{1,63}\.){1,8}(?:com|net|org|edu|gov|info|biz|mil|zap|example|test|invalid|local|app|dev|shop|online|cloud|email|xyz|(?!(?:am|an|as|at|be|by|do|go|he|if|in|is|it|me|my|no|of|on|or|so|to|up|us|we)(?![\w-]))[a-z]{2})(?![\w-])/gi;
+
+function siteWord(site: string): string {
+  const name = site.toLowerCase();
+  const word = SITES.find(([pattern]) => pattern.test(name))?.[1];
+  return ` ${word ?? (name.startsWith('http') ? '' : '@host')} `;
+}
+
+/** Removes the accent of a Latin letter. */
+function plainLetter(letter: string): string {
+  if (letter === '’') return "'";
+  if (letter === 'ß') return 'ss';
+  if (letter === 'ł' || letter === 'Ł') return 'l';
+  if (letter === 'ё' || letter === 'Ё') return 'е';
+  return letter.normalize('NFKD').charAt(0);
+}
+
+/** Boilerplate of Gmail, qmail, IronPort and relays that contains words of a reason without stating it. */
+const ASIDES = [
+  'to reduce the amount of spam sent to gmail',
+  'to (?:best )?protect our users from spam(?: and phishing)?',
+  '(?:go to )?about smtp error messages(?: and review rfc \\d{3,4} specifications)?',
+  "i'm not going to try again; this message has been in the queue too long",
+  'unknown address error|other mail system problem',
+  '\\(in reply to [^)]{1,40}\\)|(?:rfc822|x-unix|smtp);',
+];
+const ASIDE = new RegExp(ASIDES.join('|'), 'g');
+
+/** The point at which a relay starts to quote the server that refused. */
+const QUOTED =
+  /^.{0,1000}(?:the error that the other server returned was|the response (?:from the remote server )?was):/s;
+const QUOTING =
+  /(?:(?<!client )host [^ ]{1,80} @ip|remote server|server at(?: @host)?(?: @ip)?|smtp server @ip)(?: said:?| refused to talk to me:?| returned| refused to accept your message|:(?= ))/g;
+const EXIM = /smtp error from remote (?:mail )?server(?: after [a-z ]{1,20})?:?(?: size=\d{1,12})?:/g;
+
+/**
+ * Normalizes a reply to words: lower-case, without accents, quotation marks, codes, addresses and boilerplate. "doesn't"
+ * becomes "not", a site its replacement in SITES, an IPv4 address `@ip`; the first basic code and the first enhanced code
+ * lead.
+ */
+export function readableWords(reply: string, { basic, enhanced }: ReplyCodes): string {
+  const words = reply
+    .replace(/&(?:lt|gt|quot|amp|nbsp|#39|#34);/gi, ' ')
+    .replace(/[\u00C0-\u024F\u0401\u0451\u2019\uFF01-\uFF5E]/g, plainLetter)
+    // A URL, an email address, an IPv4 address, host names under known domains, other names of three labels.
+    .replace(/https?:\s?\/\/ ?[^\s<>"']{1,300}/gi, siteWord)
+    .replace(/(?<![^\s<>()[\]"',;:=])[^\s<>()[\]"',;:=@]{1,100}@[^\s<>()[\]"',;:]{1,255}/g, ' ')
+    .replace(/(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\d)/g, ' @ip ')
+    .replace(KNOWN_HOST, siteWord)
+    .replace(/(?<![\w.-])(?:[\w-]{1,63}\.){2,8}(?:[a-z]{2,12}|[A-Z]{2,3})(?![\w-])/g, siteWord)
+    // Codes, also those at the start of each line of a long reply.
+    .replace(/(?<![\w.])(?:[245]\d\d[-\s])?#?[245]\.\d{1,3}\.\d{1,3}(?!\w|\.\d)/g, ' ')
+    .replace(/(?<![\w.])[245]\d\d[-\s]/g, ' ')
+    // Exchange and Postmark write NamesLikeThis.
+    .replace(/([a-z])([A-Z][a-z])/g, '$1 $2')
+    .toLowerCase()
+    .replace(/\s+/g, ' ')
+    .replace(QUOTED, '')
+    .replace(ASIDE, ' ')
+    .replace(/n't(?![a-z])/g, ' not')
+    .replace(/'s(?![a-z])/g, '')
+    .replace(/[^\p{L}\p{M}\p{N}@.:;,=#!?%&+$]+/gu, ' ')
+    .replace(/ ([.:;,])(?![a-z])/g, '$1')
+    .replace(/(?<![a-z])(?:can ?not|ca not)(?![a-z])/g, 'can not')
+    .replace(/(?<![a-z])(?:does|do|did) not(?![a-z])/g, 'not')
+    .replace(/(?<![a-z])(e|mail) (?=mail|box)/g, '$1')
+    .replace(EXIM, ' ')
+    .replace(QUOTING, ' ')
+    .trim();
+  const codes = [basic, enhanced].filter((code) => code !== undefined);
+  return [...codes.map((code) => `@${code}`), words].join(' ');
+}
