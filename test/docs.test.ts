@@ -7,6 +7,7 @@ import ts from 'typescript';
 // Writes the client's types, which the examples in the documents need and git does not have.
 import '../dev/build/client-types.ts';
 import { SETTINGS } from '../src/settings.ts';
+import { BOUNCE_REASONS_IN_WORDS } from '../src/domain/bounces/reasons.ts';
 import { BLOCKED_EXTENSIONS } from '../src/domain/email/blocked-files.ts';
 import { CONTROL_HEADERS } from '../src/domain/email/control-headers.ts';
 import { BOUNCE_REASONS, EMAIL_STATUSES } from '../src/domain/email/email.ts';
@@ -86,12 +87,13 @@ test('docs/webhooks.md lists every event, docs/sending.md every status', () => {
 });
 
 test('docs/sending.md lists every reason of a bounce, and whether it suppresses', () => {
-  const listed = rows(documentAt('docs/sending.md')).flatMap(([reason = '', suppresses = '']) =>
-    /^(?:yes|no)$/.test(suppresses) ? [[reason, suppresses]] : [],
-  );
+  const listed = rows(documentAt('docs/sending.md')).filter(([, suppresses = '']) => /^(?:yes|no)$/.test(suppresses));
   assert.deepEqual(
     listed,
-    BOUNCE_REASONS.map((reason) => [`\`${reason}\``, SUPPRESSING[reason] ? 'yes' : 'no']),
+    BOUNCE_REASONS.map((reason) => {
+      const { meaning, remedy } = BOUNCE_REASONS_IN_WORDS[reason];
+      return [`\`${reason}\``, SUPPRESSING[reason] ? 'yes' : 'no', meaning, remedy];
+    }),
   );
 });
 

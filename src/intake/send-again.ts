@@ -4,7 +4,7 @@ import { digest } from '../lib/digest.ts';
 import { requireFound, ServiceError } from '../domain/errors.ts';
 import { findAttachments } from '../store/emails/attachments.ts';
 import type { Acceptance } from '../store/emails/accept.ts';
-import { findEmail } from '../store/emails/emails.ts';
+import { findEmail, recordResend } from '../store/emails/emails.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import { findContent } from '../store/emails/message-details.ts';
 import { acceptEmail, type IntakeDeps } from './emails.ts';
@@ -28,12 +28,14 @@ export async function sendAgain(deps: AgainDeps, orgId: string, id: string, requ
   const { from, to, cc, bcc, reply_to, marketing, tags } = email;
   const request = { from, to, cc, bcc, reply_to, marketing, tags, ...content, scheduled_at: null };
   const idempotency = { key: `again ${requestId}`, fingerprint: digest(id) };
-  try {
-    return await acceptEmail(deps, { orgId, domainIds: null }, request, await filesOf(deps, orgId, id), idempotency);
-  } catch (error) {
+  const files = await filesOf(deps, orgId, id);
+  const accepting = acceptEmail(deps, { orgId, domainIds: null }, request, files, idempotency);
+  const acceptance = await accepting.catch((error: unknown) => {
     const isDone = error instanceof ServiceError && error.code === 'concurrent_idempotent_requests';
-    throw isDone ? new ServiceError('conflict', 'It was sent again already; it is among the newest emails.') : error;
-  }
+    throw isDone ? new ServiceError('conflict', 'This email was resent already; see the newest emails.') : error;
+  });
+  await recordResend(pool, orgId, id, acceptance.id);
+  return acceptance;
 }
 
 /** Reads files one after the other: each may be as large as a whole request. */
@@ -50,5 +52,5 @@ async function filesOf({ pool, files }: AgainDeps, orgId: string, id: string): P
 }
 
 function gone(): ServiceError {
-  return new ServiceError('conflict', 'The content of this email is no longer stored, so it cannot be sent again.');
+  return new ServiceError('conflict', 'The content of this email is no longer stored, so it cannot be resent.');
 }

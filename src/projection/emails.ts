@@ -1,6 +1,7 @@
 import type { BounceReason, EmailStatus } from '../domain/email/email.ts';
 import { type EmailChange, nextStatus, type Transition, TRANSITIONS } from '../domain/email/states.ts';
 import { SUPPRESSING, type SuppressionOrigin } from '../domain/email/suppression.ts';
+import { eventDetail } from '../domain/event-detail.ts';
 import { newId } from '../domain/ids.ts';
 import { groupBy } from '../lib/group.ts';
 import {
@@ -112,7 +113,9 @@ async function findSteps(
     else if (!is_recorded && !keys.has(key) && (moves || unmoved.includes(from_status))) {
       const to_status = nextStatus(from_status, change);
       const at = event === null ? undefined : (sent_at ?? email.next_event_at);
-      steps.push({ change, event, input, event_id, email, moves, from_status, to_status, at });
+      const { link, error, bounce_reason } = input;
+      const detail = eventDetail({ link, error, bounce_reason });
+      steps.push({ change, event, input, event_id, email, moves, from_status, to_status, at, detail });
       statuses.set(input.id, to_status);
       keys.add(key);
     }
@@ -218,20 +221,23 @@ export async function projectReschedule(
 ): Promise<string | undefined> {
   return inTransaction(db, async (client) => {
     const { steps } = await findSteps(client, [{ change: 'rescheduled', input: { id } }], orgId);
-    const scheduled_at = steps.length === 0 ? undefined : await moveEmail(client, id, scheduledAt);
-    if (scheduled_at === undefined) return undefined;
+    const moved = steps.length === 0 ? undefined : await moveEmail(client, id, scheduledAt);
+    if (!moved) return undefined;
     await Promise.all([
-      recordSteps(client, steps),
+      recordSteps(
+        client,
+        steps.map((step) => ({ ...step, detail: eventDetail(moved) })),
+      ),
       insertOutbox(client, 'reschedule', [id]),
       enqueueEvents(
         client,
         webhookEvents(steps).map((event) => ({
           ...event,
-          data: { ...event.data, scheduledAt: scheduled_at },
+          data: { ...event.data, scheduledAt: moved.scheduled_at },
         })),
       ),
     ]);
     afterCommit(client, () => publishSteps(steps));
-    return scheduled_at;
+    return moved.scheduled_at;
   });
 }

@@ -1,4 +1,5 @@
 import { isWindowError, WINDOW_CLOSED } from '../domain/chat/window.ts';
+import { eventDetail } from '../domain/event-detail.ts';
 import { newId } from '../domain/ids.ts';
 import type { MessageProviderName, MessageStatus } from '../domain/messages/message.ts';
 import { type MessageChange, messageTransition, nextMessageStatus } from '../domain/messages/states.ts';
@@ -62,7 +63,15 @@ export async function projectMessages(
     steps.flatMap(({ input, message, transition, eventId }) => {
       if (transition.event === null) return [];
       const dedupe_key = change === 'sent' ? 'sent' : input.dedupe_key;
-      return { id: eventId, message_id: message.id, type: `${message.channel}.${transition.event}`, dedupe_key };
+      const { error, error_code } = input;
+      const detail = eventDetail({ error, error_code });
+      return {
+        id: eventId,
+        message_id: message.id,
+        type: `${message.channel}.${transition.event}`,
+        dedupe_key,
+        detail,
+      };
     }),
   );
   const applied = steps.filter(({ transition, eventId }) => transition.event === null || recorded.has(eventId));
@@ -145,17 +154,17 @@ export async function projectMessageReschedule(
 ): Promise<string | undefined> {
   const message = (await lockChanging(db, [id], scope)).get(id);
   if (message?.status !== 'scheduled') return undefined;
-  const scheduled_at = await moveMessage(db, id, scheduledAt);
-  if (scheduled_at === undefined) return undefined;
+  const moved = await moveMessage(db, id, scheduledAt);
+  if (!moved) return undefined;
   const type = `${message.channel}.rescheduled`;
   const event_id = newId('evt', Date.now());
-  const recorded = await insertMessageEvents(db, [{ id: event_id, message_id: id, type }]);
+  const recorded = await insertMessageEvents(db, [{ id: event_id, message_id: id, type, detail: eventDetail(moved) }]);
   const last_event_at = recorded.get(event_id) as string;
   await updateMessages(db, [{ id, last_event_at }]);
-  const data = eventData(message, 'scheduled', { scheduled_at });
+  const data = eventData(message, 'scheduled', { scheduled_at: moved.scheduled_at });
   await enqueueEvents(db, [{ event_id, org_id: message.org_id, type, created_at: last_event_at, data }]);
   afterCommit(db, () => noted.publish({ kind: message.channel, event: 'rescheduled', count: 1 }));
-  return scheduled_at;
+  return moved.scheduled_at;
 }
 
 /** The error of a failure that the provider reports without a reason. */

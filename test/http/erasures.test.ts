@@ -54,6 +54,10 @@ describe('erasing a recipient', () => {
     const together = await delivered(ours, { to: ['b@example.net', ADDRESS], cc: LONGER, reply_to: ADDRESS });
     const scheduled = await ours.sent({ to: ADDRESS, scheduled_at: inFuture({ hours: 2 }) });
     const bounced = await ours.sent({ to: ADDRESS });
+    const elsewhere = await ours.sent({ to: 'forwarded@example.net' });
+    await project(service.pool, 'delivery_delayed', [
+      { id: elsewhere, recipient: 'forwarded@example.net', error: `450 <${ADDRESS}> is busy`, dedupe_key: 'delayed' },
+    ]);
     await project(service.pool, 'bounced', [
       { id: bounced, recipient: ADDRESS, error: `550 <${ADDRESS}> unknown`, bounce_reason: 'mailbox_not_found' },
     ]);
@@ -74,7 +78,7 @@ describe('erasing a recipient', () => {
     assert.deepEqual(
       { ...report, events: 0, webhook_events: 0 },
       {
-        ...{ emails: 4, contents: 2, files: 1, events: 0, recipients: 3, attempts: 1 },
+        ...{ emails: 4, contents: 2, files: 1, events: 0, recipients: 4, attempts: 1 },
         ...{ webhook_events: 0, audit_entries: 1, provider_callbacks: 1, suppressions: 1 },
       },
     );

@@ -293,5 +293,14 @@ describe('what a report leads to', () => {
       click: { link: 'https://l.example' },
     });
     assert.deepEqual(data('email.queued')?.data, { status: 'queued' });
+    const { rows: details } = await pool.query<{ type: string; detail: unknown }>(
+      'SELECT type, detail FROM email_events WHERE email_id = $1 ORDER BY type',
+      [id],
+    );
+    assert.deepEqual(details, [
+      { type: 'email.bounced', detail: { error: 'gone', bounce_reason: 'mailbox_inactive' } },
+      { type: 'email.clicked', detail: { link: 'https://l.example' } },
+      { type: 'email.queued', detail: null },
+    ]);
   });
 });

@@ -31,6 +31,16 @@ describe('rescheduling', () => {
     assert.deepEqual(await actions(id), ['start', 'reschedule', 'reschedule']);
   });
 
+  test('records the times before and after in the timeline', async () => {
+    const [first, second] = [inMs(3_600_000), inMs(7_200_000)];
+    const id = await acceptOne(pool, orgId, { scheduled_at: first });
+    await projectReschedule(pool, orgId, id, second);
+    const { rows } = await pool.query(`SELECT detail FROM email_events WHERE email_id = $1 ORDER BY created_at, id`, [
+      id,
+    ]);
+    assert.deepEqual(rows, [{ detail: null }, { detail: { previous: first, scheduled_at: second } }]);
+  });
+
   test('refuses an email in any status but scheduled, and changes nothing', async () => {
     for (const status of EMAIL_STATUSES.filter((each) => each !== 'scheduled')) {
       const id = await scheduled();

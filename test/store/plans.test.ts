@@ -38,7 +38,7 @@ const SENT = { status: 'sent', error: undefined, bounce_reason: undefined } as c
 
 /** Changes of emails, each a batch of its own, that are sent. */
 const sent = (ids: readonly string[]) => {
-  const change = { event: 'email.sent', at, from_status: 'queued', to_status: 'sent' } as const;
+  const change = { event: 'email.sent', at, from_status: 'queued', to_status: 'sent', detail: undefined } as const;
   const email = {
     org_id: orgId,
     marketing: false,

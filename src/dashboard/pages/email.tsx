@@ -115,6 +115,8 @@ function emailFacts(context: Context, email: Email, details: EmailDetails): Html
             <code safe>{batchId}</code>
           </a>,
         ],
+        details.resend_of !== null && ['Resend of', emailLinks([details.resend_of])],
+        details.resent_as !== null && ['Resent as', emailLinks(details.resent_as)],
         details.provider !== null && ['Provider', <Text text={details.provider} />],
         details.provider_message_id !== null && ["The provider's id", <Copy value={details.provider_message_id} />],
         ['Id', <Copy value={email.id} />],
@@ -122,6 +124,18 @@ function emailFacts(context: Context, email: Email, details: EmailDetails): Html
         ...Object.entries(headers).map(([name, value]) => [name, <Text text={value} />] as const),
       ]}
     />
+  );
+}
+
+function emailLinks(ids: readonly string[]): Html {
+  return (
+    <>
+      {ids.map((id) => (
+        <a href={`${PATH}/${id}`}>
+          <code safe>{id}</code>
+        </a>
+      ))}
+    </>
   );
 }
 

@@ -1,6 +1,7 @@
 import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import type { ReportClaim } from '../../domain/email/feedback.ts';
 import type { EmailEventType } from '../../domain/email/states.ts';
+import type { EventDetail } from '../../domain/event-detail.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import { fitsClaim } from './callbacks.ts';
@@ -139,6 +140,8 @@ export interface RecordedChange {
   readonly event: EmailEventType | null;
   /** The time of the entry; undefined without one. */
   readonly at: string | undefined;
+  /** What the entry states besides its type; undefined without anything. */
+  readonly detail: EventDetail | undefined;
   readonly from_status: EmailStatus;
   /** The same if it stays. */
   readonly to_status: EmailStatus;
@@ -164,12 +167,13 @@ export async function insertEmailEvents(client: Db, changes: readonly RecordedCh
   const inputs = entered.map(({ input }) => input);
   await client.query({
     name: 'insert_email_events',
-    text: `INSERT INTO email_events (email_id, id, type, created_at, dedupe_key, recipient)
-           SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[])`,
+    text: `INSERT INTO email_events (email_id, id, type, created_at, dedupe_key, recipient, detail)
+           SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::jsonb[])`,
     values: [
       ...columns(inputs, 'id'),
       ...columns(entered, 'event_id', 'event', 'at'),
       ...columns(inputs, 'dedupe_key', 'recipient'),
+      ...columns(entered, 'detail'),
     ],
   });
 }
@@ -196,16 +200,22 @@ export async function updateEmails(client: Db, updates: readonly EmailUpdate[]):
   });
 }
 
+/** The times of an email or message before and after it was rescheduled. */
+export interface Rescheduled {
+  readonly previous: string;
+  readonly scheduled_at: string;
+}
+
 /**
  * Gives a locked email another time, at most 30 days ahead by the database's clock. From then on its own workflow delivers it.
- * @returns the time as it is stored; undefined if it is not allowed
+ * @returns the times as they are stored; undefined if the new one is not allowed
  */
-export async function moveEmail(client: Db, id: string, scheduledAt: string): Promise<string | undefined> {
-  const moved = await queryRow<{ scheduled_at: string }>(client, {
+export async function moveEmail(client: Db, id: string, scheduledAt: string): Promise<Rescheduled | undefined> {
+  return queryRow(client, {
     name: 'move_email',
-    text: `UPDATE emails SET scheduled_at = $2, schedule_version = schedule_version + 1, workflow_id = id
-           WHERE id = $1 AND ${timeProblem('$2::timestamptz')} IS NULL RETURNING scheduled_at`,
+    text: `UPDATE emails SET scheduled_at = $2, schedule_version = emails.schedule_version + 1, workflow_id = emails.id
+           FROM (SELECT scheduled_at AS previous FROM emails WHERE id = $1) AS before
+           WHERE id = $1 AND ${timeProblem('$2::timestamptz')} IS NULL RETURNING emails.scheduled_at, before.previous`,
     values: [id, scheduledAt],
   });
-  return moved?.scheduled_at;
 }

@@ -43,6 +43,17 @@ export async function findEmail(
   return { ...email, headers: await contents.openHeaders(db, { ...email, org_id: orgId, sealed_headers }) };
 }
 
+/** Links an email and the one that repeats it. */
+export async function recordResend(db: Db, orgId: string, originalId: string, copyId: string): Promise<void> {
+  await db.query({
+    name: 'record_resend',
+    text: `UPDATE emails SET resend_of = CASE id WHEN $3 THEN $2 ELSE resend_of END,
+                             resent_as = CASE id WHEN $2 THEN array_append(resent_as, $3) ELSE resent_as END
+           WHERE id IN ($2, $3) AND org_id = $1`,
+    values: [orgId, originalId, copyId],
+  });
+}
+
 /** Why an email or message could not be rescheduled or canceled. */
 export type UnmovedReason = 'not_found' | 'past' | 'far' | 'not_scheduled';
 

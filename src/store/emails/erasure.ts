@@ -41,7 +41,7 @@ export function walkEmails(
     name: 'walk_emails',
     text: `SELECT id, created_at::text AS created_at,
                   position($4 IN lower(concat_ws(' ', "to"::text, cc::text, bcc::text, reply_to::text, error))) > 0
-                  OR EXISTS (SELECT FROM email_events WHERE email_id = emails.id AND position($4 IN recipient) > 0)
+                  OR EXISTS (SELECT FROM email_events WHERE email_id = emails.id AND position($4 IN lower(concat_ws(' ', recipient, detail::text))) > 0)
                     AS is_candidate
            FROM emails WHERE org_id = $1 AND (created_at, id) > ($2::timestamptz, $3)
            ORDER BY created_at, id LIMIT $5`,
@@ -96,8 +96,9 @@ export async function replaceInRecords(
   );
   const events = await db.query(
     `UPDATE email_events
-     SET recipient = CASE WHEN recipient = $4 THEN $3 ELSE recipient END, dedupe_key = ${REPLACED('dedupe_key')}
-     WHERE email_id = ANY ($1) AND (recipient = $4 OR dedupe_key ~* $2)`,
+     SET recipient = CASE WHEN recipient = $4 THEN $3 ELSE recipient END, dedupe_key = ${REPLACED('dedupe_key')},
+         detail = ${REPLACED('detail::text')}::jsonb
+     WHERE email_id = ANY ($1) AND (recipient = $4 OR dedupe_key ~* $2 OR detail::text ~* $2)`,
     [ids, pattern, placeholder, address],
   );
   await db.query(

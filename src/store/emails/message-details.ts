@@ -2,6 +2,7 @@ import type { EmailContent } from '../../domain/email/content.ts';
 import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import type { AttemptOutcome } from './attempts.ts';
 import type { EmailContents, StoredContent } from './contents.ts';
+import type { EventDetail } from '../../domain/event-detail.ts';
 import { wireTime } from './emails.ts';
 import { type Db, executeOne, queryRow } from '../postgres/pool.ts';
 
@@ -26,13 +27,26 @@ export interface RecipientDetails {
   bounce_reason: BounceReason | null;
 }
 
+/** An entry of a timeline as people read it. */
+export interface TimelineEntry {
+  type: string;
+  created_at: string;
+  /** Null if it is about the whole email. */
+  recipient: string | null;
+  detail: EventDetail | null;
+}
+
 /** What only operators of an email need to know. */
 export interface EmailDetails {
   /** The Temporal workflow that delivers it. */
   workflow_id: string;
   provider: string | null;
   provider_message_id: string | null;
-  timeline: { type: string; created_at: string; recipient: string | null }[];
+  /** The email that this one repeats. */
+  resend_of: string | null;
+  /** The emails that repeat this one, oldest first. */
+  resent_as: string[] | null;
+  timeline: TimelineEntry[];
   recipients: RecipientDetails[];
   attempts: AttemptDetails[];
 }
@@ -47,9 +61,10 @@ const ATTEMPTS_OF = (messageId: string): string =>
 export function findEmailDetails(db: Db, orgId: string, id: string): Promise<EmailDetails | undefined> {
   return queryRow(db, {
     name: 'find_email_details',
-    text: `SELECT workflow_id, provider, provider_message_id,
+    text: `SELECT workflow_id, provider, provider_message_id, resend_of, resent_as,
                   (SELECT coalesce(json_agg(json_build_object(
-                     'type', type, 'created_at', ${wireTime('created_at')}, 'recipient', recipient) ORDER BY created_at, id), '[]')
+                     'type', type, 'created_at', ${wireTime('created_at')}, 'recipient', recipient, 'detail', detail)
+                     ORDER BY created_at, id), '[]')
                    FROM email_events WHERE email_id = email.id) AS timeline,
                   (SELECT coalesce(json_agg(json_build_object(
                      'recipient', recipient, 'status', status, 'error', error, 'bounce_reason', bounce_reason)

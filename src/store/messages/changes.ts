@@ -1,4 +1,6 @@
+import type { EventDetail } from '../../domain/event-detail.ts';
 import type { MessageChannel, MessageProviderName, MessageStatus } from '../../domain/messages/message.ts';
+import type { Rescheduled } from '../emails/changes.ts';
 import { timeProblem } from '../emails/emails.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
@@ -47,6 +49,7 @@ export interface MessageEvent {
   readonly type: string;
   /** An event whose key the timeline has already is not recorded again. */
   readonly dedupe_key?: string | undefined;
+  readonly detail?: EventDetail | undefined;
 }
 
 /** Adds entries to the timelines of locked messages. @returns the time of each entry that was added, by its id */
@@ -54,13 +57,15 @@ export async function insertMessageEvents(db: Db, events: readonly MessageEvent[
   if (events.length === 0) return new Map();
   const rows = await queryRows<{ id: string; created_at: string }>(db, {
     name: 'insert_message_events',
-    text: `INSERT INTO chat_events (message_id, id, type, created_at, dedupe_key)
-           SELECT input.message_id, input.id, input.type, greatest(message.last_event_at, clock_timestamp()), input.dedupe_key
-           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS input(message_id, id, type, dedupe_key)
+    text: `INSERT INTO chat_events (message_id, id, type, created_at, dedupe_key, detail)
+           SELECT input.message_id, input.id, input.type, greatest(message.last_event_at, clock_timestamp()),
+                  input.dedupe_key, input.detail
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::jsonb[])
+                  AS input(message_id, id, type, dedupe_key, detail)
                 JOIN chat_messages AS message ON message.id = input.message_id AND message.id = ANY ($1)
            ON CONFLICT (message_id, dedupe_key) WHERE dedupe_key IS NOT NULL DO NOTHING
            RETURNING id, created_at`,
-    values: columns(events, 'message_id', 'id', 'type', 'dedupe_key'),
+    values: columns(events, 'message_id', 'id', 'type', 'dedupe_key', 'detail'),
   });
   return new Map(rows.map(({ id, created_at }) => [id, created_at]));
 }
@@ -108,15 +113,15 @@ export async function updateMessages(db: Db, updates: readonly MessageUpdate[]):
 
 /**
  * Gives a locked message another time, at most 30 days ahead by the database's clock.
- * @returns the time as it is stored; undefined if it is not allowed
+ * @returns the times as they are stored; undefined if the new one is not allowed
  */
-export async function moveMessage(db: Db, id: string, scheduledAt: string): Promise<string | undefined> {
-  const moved = await queryRow<{ scheduled_at: string }>(db, {
+export async function moveMessage(db: Db, id: string, scheduledAt: string): Promise<Rescheduled | undefined> {
+  return queryRow(db, {
     name: 'move_message',
-    text: `UPDATE chat_messages
+    text: `UPDATE chat_messages AS message
            SET scheduled_at = $2, schedule_version = schedule_version + 1, look_at = $2::timestamptz + interval '10 minutes'
-           WHERE id = $1 AND ${timeProblem('$2::timestamptz')} IS NULL RETURNING scheduled_at`,
+           FROM (SELECT scheduled_at AS previous FROM chat_messages WHERE id = $1) AS before
+           WHERE id = $1 AND ${timeProblem('$2::timestamptz')} IS NULL RETURNING message.scheduled_at, before.previous`,
     values: [id, scheduledAt],
   });
-  return moved?.scheduled_at;
 }
