@@ -18,6 +18,7 @@ export class Sendwright {
   readonly suppressions;
   readonly webhooks;
   readonly keys;
+  readonly requests;
 
   /** @throws SendwrightError with the code `invalid_argument` when an option is not valid */
   constructor(options: Options) {
@@ -146,6 +147,11 @@ export class Sendwright {
       list: (query: Query<'/v1/keys'> = {}) => makeList(call, '/v1/keys', 'keys', { query }),
       /** Revokes it. */
       delete: (id: string) => call('delete', '/v1/keys/{id}', { params: { id } }),
+    };
+
+    this.requests = {
+      /** The log of requests to the API. */
+      list: (query: Query<'/v1/requests'> = {}) => makeList(call, '/v1/requests', 'requests', { query }),
     };
   }
 }

@@ -274,6 +274,7 @@ export const SETTINGS = {
     integer(0, 36_500),
     '365',
   ),
+  REQUEST_LOG_DAYS: preset('days for which the log of API requests is kept; 0 is no log', '7', integer(0, 400), '30'),
   RATE_LIMIT_DOMAINS_PER_SECOND: preset(
     'registrations and checks of domains a second of one organization, with as many saved up as come in 100 seconds; 0 is no limit',
     '2',

@@ -175,6 +175,7 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
   RATE_LIMIT_MAILS_PER_SECOND: limit(10_000),
   BODY_RETENTION_DAYS: number(0, 0, 36_500),
   EMAIL_RETENTION_DAYS: number(0, 0, 36_500),
+  REQUEST_LOG_DAYS: number(7, 0, 400),
   RATE_LIMIT_DOMAINS_PER_SECOND: limit(2),
   LIMIT_ENDPOINTS: limit(20),
   LIMIT_DOMAINS: limit(100),

@@ -24,6 +24,7 @@ import * as keys from './pages/keys.tsx';
 import * as members from './pages/members.tsx';
 import * as numbers from './pages/numbers.tsx';
 import * as overview from './pages/overview.tsx';
+import * as requests from './pages/requests.tsx';
 import * as signIn from './pages/sign-in.tsx';
 import * as suppress from './pages/suppress.tsx';
 import * as suppressions from './pages/suppressions.tsx';
@@ -62,6 +63,7 @@ export const PAGES: readonly PageRow[] = [
   ...domains.rows,
   ...keys.rows,
   ...keyNew.rows,
+  ...requests.rows,
   ...numbers.rows,
   ...suppressions.rows,
   ...suppress.rows,
@@ -281,6 +283,7 @@ function setSecurityHeaders(reply: FastifyReply): void {
 
 async function showTrouble(site: Site, error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const trouble = troubleOf(error);
+  reply.errorCode = trouble.code;
   if (trouble.status >= 500) request.log.error({ err: error }, trouble.title);
   if (trouble.status === 503) reply.header('retry-after', '1');
   if (error instanceof ServiceError && error.retryAfterSeconds)

@@ -128,7 +128,7 @@ interface TableProps {
   readonly caption: string;
   readonly columns: readonly string[];
   /** Rows of one line in columns of a fixed width, which tables.css gives to this class. The link of a row covers all of it. */
-  readonly layout?: 'emails' | 'audit' | 'deliveries' | undefined;
+  readonly layout?: 'emails' | 'audit' | 'deliveries' | 'requests' | undefined;
   /** `<tr>` elements. */
   readonly children: Children;
 }

@@ -4,6 +4,7 @@ import { isUnreachable } from '../store/postgres/pool.ts';
 import { Form } from './form-elements.tsx';
 import { PlainLayout } from './layout.tsx';
 import type { Html, Visit } from './page.ts';
+import { requestPath } from './pages/requests.tsx';
 
 /** Statuses of error pages; other codes are problems of a form. */
 const STATUS: Partial<Record<ErrorCode, number>> = {
@@ -32,7 +33,7 @@ export function troubleOf(error: unknown) {
   const { code, message } = toServiceError(error);
   const status = STATUS[code] ?? 422;
   const [title, sentence] = WORDS[status] ?? ['That did not work', undefined];
-  return { status, title, sentence: sentence ?? message };
+  return { status, code, title, sentence: sentence ?? message };
 }
 
 const WORDS: Readonly<Record<number, readonly [title: string, sentence: string | undefined]>> = {
@@ -83,7 +84,10 @@ export function TroublePage({ visit, trouble }: { visit: Visit; trouble: ReturnT
       )}
       {trouble.status >= 500 && (
         <p class="hint">
-          Request <code safe>{visit.requestId}</code>
+          Request{' '}
+          <a href={requestPath(visit.requestId)}>
+            <code safe>{visit.requestId}</code>
+          </a>
         </p>
       )}
     </PlainLayout>

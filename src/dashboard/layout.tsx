@@ -7,11 +7,12 @@ import { type Context, type Html, pathOf, type SignedIn, type Visit } from './pa
 /** Names of pages by group and path below `/dashboard`. */
 const NAVIGATION: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '': { '': 'Overview' },
-  Messages: { '/emails': 'Emails', '/batches': 'Batches', '/chatapp': 'Chat messages', '/sms': 'SMS' },
+  Messages: { '/emails': 'Emails', '/batches': 'Batches', '/chatapp': 'WhatsApp', '/sms': 'SMS' },
   Setup: {
     '/domains': 'Domains',
     '/keys': 'API keys',
-    '/numbers': 'Numbers',
+    '/requests': 'API requests',
+    '/numbers': 'WhatsApp numbers',
     '/webhooks': 'Webhooks',
     '/suppressions': 'Suppressions',
   },

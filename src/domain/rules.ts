@@ -19,6 +19,7 @@ import { parseSender, SENDER_PROBLEM } from './sms/senders.ts';
 import { parsePhone, phoneInQuery } from './chat/phone.ts';
 import { parsePhoneRecipient, parseRecipient, parseRecipientQuery } from './chat/recipient.ts';
 import { parseTag } from './email/tag-filter.ts';
+import { parseStatusFilter } from './status-filter.ts';
 import { bodyProblem, characters, controlProblem } from '../lib/text.ts';
 
 /** Checks a value of valid type and length. Returns a problem or undefined. */
@@ -80,6 +81,7 @@ function uniqueTags(tags: readonly { name: string }[]): Problem | undefined {
   return repetition(tags, ({ name }) => name, 'name', message);
 }
 
+const STATUS_FILTER = 'must be a status such as 404, or a class of them such as 4xx';
 const TAG_FILTER = `must be name:value, each of 1 to ${TAG_LENGTH} letters, digits, _ and -`;
 
 function someBody(email: { html?: string | null; text?: string | null }): Problem | undefined {
@@ -148,6 +150,7 @@ export const RULES = {
   'phone-number-id': (value: string) => problem(phoneNumberIdProblem(value)),
   token: (value: string) => problem(tokenProblem(value)),
   'ip-range': (value: string) => problem(rangeProblem(value)),
+  'status-filter': (value: string) => problem(parseStatusFilter(value) ? undefined : STATUS_FILTER),
   'tag-filter': (value: string) => problem(parseTag(value) ? undefined : TAG_FILTER),
 } as const satisfies Record<string, Rule>;
 export type RuleName = keyof typeof RULES;

@@ -20,6 +20,7 @@ import { registerIdempotency } from './plugins/idempotency.ts';
 import { readJson, refuseBodies, refuseCompression } from './plugins/json.ts';
 import { methodsOf } from './plugins/methods.ts';
 import { limitRequests, reportRateLimits } from './plugins/rate-limit.ts';
+import { recordRequest } from './plugins/request-log.ts';
 import { acceptAnyBody } from './plugins/any-body.ts';
 import { pathOf, normalizeTarget } from './plugins/target.ts';
 import { type Handler, traced } from './plugins/trace.ts';
@@ -40,6 +41,7 @@ import * as erasures from './routes/erasures.ts';
 import * as health from './routes/health.ts';
 import * as keys from './routes/keys.ts';
 import * as lists from './routes/lists.ts';
+import * as requests from './routes/requests.ts';
 import * as sms from './routes/sms.ts';
 import * as suppressions from './routes/suppressions.ts';
 import * as unsubscribe from './routes/unsubscribe.ts';
@@ -123,6 +125,8 @@ export const ROUTES: readonly RouteRow[] = [
   ['GET', '/v1/keys/:id', 'manage-bounded', keys.get],
   ['DELETE', '/v1/keys/:id', 'manage-bounded', keys.revoke],
 
+  ['GET', '/v1/requests', 'manage', requests.list],
+
   ['GET', '/unsubscribe/:token', 'public', unsubscribe.askToUnsubscribe],
   ['POST', '/unsubscribe/:token', 'public', unsubscribe.unsubscribeNow],
 
@@ -168,6 +172,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   });
   decorateCaller(app);
   app.decorateRequest('createdId', null);
+  app.decorateReply('errorCode', null);
   app.setValidatorCompiler(makeValidatorCompiler());
   app.setErrorHandler(sendError);
   readJson(app, deps.maxBodyBytes);
@@ -191,6 +196,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     const { statusCode: status, elapsedTime } = reply;
     if (status === 401 && routeOptions.config.scope === 'public') deps.networks.countFailure(request.ip);
     answered.publish({ method, route: routeOptions.url ?? 'none', status, seconds: elapsedTime / 1_000 });
+    if (deps.requestLog) recordRequest(deps.requestLog, request, reply);
     const line = { method, route: routeOptions.url, status, ms: Math.round(elapsedTime) };
     const createdId = request.createdId ?? undefined;
     request.log.info({ ...line, org: caller?.org_id, key: caller?.id, made: createdId }, 'request');

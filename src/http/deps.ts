@@ -13,6 +13,7 @@ import { gatherFeedback } from '../projection/gathered-feedback.ts';
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
 import type { StoredMedia } from '../store/chat/inbound.ts';
 import type { KeyCache } from '../store/accounts/key-cache.ts';
+import type { RequestLog } from '../store/accounts/request-log.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import { makeCursors } from './cursor.ts';
 import type { CurrentDescription } from './docs/current-examples.ts';
@@ -30,6 +31,8 @@ export interface HttpDeps extends BatchIntakeDeps, Pick<ConnectDeps, 'verifyNumb
   readonly files: FileStore;
   readonly keys: KeyCache;
   readonly networks: NetworkLimits;
+  /** Absent if `REQUEST_LOG_DAYS` is 0. */
+  readonly requestLog?: Pick<RequestLog, 'record'> | undefined;
   /** Proxies whose X-Forwarded-For header is trusted. Without any, the caller is the network peer. */
   readonly trustedProxies: Ranges;
   readonly senderDomains: SenderDomainDeps;

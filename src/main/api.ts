@@ -17,6 +17,7 @@ import { capacityOf } from '../relay/token-bucket.ts';
 import { makeTemporalDispatcher } from '../relay/temporal.ts';
 import { makeEmailContents } from '../store/emails/contents.ts';
 import { openKeyCache } from '../store/accounts/key-cache.ts';
+import { openRequestLog } from '../store/accounts/request-log.ts';
 import { readPauses } from '../store/upkeep/provider-pauses.ts';
 import { readUpkeepAges } from '../store/upkeep/tasks.ts';
 import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
@@ -61,6 +62,10 @@ const stopAggregating = startAggregatingCounts(pool, (error) =>
 );
 
 const keys = openKeyCache(pool, (error) => log.warn({ err: error }, 'could not record uses of API keys'));
+const requestLog =
+  config.REQUEST_LOG_DAYS > 0
+    ? openRequestLog(pool, (error) => log.warn({ err: error }, 'could not write the log of API requests'))
+    : undefined;
 const limits = startRateLimits(
   pool,
   {
@@ -105,6 +110,7 @@ const deps = {
   maxBodyBytes: config.MAX_BODY_BYTES,
   docsSenderDomain: config.DOCS_SENDER_DOMAIN,
   keys,
+  requestLog,
   limits: { ...limits, quota: makeQuotaQueue(), organization, tags: makeTagRegistry(pool, organization.tagPairs) },
   networks: makeNetworkLimits(config.RATE_LIMIT_NETWORK_RPS),
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
@@ -147,7 +153,7 @@ await serveDashboard(app, deps);
 stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   ending.abort();
   await app.close();
-  await Promise.all([relay.stop(), stopListening(), stopAggregating(), keys.stop(), limits.stop()]);
+  await Promise.all([relay.stop(), stopListening(), stopAggregating(), keys.stop(), limits.stop(), requestLog?.stop()]);
   await (await connected)?.close();
   await Promise.all([pool.end(), tracer?.stop()]);
 });

@@ -143,6 +143,7 @@ const FLEETS = {
           files,
           bodyRetentionDays: config.BODY_RETENTION_DAYS,
           emailRetentionDays: config.EMAIL_RETENTION_DAYS,
+          requestLogDays: config.REQUEST_LOG_DAYS,
           askPostmark: makeAskPostmark(config),
           removeFromProvider: makeRemoveFromProvider(config),
           removeFromPostmark: senderDomains.postmark?.remove,

@@ -14,6 +14,7 @@ import {
   posted,
   providerCalled,
   quarantined,
+  requestsNotLogged,
   rescued,
   RESCUED_FROM,
   ambiguousEnded,
@@ -110,6 +111,11 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
     CALL_SECONDS,
     ['method', 'route', 'status'],
   );
+  const unlogged = counter(
+    'sendwright_requests_not_logged_total',
+    'Requests that are missing in the log of API requests, because it could not keep up.',
+    [],
+  );
 
   // A counter that first appears with the value 1 shows no increase in Prometheus, so each starts at 0.
   const emailEvents = Object.values(TRANSITIONS).flatMap(({ event }) => event?.slice('email.'.length) ?? []);
@@ -149,6 +155,7 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
     quarantined.listen(({ kind, count }) => quarantines.inc({ kind }, count)),
     dispatched.listen(({ action, outcome, count }) => rows.inc({ action, outcome }, count)),
     posted.listen(({ outcome, seconds }) => posts.observe({ outcome }, seconds)),
+    requestsNotLogged.listen(({ count }) => unlogged.inc(count)),
     answered.listen(({ method, route, status, seconds }) => requests.observe({ method, route, status }, seconds)),
   ];
   return {

@@ -113,6 +113,9 @@ export const answered = topic<{
   readonly seconds: number;
 }>('answered');
 
+/** Requests were left out of the log of API requests, because it could not keep up. */
+export const requestsNotLogged = topic<{ readonly count: number }>('requests not logged');
+
 /** Counts how often each value occurs. */
 export function tally(values: Iterable<string>): Map<string, number> {
   const counts = new Map<string, number>();

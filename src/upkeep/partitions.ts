@@ -28,10 +28,13 @@ export interface PartitionDeps {
   readonly pool: Pool;
   /** The setting `EMAIL_RETENTION_DAYS`; 0 is for ever. */
   readonly emailRetentionDays: number;
+  /** The setting `REQUEST_LOG_DAYS`. */
+  readonly requestLogDays: number;
   readonly log: Logger;
 }
 
-const idAt = (at: number) => `em_${idTime(at)}`;
+type Prefix = 'em' | 'req';
+const idAt = (at: number, prefix: Prefix = 'em') => `${prefix}_${idTime(at)}`;
 
 /** Days of a new partition: at most 12 of them are kept with a retention. @param retentionDays 0 for ever */
 export function partitionDays(retentionDays: number): number {
@@ -56,14 +59,14 @@ export async function addPartitions(pool: Pool, retentionDays: number, now: numb
   return partitions.length - existing;
 }
 
-function following({ end_id }: Partition, days: number): Partition {
-  return partitionFrom(createdAt(`${end_id}${'0'.repeat(16)}`), days);
+function following({ end_id }: Partition, days: number, prefix?: Prefix): Partition {
+  return partitionFrom(createdAt(`${end_id}${'0'.repeat(16)}`), days, prefix);
 }
 
-/** The partition of so many days. @param begin the start of a day, Unix milliseconds */
-export function partitionFrom(begin: number, days: number): Partition {
+/** The partition of so many days. @param begin the start of a day, Unix milliseconds @param prefix of its ids */
+export function partitionFrom(begin: number, days: number, prefix?: Prefix): Partition {
   const suffix = new Date(begin).toISOString().slice(0, 10).replaceAll('-', '');
-  return { suffix, first_id: idAt(begin), end_id: idAt(begin + days * DAY_MS) };
+  return { suffix, first_id: idAt(begin, prefix), end_id: idAt(begin + days * DAY_MS, prefix) };
 }
 
 /**
@@ -72,7 +75,7 @@ export function partitionFrom(begin: number, days: number): Partition {
  * @param now Unix milliseconds
  */
 export async function expireEmails(
-  { pool, emailRetentionDays, log }: PartitionDeps,
+  { pool, emailRetentionDays, log }: Omit<PartitionDeps, 'requestLogDays'>,
   now: number,
   limits = { emails: EMAILS_PER_STEP, rows: ROWS_PER_STEP },
 ): Promise<UpkeepStep> {
@@ -101,6 +104,23 @@ async function dropOrphans(pool: Pool, partitions: readonly Partition[]): Promis
   }
 }
 
+/**
+ * Adds partitions to the log of API requests, a day each, and drops those that are older than its retention. With a retention of
+ * 0 days nothing new is logged, and all days before today are dropped.
+ * @param now Unix milliseconds
+ */
+export async function rotateRequestLog(pool: Pool, days: number, now: number): Promise<number> {
+  const partitions = await listPartitions(pool, 'api_requests');
+  let last = partitions.at(-1) ?? partitionFrom(Math.floor(now / DAY_MS - 1) * DAY_MS, 1, 'req');
+  while (last.end_id < idAt(now + AHEAD * DAY_MS, 'req')) {
+    last = following(last, 1, 'req');
+    await addPartition(pool, 'api_requests', last);
+  }
+  const expired = partitions.filter(({ end_id }) => end_id <= idAt(now - days * DAY_MS, 'req'));
+  for (const { suffix } of expired) await dropPartition(pool, 'api_requests', suffix);
+  return expired.length;
+}
+
 export function makePartitionUpkeep(deps: PartitionDeps) {
   return {
     /** Adds the partitions that emails need next. */
@@ -110,5 +130,10 @@ export function makePartitionUpkeep(deps: PartitionDeps) {
 
     /** Deletes records of emails after the retention, with their partition. */
     expireEmails: (): Promise<UpkeepStep> => expireEmails(deps, Date.now()),
+
+    /** Drops days of the log of API requests after the retention, and adds the days that it needs next. */
+    async rotateRequestLog(): Promise<UpkeepStep> {
+      return { done: await rotateRequestLog(deps.pool, deps.requestLogDays, Date.now()), next: null };
+    },
   };
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
+import { eventually } from '../support/eventually.ts';
 import { CHAT_CALLBACKS, inFuture, type Organization } from './service.ts';
 
 /** Values of a path's parameters: the ids of one resource of an organization. */
@@ -102,6 +103,16 @@ export const RESOURCES: Readonly<Record<string, (organization: Organization) => 
   '/v1/keys/:id': async (organization) => ({
     id: (await create(organization, '/v1/keys', { preset: 'read_only' })).id,
   }),
+  // The latest request in the log, which is written in the background. It has no path of its own; lists look for it.
+  '/v1/requests/:id': async (organization) => {
+    let id: string | undefined;
+    await eventually('a request is in the log', async () => {
+      const { body } = await organization.call('GET', '/v1/requests?limit=1');
+      id = (body as { requests: { id: string }[] }).requests[0]?.id;
+      return id !== undefined;
+    });
+    return { id: id ?? '' };
+  },
 };
 
 /** A path of the API description with ids in it. */

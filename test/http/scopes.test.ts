@@ -30,11 +30,11 @@ const PUBLIC = /^(?:GET|POST) \/(?:$|unsubscribe|callbacks|healthz|readyz|metric
 function isAllowed(preset: Preset, operation: string): boolean {
   if (preset === 'full_access') return true;
   if (preset === 'sending_access') return SENDING.has(operation);
-  return operation.startsWith('GET ') && !operation.startsWith('GET /v1/keys');
+  return operation.startsWith('GET ') && !/^GET \/v1\/(?:keys|requests)/.test(operation);
 }
 
 describe('the permissions of keys on every route', () => {
-  it('sending_access: POST of emails, batches and messages, PATCH and cancel; read_only: every GET but keys', async () => {
+  it('sending_access: POST of emails, batches and messages, PATCH and cancel; read_only: every GET but keys and requests', async () => {
     for (const [method, url, scope] of table) {
       const operation = `${String(method)} ${url}`;
       const path = url.replaceAll(/:\w+/g, 'x');

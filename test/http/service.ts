@@ -28,6 +28,7 @@ import { diskStore } from '../../src/store/files/disk.ts';
 import type { FileStore } from '../../src/store/files/file-store.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { openKeyCache } from '../../src/store/accounts/key-cache.ts';
+import { openRequestLog } from '../../src/store/accounts/request-log.ts';
 import type { Preset } from '../../src/store/accounts/keys.ts';
 import { senderDomains } from '../sender-domains/deps.ts';
 import { REACHABLE } from '../public-fetch/web.ts';
@@ -73,6 +74,8 @@ type Ask = (method: string, path: string, call?: Call) => Promise<Answer>;
 interface Options extends Partial<HttpDeps & DashboardDeps> {
   readonly perSecond?: { readonly requests: number; readonly mails: number; readonly domains?: number };
   readonly organizationLimits?: Partial<OrganizationLimits>;
+  /** Whether the log of API requests is on. */
+  readonly logsRequests?: boolean;
 }
 
 /**
@@ -80,12 +83,18 @@ interface Options extends Partial<HttpDeps & DashboardDeps> {
  * @param domains dependencies of domain checks; by default there is no DNS
  */
 export async function startService(
-  { perSecond = { requests: 10_000, mails: 10_000 }, organizationLimits = {}, ...options }: Options = {},
+  {
+    perSecond = { requests: 10_000, mails: 10_000 },
+    organizationLimits = {},
+    logsRequests = false,
+    ...options
+  }: Options = {},
   domains: Partial<SenderDomainDeps> = {},
 ) {
   const database = await testDatabase(10);
   const pool = options.pool ?? database.pool;
   const keys = openKeyCache(pool, () => undefined);
+  const requestLog = logsRequests ? openRequestLog(pool, () => undefined) : undefined;
   const limits = startRateLimits(pool, perSecond, () => undefined);
   const perOrganization = { ...UNLIMITED_ORGANIZATION, ...organizationLimits };
   const log: string[] = [];
@@ -101,6 +110,7 @@ export async function startService(
   const deps: HttpDeps & DashboardDeps = {
     pool: database.pool,
     keys,
+    requestLog,
     limits: {
       ...limits,
       quota: makeQuotaQueue(),
@@ -212,7 +222,7 @@ export async function startService(
     close: async () => {
       await agent.close();
       await app.close();
-      await Promise.all([keys.stop(), limits.stop()]);
+      await Promise.all([keys.stop(), limits.stop(), requestLog?.stop()]);
       await database.drop();
       await rm(folder, { recursive: true, force: true });
     },

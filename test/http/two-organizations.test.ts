@@ -8,7 +8,7 @@ import { type Answer, assertRefused, inFuture, type Organization, useService } f
  * Calls every route with ids of another organization: the answer is that for an id that does not exist. The calls are
  * derived from the route table, so that a new route fails here until `RESOURCES` has a resource for it.
  */
-const service = await useService();
+const service = await useService({ logsRequests: true });
 const [ours, theirs] = [await service.organization('Ours'), await service.organization('Theirs')];
 /** The routes below /v1, as `GET /v1/emails/:id`. */
 const routes = ROUTES.map(([method, path]) => `${String(method)} ${path}`).filter((route) => route.includes(' /v1/'));

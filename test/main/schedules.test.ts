@@ -97,6 +97,7 @@ test('schedules run every maintenance task, and a paused schedule stays paused w
     expireBodies: step('expireBodies', 1),
     addPartitions: step('addPartitions', 1),
     expireEmails: step('expireEmails', 2),
+    rotateRequestLog: step('rotateRequestLog', 1),
     reportUnknownFiles: step('reportUnknownFiles', 2),
     deleteExpiredKeys: step('deleteExpiredKeys', 1),
     deleteOldCallbacks: step('deleteOldCallbacks', 1),
@@ -140,6 +141,7 @@ test('schedules run every maintenance task, and a paused schedule stays paused w
     'expireEmails page 1',
     'reportUnknownFiles first',
     'reportUnknownFiles page 1',
+    'rotateRequestLog first',
     'sweepFiles first',
     'sweepFiles page 1',
   ];

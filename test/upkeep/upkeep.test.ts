@@ -27,6 +27,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
     files: wrap(store),
     bodyRetentionDays: 7,
     emailRetentionDays: 0,
+    requestLogDays: 7,
     askPostmark: undefined,
     removeFromProvider: undefined,
     removeFromPostmark: undefined,

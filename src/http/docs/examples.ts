@@ -385,6 +385,16 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   },
   'GET /v1/keys': pageOf('keys', usedKey),
   'GET /v1/keys/{id}': { answer: usedKey },
+  'GET /v1/requests': pageOf('requests', {
+    id: 'req_01kajc8wz6h3xkq3m1x8e6v5tn',
+    method: 'POST',
+    path: '/v1/emails',
+    status: 422,
+    error_code: 'validation_error',
+    key_id: usedKey.id,
+    duration_ms: 3,
+    created_at: AT,
+  }),
   'GET /healthz': { answer: { status: 'ok' } },
   'GET /readyz': { answer: { status: 'ok' } },
 };

@@ -17,6 +17,7 @@ const TAGS: readonly (readonly [name: string, start: string, description: string
   ['Erasures', '/v1/erasures', 'Erase the personal data of a recipient'],
   ['Webhooks', '/v1/webhooks', 'Your endpoints, to which events are posted'],
   ['API keys', '/v1/keys', 'Keys to this API, and what each of them allows'],
+  ['API requests', '/v1/requests', 'The log of requests to this API'],
   ['Health', '/', 'For load balancers'],
 ];
 

@@ -81,6 +81,7 @@ export function sendError(failure: unknown, request: FastifyRequest, reply: Fast
     ? new ServiceError('invalid_json', 'the request body ended early')
     : toServiceError(failure);
   const status = STATUS[error.code];
+  reply.errorCode = error.code;
   if (hasDisconnected) request.log.info('the caller hung up');
   if (status >= 500) request.log.error({ err: failure }, error.message);
   if (error.code === 'unavailable') reply.header('retry-after', '1');

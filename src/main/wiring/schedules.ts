@@ -27,6 +27,7 @@ const UPKEEP: Readonly<Record<string, { readonly intervalMs: number; readonly ta
       'expireBodies',
       'addPartitions',
       'expireEmails',
+      'rotateRequestLog',
       'deleteExpiredKeys',
       'deleteOldCallbacks',
       'deleteOldDeliveries',

@@ -11,6 +11,10 @@ const PARTITIONED = {
 export type PartitionedTable = keyof typeof PARTITIONED;
 export const PARTITIONED_TABLES = Object.keys(PARTITIONED) as PartitionedTable[];
 
+/** All partitioned tables with their keys: those of emails, and the log of requests, by request id. */
+const KEYS = { ...PARTITIONED, api_requests: 'id' } as const;
+type AnyPartitioned = keyof typeof KEYS;
+
 export interface Partition {
   /** Its name is that of the table, `_` and this: the day on which it begins, or `first`. */
   readonly suffix: string;
@@ -21,21 +25,21 @@ export interface Partition {
 }
 
 /** The partitions of a table, oldest first, without the default partition. */
-export function listPartitions(db: Db, table: PartitionedTable): Promise<Partition[]> {
+export function listPartitions(db: Db, table: AnyPartitioned): Promise<Partition[]> {
   return queryRows(db, `SELECT suffix, first_id, end_id FROM partitions_of($1)`, [table]);
 }
 
 /** Adds a partition to a table unless it has it. Fails with 55P03 if the table is locked for longer than 2 s. */
 export async function addPartition(
   db: Db,
-  table: PartitionedTable,
+  table: AnyPartitioned,
   { suffix, first_id, end_id }: Partition,
 ): Promise<void> {
-  await db.query(`SELECT add_partition($1, $2, $3, $4, $5)`, [table, PARTITIONED[table], suffix, first_id, end_id]);
+  await db.query(`SELECT add_partition($1, $2, $3, $4, $5)`, [table, KEYS[table], suffix, first_id, end_id]);
 }
 
 /** Drops a partition with its rows. Fails with 55P03 if the table is locked for longer than 2 s. */
-export async function dropPartition(db: Db, table: PartitionedTable, suffix: string): Promise<void> {
+export async function dropPartition(db: Db, table: AnyPartitioned, suffix: string): Promise<void> {
   await db.query(`SELECT drop_partition($1, $2)`, [table, suffix]);
 }
 

@@ -1,0 +1,143 @@
+import { type Static, Type } from 'typebox';
+import { parseStatusFilter } from '../../domain/status-filter.ts';
+import { type ApiRequest, listApiRequests } from '../../store/accounts/api-requests.ts';
+import { listKeys } from '../../store/accounts/keys.ts';
+import { escapeHtml } from '../../lib/html.ts';
+import { Empty, NumberCell, Pager, Sub, Table, TimeCell } from '../elements.tsx';
+import { field, Filters, select } from '../form-elements.tsx';
+import { Layout } from '../layout.tsx';
+import { type Html, page, type PageRow, Reply } from '../page.ts';
+import { textToPlace } from '../places.ts';
+
+const PATH = '/dashboard/requests';
+const REQUESTS = 50;
+/** Keys that the filter offers. */
+const KEYS = 100;
+
+const STATUSES = [
+  ['', 'Any'],
+  ['2xx', 'Successful (2xx)'],
+  ['4xx', 'Refused (4xx)'],
+  ['5xx', 'Failed (5xx)'],
+] as const;
+
+const Query = Type.Object({
+  status: Type.Optional(Type.String({ 'x-rule': 'status-filter' })),
+  path: Type.Optional(Type.String()),
+  key: Type.Optional(Type.String()),
+  request_id: Type.Optional(Type.String()),
+  cursor: Type.Optional(Type.String()),
+});
+
+const list = page(Query, async (context) => {
+  const { pool, organization, query, given, problems } = context;
+  const isValid = Object.keys(problems).length === 0;
+  const keys = await listKeys(pool, organization.id, null, KEYS);
+  const names = new Map(keys.map(({ id, name }) => [id, name ?? id]));
+  const { rows, next } = isValid
+    ? await listApiRequests(pool, organization.id, filtersOf(query), textToPlace(query.cursor), REQUESTS)
+    : { rows: [], next: null };
+  const isFiltered = Object.values(given).some((value) => value !== '');
+  const shown = (
+    <Layout context={context} title="API requests">
+      {rows.length === 0 && !isFiltered ? (
+        <Empty title="No requests yet">
+          <p>
+            Requests of your programs appear here within seconds: path, status, duration and API key, but no bodies.
+            They are kept for some days.
+          </p>
+        </Empty>
+      ) : (
+        <>
+          <Filters visit={context}>
+            {select(context, 'status', 'Status', withOther(STATUSES, query.status))}
+            {select(context, 'key', 'API key', withOther([['', 'Any'], ...names], query.key))}
+            {field(context, 'path', 'Path', { placeholder: '/v1/emails/:id', autocomplete: 'off' })}
+            {field(context, 'request_id', 'Request ID', { placeholder: 'req_…', autocomplete: 'off' })}
+          </Filters>
+          {rows.length === 0 ? (
+            <p class="muted">
+              {next === null
+                ? 'No requests match these filters.'
+                : 'No matches among the latest requests. Look at older ones.'}
+            </p>
+          ) : (
+            <Requests requests={rows} names={names} />
+          )}
+        </>
+      )}
+      <Pager visit={context} next={next} />
+    </Layout>
+  );
+  return isValid ? shown : new Reply(shown, { status: 422 });
+});
+
+export const rows: readonly PageRow[] = [['GET', PATH, 'viewer', list]];
+
+/** The path of the page that shows one request. */
+export function requestPath(id: string): string {
+  return `${PATH}?request_id=${encodeURIComponent(id)}`;
+}
+
+function filtersOf({ status, path, key, request_id: requestId }: Static<typeof Query>) {
+  return {
+    status: (status !== undefined && parseStatusFilter(status)) || null,
+    path: path ?? null,
+    key: key ?? null,
+    request_id: requestId?.trim() ?? null,
+  };
+}
+
+type Options = readonly (readonly [value: string, name: string])[];
+
+/** Adds the selected value to options that lack it: another status, or a key that was revoked. */
+function withOther(options: Options, value: string | undefined): Options {
+  const isOffered = value === undefined || options.some(([option]) => option === value);
+  return isOffered ? options : [...options, [value, value]];
+}
+
+function Requests({ requests, names }: { requests: readonly ApiRequest[]; names: ReadonlyMap<string, string> }): Html {
+  return (
+    <Table
+      layout="requests"
+      caption="API requests, newest first"
+      columns={['Time', 'Request', 'Status', 'Duration', 'API key', 'Request ID']}
+    >
+      {requests.map(({ id, method, path, status, error_code: code, key_id: key, duration_ms: ms, created_at: at }) => {
+        const request = `${method} ${path ?? '(no such path)'}`;
+        return (
+          <tr>
+            <TimeCell at={at} short />
+            <td title={escapeHtml(request)}>
+              <code safe>{request}</code>
+            </td>
+            <td title={code ?? undefined}>
+              <span class={['badge', toneOf(status)]} safe>
+                {String(status)}
+              </span>
+              {code !== null && <Sub text={code.replaceAll('_', ' ')} />}
+            </td>
+            <NumberCell text={`${ms.toLocaleString('en')} ms`} />
+            <td>
+              {key === null ? (
+                <span class="muted">dashboard</span>
+              ) : (
+                <a href={`${PATH}?key=${encodeURIComponent(key)}`} title={key} safe>
+                  {names.get(key) ?? key}
+                </a>
+              )}
+            </td>
+            <td title={id}>
+              <code safe>{id}</code>
+            </td>
+          </tr>
+        );
+      })}
+    </Table>
+  );
+}
+
+function toneOf(status: number): string {
+  if (status >= 500) return 'bad';
+  return status >= 400 ? 'warning' : 'good';
+}

@@ -1,0 +1,101 @@
+import { createdAt } from '../../domain/ids.ts';
+import { columns } from '../postgres/columns.ts';
+import type { Cursor } from '../postgres/page.ts';
+import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+
+/** A request as its organization sees it. */
+export interface ApiRequest {
+  /** The request id of its response. */
+  id: string;
+  method: string;
+  /** The path of its route, such as `/v1/emails/:id`; null if no route matched. */
+  path: string | null;
+  status: number;
+  /** The code of an error response; null for a success. */
+  error_code: string | null;
+  /** The API key; null for a failed request of the dashboard. */
+  key_id: string | null;
+  duration_ms: number;
+  created_at: string;
+}
+
+export type NewApiRequest = Omit<ApiRequest, 'created_at'> & { org_id: string };
+
+/** Conditions that a request must meet, all of them; null is no condition. */
+export interface RequestFilters {
+  readonly status: { readonly min: number; readonly max: number } | null;
+  readonly path: string | null;
+  readonly key: string | null;
+  readonly request_id: string | null;
+}
+
+/** Requests that one page looks through: what it costs does not depend on the length of the log. */
+const LOOKED_AT = 10_000;
+/** After every id of a request. */
+const LATEST = 'req_~';
+
+/** Stores requests; those that are stored already are left out. The commit does not wait for the disk. */
+export async function insertApiRequests(db: Db, requests: readonly NewApiRequest[]): Promise<void> {
+  await db.query({
+    name: 'insert_api_requests',
+    text: `WITH no_flush AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+           INSERT INTO api_requests (id, org_id, key_id, method, path, status, error_code, duration_ms)
+           SELECT input.* FROM no_flush,
+             unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::smallint[], $7::text[], $8::integer[]) AS input
+           ON CONFLICT DO NOTHING`,
+    values: columns(requests, 'id', 'org_id', 'key_id', 'method', 'path', 'status', 'error_code', 'duration_ms'),
+  });
+}
+
+/**
+ * Requests of an organization that meet the filters, latest first. It looks through 10,000 requests, so a page may hold fewer
+ * than asked for, even none, while `next` leads on.
+ */
+export async function listApiRequests(
+  db: Db,
+  orgId: string,
+  filters: RequestFilters,
+  after: Cursor | null,
+  limit: number,
+): Promise<{ readonly rows: ApiRequest[]; readonly next: Cursor | null }> {
+  const { status, path, key, request_id: requestId } = filters;
+  const walk = requestId !== null ? 'one' : status !== null && status.min >= 400 ? 'failed' : 'all';
+  const begin = requestId ?? after?.id ?? LATEST;
+  const found = await queryRows<Omit<ApiRequest, 'created_at'>>(db, {
+    name: `list_${walk}_requests`,
+    text: `SELECT id, method, path, status, error_code, key_id, duration_ms
+           FROM (${WALKS[walk]} LIMIT ${LOOKED_AT}) AS looked
+           WHERE ($3::smallint IS NULL OR status BETWEEN $3 AND $4) AND ($5::text IS NULL OR path = $5)
+             AND ($6::text IS NULL OR key_id = $6)
+           LIMIT $7`,
+    values: [orgId, begin, status?.min ?? null, status?.max ?? null, path, key, limit + 1],
+  });
+  const rows = found.slice(0, limit).map(withTime);
+  const last = rows.at(-1);
+  if (found.length > limit && last) return { rows, next: last };
+  const isFiltered = status !== null || path !== null || key !== null;
+  return { rows, next: isFiltered && walk !== 'one' ? await lastLookedAt(db, orgId, walk, begin) : null };
+}
+
+const BEFORE = 'SELECT * FROM api_requests WHERE org_id = $1 AND id < $2';
+/** SQL of the requests of organization $1 that a page looks at, latest first, by the index that it reads. */
+const WALKS = {
+  all: `${BEFORE} ORDER BY id DESC`,
+  failed: `${BEFORE} AND status >= 400 ORDER BY id DESC`,
+  one: 'SELECT * FROM api_requests WHERE org_id = $1 AND id = $2',
+} as const;
+
+/** Returns the last request that a page has looked at; null if it came to the end of the log. */
+async function lastLookedAt(db: Db, orgId: string, walk: 'all' | 'failed', begin: string): Promise<Cursor | null> {
+  const last = await queryRow<{ id: string }>(db, {
+    name: `last_of_${walk}_requests`,
+    text: `SELECT id FROM (${WALKS[walk]}) AS looked OFFSET ${LOOKED_AT - 1} LIMIT 1`,
+    values: [orgId, begin],
+  });
+  return last ? withTime(last) : null;
+}
+
+/** Adds the time of a request, which its id contains. */
+function withTime<T extends { id: string }>(request: T): T & { created_at: string } {
+  return { ...request, created_at: new Date(createdAt(request.id)).toISOString() };
+}
