@@ -56,15 +56,19 @@ const QUOTING =
   /(?:(?<!client )host [^ ]{1,80} @ip|remote server|server at(?: @host)?(?: @ip)?|smtp server @ip)(?: said:?| refused to talk to me:?| returned| refused to accept your message|:(?= ))/g;
 const EXIM = /smtp error from remote (?:mail )?server(?: after [a-z ]{1,20})?:?(?: size=\d{1,12})?:/g;
 
+function withoutEntitiesAndAccents(reply: string): string {
+  const text = reply.includes('&') ? reply.replace(/&(?:lt|gt|quot|amp|nbsp|#39|#34);/gi, ' ') : reply;
+  if (!/[^\x00-\x7F]/.test(text)) return text;
+  return text.replace(/[\u00C0-\u024F\u0401\u0451\u2019\uFF01-\uFF5E]/g, plainLetter);
+}
+
 /**
  * Normalizes a reply to words: lower-case, without accents, quotation marks, codes, addresses and boilerplate. "doesn't"
  * becomes "not", a site its replacement in SITES, an IPv4 address `@ip`; the first basic code and the first enhanced code
  * lead.
  */
 export function readableWords(reply: string, { basic, enhanced }: ReplyCodes): string {
-  const words = reply
-    .replace(/&(?:lt|gt|quot|amp|nbsp|#39|#34);/gi, ' ')
-    .replace(/[\u00C0-\u024F\u0401\u0451\u2019\uFF01-\uFF5E]/g, plainLetter)
+  const words = withoutEntitiesAndAccents(reply)
     // A URL, an email address, an IPv4 address, host names under known domains, other names of three labels.
     .replace(/https?:\s?\/\/ ?[^\s<>"']{1,300}/gi, siteWord)
     .replace(/(?<![^\s<>()[\]"',;:=])[^\s<>()[\]"',;:=@]{1,100}@[^\s<>()[\]"',;:]{1,255}/g, ' ')

@@ -62,7 +62,7 @@ export const SENDER = {
     'dictionary attack',
     '(?:dynamic|residential|dial ?up|generic|consumer|dhcp)(?:ally)?(?: assigned)? (?:ip|host|address|range|rdns|pool|access|connection|network|user)',
     'banned sending',
-    'messages? from @ip were not sent(?!: the mail server ip connecting has exceeded)',
+    'messages? from @ip were not sent(?![^@]{0,80}(?:exceeded|limits))',
     'part of their network',
     'mail from your (?:location|network|host|server|ip|country|provider|isp)',
     'your access to submit messages',

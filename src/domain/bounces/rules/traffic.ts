@@ -42,6 +42,8 @@ export const TRAFFIC = {
     '(?:message|mail|sender|recipient|sending|receiving) rate\\b',
     'high (?:rate|load|volume)',
     'rate exceeds',
+    'limits? for (?:how many|processing)',
+    '(?:reached|exceeded) (?:its|their|our|your) limit',
     'receiving (?:e?mail|messages) (?:too|at)',
     'excessive (?:volume|traffic|amount)',
     'congest\\w*',
