@@ -58,7 +58,7 @@ const EXIM = /smtp error from remote (?:mail )?server(?: after [a-z ]{1,20})?:?(
 
 function withoutEntitiesAndAccents(reply: string): string {
   const text = reply.includes('&') ? reply.replace(/&(?:lt|gt|quot|amp|nbsp|#39|#34);/gi, ' ') : reply;
-  if (!/[^\x00-\x7F]/.test(text)) return text;
+  if (!/[\u0080-\uFFFF]/.test(text)) return text;
   return text.replace(/[\u00C0-\u024F\u0401\u0451\u2019\uFF01-\uFF5E]/g, plainLetter);
 }
 
