@@ -4,6 +4,8 @@ export const SUBJECT_LENGTH = 998;
 export const BODY_LENGTH = 1_000_000;
 export const TAGS = 10;
 export const TAG_LENGTH = 256;
+/** Words of a subject that one search may ask for; each costs a look-up. */
+export const SEARCH_WORDS = 10;
 export const HEADERS = 20;
 export const HEADER_NAME_LENGTH = 126;
 export const HEADER_VALUE_LENGTH = 870;

@@ -18,6 +18,7 @@ import { HEADER_NAME_LENGTH, HEADER_VALUE_LENGTH, HEADERS, TAG_LENGTH } from './
 import { parseSender, SENDER_PROBLEM } from './sms/senders.ts';
 import { parsePhone, phoneInQuery } from './chat/phone.ts';
 import { parsePhoneRecipient, parseRecipient, parseRecipientQuery } from './chat/recipient.ts';
+import { parseAddressFilter, wordsProblem } from './email/search.ts';
 import { parseTag } from './email/tag-filter.ts';
 import { parseStatusFilter } from './status-filter.ts';
 import { bodyProblem, characters, controlProblem } from '../lib/text.ts';
@@ -151,6 +152,8 @@ export const RULES = {
   token: (value: string) => problem(tokenProblem(value)),
   'ip-range': (value: string) => problem(rangeProblem(value)),
   'status-filter': (value: string) => problem(parseStatusFilter(value) ? undefined : STATUS_FILTER),
+  'address-filter': (value: string) => unparsed(parseAddressFilter(value)),
+  words: (value: string) => problem(wordsProblem(value)),
   'tag-filter': (value: string) => problem(parseTag(value) ? undefined : TAG_FILTER),
 } as const satisfies Record<string, Rule>;
 export type RuleName = keyof typeof RULES;

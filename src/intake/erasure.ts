@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { parseMailbox } from '../domain/email/address.ts';
+import { recipientTerms } from '../domain/email/search.ts';
 import { markDeleted } from '../store/emails/attachments.ts';
 import { eraseContents, findFileIds } from '../store/emails/content-erasure.ts';
 import type { EmailContents } from '../store/emails/contents.ts';
@@ -16,6 +17,7 @@ import {
   walkEmails,
   type WalkStep,
 } from '../store/emails/erasure.ts';
+import { moveTerm } from '../store/emails/search-index.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 
@@ -26,7 +28,7 @@ interface ErasureDeps {
 }
 
 /** The tables to erase from, in this order. */
-const PHASES = ['emails', 'webhook_events', 'audit_log', 'provider_callbacks'] as const;
+const PHASES = ['emails', 'search_index', 'webhook_events', 'audit_log', 'provider_callbacks'] as const;
 type Phase = (typeof PHASES)[number];
 
 /** The position at which an erasure continues. */
@@ -103,6 +105,8 @@ async function takeStep(
   switch (phase) {
     case 'emails':
       return eraseInEmails(deps, orgId, erased, after, report);
+    case 'search_index':
+      return eraseInSearchIndex(deps, orgId, erased);
     case 'webhook_events':
       return note(await replaceInWebhookEvents(deps.pool, orgId, erased, after, STEP_ROWS), 'webhook_events');
     case 'audit_log':
@@ -128,6 +132,19 @@ async function eraseInEmails(
   }
   const last = walked.at(-1);
   return last && walked.length === STEP_ROWS ? `${last.created_at}|${last.id}` : null;
+}
+
+/** Emails are found by the placeholder then. Terms of domains stay: what they lead to is compared with the emails. */
+async function eraseInSearchIndex(
+  { pool }: ErasureDeps,
+  orgId: string,
+  { address, placeholder }: ErasedAddress,
+): Promise<string | null> {
+  const [from] = recipientTerms(address);
+  const moved = await transaction(pool, (client) =>
+    moveTerm(client, orgId, from, recipientTerms(placeholder), STEP_ROWS),
+  );
+  return moved === STEP_ROWS ? 'more' : null;
 }
 
 async function eraseInSome(

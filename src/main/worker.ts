@@ -15,6 +15,7 @@ import { makeAttemptRecorder } from '../delivery/call.ts';
 import { startWebhookDispatcher } from '../delivery/webhooks/dispatcher.ts';
 import { webhookSeal } from '../accounts/webhooks.ts';
 import { startDomainChecks } from '../sender-domains/background-checks.ts';
+import { startIndexingEmails } from '../upkeep/search-index.ts';
 import { makePublicPost } from '../public-fetch/post.ts';
 import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
 import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
@@ -132,9 +133,12 @@ const FLEETS = {
     stopPolling.push(dispatcher.stop, stopListening);
     return [];
   },
-  /** Scheduled maintenance tasks, and domain checks, which need no Temporal. */
+  /** Scheduled maintenance tasks; domain checks and the search index, which need no Temporal. */
   upkeep: (): QueueOptions[] => {
-    stopPolling.push(startDomainChecks(senderDomains));
+    stopPolling.push(
+      startDomainChecks(senderDomains),
+      startIndexingEmails(pool, (error) => log.warn({ err: error }, 'could not index emails for search')),
+    );
     return [
       {
         taskQueue: 'upkeep',

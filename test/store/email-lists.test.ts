@@ -5,7 +5,8 @@ import type { Cursor } from '../../src/store/postgres/page.ts';
 import { useDatabase } from '../support/database.ts';
 import { LARGE, numberedId, storeManyEmails, TIMES } from '../../dev/fixtures/many-emails.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
-import { explainEach, type PlanNode, rowsOf } from '../support/plans.ts';
+import { indexEmails } from '../../src/upkeep/search-index.ts';
+import { explainEach, type PlanNode, readBy, rowsOf } from '../support/plans.ts';
 
 const ROWS = 100_000;
 /** The longest page, and the row that shows that there is a next page. */
@@ -93,6 +94,72 @@ describe('a list', () => {
       } while (next && found.length < 350);
       const ids = expected.map(({ id }) => id);
       assert.deepEqual(found, next ? ids.slice(0, found.length) : ids, name);
+    }
+  });
+});
+
+describe('no search reads more than a bounded number of rows', () => {
+  /** Rows that one step of a statement reads at most: members of 50 blocks, looked up by their number. */
+  const READ = 50 * 504;
+  const SEARCHES: Readonly<Record<string, Partial<EmailFilters>>> = {
+    'a rare recipient': { to: 'user9999@corp9999.example' },
+    'a frequent recipient': { to: 'user0@mail.example' },
+    'a frequent domain': { to: '@mail.example' },
+    'a recipient that no email has': { to: 'none@mail.example' },
+    'the sender of all': { from: 'hello@acme.example' },
+    'a frequent word': { subject: ['receipt'] },
+    'a rare word': { subject: ['4711'] },
+    'words that no subject has together': { subject: ['digest', 'receipt', 'weekly'] },
+    'a frequent word, a rare tag and a rare status': {
+      subject: ['alert'],
+      tags: tags('customer:c9000'),
+      status: 'complained',
+    },
+    'several statuses': { status: ['delivered', 'bounced', 'complained'] },
+    'several statuses and a frequent word': { status: ['bounced', 'complained'], subject: ['receipt'] },
+    'a bounce reason': { bounce_reason: 'mailbox_full' },
+    'a time': {
+      created_after: new Date(DEEP_AT).toISOString(),
+      created_before: new Date(DEEP_AT + 9_000).toISOString(),
+    },
+  };
+  const works = Object.entries(SEARCHES).flatMap(([name, some]) =>
+    [null, DEEP].map((from) => {
+      const filters = { tags: [], status: null, batch_id: null, ...some };
+      return [name, (db: Db) => listEmails(db, LARGE, filters, from, PAGE - 1)] as const;
+    }),
+  );
+  const assertBounded = (steps: readonly PlanNode[], message: string): void => {
+    for (const node of steps) {
+      if (node['Relation Name']) assert.notEqual(node['Node Type'], 'Seq Scan', message);
+      assert.doesNotMatch(node['Node Type'], /Gather|Hash Join|Merge Join/, message);
+      assert.ok(readBy(node) <= READ, message);
+    }
+  };
+
+  it('before emails are indexed', async () => {
+    await explainEach(pool, works, assertBounded, ['generic']);
+  });
+
+  it('by the index', async () => {
+    await pool.query(`INSERT INTO organizations (id, name) VALUES ($1, 'Large')`, [LARGE]);
+    await indexEmails(pool, { blockSize: 500, settledMs: 0 });
+    await pool.query('VACUUM ANALYZE');
+    await explainEach(pool, works, assertBounded, ['generic']);
+    // One page is enough: no other part of the list has to be looked at.
+    for (const some of [
+      SEARCHES['a rare recipient'],
+      SEARCHES['a rare word'],
+      SEARCHES['a recipient that no email has'],
+    ]) {
+      const filters = { tags: [], status: null, batch_id: null, ...some };
+      const { emails, next } = await listEmails(pool, LARGE, filters, null, PAGE - 1);
+      const { rows } = await pool.query<{ count: number }>(
+        `SELECT count(*)::int FROM emails
+         WHERE org_id = $1 AND ("to" ->> 0 = $2 OR subject LIKE '% ' || $3 || ' %')`,
+        [LARGE, some?.to ?? '', some?.subject?.[0] ?? ''],
+      );
+      assert.deepEqual([emails.length, next], [rows[0]?.count, null]);
     }
   });
 });

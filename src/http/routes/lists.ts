@@ -1,12 +1,18 @@
 import { Readable } from 'node:stream';
+import { type Static, Type } from 'typebox';
 import type { Tag } from '../../domain/email/email.ts';
+import { parseAddressFilter, wordsOf } from '../../domain/email/search.ts';
 import { parseTag } from '../../domain/email/tag-filter.ts';
-import { listEmails } from '../../store/emails/lists.ts';
+import { type EmailFilters as StoreFilters, listEmails } from '../../store/emails/lists.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import { listTags, type TagCount } from '../../store/emails/tags.ts';
 import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { EmailFilters, EmailSummary, TagList } from '../schemas/lists.ts';
+import { instantOf } from './messages.ts';
+
+const Query = Type.Object(EmailFilters);
+type ListFilters = StoreFilters & Readonly<Record<string, unknown>>;
 
 export const emails = listRoute('listEmails', 'List emails', {
   name: 'emails',
@@ -16,12 +22,30 @@ export const emails = listRoute('listEmails', 'List emails', {
     'hold fewer emails than `limit`, even none, where filters that fit many emails each fit hardly any together. ' +
     'Emails that are accepted meanwhile neither repeat nor hide one.',
   filters: EmailFilters,
-  filtersOf: ({ query: { tag, status = null, batch_id = null } }) => ({ tags: tagsOf(tag), status, batch_id }),
+  filtersOf: ({ query }) => filtersOf(query),
   read: async ({ pool }, { orgId }, after, limit, filters) => {
     const { emails: rows, next } = await listEmails(pool, orgId, filters, after, limit - 1);
     return { rows, next };
   },
 });
+
+/** Filters of one form, however they are written: a cursor is bound to them. Those that were not given are left out. */
+function filtersOf(query: Static<typeof Query>): ListFilters {
+  const { tag, status, batch_id = null, to, from, subject, created_after, created_before, bounce_reason } = query;
+  const statuses = [...new Set([status ?? []].flat())].sort();
+  const filters = {
+    ...{ tags: tagsOf(tag), status: statuses.length > 1 ? statuses : (statuses[0] ?? null), batch_id },
+    ...{ to: addressOf(to), from: addressOf(from), subject: subject === undefined ? null : wordsOf(subject) },
+    ...{ created_after: instantOf(created_after), created_before: instantOf(created_before), bounce_reason },
+  };
+  const isGiven = ([name, value]: [string, unknown]) => value != null || name === 'status' || name === 'batch_id';
+  return Object.fromEntries(Object.entries(filters).filter(isGiven)) as unknown as ListFilters;
+}
+
+function addressOf(text: string | undefined): string | null {
+  const parsed = text === undefined ? text : parseAddressFilter(text);
+  return typeof parsed === 'object' ? parsed.address : null;
+}
 
 /** Sorts and deduplicates tags, so that a cursor does not depend on how the filters are written. */
 function tagsOf(tag: string | string[] = []): Tag[] {

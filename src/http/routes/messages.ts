@@ -99,6 +99,7 @@ function recipientOf(text: string): string {
   return recipient.to;
 }
 
-function instantOf(text: string | undefined): string | null {
+/** The time of a parameter whose rule is `instant`, as the API writes it. */
+export function instantOf(text: string | undefined): string | null {
   return (text !== undefined && parseInstant(text)?.toISOString()) || null;
 }

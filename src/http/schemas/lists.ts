@@ -1,8 +1,17 @@
 import { type TSchema, Type } from 'typebox';
-import { EMAIL_STATUSES } from '../../domain/email/email.ts';
-import { PAGE_LENGTH, PAGE_LENGTH_MAX, TAG_LENGTH, TAGS } from '../../domain/limits.ts';
+import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email/email.ts';
+import {
+  MAILBOX_LENGTH,
+  PAGE_LENGTH,
+  PAGE_LENGTH_MAX,
+  SEARCH_WORDS,
+  SUBJECT_LENGTH,
+  TAG_LENGTH,
+  TAGS,
+} from '../../domain/limits.ts';
 import { enumOf, nullable, objectOf } from './common.ts';
 import { EmailBody } from './emails.ts';
+import { instantFilter } from './messages.ts';
 
 /** Query parameters of every list. */
 export const paging = {
@@ -31,6 +40,19 @@ export function listOf<const Name extends string, Item extends TSchema & { title
   return Type.Object(pageOfItems, { title: `${item.title}List` });
 }
 
+const addressFilter = (description: string) =>
+  Type.Optional(
+    Type.String({
+      'x-rule': 'address-filter',
+      minLength: 1,
+      maxLength: MAILBOX_LENGTH,
+      description: `${description}: an address, or \`@\` and a domain, whose subdomains are other domains. Upper and lower case are the same.`,
+      examples: ['ada@example.net', '@example.net'],
+    }),
+  );
+
+const EmailStatusFilter = enumOf(EMAIL_STATUSES, 'EmailStatus');
+
 const tagFilter = { type: 'string', 'x-rule': 'tag-filter' };
 
 export const EmailFilters = {
@@ -44,13 +66,34 @@ export const EmailFilters = {
       examples: ['kind:receipt', ['kind:receipt', 'plan:pro']],
     }),
   ),
-  status: Type.Optional(enumOf(EMAIL_STATUSES, 'EmailStatus', 'Only emails that have this status now', 'delivered')),
+  status: Type.Optional(
+    Type.Union([EmailStatusFilter, Type.Array(EmailStatusFilter, { minItems: 1, maxItems: EMAIL_STATUSES.length })], {
+      description: 'Only emails that have this status now. Repeat the parameter for emails that have one of several.',
+      examples: ['delivered', ['bounced', 'complained']],
+    }),
+  ),
   batch_id: Type.Optional(
     Type.String({
       'x-rule': 'one-line',
       description: 'Only emails of this batch',
       examples: ['bt_01kajc8wz6h3xkq3m1x8e6v5tn'],
     }),
+  ),
+  to: addressFilter('Only emails with this recipient in `to`, `cc` or `bcc`'),
+  from: addressFilter('Only emails from this sender'),
+  subject: Type.Optional(
+    Type.String({
+      'x-rule': 'words',
+      minLength: 1,
+      maxLength: SUBJECT_LENGTH,
+      description: `Only emails whose subject has all of these words, up to ${SEARCH_WORDS}, in any order. Words are whole; upper and lower case are the same.`,
+      examples: ['receipt june'],
+    }),
+  ),
+  created_after: instantFilter('Only emails that were accepted at this time or later'),
+  created_before: instantFilter('Only emails that were accepted before this time'),
+  bounce_reason: Type.Optional(
+    enumOf(BOUNCE_REASONS, 'BounceReason', 'Only bounced emails with this reason', 'mailbox_full'),
   ),
 };
 

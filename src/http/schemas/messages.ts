@@ -9,7 +9,8 @@ export const RescheduleMessageBody = closedObject('RescheduleMessageRequest', nu
 export const RescheduledMessage = objectOf('RescheduledMessage', Rescheduled.properties);
 export const CanceledMessage = objectOf('CanceledMessage', Canceled.properties);
 
-const instant = (description: string) =>
+/** A time in the query of a list. */
+export const instantFilter = (description: string) =>
   Type.Optional(Type.String({ 'x-rule': 'instant', maxLength: 64, description, examples: ['2026-03-01T09:30:00Z'] }));
 
 /** The filters of a list of messages. */
@@ -17,7 +18,7 @@ export function messageFilters<Status extends TSchema>(status: Status, to: Recor
   return {
     status: Type.Optional(status),
     to: Type.Optional(Type.String(to)),
-    created_after: instant('Only messages that were accepted at this time or later'),
-    created_before: instant('Only messages that were accepted before this time'),
+    created_after: instantFilter('Only messages that were accepted at this time or later'),
+    created_before: instantFilter('Only messages that were accepted before this time'),
   };
 }

@@ -3,7 +3,7 @@ import type { EmailRequest } from '../../domain/email/email.ts';
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import type { EmailContents } from './contents.ts';
-import type { EmailSummary } from './lists.ts';
+import type { EmailSummary } from './summary.ts';
 import type { Db } from '../postgres/pool.ts';
 
 /** Whole hours: an interval of days would follow the session's daylight saving. */

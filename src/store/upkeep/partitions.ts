@@ -7,6 +7,7 @@ const PARTITIONED = {
   email_events: 'email_id',
   email_recipients: 'email_id',
   email_tags: 'email_id',
+  email_terms: 'email_id',
 } as const;
 export type PartitionedTable = keyof typeof PARTITIONED;
 export const PARTITIONED_TABLES = Object.keys(PARTITIONED) as PartitionedTable[];

@@ -1,0 +1,134 @@
+import type { EmailStatus } from '../../domain/email/email.ts';
+import { wantedTerms } from '../../domain/email/search.ts';
+import type { Cursor } from '../postgres/page.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
+import {
+  type Conditions,
+  FITS,
+  SUMMARY,
+  valuesOf,
+  type Walk,
+  type WalkedRow,
+  type Walker,
+  walkOf,
+  WITHIN,
+} from './summary.ts';
+
+/**
+ * How many entries of an index one statement looks at, and how many rows of emails it reads for them: what it costs never
+ * depends on how many emails there are. Filters of which each fits many emails, and all together hardly any, therefore
+ * give pages that are not full.
+ */
+const ENTRIES = 50_000;
+const ROWS = 1_000;
+/** The same of each status where several are merged: all entries are read and sorted. */
+const ENTRIES_PER_STATUS = 1_000;
+/** Rows are read in their own order, which costs less than looking up each by its id. */
+const SCANNED_ROWS = 3_000;
+
+/** All emails of the organization. */
+export function newest(db: Db, conditions: Conditions): Walker {
+  return walker(db, conditions, 'list_newest', LIST_NEWEST, []);
+}
+
+const LIST_NEWEST = `SELECT ${SUMMARY}, true AS fits, false AS last FROM emails AS email
+  WHERE org_id = $1 AND ${WITHIN()} AND ${FITS} ORDER BY created_at DESC, id DESC LIMIT $5`;
+
+/**
+ * A batch is small enough to read all of it. CASE keeps the planner from guessing that few of its emails fit, and from
+ * reading and sorting all of them for that reason.
+ */
+export function ofBatch(db: Db, conditions: Conditions, batchId: string): Walker {
+  return walker(db, conditions, 'list_batch', LIST_BATCH, [batchId]);
+}
+
+const LIST_BATCH = `SELECT ${SUMMARY}, true AS fits, false AS last FROM emails AS email
+  WHERE batch_id = $12 AND ${WITHIN()} AND CASE WHEN org_id = $1 THEN ${FITS} END
+  ORDER BY created_at DESC, id DESC LIMIT $5`;
+
+/** Emails that no index finds, until some number of rows was read. @param until the email before the oldest one, or null */
+export function scan(db: Db, conditions: Conditions, until: Cursor | null): Walker {
+  const { created_at: at, id } = until ?? { created_at: '-infinity', id: '' };
+  return walker(db, conditions, 'list_scanned', LIST_SCANNED, [at, id, SCANNED_ROWS]);
+}
+
+const LIST_SCANNED = `SELECT ${SUMMARY}, email.fits, email.last
+  FROM (
+    SELECT email.*, ${FITS} AS fits, row_number() OVER (ORDER BY created_at DESC, id DESC) = $14 AS last
+    FROM (SELECT * FROM emails WHERE org_id = $1 AND ${WITHIN()} AND (created_at, id) > ($12, $13)
+          ORDER BY created_at DESC, id DESC LIMIT $14) AS email
+  ) AS email
+  WHERE email.fits OR email.last ORDER BY created_at DESC, id DESC LIMIT $5`;
+
+/** Emails with a tag. The rarest tag's entries are the fewest. */
+export function byTag(db: Db, conditions: Conditions): Walker {
+  return walker(db, conditions, 'list_by_tag', BY_TAG, [...tagValues(conditions), ENTRIES, ROWS]);
+}
+
+/** Emails with one of the statuses. */
+export function byStatus(db: Db, conditions: Conditions, statuses: readonly EmailStatus[]): Walker {
+  const [status, ...others] = statuses;
+  if (others.length === 0) {
+    return walker(db, conditions, 'list_by_status', BY_STATUS, [...tagValues(conditions), ENTRIES, ROWS, status]);
+  }
+  const { tags, bounceReason, search } = conditions;
+  const fitAll = tags.length === 0 && bounceReason === null && wantedTerms(search).length === 0;
+  return async (after, want) => {
+    const values = [...tagValues(conditions), fitAll ? want : ENTRIES_PER_STATUS, ROWS];
+    return walker(db, conditions, 'list_by_statuses', BY_STATUSES, values)(after, want);
+  };
+}
+
+const tagValues = ({ tags }: Conditions) => [tags.map(({ name }) => name), tags.map(({ value }) => value)];
+
+function walker(db: Db, conditions: Conditions, name: string, text: string, values: readonly unknown[]): Walker {
+  return async (after: Cursor, want: number): Promise<Walk> => {
+    const rows = await queryRows<WalkedRow>(db, {
+      name,
+      text,
+      values: [...valuesOf(conditions, after, want), ...values],
+    });
+    return walkOf(rows, conditions.search, want);
+  };
+}
+
+/**
+ * Of the entries of an index (created_at, id, tag_bits), newest first, the rows of those that have the bits of all tags
+ * are read until enough fit. The `last` one, entry number `$14` or row number `$15`, is given in any case: from there on
+ * another statement may go on. `wanted` are the tags, each with the number of its emails a second ago.
+ */
+const walking = (entries: string): string => `
+  WITH wanted AS MATERIALIZED (
+    SELECT tag_key($1, input.name, input.value) AS tag,
+           (SELECT emails FROM tag_counts WHERE org_id = $1 AND name = input.name AND value = input.value) AS emails
+    FROM unnest($12::text[], $13::text[]) AS input(name, value)
+  ), entry AS (
+    SELECT created_at, id, tag_bits, row_number() OVER (ORDER BY created_at DESC, id DESC) AS n
+    FROM (${entries} ORDER BY created_at DESC, id DESC LIMIT $14) AS entry
+  ), candidate AS (
+    SELECT created_at, id, n = $14 OR row_number() OVER (ORDER BY created_at DESC, id DESC) = $15 AS last
+    FROM entry
+    WHERE n = $14 OR (SELECT coalesce(bit_or(tag_bits(tag)), 0) FROM wanted) & ~tag_bits = 0
+    ORDER BY created_at DESC, id DESC LIMIT $15
+  )
+  SELECT email.*, candidate.last
+  FROM candidate CROSS JOIN LATERAL (
+    SELECT ${SUMMARY}, ${FITS} AS fits
+    FROM emails AS email WHERE email.id = candidate.id OFFSET 0
+  ) AS email
+  WHERE candidate.last OR email.fits
+  ORDER BY candidate.created_at DESC, candidate.id DESC LIMIT $5`;
+
+/** A tag that has not been counted yet is rare. */
+const BY_TAG = walking(`
+  SELECT created_at, email_id AS id, tag_bits FROM email_tags
+  WHERE tag = (SELECT tag FROM wanted ORDER BY emails NULLS FIRST LIMIT 1) AND ${WITHIN('email_id')}`);
+
+const BY_STATUS = walking(`
+  SELECT created_at, id, tag_bits FROM emails WHERE org_id = $1 AND status = $16 AND ${WITHIN()}`);
+
+const BY_STATUSES = walking(`
+  SELECT entry.* FROM unnest($7::text[]) AS wanted_status(status) CROSS JOIN LATERAL (
+    SELECT created_at, id, tag_bits FROM emails WHERE org_id = $1 AND status = wanted_status.status AND ${WITHIN()}
+    ORDER BY created_at DESC, id DESC LIMIT $14
+  ) AS entry`);

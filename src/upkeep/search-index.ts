@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startLoop } from '../lib/background-loop.ts';
+import {
+  addSearchRanges,
+  findUnindexed,
+  insertTerms,
+  lockSearchRange,
+  noteNewest,
+  noteOldest,
+  readAfter,
+  readBefore,
+  readSettledTime,
+  type UnindexedEmail,
+} from '../store/emails/search-index.ts';
+import { type Pool, transaction } from '../store/postgres/pool.ts';
+
+/** Frequent terms take one row for so many emails; so many newest emails are read when an email is searched for. */
+const BLOCK_SIZE = 500;
+const INTERVAL_MS = 1_000;
+/** The loop rests for this multiple of the time that it works: accepting and sending come first. */
+const REST = 9;
+const SETTLED_MS = 5_000;
+
+interface IndexOptions {
+  readonly blockSize: number;
+  readonly settledMs: number;
+  /** Called after each piece of work with the time that it took. */
+  readonly rest?: (workedMs: number) => Promise<unknown>;
+}
+
+/**
+ * Indexes the emails of all organizations that are to be searched, until a whole block of none is left.
+ * @returns how many emails it indexed
+ */
+export async function indexEmails(
+  pool: Pool,
+  { blockSize, settledMs, rest = () => Promise.resolve() }: IndexOptions,
+  signal?: AbortSignal,
+): Promise<number> {
+  let indexed = 0;
+  const timed = async <T>(work: () => Promise<T>): Promise<T> => {
+    const began = performance.now();
+    const result = await work();
+    await rest(performance.now() - began);
+    return result;
+  };
+  for (let count = -1; count !== 0 && !signal?.aborted;) {
+    const settledAt = await readSettledTime(pool, settledMs);
+    const orgIds = await timed(async () => {
+      await addSearchRanges(pool, settledAt);
+      return findUnindexed(pool, settledAt, blockSize);
+    });
+    count = 0;
+    for (const orgId of orgIds) {
+      if (signal?.aborted) break;
+      count += await timed(() => indexBlock(pool, orgId, settledAt, blockSize));
+    }
+    indexed += count;
+  }
+  return indexed;
+}
+
+/** Indexes a block of an organization: of new emails if there is a whole one, otherwise of old ones. @returns its size */
+async function indexBlock(pool: Pool, orgId: string, settledAt: string, blockSize: number): Promise<number> {
+  return transaction(pool, async (client) => {
+    const range = await lockSearchRange(client, orgId);
+    if (!range) return 0;
+    const newest = { created_at: range.newest_at, id: range.newest_id };
+    const following = await readAfter(client, orgId, newest, settledAt, blockSize);
+    if (following.length === blockSize) {
+      const block = ofOnePartition(following);
+      await insertTerms(client, orgId, block);
+      await noteNewest(client, orgId, block.at(-1) ?? newest);
+      return block.length;
+    }
+    if (range.oldest_at === null) return 0;
+    const before = { created_at: range.oldest_at, id: range.oldest_id };
+    const block = ofOnePartition(await readBefore(client, orgId, before, blockSize)).toReversed();
+    if (block.length > 0) await insertTerms(client, orgId, block);
+    await noteOldest(client, orgId, block[0] ?? null);
+    return block.length;
+  });
+}
+
+/** The first emails of a list that are in one partition: what is indexed together is dropped together. */
+function ofOnePartition(emails: readonly UnindexedEmail[]): UnindexedEmail[] {
+  const other = emails.findIndex(({ partition }) => partition !== emails[0]?.partition);
+  return emails.slice(0, other < 0 ? emails.length : other);
+}
+
+/**
+ * Indexes emails in the background. If it does not run, all are still found, but slower.
+ * @param onError called for the first of consecutive failures; the loop continues
+ * @returns a function that stops the loop
+ */
+export function startIndexingEmails(pool: Pool, onError: (error: unknown) => void): () => Promise<void> {
+  const step = async (signal: AbortSignal): Promise<void> => {
+    const rest = (workedMs: number) => sleep(REST * workedMs, undefined, { signal }).catch(() => undefined);
+    await indexEmails(pool, { blockSize: BLOCK_SIZE, settledMs: SETTLED_MS, rest }, signal);
+  };
+  return startLoop(INTERVAL_MS, step, onError);
+}
