@@ -78,7 +78,11 @@ function literal(value: unknown): string {
 }
 
 function arrayOf(values: readonly unknown[]): string {
-  return `{${values.map((value) => (value === null ? 'NULL' : JSON.stringify(`${value as string | number}`))).join()}}`;
+  const item = (value: unknown) =>
+    value === null
+      ? 'NULL'
+      : JSON.stringify(Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : `${value as string | number}`);
+  return `{${values.map(item).join()}}`;
 }
 
 /** A step and all below it. */
