@@ -172,7 +172,7 @@ async function haveAll(db: Db, blocks: readonly Posting[], terms: readonly strin
     name: 'match_postings',
     text: `SELECT posting.* FROM unnest($1::timestamptz[], $2::text[]) AS block(created_at, email_id) CROSS JOIN LATERAL (
              SELECT created_at, email_id, email_ids, bits FROM email_terms
-             WHERE term = ANY ($3) AND created_at = block.created_at AND email_id = block.email_id
+             WHERE term = ANY ($3) AND created_at = block.created_at AND email_id = block.email_id OFFSET 0
            ) AS posting`,
     values: [blocks.map((block) => block.created_at), blocks.map((block) => block.email_id), terms],
   });
