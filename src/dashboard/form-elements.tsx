@@ -38,7 +38,7 @@ export function valueOf(given: Given, name: string): string | undefined {
 }
 
 interface FieldOptions {
-  readonly type?: 'text' | 'email' | 'password' | 'search' | 'url' | 'number' | 'datetime-local' | 'tel';
+  readonly type?: 'text' | 'date' | 'email' | 'password' | 'search' | 'url' | 'number' | 'datetime-local' | 'tel';
   readonly value?: string | undefined;
   readonly hint?: string;
   readonly required?: boolean;
@@ -109,6 +109,43 @@ export function Checkbox({ label, name, value, given, checked = false }: Checkbo
       <label for={id} safe>
         {label}
       </label>
+    </div>
+  );
+}
+
+interface ChoicesProps {
+  readonly label: string;
+  readonly name: string;
+  readonly options: Options;
+  readonly filled: Filled;
+}
+
+/** A filter with several alternatives: a menu of checkboxes. None ticked is any. */
+export function Choices({ label, name, options, filled }: ChoicesProps): Html {
+  const chosen = [filled.given[name] ?? []].flat();
+  const names = options.filter(([value]) => chosen.includes(value)).map(([, text]) => text);
+  const problem = problemOf(name, filled);
+  return (
+    <div class="field">
+      <span class="label" aria-hidden="true" safe>
+        {label}
+      </span>
+      <details class="menu choices">
+        <summary>
+          <span class="hidden" safe>{`${label}: `}</span>
+          <span safe>{names.join(', ') || 'Any'}</span>
+        </summary>
+        <div role="group" aria-label={label}>
+          {options.map(([value, text]) => (
+            <Checkbox label={text} name={name} value={value} given={filled.given} />
+          ))}
+        </div>
+      </details>
+      {problem !== undefined && (
+        <p class="problem" id={`field-${name}-problem`} safe>
+          {problem}
+        </p>
+      )}
     </div>
   );
 }
@@ -209,11 +246,11 @@ export function confirm(visit: Visit, label: string, confirmation: Confirmation)
 }
 
 /** The filters of a list, in a GET form, so a filtered list has a URL. */
-export function Filters({ visit, children }: { visit: Visit; children: Children }): Html {
+export function Filters({ visit, label, children }: { visit: Visit; label?: string; children: Children }): Html {
   const path = pathOf(visit);
   const isFiltered = Object.entries(visit.given).some(([name, value]) => name !== 'cursor' && value !== '');
   return (
-    <form method="get" action={path} class="filters" role="search">
+    <form method="get" action={path} class="filters" role="search" aria-label={label ?? 'Filter this list'}>
       {children}
       <div class="row">
         <button>Filter</button>

@@ -173,6 +173,7 @@ export function Header({ visit, session }: { visit: Visit; session: SignedIn }):
           </div>
         </details>
       )}
+      {organization !== null && <SearchBox />}
       <details class="menu account">
         <summary>
           <span class="hidden">Account: </span>
@@ -190,6 +191,24 @@ export function Header({ visit, session }: { visit: Visit; session: SignedIn }):
         </div>
       </details>
     </header>
+  );
+}
+
+/** Finds emails from every page. The keyboard script focuses the field that has `data-search`. */
+function SearchBox(): Html {
+  return (
+    <form method="get" action="/dashboard/emails" class="search" role="search" aria-label="Search emails">
+      <input
+        type="search"
+        id="search"
+        name="q"
+        aria-label="Search emails"
+        placeholder="Address, @domain, subject or id"
+        autocomplete="off"
+        accesskey="/"
+        data-search=""
+      />
+    </form>
   );
 }
 

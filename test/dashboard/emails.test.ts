@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { request } from 'undici';
+import { placeToText } from '../../src/dashboard/places.ts';
 import { project } from '../../src/projection/emails.ts';
 import { beginAttempts, endAttempts } from '../../src/store/emails/attempts.ts';
 import { noteSuppressed } from '../../src/store/emails/recipients.ts';
@@ -59,14 +60,18 @@ describe('the list of emails', () => {
     assert.deepEqual(await found(`?status=&tag=&batch_id=`), ['four', 'three', 'two', 'one'], 'fields left empty');
     assert.deepEqual(await found('?tag=kind:other'), []);
     const kept = await page(`/dashboard/emails?status=queued&tag=plan:pro&tag=kind:receipt`, reader);
-    assert.match(kept.html, /<option value="queued" selected>/);
-    assert.match(kept.html, /name="tag"[^>]*|value="plan:pro kind:receipt"/);
+    assert.match(kept.html, /name="status" value="queued" checked/);
     assert.ok(kept.html.includes('value="plan:pro kind:receipt"'), 'tags stand in their field');
   });
 
   it('shows an invalid filter at its field and lists nothing', async () => {
     for (const [query, field] of [
       ['tag=x', 'tag'],
+      ['q=a%40b%40c', 'q'],
+      ['q=%21', 'q'],
+      ['from=acme', 'from'],
+      ['created_after=yesterday', 'created_after'],
+      ['status=other', 'status'],
       [`tag=${Array.from({ length: 11 }, (_, i) => `a:${i}`).join('+')}`, 'tag'],
     ]) {
       const { status, html } = await reader.get(`/dashboard/emails?${query}`);
@@ -77,21 +82,100 @@ describe('the list of emails', () => {
     assert.equal((await reader.get('/dashboard/emails?cursor=x')).status, 422);
   });
 
-  it('polls only while a visible email may change soon', async () => {
+  it('finds emails by an address, a domain and words in one field', async () => {
+    const org = await service.organization();
+    const visitor = await signedIn(service, org.id, 'viewer');
+    await org.sent({ subject: 'Receipt for June', to: 'ada@example.net' });
+    await org.sent({ subject: 'Receipt for July', to: 'bea@example.org', cc: 'ada@example.net' });
+    const found = async (query: string) => subjects(await page(`/dashboard/emails?${query}`, visitor));
+    const [june, july] = ['Receipt for June', 'Receipt for July'];
+    assert.deepEqual(await found('q=Ada%40example.net'), [july, june]);
+    assert.deepEqual(await found('q=%40example.org'), [july]);
+    assert.deepEqual(await found('q=june+receipt'), [june]);
+    assert.deepEqual(await found('q=receipt&status=queued&status=sent'), [july, june]);
+    assert.deepEqual(await found('q=receipt&status=bounced&bounce_reason=mailbox_full'), []);
+    assert.deepEqual(await found('q=receipt&created_after=2020-01-01&created_before=2999-01-01'), [july, june]);
+    assert.deepEqual(await found('created_before=2020-01-01'), []);
+    assert.deepEqual(await found('created_after=2999-01-01T10:00:00Z'), []);
+    assert.deepEqual(await found('from=%40other.example'), []);
+    const { html } = await page('/dashboard/emails?q=receipt&status=queued&created_after=2020-01-01', visitor);
+    for (const part of ['value="receipt"', 'value="queued" checked', 'type="date" value="2020-01-01"']) {
+      assert.ok(html.includes(part), part);
+    }
+  });
+
+  it('leads from an id in the search field to its page, of this organization only', async () => {
+    const id = await own.sent({ subject: 'five' });
+    for (const [searched, to] of [
+      [id, `/dashboard/emails/${id}`],
+      [batch, `/dashboard/batches/${batch}`],
+    ] as const) {
+      const { status, location } = await reader.get(`/dashboard/emails?q=${searched}`);
+      assert.deepEqual([status, location], [303, to]);
+    }
+    assert.deepEqual(subjects(await page(`/dashboard/emails?q=${id}`, member)), []);
+  });
+
+  it('is downloaded as CSV with its filters, without formulas', async () => {
+    const org = await service.organization();
+    const visitor = await signedIn(service, org.id, 'viewer');
+    const id = await org.sent({ subject: '=1+1', to: ['ada@example.net', 'bea@example.net'] });
+    await org.sent({ subject: 'other', to: 'cy@example.org' });
+    const { html } = await page('/dashboard/emails?q=ada%40example.net&status=queued', visitor);
+    const [, link = ''] = /href="(\/dashboard\/emails\/download[^"]*)"/.exec(html) ?? [];
+    const { status, headers, html: csv } = await visitor.get(link.replaceAll('&amp;', '&'));
+    assert.equal(status, 200);
+    assert.match(String(headers['content-disposition']), /^attachment; filename="emails-\d{4}-\d\d-\d\d\.csv"$/);
+    const [heading, row, ...rest] = csv.split('\r\n');
+    assert.match(heading ?? '', /^id,created_at,status,/);
+    assert.ok(row?.startsWith(`${id},`) && row.includes(`"ada@example.net, bea@example.net",'=1+1,`), row);
+    assert.deepEqual(rest, ['']);
+    assert.equal((await audit('emails.export'))?.detail['filters'], '?q=ada%40example.net&status=queued');
+    assert.equal((await visitor.get('/dashboard/emails/download?q=%21')).status, 422);
+  });
+
+  it('is downloaded to its end, also of a batch', async () => {
+    const org = await service.organization();
+    const visitor = await signedIn(service, org.id, 'viewer');
+    const emails = Array.from({ length: 501 }, (_, n) => org.mail({ subject: `number ${n}` }));
+    const { body } = await org.call('POST', '/v1/emails/batch', { json: { emails } });
+    const { id } = body as { id: string };
+    await org.sent({ subject: 'alone' });
+    const { html } = await page(`/dashboard/batches/${id}`, visitor);
+    const [, link = ''] = /href="(\/dashboard\/emails\/download[^"]*)"/.exec(html) ?? [];
+    const { html: csv } = await visitor.get(link);
+    assert.equal(csv.trimEnd().split('\r\n').length, 502);
+    assert.ok(!csv.includes('alone'));
+  });
+
+  it('refreshes its first page, and others while a visible email may change soon', async () => {
     const { id: orgId, sent } = await service.organization();
     const visitor = await signedIn(service, orgId, 'viewer');
+    assert.ok(polls(await page('/dashboard/emails', visitor)), 'the first email is awaited');
     const [now, later] = [await sent(), await sent({ scheduled_at: inFuture({ hours: 5 }) })];
     assert.ok(polls(await page('/dashboard/emails', visitor)), 'one is queued');
-    assert.ok(!polls(await page('/dashboard/emails?status=scheduled', visitor)), 'one is due in five hours');
+    const newest = placeToText({ created_at: '2999-01-01T00:00:00.000Z', id: 'em_0' });
+    const deep = (query = '') => page(`/dashboard/emails?cursor=${newest}${query}`, visitor);
+    assert.ok(polls(await deep()), 'one is queued');
+    assert.ok(!polls(await deep('&status=scheduled')), 'one is due in five hours');
     await project(service.pool, 'sent', [{ id: now }]);
-    assert.ok(polls(await page('/dashboard/emails', visitor)), 'one was sent recently');
+    assert.ok(polls(await deep()), 'one was sent recently');
     await service.pool.query(`UPDATE emails SET last_event_at = last_event_at - interval '11 minutes'`);
-    assert.ok(!polls(await page('/dashboard/emails', visitor)), 'no report has come for 11 minutes');
+    assert.ok(!polls(await deep()), 'no report has come for 11 minutes');
     await project(service.pool, 'delivered', [{ id: now }]);
-    assert.ok(!polls(await page('/dashboard/emails', visitor)), 'it was delivered');
+    assert.ok(!polls(await deep()), 'it was delivered');
+    assert.ok(polls(await page('/dashboard/emails', visitor)), 'a new email may come');
     await service.pool.query(`UPDATE emails SET scheduled_at = now() + interval '1 minute' WHERE id = $1`, [later]);
     assert.ok(polls(await page(`/dashboard/emails/${later}`, visitor)), 'it is due soon');
     assert.ok(!polls(await page(`/dashboard/emails/${now}`, visitor)), 'of one');
+  });
+
+  it('can be searched from the head of every page', async () => {
+    const { html } = await page('/dashboard/domains', reader);
+    assert.match(
+      html,
+      /<form method="get" action="\/dashboard\/emails" class="search"[^>]*><input type="search" id="search" name="q"/,
+    );
   });
 });
 

@@ -180,7 +180,9 @@ describe('a search of emails', () => {
     await pool.query('DELETE FROM search_ranges');
     const aborting = new AbortController();
     let blocks = 0;
-    const rest = () => Promise.resolve(blocks++ === 4 && aborting.abort());
+    const rest = async () => {
+      if (blocks++ === 4) aborting.abort();
+    };
     await indexEmails(pool, { blockSize: 64, settledMs: 0, rest }, aborting.signal);
     assert.equal((await count(orgId))?.is_complete, false);
     await assertFinds(orgId, await readAll(orgId));

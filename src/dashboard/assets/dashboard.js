@@ -63,6 +63,11 @@ document.addEventListener('keydown', (event) => {
   }
 });
 
+// A page that nobody sees does not renew itself.
+document.addEventListener('htmx:beforeRequest', (event) => {
+  if (document.hidden && event.detail.elt.id === 'live') event.preventDefault();
+});
+
 document.addEventListener('htmx:afterSwap', (event) => improve(event.detail.elt.parentElement ?? document));
 improve(document);
 // On a phone the navigation is a strip, and the page's own entry may be out of sight.

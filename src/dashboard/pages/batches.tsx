@@ -68,6 +68,9 @@ const show = page(Type.Object({}), async (context) => {
           <a class="button" href={`/dashboard/emails?batch_id=${id}`}>
             Show its emails
           </a>
+          <a class="button" href={`/dashboard/emails/download?batch_id=${id}`}>
+            Download as CSV
+          </a>
           {context.role !== 'viewer' &&
             scheduled > 0 &&
             confirm(context, 'Cancel sending', {

@@ -1,52 +1,44 @@
-import { Type } from 'typebox';
-import { EMAIL_STATUSES, type Tag } from '../../domain/email/email.ts';
-import { TAGS } from '../../domain/limits.ts';
-import { parseTag } from '../../domain/email/tag-filter.ts';
+import type { Tag } from '../../domain/email/email.ts';
+import { findBatch } from '../../store/emails/batches.ts';
+import { findEmail } from '../../store/emails/emails.ts';
 import { listEmails } from '../../store/emails/lists.ts';
 import type { EmailSummary } from '../../store/emails/summary.ts';
 import { findVerifiedDomain } from '../../store/outbox/backlog.ts';
 import { curl, Empty, LinkHeading, Pager, StatusBadge, Sub, Table, Time, TimeCell } from '../elements.tsx';
-import { field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
-import { type Context, type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
+import { type Context, type Html, page, type PageRow, Redirect, Reply } from '../page.ts';
 import { textToPlace } from '../places.ts';
+import { download } from './email-download.ts';
+import { EmailFilterForm, filterQuery, Query, readFilters } from './email-filters.tsx';
 
 export const PATH = '/dashboard/emails';
 const EMAILS = 50;
 
-const Query = Type.Object({
-  status: Type.Optional(Type.Enum([...EMAIL_STATUSES])),
-  tag: Type.Optional(Type.Array(Type.String())),
-  batch_id: Type.Optional(Type.String({ maxLength: 64 })),
-  cursor: Type.Optional(Type.String()),
-});
-
 const list = page(Query, async (context) => {
-  const { pool, organization, query, given, problems } = context;
-  const { status = null, batch_id = null, cursor } = query;
-  // A URL has a parameter for each tag; the field contains all of them.
-  const written = (query.tag ?? []).flatMap((text) => text.split(/[\s,]+/).filter((tag) => tag !== ''));
-  const tags = written.map(parseTag);
-  const tagProblem = problemOf(tags);
-  const filled: Filled = {
-    given: { ...given, tag: written.join(' ') },
-    problems: { ...problems, ...(tagProblem !== undefined && { tag: tagProblem }) },
-  };
-  const filters = { status, batch_id, tags: tags.filter((tag) => tag !== undefined) };
-  const isValid = Object.keys(filled.problems).length === 0;
+  const { pool, organization, query, given } = context;
+  const opened = await pathOfId(context, query.q?.trim() ?? '');
+  if (opened !== null) return new Redirect(opened);
+  const { filters, filled, isValid } = readFilters(context);
   const { emails, next } = isValid
-    ? await listEmails(pool, organization.id, filters, textToPlace(cursor), EMAILS)
+    ? await listEmails(pool, organization.id, filters, textToPlace(query.cursor), EMAILS)
     : { emails: [], next: null };
-  const isEmpty = status === null && batch_id === null && written.length === 0 && cursor === undefined;
+  const isFirst = query.cursor === undefined;
+  const isEmpty = isFirst && filterQuery(given) === '';
   const shown = (
-    <Layout context={context} title="Emails">
-      <Filters visit={context}>
-        {select(filled, 'status', 'Status', optionsOf(EMAIL_STATUSES, 'Any'))}
-        {field(filled, 'tag', 'Tags', { placeholder: 'kind:receipt plan:pro', autocomplete: 'off' })}
-        {field(filled, 'batch_id', 'Batch', { placeholder: 'bt_…', autocomplete: 'off' })}
-      </Filters>
-      <Live visit={context} moves={emails.some((email) => isMoving(email))}>
+    <Layout
+      context={context}
+      title="Emails"
+      actions={
+        isValid && (
+          <a class="button" href={`${PATH}/download${filterQuery(given)}`}>
+            Download as CSV
+          </a>
+        )
+      }
+    >
+      <EmailFilterForm context={context} filled={filled} />
+      <Live visit={context} moves={isValid && (isFirst || emails.some((email) => isMoving(email)))}>
         {emails.length === 0 && isEmpty && isValid ? (
           <Empty title="No email yet" command={curl(context, 'POST', '/v1/emails', await exampleEmail(context))}>
             <p>Send one from a domain of this organization, and watch it here.</p>
@@ -61,7 +53,17 @@ const list = page(Query, async (context) => {
   return isValid ? shown : new Reply(shown, { status: 422 });
 });
 
-export const rows: readonly PageRow[] = [['GET', PATH, 'viewer', list]];
+/** The page of an email or batch whose id was searched for; null if the text is not one. */
+async function pathOfId({ pool, organization, deps }: Context, text: string): Promise<string | null> {
+  if (/^em_\w+$/.test(text) && (await findEmail(pool, deps.contents, organization.id, text))) return `${PATH}/${text}`;
+  if (/^bt_\w+$/.test(text) && (await findBatch(pool, organization.id, text))) return `/dashboard/batches/${text}`;
+  return null;
+}
+
+export const rows: readonly PageRow[] = [
+  ['GET', PATH, 'viewer', list],
+  ['GET', `${PATH}/download`, 'viewer', download],
+];
 
 /** An email to the user, from a verified domain if there is one. */
 export async function exampleEmail({ pool, organization, user }: Context): Promise<Record<string, string>> {
@@ -69,17 +71,13 @@ export async function exampleEmail({ pool, organization, user }: Context): Promi
   return { from: `hello@${domain}`, to: user.email, subject: 'It works', text: 'The first email.' };
 }
 
-function problemOf(tags: readonly (Tag | undefined)[]): string | undefined {
-  if (tags.includes(undefined))
-    return 'must be name:value, of letters, digits, _ and -; several with blanks between them';
-  return tags.length > TAGS ? `must be at most ${TAGS} tags` : undefined;
-}
-
 function emailTable(emails: readonly EmailSummary[], hasMore: boolean, isValid: boolean): Html {
   if (!isValid) return '';
   if (emails.length === 0) {
-    const where = hasMore ? 'among the newest emails. There are older ones to look at.' : 'with these filters.';
-    return <p class="muted" safe>{`Nothing was found ${where}`}</p>;
+    const where = hasMore
+      ? 'found among the newest. Older ones may match: continue with “Older”.'
+      : 'match these filters.';
+    return <p class="muted" safe>{`No emails ${where}`}</p>;
   }
   return <EmailRows emails={emails} />;
 }

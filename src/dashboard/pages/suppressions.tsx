@@ -1,14 +1,13 @@
-import { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
 import { findSuppression, listedAddress, unsuppress } from '../../accounts/suppressions.ts';
 import { listSuppressions, type Suppression, type SuppressionFilters } from '../../store/suppressions/suppressions.ts';
 import { act, buttonAction } from '../act.ts';
-import { writeCsv } from '../csv.ts';
+import { csvDownload, writeCsv } from '../csv.ts';
 import { curl, Empty, Pager, StatusBadge, Table, Text, TimeCell } from '../elements.tsx';
 import { confirm, field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { type Context, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
+import { type Context, type Html, idOf, page, type PageRow } from '../page.ts';
 import { textToPlace } from '../places.ts';
 import { cutPage } from '../../store/postgres/page.ts';
 
@@ -55,15 +54,9 @@ const list = page(Search, async (context) => {
 const download = page(Type.Object({ origin: Type.Optional(Type.Enum([...SUPPRESSION_ORIGINS])) }), (context) =>
   act(context, {
     action: 'suppressions.export',
-    run: async () => new Date().toISOString().slice(0, 10),
+    run: () => Promise.resolve(),
     detail: context.query,
-    next: (day) =>
-      new Reply(Readable.from(linesOf(context, filtersOf(context.query))), {
-        headers: {
-          'content-type': 'text/csv; charset=utf-8; header=present',
-          'content-disposition': `attachment; filename="suppressions-${day}.csv"`,
-        },
-      }),
+    next: () => csvDownload('suppressions', linesOf(context, filtersOf(context.query))),
   }),
 );
 

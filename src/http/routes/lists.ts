@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { type Static, Type } from 'typebox';
+import type { Static, TObject } from 'typebox';
 import type { Tag } from '../../domain/email/email.ts';
 import { parseAddressFilter, wordsOf } from '../../domain/email/search.ts';
 import { parseTag } from '../../domain/email/tag-filter.ts';
@@ -11,7 +11,7 @@ import { route } from '../route.ts';
 import { EmailFilters, EmailSummary, TagList } from '../schemas/lists.ts';
 import { instantOf } from './messages.ts';
 
-const Query = Type.Object(EmailFilters);
+type Query = Static<TObject<typeof EmailFilters>>;
 type ListFilters = StoreFilters & Readonly<Record<string, unknown>>;
 
 export const emails = listRoute('listEmails', 'List emails', {
@@ -30,7 +30,7 @@ export const emails = listRoute('listEmails', 'List emails', {
 });
 
 /** Filters of one form, however they are written: a cursor is bound to them. Those that were not given are left out. */
-function filtersOf(query: Static<typeof Query>): ListFilters {
+function filtersOf(query: Query): ListFilters {
   const { tag, status, batch_id = null, to, from, subject, created_after, created_before, bounce_reason } = query;
   const statuses = [...new Set([status ?? []].flat())].sort();
   const filters = {

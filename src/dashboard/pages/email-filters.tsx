@@ -1,0 +1,115 @@
+import { type Static, Type } from 'typebox';
+import { BOUNCE_REASONS, EMAIL_STATUSES, type Tag } from '../../domain/email/email.ts';
+import { parseAddressFilter, wordsOf, wordsProblem } from '../../domain/email/search.ts';
+import { parseTag } from '../../domain/email/tag-filter.ts';
+import { parseInstant } from '../../domain/instant.ts';
+import { TAGS } from '../../domain/limits.ts';
+import type { EmailFilters } from '../../store/emails/lists.ts';
+import { Choices, field, Filters, optionsOf, select, valueOf } from '../form-elements.tsx';
+import type { Given } from '../forms.ts';
+import type { Context, Filled, Html } from '../page.ts';
+
+export const Query = Type.Object({
+  /** An address, `@domain`, or words of the subject. */
+  q: Type.Optional(Type.String()),
+  from: Type.Optional(Type.String()),
+  status: Type.Optional(Type.Array(Type.Enum([...EMAIL_STATUSES]))),
+  bounce_reason: Type.Optional(Type.Enum([...BOUNCE_REASONS])),
+  /** A day in UTC, or an instant. */
+  created_after: Type.Optional(Type.String()),
+  created_before: Type.Optional(Type.String()),
+  tag: Type.Optional(Type.Array(Type.String())),
+  batch_id: Type.Optional(Type.String({ maxLength: 64 })),
+  cursor: Type.Optional(Type.String()),
+});
+
+/** Filters as they were typed, and what they mean. */
+export interface ReadFilters {
+  readonly filters: EmailFilters;
+  readonly filled: Filled;
+  readonly isValid: boolean;
+}
+
+/** Reads the filters of a URL. */
+export function readFilters({ query, given, problems }: Context<Static<typeof Query>>): ReadFilters {
+  const found: Record<string, string> = { ...problems };
+  const parsed = <T,>(name: string, text: string | undefined, parse: (text: string) => T | string): T | null => {
+    const value = text === undefined ? null : parse(text);
+    if (typeof value !== 'string') return value;
+    found[name] ??= value;
+    return null;
+  };
+  const search = parsed('q', query.q, readSearch);
+  const from = parsed('from', query.from, parseAddressFilter);
+  const since = parsed('created_after', query.created_after, readTime);
+  const before = parsed('created_before', query.created_before, readTime);
+  // A URL has a parameter for each tag; the field contains all of them.
+  const written = (query.tag ?? []).flatMap((text) => text.split(/[\s,]+/).filter((tag) => tag !== ''));
+  const tags = parsed('tag', written.length === 0 ? undefined : written.join(' '), readTags) ?? [];
+  return {
+    filters: {
+      ...{ tags, status: query.status ?? null, batch_id: query.batch_id ?? null },
+      ...{ ...search, from: from?.address ?? null, bounce_reason: query.bounce_reason ?? null },
+      ...{ created_after: since?.toISOString() ?? null, created_before: before?.toISOString() ?? null },
+    },
+    filled: { given: { ...given, tag: written.join(' ') }, problems: found },
+    isValid: Object.keys(found).length === 0,
+  };
+}
+
+/** The text of a search box: an address if it has an @, otherwise words. */
+function readSearch(text: string): Pick<EmailFilters, 'to' | 'subject'> | string {
+  if (text.includes('@')) {
+    const parsed = parseAddressFilter(text);
+    return typeof parsed === 'string' ? parsed : { to: parsed.address };
+  }
+  return wordsProblem(text) ?? { subject: wordsOf(text) };
+}
+
+function readTime(text: string): Date | string {
+  return parseInstant(isDay(text) ? `${text}T00:00Z` : text) ?? 'must be a day, such as 2026-03-01';
+}
+
+const isDay = (text: string): boolean => /^\d{4}-\d\d-\d\d$/.test(text);
+
+function readTags(text: string): Tag[] | string {
+  const tags = text.split(' ').map(parseTag);
+  if (tags.length > TAGS) return `must be at most ${TAGS} tags`;
+  const known = tags.filter((tag) => tag !== undefined);
+  return known.length < tags.length
+    ? 'must be name:value, of letters, digits, _ and -; separate tags with spaces'
+    : known;
+}
+
+export function EmailFilterForm({ context, filled }: { context: Context; filled: Filled }): Html {
+  return (
+    <Filters visit={context} label="Filter emails">
+      {field(filled, 'q', 'Search', {
+        ...{ type: 'search', autocomplete: 'off', placeholder: 'Address, @domain, subject or id' },
+      })}
+      <Choices filled={filled} name="status" label="Status" options={optionsOf(EMAIL_STATUSES).slice(1)} />
+      {select(filled, 'bounce_reason', 'Bounce reason', optionsOf(BOUNCE_REASONS, 'Any'))}
+      {field(filled, 'from', 'From', { placeholder: 'Address or @domain', autocomplete: 'off' })}
+      {dayField(filled, 'created_after', 'Since (UTC)')}
+      {dayField(filled, 'created_before', 'Before (UTC)')}
+      {field(filled, 'tag', 'Tags', { placeholder: 'kind:receipt plan:pro', autocomplete: 'off' })}
+      {field(filled, 'batch_id', 'Batch', { placeholder: 'bt_…', autocomplete: 'off' })}
+    </Filters>
+  );
+}
+
+/** A field of a day. A link may contain an instant, which such a field cannot show. */
+function dayField(filled: Filled, name: string, label: string): Html {
+  const value = valueOf(filled.given, name) ?? '';
+  return field(filled, name, label, { type: value === '' || isDay(value) ? 'date' : 'text' });
+}
+
+/** The query string of a list without its position: for a link to the same emails. */
+export function filterQuery(given: Given): string {
+  const query = new URLSearchParams();
+  for (const [name, values] of Object.entries(given)) {
+    if (name !== 'cursor') for (const value of [values].flat()) if (value !== '') query.append(name, value);
+  }
+  const text = query.toString();
+  return text === '' ? '' : `?${text}`;
+}
