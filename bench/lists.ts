@@ -1,10 +1,13 @@
 import { request } from 'undici';
 import { makeCursors } from '../src/http/cursor.ts';
+import { wordsOf } from '../src/domain/email/search.ts';
 import { parseTag } from '../src/domain/email/tag-filter.ts';
 import type { DevFile } from '../src/main/dev-file.ts';
 import { numberedId } from '../dev/fixtures/many-emails.ts';
 import { quantiles } from './figures.ts';
 import { acceptBatches } from './growth.ts';
+import type { Pool } from '../src/store/postgres/pool.ts';
+import { BLOCK_SIZE, indexEmails } from '../src/upkeep/search-index.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -12,8 +15,10 @@ import { storeYear } from './stored.ts';
 
 /** The number of the first email of a batch of 5,000. */
 const BATCH = 60_000;
-/** Frequent and rare, alone and together; `storeManyEmails` describes what there is. Tags are in the API's order. */
-const FILTERS: readonly { readonly tag?: readonly string[]; readonly status?: string; readonly batch_id?: string }[] = [
+/** Query parameters of a list, in the API's form. */
+type Filter = Readonly<Record<string, string | readonly string[]>>;
+/** Frequent and rare, alone and together; `storeManyEmails` describes what there is. Tags and statuses are in the API's order. */
+const FILTERS: readonly Filter[] = [
   {},
   { status: 'delivered' },
   { status: 'complained' },
@@ -30,6 +35,22 @@ const FILTERS: readonly { readonly tag?: readonly string[]; readonly status?: st
   { batch_id: `bt_${BATCH}` },
   { batch_id: `bt_${BATCH}`, status: 'rejected' },
   { batch_id: `bt_${BATCH}`, tag: ['customer:c9000'], status: 'sent' },
+  { to: 'user0@mail.example' },
+  { to: 'user9999@corp9999.example' },
+  { to: 'nobody@mail.example' },
+  { to: '@mail.example' },
+  { to: '@corp9999.example' },
+  { from: '@acme.example' },
+  { subject: 'receipt' },
+  { subject: 'digest weekly' },
+  { subject: '4711' },
+  { subject: 'digest receipt' },
+  { subject: 'alert', to: 'user0@mail.example' },
+  { subject: 'receipt', status: 'complained' },
+  { to: '@mail.example', tag: ['customer:c9000'] },
+  { status: ['bounced', 'complained'] },
+  { status: ['bounced', 'failed'], subject: 'shipped' },
+  { bounce_reason: 'mailbox_not_found' },
 ];
 const ROWS = size('BENCH_ROWS', 5_000_000);
 const TIMES = 300;
@@ -43,39 +64,56 @@ const SECRET_KEY = 'the secret key of a service that is measured';
 export async function lists(): Promise<void> {
   const options = { env: { SECRET_KEY }, without: ['temporal', 'worker'] } as const;
   const empty = await withStack(options, (stack) => acceptBatches(stack, 0));
-  const [rows, full] = await withStack(options, async (stack, pool) => {
+  const [rows, full, indexing] = await withStack(options, async (stack, pool) => {
     const times = await storeYear(stack, pool, ROWS);
+    const indexed = await timeIndexing(pool);
     const measured = [];
     for (const filter of FILTERS) measured.push(await measure(stack, filter, times));
     measured.push(await measureTags(stack));
-    return [measured, await acceptBatches(stack, ROWS)];
+    return [measured, await acceptBatches(stack, ROWS), indexed] as const;
   });
   const title = `pages of 50 out of ${ROWS.toLocaleString('en')} emails, one request at a time, ms`;
   report('lists', title, rows, { emails: ROWS, requests: TIMES });
+  report('search-index', 'emails indexed for search, without rests', [indexing], { emails: ROWS });
   report('growth', 'a batch accepted on top of what is stored', [empty, full], {});
 }
 
-async function measure(
-  dev: DevFile,
-  { tag = [], status, batch_id }: (typeof FILTERS)[number],
-  times: { readonly first: number; readonly apart: number },
-) {
-  const parameters = [...tag.map((text) => ['tag', text]), ['status', status], ['batch_id', batch_id]];
-  const query = parameters.flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`])).join('&');
-  const filters = { tags: tag.map(parseTag), status: status ?? null, batch_id: batch_id ?? null };
+async function measure(dev: DevFile, filter: Filter, times: { readonly first: number; readonly apart: number }) {
+  const parameters = Object.entries(filter).flatMap(([name, values]) =>
+    [values].flat().map((value): [string, string] => [name, value]),
+  );
+  const query = new URLSearchParams(parameters).toString();
+  const { tag = [], status = null, batch_id = null, ...others } = filter;
+  const { subject } = others;
+  const filters = {
+    ...{ tags: [tag].flat().map(parseTag), status, batch_id, ...others },
+    ...(typeof subject === 'string' && { subject: wordsOf(subject) }),
+  };
   const listing = { list: 'emails', orgId: dev.organization_id, filters };
   const { seal } = makeCursors(SECRET_KEY);
   /** A cursor from anywhere in the list, or in the batch, whose emails are of one instant. */
   const anywhere = () => {
-    const at = times.first + Math.floor(times.apart * (batch_id === undefined ? Math.random() * ROWS : BATCH));
+    const at = times.first + Math.floor(times.apart * (batch_id === null ? Math.random() * ROWS : BATCH));
     const id = numberedId(at, BATCH + Math.floor(Math.random() * 5_000));
     return seal(listing, { created_at: new Date(at).toISOString(), id });
   };
   return {
-    list: query.replaceAll('&', ' ') || 'all',
+    list: decodeURIComponent(query).replaceAll('&', ' ') || 'all',
     ...(await time('first', dev, () => `/v1/emails?${query}`)),
     ...(await time('deep', dev, () => `/v1/emails?${query && `${query}&`}cursor=${anywhere()}`)),
   };
+}
+
+/** Indexes all emails, and states what it takes. */
+async function timeIndexing(pool: Pool) {
+  const began = performance.now();
+  const emails = await indexEmails(pool, { blockSize: BLOCK_SIZE, settledMs: 0 });
+  const seconds = (performance.now() - began) / 1_000;
+  await pool.query('VACUUM ANALYZE email_terms');
+  const { rows } = await pool.query<{ bytes: string }>(
+    `SELECT sum(pg_total_relation_size(inhrelid)) AS bytes FROM pg_inherits WHERE inhparent = 'email_terms'::regclass`,
+  );
+  return { emails, seconds, 'µs each': (seconds * 1e6) / emails, 'bytes each': Number(rows[0]?.bytes) / emails };
 }
 
 async function measureTags(dev: DevFile) {

@@ -15,7 +15,7 @@ import {
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 
 /** Frequent terms take one row for so many emails; so many newest emails are read when an email is searched for. */
-const BLOCK_SIZE = 500;
+export const BLOCK_SIZE = 500;
 const INTERVAL_MS = 1_000;
 /** The loop rests for this multiple of the time that it works: accepting and sending come first. */
 const REST = 9;
