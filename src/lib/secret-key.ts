@@ -19,6 +19,7 @@ export type KeyPurpose =
   | 'download links'
   | 'media links'
   | 'unsubscribe links'
+  | 'tracking links'
   | 'dashboard sessions'
   | 'known browsers'
   | 'provider metadata';
