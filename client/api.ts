@@ -70,8 +70,6 @@ export type EventType = DescribedEvent['type'];
 export interface AlwaysPresent {
   'email.delivery_delayed': 'recipient';
   'email.delivered': 'recipient';
-  'email.opened': 'recipient';
-  'email.clicked': 'recipient';
   'email.bounced': 'recipient' | 'error' | 'bounceReason';
   'email.complained': 'recipient';
   'email.unsubscribed': 'recipient';

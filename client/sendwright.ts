@@ -85,6 +85,9 @@ export class Sendwright {
       create: (name: string) => call('post', '/v1/domains', { body: { name } }),
       get: (id: string) => call('get', '/v1/domains/{id}', { params: { id } }),
       list: (query: Query<'/v1/domains'> = {}) => makeList(call, '/v1/domains', 'domains', { query }),
+      /** Switches open and click tracking. */
+      update: (id: string, changes: Body<'/v1/domains/{id}', 'patch'>) =>
+        call('patch', '/v1/domains/{id}', { params: { id }, body: changes }),
       /** Queries DNS now. */
       verify: (id: string) => call('post', '/v1/domains/{id}/verify', { params: { id } }),
       delete: (id: string) => call('delete', '/v1/domains/{id}', { params: { id } }),

@@ -141,7 +141,7 @@ export const SETTINGS = {
     secretKeys,
   ),
   PUBLIC_URL: optional(
-    'where the API is reached from outside; links in answers begin with it',
+    'where the API is reached from outside; links in answers and emails begin with it',
     'https://mail.example.com',
     httpUrl,
   ),
@@ -288,7 +288,7 @@ export const SETTINGS = {
   LIMIT_TAG_PAIRS: limit('distinct tags (pairs of name and value)', '10000'),
   LIMIT_STORED_MB: limit('MB (1,048,576 bytes) of stored attachments', '51200'),
   RATE_LIMIT_NETWORK_RPS: preset(
-    'requests a second of one network (IPv4 address or IPv6 /64) to unsubscribe links and sign-in pages, and with wrong credentials anywhere, with as many saved up as come in five seconds; 0 is no limit',
+    'requests a second of one network (IPv4 address or IPv6 /64) to unsubscribe links, tracking links and sign-in pages, and with wrong credentials anywhere, with as many saved up as come in five seconds; 0 is no limit',
     '100',
     integer(0, 1_000_000),
   ),

@@ -6,6 +6,7 @@ import { checkDomain as check, notifyEndpoints, failCompetingRegistrations } fro
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
 import { prepareDomain } from '../sender-domains/prepare.ts';
 import {
+  updateTracking,
   requestCheck,
   deleteDomain,
   type Domain,
@@ -127,6 +128,34 @@ export async function checkDomain(deps: DomainIntakeDeps, orgId: string, id: str
   return showDomain(deps, orgId, id);
 }
 
+/** What to change; what is undefined or null stays. */
+interface TrackingChange {
+  readonly open_tracking?: boolean | null;
+  readonly click_tracking?: boolean | null;
+}
+
+/**
+ * Switches tracking of opens and clicks for email that is handed over from now on.
+ * @param publicUrl the setting `PUBLIC_URL`, to which the links of email by SMTP lead
+ * @throws ServiceError not_found, or validation_error if tracking needs `PUBLIC_URL` and it is not set
+ */
+export async function changeTracking(
+  { publicUrl, ...deps }: ShowDeps & { readonly publicUrl: string | undefined },
+  orgId: string,
+  id: string,
+  change: TrackingChange,
+): Promise<ShownDomain> {
+  const { open_tracking: opens = null, click_tracking: clicks = null } = change;
+  const field = (['open_tracking', 'click_tracking'] as const).find((name) => change[name]);
+  if (field && publicUrl === undefined && deps.senders.smtpHost !== null) {
+    const problem =
+      'cannot be switched on, because PUBLIC_URL is not set; it is the address that links of email by SMTP lead to';
+    throw new ServiceError('validation_error', problem, field);
+  }
+  requireFound((await updateTracking(deps.pool, orgId, id, opens, clicks)) || undefined, 'domain');
+  return showDomain(deps, orgId, id);
+}
+
 /**
  * Deletes a domain. New email from it is refused, and email that waits to be sent from it fails.
  * @throws ServiceError not_found
@@ -149,6 +178,8 @@ async function requireWhole(pool: Pool, orgId: string, id: string): Promise<Whol
 
 function shown({ senders }: ShowDeps, domain: WholeDomain): ShownDomain {
   const { id, name, status, trusted, created_at, verified_at, last_checked_at, next_check_at } = domain;
+  const { open_tracking, click_tracking } = domain;
   const records = showRecords(wantedRecords(domain, senders), domain.findings);
-  return { id, name, status, trusted, created_at, verified_at, last_checked_at, next_check_at, records };
+  const times = { created_at, verified_at, last_checked_at, next_check_at };
+  return { id, name, status, trusted, ...times, open_tracking, click_tracking, records };
 }

@@ -14,6 +14,7 @@ import * as audit from './pages/audit.tsx';
 import * as batches from './pages/batches.tsx';
 import * as chats from './pages/chats.tsx';
 import * as deliveries from './pages/deliveries.tsx';
+import * as domainTracking from './pages/domain-tracking.tsx';
 import * as domains from './pages/domains.tsx';
 import * as emailActions from './pages/email-actions.tsx';
 import * as email from './pages/email.tsx';
@@ -61,6 +62,7 @@ export const PAGES: readonly PageRow[] = [
   ...batches.rows,
   ...chats.rows,
   ...domains.rows,
+  ...domainTracking.rows,
   ...keys.rows,
   ...keyNew.rows,
   ...requests.rows,

@@ -4,6 +4,8 @@ import type { BounceReason } from './email/email.ts';
 export interface EventDetail {
   /** Of a click: where the link leads. */
   readonly link?: string;
+  /** Of an open or click: a program caused it, not a person. */
+  readonly machine?: true;
   /** Of a bounce, a delay or a failure: the answer of a server, or why it was given up. */
   readonly error?: string;
   readonly bounce_reason?: BounceReason;
@@ -21,8 +23,9 @@ const MAX_TEXT_LENGTH = 2_000;
 export function eventDetail(detail: {
   readonly [Name in keyof EventDetail]?: EventDetail[Name] | undefined;
 }): EventDetail | undefined {
-  const given = Object.entries(detail).flatMap(([name, text]) =>
-    text === undefined ? [] : [[name, text.slice(0, MAX_TEXT_LENGTH).toWellFormed()] as const],
-  );
+  const given = Object.entries(detail).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    return [[name, value === true ? value : value.slice(0, MAX_TEXT_LENGTH).toWellFormed()] as const];
+  });
   return given.length === 0 ? undefined : Object.fromEntries(given);
 }

@@ -44,6 +44,7 @@ import * as lists from './routes/lists.ts';
 import * as requests from './routes/requests.ts';
 import * as sms from './routes/sms.ts';
 import * as suppressions from './routes/suppressions.ts';
+import * as tracking from './routes/tracking.ts';
 import * as unsubscribe from './routes/unsubscribe.ts';
 import * as webhooks from './routes/webhooks.ts';
 import { errorResponses } from './schemas/common.ts';
@@ -98,6 +99,7 @@ export const ROUTES: readonly RouteRow[] = [
   ['POST', '/v1/domains', 'manage', domains.add],
   ['GET', '/v1/domains', 'read', domains.list],
   ['GET', '/v1/domains/:id', 'read', domains.get],
+  ['PATCH', '/v1/domains/:id', 'manage-bounded', domains.edit],
   ['POST', '/v1/domains/:id/verify', 'manage-bounded', domains.verify],
   ['DELETE', '/v1/domains/:id', 'manage-bounded', domains.remove],
 
@@ -129,6 +131,9 @@ export const ROUTES: readonly RouteRow[] = [
 
   ['GET', '/unsubscribe/:token', 'public', unsubscribe.askToUnsubscribe],
   ['POST', '/unsubscribe/:token', 'public', unsubscribe.unsubscribeNow],
+
+  ['GET', '/t/o/:token', 'public', tracking.openImage],
+  ['GET', '/t/c/:token', 'public', tracking.followLink],
 
   ['POST', '/callbacks/postmark', 'public', callbacks.postmark],
   ['POST', '/callbacks/twilio', 'public', chatCallbacks.twilio],
@@ -190,6 +195,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     await admit(routeDeps, request, reply);
     if (request.is404) throw noRoute(request, reply);
   });
+  app.addHook('onClose', () => routeDeps.trackingRecorder.settle());
   limitBodiesInFlight(app, deps.maxBodyBytes);
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions, caller } = request;

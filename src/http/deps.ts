@@ -5,11 +5,13 @@ import { makeMediaLinks } from '../domain/chat/media-links.ts';
 import { makeDownloadLinks } from '../domain/email/download-links.ts';
 import { makeMetadataSigner } from '../domain/email/metadata-signature.ts';
 import { makeUnsubscribeTokens } from '../domain/email/unsubscribe-token.ts';
+import { makeTrackingTokens } from '../domain/email/tracked-links.ts';
 import type { BatchIntakeDeps } from '../intake/batches.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { Ranges } from '../lib/ip-ranges.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
 import { gatherFeedback } from '../projection/gathered-feedback.ts';
+import { makeTrackingRecorder } from '../projection/tracking.ts';
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
 import type { StoredMedia } from '../store/chat/inbound.ts';
 import type { KeyCache } from '../store/accounts/key-cache.ts';
@@ -69,7 +71,7 @@ export interface Metrics {
 export type RouteDeps = ReturnType<typeof makeRouteDeps>;
 
 export function makeRouteDeps(deps: HttpDeps, describeApi: CurrentDescription) {
-  const { pool, wakeRelay, secretKey, limits, senderDomains, verifyNumber, webhookAllowCidrs } = deps;
+  const { pool, wakeRelay, secretKey, limits, senderDomains, verifyNumber, webhookAllowCidrs, publicUrl, log } = deps;
   const seal = chatSeal(secretKey);
   return {
     ...deps,
@@ -78,10 +80,12 @@ export function makeRouteDeps(deps: HttpDeps, describeApi: CurrentDescription) {
     downloadLinks: makeDownloadLinks(secretKey),
     mediaLinks: makeMediaLinks(secretKey),
     unsubscribeTokens: makeUnsubscribeTokens(secretKey),
+    trackingTokens: makeTrackingTokens(secretKey),
+    trackingRecorder: makeTrackingRecorder({ pool, wakeRelay, log }),
     metadataSigner: makeMetadataSigner(secretKey),
     seal,
     numbers: { pool, seal, verifyNumber, limits: limits.organization },
-    domains: { ...senderDomains, wakeRelay, limits },
+    domains: { ...senderDomains, wakeRelay, limits, publicUrl },
     webhooks: makeWebhookIntake(pool, wakeRelay, secretKey, webhookAllowCidrs, limits.organization),
     projectFeedback: gatherFeedback(pool),
     missingMigrations: makeMigrationCheck(pool),

@@ -106,7 +106,7 @@ async function findSteps(
     const { fits, is_recorded, sent_at } = checks.get(event_id) ?? UNREPORTED;
     // One call may contain the same report twice.
     const key = `${input.id} ${input.dedupe_key ?? event_id}`;
-    const { event, from, noted: unmoved }: Transition = TRANSITIONS[change];
+    const { event, from, noted: unmoved, isByMachine: machine }: Transition = TRANSITIONS[change];
     const from_status = statuses.get(input.id) ?? email.status;
     const moves = from.includes(from_status);
     if (!fits) refused.push(input);
@@ -114,7 +114,7 @@ async function findSteps(
       const to_status = nextStatus(from_status, change);
       const at = event === null ? undefined : (sent_at ?? email.next_event_at);
       const { link, error, bounce_reason } = input;
-      const detail = eventDetail({ link, error, bounce_reason });
+      const detail = eventDetail({ link, error, bounce_reason, machine });
       steps.push({ change, event, input, event_id, email, moves, from_status, to_status, at, detail });
       statuses.set(input.id, to_status);
       keys.add(key);
@@ -169,11 +169,14 @@ function toUpdate({ email: { id }, moves, to_status, at, input }: Step, earlier?
 
 /** The webhook events of changes. */
 function webhookEvents(steps: readonly Step[]): NewWebhookEvent[] {
-  return steps.flatMap(({ event, input, event_id, email: { id: message_id, org_id }, to_status: status, at }) => {
-    const { recipient, error, bounce_reason: bounceReason, link } = input;
-    const data = { status, recipient, error, bounceReason, click: link && { link } };
-    return event === null ? [] : { event_id, org_id, type: event, created_at: at as string, message_id, data };
-  });
+  return steps.flatMap(
+    ({ change, event, input, event_id, email: { id: message_id, org_id }, to_status: status, at }) => {
+      const { recipient, error, bounce_reason: bounceReason, link } = input;
+      const { isByMachine: machine }: Transition = TRANSITIONS[change];
+      const data = { status, recipient, error, bounceReason, click: link && { link }, machine };
+      return event === null ? [] : { event_id, org_id, type: event, created_at: at as string, message_id, data };
+    },
+  );
 }
 
 /** The recipients that changes suppress. */

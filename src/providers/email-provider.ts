@@ -13,6 +13,8 @@ export interface EmailProvider {
    * the others. 0 for a provider that answers for a whole call.
    */
   readonly overlap: number;
+  /** Whether the provider tracks opens and clicks itself, as `tracking` of an email requests. */
+  readonly hasTracking: boolean;
   /** Why the provider cannot deliver this email at all, naming the limit; undefined if it can. */
   refusal(email: OutgoingEmail): string | undefined;
   /**

@@ -5,8 +5,6 @@ import type { AlwaysPresent } from '../../client/api.ts';
 export const ALWAYS_PRESENT: { readonly [Type in keyof AlwaysPresent]: Readonly<Record<AlwaysPresent[Type], true>> } = {
   'email.delivery_delayed': { recipient: true },
   'email.delivered': { recipient: true },
-  'email.opened': { recipient: true },
-  'email.clicked': { recipient: true },
   'email.bounced': { recipient: true, error: true, bounceReason: true },
   'email.complained': { recipient: true },
   'email.unsubscribed': { recipient: true },

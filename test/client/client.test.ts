@@ -76,6 +76,7 @@ describe('the client', () => {
 
     const domain = await sendwright.domains.create('client.example.com');
     assert.equal((await sendwright.domains.get(domain.id)).status, 'pending');
+    assert.equal((await sendwright.domains.update(domain.id, { open_tracking: false })).open_tracking, false);
     assert.equal((await sendwright.domains.verify(domain.id)).id, domain.id);
     assert.equal((await all(sendwright.domains.list())).length, 2);
     await sendwright.domains.delete(domain.id);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, beforeEach, describe, it } from 'node:test';
 import { listAudit } from '../../src/store/accounts/audit.ts';
 import { record, startRegistrar } from '../http/registrar.ts';
+import { startService } from '../http/service.ts';
 import { signedIn, textOf } from './visitor.ts';
 
 const PATH = '/dashboard/domains';
@@ -82,5 +83,39 @@ describe('a domain', () => {
     assert.ok(textOf(shown.html).includes(`${name} was deleted.`), textOf(shown.html));
     assert.equal((await registrar.send(name)).status, 403);
     assert.equal((await owner.get(`${PATH}/${id}`)).status, 404);
+  });
+});
+
+describe('the tracking of a domain', () => {
+  it('is switched by its form, which shows what is on, and is written to the audit log', async () => {
+    // Postmark tracks its email itself, so PUBLIC_URL is not needed.
+    const service = await startService({}, { senders: { postmark: true, smtpHost: null } });
+    try {
+      const ours = await service.organization();
+      const visitor = await signedIn(service, ours.id);
+      const id = await ours.addDomain('tracked.example.com');
+      const page = async (path = '') => (await visitor.get(`${PATH}/${id}${path}`)).html;
+      assert.match(textOf(await page()), /Opens Not tracked Clicks Not tracked Change tracking/);
+      assert.doesNotMatch(await page('/tracking'), /\schecked/);
+      const saved = await visitor.post(`${PATH}/${id}/tracking`, { click_tracking: 'on' });
+      assert.deepEqual([saved.status, saved.location], [303, `${PATH}/${id}`]);
+      assert.match(textOf(await page()), /Opens Not tracked Clicks Tracked/);
+      assert.match(await page('/tracking'), /name="click_tracking"[^>]*\schecked/);
+      await visitor.post(`${PATH}/${id}/tracking`, {});
+      assert.match(textOf(await page()), /Clicks Not tracked/);
+      const [entry] = await listAudit(service.pool, ours.id, null, 1);
+      const detail = { name: 'tracked.example.com', open_tracking: false, click_tracking: false };
+      assert.deepEqual([entry?.action, entry?.target, entry?.detail], ['domains.update', id, detail]);
+    } finally {
+      await service.close();
+    }
+  });
+
+  it('is refused on the form while PUBLIC_URL is missing', async () => {
+    const id = await add(registrar.fresh());
+    const refused = await owner.post(`${PATH}/${id}/tracking`, { open_tracking: 'on' });
+    assert.equal(refused.status, 422);
+    assert.match(textOf(refused.html), /PUBLIC_URL is not set/);
+    assert.match(refused.html, /name="open_tracking"[^>]*\schecked/, 'the input stays');
   });
 });

@@ -7,6 +7,7 @@ import { makeLargeEmails } from '../../src/delivery/email/large-emails.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import { makeAttemptRecorder } from '../../src/delivery/call.ts';
 import { makeSendingDomains } from '../../src/delivery/email/sending-domains.ts';
+import { makeTrack } from '../../src/delivery/email/tracking.ts';
 import type { EmailProviderName } from '../../src/domain/email/email.ts';
 import { copyKey, emailOfKey, type OutgoingEmail } from '../../src/domain/email/outgoing.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
@@ -26,6 +27,7 @@ export class ScriptedProvider implements EmailProvider {
   readonly name: EmailProviderName;
   callSize = 500;
   overlap = 0;
+  hasTracking = true;
   /** Outcomes of the next emails; it takes those without one. */
   readonly acts: Act[] = [];
   /** Its calls in their order, with the ids of their emails. */
@@ -127,6 +129,7 @@ export function harness(pool: Pool, orgId: string, providers: ScriptedProvider[]
     stopping: new AbortController().signal,
     sendingDomains: makeSendingDomains(dkimSeal('a secret key for tests, and long enough'), log),
     unsubscribeUrl: (_, emailId, recipient) => `https://mail.example/unsubscribe/${emailId}.${recipient}`,
+    track: makeTrack('https://mail.example', 'a secret key for tests, and long enough', log),
     log,
     ...settings,
   };

@@ -11,6 +11,7 @@ import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
 import { acceptEmail, cancelEmail, type IntakeDeps, unlimited } from '../../src/intake/emails.ts';
 import { gatherEmails } from '../../src/intake/emails.ts';
+import { UNTRACKED } from '../../src/domain/email/tracked-links.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { makeTemporalDispatcher } from '../../src/relay/temporal.ts';
@@ -43,6 +44,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     name: 'postmark',
     callSize: 500,
     overlap: 0,
+    hasTracking: true,
     refusal: () => undefined,
     async send(emails) {
       await sleep(Math.random() * 10);
@@ -63,7 +65,8 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     accountRetryForMs: 72 * 3_600_000,
     recorder: makeAttemptRecorder(pool, log),
     stopping: new AbortController().signal,
-    sendingDomains: async () => () => ({ signer: null }),
+    sendingDomains: async () => () => ({ signer: null, tracking: UNTRACKED }),
+    track: (email) => email,
     unsubscribeUrl: () => 'https://mail.example/unsubscribe',
     log,
   });

@@ -13,7 +13,10 @@ after(() => registrar.close());
 const { service, ours, theirs, dns } = registrar;
 beforeEach(() => dns.fail(undefined));
 
-const FIELDS = ['name', 'status', 'trusted', 'created_at', 'verified_at', 'last_checked_at', 'next_check_at'];
+const FIELDS = [
+  ...['name', 'status', 'trusted', 'created_at', 'verified_at', 'last_checked_at', 'next_check_at'],
+  ...['open_tracking', 'click_tracking'],
+];
 
 describe('POST /v1/domains', () => {
   it('registers a domain and returns the DNS records it needs', async () => {
@@ -271,5 +274,31 @@ describe('a domain of several organizations', () => {
     const pending = await registrar.add(name, theirs);
     await ours.addDomain(name);
     assert.equal((await registrar.get(pending.id, theirs)).status, 'failed');
+  });
+});
+
+describe('PATCH /v1/domains/:id', () => {
+  const patch = (id: string, json: object, by = ours) => by.call('PATCH', `/v1/domains/${id}`, { json });
+
+  it('is refused with the name of the setting while PUBLIC_URL is missing, unless it switches tracking off', async () => {
+    const domain = await registrar.add(registrar.fresh());
+    for (const field of ['open_tracking', 'click_tracking']) {
+      const refused = await patch(domain.id, { [field]: true });
+      assertRefused(refused, 422, 'validation_error', field, /PUBLIC_URL is not set/);
+    }
+    assert.deepEqual(body(await patch(domain.id, { open_tracking: false }), 200), domain);
+  });
+
+  it('accepts booleans only', async () => {
+    const { id } = await registrar.add(registrar.fresh());
+    for (const [field, value] of Object.entries({ open_tracking: 'true', click_tracking: 1, name: 'x.example' })) {
+      assertRefused(await patch(id, { [field]: value }), 422, 'validation_error', field);
+    }
+  });
+
+  it("returns 404 for another organization's domain and for none", async () => {
+    const { id } = await registrar.add(registrar.fresh());
+    assertRefused(await patch(id, { open_tracking: false }, theirs), 404, 'not_found');
+    assertRefused(await patch(newId('dm', 1), { open_tracking: false }), 404, 'not_found');
   });
 });

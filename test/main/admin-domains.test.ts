@@ -54,6 +54,22 @@ describe('domain add, list, show, verify and remove', () => {
     assertFailed(removed, 'name: the organization has no domain hand.example.com');
   });
 
+  it('switch tracking, which needs PUBLIC_URL for email by SMTP', async () => {
+    const name = ['--name', 'acme.example'];
+    const both = ['--opens', 'on', '--clicks', 'on'];
+    assertFailed(await command(['domain', 'tracking', ...of, ...name, ...both], env), /PUBLIC_URL is not set/);
+    const withUrl = { ...env, PUBLIC_URL: 'https://mail.example.com' };
+    const track = (...more: string[]) =>
+      printed<{ open_tracking: boolean; click_tracking: boolean }>(
+        ['domain', 'tracking', ...of, ...name, ...more],
+        withUrl,
+      );
+    const { open_tracking: opens, click_tracking: clicks } = await track(...both);
+    assert.deepEqual([opens, clicks], [true, true]);
+    const after = await track('--opens', 'off');
+    assert.deepEqual([after.open_tracking, after.click_tracking], [false, true]);
+  });
+
   it('refuse a public suffix', async () => {
     assertFailed(await command(['domain', 'add', ...of, '--name', 'co.uk'], env), /^name: co\.uk is a public suffix/);
   });

@@ -34,7 +34,7 @@ describe('the projection', () => {
         const isApplied = isMoved || noted.includes(status);
         assert.deepEqual(await project(pool, change, [input(id, change)]), isApplied ? [id] : [], change);
         const row = await emailRow(pool, id);
-        const events = isApplied && event !== null ? ['queued', change] : ['queued'];
+        const events = isApplied && event !== null ? ['queued', event.slice('email.'.length)] : ['queued'];
         assert.deepEqual(await timeline(pool, id), events, change);
         if (!isApplied) assert.deepEqual(row, before, change);
         const { error = null, bounce_reason = null }: Partial<EmailRow> = isMoved ? input(id, change) : before;

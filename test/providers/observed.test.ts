@@ -42,6 +42,7 @@ describe('a provider of email that is observed', () => {
     name: 'smtp',
     callSize: 7,
     overlap: 0,
+    hasTracking: false,
     refusal: () => 'too large',
     send: async (emails) =>
       emails.map((_, i) => (i === 0 ? { kind: 'sent', messageId: 'm' } : { kind: 'busy', detail: 'x' })),
@@ -53,7 +54,7 @@ describe('a provider of email that is observed', () => {
     assert.equal(plain.name, 'smtp');
     assert.equal(plain.callSize, 7);
     assert.equal(plain.refusal(outgoing()), 'too large');
-    assert.deepEqual(Object.keys(plain).sort(), ['callSize', 'name', 'overlap', 'refusal', 'send']);
+    assert.deepEqual(Object.keys(plain).sort(), ['callSize', 'hasTracking', 'name', 'overlap', 'refusal', 'send']);
     const found = new Map([['em_1', 'm']]);
     const able = observedEmail(provider({ find: async () => found, reports: async () => [] }));
     assert.equal(await able.find?.('call_1'), found);

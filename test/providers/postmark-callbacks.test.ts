@@ -263,3 +263,15 @@ describe('a record that is ignored', () => {
     });
   }
 });
+
+describe('an open or click', () => {
+  test('is one of a machine if its user agent is, and the same report otherwise', () => {
+    for (const record of [OPEN, CLICK]) {
+      const person = feedback(record);
+      const machine = { ...person, change: `${person.change}_by_machine` };
+      assert.deepEqual(feedback({ ...record, UserAgent: 'Mozilla/5.0' }), machine);
+      const gmail = 'Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)';
+      assert.deepEqual(feedback({ ...record, UserAgent: gmail }), person);
+    }
+  });
+});

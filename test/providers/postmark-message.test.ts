@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
+import { personalize } from '../../src/domain/email/marketing.ts';
 import { postmark } from '../../src/providers/postmark/postmark.ts';
 import { addresses, outgoing } from './outgoing.ts';
 import { recordingServer } from './servers.ts';
@@ -25,6 +26,42 @@ describe('a message', () => {
     const email = outgoing();
     const { message } = await requestOf(t, email, { signEmailId: (id: string) => `of ${id}` });
     assert.deepEqual(message['Metadata'], { email: email.id, call: CALL, sig: `of ${email.id}` });
+  });
+
+  test('requests tracking only for what its domain has tracked', async (t) => {
+    const html = '<a href="https://acme.example">Acme</a>';
+    for (const [tracking, expected] of [
+      [
+        { opens: true, clicks: true },
+        { TrackOpens: true, TrackLinks: 'HtmlOnly', HtmlBody: html },
+      ],
+      [
+        { opens: true, clicks: false },
+        { TrackOpens: true, TrackLinks: undefined, HtmlBody: html },
+      ],
+      [
+        { opens: false, clicks: true },
+        { TrackOpens: undefined, TrackLinks: 'HtmlOnly', HtmlBody: html },
+      ],
+      [
+        { opens: false, clicks: false },
+        { TrackOpens: undefined, TrackLinks: undefined, HtmlBody: html },
+      ],
+    ] as const) {
+      const { message } = await requestOf(t, { ...outgoing({ html }), tracking });
+      const { TrackOpens, TrackLinks, HtmlBody } = message;
+      assert.deepEqual({ TrackOpens, TrackLinks, HtmlBody }, expected);
+    }
+  });
+
+  test('excludes the unsubscribe link from the tracking of clicks', async (t) => {
+    const html = '<a href="{{{unsubscribe_url}}}">Stop</a><a href="https://acme.example">Acme</a>';
+    const email = personalize(outgoing({ html, marketing: true }), 'https://mail.example/unsubscribe/x?a=1&b=2');
+    const { message } = await requestOf(t, { ...email, tracking: { opens: false, clicks: true } });
+    const link = '<a href="https://mail.example/unsubscribe/x?a=1&amp;b=2" data-pm-no-track>Stop</a>';
+    assert.equal(message['HtmlBody'], `${link}<a href="https://acme.example">Acme</a>`);
+    const untracked = await requestOf(t, email);
+    assert.doesNotMatch(String(untracked.message['HtmlBody']), /no-track/);
   });
 
   test('leaves out control headers of providers, which an older version accepted', async (t) => {

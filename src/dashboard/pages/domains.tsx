@@ -28,6 +28,7 @@ import { BLANK, confirm, field, Form, FormProblem } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
+import { TrackingSection } from './domain-tracking.tsx';
 
 const PATH = '/dashboard/domains';
 const CRUMBS = [{ path: PATH, name: 'Domains' }];
@@ -78,6 +79,7 @@ const show = page(Type.Object({}), async (context) => {
     <Layout context={context} title={domain.name} crumbs={CRUMBS} actions={verify}>
       <Standing domain={domain} />
       <Records records={domain.records} />
+      <TrackingSection context={context} domain={domain} />
       {context.role === 'owner' && (
         <section>
           {confirm(context, 'Delete the domain', {

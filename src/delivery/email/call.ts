@@ -2,7 +2,7 @@ import { maskAddresses } from '../../lib/mask.ts';
 import type { SendOutcome } from '../../domain/email/retry.ts';
 import { CLAIM_EXPIRED, isClaimExpired, storableText } from '../call.ts';
 import { type AccountAnswer, sendersOf } from '../pauses.ts';
-import type { AnsweredEmail, ClaimedEmail, Sent } from './contract.ts';
+import type { AnsweredEmail, ClaimedEmail, EmailDeps, Sent } from './contract.ts';
 import { toMessage } from './recipients.ts';
 import { endingOf, outcomeOf } from './record.ts';
 
@@ -21,6 +21,7 @@ function accountAnswerOf({ email, outcomes }: Sent): AccountAnswer[] {
 
 /** @param onAnswer called for each email once the outcomes of all its copies are known */
 export async function callProvider(
+  { track }: Pick<EmailDeps, 'track'>,
   emails: readonly ClaimedEmail[],
   onAnswer: (answer: AnsweredEmail) => void,
 ): Promise<void> {
@@ -41,7 +42,11 @@ export async function callProvider(
     copies.forEach((_, position) => addOutcome(position, CLAIM_EXPIRED));
     return;
   }
-  const outcomes = await first.provider.send(copies.map(toMessage), first.call, addOutcome);
+  const { provider, call } = first;
+  const messages = copies.map((copy) =>
+    provider.hasTracking ? toMessage(copy) : track(toMessage(copy), copy.recipient),
+  );
+  const outcomes = await provider.send(messages, call, addOutcome);
   outcomes.forEach((outcome, position) => addOutcome(position, outcome));
 }
 

@@ -29,7 +29,7 @@ export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map(
   return {
     kind: 'email',
     claim: (members) => claim(deps, members, contents),
-    call: callProvider,
+    call: (emails, onAnswer) => callProvider(deps, emails, onAnswer),
     apply: (answers) =>
       applyOutcomes(
         deps,

@@ -209,7 +209,9 @@ async function assign(
   ]);
   const readables = read.flatMap((each) => {
     const domain = domainOf(each);
-    if (typeof domain !== 'string') return { ...each, outgoing: { ...each.outgoing, dkim: domain.signer } };
+    if (typeof domain !== 'string') {
+      return { ...each, outgoing: { ...each.outgoing, dkim: domain.signer, tracking: domain.tracking } };
+    }
     failed.push({ id: each.email.id, error: domain });
     return [];
   });

@@ -15,6 +15,7 @@ import type {
   MemberResult,
 } from '../contract.ts';
 import type { SendingDomains } from './sending-domains.ts';
+import type { Track } from './tracking.ts';
 
 /** The dependencies of the email activities. */
 export interface EmailDeps extends DeliveryDeps {
@@ -30,6 +31,8 @@ export interface EmailDeps extends DeliveryDeps {
   readonly sendingDomains: SendingDomains;
   /** The unsubscribe link of the recipient at this position (from 0) of a marketing email. */
   readonly unsubscribeUrl: (orgId: string, emailId: string, recipient: number) => string;
+  /** Tracks an email for a provider that has no tracking of its own. */
+  readonly track: Track;
 }
 
 /**
@@ -37,8 +40,8 @@ export interface EmailDeps extends DeliveryDeps {
  * take no memory until `toMessage` creates the text of each.
  */
 export interface Copy extends OutgoingEmail {
-  /** Set for marketing emails. */
-  readonly unsubscribeUrl: string | null;
+  /** The position of its only recipient in the email, from 0 over to, cc and bcc; null if it has several. */
+  readonly recipient: number | null;
 }
 
 /** An email that no other worker may send now. */

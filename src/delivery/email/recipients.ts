@@ -18,8 +18,8 @@ export interface Readable {
 }
 
 /** Creates the text of one copy, which is as large as the email; call it just before sending. */
-export function toMessage({ unsubscribeUrl, ...email }: Copy): OutgoingEmail {
-  return unsubscribeUrl === null ? email : personalize(email, unsubscribeUrl);
+export function toMessage(copy: Copy): OutgoingEmail {
+  return copy.unsubscribeUrl === null ? copy : personalize(copy, copy.unsubscribeUrl);
 }
 
 /** An email with what is to be sent of it: itself, or the remaining copies of a marketing email with several recipients. */
@@ -104,7 +104,9 @@ function toWhole(
 ): Copy {
   const { id, to, cc, bcc } = outgoing;
   const rest = { ...outgoing, to: to.filter(stays), cc: cc.filter(stays), bcc: bcc.filter(stays) };
-  return { ...rest, unsubscribeUrl: marketing ? deps.unsubscribeUrl(org_id, id, 0) : null };
+  const positions = recipients(outgoing).flatMap((mailbox, position) => (stays(mailbox) ? position : []));
+  const [recipient = null] = positions.length === 1 ? positions : [];
+  return { ...rest, recipient, unsubscribeUrl: marketing ? deps.unsubscribeUrl(org_id, id, 0) : null };
 }
 
 async function makeCopies(
@@ -127,7 +129,8 @@ async function makeCopies(
     outgoing,
     copies: recipients(outgoing).flatMap(({ address }, index): Copy[] => {
       if (!isPending.has(`${email.id} ${address.toLowerCase()}`)) return [];
-      return [{ ...toCopy(outgoing, index), unsubscribeUrl: deps.unsubscribeUrl(email.org_id, email.id, index) }];
+      const unsubscribeUrl = deps.unsubscribeUrl(email.org_id, email.id, index);
+      return [{ ...toCopy(outgoing, index), recipient: index, unsubscribeUrl }];
     }),
   }));
 }

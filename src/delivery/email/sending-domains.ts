@@ -2,6 +2,7 @@ import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { DKIM_SELECTOR, type DkimSigner } from '../../domain/senders/dkim.ts';
+import type { Tracking } from '../../domain/email/tracked-links.ts';
 import type { Seal } from '../../lib/seal.ts';
 import { dkimOwner } from '../../sender-domains/deps.ts';
 import { findSendingDomains, type SendingDomain } from '../../store/domains/domains.ts';
@@ -13,15 +14,15 @@ interface DomainUse {
   readonly outgoing: { readonly from: { readonly domain: string } };
 }
 
-/** The signer for an email, or the error why it may not be sent. */
-type SigningDecision = { readonly signer: DkimSigner | null } | string;
+/** How an email from a domain is sent, or the error why it may not be sent. */
+type SendingDecision = { readonly signer: DkimSigner | null; readonly tracking: Tracking } | string;
 
 /**
  * Checks the sender domains of many emails in one statement. A domain may have been deleted since an email was accepted, and
  * may now belong to another organization.
  * @returns a function that returns the decision for each of the emails
  */
-export type SendingDomains = (db: Db, emails: readonly DomainUse[]) => Promise<(email: DomainUse) => SigningDecision>;
+export type SendingDomains = (db: Db, emails: readonly DomainUse[]) => Promise<(email: DomainUse) => SendingDecision>;
 
 /** The size of the key cache; each key takes some kilobytes. */
 const MAX_CACHED_KEYS = 1_000;
@@ -44,7 +45,8 @@ export function makeSendingDomains(seal: Seal, log: Logger): SendingDomains {
         return `This email cannot be sent: the domain ${name} ${state}.`;
       }
       const key = open(domain);
-      return { signer: key && { domain: name, selector: DKIM_SELECTOR, key } };
+      const tracking = { opens: domain.open_tracking, clicks: domain.click_tracking };
+      return { signer: key && { domain: name, selector: DKIM_SELECTOR, key }, tracking };
     };
   };
 }

@@ -4,7 +4,15 @@ import type { BounceReason } from './email.ts';
 /** Changes that providers report about a recipient after the hand-over. */
 export type FeedbackChange = Extract<
   EmailChange,
-  'delivery_delayed' | 'delivered' | 'opened' | 'clicked' | 'bounced' | 'complained' | 'unsubscribed'
+  | 'delivery_delayed'
+  | 'delivered'
+  | 'opened'
+  | 'opened_by_machine'
+  | 'clicked'
+  | 'clicked_by_machine'
+  | 'bounced'
+  | 'complained'
+  | 'unsubscribed'
 >;
 
 /** A provider's report about one recipient of an email, normalized. */

@@ -15,6 +15,7 @@ export function personalize(email: OutgoingEmail, link: string): OutgoingEmail {
   const escaped = escapeHtml(link);
   return {
     ...email,
+    unsubscribeUrl: link,
     // Replacement functions, since `$&` has a meaning in a replacement string.
     html: email.html?.replace(PLACEHOLDER, () => escaped) ?? null,
     text: email.text?.replace(PLACEHOLDER, () => link) ?? null,

@@ -2,6 +2,7 @@ import { type Mailbox, parseMailbox } from './address.ts';
 import { isControlHeader } from './control-headers.ts';
 import type { EmailRequest } from './email.ts';
 import type { DkimSigner } from '../senders/dkim.ts';
+import { type Tracking, UNTRACKED } from './tracked-links.ts';
 
 /** A file with its content in the form for providers. */
 export interface OutgoingFile {
@@ -32,6 +33,10 @@ export interface OutgoingEmail {
   readonly messageId: string;
   /** Our DKIM key; null when the provider signs or the domain has no key. */
   readonly dkim: DkimSigner | null;
+  /** What its sender domain has tracked, by the provider if that has tracking of its own. */
+  readonly tracking: Tracking;
+  /** The unsubscribe link of its recipient; null unless it is marketing email. */
+  readonly unsubscribeUrl: string | null;
 }
 
 type StoredEmail = Omit<EmailRequest, 'tags' | 'scheduled_at'> & { readonly id: string };
@@ -53,6 +58,8 @@ export function toOutgoing(email: StoredEmail, files: readonly OutgoingFile[] = 
     files,
     messageId: `<${email.id}@${from.domain}>`,
     dkim: null,
+    tracking: UNTRACKED,
+    unsubscribeUrl: null,
   };
 }
 

@@ -14,6 +14,8 @@ export interface Transition {
   readonly noted: readonly EmailStatus[];
   /** The entry in the timeline; null for internal changes. */
   readonly event: EmailEventType | null;
+  /** Set if a program caused it and no person, which the webhook event states. */
+  readonly isByMachine?: true;
 }
 
 /** Entries of a timeline, and webhook event types. */
@@ -63,6 +65,11 @@ function report(to: Reported): Transition {
   };
 }
 
+/** An open or click that a program caused: it is recorded on an email that was sent, and moves nothing. */
+function byMachine(event: EmailEventType): Transition {
+  return { to: null, from: [], noted: ['queued', 'failed', ...REPORTED], event, isByMachine: true };
+}
+
 /** Every change of an email after its creation. */
 export const TRANSITIONS = {
   rescheduled: { to: 'scheduled', from: ['scheduled'], noted: [], event: 'email.rescheduled' },
@@ -79,6 +86,8 @@ export const TRANSITIONS = {
   bounced: report('bounced'),
   complained: report('complained'),
   unsubscribed: { to: null, from: [], noted: ['queued', 'failed', ...REPORTED], event: 'email.unsubscribed' },
+  opened_by_machine: byMachine('email.opened'),
+  clicked_by_machine: byMachine('email.clicked'),
 } as const satisfies Record<string, Transition>;
 export type EmailChange = keyof typeof TRANSITIONS;
 

@@ -175,6 +175,8 @@ const domain = {
   verified_at: null,
   last_checked_at: SENT_AT,
   next_check_at: '2026-03-01T09:31:01.118Z',
+  open_tracking: false,
+  click_tracking: false,
 };
 const record = { priority: null, ttl: 3_600, status: 'pending', found: null, error: null };
 const wholeDomain = {
@@ -324,6 +326,10 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   'POST /v1/domains': { request: { name: domain.name }, answer: wholeDomain },
   'GET /v1/domains': pageOf('domains', domain),
   'GET /v1/domains/{id}': { answer: wholeDomain },
+  'PATCH /v1/domains/{id}': {
+    request: { open_tracking: true, click_tracking: true },
+    answer: { ...wholeDomain, open_tracking: true, click_tracking: true },
+  },
   'POST /v1/domains/{id}/verify': { answer: wholeDomain },
   'POST /v1/suppressions': {
     request: { email: suppression.email },

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { checkDomain, registerDomain, removeDomain, showDomain } from '../../accounts/domains.ts';
+import { changeTracking, checkDomain, registerDomain, removeDomain, showDomain } from '../../accounts/domains.ts';
 import { listDomains } from '../../store/domains/domains.ts';
 import { authorizeDomain, callerOf } from '../plugins/auth.ts';
 import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
-import { AddDomainBody, DomainBody, DomainParams, DomainSummary } from '../schemas/domains.ts';
+import { AddDomainBody, DomainBody, DomainParams, DomainSummary, EditDomainBody } from '../schemas/domains.ts';
 
 export const add = route('createDomain', 'Register a domain', {
   description:
@@ -27,6 +27,20 @@ export const get = route('getDomain', 'Get a domain', {
   params: DomainParams,
   response: { 200: DomainBody },
   handler: ({ domains }, { orgId, params }) => showDomain(domains, orgId, params.id),
+});
+
+export const edit = route('updateDomain', 'Change a domain', {
+  description:
+    'Switches open and click tracking for email that is handed over from now on. Both are off at first. Email that is sent by ' +
+    'SMTP is tracked by this service, which needs the setting `PUBLIC_URL`.',
+  params: DomainParams,
+  body: EditDomainBody,
+  response: { 200: DomainBody },
+  handler: ({ domains }, request) => {
+    const { orgId, params, body } = request;
+    authorizeDomain(callerOf(request), params.id);
+    return changeTracking(domains, orgId, params.id, body);
+  },
 });
 
 export const verify = route('verifyDomain', 'Verify a domain', {

@@ -63,10 +63,12 @@ export function eventTypes(prefix: string): EventType[] {
   return EVENT_TYPES.filter((type) => type.startsWith(`${prefix}.`) && !type.endsWith('.received'));
 }
 
-export function timelineEntry(prefix: string, title: string) {
+/** @param more fields that only entries of this prefix have */
+export function timelineEntry(prefix: string, title: string, more: TProperties = {}) {
   return objectOf(`${title}TimelineEntry`, {
     type: enumOf(eventTypes(prefix), `${title}EventType`),
     created_at: Timestamp,
+    ...more,
   });
 }
 

@@ -1,12 +1,17 @@
 import { Type } from 'typebox';
 import { DOMAIN_STATUSES, RECORD_KINDS, RECORD_STATUSES } from '../../domain/senders/sender-domain.ts';
-import { closedObject, enumOf, nullable, objectOf, Timestamp } from './common.ts';
+import { closedObject, enumOf, nullable, objectOf, optional, Timestamp } from './common.ts';
 
 export const AddDomainBody = closedObject('CreateDomainRequest', 'A domain', {
   name: Type.String({
     description: 'A domain name, also in Unicode; a name below another one is registered on its own',
     examples: ['example.com', 'mail.example.com'],
   }),
+});
+
+export const EditDomainBody = closedObject('EditDomainRequest', 'What to change of a domain; what is left out stays', {
+  open_tracking: optional<boolean>('boolean', { description: 'Whether opens of email from it are tracked' }),
+  click_tracking: optional<boolean>('boolean', { description: 'Whether clicks on links in email from it are tracked' }),
 });
 
 export const DomainParams = Type.Object({ id: Type.String({ examples: ['dm_01kajcf3g5h7j9k1m3n5p7q9rs'] }) });
@@ -25,6 +30,8 @@ const domain = {
   verified_at: nullable(Timestamp, 'Null unless it is verified'),
   last_checked_at: nullable(Timestamp, 'When DNS was last asked'),
   next_check_at: nullable(Timestamp, 'When it will be asked again; null when that is not planned'),
+  open_tracking: Type.Boolean({ description: 'Whether opens of email from it are tracked' }),
+  click_tracking: Type.Boolean({ description: 'Whether clicks on links in email from it are tracked' }),
 };
 
 export const DomainSummary = objectOf('DomainSummary', domain);

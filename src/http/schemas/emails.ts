@@ -4,6 +4,13 @@ import { BODY_LENGTH, HEADERS, RECIPIENTS_PER_FIELD, SUBJECT_LENGTH, TAG_LENGTH,
 import { AttachmentMetadata, AttachmentsField } from './attachments.ts';
 import { closedObject, enumOf, nullable, objectOf, optional, ruledObject, timelineEntry, Timestamp } from './common.ts';
 
+/** Whether an open or click is automatic. */
+export const ByMachine = Type.Optional(
+  Type.Boolean({
+    description: 'Of `email.opened` and `email.clicked`: true if a program caused it, not a person; the status stays',
+  }),
+);
+
 /** One or several addresses. The type keyword lists both, so that an error names the invalid address. */
 function addresses(description: string, minItems: 0 | 1) {
   const rule = { 'x-rule': 'mailbox' };
@@ -134,6 +141,6 @@ export const EmailBody = objectOf('Email', {
   created_at: Timestamp,
   scheduled_at: nullable(Timestamp),
   last_event_at: Timestamp,
-  events: Type.Array(timelineEntry('email', 'Email'), { description: 'Oldest first' }),
+  events: Type.Array(timelineEntry('email', 'Email', { machine: ByMachine }), { description: 'Oldest first' }),
   attachments: Type.Array(AttachmentMetadata, { description: 'What was sent along; no download links' }),
 });

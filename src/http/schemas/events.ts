@@ -9,7 +9,7 @@ import { DOMAIN_STATUSES } from '../../domain/senders/sender-domain.ts';
 import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
 import { Counts } from './batches.ts';
 import { enumOf, eventTypes, objectOf, Timestamp } from './common.ts';
-import { Tag } from './emails.ts';
+import { ByMachine, Tag } from './emails.ts';
 
 /** The payload of the event types with a prefix. Absent values are omitted; fields may be added later. */
 function eventOf(prefix: string, name: string, data: TProperties) {
@@ -49,10 +49,11 @@ export const EVENTS = {
         description: 'Of `email.scheduled` and `email.rescheduled`: when it will be sent',
       }),
     ),
-    recipient: text('Whom of its recipients the event is about, in lower case'),
+    recipient: text('Whom of its recipients the event is about, in lower case; left out where that is not known'),
     error: text('What the server or the provider reported'),
     bounceReason: Type.Optional(enumOf(BOUNCE_REASONS, 'BounceReason')),
     click: Type.Optional(Type.Object({ link: Type.String() })),
+    machine: ByMachine,
     truncated: Type.Optional(
       Type.Array(Type.Enum(['to', 'tags', 'subject']), {
         description: 'What is shortened or left out to stay below 20 kB',

@@ -1,6 +1,13 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { pino } from 'pino';
-import { addDomain, checkDomain, findDomainId, removeDomain, showDomain } from '../../accounts/domains.ts';
+import {
+  addDomain,
+  changeTracking,
+  checkDomain,
+  findDomainId,
+  removeDomain,
+  showDomain,
+} from '../../accounts/domains.ts';
 import { listDomains } from '../../store/domains/domains.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { readSettings } from '../env.ts';
@@ -29,6 +36,10 @@ export function addDomainCommands(program: Command): void {
     ),
   );
   onDomain('verify', 'Look up the records of a domain in DNS now.').action(onDatabase(verify));
+  onDomain('tracking', 'Switch open and click tracking of email from a domain.')
+    .addOption(new Option('--opens <switch>', 'track opens by an image').choices(['on', 'off']))
+    .addOption(new Option('--clicks <switch>', 'track clicks by redirecting links').choices(['on', 'off']))
+    .action(onDatabase(track));
   onDomain('remove', 'Remove a domain.').alias('delete').action(onDatabase(remove));
 }
 
@@ -49,6 +60,22 @@ async function verify(pool: Pool, { organization, name }: DomainOptions) {
   const deps = makeSenderDomains(readSettings(), pool, secretKey, pino({ level: 'silent' }));
   return audited(pool, { organization, action: 'domains.verify' }, () =>
     checkDomain({ ...deps, wakeRelay }, organization, id),
+  );
+}
+
+async function track(
+  pool: Pool,
+  { organization, name, opens, clicks }: DomainOptions & { readonly opens?: string; readonly clicks?: string },
+) {
+  const id = await findDomainId(pool, organization, name);
+  const settings = readSettings();
+  const change = {
+    ...(opens !== undefined && { open_tracking: opens === 'on' }),
+    ...(clicks !== undefined && { click_tracking: clicks === 'on' }),
+  };
+  const deps = { pool, senders: sendersOf(settings), publicUrl: settings.PUBLIC_URL };
+  return audited(pool, { organization, action: 'domains.update', detail: { name, ...change } }, () =>
+    changeTracking(deps, organization, id, change),
   );
 }
 

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { EmailDeps } from '../../delivery/email/contract.ts';
 import { makeLargeEmails } from '../../delivery/email/large-emails.ts';
 import { makeSendingDomains } from '../../delivery/email/sending-domains.ts';
+import { makeTrack } from '../../delivery/email/tracking.ts';
 import { makeProviderPauses } from '../../delivery/pauses.ts';
 import type { Config } from '../../config.ts';
 import { type SecretKeys, secretKeysOf } from '../../lib/secret-key.ts';
@@ -34,6 +35,7 @@ export function makeEmailDeps(
     largeEmails: makeLargeEmails(files, log),
     sendingDomains: makeSendingDomains(dkimSeal(secretKeys), log),
     unsubscribeUrl: makeUnsubscribeUrl(config, secretKeys, log),
+    track: makeTrack(config.PUBLIC_URL, secretKeys, log),
     log,
   };
 }

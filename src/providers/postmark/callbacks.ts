@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isMachineAgent } from '../../domain/email/machines.ts';
 import type { Feedback, ReportClaim } from '../../domain/email/feedback.ts';
 import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
 import { type Fields, isObject, isText } from '../json-fields.ts';
@@ -56,12 +57,25 @@ function readFeedback(emailId: string, record: Fields): Feedback | undefined {
     case 'Delivery':
       return happened({ ...of, change: 'delivered', at: record['DeliveredAt'] });
     case 'Open':
-      return happened({ ...of, change: 'opened', at: record['ReceivedAt'] });
-    case 'Click':
-      return happened({ ...of, change: 'clicked', at: record['ReceivedAt'], link: record['OriginalLink'] });
+      return caused(record, happened({ ...of, change: 'opened', at: record['ReceivedAt'] }));
+    case 'Click': {
+      const { ReceivedAt: at, OriginalLink: link } = record;
+      return caused(record, happened({ ...of, change: 'clicked', at, link }));
+    }
     default:
       return undefined;
   }
+}
+
+const BY_MACHINE = { opened: 'opened_by_machine', clicked: 'clicked_by_machine' } as const;
+
+/**
+ * Attributes an open or click to a machine by the user agent of its record, with the same key: the list of a message's events
+ * has no user agent, and the same report.
+ */
+function caused({ UserAgent: userAgent }: Fields, report: Feedback | undefined): Feedback | undefined {
+  if (!report || !isText(userAgent) || !isMachineAgent(userAgent)) return report;
+  return { ...report, change: BY_MACHINE[report.change as keyof typeof BY_MACHINE] };
 }
 
 /**

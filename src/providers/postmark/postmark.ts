@@ -1,4 +1,5 @@
-import { Errors, type Message, type Models, ServerClient } from 'postmark';
+import { Errors, type Message, Models, ServerClient } from 'postmark';
+import { markLinks } from '../../domain/email/html-links.ts';
 import {
   copyKey,
   formatMailbox,
@@ -92,6 +93,7 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
     name: 'postmark',
     callSize: CALL_SIZE,
     overlap: 0,
+    hasTracking: true,
     refusal: (email) => refusal(email, settings),
     streamOf: (email) => streamOf(email, settings),
     async send(emails, call) {
@@ -170,10 +172,19 @@ function toMessage(email: OutgoingEmail, call: string, settings: PostmarkSetting
     ...(email.cc.length > 0 && { Cc: list(email.cc) }),
     ...(email.bcc.length > 0 && { Bcc: list(email.bcc) }),
     ...(email.replyTo.length > 0 && { ReplyTo: list(email.replyTo) }),
-    ...(email.html !== null && { HtmlBody: email.html }),
+    ...(email.html !== null && { HtmlBody: trackedHtml(email, email.html) }),
     ...(email.text !== null && { TextBody: email.text }),
     ...(email.files.length > 0 && { Attachments: email.files.map(toAttachment) }),
+    // Without these fields the settings of the Postmark server apply.
+    ...(email.tracking.opens && { TrackOpens: true }),
+    ...(email.tracking.clicks && { TrackLinks: Models.LinkTrackingOptions.HtmlOnly }),
   };
+}
+
+/** Excludes unsubscribe links from tracking (https://postmarkapp.com/developer/user-guide/tracking-links). */
+function trackedHtml({ tracking, unsubscribeUrl }: OutgoingEmail, html: string): string {
+  if (!tracking.clicks || unsubscribeUrl === null) return html;
+  return markLinks(html, (href) => href.trim() === unsubscribeUrl, 'data-pm-no-track');
 }
 
 /** As few requests as their bodies and files allow. */

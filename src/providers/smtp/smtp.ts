@@ -117,6 +117,7 @@ export function smtp(url: string, times = TIMES): EmailProvider {
     name: 'smtp',
     callSize: CALL_SIZE,
     overlap: OVERLAP,
+    hasTracking: false,
     refusal: () => undefined,
     send: (emails, _call, onOutcome) =>
       Promise.all(

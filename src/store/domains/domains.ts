@@ -18,6 +18,9 @@ export interface Domain {
   verified_at: string | null;
   last_checked_at: string | null;
   next_check_at: string | null;
+  /** Whether opens and clicks of email from it are tracked. */
+  open_tracking: boolean;
+  click_tracking: boolean;
 }
 
 /** With all that its records are made of. */
@@ -30,7 +33,8 @@ export interface WholeDomain extends Domain {
   provider: ProviderRecords | null;
 }
 
-const DOMAIN = 'id, org_id, name, status, trusted, created_at, verified_at, last_checked_at, next_check_at';
+const DOMAIN = `id, org_id, name, status, trusted, created_at, verified_at, last_checked_at, next_check_at,
+  open_tracking, click_tracking`;
 const WHOLE = `
   SELECT ${DOMAIN.replace(/\w+/g, 'domain.$&')}, domain.token, domain.dkim_public, domain.findings,
          provider.provider_id::float8 AS provider_id, provider.details AS provider
@@ -81,6 +85,25 @@ export function findDomain(db: Db, orgId: string | null, id: string): Promise<Wh
 
 /** Domains of an organization, newest first. */
 export const listDomains = latestOf<Domain>('domains', DOMAIN);
+
+/**
+ * Changes the tracking of email that is sent from now on. @param opens null leaves it, as does `clicks`
+ * @returns false if there is no such domain
+ */
+export async function updateTracking(
+  db: Db,
+  orgId: string,
+  id: string,
+  opens: boolean | null,
+  clicks: boolean | null,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `UPDATE domains SET open_tracking = coalesce($3, open_tracking), click_tracking = coalesce($4, click_tracking)
+     WHERE id = $1 AND org_id = $2`,
+    [id, orgId, opens, clicks],
+  );
+  return rowCount === 1;
+}
 
 /** Deletes a domain with its key. Upkeep deletes it at the provider. @returns the deleted domain */
 export function deleteDomain(db: Db, orgId: string, id: string): Promise<Domain | undefined> {
@@ -213,6 +236,8 @@ export interface SendingDomain {
   status: DomainStatus;
   /** Its sealed private DKIM key; null if we do not sign or the public key is not published. */
   dkim_key: Buffer | null;
+  open_tracking: boolean;
+  click_tracking: boolean;
 }
 
 /** The domains of many emails in one query; those that are not registered are missing. */
@@ -224,7 +249,8 @@ export async function findSendingDomains(
   return queryRows(db, {
     name: 'find_sending_domains',
     text: `SELECT domain.id, domain.org_id, domain.name, domain.status,
-                  CASE WHEN domain.dkim_published THEN domain.dkim_key END AS dkim_key
+                  CASE WHEN domain.dkim_published THEN domain.dkim_key END AS dkim_key,
+                  domain.open_tracking, domain.click_tracking
            FROM unnest($1::text[], $2::text[]) AS input(org_id, name) JOIN domains AS domain USING (org_id, name)`,
     values: columns(inputs, 'org_id', 'name'),
   });

@@ -16,7 +16,8 @@ export const wireTime = (time: string): string =>
 
 /** One email as the API shows it. */
 export interface Email extends EmailSummary, Pick<EmailRequest, 'cc' | 'bcc' | 'reply_to' | 'headers'> {
-  events: { type: string; created_at: string }[];
+  /** `machine` is set for opens and clicks that a program caused. */
+  events: { type: string; created_at: string; machine?: true }[];
   attachments: (Attachment & { inline: boolean })[];
 }
 
@@ -31,7 +32,8 @@ export async function findEmail(
     name: 'find_email',
     text: `SELECT id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, headers, sealed_headers, status, error,
                   bounce_reason, created_at, scheduled_at, last_event_at,
-                  (SELECT json_agg(json_build_object('type', type, 'created_at', ${wireTime('created_at')}) ORDER BY created_at, id)
+                  (SELECT json_agg(json_strip_nulls(json_build_object(
+                     'type', type, 'created_at', ${wireTime('created_at')}, 'machine', detail->'machine')) ORDER BY created_at, id)
                    FROM email_events WHERE email_id = emails.id) AS events,
                   ${ATTACHMENTS_OF_EMAIL('emails.id')} AS attachments
            FROM emails WHERE id = $1 AND org_id = $2`,

@@ -1,0 +1,34 @@
+import type { Logger } from 'pino';
+import { replaceLinks } from '../../domain/email/html-links.ts';
+import type { OutgoingEmail } from '../../domain/email/outgoing.ts';
+import { clickUrl, makeTrackingTokens, openUrl, type TrackedEmail } from '../../domain/email/tracked-links.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
+
+/**
+ * Inserts the tracking image and links into the HTML of an email whose domain has them on. Plain text, headers and the
+ * unsubscribe link stay as they are.
+ * @param recipient the position of its only recipient; null if there are several
+ */
+export type Track = (email: OutgoingEmail, recipient: number | null) => OutgoingEmail;
+
+/** @param publicUrl undefined if `PUBLIC_URL` is not set: email is sent untracked, and the log names the setting */
+export function makeTrack(publicUrl: string | undefined, secretKeys: SecretKeys, log: Pick<Logger, 'error'>): Track {
+  const tokens = makeTrackingTokens(secretKeys);
+  return (email, recipient) => {
+    const { html, tracking, unsubscribeUrl } = email;
+    if (html === null || !(tracking.opens || tracking.clicks)) return email;
+    if (publicUrl === undefined) {
+      log.error({ email: email.id }, 'email sent untracked: PUBLIC_URL is not set');
+      return email;
+    }
+    const tracked: TrackedEmail = { emailId: email.id, recipient, sentAt: Math.floor(Date.now() / 1_000) };
+    const linkFor = (href: string) =>
+      href.trim() === unsubscribeUrl ? undefined : clickUrl(publicUrl, tokens, tracked, href);
+    const image = tracking.opens ? imageOf(openUrl(publicUrl, tokens, tracked)) : '';
+    return { ...email, html: replaceLinks(html, tracking.clicks ? linkFor : () => undefined, image) };
+  };
+}
+
+function imageOf(url: string): string {
+  return `<img src="${url}" width="1" height="1" alt="" style="border:0;height:1px;width:1px">`;
+}

@@ -1,0 +1,63 @@
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { isMachine } from '../../domain/email/machines.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import type { TrackingHit } from '../../projection/tracking.ts';
+import type { RouteDeps } from '../deps.ts';
+import { hiddenRoute } from '../route.ts';
+
+/** A transparent GIF of one pixel (GIF89a, https://www.w3.org/Graphics/GIF/spec-gif89a.txt). */
+const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64');
+
+/** Each request must reach this service, and neither the next site nor a search engine learns the link. */
+const HEADERS = {
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-robots-tag': 'noindex, nofollow',
+};
+
+const schema = {
+  params: Type.Object({ token: Type.String() }),
+  // Scanners and other trackers add query parameters to links.
+  querystring: Type.Object({}),
+};
+
+/** The image that reports an open. It needs no database. */
+export const openImage = hiddenRoute({
+  ...schema,
+  handler: async (deps, request, reply) => {
+    const email = deps.trackingTokens.readOpen(request.params.token);
+    if (!email) throw noSuchLink();
+    record(deps, request, email);
+    return reply.headers({ ...HEADERS, 'content-type': 'image/gif' }).send(PIXEL);
+  },
+  options: { networkLimit: 'requests' },
+});
+
+/** Redirects to the target that the token contains and its signature covers. It needs no database. */
+export const followLink = hiddenRoute({
+  ...schema,
+  handler: async (deps, request, reply) => {
+    const link = deps.trackingTokens.readClick(request.params.token);
+    if (!link) throw noSuchLink();
+    record(deps, request, link);
+    return reply.headers(HEADERS).redirect(link.url, 302);
+  },
+  options: { networkLimit: 'requests' },
+});
+
+/** A HEAD request is never a person's. */
+function record(
+  { trackingRecorder }: RouteDeps,
+  { method, headers }: FastifyRequest,
+  hit: Omit<TrackingHit, 'machine'>,
+): void {
+  if (method === 'HEAD') return;
+  const purposes = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].flatMap((name) => headers[name] ?? []);
+  trackingRecorder.record({ ...hit, machine: isMachine({ userAgent: headers['user-agent'], purposes }) });
+}
+
+function noSuchLink(): ServiceError {
+  return new ServiceError('not_found', 'this link is not valid; use the one in the email');
+}
