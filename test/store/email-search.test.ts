@@ -5,9 +5,10 @@ import type { Tag } from '../../src/domain/email/email.ts';
 import { isMatch, type Searchable } from '../../src/domain/email/search.ts';
 import { type EmailFilters, listEmails } from '../../src/store/emails/lists.ts';
 import type { Cursor } from '../../src/store/postgres/page.ts';
+import type { Db } from '../../src/store/postgres/pool.ts';
 import { indexEmails } from '../../src/upkeep/search-index.ts';
 import { useDatabase } from '../support/database.ts';
-import { accept, newEmail, organization } from './mail.ts';
+import { accept, DOMAIN, newEmail, organization } from './mail.ts';
 
 const { pool } = await useDatabase(4);
 
@@ -84,8 +85,8 @@ function emailOf(n: number) {
 }
 
 /** Stores emails with these numbers, a second apart. */
-async function store(orgId: string, numbers: readonly number[]): Promise<Stored[]> {
-  const emails = numbers.map(emailOf);
+async function store(orgId: string, numbers: readonly number[], domain = DOMAIN): Promise<Stored[]> {
+  const emails = numbers.map((n) => ({ ...emailOf(n), from_domain: domain }));
   for (let from = 0; from < emails.length; from += 500) await accept(pool, orgId, emails.slice(from, from + 500));
   await pool.query(
     `UPDATE emails SET created_at = at, status = new_status, bounce_reason = CASE new_status WHEN 'bounced' THEN 'mailbox_full' END
@@ -187,4 +188,31 @@ describe('a search of emails', () => {
     assert.equal((await count(orgId))?.is_complete, false);
     await assertFinds(orgId, await readAll(orgId));
   });
+
+  for (const [what, stored] of [
+    ['new emails', 900],
+    ['old emails', 0],
+  ] as const) {
+    it(`finds each email once while ${what} are indexed between two statements of a page`, async () => {
+      const domain = `after-${stored}.example`;
+      const racing = await organization(pool, domain);
+      const all = await store(racing, numbers(2_000 + stored, 2_050 + stored), domain);
+      await pool.query(
+        `INSERT INTO search_ranges (org_id, newest_at, newest_id, oldest_at, oldest_id)
+         VALUES ($1, $2, '', $3, '') ON CONFLICT (org_id) DO UPDATE SET newest_at = $2, newest_id = '', oldest_at = $3, oldest_id = ''`,
+        stored > 0 ? [racing, at(0), null] : [racing, at(9_000), at(9_000)],
+      );
+      let statements = 0;
+      const query = async (...statement: Parameters<typeof pool.query>) => {
+        const result: unknown = await pool.query(...statement);
+        if (statements++ === 0) assert.ok((await indexEmails(pool, { blockSize: 10, settledMs: 0 })) >= 50);
+        return result;
+      };
+      const page = await listEmails({ query } as unknown as Db, racing, { ...ALL, from: '@acme.example' }, null, 100);
+      assert.deepEqual(
+        page.emails.map(({ id }) => id),
+        all.map(({ id }) => id),
+      );
+    });
+  }
 });

@@ -44,29 +44,34 @@ interface Posting {
 export function bySearchIndex(db: Db, conditions: Conditions): Walker {
   return async (after, want) => {
     const range = await readIndexedRange(db, conditions.orgId);
-    const isBelow = (limit: Cursor) => compare(after, limit) <= 0;
     if (!range) return scan(db, conditions, null)(after, want);
+    const { newest, oldest } = range;
     const found: EmailSummary[] = [];
-    if (!isBelow(range.newest)) {
-      const walk = await scan(db, conditions, range.newest)(after, want);
+    if (isAbove(after, newest)) {
+      const walk = await scan(db, conditions, newest)(after, want);
       if (walk.next !== null || walk.found.length >= want) return walk;
       found.push(...walk.found);
     }
-    if (!range.oldest || !isBelow(range.oldest)) {
-      const walk = await walkIndex(db, conditions, after, want - found.length);
+    if (!oldest || isAbove(after, oldest)) {
+      // The index may have grown on both sides since its range was read: that part was scanned, or is below.
+      const from = isAbove(after, newest) ? including(newest) : after;
+      const walk = await walkIndex(db, conditions, from, oldest, want - found.length);
       found.push(...walk.found);
       if (walk.next !== null || found.length >= want) return { found, next: walk.next };
     }
-    if (range.oldest === null) return { found, next: null };
-    const below = isBelow(range.oldest) ? after : range.oldest;
-    const walk = await scan(db, conditions, null)(below, want - found.length);
+    if (!oldest) return { found, next: null };
+    const walk = await scan(db, conditions, null)(isAbove(after, oldest) ? oldest : after, want - found.length);
     return { found: [...found, ...walk.found], next: walk.next };
   };
 }
 
-function compare(a: Cursor, b: Cursor): number {
-  const [left, right] = a.created_at === b.created_at ? [a.id, b.id] : [a.created_at, b.created_at];
-  return left < right ? -1 : left > right ? 1 : 0;
+function isAbove(a: Cursor, b: Cursor): boolean {
+  return a.created_at === b.created_at ? a.id > b.id : a.created_at > b.created_at;
+}
+
+/** A position before which a list continues with this email. No id begins with another one. */
+function including({ created_at: at, id }: Cursor): Cursor {
+  return { created_at: at, id: `${id}~` };
 }
 
 async function readIndexedRange(db: Db, orgId: string): Promise<IndexedRange | undefined> {
@@ -88,13 +93,19 @@ async function readIndexedRange(db: Db, orgId: string): Promise<IndexedRange | u
 
 type IndexWalk = Awaited<ReturnType<Walker>>;
 
-/** Walks the blocks that have all terms, newest first. */
-async function walkIndex(db: Db, conditions: Conditions, after: Cursor, want: number): Promise<IndexWalk> {
+/** Walks the blocks that have all terms, newest first. @param oldest the oldest block, or null */
+async function walkIndex(
+  db: Db,
+  conditions: Conditions,
+  after: Cursor,
+  oldest: Cursor | null,
+  want: number,
+): Promise<IndexWalk> {
   const found: EmailSummary[] = [];
   const budget = { rows: ROWS, blocks: NUMBERED_BLOCKS };
   let cursor = after;
   for (const limit of ROUNDS) {
-    const { blocks, next } = await findBlocks(db, conditions, cursor, limit);
+    const { blocks, next } = await findBlocks(db, conditions, cursor, oldest, limit);
     for (let from = 0; from < blocks.length;) {
       const some = takeBlocks(blocks.slice(from), want - found.length, budget);
       if (some.length === 0) return { found, next: cursor };
@@ -144,6 +155,7 @@ async function findBlocks(
   db: Db,
   { orgId, search }: Conditions,
   after: Cursor,
+  oldest: Cursor | null,
   limit: number,
 ): Promise<{ readonly blocks: Posting[]; readonly next: Cursor | null }> {
   const terms = wantedTerms(search).map((term) => termKey(orgId, term));
@@ -152,9 +164,10 @@ async function findBlocks(
     text: `SELECT wanted.term, posting.* FROM unnest($1::uuid[]) AS wanted(term) CROSS JOIN LATERAL (
              SELECT created_at, email_id, email_ids, bits FROM email_terms
              WHERE term = wanted.term AND (created_at, email_id) < ($2::timestamptz, $3)
+               AND (created_at, email_id) >= ($5::timestamptz, $6)
              ORDER BY created_at DESC, email_id DESC LIMIT $4
            ) AS posting ORDER BY posting.created_at DESC, posting.email_id DESC`,
-    values: [terms, after.created_at, after.id, limit],
+    values: [terms, after.created_at, after.id, limit, oldest?.created_at ?? '-infinity', oldest?.id ?? ''],
   });
   const lists = terms.map((term) => postings.filter((posting) => posting.term === term));
   // The rarest term leads: its blocks reach back furthest.
