@@ -113,40 +113,51 @@ export function Checkbox({ label, name, value, given, checked = false }: Checkbo
   );
 }
 
-interface ChoicesProps {
+interface FilterMenuProps {
   readonly label: string;
-  readonly name: string;
-  readonly options: Options;
-  readonly filled: Filled;
+  /** The names of what is chosen in it. */
+  readonly chosen: readonly string[];
+  readonly whenEmpty: string;
+  readonly isOpen?: boolean;
+  readonly children: Children;
 }
 
-/** A filter with several alternatives: a menu of checkboxes. None ticked is any. */
-export function Choices({ label, name, options, filled }: ChoicesProps): Html {
-  const chosen = [filled.given[name] ?? []].flat();
-  const names = options.filter(([value]) => chosen.includes(value)).map(([, text]) => text);
-  const problem = problemOf(name, filled);
+/** A filter whose fields are in a menu. */
+export function FilterMenu({ label, chosen, whenEmpty, isOpen = false, children }: FilterMenuProps): Html {
   return (
     <div class="field">
       <span class="label" aria-hidden="true" safe>
         {label}
       </span>
-      <details class="menu choices">
+      <details class="menu choices" open={isOpen}>
         <summary>
           <span class="hidden" safe>{`${label}: `}</span>
-          <span safe>{names.join(', ') || 'Any'}</span>
+          <span safe>{chosen.join(', ') || whenEmpty}</span>
         </summary>
         <div role="group" aria-label={label}>
-          {options.map(([value, text]) => (
-            <Checkbox label={text} name={name} value={value} given={filled.given} />
-          ))}
+          {children}
         </div>
       </details>
+    </div>
+  );
+}
+
+/** A filter with several alternatives: none ticked is any. */
+export function choices(filled: Filled, name: string, label: string, options: Options): Html {
+  const values = [filled.given[name] ?? []].flat();
+  const chosen = options.filter(([value]) => values.includes(value)).map(([, text]) => text);
+  const problem = problemOf(name, filled);
+  return (
+    <FilterMenu label={label} chosen={chosen} whenEmpty="Any" isOpen={problem !== undefined}>
       {problem !== undefined && (
         <p class="problem" id={`field-${name}-problem`} safe>
           {problem}
         </p>
       )}
-    </div>
+      {options.map(([value, text]) => (
+        <Checkbox label={text} name={name} value={value} given={filled.given} />
+      ))}
+    </FilterMenu>
   );
 }
 

@@ -197,12 +197,12 @@ export function Header({ visit, session }: { visit: Visit; session: SignedIn }):
 /** Finds emails from every page. The keyboard script focuses the field that has `data-search`. */
 function SearchBox(): Html {
   return (
-    <form method="get" action="/dashboard/emails" class="search" role="search" aria-label="Search emails">
+    <form method="get" action="/dashboard/emails" class="search" role="search" aria-label="Search">
       <input
         type="search"
         id="search"
         name="q"
-        aria-label="Search emails"
+        aria-label="Search"
         placeholder="Address, @domain, subject or id"
         autocomplete="off"
         accesskey="/"

@@ -5,7 +5,7 @@ import { parseTag } from '../../domain/email/tag-filter.ts';
 import { parseInstant } from '../../domain/instant.ts';
 import { TAGS } from '../../domain/limits.ts';
 import type { EmailFilters } from '../../store/emails/lists.ts';
-import { Choices, field, Filters, optionsOf, select, valueOf } from '../form-elements.tsx';
+import { choices, field, FilterMenu, Filters, optionsOf, select, valueOf } from '../form-elements.tsx';
 import type { Given } from '../forms.ts';
 import type { Context, Filled, Html } from '../page.ts';
 
@@ -82,21 +82,30 @@ function readTags(text: string): Tag[] | string {
 }
 
 export function EmailFilterForm({ context, filled }: { context: Context; filled: Filled }): Html {
+  const chosen = Object.entries(MORE)
+    .filter(([name]) => valueOf(filled.given, name))
+    .map(([, label]) => label);
+  const hasProblem = Object.keys(MORE).some((name) => name in filled.problems);
   return (
     <Filters visit={context} label="Filter emails">
-      {field(filled, 'q', 'Search', {
-        ...{ type: 'search', autocomplete: 'off', placeholder: 'Address, @domain, subject or id' },
+      {field(filled, 'q', 'Address, subject or id', {
+        ...{ type: 'search', autocomplete: 'off', placeholder: 'ada@example.com' },
       })}
-      <Choices filled={filled} name="status" label="Status" options={optionsOf(EMAIL_STATUSES).slice(1)} />
-      {select(filled, 'bounce_reason', 'Bounce reason', optionsOf(BOUNCE_REASONS, 'Any'))}
-      {field(filled, 'from', 'From', { placeholder: 'Address or @domain', autocomplete: 'off' })}
+      {choices(filled, 'status', 'Status', optionsOf(EMAIL_STATUSES).slice(1))}
       {dayField(filled, 'created_after', 'Since (UTC)')}
       {dayField(filled, 'created_before', 'Before (UTC)')}
-      {field(filled, 'tag', 'Tags', { placeholder: 'kind:receipt plan:pro', autocomplete: 'off' })}
-      {field(filled, 'batch_id', 'Batch', { placeholder: 'bt_…', autocomplete: 'off' })}
+      <FilterMenu label="More filters" chosen={chosen} whenEmpty="None" isOpen={hasProblem}>
+        {select(filled, 'bounce_reason', MORE.bounce_reason, optionsOf(BOUNCE_REASONS, 'Any'))}
+        {field(filled, 'from', MORE.from, { placeholder: 'Address or @domain', autocomplete: 'off' })}
+        {field(filled, 'tag', MORE.tag, { placeholder: 'kind:receipt plan:pro', autocomplete: 'off' })}
+        {field(filled, 'batch_id', MORE.batch_id, { placeholder: 'bt_…', autocomplete: 'off' })}
+      </FilterMenu>
     </Filters>
   );
 }
+
+/** The filters in the menu, with their labels. */
+const MORE = { bounce_reason: 'Bounce reason', from: 'From', tag: 'Tags', batch_id: 'Batch' };
 
 /** A field of a day. A link may contain an instant, which such a field cannot show. */
 function dayField(filled: Filled, name: string, label: string): Html {
