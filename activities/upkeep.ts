@@ -129,8 +129,12 @@ function makeTasks(deps: UpkeepDeps) {
     /** Deletes callbacks of providers that changed nothing, and messages of users, after 30 days. */
     deleteOldCallbacks: () => deleteFrom('provider_callbacks', 'chat_inbound', 'sms_received'),
 
-    /** Deletes expired counts of failed sign-ins, sessions and invitations. */
-    deleteExpiredSignIns: () => deleteFrom('sign_in_attempts', 'sign_in_failures', 'sessions', 'invitations'),
+    /** Deletes expired counts of failed sign-ins, sessions, invitations, password resets and links of emails about accounts. */
+    deleteExpiredSignIns: () =>
+      deleteFrom(
+        ...(['sign_in_attempts', 'sign_in_failures', 'sessions'] as const),
+        ...(['invitations', 'password_resets', 'account_links'] as const),
+      ),
 
     /** Merges recorded status changes into the counts of batches. */
     async foldBatchMoves(): Promise<UpkeepStep> {

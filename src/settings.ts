@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { WINDOW_POLICIES } from './domain/chat/window.ts';
+import { parseMailbox } from './domain/email/address.ts';
 import { EMAIL_PROVIDERS, type EmailProviderName } from './domain/email/email.ts';
 import { parseRanges } from './lib/ip-ranges.ts';
 import { SECRET_KEY_LENGTH } from './lib/secret-key.ts';
@@ -56,6 +57,12 @@ function providers(text: string): EmailProviderName[] {
 }
 
 const text = (value: string): string => value;
+
+function mailbox(text: string): string {
+  const problem = parseMailbox(text);
+  if (typeof problem === 'string') throw new Error(problem);
+  return text;
+}
 
 function matching(pattern: RegExp): (text: string) => string {
   return (text) => {
@@ -144,6 +151,11 @@ export const SETTINGS = {
     'where the API is reached from outside; links in answers and emails begin with it',
     'https://mail.example.com',
     httpUrl,
+  ),
+  SYSTEM_EMAIL_FROM: optional(
+    "sender of this service's own emails: invitations and password resets. An organization must have verified its domain, and PUBLIC_URL must be set. Without it, invitation links are shown, and `admin user reset` resets passwords",
+    'Sendwright <accounts@example.com>',
+    mailbox,
   ),
   DOCS_SENDER_DOMAIN: optional('domain of the sender in the examples of /docs', 'example.org', text),
   TEMPORAL_UI_URL: optional(

@@ -63,6 +63,7 @@ export async function startStack(context: Context): Promise<Stack> {
   // Awaited below; an earlier error takes precedence.
   pending.catch(() => undefined);
 
+  const demoDomain = secrets.demo?.domain ?? (await pending).domain;
   const shared = {
     ...(environment['TEMPORAL_ADDRESS'] ? environment : withoutTemporal(environment)),
     ...temporalEnvironment(home, environment, temporal),
@@ -71,7 +72,8 @@ export async function startStack(context: Context): Promise<Stack> {
     ATTACHMENT_STORE: environment['ATTACHMENT_STORE'] || `file:${home.attachments}`,
     WEBHOOK_ALLOW_CIDRS: environment['WEBHOOK_ALLOW_CIDRS'] || LOOPBACK,
     SECRET_KEY: environment['SECRET_KEY'] || secrets.secret_key,
-    DOCS_SENDER_DOMAIN: environment['DOCS_SENDER_DOMAIN'] || (secrets.demo?.domain ?? (await pending).domain),
+    DOCS_SENDER_DOMAIN: environment['DOCS_SENDER_DOMAIN'] || demoDomain,
+    SYSTEM_EMAIL_FROM: environment['SYSTEM_EMAIL_FROM'] || `Sendwright <accounts@${demoDomain}>`,
     SEND_MAX_ATTEMPTS: environment['SEND_MAX_ATTEMPTS'] || '5',
     SEND_INITIAL_INTERVAL: environment['SEND_INITIAL_INTERVAL'] || '1s',
     SEND_MAX_INTERVAL: environment['SEND_MAX_INTERVAL'] || '5s',

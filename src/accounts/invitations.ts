@@ -50,7 +50,7 @@ export async function withdrawInvitation(db: Db, orgId: string, id: string): Pro
 /** Finds an open invitation. @throws ServiceError not_found */
 export async function requireInvitation(db: Db, token: string): Promise<Invitation> {
   const invitation = await findInvitation(db, digest(token));
-  if (!invitation) throw new ServiceError('not_found', 'this invitation is over, was used or was taken back');
+  if (!invitation) throw new ServiceError('not_found', 'this invitation has expired, was used or was revoked');
   return invitation;
 }
 
@@ -80,7 +80,8 @@ export async function acceptInvitation(
   const user = added ?? (who as User);
   await transaction(pool, async (client) => {
     await requireCapacity(client, limits, 'members', invitation.org_id);
-    if (added) await addUser(client, added, false);
+    // The link of an emailed invitation is known only to the holder of the address.
+    if (added) await addUser(client, added, invitation.emailed);
     await useInvitation(client, invitation, user.id);
   });
   return { userId: user.id, invitation };
@@ -122,7 +123,7 @@ async function requireOwnInvitation(db: Db, user: User, id: string): Promise<Inv
 
 async function useInvitation(db: Db, invitation: Invitation, userId: string): Promise<void> {
   if (!(await takeInvitation(db, invitation.id))) {
-    throw new ServiceError('not_found', 'this invitation was used or taken back');
+    throw new ServiceError('not_found', 'this invitation was used or revoked');
   }
   await join(db, invitation.org_id, userId, invitation.role);
   await note(db, invitation, 'members.join', userId);

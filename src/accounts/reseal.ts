@@ -16,6 +16,7 @@ const PURPOSES: Readonly<Record<SealedColumn, KeyPurpose>> = {
   webhook_secrets: 'webhook secrets',
   old_webhook_secrets: 'webhook secrets',
   chat_credentials: 'chat credentials',
+  account_links: 'account links',
   dkim_keys: 'DKIM keys',
 };
 

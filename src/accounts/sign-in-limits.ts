@@ -11,10 +11,11 @@ import {
 } from '../store/accounts/sign-ins.ts';
 
 const QUARTER_HOUR = 900;
+const HOUR = 3_600;
 const DAY = 86_400;
 
 /**
- * Failed attempts per window. The limit of one email counts only browsers in which its user has never signed in, and one
+ * Failed attempts, and emails sent, per window. The limit of one email counts only browsers in which its user has never signed in, and one
  * network alone cannot reach it (`pair_day`).
  */
 const LIMITS: Readonly<Record<AttemptKind, { readonly max: number; readonly windowSeconds: number }>> = {
@@ -24,6 +25,11 @@ const LIMITS: Readonly<Record<AttemptKind, { readonly max: number; readonly wind
   email: { max: 250, windowSeconds: DAY },
   browser: { max: 10, windowSeconds: QUARTER_HOUR },
   password: { max: 10, windowSeconds: QUARTER_HOUR },
+  reset_network: { max: 20, windowSeconds: HOUR },
+  reset_pair: { max: 3, windowSeconds: HOUR },
+  reset_email: { max: 20, windowSeconds: DAY },
+  invite_org: { max: 200, windowSeconds: DAY },
+  invite_email: { max: 10, windowSeconds: DAY },
 };
 
 export interface Attempt {
@@ -41,7 +47,11 @@ export interface Attempt {
  * @returns the seconds to wait when a limit is exceeded
  */
 export async function countAttempt(db: Db, attempt: Attempt): Promise<number | undefined> {
-  for (const stage of stagesOf(attempt)) {
+  return countStages(db, stagesOf(attempt));
+}
+
+async function countStages(db: Db, stages: readonly AttemptSubject[][]): Promise<number | undefined> {
+  for (const stage of stages) {
     const waitSeconds = await count(db, stage);
     if (waitSeconds !== undefined) return waitSeconds;
   }
@@ -57,6 +67,25 @@ export async function forgiveAttempt(db: Db, attempt: Attempt): Promise<void> {
     db,
     subjects.filter((each) => !shared.includes(each)),
   );
+}
+
+/**
+ * Counts a request for a password reset, whether or not a user has this email, so that the limit discloses no account.
+ * @param email in lower case
+ * @returns the seconds to wait when a limit is exceeded
+ */
+export async function countResetRequest(db: Db, email: string, address: string): Promise<number | undefined> {
+  const network = networkOf(address);
+  return countStages(db, [
+    [subject('reset_network', [network])],
+    [subject('reset_pair', [email, network], email)],
+    [subject('reset_email', [email], email)],
+  ]);
+}
+
+/** Counts an emailed invitation: strangers get them. @returns the seconds to wait when a limit is exceeded */
+export async function countInvitation(db: Db, orgId: string, email: string): Promise<number | undefined> {
+  return countStages(db, [[subject('invite_org', [orgId])], [subject('invite_email', [email], email)]]);
 }
 
 /** Counts a check of a signed-in user's current password. @returns the seconds to wait when a limit is exceeded */

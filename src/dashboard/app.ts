@@ -25,6 +25,7 @@ import * as keys from './pages/keys.tsx';
 import * as members from './pages/members.tsx';
 import * as numbers from './pages/numbers.tsx';
 import * as overview from './pages/overview.tsx';
+import * as passwordReset from './pages/password-reset.tsx';
 import * as requests from './pages/requests.tsx';
 import * as signIn from './pages/sign-in.tsx';
 import * as suppress from './pages/suppress.tsx';
@@ -54,6 +55,7 @@ const POLICY = [
 /** The route table: method, path, required role and page. */
 export const PAGES: readonly PageRow[] = [
   ...signIn.rows,
+  ...passwordReset.rows,
   ...invitations.rows,
   ...overview.rows,
   ...emails.rows,
@@ -98,7 +100,7 @@ export function dashboard(deps: DashboardDeps): FastifyPluginAsync {
       done(null, readFields(body as string));
     });
     app.addHook('onRequest', async (request, reply) => admit(site, request, reply));
-    app.addHook('onSend', async (_request, reply) => setSecurityHeaders(reply));
+    app.addHook('onSend', async (request, reply) => setSecurityHeaders(request, reply));
     app.setErrorHandler((error, request, reply) => showTrouble(site, error, request, reply));
     app.setNotFoundHandler((request, reply) =>
       showTrouble(site, new ServiceError('not_found', 'there is nothing at this address'), request, reply),
@@ -234,18 +236,19 @@ async function answerOf(page: Page, visit: Visit, body: Given | undefined): Prom
     throw new ServiceError('conflict', 'You have changed the organization in another tab, so nothing was done here.');
   }
   const again = page.again as ((context: Visit, filled: object) => Answer) | undefined;
-  const { values, problems } = check(page.form, given);
-  const [[field, problem] = []] = Object.entries(problems);
+  const { values, problems: invalid } = check(page.form, given);
+  const [[field, problem] = []] = Object.entries(invalid);
   if (problem !== undefined) {
     if (!again) throw new ServiceError('validation_error', problem, field);
-    return new Reply((await again(visit, { given, problems })) as string, { status: 422 });
+    return new Reply((await again(visit, { given, problems: invalid })) as string, { status: 422 });
   }
   try {
     return await run(visit, values);
   } catch (error) {
     const refused = again && formProblems(error);
     if (!refused) throw error;
-    return new Reply((await again(visit, { given, problems: refused.problems })) as string, { status: refused.status });
+    const { problems, ...reply } = refused;
+    return new Reply((await again(visit, { given, problems })) as string, reply);
   }
 }
 
@@ -269,13 +272,14 @@ async function send(site: Site, answer: Answer, visit: Visit, reply: FastifyRepl
 }
 
 /** Does not replace headers that the answer has set. */
-function setSecurityHeaders(reply: FastifyReply): void {
+function setSecurityHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  const hasSecretPath = request.routeOptions.url?.includes(':token') ?? false;
   const headers = {
     'content-security-policy': POLICY,
     'cache-control': 'no-store',
     'cross-origin-opener-policy': 'same-origin',
     // With no-referrer, browsers send no `Origin` with forms, which isFromOurPage needs.
-    'referrer-policy': 'same-origin',
+    'referrer-policy': hasSecretPath ? 'strict-origin' : 'same-origin',
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
     'x-robots-tag': 'noindex, nofollow',

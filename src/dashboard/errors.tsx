@@ -55,13 +55,31 @@ function toServiceError(error: unknown): ServiceError {
   return new ServiceError('internal_error', '');
 }
 
+/** The error after too many attempts to sign in, or requests for emails. */
+export function tooManyAttempts(seconds: number): ServiceError {
+  const minutes = Math.ceil(seconds / 60);
+  const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
+  return new ServiceError('rate_limit_exceeded', `Too many attempts. Try again in ${wait}.`, undefined, seconds);
+}
+
+interface FormProblems {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly problems: Record<string, string>;
+}
+
 /** The problems of a form from an error of its action; undefined if the error is not about the form. */
-export function formProblems(error: unknown): { status: number; problems: Record<string, string> } | undefined {
+export function formProblems(error: unknown): FormProblems | undefined {
   if (!(error instanceof ServiceError)) return undefined;
   const status = STATUS[error.code] ?? 422;
   if (![409, 422, 429].includes(status)) return undefined;
-  const { param, message } = error;
-  return { status, problems: { [param ?? '']: param === undefined ? message : message.slice(param.length + 2) } };
+  const { param, message, retryAfterSeconds } = error;
+  const headers = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
+  return {
+    status,
+    headers,
+    problems: { [param ?? '']: param === undefined ? message : message.slice(param.length + 2) },
+  };
 }
 
 export function TroublePage({ visit, trouble }: { visit: Visit; trouble: ReturnType<typeof troubleOf> }): Html {

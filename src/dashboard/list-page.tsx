@@ -56,6 +56,11 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
         ) : (
           content
         )}
+        {add !== undefined && context.role !== 'owner' && (
+          <p class="hint">
+            Only owners add, change and delete entries here. <a href="/dashboard/members">See the roles</a>
+          </p>
+        )}
         {footer}
       </Layout>
     );

@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import type { Static, TObject } from 'typebox';
 import { Type } from 'typebox';
 import type { ConnectDeps } from '../accounts/chat-numbers.ts';
+import type { AccountEmails } from '../intake/account-emails.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
@@ -19,6 +20,8 @@ export interface DashboardDeps extends IntakeDeps {
   readonly secretKey: SecretKeys;
   /** The setting `PUBLIC_URL`; with https, cookies are for https only. */
   readonly publicUrl: string | undefined;
+  /** Null if this service sends no emails about accounts. */
+  readonly accountEmails: AccountEmails | null;
   readonly webhookAllowCidrs: readonly string[];
   /** Limits of requests without a session. */
   readonly networks: NetworkLimits;

@@ -22,6 +22,7 @@ export type KeyPurpose =
   | 'tracking links'
   | 'dashboard sessions'
   | 'known browsers'
+  | 'account links'
   | 'provider metadata';
 
 /**

@@ -24,6 +24,7 @@ import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
 import { readDue, readOutbox } from '../store/emails/waiting.ts';
 import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
 import { checkDatabase, openPool } from './wiring/database.ts';
+import { checkAccountEmails, makeAccountEmails } from './wiring/account-emails.ts';
 import { serveDashboard } from './wiring/dashboard.ts';
 import { readSettings } from './env.ts';
 import { openMetrics } from './wiring/metrics.ts';
@@ -91,11 +92,13 @@ checkAttachmentStore(files, log);
 const { POSTMARK_WEBHOOK_USER: user, POSTMARK_WEBHOOK_PASSWORD: password } = config;
 // With only one of them every callback would be refused, and Postmark does not repeat refused callbacks forever.
 if (user ?? password) readSettings('POSTMARK_WEBHOOK_USER', 'POSTMARK_WEBHOOK_PASSWORD');
+const accountEmails = makeAccountEmails(config);
 const deps = {
   pool,
   log,
   secretKey: secretKeysOf(config),
   publicUrl: config.PUBLIC_URL,
+  accountEmails,
   files,
   withFiles: makeWithFiles({
     pool,
@@ -161,6 +164,7 @@ stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
 // After all settings have been read: a malformed one ends the process with one line only.
 warnOfWeakSecretKey(config.SECRET_KEY, log);
 void checkDatabase(pool, log);
+void checkAccountEmails(accountEmails, pool, log);
 const url = await app.listen({ port: config.PORT, host: config.HOST });
 notifyReady({ url });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { PAGES } from '../../src/dashboard/app.ts';
+import { RIGHTS } from '../../src/dashboard/roles.tsx';
 import { invite } from '../../src/accounts/invitations.ts';
 import { ROLES, type Role } from '../../src/store/accounts/users.ts';
 import { inFuture, useService } from '../http/service.ts';
@@ -66,6 +67,9 @@ const FIXTURES: Readonly<Record<string, () => Promise<Record<string, string>>>> 
   },
   '/dashboard/members/:id': async () => ({ id: people.viewer.id }),
 };
+
+/** Pages of a user's own account, which every role may change. */
+const OWN_ACCOUNT = /^\/dashboard\/(?:account|organization)(?:\/|$)/;
 
 let count = 0;
 
@@ -160,6 +164,32 @@ describe('every page of an organization', () => {
       );
     });
   }
+});
+
+describe('the table of roles', () => {
+  const changes = members.filter(([method, path]) => method === 'POST' && !OWN_ACCOUNT.test(path));
+  const pathsOf = ({ routes }: (typeof RIGHTS)[number]) => routes.map((route) => `/dashboard${route}`);
+
+  it('lists every change of an organization once', () => {
+    assert.deepEqual(RIGHTS.flatMap(pathsOf).sort(), changes.map(([, path]) => path).sort());
+  });
+
+  it('names for each right the role that its routes require', () => {
+    for (const right of RIGHTS) {
+      for (const path of pathsOf(right)) {
+        const [, , access] = changes.find((row) => row[1] === path) ?? [];
+        assert.equal(access, right.role, path);
+      }
+    }
+  });
+
+  it('is shown to every member', async () => {
+    for (const role of ROLES) {
+      const text = textOf((await people[role].get('/dashboard/members')).html);
+      assert.ok(text.includes('Create and revoke API keys No No Yes'), text);
+      assert.ok(text.includes('Add and remove suppressions No Yes Yes'), text);
+    }
+  });
 });
 
 describe('every answer', () => {

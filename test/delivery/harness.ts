@@ -8,6 +8,7 @@ import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import { makeAttemptRecorder } from '../../src/delivery/call.ts';
 import { makeSendingDomains } from '../../src/delivery/email/sending-domains.ts';
 import { makeTrack } from '../../src/delivery/email/tracking.ts';
+import { accountLinkSeal } from '../../src/domain/email/account-link.ts';
 import type { EmailProviderName } from '../../src/domain/email/email.ts';
 import { copyKey, emailOfKey, type OutgoingEmail } from '../../src/domain/email/outgoing.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
@@ -117,6 +118,7 @@ export function harness(pool: Pool, orgId: string, providers: ScriptedProvider[]
   const deps: EmailDeps = {
     pool,
     contents,
+    accountLinks: accountLinkSeal('a secret key for tests, and long enough'),
     providers,
     maxIntervalMs: 1_800_000,
     ambiguousSend: 'retry',

@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { makeEmailActivities } from '../../activities/index.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import { makeAttemptRecorder } from '../../src/delivery/call.ts';
+import { accountLinkSeal } from '../../src/domain/email/account-link.ts';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { addDomain } from '../../src/accounts/domains.ts';
@@ -55,6 +56,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
   const activities = makeEmailActivities({
     pool,
     contents,
+    accountLinks: accountLinkSeal('a secret key for tests, and long enough'),
     providers: [provider],
     maxIntervalMs: RETRY.maximumInterval,
     ambiguousSend: 'retry',

@@ -122,6 +122,7 @@ export async function startService(
     log: pino({ level: 'trace' }, lines),
     secretKey: SECRET_KEY,
     publicUrl: undefined,
+    accountEmails: null,
     docsSenderDomain: undefined,
     files,
     withFiles: makeWithFiles({

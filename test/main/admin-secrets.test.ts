@@ -4,6 +4,8 @@ import { newId } from '../../src/domain/ids.ts';
 import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { webhookSeal } from '../../src/accounts/webhooks.ts';
 import { dkimOwner, dkimSeal } from '../../src/sender-domains/deps.ts';
+import { accountLinkSeal } from '../../src/domain/email/account-link.ts';
+import { findAccountLinks, insertAccountLink } from '../../src/store/emails/account-links.ts';
 import { insertNumber } from '../../src/store/chat/numbers.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { findContent } from '../../src/store/emails/message-details.ts';
@@ -39,6 +41,7 @@ describe('secrets reseal', () => {
     domainId = rows[0]?.id ?? assert.fail('there is no domain');
     const key = dkimSeal(FORMER).close(Buffer.from('a private key'), dkimOwner({ org_id: orgId, id: domainId }));
     await database.pool.query(`UPDATE domains SET dkim_public = 'x', dkim_key = $1`, [key]);
+    await insertAccountLink(database.pool, 'em_1', accountLinkSeal(FORMER).close(Buffer.from('a link'), 'em_1'));
   });
 
   async function addEndpoints(count: number, secretKey: string): Promise<string[]> {
@@ -69,6 +72,7 @@ describe('secrets reseal', () => {
       webhook_secrets: { resealed: ENDPOINTS, unreadable: 0 },
       old_webhook_secrets: one,
       chat_credentials: one,
+      account_links: one,
       dkim_keys: one,
       email_contents: { resealed: 2 },
     });
@@ -100,11 +104,20 @@ describe('secrets reseal', () => {
     const owner = dkimOwner({ org_id: orgId, id: domainId });
     assert.equal(dkimSeal(CURRENT).open(other.dkim_key, owner).toString(), 'a private key');
 
+    const [link] = await findAccountLinks(database.pool, ['em_1']);
+    assert.equal(
+      accountLinkSeal(CURRENT)
+        .open(link?.sealed ?? Buffer.alloc(0), 'em_1')
+        .toString(),
+      'a link',
+    );
+
     assert.deepEqual(await reseal(FORMER), {
       data_keys: none,
       webhook_secrets: none,
       old_webhook_secrets: none,
       chat_credentials: none,
+      account_links: none,
       dkim_keys: none,
       email_contents: { resealed: 0 },
     });

@@ -261,7 +261,7 @@ test('messages of chat-app users are deleted after 30 days', async (t) => {
   assert.deepEqual(rows, [{ kept: 3 }]);
 });
 
-test('expired sign-in attempts, sessions and invitations are deleted, and others stay', async (t) => {
+test('expired sign-in attempts, sessions, invitations, password resets and account links are deleted, and others stay', async (t) => {
   const { activities } = await make(t);
   await pool.query(`INSERT INTO users (id, email, name, password) VALUES ('usr_1', 'a@example.com', '', 'x')`);
   for (const [name, ends] of [
@@ -272,7 +272,12 @@ test('expired sign-in attempts, sessions and invitations are deleted, and others
     await pool.query(
       `INSERT INTO sign_in_attempts (kind, subject, attempts, expires_at) VALUES ('network', ${sha256}, 1, ${ends})`,
     );
-    await pool.query(`INSERT INTO sessions (sha256, user_id, expires_at) VALUES (${sha256}, 'usr_1', ${ends})`);
+    for (const table of ['sessions', 'password_resets']) {
+      await pool.query(`INSERT INTO ${table} (sha256, user_id, expires_at) VALUES (${sha256}, 'usr_1', ${ends})`);
+    }
+    await pool.query(`INSERT INTO account_links (email_id, sealed, expires_at) VALUES ($1, 'x', ${ends})`, [
+      `em_${name}`,
+    ]);
     await pool.query(
       `INSERT INTO invitations (id, org_id, sha256, email, role, expires_at)
        VALUES ('inv_${name}', $1, ${sha256}, '${name}@example.com', 'viewer', ${ends})`,
@@ -282,12 +287,15 @@ test('expired sign-in attempts, sessions and invitations are deleted, and others
   await pool.query(
     `INSERT INTO sign_in_failures (subject, tries, since) VALUES ('email:old', 1, now() - interval '16 minutes')`,
   );
-  assert.deepEqual(await activities.deleteExpiredSignIns(), { done: 4, next: null });
+  assert.deepEqual(await activities.deleteExpiredSignIns(), { done: 6, next: null });
   const { rows } = await pool.query(
-    `SELECT (SELECT count(*)::int FROM sign_in_attempts) AS attempts, (SELECT count(*)::int FROM sessions) AS sessions,
+    `SELECT (SELECT count(*)::int FROM sign_in_attempts) AS attempts, (SELECT count(*)::int FROM password_resets) AS resets,
+       (SELECT string_agg(email_id, ' ') FROM account_links) AS links, (SELECT count(*)::int FROM sessions) AS sessions,
        (SELECT count(*)::int FROM sign_in_failures) AS failures, (SELECT string_agg(id, ' ') FROM invitations) AS invitations`,
   );
-  assert.deepEqual(rows, [{ attempts: 1, sessions: 1, failures: 0, invitations: 'inv_open' }]);
+  assert.deepEqual(rows, [
+    { attempts: 1, resets: 1, links: 'em_open', sessions: 1, failures: 0, invitations: 'inv_open' },
+  ]);
 });
 
 test('expired idempotency keys are deleted in steps, and moves of batches aggregated', async (t) => {

@@ -1,14 +1,17 @@
 import { Type } from 'typebox';
+import { emailInvitation } from '../../intake/account-emails.ts';
 import { invite, withdrawInvitation } from '../../accounts/invitations.ts';
 import { removeMember, requireMember, setRole } from '../../accounts/users.ts';
 import { type Invitation, listInvitations } from '../../store/accounts/invitations.ts';
 import { listMembers, type Member, type Role } from '../../store/accounts/users.ts';
+import { ServiceError } from '../../domain/errors.ts';
 import { act, buttonAction } from '../act.ts';
 import { Copy, Pager, Sub, Table, TimeCell, Section } from '../elements.tsx';
 import { BLANK, confirm, field, Form, FormProblem, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
+import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
 import { textToPlace } from '../places.ts';
+import { ROLE_NAMES, RoleTable } from '../roles.tsx';
 import { cutPage } from '../../store/postgres/page.ts';
 
 const PATH = '/dashboard/members';
@@ -16,12 +19,6 @@ const MEMBERS = 50;
 const CRUMBS = [{ path: PATH, name: 'Members' }];
 
 const RoleName = Type.Union([Type.Literal('owner'), Type.Literal('member'), Type.Literal('viewer')]);
-const ROLE_NAMES: readonly (readonly [Role, string])[] = [
-  ['viewer', 'Viewer: sees everything'],
-  ['member', 'Member: works with everything'],
-  ['owner', 'Owner: decides who is here, too'],
-];
-
 const Place = Type.Object({ cursor: Type.Optional(Type.String()) });
 
 const list = page(Place, (context) => membersPage(context, BLANK, context.query.cursor));
@@ -31,12 +28,38 @@ const inviteMember = action(Type.Object({ email: Type.String(), role: RoleName }
   run: (context, { email, role }) =>
     act(context, {
       action: 'members.invite',
-      run: () => invite(context.pool, context.organization.id, email, role, context.deps.limits.organization),
+      run: () => sendInvitation(context, email, role),
       target: ({ id }) => id,
-      detail: (made) => ({ email: made.email, role }),
-      next: (made) => <InvitedPage context={context} email={made.email} token={made.token} />,
+      detail: (made) => ({ email: made.email, role, emailed: made.problem === null }),
+      next: (made) => {
+        if (made.problem !== null) return <InvitedPage context={context} {...made} problem={made.problem} />;
+        return new Redirect(PATH, { flash: `The invitation was emailed to ${made.email}.` });
+      },
     }),
 });
+
+interface SentInvitation {
+  readonly id: string;
+  readonly email: string;
+  readonly token: string;
+  /** Why the invitation was not emailed, or null if it was. */
+  readonly problem: string | null;
+}
+
+async function sendInvitation(context: Context, email: string, role: Role): Promise<SentInvitation> {
+  const { deps, pool, organization, user } = context;
+  const invitation = await invite(pool, organization.id, email, role, deps.limits.organization);
+  if (deps.accountEmails === null) return { ...invitation, problem: '' };
+  try {
+    const named = { ...invitation, org_id: organization.id, organization: organization.name };
+    await emailInvitation(deps, deps.accountEmails, named, { token: invitation.token, inviter: user.email });
+    return { ...invitation, problem: null };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    deps.log.warn({ err: error, org: organization.id }, 'could not email an invitation');
+    return { ...invitation, problem: `The invitation could not be emailed: ${error.message}.` };
+  }
+}
 
 const changeRole = action(Type.Object({ role: RoleName }), {
   run: async (context, { role }) => {
@@ -69,7 +92,7 @@ const withdraw = buttonAction((context) => ({
   action: 'members.withdraw',
   run: () => withdrawInvitation(context.pool, context.organization.id, idOf(context)),
   next: PATH,
-  flash: 'The invitation was taken back; its link no longer works.',
+  flash: 'The invitation was revoked. Its link no longer works.',
 }));
 
 export const rows: readonly PageRow[] = [
@@ -103,12 +126,13 @@ async function membersPage(context: Context, filled: Filled, cursor?: string): P
             <FormProblem filled={filled} />
             {field(filled, 'email', 'Email', { type: 'email', autocomplete: 'off', required: true })}
             {select(filled, 'role', 'Role', ROLE_NAMES, 'member')}
-            <button class="primary">Make an invitation link</button>
+            <button class="primary">Invite</button>
           </Form>
         </Section>
       ) : (
         <p class="hint">Owners invite members and change their roles.</p>
       )}
+      <RoleTable />
     </Layout>
   );
 }
@@ -153,7 +177,7 @@ function MemberRow({ context, member }: { context: Context; member: Member }): H
 function Invitations({ context, invitations }: { context: Context; invitations: readonly Invitation[] }): Html {
   return (
     <Section title="Open invitations">
-      <Table caption="Open invitations" columns={['Email', 'Role', 'Ends', '']}>
+      <Table caption="Open invitations" columns={['Email', 'Role', 'Expires', '']}>
         {invitations.map(({ id, email, role, expires_at: expiresAt }) => (
           <tr>
             <th scope="row" safe>
@@ -163,7 +187,7 @@ function Invitations({ context, invitations }: { context: Context; invitations: 
             <TimeCell at={expiresAt} />
             <td>
               <Form visit={context} action={`${PATH}/invitations/${id}/withdraw`} class="row">
-                <button class="small">Take back</button>
+                <button class="small">Revoke</button>
               </Form>
             </td>
           </tr>
@@ -173,9 +197,14 @@ function Invitations({ context, invitations }: { context: Context; invitations: 
   );
 }
 
-function InvitedPage({ context, email, token }: { context: Context; email: string; token: string }): Html {
+function InvitedPage({ context, email, token, problem }: SentInvitation & { context: Context; problem: string }): Html {
   return (
     <Layout context={context} title="Invitation" crumbs={CRUMBS}>
+      {problem !== '' && (
+        <p class="notice bad" role="status" safe>
+          {problem}
+        </p>
+      )}
       <section class="card">
         <p>
           Send this link to <strong safe>{email}</strong>. It works once, within 7 days, and is shown only now. A user

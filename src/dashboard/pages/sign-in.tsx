@@ -4,6 +4,7 @@ import { makeKnownBrowsers } from '../../domain/known-browser.ts';
 import { signIn, signOut } from '../../accounts/sign-in.ts';
 import { listInvitationsOf } from '../../store/accounts/invitations.ts';
 import { deleteSession, setSessionOrganization } from '../../store/accounts/sessions.ts';
+import { tooManyAttempts } from '../errors.tsx';
 import { BLANK, field, FormProblem } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
 import {
@@ -48,17 +49,12 @@ const doSignIn = publicAction(Credentials, {
         ...(invitations > 0 && { flash }),
       });
     }
-    const given = { email, ...(next !== undefined && { next }) };
-    const pageWith = (problem: string) => (
-      <SignInPage visit={visit} filled={{ given, problems: { '': problem } }} next={safeNext(next)} />
-    );
-    if (result.outcome === 'wrong') return new Reply(pageWith('That email or password is not right.'), { status: 401 });
-    const minutes = Math.ceil(result.seconds / 60);
-    const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
-    return new Reply(pageWith(`Too many attempts. Try again in ${wait}.`), {
-      status: 429,
-      headers: { 'retry-after': String(result.seconds) },
-    });
+    if (result.outcome === 'wait') throw tooManyAttempts(result.seconds);
+    const filled = {
+      given: { email, ...(next !== undefined && { next }) },
+      problems: { '': 'That email or password is not right.' },
+    };
+    return new Reply(<SignInPage visit={visit} filled={filled} next={safeNext(next)} />, { status: 401 });
   },
 });
 
@@ -99,8 +95,11 @@ function SignInPage({ visit, filled, next }: { visit: Visit; filled: Filled; nex
         <input type="hidden" name="next" value={next} />
         <button class="primary">Sign in</button>
       </form>
+      <p>
+        <a href="/dashboard/forgot-password">Forgot your password?</a>
+      </p>
       <p class="hint">
-        The first user of an organization is made on the command line:{' '}
+        The first user of an organization is created on the command line:{' '}
         <code>npm run admin -- user create --organization O --email E</code>
       </p>
     </PlainLayout>

@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { EmailContent } from '../../domain/email/content.ts';
 import { newId } from '../../domain/ids.ts';
 import { type OutgoingEmail, type OutgoingFile, toOutgoing } from '../../domain/email/outgoing.ts';
+import { UNTRACKED } from '../../domain/email/tracked-links.ts';
 import { project } from '../../projection/emails.ts';
 import type { EmailProvider } from '../../providers/email-provider.ts';
 import {
@@ -19,10 +20,11 @@ import { clearSuspects, markSuspects } from '../../store/emails/suspects.ts';
 import { claimed } from '../../telemetry/topics.ts';
 import { type Claim, type Member, type MemberResult, unclaimableResult } from '../contract.ts';
 import type { ClaimedEmail, Copy, EmailDeps, EmailTypes, LargeContents, LargeEmail } from './contract.ts';
+import { insertAccountLinks } from './account-links.ts';
 import { fail } from './copies.ts';
 import { firstOpen, type Gate, judgePaused, makeGate, waitForOrganization } from '../pauses.ts';
 import { isQuarantined, quarantine } from './quarantine.ts';
-import { chooseRecipients, suppressionOf, toMessage } from './recipients.ts';
+import { chooseRecipients, type Readable, suppressionOf, toMessage } from './recipients.ts';
 
 /** The result of a member whose files cannot be read now. It uses no attempt, since no provider was called. */
 export const UNREADABLE = { state: 'again', reason: 'Its attachments cannot be read now.', alone: true } as const;
@@ -191,7 +193,7 @@ async function assign(
 ): Promise<EmailClaim[]> {
   const failed: { id: string; error: string }[] = [];
   const sealed: MemberResult[] = [];
-  const read: { email: LockedEmail; outgoing: OutgoingEmail; wasAttempted: boolean }[] = [];
+  const opened: Readable[] = [];
   for (const email of emails) {
     const { files, ...body } = contents.get(email.id) ?? {};
     const content = await openContent(deps, client, { ...email, ...body });
@@ -201,8 +203,10 @@ async function assign(
     }
     const outgoing = buildOutgoing(email, content, files);
     if (typeof outgoing === 'string') failed.push({ id: email.id, error: outgoing });
-    else read.push({ email, outgoing, wasAttempted: attempts.has(email.id) });
+    else opened.push({ email, outgoing, wasAttempted: attempts.has(email.id) });
   }
+  const { emails: read, unreadable } = await insertAccountLinks(deps, client, opened);
+  failed.push(...unreadable.map((id) => ({ id, error: 'This email cannot be sent: its link cannot be decrypted.' })));
   const [domainOf, isSuppressed] = await Promise.all([
     deps.sendingDomains(client, read),
     suppressionOf(deps, client, read),
@@ -210,7 +214,10 @@ async function assign(
   const readables = read.flatMap((each) => {
     const domain = domainOf(each);
     if (typeof domain !== 'string') {
-      return { ...each, outgoing: { ...each.outgoing, dkim: domain.signer, tracking: domain.tracking } };
+      return {
+        ...each,
+        outgoing: { ...each.outgoing, dkim: domain.signer, tracking: trackingOf(each.outgoing, domain.tracking) },
+      };
     }
     failed.push({ id: each.email.id, error: domain });
     return [];
@@ -274,6 +281,11 @@ async function assign(
     ...ready.map((message): EmailClaim => ({ state: 'ready', message })),
     ...[...ended, ...sealed, ...waiting].map(done),
   ];
+}
+
+/** An email with the link of an account is not tracked, whatever its domain has on. */
+function trackingOf({ isTracked }: OutgoingEmail, ofDomain: OutgoingEmail['tracking']): OutgoingEmail['tracking'] {
+  return isTracked ? ofDomain : UNTRACKED;
 }
 
 function refusal(provider: EmailProvider, copies: readonly Copy[]): string | undefined {

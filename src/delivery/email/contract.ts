@@ -1,6 +1,7 @@
 import type { Attachment } from '../../domain/email/attachments.ts';
 import type { OutgoingEmail, OutgoingFile } from '../../domain/email/outgoing.ts';
 import type { SendOutcome } from '../../domain/email/retry.ts';
+import type { Seal } from '../../lib/seal.ts';
 import type { EmailProvider } from '../../providers/email-provider.ts';
 import type { StoredBodies } from '../../store/emails/attempts.ts';
 import type { EmailContents } from '../../store/emails/contents.ts';
@@ -21,6 +22,8 @@ import type { Track } from './tracking.ts';
 export interface EmailDeps extends DeliveryDeps {
   /** Decrypts stored content. */
   readonly contents: EmailContents;
+  /** Opens the links of emails about accounts. */
+  readonly accountLinks: Pick<Seal, 'open'>;
   /** In order of preference; never empty. */
   readonly providers: readonly EmailProvider[];
   /** Reads emails that are too large to be read by the claim. */

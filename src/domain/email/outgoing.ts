@@ -37,6 +37,8 @@ export interface OutgoingEmail {
   readonly tracking: Tracking;
   /** The unsubscribe link of its recipient; null unless it is marketing email. */
   readonly unsubscribeUrl: string | null;
+  /** False if the provider must not track opens and clicks, whatever its settings are. */
+  readonly isTracked: boolean;
 }
 
 type StoredEmail = Omit<EmailRequest, 'tags' | 'scheduled_at'> & { readonly id: string };
@@ -60,6 +62,7 @@ export function toOutgoing(email: StoredEmail, files: readonly OutgoingFile[] = 
     dkim: null,
     tracking: UNTRACKED,
     unsubscribeUrl: null,
+    isTracked: true,
   };
 }
 

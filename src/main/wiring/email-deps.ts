@@ -6,6 +6,7 @@ import { makeTrack } from '../../delivery/email/tracking.ts';
 import { makeProviderPauses } from '../../delivery/pauses.ts';
 import type { Config } from '../../config.ts';
 import { type SecretKeys, secretKeysOf } from '../../lib/secret-key.ts';
+import { accountLinkSeal } from '../../domain/email/account-link.ts';
 import { makeUnsubscribeTokens, unsubscribeUrl } from '../../domain/email/unsubscribe-token.ts';
 import { dkimSeal } from '../../sender-domains/deps.ts';
 import { makeEmailContents } from '../../store/emails/contents.ts';
@@ -29,6 +30,7 @@ export function makeEmailDeps(
     ...retrySettings(config, pool, log),
     pool,
     contents: makeEmailContents(secretKeys),
+    accountLinks: accountLinkSeal(secretKeys),
     providers: makeEmailProviders(config, log, tracer),
     recorder,
     stopping,

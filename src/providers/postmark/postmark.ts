@@ -174,6 +174,7 @@ function toMessage(email: OutgoingEmail, call: string, settings: PostmarkSetting
     ...(email.replyTo.length > 0 && { ReplyTo: list(email.replyTo) }),
     ...(email.html !== null && { HtmlBody: trackedHtml(email, email.html) }),
     ...(email.text !== null && { TextBody: email.text }),
+    ...(!email.isTracked && { TrackOpens: false, TrackLinks: Models.LinkTrackingOptions.None }),
     ...(email.files.length > 0 && { Attachments: email.files.map(toAttachment) }),
     // Without these fields the settings of the Postmark server apply.
     ...(email.tracking.opens && { TrackOpens: true }),

@@ -8,11 +8,13 @@ export interface Invitation {
   organization: string;
   email: string;
   role: Role;
+  /** Whether only the email contains its link. */
+  emailed: boolean;
   created_at: string;
   expires_at: string;
 }
 
-const COLUMNS = `invitation.id, org_id, organization.name AS organization, invitation.email, role,
+const COLUMNS = `invitation.id, org_id, organization.name AS organization, invitation.email, role, emailed,
   invitation.created_at, expires_at`;
 
 /** Invites an address for 7 days; an earlier invitation of it ends. @returns when the invitation expires */
@@ -26,11 +28,16 @@ export async function insertInvitation(
      VALUES ($1, $2, $3, $4, $5, now() + interval '7 days')
      ON CONFLICT (org_id, email) DO UPDATE SET
        id = excluded.id, role = excluded.role, sha256 = excluded.sha256, created_at = now(),
-       expires_at = excluded.expires_at
+       expires_at = excluded.expires_at, emailed = false
      RETURNING expires_at`,
     [invitation.id, invitation.org_id, invitation.email, invitation.role, sha256],
   );
   return rows[0]?.expires_at as string;
+}
+
+/** Records that an invitation was sent by email. */
+export async function markEmailed(db: Db, orgId: string, id: string): Promise<void> {
+  await db.query(`UPDATE invitations SET emailed = true WHERE id = $1 AND org_id = $2`, [id, orgId]);
 }
 
 /** Open invitations of an organization, by address; at most 1,000. */

@@ -1,7 +1,10 @@
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
-export type AttemptKind = 'network' | 'pair' | 'pair_day' | 'email' | 'browser' | 'password';
+export type AttemptKind =
+  | ('network' | 'pair' | 'pair_day' | 'email' | 'browser' | 'password')
+  | ('reset_network' | 'reset_pair' | 'reset_email')
+  | ('invite_org' | 'invite_email');
 
 /** What an attempt is counted for. */
 export interface AttemptSubject {

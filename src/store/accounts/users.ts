@@ -16,7 +16,7 @@ export interface User {
 export type UserWithPassword = User & {
   /** Its hash, with salt and cost. */
   password: string;
-  /** When the operator confirmed who holds the address; null for a user created from an invitation link. */
+  /** When the holder of the address was confirmed, by the operator or by an emailed link; null while it is not. */
   proved_at: string | null;
 };
 
@@ -72,8 +72,12 @@ export function listUsers(db: Db, orgId: string | null): Promise<ListedUser[]> {
 }
 
 /** @param password its hash */
+/** Sets a password and ends the links to reset the previous one. */
 export async function setPassword(db: Db, id: string, password: string): Promise<void> {
-  await db.query(`UPDATE users SET password = $2 WHERE id = $1`, [id, password]);
+  await db.query(
+    `WITH ended AS (DELETE FROM password_resets WHERE user_id = $1) UPDATE users SET password = $2 WHERE id = $1`,
+    [id, password],
+  );
 }
 
 export async function setUserName(db: Db, id: string, name: string): Promise<void> {

@@ -105,6 +105,16 @@ export async function updateTracking(
   return rowCount === 1;
 }
 
+/** The organization that has verified a domain; at most one has. */
+export async function findVerifiedHolder(db: Db, name: string): Promise<string | undefined> {
+  const row = await queryRow<{ org_id: string }>(
+    db,
+    `SELECT org_id FROM domains WHERE name = $1 AND status = 'verified'`,
+    [name],
+  );
+  return row?.org_id;
+}
+
 /** Deletes a domain with its key. Upkeep deletes it at the provider. @returns the deleted domain */
 export function deleteDomain(db: Db, orgId: string, id: string): Promise<Domain | undefined> {
   return queryRow(

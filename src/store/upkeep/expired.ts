@@ -18,6 +18,8 @@ const EXPIRING = {
   sign_in_attempts: { key: 'kind, subject', since: 'expires_at', after: '0' },
   sign_in_failures: { key: 'subject', since: 'since', after: '15 minutes' },
   sessions: { key: 'sha256', since: 'expires_at', after: '0' },
+  password_resets: { key: 'sha256', since: 'expires_at', after: '0' },
+  account_links: { key: 'email_id', since: 'expires_at', after: '0' },
   invitations: { key: 'id', since: 'expires_at', after: '0' },
 } satisfies Record<string, Expiring>;
 export type ExpiringTable = keyof typeof EXPIRING;

@@ -1,0 +1,152 @@
+import { Type } from 'typebox';
+import { isReset, resetPassword } from '../../accounts/password-reset.ts';
+import { countResetRequest } from '../../accounts/sign-in-limits.ts';
+import { userEmail } from '../../accounts/users.ts';
+import { emailPasswordReset } from '../../intake/account-emails.ts';
+import { tooManyAttempts } from '../errors.tsx';
+import { BLANK, field, FormProblem } from '../form-elements.tsx';
+import { PlainLayout } from '../layout.tsx';
+import {
+  type Filled,
+  type Html,
+  type PageRow,
+  pathOf,
+  publicAction,
+  publicPage,
+  Redirect,
+  Reply,
+  type Visit,
+} from '../page.ts';
+
+const REQUEST = '/dashboard/forgot-password';
+const SENT = '/dashboard/forgot-password/sent';
+const RESET = '/dashboard/reset-password/:token';
+
+const ask = publicPage(Type.Object({}), async (visit) => <RequestPage visit={visit} filled={BLANK} />);
+
+const request = publicAction(Type.Object({ email: Type.String({ maxLength: 1_000 }) }), {
+  again: (visit, filled) => <RequestPage visit={visit} filled={filled} />,
+  run: async ({ deps, pool, address }, { email }) => {
+    const { accountEmails, log } = deps;
+    const to = userEmail(email);
+    const seconds = await countResetRequest(pool, to, address);
+    if (seconds !== undefined) throw tooManyAttempts(seconds);
+    // Not awaited: the time to answer must not depend on whether a user has this address.
+    if (accountEmails) {
+      void emailPasswordReset(deps, accountEmails, to).catch((error: unknown) =>
+        log.error({ err: error }, 'could not send a password reset'),
+      );
+    }
+    return new Redirect(SENT);
+  },
+});
+
+const showSent = publicPage(Type.Object({}), async (visit) => (
+  <PlainLayout visit={visit} title="Check your email">
+    <p>
+      If an account has this address, an email with a link is on its way. The link works once, within an hour. Look into
+      the spam folder too.
+    </p>
+    <p>
+      <a href="/dashboard/sign-in">Back to sign-in</a>
+    </p>
+  </PlainLayout>
+));
+
+const showReset = publicPage(Type.Object({}), async (visit) => {
+  const isOpen = await isReset(visit.pool, tokenOf(visit));
+  return isOpen ? <ResetPage visit={visit} filled={BLANK} /> : expired(visit);
+});
+
+const reset = publicAction(Type.Object({ password: Type.String() }), {
+  again: (visit, filled) => <ResetPage visit={visit} filled={filled} />,
+  run: async (visit, { password }) => {
+    if (!(await resetPassword(visit.pool, tokenOf(visit), password))) return expired(visit);
+    return (
+      <PlainLayout visit={visit} title="Password changed">
+        <p>Your password was changed, and all of your sessions have ended.</p>
+        <p>
+          <a class="button primary" href="/dashboard/sign-in">
+            Sign in
+          </a>
+        </p>
+      </PlainLayout>
+    );
+  },
+});
+
+function tokenOf({ params }: Visit): string {
+  return params['token'] ?? '';
+}
+
+function expired(visit: Visit): Reply {
+  const page = (
+    <PlainLayout visit={visit} title="This link has expired">
+      <p>The link was used, has expired, or your password was changed meanwhile.</p>
+      <p>
+        <a href={REQUEST}>Request a new link</a>
+      </p>
+    </PlainLayout>
+  );
+  return new Reply(page, { status: 404 });
+}
+
+export const rows: readonly PageRow[] = [
+  ['GET', REQUEST, 'public', ask],
+  ['POST', REQUEST, 'public', request],
+  ['GET', SENT, 'public', showSent],
+  ['GET', RESET, 'public', showReset],
+  ['POST', RESET, 'public', reset],
+];
+
+function RequestPage({ visit, filled }: { visit: Visit; filled: Filled }): Html {
+  if (visit.deps.accountEmails === null) {
+    return (
+      <PlainLayout visit={visit} title="Reset your password">
+        <p>This service sends no email about accounts. Ask its operator for a new password:</p>
+        <p>
+          <code>npm run admin -- user reset --email E</code>
+        </p>
+        <p>
+          <a href="/dashboard/sign-in">Back to sign-in</a>
+        </p>
+      </PlainLayout>
+    );
+  }
+  return (
+    <PlainLayout visit={visit} title="Reset your password">
+      <form method="post" action={REQUEST} class="card">
+        <FormProblem filled={filled} />
+        {field(filled, 'email', 'Email', {
+          type: 'email',
+          autocomplete: 'username',
+          hint: 'We email you a link to choose a new password.',
+          required: true,
+          autofocus: true,
+        })}
+        <button class="primary">Email me a link</button>
+      </form>
+      <p>
+        <a href="/dashboard/sign-in">Back to sign-in</a>
+      </p>
+    </PlainLayout>
+  );
+}
+
+function ResetPage({ visit, filled }: { visit: Visit; filled: Filled }): Html {
+  return (
+    <PlainLayout visit={visit} title="Choose a new password">
+      <form method="post" action={pathOf(visit)} class="card">
+        <FormProblem filled={filled} />
+        {field(filled, 'password', 'New password', {
+          type: 'password',
+          autocomplete: 'new-password',
+          hint: 'At least 8 characters. It signs you out everywhere.',
+          required: true,
+          autofocus: true,
+        })}
+        <button class="primary">Change the password</button>
+      </form>
+    </PlainLayout>
+  );
+}

@@ -1,0 +1,76 @@
+import type { Role } from '../store/accounts/users.ts';
+import { Section, Table } from './elements.tsx';
+import type { Html } from './page.ts';
+
+interface Right {
+  readonly name: string;
+  /** The lowest role that has it. */
+  readonly role: Role;
+  /** The changes that it allows, as in the route table. */
+  readonly routes: readonly string[];
+}
+
+/** The rights of roles. test/dashboard/access.test.ts compares them with the route table. */
+export const RIGHTS: readonly Right[] = [
+  { name: 'Read messages, domains, keys without their secrets, members and the audit log', role: 'viewer', routes: [] },
+  {
+    name: 'Reschedule, cancel and resend email',
+    role: 'member',
+    routes: ['/emails/:id/reschedule', '/emails/:id/cancel', '/emails/:id/again', '/batches/:id/cancel'],
+  },
+  {
+    name: 'Add and remove suppressions',
+    role: 'member',
+    routes: ['/suppressions/add', '/suppressions/:id/remove'],
+  },
+  {
+    name: 'Test webhook endpoints and replay deliveries',
+    role: 'member',
+    routes: ['/webhooks/:id/test', '/webhooks/:id/replay', '/webhooks/:id/deliveries/:deliveryId/replay'],
+  },
+  { name: 'Check the DNS records of a domain', role: 'member', routes: ['/domains/:id/verify'] },
+  { name: 'Create and revoke API keys', role: 'owner', routes: ['/keys/new', '/keys/:id/revoke'] },
+  { name: 'Add and delete domains', role: 'owner', routes: ['/domains/new', '/domains/:id/delete'] },
+  { name: 'Connect and remove numbers', role: 'owner', routes: ['/numbers/new', '/numbers/:id/remove'] },
+  {
+    name: 'Add, change and delete webhook endpoints',
+    role: 'owner',
+    routes: [
+      ...['/webhooks/new', '/webhooks/:id/edit', '/webhooks/:id/enable', '/webhooks/:id/disable'],
+      ...['/webhooks/:id/rotate-secret', '/webhooks/:id/delete'],
+    ],
+  },
+  {
+    name: 'Invite and remove members, and change their roles',
+    role: 'owner',
+    routes: ['/members', '/members/:id/role', '/members/:id/remove', '/members/invitations/:id/withdraw'],
+  },
+];
+
+/** The names of roles in a form, from the least rights to the most. */
+export const ROLE_NAMES: readonly (readonly [Role, string])[] = [
+  ['viewer', 'Viewer: reads everything but secrets'],
+  ['member', 'Member: resends, cancels, manages suppressions'],
+  ['owner', 'Owner: also keys, domains, webhooks and members'],
+];
+
+export function RoleTable(): Html {
+  const roles = ROLE_NAMES.map(([role]) => role);
+  const may = (role: Role, right: Right) => roles.indexOf(role) >= roles.indexOf(right.role);
+  return (
+    <Section title="Roles">
+      <Table caption="Roles" columns={['Right', 'Viewer', 'Member', 'Owner']}>
+        {RIGHTS.map((right) => (
+          <tr>
+            <th scope="row" safe>
+              {right.name}
+            </th>
+            {roles.map((role) => (
+              <td>{may(role, right) ? 'Yes' : 'No'}</td>
+            ))}
+          </tr>
+        ))}
+      </Table>
+    </Section>
+  );
+}

@@ -1,0 +1,27 @@
+import { escapeHtml } from '../../lib/html.ts';
+import { makeSeal, type Seal } from '../../lib/seal.ts';
+import { deriveKeys, type SecretKeys } from '../../lib/secret-key.ts';
+import type { OutgoingEmail } from './outgoing.ts';
+
+/** Stands in the stored body of an email about an account, in place of its link. */
+export const ACCOUNT_LINK = '{{{account_link}}}';
+
+/** Seals links of emails about accounts. The associated data is the email's id. */
+export function accountLinkSeal(secretKeys: SecretKeys): Seal {
+  return makeSeal(deriveKeys(secretKeys, 'account links'));
+}
+
+export function hasAccountLink({ html, text }: Pick<OutgoingEmail, 'html' | 'text'>): boolean {
+  return [html, text].some((body) => body?.includes(ACCOUNT_LINK));
+}
+
+/** Inserts the link. The provider must not track the email: a report of a click would contain the link. */
+export function insertAccountLink(email: OutgoingEmail, link: string): OutgoingEmail {
+  return {
+    ...email,
+    // Replacement functions, since `$&` has a meaning in a replacement string.
+    html: email.html?.replaceAll(ACCOUNT_LINK, () => escapeHtml(link)) ?? null,
+    text: email.text?.replaceAll(ACCOUNT_LINK, () => link) ?? null,
+    isTracked: false,
+  };
+}

@@ -1,0 +1,113 @@
+import { countInvitation } from '../accounts/sign-in-limits.ts';
+import { createReset } from '../accounts/password-reset.ts';
+import { ACCOUNT_LINK } from '../domain/email/account-link.ts';
+import { parseMailbox } from '../domain/email/address.ts';
+import type { EmailRequest } from '../domain/email/email.ts';
+import { ServiceError } from '../domain/errors.ts';
+import { html, type Html } from '../lib/html.ts';
+import type { Seal } from '../lib/seal.ts';
+import { type Invitation, markEmailed } from '../store/accounts/invitations.ts';
+import { findVerifiedHolder } from '../store/domains/domains.ts';
+import { insertAccountLink } from '../store/emails/account-links.ts';
+import { acceptEmail, type IntakeDeps } from './emails.ts';
+
+/** How this service sends emails about accounts. */
+export interface AccountEmails {
+  /** The setting `SYSTEM_EMAIL_FROM`. The organization that has verified its domain sends. */
+  readonly from: string;
+  /** The setting `PUBLIC_URL`: a link must not depend on a request's `Host`, which an attacker chooses. */
+  readonly publicUrl: string;
+  readonly seal: Seal;
+}
+
+interface Letter {
+  readonly to: string;
+  readonly subject: string;
+  /** Paragraphs before the link. */
+  readonly before: readonly string[];
+  readonly linkText: string;
+  readonly after: string;
+  /** The path that the link leads to; it contains a secret. */
+  readonly path: string;
+}
+
+/**
+ * Sends an invitation by email. From then on only that email contains its link, so accepting it confirms the address.
+ * @param inviter the address of the member who invites
+ * @throws ServiceError rate_limit_exceeded, or why the email was not accepted; the inviter can then pass on the link
+ */
+export async function emailInvitation(
+  deps: IntakeDeps,
+  settings: AccountEmails,
+  { id, org_id: orgId, email, organization }: Pick<Invitation, 'id' | 'org_id' | 'email' | 'organization'>,
+  { token, inviter }: { readonly token: string; readonly inviter: string },
+): Promise<void> {
+  const seconds = await countInvitation(deps.pool, orgId, email);
+  if (seconds !== undefined) {
+    throw new ServiceError('rate_limit_exceeded', 'too many invitations were emailed', undefined, seconds);
+  }
+  await sendLetter(deps, settings, {
+    to: email,
+    subject: `Invitation to ${organization} on Sendwright`,
+    before: [`${inviter} invites you to join ${organization} on Sendwright.`],
+    linkText: 'Accept the invitation',
+    after: 'The link works once, within 7 days. If you do not know the sender, ignore this email.',
+    path: `/dashboard/invitations/${token}`,
+  });
+  await markEmailed(deps.pool, orgId, id);
+}
+
+/** Sends a link to choose a new password, if a user has this address. */
+export async function emailPasswordReset(deps: IntakeDeps, settings: AccountEmails, email: string): Promise<void> {
+  const token = await createReset(deps.pool, email);
+  if (token === undefined) return;
+  await sendLetter(deps, settings, {
+    to: email,
+    subject: 'Reset your Sendwright password',
+    before: [`Someone asked to reset the password of ${email} on Sendwright.`],
+    linkText: 'Choose a new password',
+    after: 'The link works once, within an hour. If you did not ask for it, ignore this email: your password stays.',
+    path: `/dashboard/reset-password/${token}`,
+  });
+}
+
+/**
+ * Sends an email about an account on the ordinary path. Its stored body has a placeholder for the link, which is sealed in a
+ * row of its own and inserted when the email is sent: members of the sending organization cannot read it.
+ * @throws ServiceError why the email was not accepted
+ */
+async function sendLetter(deps: IntakeDeps, { from, publicUrl, seal }: AccountEmails, letter: Letter): Promise<void> {
+  const mailbox = parseMailbox(from);
+  const orgId = typeof mailbox === 'string' ? undefined : await findVerifiedHolder(deps.pool, mailbox.domain);
+  if (orgId === undefined) {
+    throw new ServiceError('unavailable', 'no organization has verified the domain of SYSTEM_EMAIL_FROM');
+  }
+  const link = publicUrl + letter.path;
+  const storeEmail: IntakeDeps['storeEmail'] = async (caller, email) => {
+    // Before the email, which a worker may claim as soon as it is stored.
+    await insertAccountLink(deps.pool, email.id, seal.close(Buffer.from(link), email.id));
+    return deps.storeEmail(caller, email);
+  };
+  await acceptEmail({ ...deps, storeEmail }, { orgId, domainIds: null }, requestOf(from, letter));
+}
+
+function requestOf(from: string, { to, subject, before, linkText, after }: Letter): EmailRequest {
+  const paragraphs: Html[] = [
+    ...before.map((text) => html`<p>${text}</p>`),
+    html`<p><a href="${ACCOUNT_LINK}">${linkText}</a></p>`,
+    html`<p>${after}</p>`,
+  ];
+  return {
+    ...{ from, to: [to], cc: null, bcc: null, reply_to: null, subject },
+    html: html`<!doctype html>
+      <html lang="en">
+        <body>
+          ${paragraphs}
+        </body>
+      </html>`.text,
+    text: [...before, `${linkText}:\n${ACCOUNT_LINK}`, after].join('\n\n'),
+    // RFC 3834: vacation responders do not answer.
+    headers: { 'Auto-Submitted': 'auto-generated' },
+    ...{ marketing: false, tags: [], scheduled_at: null },
+  };
+}

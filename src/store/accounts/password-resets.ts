@@ -1,0 +1,23 @@
+import { type Db, executeOne, queryRow } from '../postgres/pool.ts';
+
+/** Stores the link of a password reset for an hour. @param sha256 of its token */
+export async function insertReset(db: Db, sha256: Buffer, userId: string): Promise<void> {
+  await db.query(
+    `INSERT INTO password_resets (sha256, user_id, expires_at) VALUES ($1, $2, now() + interval '1 hour')`,
+    [sha256, userId],
+  );
+}
+
+export function resetExists(db: Db, sha256: Buffer): Promise<boolean> {
+  return executeOne(db, `SELECT FROM password_resets WHERE sha256 = $1 AND expires_at > now()`, [sha256]);
+}
+
+/** Redeems a link. @returns undefined if it was redeemed or has expired */
+export async function takeReset(db: Db, sha256: Buffer): Promise<string | undefined> {
+  const row = await queryRow<{ user_id: string }>(
+    db,
+    `DELETE FROM password_resets WHERE sha256 = $1 AND expires_at > now() RETURNING user_id`,
+    [sha256],
+  );
+  return row?.user_id;
+}

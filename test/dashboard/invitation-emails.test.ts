@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { useService } from '../http/service.ts';
+import { foundIn } from '../security/canaries.ts';
+import { deliverTo, emailsTo, pathIn, startWithAccountEmails, SYSTEM_DOMAIN } from './account-mail.ts';
+import { PASSWORD, signedIn, textOf, visitor } from './visitor.ts';
+
+const { service, operator } = await startWithAccountEmails();
+after(() => service.close());
+
+const isProved = async (email: string) => {
+  const { rows } = await service.pool.query<{ proved: boolean }>(
+    'SELECT proved_at IS NOT NULL AS proved FROM users WHERE email = $1',
+    [email],
+  );
+  return rows[0]?.proved;
+};
+
+describe('an invitation', () => {
+  it('is emailed, and its link is not shown to the inviter', async () => {
+    const ours = await service.organization('Ours & <Co>');
+    const ada = await signedIn(service, ours.id);
+    const page = await ada.change('/dashboard/members', { email: 'grace@example.com', role: 'viewer' });
+    assert.ok(textOf(page.html).includes('The invitation was emailed to grace@example.com.'), textOf(page.html));
+    const email = await deliverTo(service, operator.id, 'grace@example.com');
+    assert.equal(email.from.address, `accounts@${SYSTEM_DOMAIN}`);
+    assert.equal(email.subject, 'Invitation to Ours & <Co> on Sendwright');
+    assert.ok(email.text?.includes(`${ada.email} invites you to join Ours & <Co>`), email.text ?? '');
+    assert.ok(email.html?.includes('Ours &amp; &lt;Co&gt;'), email.html ?? '');
+    const path = pathIn(email);
+    assert.ok(email.html?.includes(`href="https://mail.example.com${path}"`), email.html ?? '');
+    assert.deepEqual(foundIn(page.html + service.log.join('\n'), { token: path.split('/').at(-1) ?? '' }), []);
+
+    const grace = visitor(service);
+    await grace.change(path, { name: 'Grace', password: PASSWORD });
+    assert.equal(await isProved('grace@example.com'), true, 'the holder of the address has the link');
+  });
+
+  it('confirms no address when its link was shown', async () => {
+    const plain = await useService();
+    const ours = await plain.organization();
+    const ada = await signedIn(plain, ours.id);
+    const { html } = await ada.post('/dashboard/members', { email: 'grace@example.com', role: 'viewer' });
+    const [path = ''] = /\/dashboard\/invitations\/[\w-]{43}/.exec(html) ?? [];
+    await visitor(plain).change(path, { name: 'Grace', password: PASSWORD });
+    const { rows } = await plain.pool.query(`SELECT proved_at FROM users WHERE email = 'grace@example.com'`);
+    assert.deepEqual(rows, [{ proved_at: null }]);
+  });
+
+  it('shows its link, with the reason, when it cannot be emailed, and then confirms no address', async () => {
+    const ours = await service.organization('Unsent');
+    const ada = await signedIn(service, ours.id);
+    await service.pool.query(`UPDATE domains SET status = 'pending', trusted = false WHERE name = $1`, [SYSTEM_DOMAIN]);
+    const shown = await ada.post('/dashboard/members', { email: 'heidi@example.com', role: 'viewer' });
+    await service.pool.query(`UPDATE domains SET status = 'verified' WHERE name = $1`, [SYSTEM_DOMAIN]);
+    assert.equal(shown.status, 200);
+    assert.ok(textOf(shown.html).includes('no organization has verified the domain'), textOf(shown.html));
+    const [path = ''] = /\/dashboard\/invitations\/[\w-]{43}/.exec(shown.html) ?? [];
+    await visitor(service).change(path, { name: 'Heidi', password: PASSWORD });
+    assert.equal(await isProved('heidi@example.com'), false);
+  });
+
+  it('that replaces an emailed one and is shown confirms no address', async () => {
+    const ours = await service.organization('Replaced');
+    const ada = await signedIn(service, ours.id);
+    await ada.change('/dashboard/members', { email: 'ivan@example.com', role: 'viewer' });
+    await service.pool.query(`UPDATE sign_in_attempts SET attempts = 10 WHERE kind = 'invite_email'`);
+    const shown = await ada.post('/dashboard/members', { email: 'ivan@example.com', role: 'viewer' });
+    assert.ok(textOf(shown.html).includes('too many invitations were emailed'), textOf(shown.html));
+    assert.equal((await emailsTo(service, 'ivan@example.com')).length, 1);
+    const [path = ''] = /\/dashboard\/invitations\/[\w-]{43}/.exec(shown.html) ?? [];
+    await visitor(service).change(path, { name: 'Ivan', password: PASSWORD });
+    assert.equal(await isProved('ivan@example.com'), false);
+  });
+
+  it('is limited for each organization, since strangers get it', async () => {
+    const ours = await service.organization('Many');
+    const ada = await signedIn(service, ours.id);
+    await ada.change('/dashboard/members', { email: 'first@example.com', role: 'viewer' });
+    await service.pool.query(`UPDATE sign_in_attempts SET attempts = 200 WHERE kind = 'invite_org'`);
+    const refused = await ada.post('/dashboard/members', { email: 'second@example.com', role: 'viewer' });
+    assert.ok(textOf(refused.html).includes('too many invitations were emailed'), textOf(refused.html));
+    assert.deepEqual(await emailsTo(service, 'second@example.com'), []);
+  });
+});
