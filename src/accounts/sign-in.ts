@@ -1,10 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { digest } from '../lib/digest.ts';
+import { notFound } from '../domain/errors.ts';
 import { networkOf } from '../lib/ip-ranges.ts';
 import type { KnownBrowsers } from '../domain/known-browser.ts';
 import { insertAuditOfUser } from '../store/accounts/audit.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
-import { deleteOtherSessions, deleteSession, insertSession } from '../store/accounts/sessions.ts';
+import {
+  deleteOtherSessions,
+  deleteSession,
+  deleteSessionById,
+  insertSession,
+  type SessionClient,
+} from '../store/accounts/sessions.ts';
 import { findUserByEmail, type User } from '../store/accounts/users.ts';
 import { checkPassword, withPasswordSlot } from './passwords.ts';
 import { type Attempt, countAttempt, forgiveAttempt } from './sign-in-limits.ts';
@@ -19,11 +26,9 @@ export type SignIn =
   | { readonly outcome: 'wrong' }
   | { readonly outcome: 'wait'; readonly seconds: number };
 
-export interface SignInRequest {
+export interface SignInRequest extends SessionClient {
   readonly email: string;
   readonly password: string;
-  /** The address of the network peer. */
-  readonly address: string;
   /** The token in the cookie of a known browser. */
   readonly browser: string | undefined;
 }
@@ -39,7 +44,7 @@ export function newToken(): string {
  */
 export async function signIn(
   { pool, knownBrowsers }: { readonly pool: Pool; readonly knownBrowsers: KnownBrowsers },
-  { email: typed, password, address, browser = '' }: SignInRequest,
+  { email: typed, password, address, userAgent, browser = '' }: SignInRequest,
 ): Promise<SignIn> {
   // Postgres does not store NUL, so no user has one.
   if (typed.length > MAX_LENGTH || password.length > MAX_LENGTH || typed.includes('\0')) return { outcome: 'wrong' };
@@ -64,16 +69,16 @@ export async function signIn(
   await forgiveAttempt(pool, attempt);
   const token = newToken();
   await transaction(pool, async (client) => {
-    await insertSession(client, digest(token), user.id);
+    await insertSession(client, digest(token), user.id, { address, userAgent });
     await noteSession(client, user, 'account.sign-in', detail);
   });
   return { outcome: 'in', token, browser: knownBrowsers.issue(email, Date.now(), browserId), userId: user.id };
 }
 
 /** Starts a session of a user. @returns its token */
-export async function beginSession(pool: Pool, userId: string): Promise<string> {
+export async function beginSession(pool: Pool, userId: string, from: SessionClient): Promise<string> {
   const token = newToken();
-  await insertSession(pool, digest(token), userId);
+  await insertSession(pool, digest(token), userId, from);
   return token;
 }
 
@@ -88,6 +93,22 @@ export async function signOutEverywhere(pool: Pool, user: User): Promise<void> {
   await transaction(pool, async (client) => {
     const sessions = await deleteOtherSessions(client, user.id, null);
     await noteSession(client, user, 'account.sign-out-everywhere', { sessions });
+  });
+}
+
+/** Ends a user's sessions except the one of this token. */
+export async function signOutElsewhere(pool: Pool, user: User, token: string): Promise<void> {
+  await transaction(pool, async (client) => {
+    const sessions = await deleteOtherSessions(client, user.id, digest(token));
+    await noteSession(client, user, 'account.sign-out-others', { sessions });
+  });
+}
+
+/** Ends one session of a user. @throws ServiceError not_found */
+export async function endSession(pool: Pool, user: User, id: string): Promise<void> {
+  await transaction(pool, async (client) => {
+    if (!(await deleteSessionById(client, user.id, id))) throw notFound('session');
+    await noteSession(client, user, 'account.end-session', {});
   });
 }
 

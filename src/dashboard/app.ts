@@ -10,6 +10,7 @@ import { check, type Given, readFields } from './forms.ts';
 import { type Access, type Answer, baseUrlOf, type Context, type DashboardDeps, type Page } from './page.ts';
 import { type PageRow, Redirect, Reply, type Visit } from './page.ts';
 import * as account from './pages/account.tsx';
+import * as accountSessions from './pages/account-sessions.tsx';
 import * as audit from './pages/audit.tsx';
 import * as batches from './pages/batches.tsx';
 import * as chats from './pages/chats.tsx';
@@ -77,6 +78,7 @@ export const PAGES: readonly PageRow[] = [
   ...members.rows,
   ...audit.rows,
   ...account.rows,
+  ...accountSessions.rows,
 ];
 
 declare module 'fastify' {
@@ -208,6 +210,7 @@ function visitOf(site: Site, request: FastifyRequest, page: Page | undefined): V
     baseUrl: baseUrlOf(request, deps.publicUrl),
     url: request.url,
     address: request.ip,
+    userAgent: request.headers['user-agent'],
     browser: browserToken(request, deps.publicUrl),
     requestId: request.id,
     params: (request.params ?? {}) as Record<string, string>,

@@ -42,6 +42,8 @@ export interface Visit<Query = unknown> {
   readonly url: string;
   /** The client's IP address. */
   readonly address: string;
+  /** The User-Agent of the request. */
+  readonly userAgent: string | undefined;
   /** The token of a known browser, unchecked. */
   readonly browser: string | undefined;
   readonly requestId: string;

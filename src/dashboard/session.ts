@@ -74,7 +74,7 @@ export async function findSignedIn(
     return null;
   }
   known.set(id, true);
-  if (session.is_stale) await touchSession(pool, hash);
+  if (session.is_stale) await touchSession(pool, hash, request.ip);
   const { user, organizations, org_id: orgId, flash } = session;
   const organization = organizations.find(({ id }) => id === orgId) ?? organizations[0] ?? null;
   return { user, token, organizations, organization, flash };

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { PAGES } from '../../src/dashboard/app.ts';
+import { beginSession } from '../../src/accounts/sign-in.ts';
+import { digest } from '../../src/lib/digest.ts';
 import { RIGHTS } from '../../src/dashboard/roles.tsx';
 import { invite } from '../../src/accounts/invitations.ts';
 import { ROLES, type Role } from '../../src/store/accounts/users.ts';
 import { inFuture, useService } from '../http/service.ts';
-import { signedIn, textOf, type Visitor, visitor } from './visitor.ts';
+import { signedIn, TEST_BROWSER, textOf, type Visitor, visitor } from './visitor.ts';
 
 const service = await useService();
 const ours = await service.organization('Ours');
@@ -64,6 +67,10 @@ const FIXTURES: Readonly<Record<string, () => Promise<Record<string, string>>>> 
     await ours.addSender('+12025550143').catch(() => undefined);
     const { body } = await ours.call('POST', '/v1/sms', { json: { to: '+14165550123', text: 'Hi.' } });
     return { id: (body as { id: string }).id };
+  },
+  '/dashboard/account/sessions/:id': async () => {
+    const token = await beginSession(service.pool, people.owner.id, TEST_BROWSER);
+    return { id: createHash('sha256').update(digest(token)).digest('hex') };
   },
   '/dashboard/members/:id': async () => ({ id: people.viewer.id }),
 };

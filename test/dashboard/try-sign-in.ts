@@ -6,6 +6,9 @@ const knownBrowsers = makeKnownBrowsers('a secret key of tests that sign in with
 
 /** Signs in from an unknown browser. @returns the outcome */
 export async function trySignIn(pool: Pool, email: string, password: string, address = '192.0.2.1'): Promise<string> {
-  const { outcome } = await signIn({ pool, knownBrowsers }, { email, password, address, browser: undefined });
+  const { outcome } = await signIn(
+    { pool, knownBrowsers },
+    { email, password, address, userAgent: undefined, browser: undefined },
+  );
   return outcome;
 }

@@ -9,6 +9,12 @@ export { type Fields, type Page, textOf, visitor, type Visitor } from '../../dev
 
 export const PASSWORD = 'correct horse battery';
 
+/** The client of sessions that tests begin. */
+export const TEST_BROWSER = {
+  address: '192.0.2.1',
+  userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Firefox/145.0',
+};
+
 let count = 0;
 let passwordHash: Promise<string> | undefined;
 
@@ -31,6 +37,6 @@ export async function signedIn(
   await insertUser(service.pool, { id, email, name: '', password: await passwordHash }, true);
   await insertMembership(service.pool, orgId, id, role);
   const made = visitor(service);
-  made.take(`sendwright=${await beginSession(service.pool, id)}`);
+  made.take(`sendwright=${await beginSession(service.pool, id, TEST_BROWSER)}`);
   return { ...made, id, email };
 }

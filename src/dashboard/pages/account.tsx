@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
-import { signOutEverywhere } from '../../accounts/sign-in.ts';
 import { changePassword, removeMember, renameUser } from '../../accounts/users.ts';
 import { listInvitationsOf } from '../../store/accounts/invitations.ts';
 import { act, buttonAction } from '../act.ts';
 import { Facts, Text, Section } from '../elements.tsx';
 import { BLANK, confirm, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
+import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
+import { sessionsSection } from './account-sessions.tsx';
 
 const PATH = '/dashboard/account';
 
@@ -36,13 +36,6 @@ const setNewPassword = action(Type.Object({ current: Type.String(), password: Ty
     }),
 });
 
-const endSessions = action(Type.Object({}), {
-  run: async ({ pool, user }) => {
-    await signOutEverywhere(pool, user);
-    return new Redirect('/dashboard/sign-in', { token: null });
-  },
-});
-
 const leave = buttonAction((context) => ({
   action: 'members.leave',
   run: () => removeMember(context.pool, context.organization.id, context.user.id),
@@ -55,13 +48,13 @@ export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', show],
   ['POST', `${PATH}/name`, 'viewer', rename],
   ['POST', `${PATH}/password`, 'viewer', setNewPassword],
-  ['POST', `${PATH}/sign-out`, 'viewer', endSessions],
   ['POST', `${PATH}/leave`, 'viewer', leave],
 ];
 
 async function accountPage(context: Context, name: Filled, password: Filled): Promise<Html> {
   const { user, organization, role } = context;
   const { length: invitations } = await listInvitationsOf(context.pool, user.id);
+  const sessions = await sessionsSection(context);
   return (
     <Layout context={context} title="Your account">
       <Facts
@@ -102,13 +95,7 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
           <button>Change the password</button>
         </Form>
       </Section>
-      <Section title="Sessions">
-        {confirm(context, 'Sign out everywhere', {
-          action: `${PATH}/sign-out`,
-          id: 'sign-out-everywhere',
-          question: 'Ends your sessions in all browsers, this one included.',
-        })}
-      </Section>
+      {sessions}
       <Section title="Leave">
         {confirm(context, 'Leave the organization', {
           action: `${PATH}/leave`,

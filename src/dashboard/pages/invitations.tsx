@@ -36,7 +36,7 @@ const accept = publicAction(Acceptance, {
     const { pool, session, params, deps } = visit;
     const who = session?.user ?? { name, password };
     const { userId, invitation } = await acceptInvitation(pool, params['token'] ?? '', who, deps.limits.organization);
-    const token = session ? session.token : await beginSession(pool, userId);
+    const token = session ? session.token : await beginSession(pool, userId, visit);
     await setSessionOrganization(pool, digest(token), invitation.org_id);
     return new Redirect('/dashboard', {
       flash: `Welcome to ${invitation.organization}.`,

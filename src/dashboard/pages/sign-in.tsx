@@ -35,9 +35,9 @@ const showSignIn = publicPage(Type.Object({ next: Type.Optional(Type.String()) }
 const doSignIn = publicAction(Credentials, {
   again: (visit, filled) => <SignInPage visit={visit} filled={filled} next={nextOf(filled)} />,
   run: async (visit, { email, password, next }) => {
-    const { pool, address, browser, deps } = visit;
+    const { pool, address, userAgent, browser, deps } = visit;
     const knownBrowsers = makeKnownBrowsers(deps.secretKey);
-    const result = await signIn({ pool, knownBrowsers }, { email, password, address, browser });
+    const result = await signIn({ pool, knownBrowsers }, { email, password, address, userAgent, browser });
     if (result.outcome === 'in') {
       // Prevents session fixation: another person may know the token of the previous session.
       if (visit.session) await deleteSession(pool, digest(visit.session.token));

@@ -1,5 +1,5 @@
 import { wireTime } from '../emails/emails.ts';
-import { type Db, execute, executeOne, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 import type { Role, User } from './users.ts';
 
 /** A session ends 7 days after it was last used, and 30 days after it began in any case. */
@@ -25,14 +25,58 @@ export interface Session {
   is_stale: boolean;
 }
 
+/** From where a session is used. */
+export interface SessionClient {
+  /** The address of the network peer. */
+  readonly address: string;
+  readonly userAgent: string | undefined;
+}
+
+/** Longest User-Agent that is stored. */
+const MAX_USER_AGENT_LENGTH = 300;
+
 /** Begins a session in the first of the user's organizations. @param sha256 of its token */
-export async function insertSession(db: Db, sha256: Buffer, userId: string): Promise<void> {
+export async function insertSession(
+  db: Db,
+  sha256: Buffer,
+  userId: string,
+  { address, userAgent }: SessionClient,
+): Promise<void> {
   await db.query(
-    `INSERT INTO sessions (sha256, user_id, org_id, expires_at)
+    `INSERT INTO sessions (sha256, user_id, org_id, expires_at, address, user_agent)
      VALUES ($1, $2, (SELECT org_id FROM memberships WHERE user_id = $2 ORDER BY org_id LIMIT 1),
-             now() + interval '7 days')`,
-    [sha256, userId],
+             now() + interval '7 days', $3, $4)`,
+    [sha256, userId, address, userAgent?.slice(0, MAX_USER_AGENT_LENGTH) ?? null],
   );
+}
+
+/** The id of a session in pages and forms: a digest of the digest of its token, so that it opens nothing. */
+const ID = `encode(sha256(sessions.sha256), 'hex')`;
+
+export interface ListedSession {
+  id: string;
+  created_at: string;
+  /** To a few minutes. */
+  last_seen_at: string;
+  address: string | null;
+  user_agent: string | null;
+  is_current: boolean;
+}
+
+/** Open sessions of a user, the current one first, then by their last use; at most 100. */
+export function listSessions(db: Db, userId: string, current: Buffer): Promise<ListedSession[]> {
+  return queryRows(
+    db,
+    `SELECT ${ID} AS id, created_at, last_seen_at, address, user_agent, sha256 = $2 AS is_current
+     FROM sessions WHERE user_id = $1 AND expires_at > now()
+     ORDER BY sha256 = $2 DESC, last_seen_at DESC, sha256 LIMIT 100`,
+    [userId, current],
+  );
+}
+
+/** Ends one session of a user. @returns false if the user has no such session */
+export function deleteSessionById(db: Db, userId: string, id: string): Promise<boolean> {
+  return executeOne(db, `DELETE FROM sessions WHERE user_id = $1 AND ${ID} = $2`, [userId, id]);
 }
 
 /** The session of a token, unless it is over. */
@@ -53,8 +97,11 @@ export function findSession(db: Db, sha256: Buffer): Promise<Session | undefined
   });
 }
 
-export async function touchSession(db: Db, sha256: Buffer): Promise<void> {
-  await db.query(`UPDATE sessions SET last_seen_at = now(), expires_at = ${END} WHERE sha256 = $1`, [sha256]);
+export async function touchSession(db: Db, sha256: Buffer, address: string): Promise<void> {
+  await db.query(`UPDATE sessions SET last_seen_at = now(), expires_at = ${END}, address = $2 WHERE sha256 = $1`, [
+    sha256,
+    address,
+  ]);
 }
 
 /** Looks at another organization from now on. @returns false when the user is not in it */
