@@ -8,7 +8,7 @@ export default tseslint.config(
   tseslint.configs.strictTypeChecked,
   {
     languageOptions: {
-      parserOptions: { projectService: { allowDefaultProject: ['dev/*.js', 'src/dashboard/assets/*.js'] } },
+      parserOptions: { projectService: { allowDefaultProject: ['dev/*.js', 'src/dashboard/assets/*.js', 'src/site/assets/*.js'] } },
     },
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     rules: {
@@ -46,7 +46,7 @@ export default tseslint.config(
   },
   {
     // Runs in browsers.
-    files: ['src/dashboard/assets/*.js'],
+    files: ['src/dashboard/assets/*.js', 'src/site/assets/*.js'],
     languageOptions: {
       globals: Object.fromEntries(
         [
@@ -57,6 +57,9 @@ export default tseslint.config(
           'matchMedia',
           'ResizeObserver',
           'setTimeout',
+          'localStorage',
+          'fetch',
+          'scrollBy',
           'uPlot',
         ].map((name) => [name, 'readonly']),
       ),

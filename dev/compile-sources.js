@@ -114,6 +114,8 @@ function linkOtherFiles(paths, folder) {
     while (!compiled.has(dirname(path))) path = dirname(path);
     links.add(path);
   }
+  // The API renders the documentation from there.
+  links.add('docs');
   for (const path of links) symlinkSync(join(ROOT, path), join(folder, path));
 }
 

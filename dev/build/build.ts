@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { compile, inRoot, writeClientTypes } from './compile.ts';
+import { compile, inRoot, runProgram, writeClientTypes } from './compile.ts';
 
-/** `npm run build`: JavaScript, migrations and the workflow bundle into `dist/`, from which production runs. */
+/** `npm run build`: JavaScript, migrations, documentation and the workflow bundle into `dist/`, from which production runs. */
 rmSync(inRoot('dist'), { recursive: true, force: true });
 mkdirSync(inRoot('dist'));
 const config = {
@@ -21,6 +21,7 @@ writeFileSync(inRoot('dist/tsconfig.json'), JSON.stringify(config));
 compile(inRoot('dist'));
 // With declarations: `sendwright/client` is imported by other projects, the rest of the service by none.
 compile(inRoot('client'));
+runProgram('dev/build/docs-site.ts');
 for (const folder of ['src/store/migrations', 'src/dashboard/assets']) {
   cpSync(inRoot(folder), inRoot(`dist/${folder}`), { recursive: true });
 }

@@ -1,9 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
-import { pino } from 'pino';
-import { makeApp } from '../../src/http/app.ts';
-import type { HttpDeps } from '../../src/http/deps.ts';
 import { writeAtomically } from '../environment/atomic-file.ts';
+import { describeApi } from './api-description.ts';
 import { inRoot } from './compile.ts';
 
 /** `npm run client:types`: writes client/openapi.ts, the types of the API, from /openapi.json. */
@@ -17,28 +15,9 @@ interface Response {
   headers?: unknown;
 }
 
-/** Returns /openapi.json. Only the routes determine it: nothing connects to a database, and no handler is called. */
-async function describeApi(): Promise<string> {
-  const deps = {
-    log: pino({ level: 'silent' }),
-    secretKey: FILE,
-    trustedProxies: [],
-    limits: {},
-    senderDomains: {},
-    webhookAllowCidrs: [],
-    postmarkCallbacks: {},
-    chatCallbacks: {},
-    metrics: {},
-  };
-  const app = await makeApp(deps as unknown as HttpDeps);
-  const { payload } = await app.inject('/openapi.json');
-  await app.close();
-  return payload;
-}
-
 /** Removes error responses, headers, whole examples and example times: the times in examples change every day. */
-function simplify(description: string): OpenAPI3 {
-  const api = JSON.parse(description, (key, value: unknown) =>
+function simplify(description: object): OpenAPI3 {
+  const api = JSON.parse(JSON.stringify(description), (key, value: unknown) =>
     key === 'example' || (key === 'examples' && Array.isArray(value) && value.some(isTime)) ? undefined : value,
   ) as Description;
   for (const operation of Object.values(api.paths).flatMap((methods) => Object.values(methods))) {

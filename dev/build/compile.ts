@@ -7,7 +7,12 @@ export const inRoot = (path: string): string => fileURLToPath(new URL(`../../${p
 
 /** Writes the client's types, which are not in git. Ends this process when that fails. */
 export function writeClientTypes(): void {
-  run(...process.execArgv, inRoot('dev/build/client-types.ts'));
+  runProgram('dev/build/client-types.ts');
+}
+
+/** Runs a TypeScript program of the project. Ends this process when that fails. */
+export function runProgram(path: string): void {
+  run(...process.execArgv, inRoot(path));
 }
 
 /** Runs TypeScript's compiler on the project of a tsconfig.json. Ends this process when that fails. */

@@ -112,6 +112,7 @@ function Document({ visit, title, charts, children }: DocumentProps): Html {
         <meta name="htmx-config" content={HTMX} />
         <title safe>{title}</title>
         <link rel="icon" type="image/svg+xml" href={asset('mark.svg')} />
+        <link rel="stylesheet" href={asset('theme.css')} />
         <link rel="stylesheet" href={asset('dashboard.css')} />
         <link rel="stylesheet" href={asset('components.css')} />
         <link rel="stylesheet" href={asset('tables.css')} />

@@ -7,7 +7,6 @@ import { isAllowed } from '../lib/ip-ranges.ts';
 import { answered } from '../telemetry/topics.ts';
 import { type HttpDeps, makeRouteDeps, type RouteDeps } from './deps.ts';
 import { makeCurrentDescription } from './docs/current-examples.ts';
-import { serveDocs } from './docs/docs.ts';
 import { errorStatuses } from './docs/errors.ts';
 import { openapi } from './docs/openapi.ts';
 import { serveHtml } from './docs/pages.ts';
@@ -217,7 +216,6 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     acceptAnyBody(callbacks, (body) => body);
     for (const row of ROUTES) if (row[3].isRaw) serve(callbacks, routeDeps, row);
   });
-  await serveDocs(app, describeApi);
   return app;
 }
 

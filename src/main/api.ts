@@ -25,6 +25,7 @@ import { readDue, readOutbox } from '../store/emails/waiting.ts';
 import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
 import { checkDatabase, openPool } from './wiring/database.ts';
 import { checkAccountEmails, makeAccountEmails } from './wiring/account-emails.ts';
+import { serveSite } from '../site/serve.ts';
 import { serveDashboard } from './wiring/dashboard.ts';
 import { readSettings } from './env.ts';
 import { openMetrics } from './wiring/metrics.ts';
@@ -152,6 +153,7 @@ const deps = {
 const app = await makeApp(deps);
 app.server.maxConnections = config.MAX_CONNECTIONS;
 await serveDashboard(app, deps);
+await serveSite(app, deps);
 
 stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   ending.abort();

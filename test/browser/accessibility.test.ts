@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { test } from 'node:test';
-import type { AxeResults, RunOptions } from 'axe-core';
-import type { Page } from 'playwright-core';
 import { findPages, patternOf, PATTERNS } from '../../dev/fixtures/page-links.ts';
 import { visitor } from '../../dev/fixtures/visitor.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
@@ -12,25 +8,9 @@ import { invite } from '../../src/accounts/invitations.ts';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { makePool } from '../../src/store/postgres/pool.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
+import { violations } from './axe.ts';
 import { DESKTOP, openBrowser, openTab, PHONE, signIn } from './browser.ts';
 import { fillOrganization } from './content.ts';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-/** WCAG 2.2 at level AA and axe's best practices. Frames contain emails of customers and are not checked. */
-const OPTIONS: RunOptions = {
-  runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
-  resultTypes: ['violations'],
-  iframes: false,
-};
-
-/** Serious and critical violations, each with its elements. */
-async function violations(page: Page): Promise<string[]> {
-  if (!(await page.evaluate<boolean>(`'axe' in window`))) await page.evaluate(AXE);
-  const { violations: found } = await page.evaluate<AxeResults>(`axe.run(document, ${JSON.stringify(OPTIONS)})`);
-  return found
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary = '' }) => `${id}: ${html}\n  ${failureSummary}`));
-}
 
 /**
  * Invites the user of `npm start` to another organization, which the account page then links to.

@@ -46,8 +46,15 @@ describe('GET /openapi.json', () => {
     const resolve = (schema: Schema = {}) => api.components.schemas[schema.$ref?.split('/').at(-1) ?? ''] ?? schema;
     const types = Object.values(api.webhooks).flatMap(({ post }) => {
       const content = post.requestBody?.content?.['application/json'];
-      assertEvent(api, content?.example as { type: string });
-      return resolve(resolve(content?.schema).properties?.['type']).enum ?? [];
+      const types = resolve(resolve(content?.schema).properties?.['type']).enum ?? [];
+      const examples = Object.entries(content?.examples ?? {});
+      for (const [type, { value }] of examples) {
+        const event = value as unknown as { type: string };
+        assert.equal(event.type, type);
+        assertEvent(api, event);
+      }
+      assert.deepEqual(examples.map(([type]) => type).sort(), [...types].sort(), 'an example of each type');
+      return types;
     });
     assert.deepEqual(types.sort(), [...EVENT_TYPES].sort());
   });
@@ -56,10 +63,10 @@ describe('GET /openapi.json', () => {
     assert.doesNotMatch(JSON.stringify(api), /node_modules|\/src\/|postgres|127\.0\.0\.1|"def-\d|"x-/);
   });
 
-  it('names PUBLIC_URL as the server, and on the page of /docs the address of that page', async () => {
+  it('names PUBLIC_URL as the server, and in the requests of the reference', async () => {
     assert.deepEqual(api.servers, [{ url: PUBLIC_URL }]);
-    const page = (await service.call('GET', '/docs/json')).body as Described;
-    assert.deepEqual(page.servers, [{ url: '/' }]);
+    const { text } = await service.call('GET', '/docs/api/emails');
+    assert.ok(text.includes(`${PUBLIC_URL}/v1/emails`));
   });
 
   it('gives each operation and each webhook a different name for generated clients', () => {

@@ -21,6 +21,7 @@ import { makeNetworkLimits } from '../../src/intake/network-limits.ts';
 import { makeQuotaQueue } from '../../src/intake/quota-queue.ts';
 import { startRateLimits } from '../../src/intake/rate-limits.ts';
 import { serveDashboard } from '../../src/main/wiring/dashboard.ts';
+import { serveSite } from '../../src/site/serve.ts';
 import { makeTagRegistry } from '../../src/intake/tag-registry.ts';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
@@ -148,6 +149,7 @@ export async function startService(
   };
   const app = await makeApp(deps);
   await serveDashboard(app, deps);
+  await serveSite(app, deps);
   await app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;

@@ -7,10 +7,22 @@ const DAY_MS = 86_400_000;
 /** @returns the API description as JSON text, with examples that are valid when it is read */
 export type CurrentDescription = () => string;
 
+/** @returns the whole days from EXAMPLE_DATE to `now` */
+export function daysSinceExamples(now = Date.now()): number {
+  return Math.floor((now - EXAMPLE_DATE) / DAY_MS);
+}
+
 /**
- * Shifts all example times by the days since EXAMPLE_DATE, so that `scheduled_at` is always a day ahead.
+ * Shifts all example times in a text by `days`, so that `scheduled_at` is always a day ahead.
  * @param senderDomain sender domain in examples, so that a new user's requests are accepted without changes
  */
+export function makeCurrent(text: string, days: number, senderDomain: string | undefined): string {
+  const later = (date: string) => new Date(Date.parse(date) + days * DAY_MS).toISOString().slice(0, 10);
+  const shifted = text.replace(EXAMPLE_DATES, later);
+  return senderDomain === undefined ? shifted : shifted.replaceAll(EXAMPLE_SENDER, `hello@${senderDomain}`);
+}
+
+/** Describes the API with current examples; the text is kept for the day. */
 export function makeCurrentDescription(
   describe: () => object,
   senderDomain: string | undefined,
@@ -18,12 +30,8 @@ export function makeCurrentDescription(
 ): CurrentDescription {
   let made: { readonly days: number; readonly text: string } | undefined;
   return () => {
-    const days = Math.floor((now() - EXAMPLE_DATE) / DAY_MS);
-    if (made?.days === days) return made.text;
-    const later = (date: string) => new Date(Date.parse(date) + days * DAY_MS).toISOString().slice(0, 10);
-    let text = JSON.stringify(describe()).replace(EXAMPLE_DATES, later);
-    if (senderDomain !== undefined) text = text.replaceAll(EXAMPLE_SENDER, `hello@${senderDomain}`);
-    made = { days, text };
-    return text;
+    const days = daysSinceExamples(now());
+    if (made?.days !== days) made = { days, text: makeCurrent(JSON.stringify(describe()), days, senderDomain) };
+    return made.text;
   };
 }

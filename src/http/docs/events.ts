@@ -1,98 +1,189 @@
+import type { EventType } from '../../domain/event-types.ts';
 import { EVENTS } from '../schemas/events.ts';
 
 const AT = '2026-03-01T09:30:02.431Z';
+const LATER = '2026-03-03T08:00:00.000Z';
 const EMAIL_ID = 'em_01kajc8wz6h3xkq3m1x8e6v5tn';
 
-/** The name of a webhook for generated clients, its summary, and an example of a type and its data. */
-const doc = (operationId: string, summary: string, type: string, data: object) => ({
-  operationId,
-  summary,
-  example: { id: 'evt_01kajcd5p9t4v6w8x0y2z5b7cd', type, created_at: AT, data },
-});
+type Data = Readonly<Record<string, unknown>>;
 
-const DOCS: Readonly<Record<keyof typeof EVENTS, ReturnType<typeof doc>>> = {
-  email: doc('onEmailEvent', 'Email event', 'email.bounced', {
-    emailId: EMAIL_ID,
-    from: 'Example <hello@example.com>',
-    to: ['Ada <ada@example.net>'],
-    subject: 'Your receipt',
-    tags: [{ name: 'kind', value: 'receipt' }],
-    status: 'bounced',
-    recipient: 'ada@example.net',
-    error: "The recipient's server refused it: 550 5.1.1 The email account does not exist",
-    bounceReason: 'mailbox_not_found',
-  }),
-  batch: doc('onBatchEvent', 'All emails of a batch were sent or have ended', 'batch.completed', {
-    batchId: 'bt_01kajc9a4kf7m2tq8w5yzr3b6d',
-    total: 2,
-    status: 'completed',
-    counts: { sent: 1, delivered: 1 },
-    completedAt: AT,
-  }),
-  chatapp: doc('onChatMessageEvent', 'Chat-app message event', 'chatapp.failed', {
-    messageId: 'wa_01kajce1x8m4n6p0r2t5v7w9yz',
-    from: '+12025550142',
-    to: '+14165550123',
-    country: 'CA',
-    type: 'text',
-    status: 'failed',
-    error: 'Message undeliverable',
-    errorCode: '131026',
-  }),
-  chatappReceived: doc(
-    'onChatMessageReceived',
-    'A chat-app user has written to a connected number',
-    'chatapp.received',
-    {
-      messageId: 'in_01kajce1x8m4n6p0r2t5v7w9yz',
-      from: '+14165550123',
-      to: '+12025550142',
-      userId: 'CA.13491208655302741918',
-      name: 'Ada',
-      type: 'text',
-      sentAt: AT,
-      text: 'Where is my order?',
-    },
-  ),
-  smsReceived: doc('onSmsReceived', 'A recipient of SMS has answered', 'sms.received', {
-    from: '+14165550123',
-    to: '+12025550142',
-    text: 'Where is my order?',
-  }),
-  sms: doc('onSmsEvent', 'SMS event', 'sms.undelivered', {
-    messageId: 'sms_01kajce1x8m4n6p0r2t5v7w9yz',
-    from: '+12025550142',
-    to: '+14165550123',
-    country: 'CA',
-    segments: 1,
-    status: 'undelivered',
-    error: 'Twilio could not deliver it: the phone is switched off or out of reach (error 30003).',
-    errorCode: '30003',
-  }),
-  domain: doc('onDomainEvent', 'Domain event', 'domain.verified', {
-    domainId: 'dm_01kajcf3g5h7j9k1m3n5p7q9rs',
-    name: 'mail.example.com',
-    status: 'verified',
-  }),
-  suppression: doc(
-    'onSuppressionEvent',
-    'An address was added to the suppression list, or removed from it',
-    'suppression.added',
-    {
-      suppressionId: 'sup_01kajc9f2bq0w8e5r7t1y3u6ip',
-      email: 'ada@example.net',
-      origin: 'bounce',
-      bounceReason: 'mailbox_not_found',
-      emailId: EMAIL_ID,
-    },
-  ),
-  webhook: doc('onWebhookEvent', 'An endpoint was disabled, or a test was requested', 'webhook.disabled', {
-    webhookId: 'wh_01kajcc2m3r8v5x7y1b4d6f9gh',
-    url: 'https://example.com/webhooks/sendwright',
-    reason: 'every try of 5 days has failed',
-    failingSince: '2026-02-24T09:12:40.118Z',
-  }),
+/** The name of a webhook for generated clients, its summary, and an example of `data` for each event type. */
+interface EventDoc {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly data: Readonly<Partial<Record<EventType, Data>>>;
+}
+
+const email = (status: string, more: Data = {}): Data => ({
+  emailId: EMAIL_ID,
+  from: 'Example <hello@example.com>',
+  to: ['Ada <ada@example.net>'],
+  subject: 'Your receipt',
+  tags: [{ name: 'kind', value: 'receipt' }],
+  status,
+  ...more,
+});
+const OF_RECIPIENT = { recipient: 'ada@example.net' };
+
+const phone = (id: string, status: string, more: Data): Data => ({
+  messageId: id,
+  from: '+12025550142',
+  to: '+14165550123',
+  country: 'CA',
+  status,
+  ...more,
+});
+const chat = (status: string, more: Data = {}): Data =>
+  phone('wa_01kajce1x8m4n6p0r2t5v7w9yz', status, { type: 'text', ...more });
+const sms = (status: string, more: Data = {}): Data =>
+  phone('sms_01kajce1x8m4n6p0r2t5v7w9yz', status, { segments: 1, ...more });
+const domain = (status: string): Data => ({
+  domainId: 'dm_01kajcf3g5h7j9k1m3n5p7q9rs',
+  name: 'mail.example.com',
+  status,
+});
+const suppression = {
+  suppressionId: 'sup_01kajc9f2bq0w8e5r7t1y3u6ip',
+  email: 'ada@example.net',
+  origin: 'bounce',
+  bounceReason: 'mailbox_not_found',
+  emailId: EMAIL_ID,
 };
+
+const DOCS: Readonly<Record<keyof typeof EVENTS, EventDoc>> = {
+  email: {
+    operationId: 'onEmailEvent',
+    summary: 'Email event',
+    data: {
+      'email.queued': email('queued'),
+      'email.scheduled': email('scheduled', { scheduledAt: LATER }),
+      'email.rescheduled': email('scheduled', { scheduledAt: LATER }),
+      'email.sent': email('sent'),
+      'email.delivery_delayed': email('delivery_delayed', {
+        ...OF_RECIPIENT,
+        error: "The recipient's server deferred it: 451 4.7.1 Please try again later",
+      }),
+      'email.delivered': email('delivered', OF_RECIPIENT),
+      'email.opened': email('opened', OF_RECIPIENT),
+      'email.clicked': email('clicked', { ...OF_RECIPIENT, click: { link: 'https://example.com/orders/4711' } }),
+      'email.bounced': email('bounced', {
+        ...OF_RECIPIENT,
+        error: "The recipient's server refused it: 550 5.1.1 The email account does not exist",
+        bounceReason: 'mailbox_not_found',
+      }),
+      'email.complained': email('complained', OF_RECIPIENT),
+      'email.unsubscribed': email('delivered', OF_RECIPIENT),
+      'email.suppressed': email('suppressed'),
+      'email.canceled': email('canceled'),
+      'email.rejected': email('rejected', { error: 'The provider refused it: the sender address is not allowed' }),
+      'email.failed': email('failed', { error: 'The provider could not be reached in 10 attempts' }),
+    },
+  },
+  batch: {
+    operationId: 'onBatchEvent',
+    summary: 'All emails of a batch were sent or have ended',
+    data: {
+      'batch.completed': {
+        batchId: 'bt_01kajc9a4kf7m2tq8w5yzr3b6d',
+        total: 2,
+        status: 'completed',
+        counts: { sent: 1, delivered: 1 },
+        completedAt: AT,
+      },
+    },
+  },
+  chatapp: {
+    operationId: 'onChatMessageEvent',
+    summary: 'Chat-app message event',
+    data: {
+      'chatapp.queued': chat('queued'),
+      'chatapp.scheduled': chat('scheduled', { scheduledAt: LATER }),
+      'chatapp.rescheduled': chat('scheduled', { scheduledAt: LATER }),
+      'chatapp.sent': chat('sent'),
+      'chatapp.delivered': chat('delivered'),
+      'chatapp.read': chat('read'),
+      'chatapp.failed': chat('failed', { error: 'Message undeliverable', errorCode: '131026' }),
+      'chatapp.canceled': chat('canceled'),
+    },
+  },
+  chatappReceived: {
+    operationId: 'onChatMessageReceived',
+    summary: 'A chat-app user has written to a connected number',
+    data: {
+      'chatapp.received': {
+        messageId: 'in_01kajce1x8m4n6p0r2t5v7w9yz',
+        from: '+14165550123',
+        to: '+12025550142',
+        userId: 'CA.13491208655302741918',
+        name: 'Ada',
+        type: 'text',
+        sentAt: AT,
+        text: 'Where is my order?',
+      },
+    },
+  },
+  smsReceived: {
+    operationId: 'onSmsReceived',
+    summary: 'A recipient of SMS has answered',
+    data: { 'sms.received': { from: '+14165550123', to: '+12025550142', text: 'Where is my order?' } },
+  },
+  sms: {
+    operationId: 'onSmsEvent',
+    summary: 'SMS event',
+    data: {
+      'sms.queued': sms('queued'),
+      'sms.scheduled': sms('scheduled', { scheduledAt: LATER }),
+      'sms.rescheduled': sms('scheduled', { scheduledAt: LATER }),
+      'sms.sent': sms('sent'),
+      'sms.delivered': sms('delivered'),
+      'sms.undelivered': sms('undelivered', {
+        error: 'Twilio could not deliver it: the phone is switched off or out of reach (error 30003).',
+        errorCode: '30003',
+      }),
+      'sms.failed': sms('failed', { error: 'The number is not a mobile number', errorCode: '30006' }),
+      'sms.canceled': sms('canceled'),
+      'sms.suppressed': sms('suppressed'),
+    },
+  },
+  domain: {
+    operationId: 'onDomainEvent',
+    summary: 'Domain event',
+    data: {
+      'domain.created': domain('pending'),
+      'domain.verified': domain('verified'),
+      'domain.failed': domain('failed'),
+      'domain.deleted': domain('verified'),
+    },
+  },
+  suppression: {
+    operationId: 'onSuppressionEvent',
+    summary: 'An address was added to the suppression list, or removed from it',
+    data: { 'suppression.added': suppression, 'suppression.removed': suppression },
+  },
+  webhook: {
+    operationId: 'onWebhookEvent',
+    summary: 'An endpoint was disabled, or a test was requested',
+    data: {
+      'webhook.disabled': {
+        webhookId: 'wh_01kajcc2m3r8v5x7y1b4d6f9gh',
+        url: 'https://example.com/webhooks/sendwright',
+        reason: 'every try of 5 days has failed',
+        failingSince: '2026-02-24T09:12:40.118Z',
+      },
+      'webhook.test': { webhookId: 'wh_01kajcc2m3r8v5x7y1b4d6f9gh' },
+    },
+  },
+};
+
+/** A payload for each type of an event. */
+function examplesOf({ data }: EventDoc) {
+  return Object.fromEntries(
+    Object.entries(data).map(([type, fields]) => {
+      const value = { id: 'evt_01kajcd5p9t4v6w8x0y2z5b7cd', type, created_at: AT, data: fields };
+      return [type, { value }];
+    }),
+  );
+}
 
 const header = (name: string, description: string) => ({
   name,
@@ -116,14 +207,15 @@ const HEADERS = [
 export function describeEvents() {
   return Object.fromEntries(
     Object.entries(EVENTS).map(([name, schema]) => {
-      const { operationId, summary, example } = DOCS[name as keyof typeof EVENTS];
+      const doc = DOCS[name as keyof typeof EVENTS];
+      const { operationId, summary } = doc;
       const post = {
         tags: ['Webhooks'],
         operationId,
         summary,
         security: [],
         parameters: HEADERS,
-        requestBody: { required: true, content: { 'application/json': { schema, example } } },
+        requestBody: { required: true, content: { 'application/json': { schema, examples: examplesOf(doc) } } },
         responses: { '2XX': { description: 'Received. After any other status the event is sent again.' } },
       };
       return [name, { post }];

@@ -1,0 +1,69 @@
+/** A page of the documentation. */
+export interface PageEntry {
+  /** The name of its file in `docs/`, without `.md`, and its path below `/docs/`. */
+  readonly name: string;
+  /** One line for the index of the documentation and for llms.txt. */
+  readonly description: string;
+}
+
+export interface PageGroup {
+  readonly title: string;
+  readonly pages: readonly PageEntry[];
+}
+
+const page = (name: string, description: string): PageEntry => ({ name, description });
+
+/**
+ * Every page of `docs/` in the order in which readers go through them. A test compares it with the folder. The titles are
+ * the first headings of the files. `api` is the reference, which is rendered from the API description.
+ */
+export const NAVIGATION: readonly PageGroup[] = [
+  {
+    title: 'Get started',
+    pages: [
+      page('quickstart', 'Send an email and verify a webhook in curl, Node.js, Python, PHP, Ruby and Go'),
+      page('authentication', 'API keys: where they come from, what they permit, and what 401 and 403 mean'),
+      page('client', 'The TypeScript client: installation, sending, lists, errors, webhooks'),
+      page('moving', 'What to change when you come from Resend, Postmark or useSend, and how to import suppressions'),
+    ],
+  },
+  {
+    title: 'Sending',
+    pages: [
+      page(
+        'sending',
+        'Every request by example: scheduling, batches, idempotency, attachments, tags, WhatsApp, limits',
+      ),
+    ],
+  },
+  {
+    title: 'Receiving events',
+    pages: [page('webhooks', 'Webhook endpoints: payloads, event types, signatures, retries and replay')],
+  },
+  {
+    title: 'Operating',
+    pages: [
+      page('operating', 'Deploying, upgrades, backup and restore, connections, retention'),
+      page('scaling', 'What an email costs, and how to grow beyond one machine'),
+      page('providers', 'Connecting Postmark, an SMTP server, Twilio and Meta'),
+      page('metrics', 'Metrics, alerts, traces and logs'),
+      page('command-line', 'The command line: organizations, users, domains, numbers, quotas'),
+      page('security', 'What is defended against, and what is left to the operator'),
+      page('guarantees', 'What is promised when processes, networks and providers fail'),
+    ],
+  },
+  {
+    title: 'Reference',
+    pages: [
+      page('api', 'Every operation of the API with its fields, responses and examples in six languages'),
+      page('errors', 'Every error code with its status and meaning'),
+      page('settings', 'Every setting from the environment or .env, with its default'),
+    ],
+  },
+  {
+    title: 'Troubleshooting',
+    pages: [
+      page('troubleshooting', 'Symptoms with causes and remedies: queued, undelivered, pending, 403, spam, bounces'),
+    ],
+  },
+];

@@ -1,0 +1,50 @@
+import MiniSearch, { type Options, type SearchOptions } from 'minisearch';
+
+/** A section of a page. */
+export interface Section {
+  /** Its address: `/docs/sending#attachments`. */
+  readonly id: string;
+  readonly title: string;
+  /** The title of its page. */
+  readonly page: string;
+  readonly text: string;
+  /** The beginning of its text, shown with a result. */
+  readonly excerpt: string;
+}
+
+export type Result = Pick<Section, 'id' | 'title' | 'page' | 'excerpt'>;
+
+const MAX_RESULTS = 20;
+/** Characters of a query that are looked at. */
+const MAX_QUERY_LENGTH = 200;
+
+/** `assets/docs.js` loads the index in browsers with the same options, from `/docs/assets/…/search.json`. */
+export const SEARCH: SearchOptions = {
+  boost: { title: 6, page: 2 },
+  prefix: true,
+  fuzzy: 0.15,
+  combineWith: 'AND',
+};
+export const INDEX: Options<Section> = {
+  fields: ['title', 'page', 'text'],
+  storeFields: ['title', 'page', 'excerpt'],
+};
+
+/** @returns the index as JSON, with its options for browsers */
+export function indexSections(sections: readonly Section[]): string {
+  const index = new MiniSearch(INDEX);
+  index.addAll(sections);
+  return JSON.stringify({ options: INDEX, search: SEARCH, maxResults: MAX_RESULTS, index });
+}
+
+/** Searches for sections that contain all words of a query, or some of them if none contains all. */
+export function makeSearch(json: string): (query: string) => Result[] {
+  const { index } = JSON.parse(json) as { index: Parameters<typeof MiniSearch.loadJS>[0] };
+  const loaded = MiniSearch.loadJS<Section>(index, INDEX);
+  return (query) => {
+    const words = query.slice(0, MAX_QUERY_LENGTH);
+    const all = loaded.search(words, SEARCH);
+    const found = all.length > 0 ? all : loaded.search(words, { ...SEARCH, combineWith: 'OR' });
+    return found.slice(0, MAX_RESULTS) as unknown as Result[];
+  };
+}
