@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { Webhook } from 'standardwebhooks';
 import { useService } from '../http/service.ts';
 import { blocks, type Document, documents } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
+import { isInstalled, run } from './languages.ts';
 
 /** Runs the programs of docs/quickstart.md. A language whose interpreter is not installed is skipped and named. */
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
@@ -117,26 +118,6 @@ async function programs({ heading, fence, extension }: Language, port: number): 
   );
 }
 
-async function run([program, ...args]: readonly [string, ...string[]], env: NodeJS.ProcessEnv = {}): Promise<string> {
-  return new Promise((resolve, reject) => {
-    execFile(program, args, { env: { ...process.env, ...env }, timeout: 300_000 }, (error, out, err) => {
-      if (error) reject(new Error(`${program} ${args.join(' ')}: ${out}${err}`, { cause: error }));
-      else resolve(out);
-    });
-  });
-}
-
-async function isInstalled(t: TestContext, { heading, probe }: Language): Promise<boolean> {
-  const isThere = await run(probe).then(
-    () => true,
-    () => false,
-  );
-  // eslint-disable-next-line no-console -- a skipped language must be seen in the output of a whole run
-  if (!isThere) console.error(`NOT RUN: the ${heading} programs of docs/quickstart.md, because ${probe[0]} is missing`);
-  if (!isThere) t.skip(`${probe[0]} is not installed`);
-  return isThere;
-}
-
 /** Headers of a delivery that is signed at a time. */
 function signed(at = new Date(), body = BODY): Record<string, string> {
   return {
@@ -158,7 +139,7 @@ function start(t: TestContext, [program, ...args]: readonly [string, ...string[]
 
 for (const language of LANGUAGES) {
   test(`the ${language.heading} programs send and read an email, and accept signed events only`, async (t) => {
-    if (!(await isInstalled(t, language))) return;
+    if (!(await isInstalled(t, language.heading, language.probe))) return;
     const port = await getPort();
     const [send = '', webhook = '', ...others] = await programs(language, port);
     assert.ok(webhook !== '' && others.length === 0, 'two programs');

@@ -86,16 +86,16 @@ function php({ method, url, needsKey, body }: SampleRequest): string {
     body !== undefined && "'Content-Type: application/json'",
   ].filter((header) => header !== false);
   const options = [
-    'CURLOPT_RETURNTRANSFER => true',
-    method !== 'GET' && `CURLOPT_CUSTOMREQUEST => '${method}'`,
-    headers.length > 0 && `CURLOPT_HTTPHEADER => [${headers.join(', ')}]`,
-    body !== undefined && `CURLOPT_POSTFIELDS => json_encode(${indent(phpLiteral(body), '    ')})`,
+    `'method' => '${method}'`,
+    headers.length > 0 && `'header' => [${headers.join(', ')}]`,
+    body !== undefined && `'content' => json_encode(${indent(phpLiteral(body), '    ')})`,
+    "'ignore_errors' => true",
   ].filter((option) => option !== false);
   return [
     '<?php',
-    `$request = curl_init('${url}');`,
-    `curl_setopt_array($request, [\n${options.map((option) => `    ${option},`).join('\n')}\n]);`,
-    'echo curl_exec($request);',
+    `$context = stream_context_create(['http' => [\n${options.map((option) => `    ${option},`).join('\n')}\n]]);`,
+    `$answer = file_get_contents('${url}', false, $context);`,
+    'echo $http_response_header[0], "\\n", $answer;',
   ].join('\n');
 }
 
@@ -109,7 +109,7 @@ function ruby({ method, url, needsKey, body }: SampleRequest): string {
     `request = Net::HTTP::${name}.new(uri)`,
     needsKey && `request['Authorization'] = "Bearer #{ENV.fetch('API_KEY')}"`,
     body !== undefined && "request['Content-Type'] = 'application/json'",
-    body !== undefined && `request.body = JSON.generate(${literal(body, { null: 'nil', pair: ' => ' })})`,
+    body !== undefined && `request.body = JSON.generate(${literal(body, { null: 'nil', pair: ' => ', escaped: '#' })})`,
     "response = Net::HTTP.start(uri.host, uri.port, use_ssl: uri.scheme == 'https') { |http| http.request(request) }",
     'puts response.code, response.body',
   ]
@@ -146,12 +146,15 @@ interface Words {
   readonly true?: string;
   readonly false?: string;
   readonly pair?: string;
+  /** A character that starts an expression in a string. */
+  readonly escaped?: string;
 }
 
 /** Writes a JSON value as a literal of a language whose strings, lists and maps look like those of JSON. */
 function literal(value: unknown, words: Words, depth = 1): string {
   if (value === null) return words.null;
   if (typeof value === 'boolean') return words[`${value}`] ?? String(value);
+  if (typeof value === 'string') return quote(value, words);
   if (typeof value !== 'object') return JSON.stringify(value);
   const by = '  '.repeat(depth);
   const end = '  '.repeat(depth - 1);
@@ -160,9 +163,14 @@ function literal(value: unknown, words: Words, depth = 1): string {
     return items.length === 0 ? '[]' : `[\n${items.join(',\n')}\n${end}]`;
   }
   const entries = Object.entries(value).map(
-    ([key, item]) => `${by}${JSON.stringify(key)}${words.pair ?? ': '}${literal(item, words, depth + 1)}`,
+    ([key, item]) => `${by}${quote(key, words)}${words.pair ?? ': '}${literal(item, words, depth + 1)}`,
   );
   return entries.length === 0 ? '{}' : `{\n${entries.join(',\n')}\n${end}}`;
+}
+
+function quote(text: string, { escaped }: Words): string {
+  const quoted = JSON.stringify(text);
+  return escaped === undefined ? quoted : quoted.replaceAll(escaped, `\\${escaped}`);
 }
 
 function phpLiteral(value: unknown, depth = 1): string {
