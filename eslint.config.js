@@ -8,7 +8,9 @@ export default tseslint.config(
   tseslint.configs.strictTypeChecked,
   {
     languageOptions: {
-      parserOptions: { projectService: { allowDefaultProject: ['dev/*.js', 'src/dashboard/assets/*.js', 'src/site/assets/*.js'] } },
+      parserOptions: {
+        projectService: { allowDefaultProject: ['dev/*.js', 'src/dashboard/assets/*.js', 'src/site/assets/*.js'] },
+      },
     },
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     rules: {
