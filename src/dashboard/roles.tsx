@@ -30,7 +30,11 @@ export const RIGHTS: readonly Right[] = [
   },
   { name: 'Check the DNS records of a domain', role: 'member', routes: ['/domains/:id/verify'] },
   { name: 'Create and revoke API keys', role: 'owner', routes: ['/keys/new', '/keys/:id/revoke'] },
-  { name: 'Add and delete domains', role: 'owner', routes: ['/domains/new', '/domains/:id/delete'] },
+  {
+    name: 'Add and delete domains, and change their tracking',
+    role: 'owner',
+    routes: ['/domains/new', '/domains/:id/tracking', '/domains/:id/delete'],
+  },
   { name: 'Connect and remove numbers', role: 'owner', routes: ['/numbers/new', '/numbers/:id/remove'] },
   {
     name: 'Add, change and delete webhook endpoints',
