@@ -225,6 +225,17 @@ describe('one email', () => {
     assert.ok(html.includes('href="/dashboard/emails?tag=kind%3Areceipt"'), 'other emails of its tag');
   });
 
+  it('shows an open of a machine as automatic, and one of a person not', async () => {
+    const id = await ours.sent();
+    await project(service.pool, 'sent', [{ id }]);
+    const count = async () =>
+      textOf((await page(`/dashboard/emails/${id}`)).html).match(/opened \(automatic\)/gi)?.length;
+    await project(service.pool, 'opened', [{ id }]);
+    assert.equal(await count(), undefined);
+    await project(service.pool, 'opened_by_machine', [{ id }]);
+    assert.equal(await count(), 1);
+  });
+
   it('shows its HTML in a sandboxed frame that other sites cannot embed', async () => {
     const evil = '<p>Hi<script>parent.alert(1)</script><form action="https://evil.example"></form></p>';
     const id = await ours.sent({ html: evil, text: 'Plain & <simple>' });

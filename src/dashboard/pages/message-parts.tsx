@@ -1,3 +1,4 @@
+import type { EventDetail } from '../../domain/event-detail.ts';
 import { spanInWords } from '../../lib/times.ts';
 import type { AttemptDetails } from '../../store/emails/message-details.ts';
 import { NumberCell, Table, TimeCell, Section } from '../elements.tsx';
@@ -9,10 +10,10 @@ export function Timeline({ events }: { events: readonly TimelineEvent[] }): Html
   return (
     <Section title="Timeline">
       <Table caption="Timeline" columns={['What', 'When', 'After', 'Recipient']}>
-        {events.map(({ type, created_at: at, recipient }) => (
+        {events.map(({ type, created_at: at, recipient, detail }) => (
           <tr>
             <th scope="row" safe>
-              {type.replace(/^\w+\./, '').replaceAll('_', ' ')}
+              {type.replace(/^\w+\./, '').replaceAll('_', ' ') + (detail?.machine ? ' (automatic)' : '')}
             </th>
             <TimeCell at={at} />
             <NumberCell text={at === first ? '–' : spanInWords(Date.parse(at) - Date.parse(first))} />
@@ -28,6 +29,7 @@ interface TimelineEvent {
   readonly type: string;
   readonly created_at: string;
   readonly recipient?: string | null;
+  readonly detail?: EventDetail | null;
 }
 
 const OUTCOMES: Readonly<Record<NonNullable<AttemptDetails['outcome']>, string>> = {
