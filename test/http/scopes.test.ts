@@ -25,7 +25,7 @@ const SENDING = new Set([
   'POST /v1/sms/:id/cancel',
 ]);
 /** Routes that need no key. */
-const PUBLIC = /^(?:GET|POST) \/(?:$|unsubscribe|callbacks|healthz|readyz|metrics|openapi\.json)|\/download$/;
+const PUBLIC = /^(?:GET|POST) \/(?:$|unsubscribe|t\/[oc]\/|callbacks|healthz|readyz|metrics|openapi\.json)|\/download$/;
 
 function isAllowed(preset: Preset, operation: string): boolean {
   if (preset === 'full_access') return true;
@@ -74,14 +74,15 @@ describe('the permissions of keys on every route', () => {
       .filter(([, , scope]) => scope === 'manage-bounded')
       .map(([method, url]) => `${method} ${url}`);
     assert.deepEqual(bounded, [
-      ...['POST /v1/domains/:id/verify', 'DELETE /v1/domains/:id', 'POST /v1/keys', 'GET /v1/keys'],
-      ...['GET /v1/keys/:id', 'DELETE /v1/keys/:id'],
+      ...['PATCH /v1/domains/:id', 'POST /v1/domains/:id/verify', 'DELETE /v1/domains/:id', 'POST /v1/keys'],
+      ...['GET /v1/keys', 'GET /v1/keys/:id', 'DELETE /v1/keys/:id'],
     ]);
-    for (const [method, path] of [
-      ['POST', `/v1/domains/${other}/verify`],
-      ['DELETE', `/v1/domains/${other}`],
+    for (const [method, path, json] of [
+      ['PATCH', `/v1/domains/${other}`, { open_tracking: false }],
+      ['POST', `/v1/domains/${other}/verify`, undefined],
+      ['DELETE', `/v1/domains/${other}`, undefined],
     ] as const) {
-      assertRefused(await service.call(method, path, { key }), 403, 'insufficient_scope');
+      assertRefused(await service.call(method, path, { key, json }), 403, 'insufficient_scope');
     }
     assert.equal((await ours.call('GET', `/v1/domains/${other}`)).status, 200, 'it is still there');
     assert.equal((await service.call('DELETE', `/v1/domains/${own}`, { key })).status, 204);

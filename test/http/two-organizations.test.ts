@@ -22,6 +22,7 @@ const BODIES: Readonly<Record<string, Json>> = {
   'PATCH /v1/emails/:id': { scheduled_at: inFuture({ days: 2 }) },
   'PATCH /v1/chatapp/:id': { scheduled_at: inFuture({ days: 2 }) },
   'PATCH /v1/sms/:id': { scheduled_at: inFuture({ days: 2 }) },
+  'PATCH /v1/domains/:id': { open_tracking: false },
   'PATCH /v1/webhooks/:id': { description: 'changed' },
   'POST /v1/webhooks/:id/replay': { since: '2026-03-01T00:00:00Z' },
 };
