@@ -72,7 +72,7 @@ test('a language that is chosen once counts for every request, also on the next 
     ),
   ];
   assert.deepEqual(await visible(), ['curl']);
-  await page.locator('.languages').first().getByText('Python').click();
+  await page.locator('.languages').first().getByRole('radio', { name: 'Python' }).check();
   assert.deepEqual(await visible(), ['python']);
   await open(t, page, '/docs/api/domains');
   assert.deepEqual(await visible(), ['python']);
@@ -81,7 +81,7 @@ test('a language that is chosen once counts for every request, also on the next 
 test('without JavaScript a language can be chosen, the menu opens on a phone, and the search works', async (t) => {
   const page = await openTab(t, await openBrowser(t), { viewport: PHONE, javaScriptEnabled: false });
   await open(t, page, '/docs/api/erasures');
-  await page.locator('.languages').getByText('Go', { exact: true }).click();
+  await page.getByRole('radio', { name: 'Go' }).check();
   await page.locator('[data-language="go"]').waitFor();
   assert.equal(await page.locator('[data-language="curl"]').isVisible(), false);
   assert.equal(await page.getByRole('navigation', { name: 'Documentation' }).isVisible(), false);
