@@ -77,7 +77,8 @@ describe('a domain', () => {
       assert.match(createdAt, /Z$/);
       assert.equal(next, createdAt, 'its check is due');
       const unchecked = { trusted: false, verified_at: null, last_checked_at: null };
-      assert.deepEqual(rest, { org_id: orgId, name, status: 'pending', ...unchecked });
+      const untracked = { open_tracking: false, click_tracking: false };
+      assert.deepEqual(rest, { org_id: orgId, name, status: 'pending', ...unchecked, ...untracked });
     }
   });
 
