@@ -3,11 +3,12 @@ import { describe, it } from 'node:test';
 import { Sendwright, SendwrightError } from '../../client/index.ts';
 import { operationsOf, type Described } from '../http/described.ts';
 import { inFuture, REQUEST_ID, useService } from '../http/service.ts';
+import { eventually } from '../support/eventually.ts';
 
 /** Operations without a method: links that need no key, and the health checks of load balancers. */
 const LEFT_OUT = /\/download$|\/(?:healthz|readyz)$/;
 
-const service = await useService();
+const service = await useService({ logsRequests: true });
 const ours = await service.organization();
 /** The requests of the client, as method and path, in order. */
 const requests: string[] = [];
@@ -108,6 +109,11 @@ describe('the client', () => {
     assert.equal((await sendwright.keys.get(key.id)).name, 'Reader');
     assert.equal((await all(sendwright.keys.list())).length, 2);
     await sendwright.keys.delete(key.id);
+
+    const logged = await eventually('the log has the sent email', async () =>
+      (await all(sendwright.requests.list({ path: '/v1/emails' }))).at(-1),
+    );
+    assert.deepEqual([logged.method, logged.status], ['POST', 202]);
 
     const operations = operationsOf((await service.call('GET', '/openapi.json')).body as Described);
     for (const { name } of operations.filter(({ path }) => !LEFT_OUT.test(path)))
