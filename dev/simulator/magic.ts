@@ -41,8 +41,8 @@ const MAGIC: Readonly<Record<string, Magic>> = {
       { kind: 'Delivery', step: 4 },
     ],
   },
-  slow: { handover: 'slow', reports: [], bounce: null },
-  'fail-once': { handover: 'fail-once', reports: [], bounce: null },
+  slow: { ...PLAIN, handover: 'slow' },
+  'fail-once': { ...PLAIN, handover: 'fail-once' },
   'fail-always': { handover: 'fail-always', reports: [], bounce: null },
 };
 

@@ -2,11 +2,11 @@ import { html, Html } from '../../../src/lib/html.ts';
 import type { InboxChat, InboxMessage } from './message.ts';
 
 const STYLE = new Html(`
-:root { color-scheme: light dark; --line: light-dark(#d8dce2, #363c45); --soft: light-dark(#5b6470, #9aa4b2);
-  --card: light-dark(#fff, #1c2027); --back: light-dark(#f4f5f7, #14171c); --link: light-dark(#0b57c2, #7db2ff); }
+:root { color-scheme: light dark; --line: light-dark(#dcddd8, #31383d); --soft: light-dark(#585f64, #a3acb3);
+  --card: light-dark(#fff, #1a1e21); --back: light-dark(#f6f6f3, #121517); --link: light-dark(#0b6475, #55c0d0); }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--back); font: 16px/1.5 system-ui, sans-serif; }
-header, main { max-width: 60rem; margin: 0 auto; padding: 1rem; }
+header, main, footer { max-width: 60rem; margin: 0 auto; padding: 1rem; }
 header { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; padding-bottom: 0; }
 h1 { font-size: 1.25rem; margin: 0; flex: 1 0 auto; } h1 a { color: inherit; text-decoration: none; }
 h2 { font-size: 1.15rem; margin: 0 0 .75rem; overflow-wrap: anywhere; } h3 { font-size: 1rem; margin: 1.5rem 0 .5rem; }
@@ -74,12 +74,35 @@ function recipientsOf(message: Shown): string {
   return isChat(message) ? message.to : [...message.to, ...message.cc, ...message.bcc].join(', ');
 }
 
-/**
- * The newest messages.
- * @param to the address that was searched for; empty for all
- * @param total of all messages in the inbox
- */
-export function listPage(messages: readonly Shown[], to: string, total: number, nonce: string): string {
+/** A page of the list. */
+export interface ListPage {
+  readonly messages: readonly Shown[];
+  /** The address that was searched for; empty for all. */
+  readonly to: string;
+  /** Counted from 1. */
+  readonly number: number;
+  readonly hasMore: boolean;
+  /** Of all messages in the inbox. */
+  readonly total: number;
+}
+
+/** What addresses do; `magic.ts` defines them. Outside of `main`, whose content is refreshed. */
+const HELP = html`<footer>
+  <details>
+    <summary>Addresses with an outcome of their own</summary>
+    <p>
+      Email, at any domain: delivered@, bounced@, bounced+mailbox_full@ (or another bounce reason), complained@,
+      opened@, clicked@, delayed@, slow@ (accepted after 20 seconds), fail-once@, fail-always@.
+    </p>
+    <p>
+      Phone numbers that end in 0001 fail, 0002 read (WhatsApp), 0003 fail once, 0004 fail always, 0005 are undelivered
+      (SMS), 0006 have opted out (SMS), 0007 have a closed window (WhatsApp).
+    </p>
+  </details>
+</footer>`;
+
+/** The newest messages. */
+export function listPage({ messages, to, number, hasMore, total }: ListPage, nonce: string): string {
   const rows = messages.map(
     (message) =>
       html`<li>
@@ -92,6 +115,8 @@ export function listPage(messages: readonly Shown[], to: string, total: number, 
       </li>`,
   );
   const note = to === '' ? `${messages.length} of ${total}, newest first` : `${messages.length} to ${to}, newest first`;
+  const pathOf = (page: number): string =>
+    `/inbox?${new URLSearchParams({ ...(to !== '' && { to }), page: String(page) })}`;
   return page(
     'Inbox',
     to,
@@ -102,10 +127,15 @@ export function listPage(messages: readonly Shown[], to: string, total: number, 
               ${rows}
             </ol>`
           : ''
-      }`,
-    html`<script nonce="${nonce}">
-      ${REFRESH};
-    </script>`,
+      }
+      <p>
+        ${number > 1 ? html`<a href="${pathOf(number - 1)}">Newer</a>` : ''}
+        ${hasMore ? html`<a href="${pathOf(number + 1)}">Older</a>` : ''}
+      </p>`,
+    html`${HELP}
+      <script nonce="${nonce}">
+        ${REFRESH};
+      </script>`,
   );
 }
 

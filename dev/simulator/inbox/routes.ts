@@ -30,11 +30,14 @@ export function inboxRoutes(app: FastifyInstance, inbox: Inbox, reply: Reply): v
     return reply.code(204).send();
   });
 
-  app.get<{ Querystring: { to?: unknown } }>('/inbox', ({ query }, reply) => {
+  app.get<{ Querystring: { to?: unknown; page?: unknown } }>('/inbox', ({ query }, reply) => {
     const to = typeof query.to === 'string' ? query.to.replace(/^ (?=\d)/, '+').trim() : '';
-    const messages = [...newest(inbox, to || undefined, PAGE)].map(parsed);
+    const number = Math.max(1, Math.trunc(Number(query.page ?? 1)) || 1);
+    const found = [...newest(inbox, to || undefined, number * PAGE + 1)].slice((number - 1) * PAGE);
+    const messages = found.slice(0, PAGE).map(parsed);
     const nonce = randomBytes(16).toString('base64');
-    return sendPage(reply, nonce, listPage(messages, to, inbox.size, nonce));
+    const list = { messages, to, number, hasMore: found.length > PAGE, total: inbox.size };
+    return sendPage(reply, nonce, listPage(list, nonce));
   });
 
   app.get<{ Params: { id: string } }>('/inbox/:id', ({ params }, reply) => {

@@ -32,14 +32,18 @@ test('posts a delivery for each recipient whose server accepts', async (t) => {
     }),
   );
   await mailer.sendMail({ from: 'a@example.com', to: 'smtp@example.net', text: 'x' });
-  await settled(hits, 3);
+  await settled(hits, 4);
   for (const { url, headers } of hits) {
     assert.equal(url, '/callbacks/postmark?a=1');
     assert.equal(headers['content-type'], 'application/json');
     assert.equal(headers.authorization, `Basic ${Buffer.from('postmark:pass:wörd').toString('base64')}`);
   }
   const deliveries = records().filter((record) => record['RecordType'] === 'Delivery');
-  assert.deepEqual(deliveries.map(({ Recipient }) => Recipient).sort(), ['delivered@example.net', 'plain@EXAMPLE.net']);
+  assert.deepEqual(deliveries.map(({ Recipient }) => Recipient).sort(), [
+    'delivered@example.net',
+    'plain@EXAMPLE.net',
+    'slow@example.net',
+  ]);
   for (const record of deliveries) {
     const { Recipient, DeliveredAt } = record;
     assert.deepEqual(record, {
@@ -73,7 +77,7 @@ for (const [address, expected] of Object.entries({
   'complained@example.net': ['Delivery', 'SpamComplaint'],
   'delayed@example.net': ['Bounce', 'Delivery'],
   'bounced@example.net': ['Bounce'],
-  'slow@example.net': [],
+  'slow@example.net': ['Delivery'],
 })) {
   test(`${address} is reported as ${expected.join(', ') || 'nothing'}`, async (t) => {
     const records = await postedAbout(t, address, expected.length);
@@ -84,6 +88,19 @@ for (const [address, expected] of Object.entries({
     }
   });
 }
+
+test('reports the delivery to fail-once@ after the call that is accepted', async (t) => {
+  const { hits, target, records } = await callbacks(t);
+  const { postmark } = await start(t, { deliveryCallback: target });
+  const message = mail({ To: 'fail-once@example.net', Metadata: { email: 'em_1' } });
+  await assert.rejects(postmark.sendEmail(message));
+  await postmark.sendEmail(message);
+  await settled(hits, 1);
+  assert.deepEqual(
+    records().map(({ RecordType, Recipient }) => [RecordType, Recipient]),
+    [['Delivery', 'fail-once@example.net']],
+  );
+});
 
 test('sends records and SMTP replies that are classified as the requested bounce reason', async (t) => {
   for (const reason of BOUNCE_REASONS.filter((each) => each !== 'provider_suppressed')) {

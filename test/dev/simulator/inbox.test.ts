@@ -103,6 +103,24 @@ test('drops the oldest messages from memory and from disk', async (t) => {
   }
 });
 
+test('shows older messages on further pages, and what addresses do', async (t) => {
+  const { inboxUrl, postmark } = await start(t);
+  await postmark.sendEmailBatch(
+    Array.from({ length: 51 }, (_, i) => mail({ To: 'b@example.net', Subject: `No. ${i + 1}` })),
+  );
+  const shown = async (query: string) => {
+    const html = await (await fetch(inboxUrl + query)).text();
+    return { html, subjects: [...html.matchAll(/class="subject">([^<]*)</g)].map(([, subject]) => subject) };
+  };
+  const first = await shown('?to=b@example.net');
+  assert.deepEqual([first.subjects.length, first.subjects[0]], [50, 'No. 51']);
+  assert.ok(first.html.includes('href="/inbox?to=b%40example.net&amp;page=2"'), 'a link to older ones');
+  const second = await shown('?to=b@example.net&page=2');
+  assert.deepEqual(second.subjects, ['No. 1']);
+  assert.ok(!second.html.includes('>Older<') && second.html.includes('>Newer<'));
+  assert.ok(first.html.includes('fail-once@'), 'the help');
+});
+
 test('shows messages without running their scripts', async (t) => {
   const { inboxUrl, postmark, mailer } = await start(t);
   const evil = '<script>alert(1)</script>"\'&';
