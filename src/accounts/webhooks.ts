@@ -26,6 +26,7 @@ import {
   insertEndpoint,
   rotateSecret,
 } from '../store/webhooks/endpoints.ts';
+import { openEndpoint } from '../store/webhooks/leases.ts';
 import { payloadOf } from '../webhooks/payload.ts';
 import { newSecret, showSecret } from '../webhooks/signature.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION, withinLimit } from './organization-limits.ts';
@@ -139,6 +140,20 @@ export async function rotateEndpoint(
   const secret = newSecret();
   const endpoint = await rotateSecret(deps.pool, orgId, id, deps.seal.close(secret, id), OLD_SECRET_HOURS);
   return { ...requireFound(endpoint, 'webhook endpoint'), secret: showSecret(secret) };
+}
+
+/**
+ * Shows the secret of an endpoint again.
+ * @throws ServiceError not_found
+ */
+export async function revealSecret(
+  { pool, seal }: WebhookIntakeDeps,
+  orgId: string,
+  id: string,
+): Promise<Endpoint & { secret: string }> {
+  const endpoint = await requireEndpoint(pool, orgId, id);
+  const { secret } = requireFound(await openEndpoint(pool, id), 'webhook endpoint');
+  return { ...endpoint, secret: showSecret(seal.open(secret, id)) };
 }
 
 /**

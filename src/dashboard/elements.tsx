@@ -9,14 +9,17 @@ const TONES: Readonly<Record<string, readonly string[]>> = {
   waiting: ['queued', 'scheduled', 'pending'],
   moving: ['sent', 'processing'],
   good: ['delivered', 'opened', 'clicked', 'read', 'verified', 'enabled', 'succeeded', 'completed', 'active'],
-  warning: ['delivery_delayed', 'expired'],
+  warning: ['delivery_delayed', 'expired', 'failing'],
   bad: ['bounced', 'complained', 'rejected', 'failed', 'undelivered', 'disabled'],
 };
 
+export function toneOf(status: string): string {
+  return Object.keys(TONES).find((tone) => TONES[tone]?.includes(status)) ?? 'ended';
+}
+
 export function StatusBadge({ status }: { status: string }): Html {
-  const [tone = 'ended'] = Object.keys(TONES).filter((each) => TONES[each]?.includes(status));
   return (
-    <span class={['badge', tone]} safe>
+    <span class={['badge', toneOf(status)]} safe>
       {status.replaceAll('_', ' ')}
     </span>
   );
@@ -32,10 +35,22 @@ export function Time({ at, short = false }: { at: string | null; short?: boolean
   );
 }
 
+/** An id to copy, which stays on one line. */
+export function Id({ id }: { id: string }): Html {
+  return <Copy value={id} isLine />;
+}
+
+interface CopyProps {
+  readonly value: string;
+  readonly label?: string;
+  /** Shows the beginning of a value that is too long for one line. */
+  readonly isLine?: boolean;
+}
+
 /** A value to copy; a script shows the button. */
-export function Copy({ value, label = 'Copy' }: { value: string; label?: string }): Html {
+export function Copy({ value, label = 'Copy', isLine = false }: CopyProps): Html {
   return (
-    <span class="copy">
+    <span class={['copy', isLine && 'line']}>
       <code safe>{value}</code>
       <button type="button" class="small" data-copy="" hidden safe>
         {label}
@@ -123,10 +138,13 @@ function withCursor(visit: Visit, cursor: string | null): string {
   return pathOf(visit) + (text === '' ? '' : `?${text}`);
 }
 
+/** The heading of a column, with `number` if its cells are numbers. */
+export type Column = string | readonly [name: string, kind: 'number'];
+
 interface TableProps {
   /** For screen readers. */
   readonly caption: string;
-  readonly columns: readonly string[];
+  readonly columns: readonly Column[];
   /** Rows of one line in columns of a fixed width, which tables.css gives to this class. The link of a row covers all of it. */
   readonly layout?: 'emails' | 'audit' | 'deliveries' | 'requests' | undefined;
   /** `<tr>` elements. */
@@ -143,9 +161,14 @@ export function Table({ caption, columns, layout, children }: TableProps): Html 
         </caption>
         <thead>
           <tr>
-            {columns.map((column) => (
-              <th scope="col">{column === '' ? <span class="hidden">Actions</span> : <span safe>{column}</span>}</th>
-            ))}
+            {columns.map((column) => {
+              const [name, kind] = typeof column === 'string' ? [column, undefined] : column;
+              return (
+                <th scope="col" class={kind}>
+                  {name === '' ? <span class="hidden">Actions</span> : <span safe>{name}</span>}
+                </th>
+              );
+            })}
           </tr>
         </thead>
         <tbody>{children}</tbody>
@@ -209,9 +232,9 @@ export function Sub({ text }: { text: string }): Html {
   );
 }
 
-export function Section({ title, children }: { title: string; children: Children }): Html {
+export function Section({ title, id, children }: { title: string; id?: string; children: Children }): Html {
   return (
-    <section>
+    <section id={id}>
       <h2 safe>{title}</h2>
       {children}
     </section>

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Pager, Table } from './elements.tsx';
+import { type Column, Pager, Table } from './elements.tsx';
 import { Layout } from './layout.tsx';
 import { Live } from './live.tsx';
 import { type Context, type Html, page, type Page } from './page.ts';
@@ -10,7 +10,7 @@ import { textToPlace } from './places.ts';
 interface List<Row> {
   readonly title: string;
   readonly caption: string;
-  readonly columns: readonly string[] | ((context: Context) => readonly string[]);
+  readonly columns: readonly Column[] | ((context: Context) => readonly Column[]);
   readonly layout?: 'audit' | undefined;
   readonly limit?: number;
   /** Reads at most `limit` rows after `place`. */

@@ -41,7 +41,7 @@ export const RIGHTS: readonly Right[] = [
     role: 'owner',
     routes: [
       ...['/webhooks/new', '/webhooks/:id/edit', '/webhooks/:id/enable', '/webhooks/:id/disable'],
-      ...['/webhooks/:id/rotate-secret', '/webhooks/:id/delete'],
+      ...['/webhooks/:id/secret', '/webhooks/:id/rotate-secret', '/webhooks/:id/delete'],
     ],
   },
   {

@@ -13,6 +13,8 @@ export interface Attempt {
   readonly response: string | null;
   /** Why there was no response, or why it was not accepted; a sentence for the endpoint's owner. */
   readonly error: string | null;
+  /** The headers that were sent. */
+  readonly requestHeaders: Readonly<Record<string, string>>;
   /** The delay that the endpoint requested. */
   readonly retryAfterMs?: number;
 }
@@ -33,20 +35,21 @@ const HEADERS = { 'user-agent': 'Sendwright', 'content-type': 'application/json'
 export async function attempt(line: Line, id: string, body: string, secrets: readonly Buffer[]): Promise<Attempt> {
   const began = performance.now();
   const took = () => Math.round(performance.now() - began);
+  const requestHeaders = { ...HEADERS, ...signedHeaders(id, Date.now(), body, secrets) };
   try {
-    const headers = { ...HEADERS, ...signedHeaders(id, Date.now(), body, secrets) };
-    const { status, retryAfter, body: answer } = await line.post(headers, body);
+    const { status, retryAfter, body: answer } = await line.post(requestHeaders, body);
     const wait = parseRetryAfter(retryAfter, Date.now());
     return {
       statusCode: status,
       durationMs: took(),
       response: answer && readable(answer),
       error: status >= 300 && status <= 399 ? 'it redirects, and redirects are not followed' : null,
+      requestHeaders,
       ...(wait !== undefined && { retryAfterMs: wait }),
     };
   } catch (error) {
     if (!(error instanceof Unfetchable)) throw error;
-    return { statusCode: null, durationMs: took(), response: null, error: error.message };
+    return { statusCode: null, durationMs: took(), response: null, error: error.message, requestHeaders };
   }
 }
 

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { project } from '../../src/projection/emails.ts';
 import { listAudit } from '../../src/store/accounts/audit.ts';
+import { readBacklog } from '../../src/store/outbox/backlog.ts';
 import { recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
 import { useService } from '../http/service.ts';
 import { type Page, signedIn, textOf } from './visitor.ts';
@@ -40,6 +42,7 @@ const FAILED: Omit<Try, 'id' | 'dueAt'> = {
   error: 'the answer was 500',
   status: 'failed',
   wait: null,
+  requestHeaders: { 'webhook-signature': 'v1,x' },
 };
 
 /** Records the results of attempts of pending deliveries. */
@@ -95,7 +98,7 @@ describe('an endpoint', () => {
     assert.match(form.html, /value="before"/);
     assert.match(form.html, /value="email\.sent" checked/);
     const changed = await owner.change(`${PATH}/${id}/edit`, { url: `${HOOK}/2`, description: '' });
-    assert.ok(textOf(changed.html).includes('The endpoint was changed.'), textOf(changed.html));
+    assert.ok(textOf(changed.html).includes('Endpoint updated.'), textOf(changed.html));
     const { url, description, events } = await endpointOf(id);
     assert.deepEqual([url, description, events], [`${HOOK}/2`, null, []]);
   });
@@ -103,7 +106,7 @@ describe('an endpoint', () => {
   it('is disabled and enabled, and shows why and when Sendwright disabled it', async () => {
     const { id } = await make();
     const off = await owner.change(`${PATH}/${id}/disable`);
-    assert.ok(textOf(off.html).includes('Nothing goes to this endpoint'), textOf(off.html));
+    assert.ok(textOf(off.html).includes('This endpoint is disabled.'), textOf(off.html));
     assert.ok(!off.html.includes(`${PATH}/${id}/test"`), 'nothing can be sent there');
     assert.equal((await endpointOf(id)).status, 'disabled');
     assert.equal((await member.post(`${PATH}/${id}/test`)).status, 409);
@@ -120,24 +123,63 @@ describe('an endpoint', () => {
     }
     assert.match(
       (await viewer.get(`${PATH}/${id}`)).html,
-      /Sendwright disabled it\s+at <time datetime="2026-03-01T09:30/,
+      /Sendwright disabled this endpoint\s+on <time datetime="2026-03-01T09:30/,
     );
   });
 
-  it('rotates its secret and is deleted, which the audit log records', async () => {
+  it('rotates and reveals its secret and is deleted, which the audit log records', async () => {
     const { id, secret } = await make();
     const rotated = secretOf(await owner.post(`${PATH}/${id}/rotate-secret`));
     assert.notEqual(rotated, secret);
+    assert.equal(secretOf(await owner.post(`${PATH}/${id}/secret`)), rotated, 'owners can reveal it');
     const gone = await owner.change(`${PATH}/${id}/delete`);
-    assert.ok(textOf(gone.html).includes('The endpoint was deleted.'), textOf(gone.html));
+    assert.ok(textOf(gone.html).includes('Endpoint deleted.'), textOf(gone.html));
     assert.equal((await owner.get(`${PATH}/${id}`)).status, 404);
     const log = await listAudit(service.pool, ours.id, null, 10);
     const entries = log.filter(({ target, actor_id: actor }) => target === id && actor === owner.id);
     assert.deepEqual(
       entries.map(({ action }) => action),
-      ['webhooks.delete', 'webhooks.rotate-secret'],
+      ['webhooks.delete', 'webhooks.reveal-secret', 'webhooks.rotate-secret'],
     );
     assert.ok(!JSON.stringify(entries).includes(rotated), 'no secret is noted');
+  });
+
+  it('is failing from the first failure until a success, in the list, its page and the overview', async () => {
+    const { id } = await make({ description: 'Old <system>' });
+    const isShown = async () => {
+      const pages = [await viewer.get(PATH), await viewer.get(`${PATH}/${id}`), await viewer.get('/dashboard')];
+      return pages.map(({ html }) => /Old <system>.*?failing/.test(textOf(html)));
+    };
+    assert.deepEqual(await isShown(), [false, false, false]);
+    await service.pool.query(`UPDATE webhook_endpoints SET failing_since = now() WHERE id = $1`, [id]);
+    assert.deepEqual(await isShown(), [true, true, true]);
+    assert.match(textOf((await viewer.get(`${PATH}/${id}`)).html), /Every delivery has failed since .* after 5 days/);
+    await service.pool.query(`UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1`, [id]);
+    assert.deepEqual(await isShown(), [false, false, false]);
+  });
+
+  it('shows which share of the deliveries of the last 24 hours succeeded', async () => {
+    const { id } = await make();
+    assert.match(textOf((await viewer.get(`${PATH}/${id}`)).html), /Succeeded in the last 24 hours no deliveries/);
+    const [good, bad] = [await test(id), await test(id)];
+    await recordResults({ id: good, ...FAILED, status: 'succeeded', statusCode: 200 }, { id: bad, ...FAILED });
+    await test(id);
+    assert.match(textOf((await viewer.get(`${PATH}/${id}`)).html), /Succeeded in the last 24 hours 50\.0 % of 2/);
+  });
+
+  it('keeps the deliveries that wait while it is disabled, and says so', async () => {
+    const { id } = await make();
+    await test(id);
+    await owner.change(`${PATH}/${id}/disable`);
+    const { html } = await viewer.get(`${PATH}/${id}`);
+    const text = textOf(html);
+    assert.ok(text.includes('One delivery from before is waiting and will be sent when you enable it.'), text);
+    assert.match(text, /webhook\.test pending .* when enabled/);
+    const backlog = async () => (await readBacklog(service.pool, ours.id)).webhooks;
+    const disabled = await backlog();
+    const on = await owner.change(`${PATH}/${id}/enable`);
+    assert.ok(textOf(on.html).includes('deliveries that were waiting'), textOf(on.html));
+    assert.equal(await backlog(), disabled + 1, 'the overview counts it again');
   });
 });
 
@@ -149,19 +191,19 @@ describe('a delivery', () => {
     assert.match(path, new RegExp(`^${PATH}/${id}/deliveries/whd_`));
     const waiting = await member.get(path);
     assert.match(waiting.html, /hx-trigger="every 2s"/);
-    assert.match(
-      textOf(waiting.html),
-      /A test is on its way\..*pending.*It was not tried yet\..*"type": "webhook\.test"/,
-    );
+    assert.match(textOf(waiting.html), /Test event queued\..*pending.*Not attempted yet\..*"type": "webhook\.test"/);
     const delivery = path.split('/').at(-1) ?? '';
     await recordResults({ id: delivery, ...FAILED });
     const { html } = await viewer.get(path);
-    assert.match(textOf(html), /failed.*500 1,234 ms the answer was 500 Body <b>out of order<\/b>/);
+    assert.match(
+      textOf(html),
+      /failed.*500 1,234 ms the answer was 500 Body <b>out of order<\/b> Headers webhook-signature: v1,x/,
+    );
     assert.ok(!html.includes('<b>out') && !html.includes('hx-trigger'), 'no markup, and nothing to wait for');
     assert.ok(!html.includes(`${path}/replay`), 'a viewer cannot send it again');
 
     const again = await member.change(`${path}/replay`);
-    assert.ok(textOf(again.html).includes('It is on its way again.'), textOf(again.html));
+    assert.ok(textOf(again.html).includes('Delivery queued again.'), textOf(again.html));
     assert.equal(await statusOf(id, delivery), 'pending');
   });
 
@@ -182,6 +224,41 @@ describe('a delivery', () => {
     assert.equal((await viewer.get(`${PATH}/${id}?status=lost`)).status, 422);
   });
 
+  it('is found by event type, status code, time and email, and links to its email', async () => {
+    const { id } = await make({ events: ['email.queued', 'email.bounced'] });
+    const [to, other] = ['long.address.of.a.recipient+tag@subdomain.example.net', 'bob@example.net'];
+    const email = await ours.sent({ to });
+    await ours.sent({ to: other });
+    await project(service.pool, 'bounced', [{ id: email, recipient: to, error: '550', bounce_reason: 'mailbox_full' }]);
+    const { rows } = await service.pool.query<{ id: string; type: string }>(
+      'SELECT id, type FROM webhook_deliveries WHERE endpoint_id = $1 ORDER BY created_at, id',
+      [id],
+    );
+    const [queued, , bounced] = rows.map((row) => row.id);
+    assert.equal(rows.at(-1)?.type, 'email.bounced');
+    await recordResults({ id: queued ?? '', ...FAILED, statusCode: 503, status: 'pending', wait: 60_000 });
+    const found = async (query: string) => {
+      const { status, html } = await viewer.get(`${PATH}/${id}?${query}`);
+      assert.equal(status, 200, textOf(html));
+      return [...html.matchAll(/deliveries\/(whd_\w+)"/g)].map((match) => match[1]);
+    };
+    assert.equal((await found('')).length, 3);
+    assert.deepEqual(await found('type=email.bounced'), [bounced]);
+    assert.deepEqual(await found('response=5xx'), [queued]);
+    assert.deepEqual(await found('response=2xx'), []);
+    assert.deepEqual(await found('response=none'), []);
+    assert.deepEqual(await found(`message=${email}`), [bounced, queued]);
+    assert.deepEqual(await found(`message=${email}&type=email.queued&status=pending`), [queued]);
+    assert.deepEqual(await found('until=2020-01-01T00:00'), []);
+    assert.equal((await found('since=2020-01-01T00:00')).length, 3);
+    assert.equal((await viewer.get(`${PATH}/${id}?since=yesterday`)).status, 422);
+    const list = await viewer.get(`${PATH}/${id}?type=email.bounced`);
+    assert.ok(textOf(list.html).includes(to) && list.html.includes(`href="/dashboard/emails/${email}"`), 'its email');
+    assert.match(textOf((await viewer.get(`${PATH}/${id}?response=5xx`)).html), /email\.queued pending 503 1 /);
+    const one = await viewer.get(`${PATH}/${id}/deliveries/${bounced}`);
+    assert.ok(one.html.includes(`<a href="/dashboard/emails/${email}">`), 'the delivery links to it too');
+  });
+
   it('of another endpoint is not found', async () => {
     const [one, other] = [await make(), await make()];
     const delivery = await test(one.id);
@@ -197,16 +274,16 @@ describe('a period', () => {
     await recordResults({ id: one, ...FAILED }, { id: two, ...FAILED, status: 'succeeded' });
     const day = new Date(Date.now() - 86_400_000).toISOString().slice(0, 16);
     const failed = await member.change(`${PATH}/${id}/replay`, { since: day, status: 'failed' });
-    assert.ok(textOf(failed.html).includes('One delivery is on its way again.'), textOf(failed.html));
+    assert.ok(textOf(failed.html).includes('One delivery was queued again.'), textOf(failed.html));
     assert.deepEqual([await statusOf(id, one), await statusOf(id, two)], ['pending', 'succeeded']);
     const before = await member.change(`${PATH}/${id}/replay`, {
       since: '2020-01-01T00:00:30',
       until: day,
       status: '',
     });
-    assert.ok(textOf(before.html).includes('There was no such delivery.'), textOf(before.html));
+    assert.ok(textOf(before.html).includes('No deliveries match.'), textOf(before.html));
     const every = await member.change(`${PATH}/${id}/replay`, { since: day, until: '', status: '' });
-    assert.ok(textOf(every.html).includes('2 deliveries are on their way again.'), textOf(every.html));
+    assert.ok(textOf(every.html).includes('2 deliveries were queued again.'), textOf(every.html));
     assert.equal(await statusOf(id, two), 'pending');
   });
 

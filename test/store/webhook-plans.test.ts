@@ -4,6 +4,7 @@ import { newId } from '../../src/domain/ids.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { type DueDelivery, findDue, recordTries, savePayloads, type Try } from '../../src/store/webhooks/attempts.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
+import { readDeliveryHealth, searchDeliveries, HEALTH_SAMPLE } from '../../src/store/webhooks/delivery-search.ts';
 import { leaseEndpoints } from '../../src/store/webhooks/leases.ts';
 import { useDatabase } from '../support/database.ts';
 import { explainingKept, flat, type PlanNode, readBy } from '../support/plans.ts';
@@ -36,6 +37,23 @@ const STATEMENTS: Readonly<
     ),
 };
 
+const ANY = { status: null, type: null, response: null, since: null, until: null, messageId: null };
+/** Statements of the dashboard, with the rows that they may read. */
+const PAGES: Readonly<
+  Record<string, readonly [most: number, (db: Db, endpoint: string, email: string) => Promise<unknown>]>
+> = {
+  searchDeliveries: [10 * FEW, (db, endpoint) => searchDeliveries(db, endpoint, ANY, null, FEW)],
+  'searchDeliveries of a status': [
+    10 * FEW,
+    (db, endpoint) => searchDeliveries(db, endpoint, { ...ANY, status: 'pending' }, null, FEW),
+  ],
+  'searchDeliveries of an email': [
+    10 * FEW,
+    (db, endpoint, email) => searchDeliveries(db, endpoint, { ...ANY, messageId: email }, null, FEW),
+  ],
+  readDeliveryHealth: [HEALTH_SAMPLE + 10 * FEW, (db, endpoint) => readDeliveryHealth(db, [endpoint])],
+};
+
 /** `explainingKept` returns no rows. */
 function ignoreNoRow(error: unknown): void {
   if (!/returned no row/.test(String(error))) throw error;
@@ -66,6 +84,10 @@ test('webhook workers read a few of thousands of deliveries, by plans made for t
       await client.query('ROLLBACK');
     };
     for (const work of Object.values(STATEMENTS)) for (let i = 0; i < UNTIL_KEPT; i++) await run(client, work);
+    const email = (await searchDeliveries(pool, endpoint, ANY, null, 1)).rows[0]?.message_id ?? '';
+    for (const [, read] of Object.values(PAGES)) {
+      for (let i = 0; i < UNTIL_KEPT; i++) await read(client, endpoint, email);
+    }
     await store(3_000);
     for (const [name, work] of Object.entries(STATEMENTS)) {
       const plans: PlanNode[] = [];
@@ -73,6 +95,12 @@ test('webhook workers read a few of thousands of deliveries, by plans made for t
       assert.equal(plans.length, 1, `${name} is one statement`);
       for (const node of plans.flatMap(flat))
         assert.ok(readBy(node) <= 10 * FEW, `${name} has read ${readBy(node)} rows: ${JSON.stringify(plans, null, 1)}`);
+    }
+    for (const [name, [most, read]] of Object.entries(PAGES)) {
+      const plans: PlanNode[] = [];
+      await read(explainingKept(client, plans), endpoint, email);
+      for (const node of plans.flatMap(flat))
+        assert.ok(readBy(node) <= most, `${name} has read ${readBy(node)} rows: ${JSON.stringify(plans, null, 1)}`);
     }
   } finally {
     client.release(true);

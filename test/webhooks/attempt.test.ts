@@ -53,9 +53,10 @@ describe('an attempt', () => {
   });
 
   test('fails without an answer, with the reason', async () => {
-    const { durationMs, ...result } = await tryOnce(new Unfetchable('it takes longer than 15 seconds'));
+    const { durationMs, requestHeaders, ...result } = await tryOnce(new Unfetchable('it takes longer than 15 seconds'));
     assert.deepEqual(result, { statusCode: null, response: null, error: 'it takes longer than 15 seconds' });
     assert.ok(Number.isInteger(durationMs));
+    assert.match(requestHeaders['webhook-signature'] ?? '', /^v1,/);
   });
 
   test('rethrows an error of ours', async () => {

@@ -116,7 +116,7 @@ export function listPage({ messages, to, number, hasMore, total }: ListPage, non
   );
   const note = to === '' ? `${messages.length} of ${total}, newest first` : `${messages.length} to ${to}, newest first`;
   const pathOf = (page: number): string =>
-    `/inbox?${new URLSearchParams({ ...(to !== '' && { to }), page: String(page) })}`;
+    `/inbox?${new URLSearchParams({ ...(to !== '' && { to }), page: String(page) }).toString()}`;
   return page(
     'Inbox',
     to,

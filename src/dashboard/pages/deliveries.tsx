@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { DELIVERY_STATUSES } from '../../domain/webhooks.ts';
 import { replayMany, replayOne, requireDelivery, requireEndpoint } from '../../accounts/webhooks.ts';
-import type { Delivery, DeliveryAttempt } from '../../store/webhooks/deliveries.ts';
+import type { AttemptWithHeaders } from '../../store/webhooks/deliveries.ts';
 import { act, buttonAction } from '../act.ts';
-import { Command, Copy, Facts, StatusBadge, Table, Text, Time, TimeCell, Section } from '../elements.tsx';
+import { Command, Facts, Id, NumberCell, Section, StatusBadge, Table, Text, Time, TimeCell } from '../elements.tsx';
 import { BLANK, field, Form, FormProblem, optionsOf, select } from '../form-elements.tsx';
 import { utcInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
@@ -16,15 +16,15 @@ const SOON_MS = 60_000;
 const show = page(Type.Object({}), async (context) => {
   const { pool, organization } = context;
   const found = await requireDelivery(pool, organization.id, idOf(context), deliveryIdOf(context));
-  const { endpoint, delivery, payload, attempts } = found;
+  const { endpoint, delivery, payload } = found;
   const again = context.role !== 'viewer' && endpoint.status === 'enabled' && (
     <Form visit={context} action={`${pathOf(context)}/replay`}>
-      <button>Send it again</button>
+      <button>Replay</button>
     </Form>
   );
   return (
     <Layout context={context} title={delivery.type} crumbs={crumbsTo(endpoint)} actions={again}>
-      {progress(context, delivery, attempts)}
+      {progress(context, found)}
       <Section title="Payload">
         <Command text={JSON.stringify(payload, null, 2)} />
       </Section>
@@ -37,7 +37,7 @@ const replay = buttonAction((context) => ({
   run: () => replayOne(intakeOf(context), context.organization.id, idOf(context), deliveryIdOf(context)),
   target: deliveryIdOf(context),
   next: pathOf(context),
-  flash: 'It is on its way again.',
+  flash: 'Delivery queued again.',
 }));
 
 const showPeriod = page(Type.Object({}), (context) => periodPage(context, BLANK));
@@ -83,13 +83,17 @@ function pathOf(context: Context): string {
 }
 
 function replayedMessage(count: number): string {
-  if (count === 0) return 'There was no such delivery.';
-  return count === 1 ? 'One delivery is on its way again.' : `${count} deliveries are on their way again.`;
+  if (count === 0) return 'No deliveries match.';
+  return count === 1 ? 'One delivery was queued again.' : `${count.toLocaleString('en')} deliveries were queued again.`;
 }
 
+type FoundDelivery = Awaited<ReturnType<typeof requireDelivery>>;
+
 /** The state of a delivery and its attempts; refreshes itself while it is pending. */
-function progress(context: Context, delivery: Delivery, attempts: readonly DeliveryAttempt[]): Html {
+function progress(context: Context, { endpoint, delivery, payload, attempts }: FoundDelivery): Html {
   const { id, event_id: eventId, status, created_at: at, next_attempt_at: next } = delivery;
+  const isPaused = endpoint.status === 'disabled' && status === 'pending';
+  const message = messageOf(payload);
   const isSoon = next !== null && Date.parse(next) < Date.now() + SOON_MS;
   const live = {
     'hx-get': pathOf(context),
@@ -98,21 +102,33 @@ function progress(context: Context, delivery: Delivery, attempts: readonly Deliv
     'hx-swap': 'outerHTML',
   };
   return (
-    <div id="progress" {...(status === 'pending' && live)}>
+    <div id="progress" {...(status === 'pending' && !isPaused && live)}>
       <Facts
         facts={[
           ['Status', <StatusBadge status={status} />],
-          ['Happened', <Time at={at} />],
-          ['Next attempt', <Time at={next} />],
-          ['Event (webhook-id)', <Copy value={eventId} />],
-          ['Delivery', <Copy value={id} />],
+          ['Created', <Time at={at} />],
+          status === 'pending' && [
+            'Next attempt',
+            isPaused ? <Text text="when the endpoint is enabled" /> : <Time at={next} />,
+          ],
+          message !== undefined && [
+            message.name,
+            <a href={message.href} safe>
+              {message.id}
+            </a>,
+          ],
+          ['Event ID (webhook-id)', <Id id={eventId} />],
+          ['Delivery ID', <Id id={id} />],
         ]}
       />
-      <Section title="Tries">
+      <Section title="Attempts">
         {attempts.length === 0 ? (
-          <p class="muted">It was not tried yet.</p>
+          <p class="muted">Not attempted yet.</p>
         ) : (
-          <Table caption="Tries, oldest first" columns={['At', 'Answer', 'Took', 'What came back']}>
+          <Table
+            caption="Attempts, oldest first"
+            columns={['Time', 'Status code', ['Took', 'number'], 'Response', 'Request']}
+          >
             {attempts.map((attempt) => (
               <AttemptRow attempt={attempt} />
             ))}
@@ -123,39 +139,70 @@ function progress(context: Context, delivery: Delivery, attempts: readonly Deliv
   );
 }
 
-function AttemptRow({ attempt }: { attempt: DeliveryAttempt }): Html {
-  const { at, status_code: code, duration_ms: duration, response, error } = attempt;
+interface MessageLink {
+  readonly name: string;
+  readonly href: string;
+  readonly id: string;
+}
+
+/** The message that a payload is about. */
+function messageOf(payload: unknown): MessageLink | undefined {
+  const { type = '', data = {} } = payload as { type?: string; data?: { emailId?: string; messageId?: string } };
+  if (data.emailId !== undefined) return { name: 'Email', href: `/dashboard/emails/${data.emailId}`, id: data.emailId };
+  const [channel = ''] = type.split('.');
+  const name = { chatapp: 'Chat message', sms: 'SMS' }[channel];
+  // Messages that were received have no page.
+  if (data.messageId === undefined || name === undefined || type.endsWith('.received')) return undefined;
+  return { name, href: `/dashboard/${channel}/${data.messageId}`, id: data.messageId };
+}
+
+function AttemptRow({ attempt }: { attempt: AttemptWithHeaders }): Html {
+  const { at, status_code: code, duration_ms: duration, response, error, request_headers: headers } = attempt;
   return (
     <tr>
       <TimeCell at={at} />
-      <td>{code === null ? <span class="muted">none</span> : <Text text={String(code)} />}</td>
-      <td safe>{`${duration.toLocaleString('en')} ms`}</td>
+      <td>{code === null ? <span class="muted">no response</span> : <Text text={String(code)} />}</td>
+      <NumberCell text={`${duration.toLocaleString('en')} ms`} />
       <td>
         {error !== null && <Text text={error} />}
-        {response !== null && response !== '' && (
-          <details>
-            <summary>Body</summary>
-            <pre tabindex="0" safe>
-              {response}
-            </pre>
-          </details>
+        {response !== null && response !== '' && <Disclosed summary="Body" text={response} />}
+      </td>
+      <td>
+        {headers !== null && (
+          <Disclosed
+            summary="Headers"
+            text={Object.entries(headers)
+              .map((pair) => pair.join(': '))
+              .join('\n')}
+          />
         )}
       </td>
     </tr>
   );
 }
 
+function Disclosed({ summary, text }: { summary: string; text: string }): Html {
+  return (
+    <details>
+      <summary safe>{summary}</summary>
+      <pre tabindex="0" safe>
+        {text}
+      </pre>
+    </details>
+  );
+}
+
 async function periodPage(context: Context, filled: Filled): Promise<Html> {
   const endpoint = await requireEndpoint(context.pool, context.organization.id, idOf(context));
   return (
-    <Layout context={context} title="Send a period again" crumbs={crumbsTo(endpoint)}>
+    <Layout context={context} title="Replay deliveries" crumbs={crumbsTo(endpoint)}>
       <Form visit={context} action={`${PATH}/${endpoint.id}/replay`} class="card">
         <FormProblem filled={filled} />
-        <p>Deliveries of this time are sent again, oldest first, with the same ids and bodies.</p>
+        <p>Deliveries created in this period are sent again, oldest first, with the same IDs and bodies.</p>
         {field(filled, 'since', 'From (UTC)', { type: 'datetime-local', required: true })}
-        {field(filled, 'until', 'To (UTC)', { type: 'datetime-local', hint: 'Until now when left empty.' })}
+        {field(filled, 'until', 'To (UTC)', { type: 'datetime-local', hint: 'Leave empty for now.' })}
         {select(filled, 'status', 'Status', optionsOf(DELIVERY_STATUSES), 'failed')}
-        <button class="primary">Send again</button>
+        <button class="primary">Replay deliveries</button>
       </Form>
     </Layout>
   );

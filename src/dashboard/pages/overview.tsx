@@ -116,7 +116,7 @@ function Notices({ issues }: { issues: readonly Issue[] }): Html {
   if (issues.length === 0) return '';
   return (
     <ul class="notices" aria-label="Problems">
-      {issues.map(({ kind, id, name, reason }) => {
+      {issues.map(({ kind, id, name, reason, failing_since: failing }) => {
         const list = kind === 'endpoint' ? '/dashboard/webhooks' : '/dashboard/domains';
         const words =
           kind === 'endpoint' ? `is disabled${reason === null ? '' : `: ${reason}`}` : 'failed its verification';
@@ -126,7 +126,14 @@ function Notices({ issues }: { issues: readonly Issue[] }): Html {
             <a href={`${list}/${id}`} safe>
               {name}
             </a>
-            <span safe>{` ${words}`}</span>
+            {failing === null ? (
+              <span safe>{` ${words}`}</span>
+            ) : (
+              <>
+                {' '}
+                is failing: every delivery since <Time at={failing} /> has failed
+              </>
+            )}
           </li>
         );
       })}

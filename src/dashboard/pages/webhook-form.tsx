@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
 import { ENDPOINT_DESCRIPTION_LENGTH, ENDPOINT_URL_LENGTH } from '../../domain/webhooks.ts';
 import { makeWebhookIntake, type WebhookIntakeDeps } from '../../accounts/webhooks.ts';
+import { type DeliveryHealth, HEALTH_SAMPLE } from '../../store/webhooks/delivery-search.ts';
 import type { Endpoint } from '../../store/webhooks/endpoints.ts';
 import { Copy } from '../elements.tsx';
 import { Checkbox, field, Form, FormProblem } from '../form-elements.tsx';
@@ -29,6 +30,19 @@ export function crumbsTo(endpoint: Endpoint): readonly Crumb[] {
   return [...CRUMBS, { path: `${PATH}/${endpoint.id}`, name: nameOf(endpoint) }];
 }
 
+/** The status of an endpoint; `failing` if each delivery has failed for some time. */
+export function stateOf({ status, failing_since: failing }: Endpoint): string {
+  return status === 'enabled' && failing !== null ? 'failing' : status;
+}
+
+export function successRate(health: DeliveryHealth | undefined): string {
+  if (!health || health.attempted === 0) return 'no deliveries';
+  const { attempted, succeeded } = health;
+  // 99.96 % is not all.
+  const percent = succeeded === attempted ? '100' : Math.min(99.9, (100 * succeeded) / attempted).toFixed(1);
+  return `${percent} % of ${attempted === HEALTH_SAMPLE ? 'the latest ' : ''}${attempted.toLocaleString('en')}`;
+}
+
 /** @param endpoint null for a new one */
 export function endpointForm(context: Context, action: string, filled: Filled, endpoint: Endpoint | null): Html {
   return (
@@ -38,15 +52,15 @@ export function endpointForm(context: Context, action: string, filled: Filled, e
         type: 'url',
         value: endpoint?.url,
         placeholder: 'https://example.com/webhooks',
-        hint: 'https, on the public internet. Answer with any 2xx within 15 seconds.',
+        hint: 'A public https URL that responds with 2xx within 15 seconds.',
         required: true,
       })}
       {field(filled, 'description', 'Description', {
         value: endpoint?.description ?? undefined,
-        hint: 'Your own words; may stay empty.',
+        hint: 'Optional. Shown in place of the URL.',
       })}
       <EventBoxes filled={filled} chosen={endpoint?.events ?? []} />
-      <button class="primary">{endpoint === null ? 'Add the endpoint' : 'Save'}</button>
+      <button class="primary">{endpoint === null ? 'Add endpoint' : 'Save'}</button>
     </Form>
   );
 }
@@ -66,7 +80,7 @@ function EventBoxes({ filled, chosen }: { filled: Filled; chosen: readonly strin
   return (
     <fieldset>
       <legend>Events</legend>
-      <p class="hint">None ticked means all of them, also types that come later.</p>
+      <p class="hint">Leave empty to receive all events, including types that are added later.</p>
       {problem !== undefined && (
         <p class="problem" safe>
           {problem}
@@ -89,10 +103,10 @@ export function secretPage(context: Context, endpoint: Endpoint & { readonly sec
     <Layout context={context} title="Signing secret" crumbs={crumbsTo(endpoint)}>
       <section class="card">
         <p safe>{note}</p>
-        <Copy value={endpoint.secret} label="Copy the secret" />
+        <Copy value={endpoint.secret} label="Copy secret" />
         <p class="hint">
-          It signs what is posted there, according to Standard Webhooks 1.0.0: any library for that verifies it. It is
-          shown only now.
+          Verify deliveries with it and any library for Standard Webhooks 1.0.0. Owners can reveal it again on the page
+          of the endpoint.
         </p>
         <p>
           <a href={`${PATH}/${endpoint.id}`}>Go to the endpoint</a>

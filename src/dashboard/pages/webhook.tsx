@@ -1,29 +1,19 @@
 import { Type } from 'typebox';
-import { DELIVERY_STATUSES, type EndpointStatus } from '../../domain/webhooks.ts';
+import { type EndpointStatus, FAILING_DAYS } from '../../domain/webhooks.ts';
 import {
   editEndpoint,
   removeEndpoint,
   requireEndpoint,
+  revealSecret,
   rotateEndpoint,
   testEndpoint,
 } from '../../accounts/webhooks.ts';
-import { type Delivery, listDeliveries } from '../../store/webhooks/deliveries.ts';
+import type { Delivery } from '../../store/webhooks/deliveries.ts';
+import { type DeliveryHealth, HEALTH_SAMPLE, readDeliveryHealth } from '../../store/webhooks/delivery-search.ts';
 import type { Endpoint } from '../../store/webhooks/endpoints.ts';
 import { act, buttonAction } from '../act.ts';
-import {
-  Copy,
-  Facts,
-  LinkHeading,
-  Pager,
-  StatusBadge,
-  StatusCell,
-  Table,
-  Text,
-  Time,
-  TimeCell,
-  Section,
-} from '../elements.tsx';
-import { BLANK, confirm, Filters, Form, optionsOf, select } from '../form-elements.tsx';
+import { Facts, Id, Section, StatusBadge, Text, Time } from '../elements.tsx';
+import { BLANK, confirm, Form } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import {
   action,
@@ -35,32 +25,35 @@ import {
   page,
   type PageRow,
   Redirect,
+  Reply,
 } from '../page.ts';
-import { textToPlace } from '../places.ts';
-import { cutPage } from '../../store/postgres/page.ts';
-import { CRUMBS, crumbsTo, EndpointFields, endpointForm, intakeOf, nameOf, PATH, secretPage } from './webhook-form.tsx';
+import { Deliveries, DeliveryQuery, readDeliveryFilters } from './delivery-list.tsx';
+import {
+  CRUMBS,
+  crumbsTo,
+  EndpointFields,
+  endpointForm,
+  intakeOf,
+  nameOf,
+  PATH,
+  secretPage,
+  stateOf,
+  successRate,
+} from './webhook-form.tsx';
 
-const DELIVERIES = 50;
-
-const Listing = Type.Object({
-  status: Type.Optional(Type.Enum([...DELIVERY_STATUSES])),
-  cursor: Type.Optional(Type.String()),
-});
-
-const show = page(Listing, async (context) => {
-  const { pool, organization, query } = context;
-  const endpoint = await requireEndpoint(pool, organization.id, idOf(context));
-  const place = textToPlace(query.cursor);
-  const found = await listDeliveries(pool, endpoint.id, query.status ?? null, place, DELIVERIES + 1);
-  const { rows: deliveries, next } = cutPage(found, DELIVERIES);
-  return (
+const show = page(DeliveryQuery, async (context) => {
+  const endpoint = await requireEndpoint(context.pool, context.organization.id, idOf(context));
+  const health = (await readDeliveryHealth(context.pool, [endpoint.id])).get(endpoint.id);
+  const filled = readDeliveryFilters(context);
+  const shown = (
     <Layout context={context} title={nameOf(endpoint)} crumbs={CRUMBS} actions={actions(context, endpoint)}>
-      <EndpointFacts endpoint={endpoint} />
-      {deliverySection(context, endpoint, deliveries)}
-      <Pager visit={context} next={next} />
+      <EndpointNotice endpoint={endpoint} waiting={health?.pending ?? 0} />
+      <EndpointFacts endpoint={endpoint} health={health} />
+      <Deliveries context={context} endpoint={endpoint} filled={filled} />
       {context.role === 'owner' && ownerSection(context, endpoint)}
     </Layout>
   );
+  return Object.keys(filled.problems).length === 0 ? shown : new Reply(shown, { status: 422 });
 });
 
 const showEdit = page(Type.Object({}), (context) => editPage(context, BLANK));
@@ -74,30 +67,37 @@ const edit = action(EndpointFields, {
       target: idOf(context),
       detail: { url },
       next: pathOf(context),
-      flash: 'The endpoint was changed.',
+      flash: 'Endpoint updated.',
     }),
 });
 
-const enable = statusAction('enabled', 'The endpoint is enabled; it gets what happens from now on.');
-const disable = statusAction('disabled', 'The endpoint is disabled; nothing goes there.');
+const enable = statusAction('enabled', 'Endpoint enabled. It receives new events, and deliveries that were waiting.');
+const disable = statusAction('disabled', 'Endpoint disabled.');
 
 const rotate = buttonAction<Endpoint & { secret: string }>((context) => ({
   action: 'webhooks.rotate-secret',
   run: () => rotateEndpoint(intakeOf(context), context.organization.id, idOf(context)),
-  next: (endpoint) => secretPage(context, endpoint, 'For 24 hours the secret before it signs too.'),
+  next: (endpoint) => secretPage(context, endpoint, 'The previous secret also signs for 24 hours.'),
+}));
+
+/** Only posted, so that no link leads to the secret. */
+const reveal = buttonAction<Endpoint & { secret: string }>((context) => ({
+  action: 'webhooks.reveal-secret',
+  run: () => revealSecret(intakeOf(context), context.organization.id, idOf(context)),
+  next: (endpoint) => secretPage(context, endpoint, 'This secret verifies the deliveries of the endpoint.'),
 }));
 
 const test = buttonAction<Delivery>((context) => ({
   action: 'webhooks.test',
   run: () => testEndpoint(intakeOf(context), context.organization.id, idOf(context)),
-  next: ({ id }) => new Redirect(`${pathOf(context)}/deliveries/${id}`, { flash: 'A test is on its way.' }),
+  next: ({ id }) => new Redirect(`${pathOf(context)}/deliveries/${id}`, { flash: 'Test event queued.' }),
 }));
 
 const remove = buttonAction((context) => ({
   action: 'webhooks.delete',
   run: () => removeEndpoint(intakeOf(context), context.organization.id, idOf(context)),
   next: PATH,
-  flash: 'The endpoint was deleted.',
+  flash: 'Endpoint deleted.',
 }));
 
 export const rows: readonly PageRow[] = [
@@ -107,6 +107,7 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/:id/enable`, 'owner', enable],
   ['POST', `${PATH}/:id/disable`, 'owner', disable],
   ['POST', `${PATH}/:id/rotate-secret`, 'owner', rotate],
+  ['POST', `${PATH}/:id/secret`, 'owner', reveal],
   ['POST', `${PATH}/:id/test`, 'member', test],
   ['POST', `${PATH}/:id/delete`, 'owner', remove],
 ];
@@ -128,7 +129,7 @@ function statusAction(status: EndpointStatus, flash: string): Page<'members'> {
 async function editPage(context: Context, filled: Filled): Promise<Html> {
   const endpoint = await requireEndpoint(context.pool, context.organization.id, idOf(context));
   return (
-    <Layout context={context} title="Edit the endpoint" crumbs={crumbsTo(endpoint)}>
+    <Layout context={context} title="Edit endpoint" crumbs={crumbsTo(endpoint)}>
       {endpointForm(context, `${PATH}/${endpoint.id}/edit`, filled, endpoint)}
     </Layout>
   );
@@ -139,7 +140,7 @@ function actions(context: Context, { id, status }: Endpoint): Html {
     <>
       {context.role !== 'viewer' && status === 'enabled' && (
         <Form visit={context} action={`${PATH}/${id}/test`}>
-          <button>Send a test</button>
+          <button>Send test event</button>
         </Form>
       )}
       {context.role === 'owner' && (
@@ -158,101 +159,90 @@ function actions(context: Context, { id, status }: Endpoint): Html {
   );
 }
 
-function EndpointFacts({ endpoint }: { endpoint: Endpoint }): Html {
-  const { id, url, events, status, disabled_reason: reason, disabled_at: disabledAt } = endpoint;
-  const { failing_since: failing, created_at: created } = endpoint;
+/** What is wrong with an endpoint. @param props.waiting deliveries that wait for an attempt */
+function EndpointNotice({ endpoint, waiting }: { endpoint: Endpoint; waiting: number }): Html {
+  const { status, disabled_reason: reason, disabled_at: disabledAt, failing_since: failing } = endpoint;
+  if (status === 'enabled') {
+    if (failing === null) return '';
+    return (
+      <p class="notice warning" role="status">
+        Every delivery has failed since <Time at={failing} />. The endpoint will be disabled after{' '}
+        {`${FAILING_DAYS} days`}.
+      </p>
+    );
+  }
   return (
-    <>
-      {status === 'disabled' && (
-        <p class="notice bad" role="status">
-          Nothing goes to this endpoint, and what happens meanwhile is not sent later.{' '}
-          {reason !== null && (
+    <p class="notice bad" role="status">
+      {reason === null ? (
+        'This endpoint is disabled. '
+      ) : (
+        <>
+          Sendwright disabled this endpoint
+          {disabledAt !== null && (
             <>
-              Sendwright disabled it{' '}
-              {disabledAt !== null && (
-                <>
-                  at <Time at={disabledAt} />
-                </>
-              )}
-              : <strong safe>{reason}</strong>
+              {' '}
+              on <Time at={disabledAt} />
             </>
           )}
-        </p>
+          : <strong safe>{reason}</strong>.{' '}
+        </>
       )}
-      {status === 'enabled' && failing !== null && (
-        <p class="notice warning" role="status">
-          Nothing but failures since <Time at={failing} />. After five days of that the endpoint is disabled.
-        </p>
+      Events that happen while it is disabled are not delivered later.
+      {waiting > 0 && (
+        <Text
+          text={` ${countOf(waiting)} from before ${waiting === 1 ? 'is' : 'are'} waiting and will be sent when you enable it.`}
+        />
       )}
-      <Facts
-        facts={[
-          ['Status', <StatusBadge status={status} />],
-          ['URL', <Text text={url} />],
-          ['Events', <Text text={events.length === 0 ? 'all' : events.join(', ')} />],
-          ['Created', <Time at={created} />],
-          ['Id', <Copy value={id} />],
-        ]}
-      />
-    </>
+    </p>
   );
 }
 
-function deliverySection(context: Context, endpoint: Endpoint, deliveries: readonly Delivery[]): Html {
-  const isFiltered = Object.values(context.given).some((value) => value !== '');
+function countOf(waiting: number): string {
+  if (waiting === 1) return 'One delivery';
+  return `${waiting > HEALTH_SAMPLE ? `More than ${HEALTH_SAMPLE}` : waiting} deliveries`;
+}
+
+function EndpointFacts({ endpoint, health }: { endpoint: Endpoint; health: DeliveryHealth | undefined }): Html {
+  const { id, url, events, created_at: created } = endpoint;
   return (
-    <Section title="Deliveries">
-      <Filters visit={context}>{select(context, 'status', 'Status', optionsOf(DELIVERY_STATUSES))}</Filters>
-      {deliveries.length === 0 ? (
-        <p class="muted">{isFiltered ? 'No deliveries match this filter.' : 'No events yet.'}</p>
-      ) : (
-        <Table
-          layout="deliveries"
-          caption="Deliveries, newest first"
-          columns={['Event', 'Status', 'Created', 'Next attempt']}
-        >
-          {deliveries.map(({ id, type, status, event_id: eventId, created_at: at, next_attempt_at: next }) => (
-            <tr>
-              <LinkHeading
-                href={`${PATH}/${endpoint.id}/deliveries/${id}`}
-                text={type}
-                sub={eventId}
-                title={`${type}, ${eventId}`}
-              />
-              <StatusCell status={status} />
-              <TimeCell at={at} short />
-              <TimeCell at={next} short />
-            </tr>
-          ))}
-        </Table>
-      )}
-      {context.role !== 'viewer' && endpoint.status === 'enabled' && (
-        <p class="after">
-          <a href={`${PATH}/${endpoint.id}/replay`}>Send the deliveries of a period again</a>
-        </p>
-      )}
-    </Section>
+    <Facts
+      facts={[
+        ['Status', <StatusBadge status={stateOf(endpoint)} />],
+        ['Succeeded in the last 24 hours', <Text text={successRate(health)} />],
+        ['URL', <Text text={url} />],
+        ['Events', <Text text={events.length === 0 ? 'all' : events.join(', ')} />],
+        ['Created', <Time at={created} />],
+        ['ID', <Id id={id} />],
+      ]}
+    />
   );
 }
 
 function ownerSection(context: Context, { id, status }: Endpoint): Html {
   return (
-    <Section title="Secret, pause and end">
+    <Section title="Manage endpoint">
       <div class="row">
-        {confirm(context, 'Rotate the secret', {
+        {confirm(context, 'Reveal secret', {
+          action: `${PATH}/${id}/secret`,
+          id: 'reveal',
+          question:
+            'Show the signing secret? Whoever knows it can forge deliveries. The audit log records that you saw it.',
+        })}
+        {confirm(context, 'Rotate secret', {
           action: `${PATH}/${id}/rotate-secret`,
           id: 'rotate',
-          question: 'There will be a new secret, shown once. For 24 hours the old one signs too.',
+          question: 'Create a new signing secret? The old one also signs for 24 hours.',
         })}
         {status === 'enabled' &&
           confirm(context, 'Disable', {
             action: `${PATH}/${id}/disable`,
             id: 'disable',
-            question: 'Nothing will go there until it is enabled again. What happens meanwhile is not sent later.',
+            question: 'Disable this endpoint? Events that happen until you enable it again are not delivered later.',
           })}
         {confirm(context, 'Delete', {
           action: `${PATH}/${id}/delete`,
           id: 'delete',
-          question: 'Nothing will be sent there, and its deliveries are no longer shown.',
+          question: 'Delete this endpoint and its deliveries?',
         })}
       </div>
     </Section>

@@ -1,35 +1,42 @@
 import { Type } from 'typebox';
 import { createEndpoint } from '../../accounts/webhooks.ts';
-import { listEndpoints } from '../../store/webhooks/endpoints.ts';
+import { type DeliveryHealth, readDeliveryHealth } from '../../store/webhooks/delivery-search.ts';
+import { type Endpoint, listEndpoints } from '../../store/webhooks/endpoints.ts';
 import { act } from '../act.ts';
-import { curl, Empty, LinkHeading, StatusBadge, Sub, TimeCell } from '../elements.tsx';
+import { curl, Empty, LinkHeading, StatusBadge, Sub, Time, TimeCell } from '../elements.tsx';
 import { BLANK } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
-import { CRUMBS, EndpointFields, endpointForm, intakeOf, PATH, secretPage } from './webhook-form.tsx';
+import {
+  CRUMBS,
+  EndpointFields,
+  endpointForm,
+  intakeOf,
+  PATH,
+  secretPage,
+  stateOf,
+  successRate,
+} from './webhook-form.tsx';
 
 const EXAMPLE = { url: 'https://example.com/webhooks', events: ['email.delivered', 'email.bounced'] };
 
 const list = listPage({
   title: 'Webhooks',
   caption: 'Endpoints, newest first',
-  columns: ['Endpoint', 'Status', 'Events', 'Created'],
-  add: { href: `${PATH}/new`, label: 'Add an endpoint' },
-  read: ({ pool, organization }, place, limit) => listEndpoints(pool, organization.id, place, limit),
-  row: ({ id, url, description, status, disabled_reason: reason, events, created_at: createdAt }) => (
-    <tr>
-      <LinkHeading href={`${PATH}/${id}`} text={description ?? url} sub={description === null ? null : url} />
-      <td>
-        <StatusBadge status={status} />
-        {reason !== null && <Sub text={reason} />}
-      </td>
-      <td safe>{events.length === 0 ? 'all' : events.join(', ')}</td>
-      <TimeCell at={createdAt} />
-    </tr>
-  ),
+  columns: ['Endpoint', 'Status', 'Last 24 hours', 'Events', 'Created'],
+  add: { href: `${PATH}/new`, label: 'Add endpoint' },
+  read: async ({ pool, organization }, place, limit) => {
+    const endpoints = await listEndpoints(pool, organization.id, place, limit);
+    const health = await readDeliveryHealth(
+      pool,
+      endpoints.map(({ id }) => id),
+    );
+    return endpoints.map((endpoint) => ({ ...endpoint, health: health.get(endpoint.id) }));
+  },
+  row: ({ health, ...endpoint }) => <EndpointRow endpoint={endpoint} health={health} />,
   empty: (context) => (
-    <Empty title="No endpoint yet" command={curl(context, 'POST', '/v1/webhooks', EXAMPLE)}>
+    <Empty title="No endpoints" command={curl(context, 'POST', '/v1/webhooks', EXAMPLE)}>
       <p>
         An endpoint is a URL of yours that receives events: deliveries, bounces, unsubscribes and more.
         {context.role !== 'owner' && ' Owners add them here.'}
@@ -37,6 +44,28 @@ const list = listPage({
     </Empty>
   ),
 });
+
+function EndpointRow({ endpoint, health }: { endpoint: Endpoint; health: DeliveryHealth | undefined }): Html {
+  const { id, url, description, disabled_reason: reason, failing_since: failing, events } = endpoint;
+  const state = stateOf(endpoint);
+  return (
+    <tr>
+      <LinkHeading href={`${PATH}/${id}`} text={description ?? url} sub={description === null ? null : url} />
+      <td>
+        <StatusBadge status={state} />
+        {reason !== null && <Sub text={reason} />}
+        {state === 'failing' && (
+          <span class="sub">
+            since <Time at={failing} short />
+          </span>
+        )}
+      </td>
+      <td safe>{successRate(health)}</td>
+      <td safe>{events.length === 0 ? 'all' : events.join(', ')}</td>
+      <TimeCell at={endpoint.created_at} short />
+    </tr>
+  );
+}
 
 const showNew = page(Type.Object({}), async (context) => newPage(context, BLANK));
 
@@ -48,7 +77,7 @@ const create = action(EndpointFields, {
       run: () => createEndpoint(intakeOf(context), context.organization.id, { url, description, events }),
       target: ({ id }) => id,
       detail: { url },
-      next: (made) => secretPage(context, made, 'The endpoint gets what happens from now on.'),
+      next: (made) => secretPage(context, made, 'Endpoint added. It receives events from now on.'),
     }),
 });
 
@@ -60,7 +89,7 @@ export const rows: readonly PageRow[] = [
 
 function newPage(context: Context, filled: Filled): Html {
   return (
-    <Layout context={context} title="Add an endpoint" crumbs={CRUMBS}>
+    <Layout context={context} title="Add endpoint" crumbs={CRUMBS}>
       {endpointForm(context, `${PATH}/new`, filled, null)}
     </Layout>
   );

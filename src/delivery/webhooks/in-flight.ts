@@ -152,6 +152,9 @@ function toTry({ id, tries, due_at: dueAt }: DueDelivery, result: Attempt, ago: 
   const { statusCode, durationMs, response, error, retryAfterMs } = result;
   const common = { id, dueAt, ago, statusCode, durationMs, response, error };
   if (succeeded(result)) return { ...common, status: 'succeeded', wait: null };
+  const { requestHeaders } = result;
   const wait = isGone(result) ? undefined : retryDelayAfter(tries + 1, retryAfterMs, Math.random());
-  return wait === undefined ? { ...common, status: 'failed', wait: null } : { ...common, status: 'pending', wait };
+  return wait === undefined
+    ? { ...common, requestHeaders, status: 'failed', wait: null }
+    : { ...common, requestHeaders, status: 'pending', wait };
 }

@@ -10,7 +10,7 @@ export interface Backlog {
   oldest_due_at: string | null;
   /** Emails that are due within an hour. */
   due_soon: number;
-  /** Pending webhook deliveries. */
+  /** Pending webhook deliveries of enabled endpoints. */
   webhooks: number;
 }
 
@@ -34,7 +34,7 @@ export async function readBacklog(db: Db, orgId: string): Promise<Backlog> {
                   SELECT FROM webhook_deliveries WHERE endpoint_id = endpoint.id AND status = 'pending'
                   ORDER BY next_attempt_at LIMIT $2
                 ) AS due
-              ) AS counted WHERE endpoint.org_id = $1) AS webhooks`,
+              ) AS counted WHERE endpoint.org_id = $1 AND endpoint.status = 'enabled') AS webhooks`,
     values: [orgId, COUNTED + 1],
   });
   const [backlog] = rows;
@@ -42,22 +42,27 @@ export async function readBacklog(db: Db, orgId: string): Promise<Backlog> {
   return backlog;
 }
 
-/** A disabled endpoint or a failed domain. */
+/** An endpoint that is disabled or failing, or a failed domain. */
 export interface Issue {
   readonly kind: 'endpoint' | 'domain';
   readonly id: string;
   readonly name: string;
+  /** Why the endpoint was disabled. */
   readonly reason: string | null;
+  /** Since when each delivery to an endpoint has failed, of one that is enabled. */
+  readonly failing_since: string | null;
 }
 
 /** At most 20 of each kind. */
 export function listIssues(db: Db, orgId: string): Promise<Issue[]> {
   return queryRows(db, {
     name: 'list_issues',
-    text: `(SELECT 'endpoint' AS kind, id, url AS name, disabled_reason AS reason FROM webhook_endpoints
-            WHERE org_id = $1 AND status = 'disabled' ORDER BY created_at, id LIMIT 20)
+    text: `(SELECT 'endpoint' AS kind, id, coalesce(description, url) AS name, disabled_reason AS reason,
+                   CASE status WHEN 'enabled' THEN failing_since END AS failing_since
+            FROM webhook_endpoints
+            WHERE org_id = $1 AND (status = 'disabled' OR failing_since IS NOT NULL) ORDER BY created_at, id LIMIT 20)
            UNION ALL
-           (SELECT 'domain', id, name, NULL FROM domains WHERE org_id = $1 AND status = 'failed' ORDER BY name LIMIT 20)`,
+           (SELECT 'domain', id, name, NULL, NULL FROM domains WHERE org_id = $1 AND status = 'failed' ORDER BY name LIMIT 20)`,
     values: [orgId],
   });
 }

@@ -87,6 +87,8 @@ export interface Try {
   readonly status: DeliveryStatus;
   /** Milliseconds until the next try, of one that is pending. */
   readonly wait: number | null;
+  /** The headers that were sent, of one that failed. */
+  readonly requestHeaders?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -98,21 +100,24 @@ export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> 
     name: 'record_tries',
     text: `WITH tried AS MATERIALIZED (
              SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::float8[], $4::integer[], $5::integer[], $6::text[], $7::text[],
-                                  $8::text[], $9::float8[])
-               AS tried(id, due_at, ago, status_code, duration_ms, response, error, status, wait)
+                                  $8::text[], $9::float8[], $10::jsonb[])
+               AS tried(id, due_at, ago, status_code, duration_ms, response, error, status, wait, request_headers)
            ), ${NO_FLUSH}, recorded AS (
-             INSERT INTO webhook_attempts (delivery_id, at, status_code, duration_ms, response, error)
-             SELECT id, clock_timestamp() - ago * interval '1 millisecond', status_code, duration_ms, response, error
+             INSERT INTO webhook_attempts (delivery_id, at, status_code, duration_ms, response, error, request_headers)
+             SELECT id, clock_timestamp() - ago * interval '1 millisecond', status_code, duration_ms, response, error,
+                    request_headers
              FROM tried, no_flush
            )
            UPDATE webhook_deliveries AS delivery SET
              status          = tried.status,
              tries           = delivery.tries + 1,
+             status_code     = tried.status_code,
              next_attempt_at = clock_timestamp() + tried.wait * interval '1 millisecond'
            FROM tried
            WHERE delivery.id = tried.id AND delivery.id = ANY ($1) AND delivery.next_attempt_at = tried.due_at`,
     values: [
       ...columns(tries, 'id', 'dueAt', 'ago', 'statusCode', 'durationMs', 'response', 'error', 'status', 'wait'),
+      ...columns(tries, 'requestHeaders'),
     ],
   });
 }

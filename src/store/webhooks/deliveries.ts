@@ -44,6 +44,11 @@ export interface DeliveryAttempt {
   error: string | null;
 }
 
+/** An attempt with the headers that were sent, which are kept if it failed. */
+export interface AttemptWithHeaders extends DeliveryAttempt {
+  request_headers: Record<string, string> | null;
+}
+
 /** One delivery of an endpoint with its event. */
 export function findDelivery(
   db: Db,
@@ -63,10 +68,10 @@ export function findDelivery(
 }
 
 /** The tries of a delivery, oldest first. */
-export function findAttempts(db: Db, deliveryId: string): Promise<DeliveryAttempt[]> {
+export function findAttempts(db: Db, deliveryId: string): Promise<AttemptWithHeaders[]> {
   return queryRows(
     db,
-    `SELECT at, status_code, duration_ms, response, error FROM webhook_attempts WHERE delivery_id = $1 ORDER BY at`,
+    `SELECT at, status_code, duration_ms, response, error, request_headers FROM webhook_attempts WHERE delivery_id = $1 ORDER BY at`,
     [deliveryId],
   );
 }

@@ -1,0 +1,142 @@
+import { type Static, Type } from 'typebox';
+import { EVENT_TYPES } from '../../domain/event-types.ts';
+import { DELIVERY_STATUSES } from '../../domain/webhooks.ts';
+import {
+  type DeliveryFilters,
+  type FoundDelivery,
+  RESPONSES,
+  searchDeliveries,
+} from '../../store/webhooks/delivery-search.ts';
+import type { Endpoint } from '../../store/webhooks/endpoints.ts';
+import { LinkHeading, NumberCell, Pager, Section, StatusCell, Table, TimeCell } from '../elements.tsx';
+import { formProblems } from '../errors.tsx';
+import { field, Filters, optionsOf, select } from '../form-elements.tsx';
+import { utcInstant } from '../instants.ts';
+import type { Context, Filled, Html } from '../page.ts';
+import { textToPlace } from '../places.ts';
+import { PATH } from './webhook-form.tsx';
+
+const DELIVERIES = 50;
+
+export const DeliveryQuery = Type.Object({
+  status: Type.Optional(Type.Enum([...DELIVERY_STATUSES])),
+  type: Type.Optional(Type.Enum([...EVENT_TYPES])),
+  response: Type.Optional(Type.Enum([...RESPONSES])),
+  since: Type.Optional(Type.String()),
+  until: Type.Optional(Type.String()),
+  message: Type.Optional(Type.String({ maxLength: 100 })),
+  cursor: Type.Optional(Type.String()),
+});
+
+type Query = Static<typeof DeliveryQuery>;
+
+/** The filters of a request, with the problems of its fields. */
+export function readDeliveryFilters({ query, given, problems }: Context<Query>): Filled & { filters: DeliveryFilters } {
+  const found = { ...problems };
+  const instant = (name: 'since' | 'until'): string | null => {
+    try {
+      return query[name] === undefined ? null : utcInstant(query[name], name);
+    } catch (error) {
+      const refused = formProblems(error);
+      if (!refused) throw error;
+      Object.assign(found, refused.problems);
+      return null;
+    }
+  };
+  const { status = null, type = null, response = null, message } = query;
+  const period = { since: instant('since'), until: instant('until') };
+  return { given, problems: found, filters: { status, type, response, ...period, messageId: message?.trim() || null } };
+}
+
+interface DeliveriesProps {
+  readonly context: Context<Query>;
+  readonly endpoint: Endpoint;
+  readonly filled: ReturnType<typeof readDeliveryFilters>;
+}
+
+/** The deliveries of an endpoint with their filters; none if a filter is not valid. */
+export async function Deliveries({ context, endpoint, filled }: DeliveriesProps): Promise<string> {
+  const { query, given, role } = context;
+  const isValid = Object.keys(filled.problems).length === 0;
+  const { rows, next } = isValid
+    ? await searchDeliveries(context.pool, endpoint.id, filled.filters, textToPlace(query.cursor), DELIVERIES)
+    : { rows: [], next: null };
+  const isFiltered = Object.values(given).some((value) => value !== '');
+  return (
+    <Section title="Deliveries">
+      <FilterFields context={context} filled={filled} />
+      {rows.length > 0 && (
+        <Table
+          layout="deliveries"
+          caption="Deliveries, newest first"
+          columns={[
+            'Event',
+            'Status',
+            ['Code', 'number'],
+            ['Attempts', 'number'],
+            'Recipient',
+            'Created',
+            'Next attempt',
+          ]}
+        >
+          {rows.map((delivery) => (
+            <DeliveryRow endpoint={endpoint} delivery={delivery} />
+          ))}
+        </Table>
+      )}
+      {rows.length === 0 && isValid && (
+        <p class="muted">
+          {next !== null
+            ? 'None of these deliveries match the filter; there are older ones.'
+            : isFiltered
+              ? 'No deliveries match this filter.'
+              : 'No events yet.'}
+        </p>
+      )}
+      <Pager visit={context} next={next} />
+      {role !== 'viewer' && endpoint.status === 'enabled' && (
+        <p class="after">
+          <a href={`${PATH}/${endpoint.id}/replay`}>Replay deliveries</a>
+        </p>
+      )}
+    </Section>
+  );
+}
+
+function FilterFields({ context, filled }: { context: Context; filled: Filled }): Html {
+  const responses = RESPONSES.map((each) => [each, each === 'none' ? 'no response' : each] as const);
+  return (
+    <Filters visit={context}>
+      {select(filled, 'type', 'Event', optionsOf(EVENT_TYPES))}
+      {select(filled, 'status', 'Status', optionsOf(DELIVERY_STATUSES))}
+      {select(filled, 'response', 'Status code', [['', 'any'], ...responses])}
+      {field(filled, 'message', 'Message ID', { type: 'search', placeholder: 'em_…', autocomplete: 'off' })}
+      {field(filled, 'since', 'From (UTC)', { type: 'datetime-local' })}
+      {field(filled, 'until', 'To (UTC)', { type: 'datetime-local' })}
+    </Filters>
+  );
+}
+
+function DeliveryRow({ endpoint, delivery }: { endpoint: Endpoint; delivery: FoundDelivery }): Html {
+  const { id, type, status, event_id: eventId, status_code: code, tries, recipient, message_id: emailId } = delivery;
+  const isPaused = endpoint.status === 'disabled' && status === 'pending';
+  return (
+    <tr>
+      <LinkHeading href={`${PATH}/${endpoint.id}/deliveries/${id}`} text={type} title={`${type}, ${eventId}`} />
+      <StatusCell status={status} />
+      <NumberCell text={code === null ? '–' : String(code)} />
+      <NumberCell text={tries.toLocaleString('en')} />
+      <td title={recipient ?? emailId ?? undefined}>
+        {emailId === null ? (
+          <span class="muted">–</span>
+        ) : (
+          <a href={`/dashboard/emails/${emailId}`} safe>
+            {recipient ?? emailId}
+          </a>
+        )}
+      </td>
+      <TimeCell at={delivery.created_at} short />
+      {isPaused ? <td class="muted">when enabled</td> : <TimeCell at={delivery.next_attempt_at} short />}
+    </tr>
+  );
+}

@@ -1,0 +1,125 @@
+import type { DeliveryStatus } from '../../domain/webhooks.ts';
+import { type Cursor, cursorValues, cutPage } from '../postgres/page.ts';
+import { type Db, queryRows } from '../postgres/pool.ts';
+import type { Delivery } from './deliveries.ts';
+
+/** A delivery with what helps to find out why it failed. */
+export interface FoundDelivery extends Delivery {
+  /** Since it was created or replayed. */
+  tries: number;
+  /** Of the response to the latest attempt. */
+  status_code: number | null;
+  /** The email of the event. */
+  message_id: string | null;
+  /** Whom of its recipients the event is about. */
+  recipient: string | null;
+}
+
+/** Responses by the first digit of their status codes; `none` is no response. */
+export const RESPONSES = ['2xx', '3xx', '4xx', '5xx', 'none'] as const;
+
+/** What a found delivery must have, all of it; null is anything. */
+export interface DeliveryFilters {
+  readonly status: DeliveryStatus | null;
+  readonly type: string | null;
+  readonly response: (typeof RESPONSES)[number] | null;
+  /** Both inclusive. */
+  readonly since: string | null;
+  readonly until: string | null;
+  /** The id of an email, a chat-app message or an SMS. */
+  readonly messageId: string | null;
+}
+
+/** How many deliveries one statement reads: a page of rare types or responses may hold fewer than asked for. */
+const READ_DELIVERIES = 10_000;
+
+/** The last row that a statement may read is returned in any case: the next page goes on after it. */
+type Read = FoundDelivery & { readonly is_match: boolean; readonly is_last: boolean };
+
+/** Deliveries of an endpoint, newest first. @returns the page, and where to go on; null if nothing is left */
+export async function searchDeliveries(
+  db: Db,
+  endpointId: string,
+  filters: DeliveryFilters,
+  after: Cursor | null,
+  limit: number,
+): Promise<{ rows: readonly FoundDelivery[]; next: Cursor | null }> {
+  const { status, type, response, since, until, messageId } = filters;
+  const isByMessage = messageId !== null;
+  const read = await queryRows<Read>(db, {
+    name: ['search_deliveries', isByMessage && 'of_message', status !== null && 'by_status'].filter(Boolean).join('_'),
+    text: `WITH read AS MATERIALIZED (
+             SELECT *, ($7::text IS NULL OR type = $7)
+                       AND ($8::text IS NULL OR CASE $8 WHEN 'none' THEN status_code IS NULL AND tries > 0
+                                                ELSE status_code / 100 = left($8, 1)::integer END) AS is_match,
+                    row_number() OVER (ORDER BY created_at DESC, id DESC) = $11 AS is_last
+             FROM webhook_deliveries
+             WHERE endpoint_id = $1 AND (created_at, id) < ($2::timestamptz, $3) AND created_at BETWEEN $4 AND $5
+                   ${status === null ? 'AND $9::text IS NULL' : 'AND status = $9'}
+                   ${isByMessage ? `AND id = ANY (${IDS_OF_MESSAGE})` : 'AND $10::text IS NULL'}
+             ORDER BY created_at DESC, id DESC LIMIT $11
+           ), page AS (
+             (SELECT * FROM read WHERE is_match ORDER BY created_at DESC, id DESC LIMIT $6)
+             UNION
+             (SELECT * FROM read WHERE is_last)
+           )
+           SELECT page.id, event_id, page.type, status, page.created_at, next_attempt_at, tries, status_code,
+                  event.message_id, event.data->>'recipient' AS recipient, is_match, is_last
+           FROM page LEFT JOIN LATERAL (
+             -- OFFSET keeps a plan made for a small table from reading all events.
+             SELECT message_id, data FROM webhook_events WHERE id = page.event_id OFFSET 0
+           ) AS event ON true
+           ORDER BY page.created_at DESC, page.id DESC`,
+    values: [
+      ...[endpointId, ...cursorValues(after), since ?? '-infinity', until ?? 'infinity', limit + 1],
+      ...[type, response, status, messageId, type === null && response === null ? limit + 1 : READ_DELIVERIES],
+    ],
+  });
+  const { rows, next } = cutPage(
+    read.filter(({ is_match }) => is_match),
+    limit,
+  );
+  const last = read.at(-1);
+  return { rows, next: next ?? (last?.is_last ? last : null) };
+}
+
+/** The id of a delivery follows from those of its event and endpoint. */
+const IDS_OF_MESSAGE = `ARRAY(SELECT delivery_id(id, $1) FROM email_events WHERE email_id = $10
+                             UNION ALL SELECT delivery_id(id, $1) FROM chat_events WHERE message_id = $10)`;
+
+/** How the latest deliveries of an endpoint went. */
+export interface DeliveryHealth {
+  endpoint_id: string;
+  /** Of the deliveries of the last 24 hours, or the latest HEALTH_SAMPLE of them. */
+  attempted: number;
+  succeeded: number;
+  /** Deliveries that wait for an attempt; HEALTH_SAMPLE + 1 means more than HEALTH_SAMPLE. */
+  pending: number;
+}
+
+export const HEALTH_SAMPLE = 1_000;
+
+export async function readDeliveryHealth(db: Db, endpointIds: readonly string[]): Promise<Map<string, DeliveryHealth>> {
+  const rows = await queryRows<DeliveryHealth>(db, {
+    name: 'read_delivery_health',
+    text: `SELECT endpoint_id, attempted, succeeded, pending
+           FROM unnest($1::text[]) AS endpoint(endpoint_id)
+                CROSS JOIN LATERAL (
+                  SELECT count(*) FILTER (WHERE tries > 0)::int AS attempted,
+                         count(*) FILTER (WHERE status = 'succeeded')::int AS succeeded
+                  FROM (
+                    SELECT tries, status FROM webhook_deliveries
+                    WHERE endpoint_id = endpoint.endpoint_id AND created_at > now() - interval '24 hours'
+                    ORDER BY created_at DESC, id DESC LIMIT $2
+                  ) AS latest
+                ) AS counted
+                CROSS JOIN LATERAL (
+                  SELECT count(*)::int AS pending FROM (
+                    SELECT FROM webhook_deliveries WHERE endpoint_id = endpoint.endpoint_id AND status = 'pending'
+                    ORDER BY next_attempt_at LIMIT $2 + 1
+                  ) AS waiting
+                ) AS waiting`,
+    values: [endpointIds, HEALTH_SAMPLE],
+  });
+  return new Map(rows.map((row) => [row.endpoint_id, row]));
+}
