@@ -8,7 +8,7 @@ import { type Asset, loadAssets } from './assets.ts';
 import { formProblems, TroublePage, troubleOf } from './errors.tsx';
 import { check, type Given, readFields } from './forms.ts';
 import { type Access, type Answer, baseUrlOf, type Context, type DashboardDeps, type Page } from './page.ts';
-import { type PageRow, Redirect, Reply, type Visit } from './page.ts';
+import { type PageRow, Redirect, Reply, type SignedIn, type Visit } from './page.ts';
 import * as account from './pages/account.tsx';
 import * as accountSessions from './pages/account-sessions.tsx';
 import * as audit from './pages/audit.tsx';
@@ -168,12 +168,12 @@ async function admit(site: Site, request: FastifyRequest, reply: FastifyReply): 
   const row = request.routeOptions.config.page;
   if (!row) return undefined;
   const [method, , access, page] = row;
-  const { pool, publicUrl, networks } = site.deps;
+  const { publicUrl, networks } = site.deps;
   if (method !== 'GET' && !isFromOurPage(request, publicUrl)) {
     throw new ServiceError('insufficient_scope', 'This came from another site, so nothing was changed.');
   }
   if (access === 'public') networks.take(request.ip);
-  const session = await findSignedIn(pool, { networks, known: site.knownSessions }, request, publicUrl);
+  const session = await readSession(site, request);
   const visit = { ...visitOf(site, request, page), session };
   request.visit = visit;
   if (access === 'public') return undefined;
@@ -192,6 +192,11 @@ async function admit(site: Site, request: FastifyRequest, reply: FastifyReply): 
   const context: Context = { ...visit, session, user, organization, role: organization.role };
   request.visit = context;
   return undefined;
+}
+
+function readSession({ deps, knownSessions: known }: Site, request: FastifyRequest): Promise<SignedIn | null> {
+  const { pool, networks, publicUrl } = deps;
+  return findSignedIn(pool, { networks, known }, request, publicUrl);
 }
 
 function mayOpen(role: Access, access: Access): boolean {
@@ -297,7 +302,15 @@ async function showTrouble(site: Site, error: unknown, request: FastifyRequest, 
   if (trouble.status === 503) reply.header('retry-after', '1');
   if (error instanceof ServiceError && error.retryAfterSeconds)
     reply.header('retry-after', String(error.retryAfterSeconds));
-  const visit = request.visit ?? visitOf(site, request, undefined);
+  const visit = request.visit ?? (await visitWithoutRow(site, request));
   const page = TroublePage({ visit, trouble });
   return send(site, new Reply(page, { status: trouble.status }), visit, reply);
+}
+
+/** Members keep the navigation on the page for unknown paths, for which `admit` reads no session. */
+async function visitWithoutRow(site: Site, request: FastifyRequest): Promise<Visit> {
+  const visit = visitOf(site, request, undefined);
+  if (!request.is404) return visit;
+  // The page is also shown without Postgres and beyond the limit on invalid cookies, then without the navigation.
+  return { ...visit, session: await readSession(site, request).catch(() => null) };
 }

@@ -2,7 +2,7 @@ import { type ErrorCode, ServiceError } from '../domain/errors.ts';
 import { FileStoreUnavailable } from '../store/files/file-store.ts';
 import { isUnreachable } from '../store/postgres/pool.ts';
 import { Form } from './form-elements.tsx';
-import { PlainLayout } from './layout.tsx';
+import { Layout, PlainLayout } from './layout.tsx';
 import type { Html, Visit } from './page.ts';
 import { requestPath } from './pages/requests.tsx';
 
@@ -82,11 +82,22 @@ export function formProblems(error: unknown): FormProblems | undefined {
   };
 }
 
+/** Members of an organization keep the navigation. */
 export function TroublePage({ visit, trouble }: { visit: Visit; trouble: ReturnType<typeof troubleOf> }): Html {
+  const { session } = visit;
+  if (session !== null && session.organization !== null) {
+    const { user, organization } = session;
+    return (
+      <Layout context={{ ...visit, session, user, organization, role: organization.role }} title={trouble.title}>
+        <p safe>{trouble.sentence}</p>
+        <RequestHint visit={visit} trouble={trouble} />
+      </Layout>
+    );
+  }
   return (
     <PlainLayout visit={visit} title={trouble.title}>
       <p safe>{trouble.sentence}</p>
-      {visit.session !== null && visit.session.organization === null ? (
+      {session !== null ? (
         <>
           <p>
             <a href="/dashboard/my-invitations">Your invitations</a>
@@ -100,14 +111,19 @@ export function TroublePage({ visit, trouble }: { visit: Visit; trouble: ReturnT
           <a href="/dashboard">Go to the overview</a>
         </p>
       )}
-      {trouble.status >= 500 && (
-        <p class="hint">
-          Request{' '}
-          <a href={requestPath(visit.requestId)}>
-            <code safe>{visit.requestId}</code>
-          </a>
-        </p>
-      )}
+      <RequestHint visit={visit} trouble={trouble} />
     </PlainLayout>
+  );
+}
+
+function RequestHint({ visit, trouble }: { visit: Visit; trouble: ReturnType<typeof troubleOf> }): Html {
+  if (trouble.status < 500) return '';
+  return (
+    <p class="hint">
+      Request{' '}
+      <a href={requestPath(visit.requestId)}>
+        <code safe>{visit.requestId}</code>
+      </a>
+    </p>
   );
 }

@@ -131,6 +131,7 @@ describe('every page of an organization', () => {
         const { status, html } = await open(people[role], method, await addressOf(path), path);
         assert.equal(status, 403);
         assert.ok(textOf(html).includes(`needs the role ${access}`), textOf(html));
+        assert.ok(html.includes('<nav class="main"'), 'with the navigation');
       });
     }
 
@@ -236,8 +237,11 @@ describe('every answer', () => {
       if (path.startsWith('/dashboard/n')) {
         assert.match(String(headers['content-type']), /^text\/html/);
         assert.ok(textOf(html).includes('Not found'), textOf(html));
+        assert.ok(html.includes('<nav class="main"'), 'with the navigation');
       }
     }
+    const anonymous = await visitor(service).get('/dashboard/nowhere');
+    assert.ok(anonymous.status === 404 && !anonymous.html.includes('<nav'), 'without a session there is none');
     const json = await people.owner.post('/dashboard/members', {}, { 'content-type': 'application/json' });
     assert.equal(json.status, 415);
     const large = await people.owner.post('/dashboard/members', { email: 'x'.repeat(200_000), role: 'member' });

@@ -42,7 +42,7 @@ describe('a number', () => {
       account_sid: ACCOUNT,
       templates: 'nonsense',
     });
-    assert.ok(textOf(shown.html).includes(`${number} Meta its own`), textOf(shown.html));
+    assert.ok(textOf(shown.html).includes(`${number} Meta Own account`), textOf(shown.html));
     const made = await readLatest();
     assert.deepEqual(
       [made['number'], made['provider'], made['phone_number_id'], made['account_sid'], made['own_token']],
@@ -103,7 +103,7 @@ describe('a number', () => {
     assert.equal(twice.status, 409);
     assert.match(twice.html, /id="field-number-problem"[^>]*>is connected already/);
     const shown = await owner.change(`${PATH}/${id}/remove`);
-    assert.ok(textOf(shown.html).includes(`${number} is disconnected.`), textOf(shown.html));
+    assert.ok(textOf(shown.html).includes(`${number} was disconnected.`), textOf(shown.html));
     assert.equal((await ours.call('GET', `/v1/chatapp/numbers/${id}`)).status, 404);
     await other.change(`${PATH}/new`, own);
   });

@@ -5,7 +5,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { chatSeal, connectOwnNumber, removeNumber, requireNumber } from '../../accounts/chat-numbers.ts';
 import { type ChatNumber, listNumbers } from '../../store/chat/numbers.ts';
 import { act, buttonAction } from '../act.ts';
-import { Copy, curl, Empty, Facts, LinkHeading, Table, Text, Time, TimeCell, Section } from '../elements.tsx';
+import { curl, Empty, Facts, Id, LinkHeading, Table, Text, Time, TimeCell, Section } from '../elements.tsx';
 import { BLANK, confirm, field, Form, FormProblem, select } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
@@ -13,7 +13,7 @@ import { action, type Context, type Filled, type Html, idOf, page, type PageRow 
 import { readTemplates } from '../templates.ts';
 
 const PATH = '/dashboard/numbers';
-const CRUMBS = [{ path: PATH, name: 'Numbers' }];
+const CRUMBS = [{ path: PATH, name: 'WhatsApp numbers' }];
 
 const PROVIDERS: readonly (readonly [ChatProviderName, string])[] = [
   ['meta', 'Meta (WhatsApp Cloud API)'],
@@ -28,8 +28,8 @@ const EXAMPLE = {
 };
 
 const list = listPage({
-  title: 'Numbers',
-  caption: 'Numbers, newest first',
+  title: 'WhatsApp numbers',
+  caption: 'WhatsApp numbers, newest first',
   columns: ['Number', 'Provider', 'Account', 'Connected'],
   add: { href: `${PATH}/new`, label: 'Connect a number' },
   read: ({ pool, organization }, place, limit) => listNumbers(pool, organization.id, place, limit),
@@ -37,15 +37,15 @@ const list = listPage({
     <tr>
       <LinkHeading href={`${PATH}/${id}`} text={number} />
       <td safe>{nameOf(provider)}</td>
-      <td>{isOwn ? 'its own' : "the operator's"}</td>
+      <td>{isOwn ? 'Own account' : 'Shared account'}</td>
       <TimeCell at={connected} />
     </tr>
   ),
   empty: (context) => (
-    <Empty title="No number yet" command={curl(context, 'POST', '/v1/chatapp/numbers', EXAMPLE)}>
+    <Empty title="No WhatsApp numbers" command={curl(context, 'POST', '/v1/chatapp/numbers', EXAMPLE)}>
       <p>
-        Chat messages are sent from a number of yours at Meta or Twilio. A number on the operator's account is connected
-        by the operator.
+        WhatsApp messages are sent from a number of yours at Meta or Twilio. The operator connects numbers of the shared
+        account.
       </p>
     </Empty>
   ),
@@ -86,7 +86,7 @@ const connect = action(NumberFields, {
       target: ({ id }) => id,
       detail: (connected) => ({ number: connected.number, provider }),
       next: PATH,
-      flash: 'The number is connected; messages can come from it now.',
+      flash: 'Number connected. You can send from it now.',
     });
   },
 });
@@ -102,7 +102,7 @@ const show = page(Type.Object({}), async (context) => {
           {confirm(context, 'Disconnect the number', {
             action: `${PATH}/${number.id}/remove`,
             id: 'remove',
-            question: `No message can be sent from ${number.number}; pending ones fail.`,
+            question: `You can no longer send from ${number.number}. Pending messages from it fail.`,
           })}
         </section>
       )}
@@ -118,7 +118,7 @@ const remove = buttonAction(async (context) => {
     run: () => removeNumber(pool, organization.id, id),
     detail: { number, provider },
     next: PATH,
-    flash: `${number} is disconnected.`,
+    flash: `${number} was disconnected.`,
   };
 });
 
@@ -140,11 +140,11 @@ function NumberFacts({ number }: { number: ChatNumber }): Html {
     <Facts
       facts={[
         ['Provider', <Text text={nameOf(provider)} />],
-        phoneNumberId !== null && ["Meta's id", <Text text={phoneNumberId} />],
-        accountSid !== null && ['Account', <Text text={accountSid} />],
-        ['Token', <Text text={ownToken ? 'its own, kept encrypted' : "the operator's"} />],
+        phoneNumberId !== null && ['Phone number ID', <Text text={phoneNumberId} />],
+        accountSid !== null && ['Account SID', <Text text={accountSid} />],
+        ['Token', <Text text={ownToken ? 'Own, stored encrypted' : 'Shared account'} />],
         ['Connected', <Time at={number.created_at} />],
-        ['Id', <Copy value={id} />],
+        ['ID', <Id id={id} />],
       ]}
     />
   );
@@ -179,7 +179,7 @@ function connectPage(context: Context, filled: Filled): Html {
         {field(filled, 'number', 'Number', {
           type: 'tel',
           placeholder: '+12025550142',
-          hint: 'In international form.',
+          hint: 'With country code, such as +1.',
           autocomplete: 'off',
           required: true,
         })}
@@ -193,19 +193,19 @@ function connectPage(context: Context, filled: Filled): Html {
 }
 
 const OWN =
-  'Of the account that owns the number; the provider is asked. It is kept encrypted and never shown. Without a token, only the operator can connect a number.';
+  'A token of the account that owns the number. We check it with the provider, store it encrypted and never show it.';
 
 function MetaFields({ context, filled }: { context: Context; filled: Filled }): Html {
   return (
     <fieldset class="for-meta">
       <legend>Meta</legend>
-      {field(filled, 'phone_number_id', 'Phone number id', {
-        hint: "What Meta calls the number, in the app's WhatsApp settings.",
+      {field(filled, 'phone_number_id', 'Phone number ID', {
+        hint: 'In your Meta app, under WhatsApp, API setup.',
         autocomplete: 'off',
       })}
       {field(filled, 'access_token', 'Access token', { type: 'password', hint: OWN, autocomplete: 'new-password' })}
       <p class="hint">
-        Meta reports on messages at <code safe>{`${context.baseUrl}/callbacks/meta`}</code>
+        Callback URL to enter at Meta: <code safe>{`${context.baseUrl}/callbacks/meta`}</code>
       </p>
     </fieldset>
   );
@@ -220,7 +220,7 @@ function TwilioFields({ filled }: { filled: Filled }): Html {
       {field(filled, 'templates', 'Templates', {
         rows: 4,
         placeholder: 'receipt,en_US,HX00000000000000000000000000000000,1,2',
-        hint: "A line for each: its name, language, content SID, and the content's variables in the order of a message's parameters.",
+        hint: "One per line: name, language, content SID, and the content's variables in the order of a message's parameters.",
       })}
     </fieldset>
   );

@@ -97,11 +97,11 @@ function addForm(context: Context, filled: Filled, value?: string): Html {
       {field(filled, 'addresses', 'Addresses', {
         value,
         rows: 10,
-        hint: 'One in each line, or CSV with a column “email”; up to 10,000 at a time. They receive no more email. Other columns of the CSV are ignored.',
+        hint: 'One in each line, or CSV with a column “email”; up to 10,000 at a time. Nothing is sent to them from then on. Other columns of the CSV are ignored.',
         required: true,
       })}
       <FileInto label="Or from a file" into="addresses" accept=".csv,.txt,.tsv,text/csv,text/plain" />
-      <button class="primary">Add to the list</button>
+      <button class="primary">Add addresses</button>
     </Form>
   );
 }
@@ -116,7 +116,7 @@ function refusedPage(context: Context, flash: string, refused: readonly RefusedL
       <p class="notice warning" safe>
         {refused.length === 1 ? 'One was refused.' : `${count} were refused.`}
       </p>
-      <Table caption="Refused addresses" columns={['Line', 'Text', 'What is wrong']}>
+      <Table caption="Refused addresses" columns={['Line', 'Text', 'Problem']}>
         {refused.slice(0, SHOWN).map(({ line, text, problem }) => (
           <tr>
             <td safe>{String(line)}</td>
@@ -126,7 +126,9 @@ function refusedPage(context: Context, flash: string, refused: readonly RefusedL
         ))}
       </Table>
       {refused.length > SHOWN && <p class="hint">{`These are the first ${SHOWN}.`}</p>}
-      <Section title="Mend them">{addForm(context, BLANK, refused.map(({ text }) => text).join('\n'))}</Section>
+      <Section title="Correct and add them">
+        {addForm(context, BLANK, refused.map(({ text }) => text).join('\n'))}
+      </Section>
     </Layout>
   );
 }

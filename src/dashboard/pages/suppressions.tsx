@@ -24,9 +24,10 @@ const Search = Type.Object({
 });
 
 const list = page(Search, async (context) => {
-  const { pool, organization, query, given } = context;
+  const { pool, organization, query, given, problems } = context;
   const place = textToPlace(query.cursor);
-  const found = await listSuppressions(pool, organization.id, filtersOf(query), place, ENTRIES + 1);
+  const isValid = Object.keys(problems).length === 0;
+  const found = isValid ? await listSuppressions(pool, organization.id, filtersOf(query), place, ENTRIES + 1) : [];
   const { rows: entries, next } = cutPage(found, ENTRIES);
   const isWhole = Object.values(given).every((value) => value === '');
   return (
@@ -36,14 +37,15 @@ const list = page(Search, async (context) => {
       ) : (
         <>
           <Filters visit={context}>
-            {field(context, 'email', 'Address', { type: 'search', autocomplete: 'off' })}
+            {field(context, 'email', 'Address', {
+              type: 'search',
+              autocomplete: 'off',
+              placeholder: 'ada@example.com',
+            })}
             {select(context, 'origin', 'Origin', optionsOf(SUPPRESSION_ORIGINS))}
           </Filters>
-          {entries.length === 0 ? (
-            <p class="muted">No such address is on the list.</p>
-          ) : (
-            <Entries context={context} entries={entries} />
-          )}
+          {entries.length > 0 && <Entries context={context} entries={entries} />}
+          {entries.length === 0 && isValid && <p class="muted">No suppressed addresses match these filters.</p>}
         </>
       )}
       <Pager visit={context} next={next} />
@@ -72,7 +74,7 @@ const remove = buttonAction(async (context) => {
     target: id,
     detail: { email, origin },
     next: PATH,
-    flash: `${email} was taken off the list.`,
+    flash: `${email} was removed from the suppression list.`,
   };
 });
 
@@ -123,8 +125,8 @@ function NoEntry({ context }: { context: Context }): Html {
       command={curl(context, 'POST', '/v1/suppressions', { email: 'someone@example.com' })}
     >
       <p>
-        Addresses that bounce for good, complain or unsubscribe come here by themselves, and receive no more email.
-        {context.role !== 'viewer' && ' Bring along those of a service that you used before.'}
+        Hard bounces, complaints and unsubscribes are added automatically.
+        {context.role !== 'viewer' && ' Import the list of your previous provider.'}
       </p>
     </Empty>
   );
@@ -150,7 +152,7 @@ function Entries({ context, entries }: { context: Context; entries: readonly Sup
             {reason !== null && <Text text={reason.replaceAll('_', ' ')} />}
             {emailId !== null && (
               <span class="sub">
-                <a href={`/dashboard/emails/${emailId}`}>the email</a>
+                <a href={`/dashboard/emails/${emailId}`}>View email</a>
               </span>
             )}
           </td>
@@ -161,7 +163,7 @@ function Entries({ context, entries }: { context: Context; entries: readonly Sup
                 {confirm(context, 'Remove', {
                   action: `${PATH}/${id}/remove`,
                   id: `remove-${id}`,
-                  question: `Mail will go to ${email} again, also from the provider's side.`,
+                  question: `Email will be sent to ${email} again. The entry at the provider is removed too.`,
                   small: true,
                 })}
               </div>
