@@ -223,6 +223,8 @@ interface Confirmation {
   readonly question: string;
   readonly fields?: Readonly<Record<string, string>>;
   readonly small?: boolean;
+  /** The button that changes nothing. An action that cancels something names it otherwise than "Cancel". */
+  readonly keep?: string;
 }
 
 /**
@@ -230,7 +232,7 @@ interface Confirmation {
  * @param label verb and object, on both buttons
  */
 export function confirm(visit: Visit, label: string, confirmation: Confirmation): Html {
-  const { action, id, question, fields = {}, small = false } = confirmation;
+  const { action, id, question, fields = {}, small = false, keep = 'Cancel' } = confirmation;
   return (
     <>
       <button type="button" class={['danger', small && 'small']} popovertarget={id}>
@@ -244,8 +246,8 @@ export function confirm(visit: Visit, label: string, confirmation: Confirmation)
           {Object.entries(fields).map(([name, value]) => (
             <input type="hidden" name={name} value={value} />
           ))}
-          <button type="button" popovertarget={id} popovertargetaction="hide" autofocus>
-            Cancel
+          <button type="button" popovertarget={id} popovertargetaction="hide" autofocus safe>
+            {keep}
           </button>
           <button class="danger" safe>
             {label}

@@ -73,7 +73,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     await live.locator('.badge', { hasText: 'scheduled' }).first().waitFor();
     await mark(page);
     await live.locator('.badge', { hasText: 'delivered' }).first().waitFor();
-    await live.getByRole('rowheader', { name: 'delivered' }).waitFor();
+    await live.getByText('Delivered', { exact: true }).waitFor();
     assert.ok(await isMarked(page), 'the page was not reloaded');
     assert.equal(await live.getAttribute('hx-trigger'), null, 'a final state is not polled');
   },
@@ -98,21 +98,21 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     const id = await sendMail(dev, { subject: 'Not today', scheduled_at: inSeconds(86_400) });
     const page = await openTab(t, browser);
     await signIn(page, dev, `/emails/${id}`);
-    await tabTo(page, 'Cancel sending');
+    await tabTo(page, 'Cancel email');
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog');
     await dialog.waitFor();
-    assert.equal(await focused(page), 'Cancel', 'a second Enter changes nothing');
+    assert.equal(await focused(page), 'Keep scheduled', 'a second Enter changes nothing');
     await page.keyboard.press('Enter');
     await dialog.waitFor({ state: 'hidden' });
     assert.equal((await call(dev, 'GET', `/v1/emails/${id}`))['status'], 'scheduled');
 
-    await tabTo(page, 'Cancel sending');
+    await tabTo(page, 'Cancel email');
     await page.keyboard.press('Enter');
     await dialog.waitFor();
-    await tabTo(page, 'Cancel sending');
+    await tabTo(page, 'Cancel email');
     await page.keyboard.press('Enter');
-    await page.getByRole('status').filter({ hasText: 'called back' }).waitFor();
+    await page.getByRole('status').filter({ hasText: 'Email canceled' }).waitFor();
     await page.locator('#live .badge', { hasText: 'canceled' }).first().waitFor();
     assert.equal((await call(dev, 'GET', `/v1/emails/${id}`))['status'], 'canceled');
   },
@@ -179,11 +179,11 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     hook.status = 500;
     const page = await openTab(t, browser);
     await signIn(page, dev, '/webhooks');
-    await page.getByRole('link', { name: 'Add an endpoint' }).click();
+    await page.getByRole('link', { name: 'Add endpoint' }).click();
     await page.getByLabel('URL').fill(hook.url);
     await page.getByLabel('Description').fill('Order system');
     await page.getByLabel('email.delivered').check();
-    await page.getByRole('button', { name: 'Add the endpoint' }).click();
+    await page.getByRole('button', { name: 'Add endpoint' }).click();
     const secret = await page.locator('code', { hasText: /^whsec_/ }).textContent();
     assert.match(secret ?? '', /^whsec_[\w+/=]{32,}$/);
 
@@ -196,7 +196,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     await progress.getByRole('cell', { name: '500' }).waitFor();
     hook.status = 200;
     const url = page.url();
-    await page.getByRole('button', { name: 'Send it again' }).click();
+    await page.getByRole('button', { name: 'Replay' }).click();
     await mark(page);
     await progress.locator('.badge', { hasText: 'succeeded' }).waitFor();
     assert.equal(page.url(), url);

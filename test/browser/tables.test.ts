@@ -89,6 +89,40 @@ test('tables with long values', async (t) => {
     });
   }
 
+  await t.test('headings of number columns stand over their numbers', async (inner) => {
+    const page = await openTab(inner, browser, { viewport: SCREEN });
+    await signIn(page, dev, '/emails');
+    await page.locator('tbody tr').first().getByRole('link').first().click();
+    const table = page.getByRole('region', { name: 'Attempts' });
+    await table.locator('td.number').first().waitFor();
+    const alignments = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('[aria-label=Attempts] .number')].map((cell) => getComputedStyle(cell).textAlign)`,
+    );
+    assert.ok(alignments.length >= 2, 'a heading and a number');
+    assert.deepEqual([...new Set(alignments)], ['right']);
+  });
+
+  await t.test('an id stays on one line', async (inner) => {
+    for (const viewport of [SCREEN, PHONE]) {
+      const page = await openTab(inner, browser, { viewport });
+      await signIn(page, dev, '/emails');
+      await page.locator('tbody tr').first().getByRole('link').first().click();
+      const box = await page.locator('.copy.line code').first().boundingBox();
+      assert.ok(box !== null && box.height < 30, `${box?.height} px high at ${viewport.width} px`);
+    }
+  });
+
+  await t.test('badges of all kinds make rows of one height', async (inner) => {
+    const page = await openTab(inner, browser, { viewport: SCREEN });
+    await signIn(page, dev, '/emails');
+    const tops = await page.evaluate<number[]>(`[...'abc'].map((_, n) => {
+      const badge = document.querySelector('.badge');
+      badge.className = ['badge waiting', 'badge ended', 'badge bad'][n];
+      return badge.getBoundingClientRect().top;
+    })`);
+    assert.ok(Math.max(...tops) - Math.min(...tops) < 0.5, tops.join(', '));
+  });
+
   await t.test('an email is a card on a phone', async (inner) => {
     const page = await openTab(inner, browser, { viewport: PHONE });
     await signIn(page, dev, '/emails');

@@ -6,8 +6,7 @@ import { project } from '../../src/projection/emails.ts';
 import { beginAttempts, endAttempts } from '../../src/store/emails/attempts.ts';
 import { noteSuppressed } from '../../src/store/emails/recipients.ts';
 import { inFuture, type Organization, useService } from '../http/service.ts';
-import { type Page, signedIn, textOf, type Visitor } from './visitor.ts';
-import { findContent } from '../../src/store/emails/message-details.ts';
+import { latestAudit, type Page, signedIn, textOf, type Visitor } from './visitor.ts';
 
 const service = await useService({ temporalUi: { url: 'https://temporal.example.com', namespace: 'mail' } });
 const ours = await service.organization('Ours');
@@ -22,13 +21,6 @@ const page = async (path: string, by = member): Promise<Page> => {
   const shown = await by.get(path);
   assert.equal(shown.status, 200, textOf(shown.html));
   return shown;
-};
-const audit = async (action: string) => {
-  const { rows } = await service.pool.query<{ target: string; detail: Record<string, unknown> }>(
-    'SELECT target, detail FROM audit_log WHERE action = $1 ORDER BY at DESC LIMIT 1',
-    [action],
-  );
-  return rows[0];
 };
 
 describe('the list of emails', () => {
@@ -130,7 +122,10 @@ describe('the list of emails', () => {
     assert.match(heading ?? '', /^id,created_at,status,/);
     assert.ok(row?.startsWith(`${id},`) && row.includes(`"ada@example.net, bea@example.net",'=1+1,`), row);
     assert.deepEqual(rest, ['']);
-    assert.equal((await audit('emails.export'))?.detail['filters'], '?q=ada%40example.net&status=queued');
+    assert.equal(
+      (await latestAudit(service, 'emails.export'))?.detail['filters'],
+      '?q=ada%40example.net&status=queued',
+    );
     assert.equal((await visitor.get('/dashboard/emails/download?q=%21')).status, 422);
   });
 
@@ -215,12 +210,15 @@ describe('one email', () => {
       'bob@example.net sent',
       'dan@example.net suppressed',
       '1 postmark',
-      'not taken, to be tried again 503 <busy>',
-      'under way, or its end was not seen',
+      'temporary failure, retrying 503 <busy>',
+      'in progress, or its end was not recorded',
     ]) {
       assert.ok(text.includes(part), `${part} in ${text}`);
     }
-    assert.match(text, /Timeline .* queued .* UTC – sent .* UTC \d+ ms bounced .* UTC \d+ ms ada@example\.net/);
+    assert.match(
+      text,
+      /Timeline Queued [\d :-]+ UTC Sent [\d :-]+ UTC · after \d+ ms Bounced ada@example\.net [\d :-]+ UTC · after \d+ ms mailbox not found: no account with that address 550 nobody here/,
+    );
     assert.ok(html.includes('href="https://temporal.example.com/namespaces/mail/workflows/grp_1"'), 'its workflow');
     assert.ok(html.includes('href="/dashboard/emails?tag=kind%3Areceipt"'), 'other emails of its tag');
   });
@@ -234,6 +232,63 @@ describe('one email', () => {
     assert.equal(await count(), undefined);
     await project(service.pool, 'opened_by_machine', [{ id }]);
     assert.equal(await count(), 1);
+  });
+
+  it('shows the link of a click, and a long timeline by its ends', async () => {
+    const id = await ours.sent();
+    await project(service.pool, 'clicked', [{ id, recipient: 'ada@example.net', link: 'https://x.example/?a=<b>' }]);
+    assert.ok(textOf((await page(`/dashboard/emails/${id}`)).html).includes('https://x.example/?a=<b>'), 'the link');
+    await service.pool.query(
+      `INSERT INTO email_events (email_id, id, type, created_at, dedupe_key)
+       SELECT $1, 'evt_' || n, 'email.opened', now() + n * interval '1 second', n::text FROM generate_series(1, 500) AS n`,
+      [id],
+    );
+    const long = textOf((await page(`/dashboard/emails/${id}`)).html);
+    assert.ok(long.includes('302 more events'), long.slice(0, 500));
+    assert.equal(long.split('Opened').length - 1, 198);
+  });
+
+  it('says of the last attempt of a failed email that it gave up', async () => {
+    const id = await ours.sent();
+    const attempts = [1, 2].map((n) => ({ message_id: id, n }));
+    await beginAttempts(
+      service.pool,
+      attempts.map((each) => ({ ...each, call: `call_${each.n}`, provider: 'smtp' })),
+    );
+    await endAttempts(
+      service.pool,
+      attempts.map((each) => ({ ...each, outcome: 'again', detail: '500' })),
+    );
+    await project(service.pool, 'failed', [{ id, error: 'Given up after 2 attempts.' }]);
+    const text = textOf((await page(`/dashboard/emails/${id}`)).html);
+    assert.match(text, /temporary failure, retrying 500 .* temporary failure, gave up 500/);
+    assert.equal(text.split('retrying').length - 1, 1);
+  });
+
+  it('explains a bounce and links to the suppression that it caused, which members can remove', async () => {
+    const to = 'ada.bounced@example.net';
+    const id = await ours.sent({ to });
+    await project(service.pool, 'bounced', [
+      { id, recipient: to, error: '550 5.1.1 nobody here', bounce_reason: 'mailbox_not_found' },
+    ]);
+    const { html } = await page(`/dashboard/emails/${id}`);
+    const text = textOf(html);
+    assert.ok(text.includes('mailbox not found means: no account with that address. What to do:'), text);
+    assert.match(text, /ada\.bounced@example\.net is on your suppression list since .* because of this email\./);
+    assert.ok(html.includes(`href="/dashboard/suppressions?email=${encodeURIComponent(to)}"`), 'view');
+    const [, remove = ''] = /action="(\/dashboard\/suppressions\/sup_\w+\/remove)"/.exec(html) ?? [];
+    const viewer = await signedIn(service, ours.id, 'viewer');
+    assert.ok(!(await page(`/dashboard/emails/${id}`, viewer)).html.includes('/remove"'), 'not for viewers');
+
+    const suppressed = await ours.sent({ to });
+    await noteSuppressed(service.pool, [{ email_id: suppressed, recipient: to }]);
+    await project(service.pool, 'suppressed', [{ id: suppressed }]);
+    const why = await page(`/dashboard/emails/${suppressed}`);
+    assert.ok(textOf(why.html).includes('every address in To was on your suppression list'), textOf(why.html));
+    assert.ok(why.html.includes(`href="/dashboard/emails/${id}"`), 'the email that caused it');
+    await member.change(remove);
+    const later = textOf((await page(`/dashboard/emails/${suppressed}`)).html);
+    assert.ok(later.includes('None of the recipients is on the list now'), later);
   });
 
   it('shows its HTML in a sandboxed frame that other sites cannot embed', async () => {
@@ -254,6 +309,12 @@ describe('one email', () => {
     const plain = await page(`/dashboard/emails/${id}?show=text`);
     assert.ok(plain.html.includes('Plain &amp; &lt;simple>'), plain.html);
     assert.ok(!plain.html.includes('<iframe'), 'only the text');
+    const source = await page(`/dashboard/emails/${id}?show=source`);
+    assert.ok(textOf(source.html).includes('<form action="https://evil.example">'), 'its source, escaped');
+    assert.ok(!source.html.includes('<form action="https://evil'), 'not as HTML');
+    const headers = textOf((await page(`/dashboard/emails/${id}?show=headers`)).html);
+    assert.match(headers, new RegExp(`From: .*To: .*Subject: .*Message-ID: <${id}@`));
+    assert.match((await page(`/dashboard/emails/${id}?width=375`)).html, /<iframe class="preview width-375"/);
     const only = await page(`/dashboard/emails/${await ours.sent({ text: 'Nothing else.' })}`);
     assert.ok(only.html.includes('Nothing else.') && !only.html.includes('<iframe'), 'text alone');
   });
@@ -270,100 +331,5 @@ describe('one email', () => {
     await service.pool.query('UPDATE attachments SET deleted_at = now() WHERE email_id = $1', [id]);
     const gone = await page(`/dashboard/emails/${id}`);
     assert.ok(textOf(gone.html).includes('über.csv') && !gone.html.includes('/download?'), 'the name stays');
-  });
-});
-
-describe('changing an email', () => {
-  it('reschedules it in the given offset', async () => {
-    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
-    const time = new Date(Math.ceil(Date.now() / 60_000 + 120) * 60_000);
-    const local = new Date(time.getTime() + 330 * 60_000).toISOString().slice(0, 16);
-    const shown = await member.change(`/dashboard/emails/${id}/reschedule`, { scheduled_at: local, offset: '+05:30' });
-    assert.ok(textOf(shown.html).includes('It has another time now.'), textOf(shown.html));
-    assert.equal((await ours.email(id))['scheduled_at'], time.toISOString());
-    assert.deepEqual(await audit('emails.reschedule'), { target: id, detail: { scheduled_at: time.toISOString() } });
-  });
-
-  it('shows why a time is refused and keeps the input', async () => {
-    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
-    const before = (await ours.email(id))['scheduled_at'];
-    for (const [scheduled, offset, problem] of [
-      ['2020-01-01T00:00', '+00:00', 'must be in the future'],
-      [inFuture({ days: 40 }).slice(0, 16), '+00:00', 'must be at most 30 days ahead'],
-      [inFuture({ hours: 3 }).slice(0, 16), 'Berlin', 'must be an ISO 8601 instant'],
-    ] as const) {
-      const { status, html } = await member.post(`/dashboard/emails/${id}/reschedule`, {
-        scheduled_at: scheduled,
-        offset,
-      });
-      assert.equal(status, 422);
-      assert.match(html, new RegExp(`id="field-scheduled_at-problem"[^>]*>${problem}`));
-      assert.ok(html.includes(`value="${scheduled}"`) && html.includes(`value="${offset}"`), 'it stays');
-    }
-    assert.equal((await ours.email(id))['scheduled_at'], before);
-  });
-
-  it('cancels it while it is scheduled', async () => {
-    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
-    assert.ok((await page(`/dashboard/emails/${id}`)).html.includes(`/dashboard/emails/${id}/cancel`));
-    const shown = await member.change(`/dashboard/emails/${id}/cancel`);
-    assert.ok(textOf(shown.html).includes('will not be sent'), textOf(shown.html));
-    assert.equal((await ours.email(id))['status'], 'canceled');
-    assert.equal((await audit('emails.cancel'))?.target, id);
-    assert.ok(!shown.html.includes(`/dashboard/emails/${id}/cancel`), 'once');
-    const again = await member.post(`/dashboard/emails/${id}/cancel`);
-    assert.equal(again.status, 422);
-    assert.ok(textOf(again.html).includes('only an email that is still scheduled'), textOf(again.html));
-  });
-
-  it('sends its content again, with its files, as a new email', async () => {
-    const fields = {
-      subject: 'Again',
-      to: ['Ada <ada@example.net>'],
-      cc: ['carol@example.net'],
-      reply_to: ['help@example.org'],
-      html: '<p>Hi</p>',
-      text: 'Hi',
-      tags: [{ name: 'kind', value: 'receipt' }],
-      headers: { 'X-Order': '17' },
-    };
-    const attachments = [{ filename: 'a.txt', content: Buffer.from('file').toString('base64'), content_id: 'a@b' }];
-    const id = await ours.sent({ ...fields, attachments, scheduled_at: inFuture({ hours: 1 }) });
-    await member.change(`/dashboard/emails/${id}/cancel`);
-    const path = `/dashboard/emails/${id}/again`;
-    const { html } = await page(`/dashboard/emails/${id}`);
-    const [, requestId = ''] = /name="request_id" value="([^"]+)"/.exec(html) ?? [];
-    const { location = '' } = await member.post(path, { request_id: requestId });
-    assert.equal((await member.post(path, { request_id: requestId })).status, 409, 'a second click');
-    const made = /\/dashboard\/emails\/(em_\w+)$/.exec(location)?.[1] ?? '';
-    assert.notEqual(made, id);
-    const [old, copy] = [await ours.email(id), await ours.email(made)];
-    for (const name of ['from', 'to', 'cc', 'bcc', 'reply_to', 'subject', 'marketing', 'tags', 'headers']) {
-      assert.deepEqual(copy[name], old[name], name);
-    }
-    assert.deepEqual([copy['status'], copy['scheduled_at']], ['queued', null], 'immediately');
-    const content = await findContent(service.pool, service.deps.contents, ours.id, made);
-    assert.deepEqual([content?.html, content?.text], ['<p>Hi</p>', 'Hi']);
-    const [file] = copy['attachments'] as { id: string; filename: string; content_id: string }[];
-    assert.deepEqual([file?.filename, file?.content_id], ['a.txt', 'a@b']);
-    assert.notEqual(file?.id, (old['attachments'] as { id: string }[])[0]?.id, 'the file is copied');
-    assert.deepEqual(await audit('emails.send'), { target: made, detail: { again: id } });
-    const [original, repeated] = [await page(`/dashboard/emails/${id}`), await page(`/dashboard/emails/${made}`)];
-    assert.ok(original.html.includes(`Resent as</dt><dd><a href="/dashboard/emails/${made}"`), textOf(original.html));
-    assert.ok(repeated.html.includes(`Resend of</dt><dd><a href="/dashboard/emails/${id}"`), textOf(repeated.html));
-  });
-
-  it('does not send again if content or attachments were deleted', async () => {
-    const attachments = [{ filename: 'a.txt', content: 'aGk=' }];
-    const [withFile, without] = [await ours.sent({ attachments }), await ours.sent()];
-    await service.pool.query('UPDATE attachments SET deleted_at = now() WHERE email_id = $1', [withFile]);
-    await service.pool.query('DELETE FROM email_bodies WHERE email_id = $1', [without]);
-    for (const id of [withFile, without]) {
-      const { status, html } = await member.post(`/dashboard/emails/${id}/again`, { request_id: id });
-      assert.equal(status, 409);
-      assert.ok(textOf(html).includes('no longer stored'), textOf(html));
-    }
-    const shown = await page(`/dashboard/emails/${without}`);
-    assert.ok(textOf(shown.html).includes('Its content is no longer stored'), textOf(shown.html));
   });
 });

@@ -40,3 +40,12 @@ export async function signedIn(
   made.take(`sendwright=${await beginSession(service.pool, id, TEST_BROWSER)}`);
   return { ...made, id, email };
 }
+
+/** The latest entry of the audit log for an action. */
+export async function latestAudit({ pool }: { readonly pool: Pool }, action: string) {
+  const { rows } = await pool.query<{ target: string; detail: Record<string, unknown> }>(
+    'SELECT target, detail FROM audit_log WHERE action = $1 ORDER BY at DESC LIMIT 1',
+    [action],
+  );
+  return rows[0];
+}

@@ -77,6 +77,7 @@ const show = page(Type.Object({}), async (context) => {
               action: `${PATH}/${id}/cancel`,
               id: 'cancel-batch',
               question: `${scheduled.toLocaleString('en')} of its emails are still scheduled. They will not be sent.`,
+              keep: 'Keep scheduled',
             })}
         </>
       }

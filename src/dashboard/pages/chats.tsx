@@ -8,10 +8,10 @@ import { parseRecipientQuery } from '../../domain/chat/recipient.ts';
 import { findMessage, listMessages, type Message, type MessageSummary } from '../../store/messages/messages.ts';
 import { findChatDetails } from '../../store/emails/message-details.ts';
 import {
-  Copy,
   curl,
   Empty,
   Facts,
+  Id,
   LinkHeading,
   Pager,
   Section,
@@ -104,7 +104,7 @@ function listOf(of: ChannelPages) {
               <p safe>{empty.hint}</p>
             </Empty>
           )}
-          {isEmpty && !isUnfiltered && <p class="muted">Nothing was found with these filters.</p>}
+          {isEmpty && !isUnfiltered && <p class="muted">No messages match these filters.</p>}
           {messages.length > 0 && (
             <Table caption={`${title}, newest first`} columns={['Status', 'To', detail[0], 'From', 'Accepted']}>
               {messages.map((message) => (
@@ -144,13 +144,10 @@ function showOf({ channel, path, title, detail }: ChannelPages) {
                 'Sent as its fallback template since',
                 <Time at={message.fallback_at} />,
               ],
-              message.scheduled_at !== null && ['Scheduled', <Time at={message.scheduled_at} />],
+              message.scheduled_at !== null && ['Scheduled for', <Time at={message.scheduled_at} />],
               details.provider !== null && ['Provider', <Text text={details.provider} />],
-              details.provider_message_id !== null && [
-                "The provider's id",
-                <Copy value={details.provider_message_id} />,
-              ],
-              ['Id', <Copy value={id} />],
+              details.provider_message_id !== null && ['Provider message ID', <Id id={details.provider_message_id} />],
+              ['ID', <Id id={id} />],
               ['Workflow', <Workflow context={context} id={id} />],
             ]}
           />
@@ -159,8 +156,8 @@ function showOf({ channel, path, title, detail }: ChannelPages) {
               {code === null ? error : `${error} (${code})`}
             </p>
           )}
-          <Timeline events={message.events} />
-          <Attempts attempts={details.attempts} />
+          <Timeline entries={details.timeline} />
+          <Attempts attempts={details.attempts} isGivenUp={message.status === 'failed'} />
         </Live>
         <Section title="Content">
           <pre class="preview" tabindex="0" safe>

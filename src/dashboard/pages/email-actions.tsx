@@ -20,7 +20,7 @@ const reschedule = action(Type.Object({ scheduled_at: Type.String(), offset: Typ
       target: id,
       detail: { scheduled_at: time.toISOString() },
       next: `${PATH}/${id}`,
-      flash: 'It has another time now.',
+      flash: `Rescheduled to ${local.replace('T', ' ')} (UTC${offset}).`,
     });
   },
 });
@@ -29,7 +29,7 @@ const cancel = buttonAction((context) => ({
   action: 'emails.cancel',
   run: () => cancelEmail(context.deps, context.organization.id, idOf(context)),
   next: `${PATH}/${idOf(context)}`,
-  flash: 'It was called back and will not be sent.',
+  flash: 'Email canceled.',
 }));
 
 const again = action(Type.Object({ request_id: Type.String({ minLength: 1, maxLength: 100 }) }), {
@@ -39,7 +39,7 @@ const again = action(Type.Object({ request_id: Type.String({ minLength: 1, maxLe
       run: () => sendAgain(context.deps, context.organization.id, idOf(context), request_id),
       target: ({ id }) => id,
       detail: { again: idOf(context) },
-      next: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'This is the new email; it is on its way.' }),
+      next: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'Email resent. This is the new one.' }),
     }),
 });
 

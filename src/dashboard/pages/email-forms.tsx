@@ -11,12 +11,13 @@ export function EmailButtons({ context, email }: { context: Context; email: Emai
   return (
     <>
       {status === 'scheduled' &&
-        confirm(context, 'Cancel sending', {
+        confirm(context, 'Cancel email', {
           action: `${PATH}/${id}/cancel`,
           id: 'cancel-email',
-          question: 'It will not be sent. What was canceled cannot be taken back, only sent again.',
+          question: "Cancel this email? It won't be sent. You can resend it later.",
+          keep: 'Keep scheduled',
         })}
-      {confirm(context, 'Send again', {
+      {confirm(context, 'Resend', {
         action: `${PATH}/${id}/again`,
         id: 'send-again',
         fields: { request_id: randomUUID() },
@@ -29,17 +30,17 @@ export function EmailButtons({ context, email }: { context: Context; email: Emai
 /** Browsers post a time without its offset, which is a second field; a script sets it to the reader's. */
 export function rescheduleForm(context: Context, email: Email, filled: Filled): Html {
   return (
-    <Section title="Another time">
+    <Section title="Reschedule">
       <Form visit={context} action={`${PATH}/${email.id}/reschedule`} class="card local-time">
         <FormProblem filled={filled} />
-        {field(filled, 'scheduled_at', 'Send it at', {
+        {field(filled, 'scheduled_at', 'Send at', {
           type: 'datetime-local',
           value: (email.scheduled_at ?? '').slice(0, 16),
           required: true,
         })}
-        {field(filled, 'offset', 'UTC offset of that time', {
+        {field(filled, 'offset', 'Time zone', {
           value: '+00:00',
-          hint: '+00:00 is UTC, +02:00 Berlin in summer, -05:00 New York in winter',
+          hint: 'As an offset from UTC: +02:00 is Berlin in summer, -05:00 New York in winter',
           required: true,
         })}
         <button class="primary">Reschedule</button>

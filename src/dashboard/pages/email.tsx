@@ -1,64 +1,39 @@
-import { Type } from 'typebox';
-import type { EmailContent } from '../../domain/email/content.ts';
+import { type Static, Type } from 'typebox';
 import { REPORTED } from '../../domain/email/states.ts';
-import { notFound, requireFound } from '../../domain/errors.ts';
+import { notFound } from '../../domain/errors.ts';
 import { makeDownloadLinks } from '../../domain/email/download-links.ts';
 import { addressees, recipients } from '../../domain/email/outgoing.ts';
 import { findAttachments, type ListedAttachment, secondsFromNow } from '../../store/emails/attachments.ts';
 import { type Email, findEmail } from '../../store/emails/emails.ts';
 import { type EmailDetails, findContent, findEmailDetails } from '../../store/emails/message-details.ts';
-import {
-  Copy,
-  type Fact,
-  Facts,
-  NumberCell,
-  StatusBadge,
-  StatusCell,
-  Table,
-  Text,
-  Time,
-  Section,
-} from '../elements.tsx';
+import { type Fact, Facts, Id, NumberCell, StatusBadge, StatusCell, Table, Text, Time, Section } from '../elements.tsx';
 import { BLANK } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
-import { type Context, type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
+import { type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
+import * as content from './email-content.tsx';
+import { VIEWS, WIDTHS } from './email-content.tsx';
 import { EmailButtons, rescheduleForm } from './email-forms.tsx';
+import { Remedy } from './email-suppression.tsx';
 import { PATH, TagLinks } from './emails.tsx';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
 
 const LINK_LIFETIME_SECONDS = 3_600;
 
-const View = Type.Object({ show: Type.Optional(Type.Union([Type.Literal('html'), Type.Literal('text')])) });
-
-const show = page(View, (context) => emailPage(context, BLANK, context.query.show));
-
-/** The frame of an email's HTML runs no script, posts no form and follows no link. */
-const FRAME_POLICY =
-  "sandbox; default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; frame-ancestors 'self'";
-
-const preview = page(Type.Object({}), async (context) => {
-  const { pool, organization, deps } = context;
-  const bodies = await findContent(pool, deps.contents, organization.id, idOf(context));
-  return new Reply(Buffer.from(requireFound(bodies, 'email').html ?? ''), {
-    headers: {
-      'content-security-policy': FRAME_POLICY,
-      'x-frame-options': 'SAMEORIGIN',
-      'referrer-policy': 'no-referrer',
-    },
-  });
+const View = Type.Object({
+  show: Type.Optional(Type.Enum([...VIEWS])),
+  width: Type.Optional(Type.Enum([...WIDTHS])),
 });
 
-export const rows: readonly PageRow[] = [
-  ['GET', `${PATH}/:id`, 'viewer', show],
-  ['GET', `${PATH}/:id/html`, 'viewer', preview],
-];
+const show = page(View, (context) => emailPage(context, BLANK, context.query));
+
+export const rows: readonly PageRow[] = [['GET', `${PATH}/:id`, 'viewer', show], ...content.rows];
 
 /** @param filled the form to reschedule it */
-export async function emailPage(context: Context, filled: Filled, view?: 'html' | 'text'): Promise<Html> {
+export async function emailPage(context: Context, filled: Filled, view: Static<typeof View> = {}): Promise<Html> {
   const { pool, organization, role, deps } = context;
   const id = idOf(context);
-  const [email, details, content, files] = await Promise.all([
+  const [email, details, stored, files] = await Promise.all([
     findEmail(pool, deps.contents, organization.id, id),
     findEmailDetails(pool, organization.id, id),
     findContent(pool, deps.contents, organization.id, id),
@@ -80,12 +55,13 @@ export async function emailPage(context: Context, filled: Filled, view?: 'html' 
             {email.error}
           </p>
         )}
-        <Timeline events={details.timeline} />
+        <Remedy context={context} email={email} details={details} />
+        <Timeline entries={details.timeline} />
         <Recipients email={email} details={details} />
-        <Attempts attempts={details.attempts} />
+        <Attempts attempts={details.attempts} isGivenUp={email.status === 'failed'} />
       </Live>
       {mayChange && email.status === 'scheduled' && rescheduleForm(context, email, filled)}
-      {contentSection(email, content, view)}
+      {content.contentSection(email, stored, view)}
       {fileSection(context, id, files ?? [])}
     </Layout>
   );
@@ -118,8 +94,8 @@ function emailFacts(context: Context, email: Email, details: EmailDetails): Html
         details.resend_of !== null && ['Resend of', emailLinks([details.resend_of])],
         details.resent_as !== null && ['Resent as', emailLinks(details.resent_as)],
         details.provider !== null && ['Provider', <Text text={details.provider} />],
-        details.provider_message_id !== null && ["The provider's id", <Copy value={details.provider_message_id} />],
-        ['Id', <Copy value={email.id} />],
+        details.provider_message_id !== null && ['Provider message ID', <Id id={details.provider_message_id} />],
+        ['ID', <Id id={email.id} />],
         ['Workflow', <Workflow context={context} id={details.workflow_id} />],
         ...Object.entries(headers).map(([name, value]) => [name, <Text text={value} />] as const),
       ]}
@@ -146,7 +122,7 @@ function Recipients({ email, details }: { email: Email; details: EmailDetails })
   const others = isOfOne && REPORTED.some((status) => status === email.status) ? 'sent' : email.status;
   return (
     <Section title="Recipients">
-      <Table caption="Recipients" columns={['Recipient', 'Status', 'Reply']}>
+      <Table caption="Recipients" columns={['Recipient', 'Status', 'Server response']}>
         {recipients(addressees(email)).map(({ address }) => {
           const known = reported.get(address.toLowerCase());
           return (
@@ -166,47 +142,13 @@ function Recipients({ email, details }: { email: Email; details: EmailDetails })
   );
 }
 
-function contentSection(email: Email, content: EmailContent | undefined, view: 'html' | 'text' | undefined): Html {
-  const hasHtml = Boolean(content?.html);
-  const text = content?.text || null;
-  if (!hasHtml && text === null) return <p class="muted">Its content is no longer stored.</p>;
-  const shown = view === 'text' && text !== null ? 'text' : hasHtml ? 'html' : 'text';
-  return (
-    <section id="content">
-      <h2>Content</h2>
-      {hasHtml && text !== null && (
-        <nav class="tabs" aria-label="Content">
-          <a href="?show=html#content" aria-current={shown === 'html' ? 'true' : undefined}>
-            HTML
-          </a>
-          <a href="?show=text#content" aria-current={shown === 'text' ? 'true' : undefined}>
-            Text
-          </a>
-        </nav>
-      )}
-      {shown === 'html' ? (
-        <iframe class="preview" src={`${PATH}/${email.id}/html`} title="The email as HTML" sandbox="" loading="lazy" />
-      ) : (
-        <pre class="preview" tabindex="0" safe>
-          {text ?? ''}
-        </pre>
-      )}
-      {shown === 'html' && (
-        <p class="hint">
-          Shown without scripts, links and embedded files. Images from the web load as for a recipient.
-        </p>
-      )}
-    </section>
-  );
-}
-
 async function fileSection(context: Context, emailId: string, files: readonly ListedAttachment[]): Promise<Html> {
   if (files.length === 0) return '';
   const links = makeDownloadLinks(context.deps.secretKey);
   const expires = await secondsFromNow(context.pool, LINK_LIFETIME_SECONDS);
   return (
     <Section title="Attachments">
-      <Table caption="Attachments" columns={['File', 'Type', 'Size', 'Kept until']}>
+      <Table caption="Attachments" columns={['File', 'Type', ['Size', 'number'], 'Kept until']}>
         {files.map((file) => (
           <tr>
             <th scope="row">
@@ -221,7 +163,7 @@ async function fileSection(context: Context, emailId: string, files: readonly Li
             </th>
             <td safe>{file.content_type}</td>
             <NumberCell text={sizeInWords(file.size)} />
-            <td>{file.kept ? <Time at={file.expires_at} /> : <span class="muted">gone</span>}</td>
+            <td>{file.kept ? <Time at={file.expires_at} /> : <span class="muted">deleted</span>}</td>
           </tr>
         ))}
       </Table>

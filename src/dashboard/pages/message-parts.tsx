@@ -1,66 +1,127 @@
-import type { EventDetail } from '../../domain/event-detail.ts';
+import { BOUNCE_REASONS_IN_WORDS } from '../../domain/bounces/reasons.ts';
+import type { BounceReason } from '../../domain/email/email.ts';
 import { spanInWords } from '../../lib/times.ts';
-import type { AttemptDetails } from '../../store/emails/message-details.ts';
-import { NumberCell, Table, TimeCell, Section } from '../elements.tsx';
+import type { AttemptDetails, TimelineEntry } from '../../store/emails/message-details.ts';
+import { NumberCell, Section, Table, Text, Time, TimeCell, toneOf } from '../elements.tsx';
 import { type Context, type Html } from '../page.ts';
 
-/** Times are relative to the acceptance. */
-export function Timeline({ events }: { events: readonly TimelineEvent[] }): Html {
-  const first = events[0]?.created_at ?? '';
+/** Entries at each end of a long timeline that are shown. */
+const SHOWN_AT_END = 100;
+
+/** The entries of a timeline, oldest first. Spans are relative to the acceptance. */
+export function Timeline({ entries }: { entries: readonly TimelineEntry[] }): Html {
+  const first = entries[0]?.created_at ?? '';
+  const hidden = Math.max(0, entries.length - 2 * SHOWN_AT_END);
+  const shown = (some: readonly TimelineEntry[]) => some.map((entry) => <Entry entry={entry} first={first} />);
   return (
     <Section title="Timeline">
-      <Table caption="Timeline" columns={['What', 'When', 'After', 'Recipient']}>
-        {events.map(({ type, created_at: at, recipient, detail }) => (
-          <tr>
-            <th scope="row" safe>
-              {type.replace(/^\w+\./, '').replaceAll('_', ' ') + (detail?.machine ? ' (automatic)' : '')}
-            </th>
-            <TimeCell at={at} />
-            <NumberCell text={at === first ? '–' : spanInWords(Date.parse(at) - Date.parse(first))} />
-            <td safe>{recipient ?? ''}</td>
-          </tr>
-        ))}
-      </Table>
+      <ol class="timeline">
+        {shown(hidden === 0 ? entries : entries.slice(0, SHOWN_AT_END))}
+        {hidden > 0 && (
+          <li class="ended">
+            <Text text={`${hidden.toLocaleString('en')} more events`} />
+          </li>
+        )}
+        {hidden > 0 && shown(entries.slice(-SHOWN_AT_END))}
+      </ol>
     </Section>
   );
 }
 
-interface TimelineEvent {
-  readonly type: string;
-  readonly created_at: string;
-  readonly recipient?: string | null;
-  readonly detail?: EventDetail | null;
+function Entry({ entry, first }: { entry: TimelineEntry; first: string }): Html {
+  const { type, created_at: at, recipient, detail } = entry;
+  const status = type.slice(type.indexOf('.') + 1);
+  return (
+    <li class={toneOf(status)}>
+      <p class="row">
+        <strong safe>{titleOf(status) + (detail?.machine ? ' (automatic)' : '')}</strong>
+        {recipient !== null && <Text text={recipient} />}
+        <span class="sub">
+          <Time at={at} />
+          {at !== first && <Text text={` · after ${spanInWords(Date.parse(at) - Date.parse(first))}`} />}
+        </span>
+      </p>
+      <EntryDetail entry={entry} />
+    </li>
+  );
+}
+
+function titleOf(status: string): string {
+  if (status === 'complained') return 'Marked as spam';
+  return status.slice(0, 1).toUpperCase() + status.slice(1).replaceAll('_', ' ');
+}
+
+/** What an entry states besides its type. */
+function EntryDetail({ entry: { detail } }: { entry: TimelineEntry }): Html {
+  if (detail === null) return '';
+  const { link, error, bounce_reason: reason, error_code: code, previous, scheduled_at: scheduledAt } = detail;
+  return (
+    <>
+      {link !== undefined && (
+        <p>
+          <code safe>{link}</code>
+        </p>
+      )}
+      {previous !== undefined && scheduledAt !== undefined && (
+        <p>
+          From <Time at={previous} /> to <Time at={scheduledAt} />
+        </p>
+      )}
+      {reason !== undefined && <p safe>{`${inWords(reason)}: ${BOUNCE_REASONS_IN_WORDS[reason].meaning}`}</p>}
+      {error !== undefined && (
+        <p>
+          <code safe>{code === undefined ? error : `${error} (${code})`}</code>
+        </p>
+      )}
+    </>
+  );
+}
+
+function inWords(reason: BounceReason): string {
+  return reason.replaceAll('_', ' ');
 }
 
 const OUTCOMES: Readonly<Record<NonNullable<AttemptDetails['outcome']>, string>> = {
-  sent: 'taken',
-  refused: 'refused for good',
-  again: 'not taken, to be tried again',
-  account: 'not taken, because of the account at the provider',
-  unknown: 'not known; the provider is asked',
-  lost: 'never arrived there, by its own word',
-  risked: 'not known, and sent again',
+  sent: 'accepted',
+  refused: 'rejected',
+  again: 'temporary failure, retrying',
+  account: 'refused because of the account at the provider, retrying',
+  unknown: 'no answer, checking',
+  lost: 'not received (confirmed by the provider)',
+  risked: 'no answer, sent again',
 };
 
-export function Attempts({ attempts }: { attempts: readonly AttemptDetails[] }): Html {
+/** @param props.isGivenUp whether the message failed: its last attempt is not followed by another */
+export function Attempts(props: { attempts: readonly AttemptDetails[]; isGivenUp: boolean }): Html {
+  const { attempts, isGivenUp } = props;
+  const outcomeOf = ({ outcome }: AttemptDetails, isLast: boolean): string => {
+    if (outcome === null) return 'in progress, or its end was not recorded';
+    return outcome === 'again' && isLast && isGivenUp ? 'temporary failure, gave up' : OUTCOMES[outcome];
+  };
   return (
     <Section title="Attempts">
       {attempts.length === 0 ? (
-        <p class="muted">No provider has been asked to send it yet.</p>
+        <p class="muted">Not sent yet.</p>
       ) : (
-        <Table caption="Attempts" columns={['No.', 'Provider', 'Started', 'Took', 'Outcome', 'Reply of the provider']}>
-          {attempts.map(({ n, provider, started_at: start, ended_at: end, outcome, detail, code }) => (
-            <tr>
-              <td>{n}</td>
-              <td safe>{provider}</td>
-              <TimeCell at={start} />
-              <NumberCell text={end === null ? '–' : spanInWords(Date.parse(end) - Date.parse(start))} />
-              <td safe>{outcome === null ? 'under way, or its end was not seen' : OUTCOMES[outcome]}</td>
-              <td class="sub" safe>
-                {[code, detail].filter((part) => part !== null).join(': ')}
-              </td>
-            </tr>
-          ))}
+        <Table
+          caption="Attempts"
+          columns={['No.', 'Provider', 'Started', ['Took', 'number'], 'Outcome', 'Provider response']}
+        >
+          {attempts.map((attempt, index) => {
+            const { n, provider, started_at: start, ended_at: end, detail, code } = attempt;
+            return (
+              <tr>
+                <td>{n}</td>
+                <td safe>{provider}</td>
+                <TimeCell at={start} />
+                <NumberCell text={end === null ? '–' : spanInWords(Date.parse(end) - Date.parse(start))} />
+                <td safe>{outcomeOf(attempt, index === attempts.length - 1)}</td>
+                <td class="sub" safe>
+                  {[code, detail].filter((part) => part !== null).join(': ')}
+                </td>
+              </tr>
+            );
+          })}
         </Table>
       )}
     </Section>

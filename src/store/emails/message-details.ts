@@ -103,6 +103,7 @@ export async function findContent(
 export interface ChatDetails {
   provider: string | null;
   provider_message_id: string | null;
+  timeline: TimelineEntry[];
   attempts: AttemptDetails[];
 }
 
@@ -110,7 +111,12 @@ export interface ChatDetails {
 export function findChatDetails(db: Db, orgId: string, id: string): Promise<ChatDetails | undefined> {
   return queryRow(db, {
     name: 'find_chat_details',
-    text: `SELECT provider, provider_message_id, ${ATTEMPTS_OF('chat.id')} AS attempts
+    text: `SELECT provider, provider_message_id,
+                  (SELECT coalesce(json_agg(json_build_object(
+                     'type', type, 'created_at', ${wireTime('created_at')}, 'recipient', NULL, 'detail', detail)
+                     ORDER BY created_at, id), '[]')
+                   FROM chat_events WHERE message_id = chat.id) AS timeline,
+                  ${ATTEMPTS_OF('chat.id')} AS attempts
            FROM chat_messages AS chat WHERE id = $1 AND org_id = $2`,
     values: [id, orgId],
   });

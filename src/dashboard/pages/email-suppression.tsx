@@ -1,0 +1,90 @@
+import { BOUNCE_REASONS_IN_WORDS } from '../../domain/bounces/reasons.ts';
+import type { BounceReason } from '../../domain/email/email.ts';
+import { addressees, recipients } from '../../domain/email/outgoing.ts';
+import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
+import type { Email } from '../../store/emails/emails.ts';
+import type { EmailDetails } from '../../store/emails/message-details.ts';
+import { findSuppressions, type Suppression } from '../../store/suppressions/suppressions.ts';
+import { Text, Time } from '../elements.tsx';
+import { confirm } from '../form-elements.tsx';
+import type { Context, Html } from '../page.ts';
+import { PATH as SUPPRESSIONS } from './suppressions.tsx';
+
+/** Entries that are shown; an email has up to 150 recipients. */
+const MAX_SHOWN = 10;
+
+/** Why an address is on the list, behind "because". */
+const ORIGINS: Readonly<Record<SuppressionOrigin, string>> = {
+  bounce: 'email to it bounced',
+  complaint: 'the recipient marked an email as spam',
+  unsubscribe: 'the recipient unsubscribed from marketing email',
+  manual: 'a member of your organization added it',
+  provider: 'it is on the suppression list of the provider',
+};
+
+/** Why an email bounced or was not sent, what to do, and which of its recipients are on the suppression list now. */
+export async function Remedy({ context, email, details }: RemedyProps): Promise<string> {
+  const addresses = recipients(addressees(email)).map(({ address }) => address.toLowerCase());
+  const entries = await findSuppressions(context.pool, context.organization.id, addresses);
+  const applied = entries.filter(({ origin }) => origin !== 'unsubscribe' || email.marketing);
+  const hadSuppressed = details.recipients.some(({ status }) => status === 'suppressed');
+  const { bounce_reason: reason, status } = email;
+  if (reason === null && status !== 'suppressed' && !hadSuppressed && applied.length === 0) return '';
+  return (
+    <div class="notice warning remedy">
+      {reason !== null && <Advice reason={reason} />}
+      {status === 'suppressed' && (
+        <p>Not sent: every address in To was on your suppression list when the email was due.</p>
+      )}
+      {hadSuppressed && status !== 'suppressed' && (
+        <p>Sent without the recipients that were on your suppression list.</p>
+      )}
+      {(hadSuppressed || status === 'suppressed') && applied.length === 0 && (
+        <p>None of the recipients is on the list now: it can be resent.</p>
+      )}
+      {applied.slice(0, MAX_SHOWN).map((entry) => (
+        <Entry context={context} entry={entry} isByThis={entry.email_id === email.id} />
+      ))}
+      {applied.length > MAX_SHOWN && (
+        <p safe>{`${applied.length - MAX_SHOWN} more recipients are on your suppression list.`}</p>
+      )}
+    </div>
+  );
+}
+
+function Advice({ reason }: { reason: BounceReason }): Html {
+  const { meaning, remedy } = BOUNCE_REASONS_IN_WORDS[reason];
+  return (
+    <p>
+      <strong safe>{reason.replaceAll('_', ' ')}</strong>
+      <Text text={` means: ${meaning}. What to do: ${remedy}.`} />
+    </p>
+  );
+}
+
+interface RemedyProps {
+  readonly context: Context;
+  readonly email: Email;
+  readonly details: EmailDetails;
+}
+
+function Entry({ context, entry, isByThis }: { context: Context; entry: Suppression; isByThis: boolean }): Html {
+  const { id, email, origin, email_id: causeId, created_at: since } = entry;
+  return (
+    <div class="row">
+      <span>
+        <strong safe>{email}</strong> is on your suppression list since <Time at={since} />
+        <Text text={isByThis ? ' because of this email.' : `, because ${ORIGINS[origin]}.`} />
+      </span>
+      <a href={`${SUPPRESSIONS}?email=${encodeURIComponent(email)}`}>View</a>
+      {causeId !== null && !isByThis && <a href={`/dashboard/emails/${causeId}`}>View the email</a>}
+      {context.role !== 'viewer' &&
+        confirm(context, 'Remove', {
+          action: `${SUPPRESSIONS}/${id}/remove`,
+          id: `remove-${id}`,
+          question: `Email will be sent to ${email} again. The entry at the provider is removed too.`,
+          small: true,
+        })}
+    </div>
+  );
+}

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { findContent } from '../../src/store/emails/message-details.ts';
+import { inFuture, useService } from '../http/service.ts';
+import { latestAudit, type Page, signedIn, textOf } from './visitor.ts';
+
+const service = await useService();
+const ours = await service.organization('Ours');
+const member = await signedIn(service, ours.id, 'member');
+
+const page = async (path: string): Promise<Page> => {
+  const shown = await member.get(path);
+  assert.equal(shown.status, 200, textOf(shown.html));
+  return shown;
+};
+describe('changing an email', () => {
+  it('reschedules it in the given offset', async () => {
+    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
+    const time = new Date(Math.ceil(Date.now() / 60_000 + 120) * 60_000);
+    const local = new Date(time.getTime() + 330 * 60_000).toISOString().slice(0, 16);
+    const shown = await member.change(`/dashboard/emails/${id}/reschedule`, { scheduled_at: local, offset: '+05:30' });
+    assert.ok(
+      textOf(shown.html).includes(`Rescheduled to ${local.replace('T', ' ')} (UTC+05:30).`),
+      textOf(shown.html),
+    );
+    assert.match(textOf(shown.html), /Rescheduled [\d :-]+ UTC .* From [\d :-]+ UTC to [\d :-]+ UTC/);
+    assert.equal((await ours.email(id))['scheduled_at'], time.toISOString());
+    assert.deepEqual(await latestAudit(service, 'emails.reschedule'), {
+      target: id,
+      detail: { scheduled_at: time.toISOString() },
+    });
+  });
+
+  it('shows why a time is refused and keeps the input', async () => {
+    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
+    const before = (await ours.email(id))['scheduled_at'];
+    for (const [scheduled, offset, problem] of [
+      ['2020-01-01T00:00', '+00:00', 'must be in the future'],
+      [inFuture({ days: 40 }).slice(0, 16), '+00:00', 'must be at most 30 days ahead'],
+      [inFuture({ hours: 3 }).slice(0, 16), 'Berlin', 'must be an ISO 8601 instant'],
+    ] as const) {
+      const { status, html } = await member.post(`/dashboard/emails/${id}/reschedule`, {
+        scheduled_at: scheduled,
+        offset,
+      });
+      assert.equal(status, 422);
+      assert.match(html, new RegExp(`id="field-scheduled_at-problem"[^>]*>${problem}`));
+      assert.ok(html.includes(`value="${scheduled}"`) && html.includes(`value="${offset}"`), 'it stays');
+    }
+    assert.equal((await ours.email(id))['scheduled_at'], before);
+  });
+
+  it('cancels it while it is scheduled', async () => {
+    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
+    assert.ok((await page(`/dashboard/emails/${id}`)).html.includes(`/dashboard/emails/${id}/cancel`));
+    const shown = await member.change(`/dashboard/emails/${id}/cancel`);
+    assert.ok(textOf(shown.html).includes('Email canceled.'), textOf(shown.html));
+    assert.equal((await ours.email(id))['status'], 'canceled');
+    assert.equal((await latestAudit(service, 'emails.cancel'))?.target, id);
+    assert.ok(!shown.html.includes(`/dashboard/emails/${id}/cancel`), 'once');
+    const again = await member.post(`/dashboard/emails/${id}/cancel`);
+    assert.equal(again.status, 422);
+    assert.ok(textOf(again.html).includes('only an email that is still scheduled'), textOf(again.html));
+  });
+
+  it('sends its content again, with its files, as a new email', async () => {
+    const fields = {
+      subject: 'Again',
+      to: ['Ada <ada@example.net>'],
+      cc: ['carol@example.net'],
+      reply_to: ['help@example.org'],
+      html: '<p>Hi</p>',
+      text: 'Hi',
+      tags: [{ name: 'kind', value: 'receipt' }],
+      headers: { 'X-Order': '17' },
+    };
+    const attachments = [{ filename: 'a.txt', content: Buffer.from('file').toString('base64'), content_id: 'a@b' }];
+    const id = await ours.sent({ ...fields, attachments, scheduled_at: inFuture({ hours: 1 }) });
+    await member.change(`/dashboard/emails/${id}/cancel`);
+    const path = `/dashboard/emails/${id}/again`;
+    const { html } = await page(`/dashboard/emails/${id}`);
+    const [, requestId = ''] = /name="request_id" value="([^"]+)"/.exec(html) ?? [];
+    const { location = '' } = await member.post(path, { request_id: requestId });
+    assert.equal((await member.post(path, { request_id: requestId })).status, 409, 'a second click');
+    const made = /\/dashboard\/emails\/(em_\w+)$/.exec(location)?.[1] ?? '';
+    assert.notEqual(made, id);
+    const [old, copy] = [await ours.email(id), await ours.email(made)];
+    for (const name of ['from', 'to', 'cc', 'bcc', 'reply_to', 'subject', 'marketing', 'tags', 'headers']) {
+      assert.deepEqual(copy[name], old[name], name);
+    }
+    assert.deepEqual([copy['status'], copy['scheduled_at']], ['queued', null], 'immediately');
+    const content = await findContent(service.pool, service.deps.contents, ours.id, made);
+    assert.deepEqual([content?.html, content?.text], ['<p>Hi</p>', 'Hi']);
+    const [file] = copy['attachments'] as { id: string; filename: string; content_id: string }[];
+    assert.deepEqual([file?.filename, file?.content_id], ['a.txt', 'a@b']);
+    assert.notEqual(file?.id, (old['attachments'] as { id: string }[])[0]?.id, 'the file is copied');
+    assert.deepEqual(await latestAudit(service, 'emails.send'), { target: made, detail: { again: id } });
+    const [original, repeated] = [await page(`/dashboard/emails/${id}`), await page(`/dashboard/emails/${made}`)];
+    assert.ok(original.html.includes(`Resent as</dt><dd><a href="/dashboard/emails/${made}"`), textOf(original.html));
+    assert.ok(repeated.html.includes(`Resend of</dt><dd><a href="/dashboard/emails/${id}"`), textOf(repeated.html));
+  });
+
+  it('does not send again if content or attachments were deleted', async () => {
+    const attachments = [{ filename: 'a.txt', content: 'aGk=' }];
+    const [withFile, without] = [await ours.sent({ attachments }), await ours.sent()];
+    await service.pool.query('UPDATE attachments SET deleted_at = now() WHERE email_id = $1', [withFile]);
+    await service.pool.query('DELETE FROM email_bodies WHERE email_id = $1', [without]);
+    for (const id of [withFile, without]) {
+      const { status, html } = await member.post(`/dashboard/emails/${id}/again`, { request_id: id });
+      assert.equal(status, 409);
+      assert.ok(textOf(html).includes('is no longer stored'), textOf(html));
+    }
+    const shown = await page(`/dashboard/emails/${without}`);
+    assert.ok(textOf(shown.html).includes('The content was deleted after the retention period.'), textOf(shown.html));
+  });
+});
