@@ -77,7 +77,7 @@ export function webhookRecord(reported: Reported, due: Due): Record<string, unkn
 const SERVER = 1;
 /** Who opens and clicks. */
 const READER = {
-  UserAgent: 'Simulator/1.0',
+  UserAgent: 'Mozilla/5.0 (Simulated) Simulator/1.0',
   Platform: 'Desktop',
   OS: { Name: 'Simulated', Family: 'Simulated', Company: '' },
   Client: { Name: 'Simulator 1.0', Family: 'Simulator', Company: '' },
