@@ -5,6 +5,7 @@ import { foldBatchMoves } from '../src/store/emails/batches.ts';
 import { abandonReservations, deleteReservations } from '../src/store/files/reservations.ts';
 import type { FileStore } from '../src/store/files/file-store.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
+import { deleteOldStatistics } from '../src/store/statistics/totals.ts';
 import { deleteExpired, type ExpiringTable } from '../src/store/upkeep/expired.ts';
 import { noteUpkeepSuccess } from '../src/store/upkeep/tasks.ts';
 import { expireBodies } from '../src/upkeep/body-retention.ts';
@@ -15,6 +16,7 @@ import { makePartitionUpkeep, type PartitionDeps } from '../src/upkeep/partition
 import { makeProviderListActivities, type ProviderListDeps } from '../src/upkeep/provider-lists.ts';
 import { makeReconcileActivities, type ReconcileDeps } from '../src/upkeep/reconcile.ts';
 import { makeRescueActivities, type RescueDeps } from '../src/upkeep/rescue.ts';
+import { backfillStatistics } from '../src/upkeep/statistics.ts';
 import { makeWebhookUpkeep } from '../src/upkeep/webhooks.ts';
 
 /** The dependencies of the upkeep activities. */
@@ -135,6 +137,15 @@ function makeTasks(deps: UpkeepDeps) {
         ...(['sign_in_attempts', 'sign_in_failures', 'sessions'] as const),
         ...(['invitations', 'password_resets', 'account_links'] as const),
       ),
+
+    /** Deletes statistics by hour after 100 days, by day after 400. */
+    async deleteOldStatistics(): Promise<UpkeepStep> {
+      const deleted = await deleteOldStatistics(deps.pool, DELETED_ROWS_PER_STEP);
+      return toStep(deleted, DELETED_ROWS_PER_STEP);
+    },
+
+    /** Counts messages of the version before for the statistics. */
+    backfillStatistics: () => backfillStatistics(deps.pool, Date.now()),
 
     /** Merges recorded status changes into the counts of batches. */
     async foldBatchMoves(): Promise<UpkeepStep> {

@@ -56,6 +56,7 @@ export type ChatNumber = Answer<'/v1/chatapp/numbers/{id}'>;
 export type SmsRequest = Body<'/v1/sms'>;
 export type Sms = Answer<'/v1/sms/{id}'>;
 export type SmsSender = Item<'/v1/sms/senders'>;
+export type Statistics = Answer<'/v1/stats'>;
 export type Domain = Answer<'/v1/domains/{id}'>;
 export type Suppression = Answer<'/v1/suppressions/{idOrEmail}'>;
 export type Webhook = Answer<'/v1/webhooks/{id}'>;

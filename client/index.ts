@@ -18,6 +18,7 @@ export type {
   Sms,
   SmsRequest,
   SmsSender,
+  Statistics,
   Suppression,
   Webhook,
   WebhookEvent,

@@ -13,6 +13,7 @@ export class Sendwright {
   readonly chatapp;
   readonly numbers;
   readonly sms;
+  readonly stats;
   readonly domains;
   readonly erasures;
   readonly suppressions;
@@ -79,6 +80,11 @@ export class Sendwright {
       cancel: (id: string) => call('post', '/v1/sms/{id}/cancel', { params: { id } }),
       /** Numbers, short codes and messaging services, which the operator connects. */
       senders: (query: Query<'/v1/sms/senders'> = {}) => makeList(call, '/v1/sms/senders', 'senders', { query }),
+    };
+
+    this.stats = {
+      /** Figures and rates of the last 24 hours by hour, unless the query asks for others. */
+      get: (query: Query<'/v1/stats'> = {}) => call('get', '/v1/stats', { query }),
     };
 
     this.domains = {

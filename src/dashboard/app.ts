@@ -31,6 +31,7 @@ import * as requests from './pages/requests.tsx';
 import * as signIn from './pages/sign-in.tsx';
 import * as suppress from './pages/suppress.tsx';
 import * as suppressions from './pages/suppressions.tsx';
+import * as tags from './pages/tags.tsx';
 import * as webhook from './pages/webhook.tsx';
 import * as webhooks from './pages/webhooks.tsx';
 import { browserToken, findSignedIn, isFromOurPage, setBrowserCookie, setSessionCookie } from './session.ts';
@@ -70,6 +71,7 @@ export const PAGES: readonly PageRow[] = [
   ...keyNew.rows,
   ...requests.rows,
   ...numbers.rows,
+  ...tags.rows,
   ...suppressions.rows,
   ...suppress.rows,
   ...webhooks.rows,

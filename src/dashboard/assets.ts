@@ -10,8 +10,6 @@ const require = createRequire(import.meta.url);
 const OWN_FOLDER = fileURLToPath(new URL('./assets', import.meta.url));
 const PACKAGED: Readonly<Record<string, string>> = {
   'htmx.js': 'htmx.org/dist/htmx.min.js',
-  'uplot.js': 'uplot/dist/uPlot.iife.min.js',
-  'uplot.css': 'uplot/dist/uPlot.min.css',
 };
 
 export interface Asset {

@@ -1,122 +1,166 @@
-import { EMAIL_STATUSES, type EmailStatus } from '../domain/email/email.ts';
-import type { EmailHours } from '../store/emails/hours.ts';
-import { NumberCell, StatusCell, Table, Time } from './elements.tsx';
+import { type Counts, STATES } from '../domain/statistics.ts';
+import { type Point, STEP_MS } from '../store/statistics/series.ts';
+import { NumberCell, Table, Time } from './elements.tsx';
 import type { Html } from './page.ts';
+import { emailsPath, type Period } from './periods.ts';
 
-type Counts = Partial<Record<EmailStatus, number>>;
-
-/** Groups of statuses, from the bottom up: thirteen colors could not be distinguished. */
-const SERIES: readonly (readonly [name: string, tone: string, statuses: readonly EmailStatus[]])[] = [
-  ['delivered, opened or clicked', 'good', ['delivered', 'opened', 'clicked']],
-  ['sent', 'moving', ['sent']],
-  ['waiting', 'waiting', ['queued', 'scheduled']],
-  ['delayed', 'warning', ['delivery_delayed']],
-  ['bounced, complained, rejected or failed', 'bad', ['bounced', 'complained', 'rejected', 'failed']],
-  ['canceled or suppressed', 'ended', ['canceled', 'suppressed']],
+/** The parts of a bar from the bottom up. A part is what the parts before it leave of its emails. */
+const PARTS: readonly (readonly [name: string, tone: string, count: (counts: Counts) => number])[] = [
+  ['delivered', 'good', ({ delivered }) => delivered],
+  ['bounced, rejected or failed', 'bad', ({ bounced, rejected, failed }) => bounced + rejected + failed],
+  ['canceled or suppressed', 'ended', ({ canceled, suppressed }) => canceled + suppressed],
+  ['sent', 'moving', ({ sent, delivered, bounced }) => sent - delivered - bounced],
+  ['waiting', 'waiting', ({ accepted }) => accepted],
 ];
 
-interface MailChartProps {
-  readonly statuses: EmailHours['statuses'];
-  /** Unix milliseconds of the first and last bar; `step` is the length of a bar in milliseconds. */
-  readonly first: number;
-  readonly last: number;
-  readonly step: number;
+/** Emails that have reached several states are in the first part that has them, so that a bar is as high as its emails. */
+function partsOf(counts: Counts): number[] {
+  let left = counts.accepted;
+  return PARTS.map(([, , count]) => {
+    const part = Math.max(Math.min(count(counts), left), 0);
+    left -= part;
+    return part;
+  });
 }
 
-/** Emails by acceptance time and current status, as stacked bars and as a table. */
-export function MailChart({ statuses, first, last, step }: MailChartProps): Html {
-  const times: number[] = [];
-  for (let at = first; at <= last; at += step) times.push(at);
-  const counts = times.map((at): Counts => statuses.get(new Date(at).toISOString()) ?? {});
-  const series = SERIES.map(([name, tone, members]) => ({
-    name,
-    tone,
-    values: counts.map((each) => members.reduce((sum, status) => sum + (each[status] ?? 0), 0)),
-  }));
-  const data = { at: times.map((at) => at / 1_000), step: step / 1_000, series };
-  const unit = step === 86_400_000 ? 'day' : 'hour';
+const NONE = Object.fromEntries(STATES.map((state) => [state, 0])) as unknown as Counts;
+
+interface MailChartProps {
+  readonly points: readonly Point[];
+  readonly period: Period;
+  /** The lists that bars lead to have these filters too. */
+  readonly filters?: Readonly<Record<string, string>>;
+}
+
+/** Emails by the hour or day of their acceptance, as stacked bars and as a table. Bars lead to the emails. */
+export function MailChart({ points, period, filters = {} }: MailChartProps): Html {
+  const byTime = new Map(points.map((point) => [point.at, point]));
+  const bars: { at: number; counts: Counts }[] = [];
+  for (let at = period.from; at < period.to; at += STEP_MS[period.step]) {
+    bars.push({ at, counts: byTime.get(new Date(at).toISOString()) ?? NONE });
+  }
+  const top = roundUp(Math.max(...bars.map(({ counts }) => counts.accepted)));
   return (
     <>
-      <figure class="chart" data-chart={JSON.stringify(data)}>
+      <figure class="chart">
         <ul class="legend">
-          {SERIES.map(([name, tone]) => (
+          {PARTS.map(([name, tone]) => (
             <li class={`series-${tone}`}>
               <span safe>{name}</span>
             </li>
           ))}
         </ul>
-        <div
-          class="plot"
-          role="img"
-          aria-label={`Emails per ${unit} by status; the same numbers are in the table below`}
-        />
-        <p class="reading" aria-hidden="true" />
+        <div class="plot" aria-hidden="true">
+          <div class="scale">
+            {[top, top / 2, 0].map((value) => (
+              <span safe>{value.toLocaleString('en')}</span>
+            ))}
+          </div>
+          <svg viewBox={`0 0 ${bars.length} ${top}`} preserveAspectRatio="none">
+            {bars.map(({ at, counts }, index) => (
+              <Bar index={index} top={top} at={at} counts={counts} period={period} filters={filters} />
+            ))}
+          </svg>
+          <Axis bars={bars.map(({ at }) => at)} step={period.step} />
+        </div>
       </figure>
       <details class="data">
-        <summary safe>{`These numbers as a table, by ${unit}`}</summary>
-        <CountTable times={times} counts={counts} />
+        <summary safe>{`These numbers as a table, by ${period.step}`}</summary>
+        <CountTable bars={bars} period={period} filters={filters} />
       </details>
     </>
   );
 }
 
-/** Omits hours without email and statuses that do not occur. */
-function CountTable({ times, counts }: { times: readonly number[]; counts: readonly Counts[] }): Html {
-  const statuses = EMAIL_STATUSES.filter((status) => counts.some((each) => (each[status] ?? 0) > 0));
-  const busy = times.map((at, index) => ({ at, each: counts[index] ?? {} })).filter(({ each }) => sumOf(each) > 0);
+/** The next of 2, 4, 10, 20, 40, 100 … emails, of which the half is whole too. */
+function roundUp(highest: number): number {
+  let unit = 1;
+  for (;;) {
+    for (const factor of [2, 4, 10]) if (factor * unit >= highest) return factor * unit;
+    unit *= 10;
+  }
+}
+
+interface BarProps extends Required<Pick<MailChartProps, 'period' | 'filters'>> {
+  readonly index: number;
+  readonly top: number;
+  readonly at: number;
+  readonly counts: Counts;
+}
+
+function Bar({ index, top, at, counts, period: { step }, filters }: BarProps): Html {
+  const parts = partsOf(counts);
+  const time = new Date(at).toISOString();
+  const when = step === 'day' ? `${time.slice(0, 10)} (UTC)` : `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`;
+  const words = PARTS.flatMap(([name], part) =>
+    parts[part] ? `${(parts[part] ?? 0).toLocaleString('en')} ${name}` : [],
+  );
+  let below = 0;
   return (
-    <Table
-      caption="Emails by time of acceptance and status"
-      columns={['From', 'Emails', ...statuses.map((status) => status.replaceAll('_', ' '))]}
-    >
-      {busy.reverse().map(({ at, each }) => (
+    // The table has the same links for the keyboard.
+    <a href={emailsPath({ from: at, to: at + STEP_MS[step] }, filters)} tabindex="-1">
+      <title safe>{`${when}: ${words.join(', ') || 'no email'}`}</title>
+      <rect class="empty" x={index} y="0" width="1" height={top} />
+      {parts.map((height, part) => {
+        if (height === 0) return '';
+        below += height;
+        return (
+          <rect
+            class={`series-${PARTS[part]?.[1] ?? ''}`}
+            x={index + 0.1}
+            y={top - below}
+            width="0.8"
+            height={height}
+          />
+        );
+      })}
+    </a>
+  );
+}
+
+/** Four or five times below the bars. Days are those of UTC; a script converts hours to the reader's time zone. */
+function Axis({ bars, step }: { bars: readonly number[]; step: Period['step'] }): Html {
+  const labels = bars.length % 5 === 0 ? 5 : 4;
+  const shown = Array.from({ length: labels }, (_, label) => bars[Math.round((label * bars.length) / labels)] ?? 0);
+  return (
+    <div class="axis">
+      {shown.map((at) =>
+        step === 'day' ? (
+          <span safe>{`${new Date(at).toISOString().slice(5, 10)} UTC`}</span>
+        ) : (
+          <Time at={new Date(at).toISOString()} short />
+        ),
+      )}
+    </div>
+  );
+}
+
+interface CountTableProps extends Required<Pick<MailChartProps, 'period' | 'filters'>> {
+  readonly bars: readonly { readonly at: number; readonly counts: Counts }[];
+}
+
+/** Omits hours without email and states that do not occur. */
+function CountTable({ bars, period: { step }, filters }: CountTableProps): Html {
+  const states = STATES.filter((state) => bars.some(({ counts }) => counts[state] > 0));
+  const busy = bars.filter(({ counts }) => counts.accepted > 0);
+  return (
+    <Table caption="Emails by time of acceptance and state" columns={['From', ...states]}>
+      {busy.reverse().map(({ at, counts }) => (
         <tr>
           <th scope="row">
-            <Time at={new Date(at).toISOString()} />
+            <a href={emailsPath({ from: at, to: at + STEP_MS[step] }, filters)}>
+              {step === 'day' ? (
+                <span safe>{`${new Date(at).toISOString().slice(0, 10)} UTC`}</span>
+              ) : (
+                <Time at={new Date(at).toISOString()} />
+              )}
+            </a>
           </th>
-          <td class="number">{sumOf(each)}</td>
-          {statuses.map((status) => (
-            <td class="number">{each[status] ?? 0}</td>
+          {states.map((state) => (
+            <NumberCell text={counts[state].toLocaleString('en')} />
           ))}
         </tr>
       ))}
     </Table>
   );
-}
-
-export function StatusTotals({ statuses }: { statuses: EmailHours['statuses'] }): Html {
-  const sums: Counts = {};
-  for (const each of statuses.values()) {
-    for (const status of EMAIL_STATUSES) sums[status] = (sums[status] ?? 0) + (each[status] ?? 0);
-  }
-  const total = sumOf(sums);
-  return (
-    <Table caption="Emails by status" columns={['Status', 'Emails', 'Share']}>
-      {EMAIL_STATUSES.filter((status) => (sums[status] ?? 0) > 0).map((status) => (
-        <tr>
-          <StatusCell status={status} />
-          <td class="number">
-            <a
-              href={`/dashboard/emails?status=${status}`}
-              aria-label={`${(sums[status] ?? 0).toLocaleString('en')} ${status.replaceAll('_', ' ')}: show them`}
-              safe
-            >
-              {(sums[status] ?? 0).toLocaleString('en')}
-            </a>
-          </td>
-          <NumberCell text={partInWords(sums[status] ?? 0, total)} />
-        </tr>
-      ))}
-    </Table>
-  );
-}
-
-export function sumOf(counts: Readonly<Record<string, number>>): number {
-  return Object.values(counts).reduce((sum, count) => sum + count, 0);
-}
-
-/** A percentage, with one decimal below 10. */
-export function partInWords(part: number, total: number): string {
-  const percent = (100 * part) / total;
-  return `${percent >= 10 || percent === 0 ? Math.round(percent) : percent.toFixed(1)} %`;
 }

@@ -33,15 +33,13 @@ interface LayoutProps {
   /** From the navigation down to the parent of this page. */
   readonly crumbs?: readonly Crumb[];
   readonly actions?: Html | false | undefined;
-  /** Whether the page draws charts with uPlot. */
-  readonly charts?: boolean;
   readonly children: Children;
 }
 
-export function Layout({ context, title, crumbs = [], actions, charts = false, children }: LayoutProps): Html {
+export function Layout({ context, title, crumbs = [], actions, children }: LayoutProps): Html {
   const { session, organization } = context;
   return (
-    <Document visit={context} title={`${title} · ${organization.name}`} charts={charts}>
+    <Document visit={context} title={`${title} · ${organization.name}`}>
       <Header visit={context} session={session} />
       <Navigation visit={context} />
       <main id="main" tabindex="-1">
@@ -81,7 +79,7 @@ function Suspended({ organization }: { organization: OrganizationOfUser }): Html
 /** A page without navigation. */
 export function PlainLayout({ visit, title, children }: { visit: Visit; title: string; children: Children }): Html {
   return (
-    <Document visit={visit} title={`${title} · Sendwright`} charts={false}>
+    <Document visit={visit} title={`${title} · Sendwright`}>
       <main id="main" class="plain" tabindex="-1">
         <p class="brand">
           <Brand visit={visit} />
@@ -96,11 +94,10 @@ export function PlainLayout({ visit, title, children }: { visit: Visit; title: s
 interface DocumentProps {
   readonly visit: Visit;
   readonly title: string;
-  readonly charts: boolean;
   readonly children: Children;
 }
 
-function Document({ visit, title, charts, children }: DocumentProps): Html {
+function Document({ visit, title, children }: DocumentProps): Html {
   const { asset } = visit;
   return (
     <html lang="en">
@@ -116,11 +113,7 @@ function Document({ visit, title, charts, children }: DocumentProps): Html {
         <link rel="stylesheet" href={asset('dashboard.css')} />
         <link rel="stylesheet" href={asset('components.css')} />
         <link rel="stylesheet" href={asset('tables.css')} />
-        {charts && <link rel="stylesheet" href={asset('uplot.css')} />}
         <link rel="stylesheet" href={asset('messages.css')} />
-        {charts && <script src={asset('language.js')} defer />}
-        {charts && <script src={asset('uplot.js')} defer />}
-        {charts && <script src={asset('charts.js')} defer />}
         <script src={asset('htmx.js')} defer />
         <script src={asset('dashboard.js')} defer />
       </head>

@@ -83,6 +83,9 @@ function uniqueTags(tags: readonly { name: string }[]): Problem | undefined {
 }
 
 const STATUS_FILTER = 'must be a status such as 404, or a class of them such as 4xx';
+const DIMENSION = new RegExp(`^(?:domain|batch|key|bounce_reason|tag:[\\w-]{1,${TAG_LENGTH}})$`);
+const DIMENSION_FORM = 'must be domain, batch, key, bounce_reason, or tag: and the name of a tag';
+
 const TAG_FILTER = `must be name:value, each of 1 to ${TAG_LENGTH} letters, digits, _ and -`;
 
 function someBody(email: { html?: string | null; text?: string | null }): Problem | undefined {
@@ -122,6 +125,7 @@ function unparsed(parsed: object | string): Problem | undefined {
 
 /** Rules that JSON Schema cannot express; schemas refer to them by `x-rule`. */
 export const RULES = {
+  'statistics-dimension': (value: string) => problem(DIMENSION.test(value) ? undefined : DIMENSION_FORM),
   mailbox: (value: string) => unparsed(parseMailbox(value)),
   'one-line': (value: string) => problem(controlProblem(value)),
   body: (value: string) => problem(bodyProblem(value)),

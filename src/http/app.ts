@@ -42,6 +42,7 @@ import * as keys from './routes/keys.ts';
 import * as lists from './routes/lists.ts';
 import * as requests from './routes/requests.ts';
 import * as sms from './routes/sms.ts';
+import * as statistics from './routes/statistics.ts';
 import * as suppressions from './routes/suppressions.ts';
 import * as tracking from './routes/tracking.ts';
 import * as unsubscribe from './routes/unsubscribe.ts';
@@ -94,6 +95,8 @@ export const ROUTES: readonly RouteRow[] = [
   ['GET', '/v1/sms/:id', 'read', sms.get],
   ['PATCH', '/v1/sms/:id', 'chat', sms.reschedule],
   ['POST', '/v1/sms/:id/cancel', 'chat', sms.cancel],
+
+  ['GET', '/v1/stats', 'read', statistics.statistics],
 
   ['POST', '/v1/domains', 'manage', domains.add],
   ['GET', '/v1/domains', 'read', domains.list],

@@ -1,7 +1,7 @@
 import { startLoop } from '../lib/background-loop.ts';
-import { aggregateEmailMoves } from '../store/emails/hours.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { aggregateTags } from '../store/emails/tags.ts';
+import { aggregateStatistics } from '../store/statistics/totals.ts';
 
 /** Bounds the additions that readers of the counts must add up. */
 const INTERVAL_MS = 1_000;
@@ -9,14 +9,14 @@ const INTERVAL_MS = 1_000;
 const ADDITIONS_PER_STATEMENT = 5_000;
 
 /**
- * Adds additions to the counts of tags and of emails per hour within a second or two. If it does not run, counts remain
+ * Adds additions to the counts of tags and to the statistics within a second or two. If it does not run, counts remain
  * correct but slower to read.
  * @param onError called for the first of consecutive failures; the loop continues
  * @returns a function that stops the loop
  */
 export function startAggregatingCounts(pool: Pool, onError: (error: unknown) => void): () => Promise<void> {
   const step = async (signal: AbortSignal): Promise<void> => {
-    for (const aggregate of [aggregateTags, aggregateEmailMoves]) await aggregateAll(pool, aggregate, signal);
+    for (const aggregate of [aggregateTags, aggregateStatistics]) await aggregateAll(pool, aggregate, signal);
   };
   return startLoop(INTERVAL_MS, step, onError);
 }

@@ -71,7 +71,15 @@ export async function acceptBatch(
     tokens = allowance;
     const { accepted: batch, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, idempotency);
     if (left !== null && left < allowance) throw await quotaExceeded(client, caller.orgId, allowance);
-    await storeMembers(deps, client, caller, requests, parsed, { batchId: id, traceparent }, refuse);
+    await storeMembers(
+      deps,
+      client,
+      caller,
+      requests,
+      parsed,
+      { batchId: id, keyId: caller.keyId, traceparent },
+      refuse,
+    );
     if (left !== null && !(await countAgainstQuota(client, caller.orgId, allowance))) {
       throw await quotaExceeded(client, caller.orgId, allowance);
     }

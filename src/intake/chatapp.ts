@@ -9,7 +9,7 @@ import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { findSendingNumbers, type SenderRef } from '../store/messages/accept.ts';
 import type { Db } from '../store/postgres/pool.ts';
-import { type MessageIntakeDeps, sendMessage } from './messages.ts';
+import { type MessageCaller, type MessageIntakeDeps, sendMessage } from './messages.ts';
 import { parseSchedule } from './schedule.ts';
 
 /** A valid request to send one chat-app message, with defaults filled in. */
@@ -44,7 +44,7 @@ export interface AcceptedChat {
  */
 export async function sendChat(
   deps: MessageIntakeDeps,
-  orgId: string,
+  { orgId, keyId: key_id }: MessageCaller,
   { from, to, type, content, tags, scheduled_at: time }: ChatRequest,
   idempotency?: IdempotencyKey,
 ): Promise<AcceptedChat> {
@@ -56,7 +56,7 @@ export async function sendChat(
   return sendMessage(
     deps,
     orgId,
-    { channel: 'chatapp', ...recipient, type, content, tags, scheduled_at },
+    { channel: 'chatapp', ...recipient, type, content, tags, scheduled_at, key_id },
     (db) => chooseNumber(db, orgId, sender),
     ({ id, status, from: number, created_at, scheduled_at }) => {
       const time = scheduled_at !== null && { scheduled_at };

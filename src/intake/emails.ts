@@ -40,6 +40,8 @@ export interface Caller {
   readonly orgId: string;
   /** The only domains that it may send from; null for every domain of its organization. */
   readonly domainIds: readonly string[] | null;
+  /** The API key of the request; absent for the dashboard. */
+  readonly keyId?: string;
 }
 
 /** Stores a single email; resolves with the result after the commit. */
@@ -88,10 +90,10 @@ export async function acceptEmail(
   attachments: readonly AttachmentRequest[] = [],
   idempotency?: IdempotencyKey,
 ): Promise<Acceptance> {
-  const { orgId, domainIds } = caller;
+  const { orgId, domainIds, keyId } = caller;
   const { limits } = deps;
   const allowance = allowanceOf(request);
-  const origin = { batchId: null, traceparent: deps.tracer?.current() };
+  const origin = { batchId: null, keyId, traceparent: deps.tracer?.current() };
   const email = { ...newEmail(request, senderAndTime(request), origin), idempotency };
   const judge = async (): Promise<void> => {
     const first = await judgeEmails(deps.pool, orgId, domainIds, [email]);
@@ -181,17 +183,24 @@ async function storeTogether(
   return answers;
 }
 
-/** The batch and trace of an email. */
+/** The batch, API key and trace of an email. */
 export interface Origin {
   readonly batchId: string | null;
+  /** Undefined for the dashboard. */
+  readonly keyId: string | undefined;
   /** The span of the request; undefined when tracing is disabled. */
   readonly traceparent: string | undefined;
 }
 
 /** Combines a request with its parsed sender and time. */
-export function newEmail(request: EmailRequest, parsed: SenderAndTime, { batchId, traceparent }: Origin): NewEmail {
+export function newEmail(
+  request: EmailRequest,
+  parsed: SenderAndTime,
+  { batchId, keyId, traceparent }: Origin,
+): NewEmail {
   const now = Date.now();
-  return { ...request, ...parsed, id: newId('em', now), event_id: newId('evt', now), batch_id: batchId, traceparent };
+  const ids = { id: newId('em', now), event_id: newId('evt', now), batch_id: batchId, key_id: keyId };
+  return { ...request, ...parsed, ...ids, traceparent };
 }
 
 /** Encrypts the content of an email before it is stored. */

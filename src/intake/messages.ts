@@ -17,11 +17,14 @@ import { type Db, transaction } from '../store/postgres/pool.ts';
 import { enqueueEvents } from '../store/webhooks/events.ts';
 import { accepted } from '../telemetry/topics.ts';
 import type { Changer } from '../accounts/actor.ts';
-import type { IntakeDeps } from './emails.ts';
+import type { Caller, IntakeDeps } from './emails.ts';
 import { rejectReusedKey } from './idempotency.ts';
 import { parseSchedule, scheduleError, unmoved } from './schedule.ts';
 
 export type MessageIntakeDeps = Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer'>;
+
+/** The organization and API key of a request. */
+export type MessageCaller = Pick<Caller, 'orgId' | 'keyId'>;
 
 /** A valid request to send one message, without its sender. */
 export type MessageRequest = Omit<NewMessage, 'id' | 'event_id' | 'sender' | 'traceparent'>;

@@ -7,7 +7,7 @@ import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import type { SenderRef } from '../store/messages/accept.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import { findSender } from '../store/sms/senders.ts';
-import { type AcceptedMessage, type MessageIntakeDeps, sendMessage } from './messages.ts';
+import { type AcceptedMessage, type MessageCaller, type MessageIntakeDeps, sendMessage } from './messages.ts';
 import { parseSchedule } from './schedule.ts';
 
 /** A valid request to send one SMS, with defaults filled in. */
@@ -36,7 +36,7 @@ export interface AcceptedSms extends AcceptedMessage {
  */
 export async function sendSms(
   deps: MessageIntakeDeps,
-  orgId: string,
+  { orgId, keyId: key_id }: MessageCaller,
   { from, to, text, tags, scheduled_at: time }: SmsRequest,
   idempotency?: IdempotencyKey,
 ): Promise<AcceptedSms> {
@@ -51,7 +51,18 @@ export async function sendSms(
   return sendMessage(
     deps,
     orgId,
-    { channel: 'sms', to: number, country, type: 'text', content: { text }, tags, scheduled_at, segments, encoding },
+    {
+      channel: 'sms',
+      to: number,
+      country,
+      type: 'text',
+      content: { text },
+      tags,
+      scheduled_at,
+      segments,
+      encoding,
+      key_id,
+    },
     (db) => chooseSender(db, orgId, sender, country),
     ({ id, status, from: address, created_at, scheduled_at: due }) => {
       const endpoints = { from: address, to: number, country };

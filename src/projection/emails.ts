@@ -15,13 +15,15 @@ import {
   type ReportedChange,
   updateEmails,
 } from '../store/emails/changes.ts';
-import { countMoves } from '../store/emails/hours.ts';
+import { recordBatchMoves } from '../store/emails/batches.ts';
 import { highestReports, reportRecipients } from '../store/emails/recipients.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
 import { afterCommit, type Db, inTransaction } from '../store/postgres/pool.ts';
+import { addStatistics, type StatAddition } from '../store/statistics/additions.ts';
 import { addSuppressions, type NewSuppression } from '../store/suppressions/suppressions.ts';
 import { enqueueEvents, enqueueFor, findEndpointsOf, type NewWebhookEvent } from '../store/webhooks/events.ts';
 import { noted, tally } from '../telemetry/topics.ts';
+import { countedEmail, type Progress, reach } from './statistics.ts';
 
 /** One of several changes that are applied together. Rescheduling has its own function. */
 export interface ChangeInput<C extends EmailChange = Exclude<EmailChange, 'rescheduled'>> {
@@ -140,8 +142,12 @@ function toReported({
 
 /** Stores changes. */
 async function recordSteps(client: Db, steps: readonly Step[]): Promise<void> {
+  const { additions, progress } = statisticsOf(steps);
   const updates = new Map<string, EmailUpdate>();
-  for (const step of steps) updates.set(step.email.id, toUpdate(step, updates.get(step.email.id)));
+  for (const step of steps) {
+    const { id } = step.email;
+    updates.set(id, { ...toUpdate(step, updates.get(id)), ...progress.get(id) });
+  }
   const reports = steps.flatMap(({ change, input: { id: email_id, recipient, error, bounce_reason } }) => {
     const status = TRANSITIONS[change].to;
     return recipient === undefined || status === null ? [] : { email_id, recipient, status, error, bounce_reason };
@@ -150,12 +156,35 @@ async function recordSteps(client: Db, steps: readonly Step[]): Promise<void> {
     insertEmailEvents(client, steps),
     updateEmails(client, [...updates.values()]),
     reportRecipients(client, highestReports(reports)),
-    countMoves(client, steps),
+    recordBatchMoves(client, steps),
+    addStatistics(client, additions),
   ]);
 }
 
+/** What changes add to the statistics, and how far they bring each email in them. */
+function statisticsOf(steps: readonly Step[]): { additions: StatAddition[]; progress: ReadonlyMap<string, Progress> } {
+  const additions: StatAddition[] = [];
+  const progress = new Map<string, Progress>();
+  for (const { email, change, from_status, at, input } of steps) {
+    const { reached, bounced_for } = email;
+    const status = TRANSITIONS[change].to;
+    // An email of an earlier version is left to the backfill, which counts its timeline.
+    if (reached === null || status === null) continue;
+    const times = { sent_at: change === 'sent' ? at : null, delivered_at: change === 'delivered' ? at : null };
+    const reaching = { statuses: [from_status, status], bounce_reason: input.bounce_reason, ...times };
+    const added = reach(countedEmail(email), progress.get(email.id) ?? { reached, bounced_for }, reaching);
+    if (added === undefined) continue;
+    additions.push(added.addition);
+    progress.set(email.id, added.progress);
+  }
+  return { additions, progress };
+}
+
 /** What a change writes to its email, after earlier ones of the same transaction. */
-function toUpdate({ email: { id }, moves, to_status, at, input }: Step, earlier?: EmailUpdate): EmailUpdate {
+function toUpdate(
+  { email: { id }, moves, to_status, at, input }: Step,
+  earlier?: EmailUpdate,
+): Omit<EmailUpdate, keyof Progress> {
   return {
     id,
     status: moves ? to_status : earlier?.status,

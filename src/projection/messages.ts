@@ -19,8 +19,10 @@ import {
 import { requeueAsFallback } from '../store/chat/window.ts';
 import { insertOptOut } from '../store/sms/opt-outs.ts';
 import { afterCommit, type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { addStatistics, type StatAddition } from '../store/statistics/additions.ts';
 import { enqueueEvents } from '../store/webhooks/events.ts';
 import { noted } from '../telemetry/topics.ts';
+import { countedMessage, reach } from './statistics.ts';
 
 /** A change of one message. */
 export interface MessageChangeInput {
@@ -77,6 +79,7 @@ export async function projectMessages(
   const applied = steps.filter(({ transition, eventId }) => transition.event === null || recorded.has(eventId));
   const statuses = new Map<string, MessageStatus>();
   const updates = new Map<string, MessageUpdate>();
+  const additions: StatAddition[] = [];
   for (const { input, message, transition, eventId } of applied) {
     const { id } = message;
     const before = statuses.get(id) ?? message.status;
@@ -86,9 +89,12 @@ export async function projectMessages(
     const { provider, provider_message_id, error, error_code } = input;
     const moved = status !== before && { status, error, error_code };
     const last_event_at = recorded.get(eventId);
-    updates.set(id, { id, provider, provider_message_id, ...updates.get(id), ...moved, last_event_at });
+    const added = reachedBy(message, updates.get(id)?.reached, [before, transition.to], change, last_event_at);
+    if (added) additions.push(added.addition);
+    const reached = added && { reached: added.progress.reached };
+    updates.set(id, { id, provider, provider_message_id, ...updates.get(id), ...moved, ...reached, last_event_at });
   }
-  await updateMessages(db, [...updates.values()]);
+  await Promise.all([updateMessages(db, [...updates.values()]), addStatistics(db, additions)]);
   for (const { input, message } of applied) await recordOptOut(db, message, input);
   const visible = applied.filter(({ transition }) => transition.event !== null);
   await enqueueEvents(
@@ -107,6 +113,20 @@ export async function projectMessages(
     }
   }
   return statuses;
+}
+
+/** What a change adds to the statistics. @param reached after earlier changes of the same transaction */
+function reachedBy(
+  message: ChangingMessage,
+  reached = message.reached,
+  statuses: readonly MessageStatus[],
+  change: MessageChange,
+  at: string | undefined,
+): ReturnType<typeof reach> {
+  // A message of an earlier version is left to the backfill, which counts its timeline.
+  if (reached === null) return undefined;
+  const times = { sent_at: change === 'sent' ? at : null, delivered_at: change === 'delivered' ? at : null };
+  return reach(countedMessage(message), { reached, bounced_for: null }, { statuses, ...times });
 }
 
 /** Twilio refuses SMS to recipients that have opted out, which may have happened before the sender was connected. */

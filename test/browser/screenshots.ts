@@ -72,16 +72,16 @@ async function storePast(dev: DevFile): Promise<void> {
   const pool = makePool(dev.database_url, 'screenshots', 1, () => undefined);
   try {
     await pool.query(
-      `INSERT INTO email_hours (org_id, hour, measure, name, emails)
-       SELECT $1, date_trunc('hour', now(), 'UTC') - n * interval '1 hour', measure, name,
-              ceil(part * (60 + 50 * sin((24 - n) / 24.0 * 2 * pi() - 2) + 17 * (n * 7 % 5)))
+      `INSERT INTO stat_additions (org_id, channel, hour, domain, tags, states, bounced_for, bounced_states, sent_step,
+                                   delivered_step, messages)
+       SELECT $1, 'email', date_trunc('hour', now(), 'UTC') - n * interval '1 hour', 'example.com',
+              '[{"name": "kind", "value": "receipt"}]', states, reason, CASE WHEN reason IS NOT NULL THEN states END,
+              sent_step, delivered_step, ceil(part * (60 + 50 * sin((24 - n) / 24.0 * 2 * pi() - 2) + 17 * (n * 7 % 5)))
        FROM generate_series(1, 23) AS n CROSS JOIN (VALUES
-         ('status', 'delivered', 6), ('status', 'opened', 3), ('status', 'clicked', 1), ('status', 'sent', 0.2),
-         ('status', 'bounced', 0.2), ('bounce', 'mailbox_full', 0.1), ('bounce', 'mailbox_not_found', 0.06),
-         ('sent', '15', 7), ('sent', '17', 3), ('sent', '21', 0.4), ('delivered', '19', 4), ('delivered', '22', 5),
-         ('delivered', '27', 1)
-       ) AS kind (measure, name, part)
-       ON CONFLICT DO NOTHING`,
+         -- accepted 1, sent 2, delivered 4, bounced 16, complained 32, opened 64, clicked 128
+         (7, NULL, 15, 19, 6), (71, NULL, 17, 22, 3), (199, NULL, 21, 27, 1), (3, NULL, 15, NULL, 0.1),
+         (19, 'mailbox_full', 17, NULL, 0.06), (19, 'mailbox_not_found', 15, NULL, 0.04), (39, NULL, 15, 19, 0.002)
+       ) AS kind (states, reason, sent_step, delivered_step, part)`,
       [dev.organization_id],
     );
   } finally {

@@ -56,6 +56,12 @@ describe('the client', () => {
     assert.equal((await sendwright.batches.cancel(batch.id)).canceled, 2);
     assert.equal((await all(sendwright.batches.list())).length, 1);
 
+    const { series } = await sendwright.stats.get({ by: 'batch', step: 'day' });
+    assert.deepEqual(
+      series.map(({ key, totals }) => [key, totals.accepted, totals.canceled]),
+      [[batch.id, 2, 2]],
+    );
+
     const number = await sendwright.numbers.create({ number: '+12025550142', provider: 'twilio', auth_token: 'token' });
     assert.equal((await sendwright.numbers.get(number.id)).number, '+12025550142');
     assert.equal((await all(sendwright.numbers.list())).length, 1);

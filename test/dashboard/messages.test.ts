@@ -36,12 +36,52 @@ describe('batches', () => {
     const shown = await page(member, `/dashboard/batches/${id}`);
     assert.match(shown.html, /<progress[^>]* max="3" value="2"/);
     assert.ok(shown.html.includes(`/dashboard/emails?batch_id=${id}`), 'its emails');
-    assert.match(textOf(shown.html), /scheduled 1 33 % sent 2 67 %|sent 2 67 % scheduled 1 33 %/);
+    assert.match(textOf(shown.html), /scheduled 1 33.3 % sent 2 66.7 % Delivered 0 % 0 of 2 sent/);
     const canceled = await member.change(`/dashboard/batches/${id}/cancel`);
     assert.ok(textOf(canceled.html).includes('1 email was called back.'), textOf(canceled.html));
     assert.ok(!polls(canceled), 'no email is pending');
     assert.ok(!canceled.html.includes('/cancel"'), 'no email can be canceled');
     assert.equal((await member.post(`/dashboard/batches/${id}/cancel`)).status, 422);
+  });
+
+  it('are named by their first subject, read scheduled while all is, and list what failed', async () => {
+    const [ours, member] = await newMember();
+    const scheduled_at = inFuture({ hours: 1 });
+    const emails = ['First', 'Second'].map((subject) => ours.mail({ subject, scheduled_at }));
+    const { body } = await ours.call('POST', '/v1/emails/batch', { json: { emails } });
+    const { id } = body as { id: string };
+    const path = `/dashboard/batches/${id}`;
+    for (const each of ['/dashboard/batches', path]) {
+      const text = textOf((await page(member, each)).html);
+      assert.ok(text.includes('First') && text.includes('scheduled') && !text.includes('queued'), text);
+    }
+    const { rows } = await service.pool.query<{ id: string }>(`SELECT id FROM emails WHERE batch_id = $1 ORDER BY id`, [
+      id,
+    ]);
+    await project(service.pool, 'claimed', rows);
+    await project(service.pool, 'failed', [{ id: rows[1]?.id ?? '', error: 'given up' }]);
+    const shown = await page(member, path);
+    assert.ok(shown.html.includes(`/dashboard/emails/${rows[1]?.id}`), 'the failed one');
+    assert.ok(!shown.html.includes(`/dashboard/emails/${rows[0]?.id}`), 'no other');
+  });
+});
+
+describe('tags', () => {
+  it('are listed with their counts, and have statistics of their own', async () => {
+    const [[ours, member], [theirs]] = [await newMember(), await newMember()];
+    assert.ok(textOf((await page(member, '/dashboard/tags')).html).includes('No tags yet'));
+    const tags = [{ name: 'kind', value: 'receipt' }];
+    const id = await ours.sent({ tags });
+    await ours.sent();
+    await theirs.sent({ tags });
+    await project(service.pool, 'delivered', [{ id }]);
+    const list = await page(member, '/dashboard/tags');
+    assert.ok(textOf(list.html).includes('kind:receipt 1'), textOf(list.html));
+    assert.ok(list.html.includes('href="/dashboard/tags?tag=kind%3Areceipt"'));
+    const shown = await page(member, '/dashboard/tags?tag=kind:receipt');
+    assert.ok(textOf(shown.html).includes('Delivered 100 % 1 of 1 sent'), textOf(shown.html));
+    assert.match(shown.html, /\/dashboard\/emails\?tag=kind%3Areceipt&(?:amp;|#38;)?status=delivered/);
+    assert.equal((await member.get('/dashboard/tags?tag=x')).status, 404);
   });
 });
 
@@ -112,14 +152,20 @@ describe('the overview', () => {
       [ours.id],
     );
     const shown = await page(member, '/dashboard');
-    const data = /data-chart="([^"]*)"/.exec(shown.html)?.[1]?.replaceAll('&#34;', '"') ?? '';
-    const { at, series } = JSON.parse(data) as { at: number[]; series: { name: string; values: number[] }[] };
-    assert.equal(at.length, 24);
-    const drawn = series.map(({ values }) => values.reduce((sum, value) => sum + value, 0));
-    assert.deepEqual(drawn, [0, 1, 1, 0, 1, 0]);
+    const bars = [...shown.html.matchAll(/<title>([^<]* UTC: [^<]*)<\/title>/g)].map(([, title = '']) => title);
+    assert.equal(bars.length, 24);
+    const drawn = bars.filter((title) => !title.endsWith('no email'));
+    assert.deepEqual(
+      drawn.map((title) => title.split('UTC: ')[1]),
+      ['1 bounced, rejected or failed, 1 sent, 1 waiting'],
+    );
     const text = textOf(shown.html);
     for (const part of [
       'mailbox full 1',
+      'Delivered 0 % 0 of 2 sent',
+      'Bounced 50.0 % 1 of 2 sent',
+      'Too high: keep it below 2.0 %, never above 5.0 %',
+      'accepted 3 100 % sent 2 66.7 % bounced 1 33.3 %',
       'Queued now 0',
       'Scheduled for the next hour 1',
       'https://hooks.example.com/x is disabled: failing for five days',

@@ -20,9 +20,10 @@ async function accepted() {
   const [from, to] = [`+1202555${unique}`, `+4915123${unique}0`];
   await addSender(pool, orgId, from, []);
   const request = { from, to, text: 'Grüße', tags: [], scheduled_at: null };
-  const { id } = await sendSms({ pool, wakeRelay: () => undefined, tracer: undefined }, orgId, request);
+  const { id } = await sendSms({ pool, wakeRelay: () => undefined, tracer: undefined }, { orgId }, request);
   const provider = new ScriptedChat();
-  const again = async () => (await sendSms({ pool, wakeRelay: () => undefined, tracer: undefined }, orgId, request)).id;
+  const again = async () =>
+    (await sendSms({ pool, wakeRelay: () => undefined, tracer: undefined }, { orgId }, request)).id;
   return { id, from, to, provider, again, ...chatHarness(pool, provider) };
 }
 

@@ -20,6 +20,7 @@ const SCHEDULES = [
   'upkeep-reports',
   'upkeep-rescue',
   'upkeep-scheduled',
+  'upkeep-statistics',
   'upkeep-stuck',
 ] as const;
 
@@ -102,6 +103,8 @@ test('schedules run every maintenance task, and a paused schedule stays paused w
     deleteExpiredKeys: step('deleteExpiredKeys', 1),
     deleteOldCallbacks: step('deleteOldCallbacks', 1),
     deleteExpiredSignIns: step('deleteExpiredSignIns', 1),
+    deleteOldStatistics: step('deleteOldStatistics', 1),
+    backfillStatistics: step('backfillStatistics', 2),
     putBackOverdue: step('putBackOverdue', 1),
     putBackOverdueChats: step('putBackOverdueChats', 1),
     putBackScheduled: step('putBackScheduled', 1),
@@ -133,6 +136,7 @@ test('schedules run every maintenance task, and a paused schedule stays paused w
     'deleteExpiredSignIns first',
     'deleteOldCallbacks first',
     'deleteOldDeliveries first',
+    'deleteOldStatistics first',
     'expireAttachments first',
     'expireAttachments page 1',
     'expireAttachments page 2',

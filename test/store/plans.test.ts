@@ -12,9 +12,8 @@ import {
   lockStatuses,
   readSendSizes,
 } from '../../src/store/emails/attempts.ts';
-import { findFinishedBatches } from '../../src/store/emails/batches.ts';
+import { findFinishedBatches, recordBatchMoves } from '../../src/store/emails/batches.ts';
 import { checkReports, insertEmailEvents, lockChanging, updateEmails } from '../../src/store/emails/changes.ts';
-import { countMoves } from '../../src/store/emails/hours.ts';
 import { endCopies, failCopies, noteSuppressed, reportRecipients } from '../../src/store/emails/recipients.ts';
 import { groupOutboxRows, detachFromGroup, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
@@ -46,6 +45,11 @@ const sent = (ids: readonly string[]) => {
     accepted_at: at,
     due_at: at,
     next_event_at: at,
+    reached: null,
+    bounced_for: null,
+    from: 'a@acme.example',
+    key_id: null,
+    tags: null,
   } as const;
   return ids.map((id) => ({
     ...{ ...change, event_id: newId('evt', Date.now()) },
@@ -136,7 +140,7 @@ describe('a plan that was made for tables with a few rows', () => {
       database.pool,
       ids.map((id) => ({ ...attemptOf(id), call: id, provider: 'postmark' })),
     );
-    await countMoves(database.pool, sent(ids));
+    await recordBatchMoves(database.pool, sent(ids));
     await noteSuppressed(
       database.pool,
       ids.map((email_id) => ({ email_id, recipient: RECIPIENT })),

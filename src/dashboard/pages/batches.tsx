@@ -3,15 +3,37 @@ import { WAITING } from '../../domain/email/batch.ts';
 import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { requireFound } from '../../domain/errors.ts';
 import { cancelBatch } from '../../intake/batches.ts';
-import { type Batch, findBatch, listBatches } from '../../store/emails/batches.ts';
+import { type Batch, findBatch, firstSubjects, listBatches } from '../../store/emails/batches.ts';
+import { listEmails } from '../../store/emails/lists.ts';
+import type { EmailSummary } from '../../store/emails/summary.ts';
+import type { Db } from '../../store/postgres/pool.ts';
+import { beginOf, STEP_MS } from '../../store/statistics/series.ts';
 import { buttonAction } from '../act.ts';
-import { Copy, curl, Empty, Facts, StatusBadge, StatusCell, Sub, Table, Text, Time, TimeCell } from '../elements.tsx';
+import {
+  Copy,
+  curl,
+  Empty,
+  Facts,
+  LinkHeading,
+  NumberCell,
+  Section,
+  StatusBadge,
+  StatusCell,
+  Sub,
+  Table,
+  Text,
+  Time,
+  TimeCell,
+} from '../elements.tsx';
 import { confirm } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { Live } from '../live.tsx';
 import { type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
-import { exampleEmail } from './emails.tsx';
+import type { Period } from '../periods.ts';
+import { shareInWords } from '../rates.ts';
+import { RateFigures, readFigures } from '../statistics.tsx';
+import { EmailRows, exampleEmail } from './emails.tsx';
 
 const PATH = '/dashboard/batches';
 
@@ -20,15 +42,16 @@ const list = listPage({
   caption: 'Batches, newest first',
   columns: ['Status', 'Batch', 'Progress', 'Emails', 'Accepted', 'Done'],
   limit: 30,
-  read: ({ pool, organization }, place, limit) => listBatches(pool, organization.id, place, limit),
+  read: async ({ pool, organization }, place, limit) => {
+    const batches = await listBatches(pool, organization.id, place, limit);
+    const ids = batches.map(({ id }) => id);
+    const subjects = await firstSubjects(pool, organization.id, ids);
+    return batches.map((batch) => ({ ...batch, name: nameOf(batch, subjects) }));
+  },
   row: (batch) => (
     <tr>
-      <StatusCell status={batch.status} />
-      <th scope="row">
-        <a href={`${PATH}/${batch.id}`} id={`open-${batch.id}`}>
-          <code safe>{batch.id}</code>
-        </a>
-      </th>
+      <StatusCell status={shownStatus(batch)} />
+      <LinkHeading href={`${PATH}/${batch.id}`} id={`open-${batch.id}`} text={batch.name} sub={batch.id} />
       <td>
         <Progress batch={batch} />
       </td>
@@ -57,11 +80,17 @@ const list = listPage({
 const show = page(Type.Object({}), async (context) => {
   const batch = requireFound(await findBatch(context.pool, context.organization.id, idOf(context)), 'batch');
   const { id, total, counts } = batch;
+  const { pool, organization } = context;
   const scheduled = counts.scheduled ?? 0;
+  const [subjects, figures, failed] = await Promise.all([
+    firstSubjects(pool, organization.id, [id]),
+    readFigures(context, hourOf(batch.created_at), 'batch', id),
+    listFailed(pool, organization.id, id),
+  ]);
   return (
     <Layout
       context={context}
-      title={`Batch of ${total.toLocaleString('en')}`}
+      title={nameOf(batch, subjects)}
       crumbs={[{ path: PATH, name: 'Batches' }]}
       actions={
         <>
@@ -85,7 +114,8 @@ const show = page(Type.Object({}), async (context) => {
       <Live visit={context} moves={isUnderWay(batch)}>
         <Facts
           facts={[
-            ['Status', <StatusBadge status={batch.status} />],
+            ['Status', <StatusBadge status={shownStatus(batch)} />],
+            ['Emails', <Text text={total.toLocaleString('en')} />],
             ['Accepted', <Time at={batch.created_at} />],
             ['Done', <Time at={batch.completed_at} />],
             ['Progress', <Progress batch={batch} />],
@@ -105,20 +135,16 @@ const show = page(Type.Object({}), async (context) => {
                   {members.toLocaleString('en')}
                 </a>
               </td>
-              <td>
-                <meter
-                  min="0"
-                  max={total}
-                  value={members}
-                  aria-label={`Part that is ${status.replaceAll('_', ' ')}`}
-                  safe
-                >
-                  {`${Math.round((100 * members) / total)} %`}
-                </meter>
-              </td>
+              <NumberCell text={shareInWords(members, total)} />
             </tr>
           ))}
         </Table>
+        {figures.now.sent > 0 && <RateFigures figures={figures} before={null} />}
+        {failed.length > 0 && (
+          <Section title="Newest emails that failed">
+            <EmailRows emails={failed} />
+          </Section>
+        )}
       </Live>
     </Layout>
   );
@@ -139,6 +165,31 @@ export const rows: readonly PageRow[] = [
   ['GET', `${PATH}/:id`, 'viewer', show],
   ['POST', `${PATH}/:id/cancel`, 'member', cancel],
 ];
+
+/** The subject of the first email stands for all. */
+function nameOf({ id, total }: Batch, subjects: ReadonlyMap<string, string>): string {
+  return subjects.get(id) ?? `Batch of ${total.toLocaleString('en')}`;
+}
+
+/** Nothing of a batch is in a queue while all of it waits for its time. */
+function shownStatus({ total, status, counts }: Batch): string {
+  return status === 'queued' && counts.scheduled === total ? 'scheduled' : status;
+}
+
+/** Members of a batch are accepted at one time. */
+function hourOf(at: string): Period {
+  const from = beginOf(new Date(at), 'hour').getTime();
+  return { step: 'hour', from, to: from + STEP_MS.hour };
+}
+
+const FAILED = ['failed', 'rejected', 'bounced'] as const;
+const FAILED_SHOWN = 10;
+
+/** The newest members that did not reach their recipients. */
+async function listFailed(db: Db, orgId: string, batch_id: string): Promise<EmailSummary[]> {
+  const filters = { tags: [], status: FAILED, batch_id };
+  return (await listEmails(db, orgId, filters, null, FAILED_SHOWN)).emails;
+}
 
 /** Scheduled emails may wait for weeks, so they do not count. */
 function isUnderWay({ status, counts }: Batch): boolean {

@@ -27,6 +27,7 @@ import {
 import { BLANK, confirm, field, Form, FormProblem } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
+import { Statistics } from '../statistics.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
 import { TrackingSection } from './domain-tracking.tsx';
 
@@ -80,6 +81,7 @@ const show = page(Type.Object({}), async (context) => {
       <Standing domain={domain} />
       <Records records={domain.records} />
       <TrackingSection context={context} domain={domain} />
+      <Statistics context={context} dimension="domain" of={domain.name} filters={{ from: `@${domain.name}` }} />
       {context.role === 'owner' && (
         <section>
           {confirm(context, 'Delete the domain', {

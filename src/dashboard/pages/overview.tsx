@@ -1,18 +1,18 @@
 import { Type } from 'typebox';
-import { percentile, spanInWords } from '../../lib/times.ts';
+import { addCounts } from '../../domain/statistics.ts';
 import { type Issue, type Backlog, COUNTED, listIssues, readBacklog } from '../../store/outbox/backlog.ts';
-import { type EmailHours, readEmailHours } from '../../store/emails/hours.ts';
 import { listEmails } from '../../store/emails/lists.ts';
-import { MailChart, partInWords, StatusTotals, sumOf } from '../chart.tsx';
+import { readSeries } from '../../store/statistics/series.ts';
+import { MailChart } from '../chart.tsx';
 import { curl, Empty, NumberCell, Table, Time, Section } from '../elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Context, type Html, page, type PageRow } from '../page.ts';
+import { shareInWords } from '../rates.ts';
+import { emailsPath, lastSteps, type Period } from '../periods.ts';
+import { RateFigures, readFigures, StateTable, TimesTable } from '../statistics.tsx';
 import { EmailRows, exampleEmail } from './emails.tsx';
 
 const LATEST_EMAILS = 10;
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
-
 const EVERY = { tags: [], status: null, batch_id: null } as const;
 
 interface Range {
@@ -20,13 +20,15 @@ interface Range {
   /** Hours or days, including the current one. */
   readonly count: number;
   readonly by: 'hour' | 'day';
+  readonly before: string;
 }
 const RANGES: Readonly<Record<string, Range>> = {
-  '24h': { name: 'Last 24 hours', count: 24, by: 'hour' },
-  '7d': { name: 'Last 7 days', count: 7 * 24, by: 'hour' },
-  '30d': { name: 'Last 30 days', count: 30, by: 'day' },
+  '24h': { name: 'Last 24 hours', count: 24, by: 'hour', before: 'the 24 hours before' },
+  '7d': { name: 'Last 7 days', count: 7 * 24, by: 'hour', before: 'the 7 days before' },
+  '30d': { name: 'Last 30 days', count: 30, by: 'day', before: 'the 30 days before' },
 };
 const DEFAULT_RANGE = '24h';
+const BOUNCE_REASONS_SHOWN = 20;
 
 const Query = Type.Object({ range: Type.Optional(Type.Enum(['24h', '7d', '30d'])) });
 
@@ -34,37 +36,41 @@ const overview = page(Query, async (context) => {
   const { pool, organization, query } = context;
   const chosen = query.range ?? DEFAULT_RANGE;
   const range = RANGES[chosen] as Range;
-  const step = range.by === 'day' ? DAY : HOUR;
-  const last = Math.floor(Date.now() / step) * step;
-  const first = last - (range.count - 1) * step;
-  const [{ emails }, hours, backlog, issues] = await Promise.all([
+  const period = lastSteps(range.by, range.count);
+  const [{ emails }, figures, bounces, backlog, issues] = await Promise.all([
     listEmails(pool, organization.id, EVERY, null, LATEST_EMAILS),
-    readEmailHours(pool, organization.id, new Date(first).toISOString(), range.by),
+    readFigures(context, period),
+    readBounces(context, period),
     readBacklog(pool, organization.id),
     listIssues(pool, organization.id),
   ]);
   if (emails.length === 0) return <FirstSteps context={context} issues={issues} />;
   return (
-    <Layout context={context} title="Overview" charts actions={<Ranges chosen={chosen} />}>
+    <Layout context={context} title="Overview" actions={<Ranges chosen={chosen} />}>
       <Notices issues={issues} />
-      <Waiting backlog={backlog} />
-      <Section title={`Emails per ${range.by}, by current status`}>
-        {hours.statuses.size === 0 ? (
+      <RateFigures figures={figures} before={range.before} />
+      <Section title={`Emails per ${range.by}`}>
+        {figures.now.accepted === 0 ? (
           <p class="muted">No email was accepted in this time.</p>
         ) : (
-          <MailChart statuses={hours.statuses} first={first} last={last} step={step} />
+          <MailChart points={figures.series.points} period={period} />
         )}
       </Section>
-      {hours.statuses.size > 0 && (
+      <Waiting backlog={backlog} />
+      {figures.now.accepted > 0 && (
         <div class="columns">
-          <Section title="By status">
-            <StatusTotals statuses={hours.statuses} />
+          <Section title="By state">
+            <StateTable counts={figures.now} linkTo={(state) => emailsPath(period, {}, state)} />
+            <p class="hint">
+              Emails accepted in this time, once for each state that they ever reached.{' '}
+              <a href="/dashboard/tags">By tag</a>
+            </p>
           </Section>
           <Section title="Bounces by reason">
-            <Bounces bounces={hours.bounces} />
+            <Bounces bounces={bounces} period={period} />
           </Section>
           <Section title="Delivery time">
-            <Times hours={hours} />
+            <TimesTable times={figures.series.times} />
           </Section>
         </div>
       )}
@@ -74,6 +80,14 @@ const overview = page(Query, async (context) => {
     </Layout>
   );
 });
+
+/** Emails by the reason of their first bounce, most first. */
+async function readBounces({ pool, organization }: Context, { step, from, to }: Period): Promise<[string, number][]> {
+  const filter = { channel: 'email', step, dimension: 'bounce_reason', key: null } as const;
+  const period = { from: new Date(from), to: new Date(to) };
+  const series = await readSeries(pool, organization.id, { ...filter, ...period }, BOUNCE_REASONS_SHOWN);
+  return series.map(({ key, points }) => [key, addCounts(points).bounced]);
+}
 
 export const rows: readonly PageRow[] = [['GET', '/dashboard', 'viewer', overview]];
 
@@ -178,51 +192,22 @@ function countInWords(count: number): string {
   return count > COUNTED ? `over ${COUNTED.toLocaleString('en')}` : count.toLocaleString('en');
 }
 
-function Bounces({ bounces }: { bounces: EmailHours['bounces'] }): Html {
-  const total = sumOf(bounces);
+function Bounces({ bounces, period }: { bounces: readonly [reason: string, emails: number][]; period: Period }): Html {
+  const total = bounces.reduce((sum, [, emails]) => sum + emails, 0);
   if (total === 0) return <p class="muted">No bounces in this period.</p>;
-  const sorted = Object.entries(bounces).sort(([, a], [, b]) => b - a);
   return (
     <Table caption="Bounces by reason" columns={['Reason', 'Emails', 'Share']}>
-      {sorted.map(([reason, emails]) => (
+      {bounces.map(([reason, emails]) => (
         <tr>
-          <th scope="row" safe>
-            {reason.replaceAll('_', ' ')}
+          <th scope="row">
+            <a href={emailsPath(period, { bounce_reason: reason })} safe>
+              {reason.replaceAll('_', ' ')}
+            </a>
           </th>
           <NumberCell text={emails.toLocaleString('en')} />
-          <td>
-            <meter min="0" max={total} value={emails} aria-label={`Share of ${reason.replaceAll('_', ' ')}`} safe>
-              {partInWords(emails, total)}
-            </meter>
-          </td>
+          <NumberCell text={shareInWords(emails, total)} />
         </tr>
       ))}
     </Table>
-  );
-}
-
-function Times({ hours }: { hours: EmailHours }): Html {
-  const shown = [
-    ['sent', hours.sent],
-    ['delivered', hours.delivered],
-  ] as const;
-  const cell = (steps: ReadonlyMap<number, number>, part: number): string => {
-    const time = percentile(steps, part);
-    return time === null ? '–' : spanInWords(time);
-  };
-  return (
-    <>
-      <Table caption="Delivery time" columns={['Milestone', 'Emails', 'Median', 'p95']}>
-        {shown.map(([name, steps]) => (
-          <tr>
-            <th scope="row">{name}</th>
-            <NumberCell text={[...steps.values()].reduce((sum, emails) => sum + emails, 0).toLocaleString('en')} />
-            <NumberCell text={cell(steps, 0.5)} />
-            <NumberCell text={cell(steps, 0.95)} />
-          </tr>
-        ))}
-      </Table>
-      <p class="hint">Measured from acceptance or the scheduled time. Approximate.</p>
-    </>
   );
 }

@@ -1,3 +1,6 @@
+import { domain, wholeDomain } from './domain-example.ts';
+import { statistics } from './statistics-example.ts';
+
 /** A request of an operation and its response. Tests send the request and compare the form of the response. */
 export interface Example {
   readonly request?: unknown;
@@ -166,55 +169,6 @@ const key = {
   created_at: AT,
 };
 const usedKey = { ...key, last_used_at: DELIVERED_AT };
-const domain = {
-  id: 'dm_01kajcf3g5h7j9k1m3n5p7q9rs',
-  name: 'mail.example.com',
-  status: 'pending',
-  trusted: false,
-  created_at: AT,
-  verified_at: null,
-  last_checked_at: SENT_AT,
-  next_check_at: '2026-03-01T09:31:01.118Z',
-  open_tracking: false,
-  click_tracking: false,
-};
-const record = { priority: null, ttl: 3_600, status: 'pending', found: null, error: null };
-const wholeDomain = {
-  ...domain,
-  records: [
-    {
-      ...record,
-      record: 'OWNERSHIP',
-      type: 'TXT',
-      name: '_sendwright.mail.example.com',
-      value: 'sendwright-verification=4f1c9d0e6b7a4c22a1b3c5d7e9f01234',
-      required: true,
-      status: 'verified',
-      found: ['sendwright-verification=4f1c9d0e6b7a4c22a1b3c5d7e9f01234'],
-    },
-    {
-      ...record,
-      record: 'DKIM',
-      type: 'TXT',
-      name: 'sw1._domainkey.mail.example.com',
-      value: 'v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A…',
-      required: true,
-      found: [],
-      error: 'there is no such record yet',
-    },
-    {
-      ...record,
-      record: 'SPF',
-      type: 'TXT',
-      name: 'mail.example.com',
-      value: 'v=spf1 a:smtp.example.net ~all',
-      required: false,
-      status: 'failed',
-      found: ['v=spf1 mx -all', 'v=spf1 include:spf.example.net ~all'],
-      error: 'there are two SPF records; receivers then heed neither: join them into one',
-    },
-  ],
-};
 
 /** Examples in the API description, by operation id. */
 export const EXAMPLES: Readonly<Record<string, Example>> = {
@@ -241,6 +195,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
       ],
     },
   },
+  'GET /v1/stats': { answer: statistics },
   'GET /v1/emails/{id}': {
     answer: {
       ...summary,

@@ -12,6 +12,7 @@ const TAGS: readonly (readonly [name: string, start: string, description: string
   ['Chat-app messages', '/v1/chatapp', 'Send a WhatsApp message and follow it'],
   ['Chat-app numbers', '/v1/chatapp/numbers', 'Numbers that chat-app messages come from'],
   ['SMS', '/v1/sms', 'Text messages, and the numbers that they come from'],
+  ['Statistics', '/v1/stats', 'Figures and rates, by hour or day'],
   ['Domains', '/v1/domains', 'Domains that email is sent from, and their DNS records'],
   ['Suppressions', '/v1/suppressions', 'The suppression list: addresses to which nothing is sent'],
   ['Erasures', '/v1/erasures', 'Erase the personal data of a recipient'],

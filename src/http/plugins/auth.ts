@@ -99,5 +99,5 @@ export function callerOf(request: FastifyRequest): ApiKey {
 /** Returns the API key of a request as the sender of emails and the actor of changes to them. */
 export function changerOf(request: FastifyRequest): Changer & Caller {
   const { id, org_id: orgId, domain_ids: domainIds } = callerOf(request);
-  return { orgId, domainIds, actor: { actor_kind: 'key', actor_id: id } };
+  return { orgId, domainIds, keyId: id, actor: { actor_kind: 'key', actor_id: id } };
 }

@@ -3,6 +3,7 @@ import type { ChatTemplate } from '../../domain/chat/chat.ts';
 import { CHAT_BODY_BYTES } from '../../domain/limits.ts';
 import { type ChatRequest, sendChat } from '../../intake/chatapp.ts';
 import type { MessageSummary } from '../../store/messages/messages.ts';
+import { changerOf } from '../plugins/auth.ts';
 import { route } from '../route.ts';
 import { AcceptedChat, ChatBody, ChatFilters, ChatParams, ChatSummary, SendChatBody } from '../schemas/chatapp.ts';
 import { IdempotencyHeader } from '../schemas/common.ts';
@@ -16,7 +17,7 @@ export const send = route('sendChatMessage', 'Send a chat-app message', {
   headers: IdempotencyHeader,
   body: SendChatBody,
   response: { 202: AcceptedChat },
-  handler: (deps, { orgId, body, idempotency }) => sendChat(deps, orgId, toRequest(body), idempotency),
+  handler: (deps, request) => sendChat(deps, changerOf(request), toRequest(request.body), request.idempotency),
   options: { bodyLimit: CHAT_BODY_BYTES },
 });
 

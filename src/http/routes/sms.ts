@@ -1,6 +1,7 @@
 import { CHAT_BODY_BYTES } from '../../domain/limits.ts';
 import { sendSms } from '../../intake/sms.ts';
 import { listSenders } from '../../store/sms/senders.ts';
+import { changerOf } from '../plugins/auth.ts';
 import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { IdempotencyHeader } from '../schemas/common.ts';
@@ -14,8 +15,11 @@ export const send = route('sendSms', 'Send an SMS', {
   headers: IdempotencyHeader,
   body: SendSmsBody,
   response: { 202: AcceptedSms },
-  handler: (deps, { orgId, body: { to, text, from = null, tags, scheduled_at = null }, idempotency }) =>
-    sendSms(deps, orgId, { to, text, from, tags: tags ?? [], scheduled_at }, idempotency),
+  handler: (deps, request) => {
+    const { to, text, from = null, tags, scheduled_at = null } = request.body;
+    const sms = { to, text, from, tags: tags ?? [], scheduled_at };
+    return sendSms(deps, changerOf(request), sms, request.idempotency);
+  },
   options: { bodyLimit: CHAT_BODY_BYTES },
 });
 

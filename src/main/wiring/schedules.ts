@@ -10,6 +10,7 @@ const MINUTE_MS = 60_000;
 /** The intervals of maintenance tasks by the id of their schedule. */
 const UPKEEP: Readonly<Record<string, { readonly intervalMs: number; readonly tasks: readonly UpkeepTaskName[] }>> = {
   'upkeep-counts': { intervalMs: MINUTE_MS, tasks: ['foldBatchMoves', 'announceBatches', 'endEarlierWorkflows'] },
+  'upkeep-statistics': { intervalMs: MINUTE_MS, tasks: ['backfillStatistics'] },
   'upkeep-stuck': {
     intervalMs: 5 * MINUTE_MS,
     tasks: ['clearProviderLists', 'clearProviderDomains'],
@@ -32,6 +33,7 @@ const UPKEEP: Readonly<Record<string, { readonly intervalMs: number; readonly ta
       'deleteOldCallbacks',
       'deleteOldDeliveries',
       'deleteExpiredSignIns',
+      'deleteOldStatistics',
     ],
   },
   'upkeep-daily': { intervalMs: 24 * 60 * MINUTE_MS, tasks: ['reportUnknownFiles'] },

@@ -2,6 +2,7 @@ import { allowanceOf } from '../../domain/email/allowance.ts';
 import type { SealedContent } from '../../domain/email/content.ts';
 import type { EmailRequest } from '../../domain/email/email.ts';
 import { TAGS } from '../../domain/limits.ts';
+import { setOf } from '../../domain/statistics.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
 import type { IdempotencyKey } from '../limits/idempotency.ts';
 import { COUNT_WANTED, WITHIN_QUOTA } from '../limits/quota.ts';
@@ -29,6 +30,8 @@ export interface NewEmail extends EmailRequest, SenderAndTime {
   idempotency?: IdempotencyKey | undefined;
   /** The span of its request, which its delivery continues. */
   traceparent?: string | undefined;
+  /** The API key of its request; absent for the dashboard. */
+  key_id?: string | undefined;
 }
 
 /** Why an email was not stored; the database's clock decides about the first two. */
@@ -114,9 +117,12 @@ export function acceptEmails(
       emails.map(({ sealed }) => sealed?.sealed_headers ?? null),
       emails.map(allowanceOf),
       group,
+      ...columns(emails, 'key_id'),
     ],
   });
 }
+
+const ACCEPTED = setOf('accepted');
 
 const ACCEPT_EMAILS = `
   WITH judged AS MATERIALIZED (
@@ -124,10 +130,10 @@ const ACCEPT_EMAILS = `
     FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::jsonb[], $9::jsonb[], $10::jsonb[],
                 $11::jsonb[], $12::text[], $13::boolean[], $14::jsonb[], $15::json[], $16::text[], $17::text[],
                 $18::timestamptz[], $19::text[], $20::text[], $21::bytea[], $22::bytea[], $23::integer[], $24::bytea[],
-                $25::integer[]) WITH ORDINALITY
+                $25::integer[], $27::text[]) WITH ORDINALITY
            AS email(id, event_id, batch_id, from_domain, "from", "to", cc, bcc, reply_to, subject, marketing, tags, headers,
                     html, text, scheduled_at, traceparent, key, fingerprint, sealed, body_bytes, sealed_headers, allowance,
-                    position)
+                    key_id, position)
          LEFT JOIN domains AS domain ON domain.org_id = $1 AND domain.name = email.from_domain
   ), wanted AS MATERIALIZED (
     -- Members of a batch are counted together, at its end.
@@ -136,9 +142,9 @@ const ACCEPT_EMAILS = `
     SELECT judged.*, ${TAG_BITS} AS tag_bits FROM judged WHERE refusal IS NULL AND ${WITHIN_QUOTA}
   ), stored AS (
     INSERT INTO emails (id, org_id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, tag_bits,
-                        headers, sealed_headers, status, created_at, scheduled_at, last_event_at, workflow_id)
+                        headers, sealed_headers, status, created_at, scheduled_at, last_event_at, workflow_id, key_id, reached)
     SELECT id, $1, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, tag_bits,
-           headers, sealed_headers, status, now(), scheduled_at, now(), coalesce($26, id)
+           headers, sealed_headers, status, now(), scheduled_at, now(), coalesce($26, id), key_id, ${ACCEPTED}
     FROM accepted
   ), bodies AS (
     INSERT INTO email_bodies (email_id, html, text, sealed, body_bytes)
@@ -148,8 +154,9 @@ const ACCEPT_EMAILS = `
   ), enqueued AS (
     INSERT INTO outbox (message_id, action, traceparent) SELECT id, 'start', traceparent FROM accepted WHERE $26::text IS NULL
   ), counted AS (
-    INSERT INTO email_moves (org_id, hour, to_status, emails)
-    SELECT $1, date_trunc('hour', now(), 'UTC'), status, count(*) FROM accepted GROUP BY status
+    INSERT INTO stat_additions (org_id, channel, hour, domain, key_id, batch_id, tags, states, messages)
+    SELECT $1, 'email', date_trunc('hour', now(), 'UTC'), from_domain, key_id, batch_id, nullif(tags, '[]'), ${ACCEPTED}, count(*)
+    FROM accepted GROUP BY from_domain, key_id, batch_id, tags
   ), tagged AS MATERIALIZED (
     SELECT accepted.id, accepted.tag_bits, tag.name, tag.value
     FROM accepted CROSS JOIN LATERAL (

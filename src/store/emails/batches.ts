@@ -1,9 +1,11 @@
 import { type BatchCounts, type BatchStatus, batchStatus, WAITING } from '../../domain/email/batch.ts';
 import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { type IdempotencyKey, rememberResponses } from '../limits/idempotency.ts';
+import { columns } from '../postgres/columns.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, executeOne, queryRows } from '../postgres/pool.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
+import type { RecordedChange } from './changes.ts';
 
 /** A batch as the answer to its creation shows it. */
 export interface AcceptedBatch {
@@ -44,6 +46,22 @@ export async function insertBatch(
     rememberResponses(client, orgId, idempotency ? [{ ...idempotency, response: accepted }] : []),
   ]);
   return { accepted, left };
+}
+
+/** Records how members of batches change their status. */
+export async function recordBatchMoves(client: Db, changes: readonly RecordedChange[]): Promise<void> {
+  const moves = changes.filter(
+    ({ email, from_status, to_status }) => email.batch_id !== null && from_status !== to_status,
+  );
+  if (moves.length === 0) return;
+  await client.query({
+    name: 'record_batch_moves',
+    text: `INSERT INTO batch_moves (batch_id, from_status, to_status, members, at)
+           SELECT batch_id, from_status, to_status, count(*), coalesce(max(at), clock_timestamp())
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[]) AS move(batch_id, from_status, to_status, at)
+           GROUP BY batch_id, from_status, to_status`,
+    values: [moves.map(({ email }) => email.batch_id), ...columns(moves, 'from_status', 'to_status', 'at')],
+  });
 }
 
 /** A batch with how far it has come. */
@@ -112,6 +130,18 @@ export async function listBatches(db: Db, orgId: string, after: Cursor | null, l
     values: [orgId, ...cursorValues(after), limit],
   });
   return rows.map(toBatch);
+}
+
+/** The subject of the first member of each of some batches. */
+export async function firstSubjects(db: Db, orgId: string, ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await queryRows<{ id: string; subject: string }>(db, {
+    name: 'first_subjects',
+    text: `SELECT batch.id, first.subject FROM unnest($2::text[]) AS batch(id) CROSS JOIN LATERAL (
+             SELECT subject FROM emails WHERE batch_id = batch.id AND org_id = $1 ORDER BY created_at, id LIMIT 1
+           ) AS first`,
+    values: [orgId, ids],
+  });
+  return new Map(rows.map(({ id, subject }) => [id, subject]));
 }
 
 /** Ids of the members of a batch that are scheduled, in their order. */

@@ -2,6 +2,7 @@ import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import type { ReportClaim } from '../../domain/email/feedback.ts';
 import type { EmailEventType } from '../../domain/email/states.ts';
 import type { EventDetail } from '../../domain/event-detail.ts';
+import type { StateSet } from '../../domain/statistics.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import { fitsClaim } from './callbacks.ts';
@@ -39,6 +40,15 @@ export interface ChangingEmail {
   readonly due_at: string;
   /** The time of an event that is added now. */
   readonly next_event_at: string;
+  /** The states that statistics have counted it in; null if that is left to the backfill. */
+  readonly reached: StateSet | null;
+  /** The reason of its first bounce. */
+  readonly bounced_for: BounceReason | null;
+  /** The next three are what statistics count by. */
+  readonly from: string;
+  readonly key_id: string | null;
+  /** As JSON; null without tags. */
+  readonly tags: string | null;
 }
 
 /** Later than all before, so that a timeline has one order, whichever process the events come from. */
@@ -56,7 +66,8 @@ export async function lockChanging(
   const rows = await queryRows<ChangingEmail>(client, {
     name: 'lock_changing_emails',
     text: `SELECT id, org_id, batch_id, marketing, status, created_at::text AS accepted_at,
-                  coalesce(scheduled_at, created_at)::text AS due_at, ${NEXT_EVENT_AT} AS next_event_at
+                  coalesce(scheduled_at, created_at)::text AS due_at, ${NEXT_EVENT_AT} AS next_event_at,
+                  reached, bounced_for, "from", key_id, nullif(tags, '[]')::text AS tags
            FROM emails WHERE id = ANY ($1) AND ($2::text IS NULL OR org_id = $2) ORDER BY id FOR UPDATE`,
     values: [ids, orgId],
   });
@@ -154,10 +165,12 @@ export interface EmailUpdate {
   readonly status: EmailStatus | undefined;
   readonly error: string | undefined;
   readonly bounce_reason: BounceReason | undefined;
-  /** Undefined if it stays, as the next two. */
+  /** Undefined if it stays, as the rest. */
   readonly provider: string | undefined;
   readonly provider_message_id: string | undefined;
   readonly last_event_at: string | undefined;
+  readonly reached?: StateSet;
+  readonly bounced_for?: BounceReason | null;
 }
 
 /** Adds changes to the timelines of locked emails. */
@@ -189,13 +202,16 @@ export async function updateEmails(client: Db, updates: readonly EmailUpdate[]):
              bounce_reason       = CASE WHEN input.status IS NULL THEN email.bounce_reason ELSE input.bounce_reason END,
              provider            = coalesce(input.provider, email.provider),
              provider_message_id = coalesce(input.provider_message_id, email.provider_message_id),
-             last_event_at       = greatest(input.last_event_at, email.last_event_at)
-           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
-             AS input(id, status, error, bounce_reason, provider, provider_message_id, last_event_at)
+             last_event_at       = greatest(input.last_event_at, email.last_event_at),
+             reached             = coalesce(input.reached, email.reached),
+             bounced_for         = coalesce(input.bounced_for, email.bounced_for)
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[],
+                       $8::smallint[], $9::text[])
+             AS input(id, status, error, bounce_reason, provider, provider_message_id, last_event_at, reached, bounced_for)
            WHERE email.id = input.id AND email.id = ANY ($1)`,
     values: [
       ...columns(updates, 'id', 'status', 'error', 'bounce_reason'),
-      ...columns(updates, 'provider', 'provider_message_id', 'last_event_at'),
+      ...columns(updates, 'provider', 'provider_message_id', 'last_event_at', 'reached', 'bounced_for'),
     ],
   });
 }

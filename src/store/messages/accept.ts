@@ -1,6 +1,7 @@
 import type { ChatContent, ChatType } from '../../domain/chat/chat.ts';
 import type { Tag } from '../../domain/email/email.ts';
 import type { MessageChannel } from '../../domain/messages/message.ts';
+import { setOf } from '../../domain/statistics.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
 import { timeProblem } from '../emails/emails.ts';
 import { columns } from '../postgres/columns.ts';
@@ -61,6 +62,8 @@ export interface NewMessage {
   readonly segments?: number;
   /** The span of its request, which its delivery continues. */
   readonly traceparent?: string | undefined;
+  /** The API key of its request. */
+  readonly key_id?: string | undefined;
 }
 
 export interface StoredMessageTime {
@@ -68,29 +71,41 @@ export interface StoredMessageTime {
   readonly scheduled_at: string | null;
 }
 
+const ACCEPTED = setOf('accepted');
+
 /** Stores a message with its first event. The caller adds its outbox row and webhooks in the same transaction. */
 export async function insertMessage(db: Db, orgId: string, message: NewMessage): Promise<StoredMessageTime> {
-  const { id, channel, sender, to, country, type, scheduled_at, encoding, segments } = message;
+  const { id, channel, sender, to, country, type, scheduled_at, encoding, segments, key_id } = message;
   const status = scheduled_at === null ? 'queued' : 'scheduled';
-  const fields = { to, country, type, status, scheduled_at, encoding, segments };
+  const fields = { to, country, type, status, scheduled_at, encoding, segments, key_id };
   const row = { id, org_id: orgId, channel, number_id: sender.id, from: sender.from, ...fields };
   const stored = await queryRow<StoredMessageTime>(db, {
     name: 'insert_message',
     text: `WITH stored AS (
              INSERT INTO chat_messages (id, org_id, channel, number_id, "from", "to", country, type, status, scheduled_at,
-                                        encoding, segments, content, tags, created_at, last_event_at, look_at)
+                                        encoding, segments, content, tags, created_at, last_event_at, look_at, key_id, reached)
              SELECT id, org_id, channel, number_id, "from", "to", country, type, status, scheduled_at,
-                    encoding, segments, $2::json, $3::jsonb, now(), now(), coalesce(scheduled_at, now()) + interval '10 minutes'
+                    encoding, segments, $2::json, $3::jsonb, now(), now(), coalesce(scheduled_at, now()) + interval '10 minutes', key_id, ${ACCEPTED}
              FROM jsonb_to_record($1) AS given(id text, org_id text, channel text, number_id text, "from" text, "to" text,
-                    country text, type text, status text, scheduled_at timestamptz, encoding text, segments integer)
-             RETURNING id, channel, status, created_at, scheduled_at
+                    country text, type text, status text, scheduled_at timestamptz, encoding text, segments integer,
+                    key_id text)
+             RETURNING id, channel, status, created_at, scheduled_at, key_id, tags
            ), recorded AS (
              INSERT INTO chat_events (message_id, id, type, created_at)
              SELECT id, $4, channel || '.' || status, created_at FROM stored
+           ), counted AS (
+             INSERT INTO stat_additions (org_id, channel, hour, key_id, tags, states, messages)
+             SELECT $5, channel, date_trunc('hour', created_at, 'UTC'), key_id, nullif(tags, '[]'), ${ACCEPTED}, 1 FROM stored
            )
            SELECT created_at, scheduled_at FROM stored`,
     // The driver would write an object as the array or text that it takes it for.
-    values: [JSON.stringify(row), JSON.stringify(message.content), JSON.stringify(message.tags), message.event_id],
+    values: [
+      JSON.stringify(row),
+      JSON.stringify(message.content),
+      JSON.stringify(message.tags),
+      message.event_id,
+      orgId,
+    ],
   });
   return stored as StoredMessageTime;
 }

@@ -1,6 +1,7 @@
 import type { EventDetail } from '../../domain/event-detail.ts';
 import type { MessageChannel, MessageProviderName, MessageStatus } from '../../domain/messages/message.ts';
 import type { Rescheduled } from '../emails/changes.ts';
+import type { StateSet } from '../../domain/statistics.ts';
 import { timeProblem } from '../emails/emails.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
@@ -17,6 +18,15 @@ export interface ChangingMessage {
   readonly status: MessageStatus;
   readonly segments: number | null;
   readonly scheduled_at: string | null;
+  /** This and the next one are as Postgres writes times: they only go back to it. */
+  readonly accepted_at: string;
+  readonly due_at: string;
+  /** The states that statistics have counted it in; null if that is left to the backfill. */
+  readonly reached: StateSet | null;
+  /** This and the tags are what statistics count by. */
+  readonly key_id: string | null;
+  /** As JSON; null without tags. */
+  readonly tags: string | null;
 }
 
 /** Where messages are looked for. */
@@ -34,7 +44,10 @@ export async function lockChanging(
   if (ids.length === 0) return new Map();
   const rows = await queryRows<ChangingMessage>(db, {
     name: 'lock_changing_messages',
-    text: `SELECT id, org_id, channel, "from", "to", country, type, status, segments, scheduled_at FROM chat_messages
+    text: `SELECT id, org_id, channel, "from", "to", country, type, status, segments, scheduled_at,
+                  created_at::text AS accepted_at, coalesce(scheduled_at, created_at)::text AS due_at,
+                  reached, key_id, nullif(tags, '[]')::text AS tags
+           FROM chat_messages
            WHERE id = ANY ($1) AND ($2::text IS NULL OR (org_id = $2 AND channel = $3)) ORDER BY id FOR UPDATE`,
     values: [ids, scope?.orgId ?? null, scope?.channel ?? null],
   });
@@ -82,6 +95,7 @@ export interface MessageUpdate {
   readonly provider_message_id?: string | undefined;
   /** The time of its latest event, if there is one. */
   readonly last_event_at?: string | undefined;
+  readonly reached?: StateSet | undefined;
 }
 
 /**
@@ -99,14 +113,16 @@ export async function updateMessages(db: Db, updates: readonly MessageUpdate[]):
              provider            = coalesce(message.provider, input.provider),
              provider_message_id = coalesce(message.provider_message_id, input.provider_message_id),
              last_event_at       = greatest(message.last_event_at, input.last_event_at),
+             reached             = coalesce(input.reached, message.reached),
              look_at             = CASE WHEN coalesce(input.status, 'queued') = 'queued' THEN message.look_at
                                         WHEN input.status = 'sent' AND input.provider = 'twilio' THEN now() + interval '2 minutes' END
-           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[])
-             AS input(id, status, error, error_code, provider, provider_message_id, last_event_at)
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[],
+                       $8::smallint[])
+             AS input(id, status, error, error_code, provider, provider_message_id, last_event_at, reached)
            WHERE message.id = input.id AND message.id = ANY ($1)`,
     values: [
       ...columns(updates, 'id', 'status', 'error', 'error_code'),
-      ...columns(updates, 'provider', 'provider_message_id', 'last_event_at'),
+      ...columns(updates, 'provider', 'provider_message_id', 'last_event_at', 'reached'),
     ],
   });
 }

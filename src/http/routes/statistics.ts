@@ -1,0 +1,57 @@
+import { ServiceError } from '../../domain/errors.ts';
+import { parseInstant } from '../../domain/instant.ts';
+import { addCounts, ratesOf } from '../../domain/statistics.ts';
+import { percentile } from '../../lib/times.ts';
+import { readSeries, type Series, type Step } from '../../store/statistics/series.ts';
+import { route } from '../route.ts';
+import { Statistics, StatisticsQuery } from '../schemas/statistics.ts';
+
+const DAY_MS = 86_400_000;
+const MAX_DAYS: Readonly<Record<Step, number>> = { hour: 31, day: 400 };
+/** Bounds a response: to 50 series of 744 hours. */
+const MAX_SERIES = 50;
+
+export const statistics = route('getStatistics', 'Get statistics', {
+  description:
+    'How many messages were accepted in each hour or day, and how many of them have ever reached each state by now. A message ' +
+    'counts once for each state, in the hour or day of its acceptance.',
+  querystring: StatisticsQuery,
+  response: { 200: Statistics },
+  handler: async ({ pool }, { orgId, query }) => {
+    const { step = 'hour', by: dimension = 'all', channel = 'email' } = query;
+    const to = query.to === undefined ? new Date() : (parseInstant(query.to) as Date);
+    const from = query.from === undefined ? new Date(to.getTime() - DAY_MS) : (parseInstant(query.from) as Date);
+    checkPeriod(from, to, step);
+    const series = await readSeries(pool, orgId, { channel, from, to, step, dimension, key: null }, MAX_SERIES);
+    const isEmpty = dimension === 'all' && series.length === 0;
+    return {
+      from: from.toISOString(),
+      to: to.toISOString(),
+      step,
+      series: (isEmpty ? [NOTHING] : series).map(present),
+    };
+  },
+});
+
+const NOTHING: Series = { key: 'all', points: [], times: { sent: new Map(), delivered: new Map() } };
+
+/** @throws ServiceError validation_error */
+function checkPeriod(from: Date, to: Date, step: Step): void {
+  if (from > to) throw new ServiceError('validation_error', 'must not be after to', 'from');
+  const days = MAX_DAYS[step];
+  if (to.getTime() - from.getTime() <= days * DAY_MS) return;
+  throw new ServiceError(
+    'validation_error',
+    `is too long before to; at most ${days} days are allowed by ${step}`,
+    'from',
+  );
+}
+
+function present({ key, points, times }: Series) {
+  const totals = addCounts(points);
+  const time = (part: number) => {
+    const ms = percentile(times.delivered, part);
+    return ms === null ? null : Math.round(ms);
+  };
+  return { key, points, totals, rates: ratesOf(totals), time_to_delivery_ms: { p50: time(0.5), p95: time(0.95) } };
+}

@@ -1,0 +1,77 @@
+import { parseMailbox } from '../domain/email/address.ts';
+import type { BounceReason, EmailStatus } from '../domain/email/email.ts';
+import type { MessageStatus } from '../domain/messages/message.ts';
+import { impliedStates, setOf, type StateSet } from '../domain/statistics.ts';
+import type { ChangingEmail } from '../store/emails/changes.ts';
+import type { ChangingMessage } from '../store/messages/changes.ts';
+import type { StatAddition } from '../store/statistics/additions.ts';
+
+/** What statistics count a message by. */
+export type Counted = Pick<
+  StatAddition,
+  'org_id' | 'channel' | 'accepted_at' | 'due_at' | 'domain' | 'key_id' | 'batch_id' | 'tags'
+>;
+
+/** What statistics count an email by. */
+export function countedEmail(
+  email: Pick<ChangingEmail, 'org_id' | 'accepted_at' | 'due_at' | 'from' | 'key_id' | 'batch_id' | 'tags'>,
+): Counted {
+  const { org_id, accepted_at, due_at, from, key_id, batch_id, tags } = email;
+  const sender = parseMailbox(from);
+  const domain = typeof sender === 'string' ? null : sender.domain;
+  return { org_id, channel: 'email', accepted_at, due_at, domain, key_id, batch_id, tags };
+}
+
+/** What statistics count a chat-app message or SMS by. */
+export function countedMessage(
+  message: Pick<ChangingMessage, 'org_id' | 'channel' | 'accepted_at' | 'due_at' | 'key_id' | 'tags'>,
+): Counted {
+  const { org_id, channel, accepted_at, due_at, key_id, tags } = message;
+  return { org_id, channel, accepted_at, due_at, domain: null, key_id, batch_id: null, tags };
+}
+
+/** What statistics have counted of a message. */
+export interface Progress {
+  readonly reached: StateSet;
+  readonly bounced_for: BounceReason | null;
+}
+
+/** A change of a message. */
+export interface Reach {
+  /** The statuses that the message has reached with it; repeated ones add nothing. */
+  readonly statuses: readonly (EmailStatus | MessageStatus)[];
+  readonly bounce_reason?: BounceReason | null | undefined;
+  /** When it was sent or delivered, if the change is that. */
+  readonly sent_at?: string | null | undefined;
+  readonly delivered_at?: string | null | undefined;
+}
+
+const [SENT, DELIVERED, BOUNCED] = [setOf('sent'), setOf('delivered'), setOf('bounced')];
+
+/**
+ * Returns what a change adds to the statistics, and the progress after it; undefined if it reaches nothing new. A state counts
+ * once, whichever report implies it first. With the first bounce, all that the message has reached counts for its reason.
+ */
+export function reach(
+  counted: Counted,
+  { reached, bounced_for: bouncedFor }: Progress,
+  { statuses, bounce_reason: reason, sent_at: sentAt = null, delivered_at: deliveredAt = null }: Reach,
+): { readonly addition: StatAddition; readonly progress: Progress } | undefined {
+  const implied = statuses.reduce((set, status) => set | impliedStates(status), 0);
+  const states = implied & ~reached;
+  if (states === 0) return undefined;
+  const isFirstBounce = (states & BOUNCED) !== 0;
+  const bounced_for = bouncedFor ?? (isFirstBounce ? (reason ?? null) : null);
+  const bouncedStates = isFirstBounce ? reached | states : states;
+  return {
+    addition: {
+      ...counted,
+      states,
+      bounced_for,
+      bounced_states: bounced_for === null ? null : bouncedStates,
+      sent_at: states & SENT ? sentAt : null,
+      delivered_at: states & DELIVERED ? deliveredAt : null,
+    },
+    progress: { reached: reached | states, bounced_for },
+  };
+}

@@ -1,0 +1,96 @@
+import { idTime } from '../domain/ids.ts';
+import type { MessageChannel } from '../domain/messages/message.ts';
+import { STATISTICS_CHANNELS, type StatisticsChannel } from '../domain/statistics.ts';
+import {
+  type Counted,
+  countedEmail,
+  countedMessage,
+  type Progress,
+  reach,
+  type Reach,
+} from '../projection/statistics.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { addStatistics } from '../store/statistics/additions.ts';
+import {
+  type Backfill,
+  lockBackfill,
+  lockNextEmails,
+  lockNextMessages,
+  noteBackfill,
+  readEmailTimelines,
+  readMessageTimelines,
+  storeEmailProgress,
+  storeMessageProgress,
+} from '../store/statistics/backfill.ts';
+import type { UpkeepStep } from './task.ts';
+
+const MESSAGES_PER_STEP = 1_000;
+/** Younger messages may belong to transactions that are not committed yet; the backfill would pass them. */
+const MIN_AGE_MS = 60_000;
+
+/** A locked message, and what statistics count for it. */
+interface Found {
+  readonly id: string;
+  readonly progress: Progress;
+  readonly counted: Counted;
+  readonly reaching: Reach;
+}
+
+/**
+ * Counts messages of the version before for the statistics by their timelines, oldest first: those that it has accepted, and
+ * what it has changed of others while both versions served. It ends a day after the upgrade.
+ * @param now Unix milliseconds
+ */
+export async function backfillStatistics(pool: Pool, now: number, limit = MESSAGES_PER_STEP): Promise<UpkeepStep> {
+  const counts: number[] = [];
+  for (const channel of STATISTICS_CHANNELS) {
+    counts.push(await transaction(pool, (client) => backfillChannel(client, channel, now, limit)));
+  }
+  return { done: counts.reduce((sum, count) => sum + count, 0), next: counts.includes(limit) ? '' : null };
+}
+
+/** @returns how many messages it looked at */
+async function backfillChannel(db: Db, channel: StatisticsChannel, now: number, limit: number): Promise<number> {
+  const whole = await lockBackfill(db, channel);
+  if (!whole) return 0;
+  const [prefix] = whole.end_id.split('_');
+  const old = `${prefix}_${idTime(now - MIN_AGE_MS)}`;
+  const backfill = { ...whole, end_id: old < whole.end_id ? old : whole.end_id };
+  const found = await (channel === 'email'
+    ? findEmails(db, backfill, limit)
+    : findMessages(db, channel, backfill, limit));
+  const added = found.flatMap(({ id, counted, progress, reaching }) => {
+    const result = reach(counted, progress, reaching);
+    return result ? { id, ...result } : [];
+  });
+  await addStatistics(
+    db,
+    added.map(({ addition }) => addition),
+  );
+  const counted = added.map(({ id, progress }) => ({ id, ...progress }));
+  await (channel === 'email' ? storeEmailProgress(db, counted) : storeMessageProgress(db, counted));
+  const last = found.at(-1)?.id;
+  const isOver = last === undefined && backfill.end_id === whole.end_id;
+  if (isOver || last !== undefined) await noteBackfill(db, channel, last ?? null);
+  return found.length;
+}
+
+async function findEmails(db: Db, backfill: Backfill, limit: number): Promise<Found[]> {
+  const timelines = await readEmailTimelines(db, await lockNextEmails(db, backfill, limit));
+  return timelines.map(({ reached, bounced_for, ...email }) => ({
+    id: email.id,
+    progress: { reached: reached ?? 0, bounced_for },
+    counted: countedEmail(email),
+    reaching: email,
+  }));
+}
+
+async function findMessages(db: Db, channel: MessageChannel, backfill: Backfill, limit: number): Promise<Found[]> {
+  const timelines = await readMessageTimelines(db, await lockNextMessages(db, channel, backfill, limit));
+  return timelines.map(({ reached, ...message }) => ({
+    id: message.id,
+    progress: { reached: reached ?? 0, bounced_for: null },
+    counted: countedMessage(message),
+    reaching: message,
+  }));
+}
