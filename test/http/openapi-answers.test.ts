@@ -6,7 +6,7 @@ import { connectNumber, fillPath, resourceOf } from './resources.ts';
 import { type Answer, type Call, inFuture, startService, useService } from './service.ts';
 import { head, speak } from './socket.ts';
 
-const service = await useService();
+const service = await useService({ publicUrl: 'https://mail.example.com' });
 const ours = await service.organization();
 await ours.addDomain('example.com');
 const { number } = await connectNumber(ours);
