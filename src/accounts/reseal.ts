@@ -17,6 +17,7 @@ const PURPOSES: Readonly<Record<SealedColumn, KeyPurpose>> = {
   old_webhook_secrets: 'webhook secrets',
   chat_credentials: 'chat credentials',
   account_links: 'account links',
+  second_factors: 'second factors',
   dkim_keys: 'DKIM keys',
 };
 

@@ -25,6 +25,7 @@ const LIMITS: Readonly<Record<AttemptKind, { readonly max: number; readonly wind
   email: { max: 250, windowSeconds: DAY },
   browser: { max: 10, windowSeconds: QUARTER_HOUR },
   password: { max: 10, windowSeconds: QUARTER_HOUR },
+  code: { max: 10, windowSeconds: QUARTER_HOUR },
   reset_network: { max: 20, windowSeconds: HOUR },
   reset_pair: { max: 3, windowSeconds: HOUR },
   reset_email: { max: 20, windowSeconds: DAY },
@@ -95,6 +96,15 @@ export async function countPasswordCheck(db: Db, user: { id: string; email: stri
 
 export async function forgivePasswordChecks(db: Db, user: { id: string; email: string }): Promise<void> {
   await deleteAttempts(db, [passwordSubject(user)]);
+}
+
+/** Counts a check of a user's second factor. @returns the seconds to wait when a limit is exceeded */
+export async function countCode(db: Db, { id, email }: { id: string; email: string }): Promise<number | undefined> {
+  return count(db, [subject('code', [id], email)]);
+}
+
+export async function forgiveCodes(db: Db, { id, email }: { id: string; email: string }): Promise<void> {
+  await deleteAttempts(db, [subject('code', [id], email)]);
 }
 
 /** Clears every limit that an email has reached. @returns the number of counts removed */

@@ -12,7 +12,8 @@ import {
   insertSession,
   type SessionClient,
 } from '../store/accounts/sessions.ts';
-import { findUserByEmail, type User } from '../store/accounts/users.ts';
+import { findSecondFactor } from '../store/accounts/second-factors.ts';
+import { findUserByEmail, type User, type UserWithPassword } from '../store/accounts/users.ts';
 import { checkPassword, withPasswordSlot } from './passwords.ts';
 import { type Attempt, countAttempt, forgiveAttempt } from './sign-in-limits.ts';
 
@@ -22,6 +23,8 @@ const MAX_LENGTH = 1_000;
 export type SignIn =
   /** `browser` is the token that identifies this browser from now on. */
   | { readonly outcome: 'in'; readonly token: string; readonly browser: string; readonly userId: string }
+  /** The password is right, and a code of the second factor is still to be checked. */
+  | { readonly outcome: 'code'; readonly challenge: string }
   /** The same for a wrong email and a wrong password. */
   | { readonly outcome: 'wrong' }
   | { readonly outcome: 'wait'; readonly seconds: number };
@@ -31,6 +34,13 @@ export interface SignInRequest extends SessionClient {
   readonly password: string;
   /** The token in the cookie of a known browser. */
   readonly browser: string | undefined;
+}
+
+interface SignInDeps {
+  readonly pool: Pool;
+  readonly knownBrowsers: KnownBrowsers;
+  /** Issues a token with which a user continues who has a second factor. */
+  readonly issueChallenge: (user: UserWithPassword, now: number) => string;
 }
 
 /** Generates a token: 32 random bytes in base64url. */
@@ -43,7 +53,7 @@ export function newToken(): string {
  * @throws ServiceError unavailable when too many passwords are being checked
  */
 export async function signIn(
-  { pool, knownBrowsers }: { readonly pool: Pool; readonly knownBrowsers: KnownBrowsers },
+  { pool, knownBrowsers, issueChallenge }: SignInDeps,
   { email: typed, password, address, userAgent, browser = '' }: SignInRequest,
 ): Promise<SignIn> {
   // Postgres does not store NUL, so no user has one.
@@ -67,12 +77,20 @@ export async function signIn(
     return { outcome: 'wrong' };
   }
   await forgiveAttempt(pool, attempt);
+  const factor = await findSecondFactor(pool, user.id);
+  if (factor?.is_confirmed) return { outcome: 'code', challenge: issueChallenge(user, Date.now()) };
+  const token = await startSession(pool, user, { address, userAgent }, detail);
+  return { outcome: 'in', token, browser: knownBrowsers.issue(email, Date.now(), browserId), userId: user.id };
+}
+
+/** Starts a session of a user who has signed in. @param detail of the audit log @returns its token */
+export async function startSession(pool: Pool, user: User, from: SessionClient, detail: Detail): Promise<string> {
   const token = newToken();
   await transaction(pool, async (client) => {
-    await insertSession(client, digest(token), user.id, { address, userAgent });
+    await insertSession(client, digest(token), user.id, from);
     await noteSession(client, user, 'account.sign-in', detail);
   });
-  return { outcome: 'in', token, browser: knownBrowsers.issue(email, Date.now(), browserId), userId: user.id };
+  return token;
 }
 
 /** Starts a session of a user. @returns its token */

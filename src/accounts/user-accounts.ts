@@ -1,6 +1,7 @@
 import { ServiceError } from '../domain/errors.ts';
 import { insertAudit, insertAuditOfUser } from '../store/accounts/audit.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { deleteSecondFactor } from '../store/accounts/second-factors.ts';
 import { deleteOtherSessions } from '../store/accounts/sessions.ts';
 import {
   deleteMembership,
@@ -64,6 +65,19 @@ export async function unlockUser(pool: Pool, name: UserName): Promise<{ id: stri
     const cleared = await unlock(client, email);
     await noteOnUser(client, id, 'members.unlock', { email });
     return { id, email, cleared };
+  });
+}
+
+/** Removes a user's second factor, for one who has lost it and its recovery codes. @throws ServiceError not_found */
+export async function removeSecondFactor(
+  pool: Pool,
+  name: UserName,
+): Promise<{ id: string; email: string; removed: boolean }> {
+  const { id, email } = await requireUser(pool, name);
+  return transaction(pool, async (client) => {
+    const removed = await deleteSecondFactor(client, id);
+    await noteOnUser(client, id, 'members.reset-second-factor', { email, removed });
+    return { id, email, removed };
   });
 }
 

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest 
 import { LRUCache } from 'lru-cache';
 import { digest } from '../lib/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
-import { setFlash } from '../store/accounts/sessions.ts';
+import { type OrganizationOfUser, setFlash } from '../store/accounts/sessions.ts';
 import { ROLES } from '../store/accounts/users.ts';
 import { type Asset, loadAssets } from './assets.ts';
 import { formProblems, TroublePage, troubleOf } from './errors.tsx';
@@ -23,11 +23,14 @@ import * as emails from './pages/emails.tsx';
 import * as invitations from './pages/invitations.tsx';
 import * as keyNew from './pages/key-new.tsx';
 import * as keys from './pages/keys.tsx';
+import * as memberSecurity from './pages/member-security.tsx';
 import * as members from './pages/members.tsx';
 import * as numbers from './pages/numbers.tsx';
 import * as overview from './pages/overview.tsx';
 import * as passwordReset from './pages/password-reset.tsx';
 import * as requests from './pages/requests.tsx';
+import * as secondFactor from './pages/second-factor.tsx';
+import * as signInCode from './pages/sign-in-code.tsx';
 import * as signIn from './pages/sign-in.tsx';
 import * as suppress from './pages/suppress.tsx';
 import * as suppressions from './pages/suppressions.tsx';
@@ -39,6 +42,8 @@ import { browserToken, findSignedIn, isFromOurPage, setBrowserCookie, setSession
 const ROOT = '/dashboard';
 /** In bytes; pages may set another limit. */
 const FORM_LIMIT = 102_400;
+/** Open for members who cannot open their current organization. */
+const CHANGE_ORGANIZATION = '/dashboard/organization';
 const MAX_KNOWN_SESSIONS = 10_000;
 
 /** Pages load only our own files, contain no inline style or script, and cannot be framed. */
@@ -57,6 +62,7 @@ const POLICY = [
 /** The route table: method, path, required role and page. */
 export const PAGES: readonly PageRow[] = [
   ...signIn.rows,
+  ...signInCode.rows,
   ...passwordReset.rows,
   ...invitations.rows,
   ...overview.rows,
@@ -78,9 +84,11 @@ export const PAGES: readonly PageRow[] = [
   ...webhook.rows,
   ...deliveries.rows,
   ...members.rows,
+  ...memberSecurity.rows,
   ...audit.rows,
   ...account.rows,
   ...accountSessions.rows,
+  ...secondFactor.rows,
 ];
 
 declare module 'fastify' {
@@ -169,7 +177,7 @@ function servePage(app: FastifyInstance, site: Site, row: PageRow): void {
 async function admit(site: Site, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> {
   const row = request.routeOptions.config.page;
   if (!row) return undefined;
-  const [method, , access, page] = row;
+  const [method, path, access, page] = row;
   const { publicUrl, networks } = site.deps;
   if (method !== 'GET' && !isFromOurPage(request, publicUrl)) {
     throw new ServiceError('insufficient_scope', 'This came from another site, so nothing was changed.');
@@ -189,6 +197,10 @@ async function admit(site: Site, request: FastifyRequest, reply: FastifyReply): 
       'insufficient_scope',
       `You are a ${organization.role} here, and this needs the role ${access}.`,
     );
+  }
+  const required = requiredPage(session, organization);
+  if (required !== undefined && !path.startsWith(required) && path !== CHANGE_ORGANIZATION) {
+    return redirectTo(required, request, reply);
   }
   request.sessionOrgId = organization.id;
   const context: Context = { ...visit, session, user, organization, role: organization.role };
@@ -231,8 +243,17 @@ function visitOf(site: Site, request: FastifyRequest, page: Page | undefined): V
 
 function askToSignIn(method: string, visit: Visit, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const next = method === 'GET' && visit.url !== ROOT ? `?next=${encodeURIComponent(visit.url)}` : '';
-  const path = `${ROOT}/sign-in${next}`;
-  // A live part must not be replaced by the sign-in page.
+  return redirectTo(`${ROOT}/sign-in${next}`, request, reply);
+}
+
+/** The page to which a user must go before the organization's pages open; undefined for none. */
+function requiredPage(session: SignedIn, organization: OrganizationOfUser): string | undefined {
+  if (organization.requires_second_factor && !session.hasSecondFactor) return secondFactor.SECOND_FACTOR;
+  return undefined;
+}
+
+function redirectTo(path: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  // A live part must not be replaced by another page.
   if (request.headers['hx-request'] !== undefined) return reply.code(401).header('hx-redirect', path).send('');
   return reply.redirect(path, 303);
 }

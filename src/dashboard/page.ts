@@ -66,6 +66,8 @@ export interface SignedIn {
   readonly organization: OrganizationOfUser | null;
   /** The message about the change that redirected here. */
   readonly flash: string | null;
+  /** Whether the user has set up a second factor. */
+  readonly hasSecondFactor: boolean;
 }
 
 /** A request by a member of an organization, for a page of that organization. */

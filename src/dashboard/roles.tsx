@@ -44,6 +44,7 @@ export const RIGHTS: readonly Right[] = [
       ...['/webhooks/:id/secret', '/webhooks/:id/rotate-secret', '/webhooks/:id/delete'],
     ],
   },
+  { name: 'Set what sign-in requires of members', role: 'owner', routes: ['/members/security'] },
   {
     name: 'Invite and remove members, and change their roles',
     role: 'owner',

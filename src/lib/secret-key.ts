@@ -23,6 +23,8 @@ export type KeyPurpose =
   | 'dashboard sessions'
   | 'known browsers'
   | 'account links'
+  | 'second factors'
+  | 'sign-in challenges'
   | 'provider metadata';
 
 /**

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import type { Browser } from 'playwright-core';
+import { Secret, TOTP } from 'otpauth';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { createUser } from '../../src/accounts/users.ts';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { eventually } from '../support/eventually.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
-import { openBrowser, openTab } from './browser.ts';
+import { violations } from './axe.ts';
+import { openBrowser, openTab, PHONE } from './browser.ts';
 
-/** Scenarios of accounts in the dashboard of `npm start`, without scripts: every page must work without them. */
+/** Scenarios of accounts in the dashboard of `npm start`, all of them also without scripts: every page must work without them. */
 test('accounts in a browser', async (t) => {
   const dev = await (await startSendwright(t, await emptyHome())).dev();
   const browser = await openBrowser(t);
@@ -42,12 +44,77 @@ const SCENARIOS: Readonly<Record<string, (t: TestContext, fixture: Fixture) => P
     await page.getByRole('button', { name: 'Change the password' }).click();
     await page.getByRole('heading', { level: 1, name: 'Password changed' }).waitFor();
     await page.getByRole('link', { name: 'Sign in' }).click();
-    await page.getByLabel('Email').fill(email);
-    await page.getByLabel('Password').fill('a new password');
-    await page.getByRole('button', { name: 'Sign in' }).click();
+    await enterPassword(page, email, 'a new password');
     await page.getByRole('navigation', { name: 'Main' }).waitFor();
   },
+
+  async 'a user sets up two-factor authentication, signs in by a code, and turns it off by a recovery code'(
+    t,
+    fixture,
+  ) {
+    await useSecondFactor(t, fixture, 'careful@example.com', WITHOUT_SCRIPTS, async () => undefined);
+  },
+
+  async 'the pages of two-factor authentication are accessible and fit a phone'(t, fixture) {
+    await useSecondFactor(t, fixture, 'mobile@example.com', { viewport: PHONE }, async (page) => {
+      assert.deepEqual(await violations(page), []);
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+      assert.ok(width <= PHONE.width, `${page.url()} is ${width} px wide`);
+    });
+  },
 };
+
+/** @param check is called on every page, in each of its states */
+async function useSecondFactor(
+  t: TestContext,
+  { dev, browser, pool }: Fixture,
+  email: string,
+  options: BrowserContextOptions,
+  check: (page: Page) => Promise<void>,
+): Promise<void> {
+  const password = 'a long password';
+  await createUser(pool, dev.organization_id, { email, password });
+  const page = await openTab(t, browser, options);
+  await page.goto(`${dev.dashboard_url}/account`);
+  await enterPassword(page, email, password);
+  await page.getByRole('link', { name: 'Set up' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Two-factor authentication' }).waitFor();
+  await check(page);
+  await page.getByRole('button', { name: 'Set up' }).click();
+  await page.getByRole('img', { name: 'QR code of the secret' }).waitFor();
+  await check(page);
+  const secret = Secret.fromBase32((await page.locator('code').innerText()).trim());
+  const codeAt = (timestamp: number) => new TOTP({ secret }).generate({ timestamp });
+  const used = codeAt(Date.now());
+  await page.getByLabel('Code').fill(used);
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Recovery codes' }).waitFor();
+  await check(page);
+  const [recoveryCode = '', ...others] = (await page.locator('pre').innerText()).trim().split('\n');
+  assert.equal(others.length, 9);
+
+  const other = await openTab(t, browser, options);
+  await other.goto(`${dev.dashboard_url}/account/second-factor`);
+  await enterPassword(other, email, password);
+  await other.getByRole('heading', { level: 1, name: 'Enter your code' }).waitFor();
+  await other.getByLabel('Code').fill(used);
+  await other.getByRole('button', { name: 'Sign in' }).click();
+  await other.getByText('is wrong or was used already').first().waitFor();
+  await check(other);
+  await other.getByLabel('Code').fill(codeAt(Date.now() + 30_000));
+  await other.getByRole('button', { name: 'Sign in' }).click();
+  await other.getByText('Unused recovery codes: 10.').waitFor();
+  await check(other);
+  await other.getByLabel('Code').fill(recoveryCode);
+  await other.getByRole('button', { name: 'Turn off' }).click();
+  await other.getByText('Two-factor authentication is off.').waitFor();
+}
+
+async function enterPassword(page: Page, email: string, password: string): Promise<void> {
+  await page.getByLabel('Email').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
 
 /** The link in the only email to an address, once the simulator has it. */
 async function linkIn({ inbox_url }: DevFile, to: string): Promise<string | undefined> {

@@ -4,6 +4,8 @@ import { newId } from '../../src/domain/ids.ts';
 import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { webhookSeal } from '../../src/accounts/webhooks.ts';
 import { dkimOwner, dkimSeal } from '../../src/sender-domains/deps.ts';
+import { secondFactorSeal } from '../../src/accounts/second-factor.ts';
+import { insertSecondFactor } from '../../src/store/accounts/second-factors.ts';
 import { accountLinkSeal } from '../../src/domain/email/account-link.ts';
 import { findAccountLinks, insertAccountLink } from '../../src/store/emails/account-links.ts';
 import { insertNumber } from '../../src/store/chat/numbers.ts';
@@ -41,6 +43,10 @@ describe('secrets reseal', () => {
     domainId = rows[0]?.id ?? assert.fail('there is no domain');
     const key = dkimSeal(FORMER).close(Buffer.from('a private key'), dkimOwner({ org_id: orgId, id: domainId }));
     await database.pool.query(`UPDATE domains SET dkim_public = 'x', dkim_key = $1`, [key]);
+    await database.pool.query(
+      `INSERT INTO users (id, email, name, password) VALUES ('usr_1', 'a@example.com', '', 'x')`,
+    );
+    await insertSecondFactor(database.pool, 'usr_1', secondFactorSeal(FORMER).close(Buffer.from('a secret'), 'usr_1'));
     await insertAccountLink(database.pool, 'em_1', accountLinkSeal(FORMER).close(Buffer.from('a link'), 'em_1'));
   });
 
@@ -73,6 +79,7 @@ describe('secrets reseal', () => {
       old_webhook_secrets: one,
       chat_credentials: one,
       account_links: one,
+      second_factors: one,
       dkim_keys: one,
       email_contents: { resealed: 2 },
     });
@@ -118,6 +125,7 @@ describe('secrets reseal', () => {
       old_webhook_secrets: none,
       chat_credentials: none,
       account_links: none,
+      second_factors: none,
       dkim_keys: none,
       email_contents: { resealed: 0 },
     });

@@ -7,6 +7,7 @@ import { BLANK, confirm, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
 import { sessionsSection } from './account-sessions.tsx';
+import { SecondFactorSection } from './second-factor.tsx';
 
 const PATH = '/dashboard/account';
 
@@ -95,6 +96,7 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
           <button>Change the password</button>
         </Form>
       </Section>
+      <SecondFactorSection context={context} />
       {sessions}
       <Section title="Leave">
         {confirm(context, 'Leave the organization', {

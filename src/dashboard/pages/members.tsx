@@ -13,6 +13,7 @@ import { action, type Context, type Filled, type Html, idOf, page, type PageRow,
 import { textToPlace } from '../places.ts';
 import { ROLE_NAMES, RoleTable } from '../roles.tsx';
 import { cutPage } from '../../store/postgres/page.ts';
+import { SecuritySection } from './member-security.tsx';
 
 const PATH = '/dashboard/members';
 const MEMBERS = 50;
@@ -132,6 +133,7 @@ async function membersPage(context: Context, filled: Filled, cursor?: string): P
       ) : (
         <p class="hint">Owners invite members and change their roles.</p>
       )}
+      {role === 'owner' && <SecuritySection context={context} />}
       <RoleTable />
     </Layout>
   );

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { digest } from '../../lib/digest.ts';
 import { makeKnownBrowsers } from '../../domain/known-browser.ts';
+import { makeChallenges } from '../../accounts/sign-in-challenge.ts';
 import { signIn, signOut } from '../../accounts/sign-in.ts';
-import { listInvitationsOf } from '../../store/accounts/invitations.ts';
 import { deleteSession, setSessionOrganization } from '../../store/accounts/sessions.ts';
 import { tooManyAttempts } from '../errors.tsx';
 import { BLANK, field, FormProblem } from '../form-elements.tsx';
@@ -19,6 +19,8 @@ import {
   type Visit,
 } from '../page.ts';
 import { safeNext } from '../session.ts';
+import { CodePage } from './sign-in-code.tsx';
+import { signedIn } from './signed-in.ts';
 
 const Credentials = Type.Object({
   email: Type.String({ maxLength: 1_000 }),
@@ -37,17 +39,18 @@ const doSignIn = publicAction(Credentials, {
   run: async (visit, { email, password, next }) => {
     const { pool, address, userAgent, browser, deps } = visit;
     const knownBrowsers = makeKnownBrowsers(deps.secretKey);
-    const result = await signIn({ pool, knownBrowsers }, { email, password, address, userAgent, browser });
+    const { issue: issueChallenge } = makeChallenges(deps.secretKey);
+    const result = await signIn(
+      { pool, knownBrowsers, issueChallenge },
+      { email, password, address, userAgent, browser },
+    );
     if (result.outcome === 'in') {
       // Prevents session fixation: another person may know the token of the previous session.
       if (visit.session) await deleteSession(pool, digest(visit.session.token));
-      const { length: invitations } = await listInvitationsOf(pool, result.userId);
-      const flash = 'You have an open invitation. Accept or decline it on your account page.';
-      return new Redirect(safeNext(next), {
-        token: result.token,
-        browser: result.browser,
-        ...(invitations > 0 && { flash }),
-      });
+      return signedIn(pool, result, next);
+    }
+    if (result.outcome === 'code') {
+      return <CodePage visit={visit} challenge={result.challenge} next={safeNext(next)} />;
     }
     if (result.outcome === 'wait') throw tooManyAttempts(result.seconds);
     const filled = {

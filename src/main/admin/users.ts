@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import {
+  removeSecondFactor,
   removeUser,
   resetUser,
   showUsers,
@@ -51,6 +52,7 @@ export function addUserCommands(program: Command): void {
     resetUser(pool, name, await pipedLine()),
   );
   onUser('unlock', 'Remove the limits that failed sign-ins have reached.', unlockUser);
+  onUser('reset-second-factor', 'Remove the second factor of a user who has lost it.', removeSecondFactor);
   onUser('sign-out', 'End all sessions of a user.', signUserOut);
   onUser('delete', 'Delete a user.', (pool, name, { force = false }) => removeUser(pool, name, force))
     .alias('remove')

@@ -19,3 +19,8 @@ export function listOrganizations(db: Db): Promise<Organization[]> {
 export function organizationExists(db: Db, id: string): Promise<boolean> {
   return executeOne(db, `SELECT FROM organizations WHERE id = $1`, [id]);
 }
+
+/** Sets whether members must have a second factor to open the organization's pages. */
+export async function setSecondFactorRequired(db: Db, orgId: string, isRequired: boolean): Promise<void> {
+  await db.query(`UPDATE organizations SET requires_second_factor = $2 WHERE id = $1`, [orgId, isRequired]);
+}

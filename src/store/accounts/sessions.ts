@@ -12,6 +12,8 @@ export interface OrganizationOfUser {
   /** When the operator suspended it; null while it is active. */
   suspended_at: string | null;
   suspended_reason: string | null;
+  /** Whether its members must have a second factor to open its pages. */
+  requires_second_factor: boolean;
 }
 
 export interface Session {
@@ -21,6 +23,8 @@ export interface Session {
   /** The selected one, unless the user has left it since. */
   org_id: string | null;
   flash: string | null;
+  /** Whether the user has set up a second factor. */
+  has_second_factor: boolean;
   /** Whether it is time to note that it is in use. */
   is_stale: boolean;
 }
@@ -85,9 +89,12 @@ export function findSession(db: Db, sha256: Buffer): Promise<Session | undefined
     name: 'find_session',
     text: `SELECT json_build_object('id', users.id, 'email', users.email, 'name', users.name) AS "user",
              session.org_id, session.flash, session.last_seen_at < now() - interval '5 minutes' AS is_stale,
+             EXISTS (SELECT FROM second_factors AS factor
+                     WHERE factor.user_id = session.user_id AND confirmed_at IS NOT NULL) AS has_second_factor,
              (SELECT coalesce(json_agg(json_build_object('id', organization.id, 'name', organization.name, 'role', role,
                                                          'suspended_at', ${wireTime('organization.suspended_at')},
-                                                         'suspended_reason', organization.suspended_reason)
+                                                         'suspended_reason', organization.suspended_reason,
+                                                         'requires_second_factor', requires_second_factor)
                                        ORDER BY organization.name, organization.id), '[]')
               FROM memberships JOIN organizations AS organization ON organization.id = org_id
               WHERE user_id = session.user_id) AS organizations

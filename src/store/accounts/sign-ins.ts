@@ -2,7 +2,7 @@ import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 export type AttemptKind =
-  | ('network' | 'pair' | 'pair_day' | 'email' | 'browser' | 'password')
+  | ('network' | 'pair' | 'pair_day' | 'email' | 'browser' | 'password' | 'code')
   | ('reset_network' | 'reset_pair' | 'reset_email')
   | ('invite_org' | 'invite_email');
 

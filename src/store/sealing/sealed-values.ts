@@ -11,6 +11,7 @@ const COLUMNS = {
   old_webhook_secrets: { table: 'webhook_endpoints', id: 'id', column: 'old_secret', about: 'id' },
   chat_credentials: { table: 'chat_numbers', id: 'id', column: 'credentials', about: 'id' },
   account_links: { table: 'account_links', id: 'email_id', column: 'sealed', about: 'email_id' },
+  second_factors: { table: 'second_factors', id: 'user_id', column: 'sealed', about: 'user_id' },
   dkim_keys: { table: 'domains', id: 'id', column: 'dkim_key', about: `org_id || ' ' || id` },
 } as const;
 

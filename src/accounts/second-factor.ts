@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto';
+import { Secret, TOTP } from 'otpauth';
+import { ServiceError } from '../domain/errors.ts';
+import { digest } from '../lib/digest.ts';
+import { makeSeal, type Seal } from '../lib/seal.ts';
+import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
+import { insertAuditOfUser } from '../store/accounts/audit.ts';
+import {
+  deleteSecondFactor,
+  findSecondFactor,
+  insertSecondFactor,
+  replaceRecoveryCodes,
+  takeRecoveryCode,
+  takeStep,
+} from '../store/accounts/second-factors.ts';
+import type { User } from '../store/accounts/users.ts';
+import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { countCode, forgiveCodes } from './sign-in-limits.ts';
+
+/** RFC 4226 §4 recommends 160 bits. */
+const SECRET_BYTES = 20;
+/** Steps of 30 s by which a clock may differ (RFC 6238 §5.2). */
+const WINDOW_STEPS = 1;
+const RECOVERY_CODES = 10;
+const RECOVERY_CODE_BYTES = 10;
+
+export interface SecondFactorDeps {
+  readonly pool: Pool;
+  /** Seals the secrets of codes. The associated data is the user's id. */
+  readonly seal: Seal;
+}
+
+export function secondFactorSeal(secretKeys: SecretKeys): Seal {
+  return makeSeal(deriveKeys(secretKeys, 'second factors'));
+}
+
+/** Starts the set-up with a new secret. A completed one stays. */
+export async function startSetUp({ pool, seal }: SecondFactorDeps, userId: string): Promise<void> {
+  await insertSecondFactor(pool, userId, seal.close(randomBytes(SECRET_BYTES), userId));
+}
+
+/** What an authenticator app needs: its URI and the secret alone, in base32. */
+export interface SetUp {
+  readonly uri: string;
+  readonly secret: string;
+}
+
+/** The state of a user's second factor; `setUp` while it is not completed. */
+export async function readSecondFactor(
+  { pool, seal }: SecondFactorDeps,
+  { id, email }: User,
+): Promise<{ isOn: boolean; recoveryCodes: number; setUp: SetUp | null }> {
+  const factor = await findSecondFactor(pool, id);
+  if (!factor) return { isOn: false, recoveryCodes: 0, setUp: null };
+  const { is_confirmed: isOn, recovery_codes: recoveryCodes, sealed } = factor;
+  if (isOn) return { isOn, recoveryCodes, setUp: null };
+  const totp = makeTotp(seal.open(sealed, id), email);
+  return { isOn, recoveryCodes, setUp: { uri: totp.toString(), secret: totp.secret.base32 } };
+}
+
+/**
+ * Completes the set-up by a code of the authenticator app.
+ * @returns recovery codes, which are not stored
+ * @throws ServiceError validation_error, rate_limit_exceeded
+ */
+export async function completeSetUp(deps: SecondFactorDeps, user: User, code: string): Promise<string[]> {
+  await requireCode(deps, user, (db) => takeTotp(db, deps.seal, user, code, true));
+  return issueRecoveryCodes(deps.pool, user, 'account.second-factor-on');
+}
+
+/** Replaces the recovery codes. @throws ServiceError validation_error, rate_limit_exceeded */
+export async function renewRecoveryCodes(deps: SecondFactorDeps, user: User, code: string): Promise<string[]> {
+  await checkCode(deps, user, code);
+  return issueRecoveryCodes(deps.pool, user, 'account.recovery-codes');
+}
+
+/** Removes the second factor. @throws ServiceError validation_error, rate_limit_exceeded */
+export async function turnOff(deps: SecondFactorDeps, user: User, code: string): Promise<void> {
+  await checkCode(deps, user, code);
+  await transaction(deps.pool, async (client) => {
+    await deleteSecondFactor(client, user.id);
+    await note(client, user, 'account.second-factor-off');
+  });
+}
+
+/**
+ * Uses up a code of the authenticator app, or a recovery code.
+ * @throws ServiceError validation_error for a wrong or used code, rate_limit_exceeded after too many of them
+ */
+export async function checkCode(deps: SecondFactorDeps, user: User, code: string): Promise<void> {
+  await requireCode(deps, user, async (db) => {
+    if (await takeTotp(db, deps.seal, user, code, false)) return true;
+    const isTaken = await takeRecoveryCode(db, user.id, digestOf(code));
+    if (isTaken) await note(db, user, 'account.recovery-code');
+    return isTaken;
+  });
+}
+
+/** Counts the check before its result is known, so that a burst cannot overtake the limit. */
+async function requireCode({ pool }: SecondFactorDeps, user: User, take: (db: Db) => Promise<boolean>): Promise<void> {
+  const seconds = await countCode(pool, user);
+  if (seconds !== undefined) {
+    throw new ServiceError('rate_limit_exceeded', 'the code was wrong too often', undefined, seconds);
+  }
+  if (!(await take(pool))) throw new ServiceError('validation_error', 'is wrong or was used already', 'code');
+  await forgiveCodes(pool, user);
+}
+
+async function takeTotp(db: Db, seal: Seal, { id, email }: User, code: string, confirms: boolean): Promise<boolean> {
+  const factor = await findSecondFactor(db, id);
+  const token = code.replace(/\s/g, '');
+  if (!factor || !/^\d{6}$/.test(token)) return false;
+  const totp = makeTotp(seal.open(factor.sealed, id), email);
+  const timestamp = Date.now();
+  const delta = totp.validate({ token, window: WINDOW_STEPS, timestamp });
+  return delta !== null && takeStep(db, id, totp.counter({ timestamp }) + delta, confirms);
+}
+
+function makeTotp(secret: Buffer, email: string): TOTP {
+  // A plain ArrayBuffer: small Buffers share one.
+  return new TOTP({
+    issuer: 'Sendwright',
+    label: email,
+    secret: new Secret({ buffer: Uint8Array.from(secret).buffer }),
+  });
+}
+
+async function issueRecoveryCodes(pool: Pool, user: User, action: string): Promise<string[]> {
+  const codes = Array.from({ length: RECOVERY_CODES }, () => {
+    const { base32 } = new Secret({ buffer: Uint8Array.from(randomBytes(RECOVERY_CODE_BYTES)).buffer });
+    return (base32.match(/.{4}/g) as string[]).join('-');
+  });
+  await transaction(pool, async (client) => {
+    await replaceRecoveryCodes(client, user.id, codes.map(digestOf));
+    await note(client, user, action);
+  });
+  return codes;
+}
+
+/** People enter codes in lower case and with other separators. */
+function digestOf(recoveryCode: string): Buffer {
+  return digest(recoveryCode.toUpperCase().replace(/[^A-Z2-7]/g, ''));
+}
+
+async function note(db: Db, { id }: User, action: string): Promise<void> {
+  await insertAuditOfUser(db, id, { actor_kind: 'user', actor_id: id, action, target: id, detail: {} });
+}

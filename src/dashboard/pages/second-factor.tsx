@@ -1,0 +1,158 @@
+import { Type } from 'typebox';
+import { renderSVG } from 'uqr';
+import {
+  completeSetUp,
+  readSecondFactor,
+  renewRecoveryCodes,
+  type SetUp,
+  secondFactorSeal,
+  startSetUp,
+  turnOff,
+} from '../../accounts/second-factor.ts';
+import { Command, Copy, Section } from '../elements.tsx';
+import { BLANK, field, Form, FormProblem } from '../form-elements.tsx';
+import { Layout } from '../layout.tsx';
+import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
+
+export const SECOND_FACTOR = '/dashboard/account/second-factor';
+const CRUMBS = [{ path: '/dashboard/account', name: 'Your account' }];
+const Code = Type.Object({ code: Type.String({ maxLength: 100 }) });
+
+const depsOf = ({ pool, deps }: Context) => ({ pool, seal: secondFactorSeal(deps.secretKey) });
+
+const show = page(Type.Object({}), (context) => secondFactorPage(context, BLANK));
+
+const start = action(Type.Object({}), {
+  run: async (context) => {
+    await startSetUp(depsOf(context), context.user.id);
+    return new Redirect(SECOND_FACTOR);
+  },
+});
+
+const complete = action(Code, {
+  again: secondFactorPage,
+  run: async (context, { code }) => {
+    const codes = await completeSetUp(depsOf(context), context.user, code);
+    return <RecoveryCodesPage context={context} codes={codes} />;
+  },
+});
+
+const renew = action(Code, {
+  again: secondFactorPage,
+  run: async (context, { code }) => {
+    const codes = await renewRecoveryCodes(depsOf(context), context.user, code);
+    return <RecoveryCodesPage context={context} codes={codes} />;
+  },
+});
+
+const off = action(Code, {
+  again: secondFactorPage,
+  run: async (context, { code }) => {
+    await turnOff(depsOf(context), context.user, code);
+    return new Redirect(SECOND_FACTOR, { flash: 'Two-factor authentication is off.' });
+  },
+});
+
+export const rows: readonly PageRow[] = [
+  ['GET', SECOND_FACTOR, 'viewer', show],
+  ['POST', SECOND_FACTOR, 'viewer', start],
+  ['POST', `${SECOND_FACTOR}/complete`, 'viewer', complete],
+  ['POST', `${SECOND_FACTOR}/recovery-codes`, 'viewer', renew],
+  ['POST', `${SECOND_FACTOR}/off`, 'viewer', off],
+];
+
+/** The section of the account page. */
+export function SecondFactorSection({ context }: { context: Context }): Html {
+  return (
+    <Section title="Two-factor authentication">
+      <p>
+        {context.session.hasSecondFactor
+          ? 'Sign-in asks for a code of your authenticator app.'
+          : 'Off. A code of an authenticator app protects your account when your password is known to others.'}
+      </p>
+      <p>
+        <a class="button" href={SECOND_FACTOR}>
+          {context.session.hasSecondFactor ? 'Manage' : 'Set up'}
+        </a>
+      </p>
+    </Section>
+  );
+}
+
+async function secondFactorPage(context: Context, filled: Filled): Promise<Html> {
+  const { isOn, recoveryCodes, setUp } = await readSecondFactor(depsOf(context), context.user);
+  return (
+    <Layout context={context} title="Two-factor authentication" crumbs={CRUMBS}>
+      {context.organization.requires_second_factor && !isOn && (
+        <p class="notice" role="status">
+          <strong safe>{context.organization.name}</strong> requires two-factor authentication. Set it up to open its
+          pages.
+        </p>
+      )}
+      {isOn ? (
+        <Manage context={context} filled={filled} recoveryCodes={recoveryCodes} />
+      ) : setUp ? (
+        <SetUpForm context={context} filled={filled} setUp={setUp} />
+      ) : (
+        <Form visit={context} action={SECOND_FACTOR} class="card">
+          <p>You need an authenticator app, such as the one of your password manager or phone.</p>
+          <button class="primary">Set up</button>
+        </Form>
+      )}
+    </Layout>
+  );
+}
+
+const CODE_FIELD = { autocomplete: 'one-time-code', required: true } as const;
+
+function SetUpForm({ context, filled, setUp }: { context: Context; filled: Filled; setUp: SetUp }): Html {
+  const image = `data:image/svg+xml;base64,${Buffer.from(renderSVG(setUp.uri)).toString('base64')}`;
+  return (
+    <Form visit={context} action={`${SECOND_FACTOR}/complete`} class="card">
+      <p>
+        Scan this code with your authenticator app, or enter the secret there. Then enter the code that the app shows.
+      </p>
+      <img src={image} alt="QR code of the secret" width="220" height="220" />
+      <p>
+        Secret: <Copy value={setUp.secret} />
+      </p>
+      <FormProblem filled={filled} />
+      {field(filled, 'code', 'Code', { ...CODE_FIELD, hint: 'Six digits.', autofocus: true })}
+      <button class="primary">Turn on</button>
+    </Form>
+  );
+}
+
+function Manage(props: { context: Context; filled: Filled; recoveryCodes: number }): Html {
+  const { context, filled, recoveryCodes } = props;
+  return (
+    <Form visit={context} action={`${SECOND_FACTOR}/recovery-codes`} class="card">
+      <p>Two-factor authentication is on. Unused recovery codes: {recoveryCodes}.</p>
+      <FormProblem filled={filled} />
+      {field(filled, 'code', 'Code', { ...CODE_FIELD, hint: 'A code of the app, or a recovery code.' })}
+      <div class="row">
+        <button>Create new recovery codes</button>
+        <button class="danger" formaction={`${SECOND_FACTOR}/off`}>
+          Turn off
+        </button>
+      </div>
+    </Form>
+  );
+}
+
+function RecoveryCodesPage({ context, codes }: { context: Context; codes: readonly string[] }): Html {
+  return (
+    <Layout context={context} title="Recovery codes" crumbs={CRUMBS}>
+      <section class="card">
+        <p>
+          Two-factor authentication is on. Save these codes now: you won't be able to see them again. Each replaces a
+          code of your app once, and earlier codes no longer work.
+        </p>
+        <Command text={codes.join('\n')} />
+        <p>
+          <a href="/dashboard/account">Back to your account</a>
+        </p>
+      </section>
+    </Layout>
+  );
+}

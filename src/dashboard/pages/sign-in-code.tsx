@@ -1,0 +1,69 @@
+import { Type } from 'typebox';
+import { makeKnownBrowsers } from '../../domain/known-browser.ts';
+import { digest } from '../../lib/digest.ts';
+import { completeSignIn, makeChallenges } from '../../accounts/sign-in-challenge.ts';
+import { secondFactorSeal } from '../../accounts/second-factor.ts';
+import { deleteSession } from '../../store/accounts/sessions.ts';
+import { BLANK, field, FormProblem, valueOf } from '../form-elements.tsx';
+import { PlainLayout } from '../layout.tsx';
+import { type Filled, type Html, type PageRow, publicAction, Redirect, type Visit } from '../page.ts';
+import { safeNext } from '../session.ts';
+import { signedIn } from './signed-in.ts';
+
+const PATH = '/dashboard/sign-in/code';
+
+const Entry = Type.Object({
+  challenge: Type.String({ maxLength: 1_000 }),
+  code: Type.String({ maxLength: 100 }),
+  next: Type.Optional(Type.String()),
+});
+
+const enterCode = publicAction(Entry, {
+  again: (visit, filled) => {
+    const [challenge, next] = [valueOf(filled.given, 'challenge') ?? '', valueOf(filled.given, 'next')];
+    return <CodePage visit={visit} filled={filled} challenge={challenge} next={safeNext(next)} />;
+  },
+  run: async (visit, { challenge, code, next }) => {
+    const { pool, deps, session } = visit;
+    const { secretKey } = deps;
+    const challenges = makeChallenges(secretKey);
+    const factors = { pool, seal: secondFactorSeal(secretKey) };
+    const signInDeps = { ...factors, challenges, knownBrowsers: makeKnownBrowsers(secretKey) };
+    const result = await completeSignIn(signInDeps, { ...visit, challenge, code });
+    if (!result) return new Redirect('/dashboard/sign-in');
+    // Prevents session fixation: another person may know the token of the previous session.
+    if (session) await deleteSession(pool, digest(session.token));
+    return signedIn(pool, result, next);
+  },
+});
+
+export const rows: readonly PageRow[] = [['POST', PATH, 'public', enterCode]];
+
+interface CodePageProps {
+  readonly visit: Visit;
+  readonly filled?: Filled;
+  readonly challenge: string;
+  readonly next: string;
+}
+
+export function CodePage({ visit, filled = BLANK, challenge, next }: CodePageProps): Html {
+  return (
+    <PlainLayout visit={visit} title="Enter your code">
+      <form method="post" action={PATH} class="card">
+        <FormProblem filled={filled} />
+        {field(filled, 'code', 'Code', {
+          autocomplete: 'one-time-code',
+          hint: 'A code of your authenticator app, or a recovery code.',
+          required: true,
+          autofocus: true,
+        })}
+        <input type="hidden" name="challenge" value={challenge} />
+        <input type="hidden" name="next" value={next} />
+        <button class="primary">Sign in</button>
+      </form>
+      <p>
+        <a href="/dashboard/sign-in">Back to sign-in</a>
+      </p>
+    </PlainLayout>
+  );
+}

@@ -1,0 +1,21 @@
+import { listInvitationsOf } from '../../store/accounts/invitations.ts';
+import type { Pool } from '../../store/postgres/pool.ts';
+import { Redirect } from '../page.ts';
+import { safeNext } from '../session.ts';
+
+interface NewSession {
+  readonly token: string;
+  readonly browser: string;
+  readonly userId: string;
+}
+
+/** Leads a user who has just signed in to the requested page. */
+export async function signedIn(
+  pool: Pool,
+  { token, browser, userId }: NewSession,
+  next: string | undefined,
+): Promise<Redirect> {
+  const { length: invitations } = await listInvitationsOf(pool, userId);
+  const flash = 'You have an open invitation. Accept or decline it on your account page.';
+  return new Redirect(safeNext(next), { token, browser, ...(invitations > 0 && { flash }) });
+}

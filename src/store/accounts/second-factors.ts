@@ -1,0 +1,61 @@
+import { type Db, execute, executeOne, queryRow } from '../postgres/pool.ts';
+
+export interface SecondFactor {
+  /** The sealed secret of its codes. */
+  sealed: Buffer;
+  /** Whether the set-up was completed. */
+  is_confirmed: boolean;
+  /** How many recovery codes are left. */
+  recovery_codes: number;
+}
+
+export function findSecondFactor(db: Db, userId: string): Promise<SecondFactor | undefined> {
+  return queryRow(
+    db,
+    `SELECT sealed, confirmed_at IS NOT NULL AS is_confirmed,
+            (SELECT count(*)::int FROM recovery_codes AS code WHERE code.user_id = factor.user_id) AS recovery_codes
+     FROM second_factors AS factor WHERE user_id = $1`,
+    [userId],
+  );
+}
+
+/** Starts a set-up with a new secret; a confirmed factor stays. */
+export async function insertSecondFactor(db: Db, userId: string, sealed: Buffer): Promise<void> {
+  await db.query(
+    `INSERT INTO second_factors AS factor (user_id, sealed) VALUES ($1, $2)
+     ON CONFLICT (user_id) DO UPDATE SET sealed = excluded.sealed, last_step = 0, created_at = now()
+     WHERE factor.confirmed_at IS NULL`,
+    [userId, sealed],
+  );
+}
+
+/**
+ * Uses up a time step, so that its code and earlier ones are not accepted again.
+ * @param confirms completes the set-up
+ * @returns false if the step was used up, or the set-up is completed and `confirms`, or it is not and not `confirms`
+ */
+export function takeStep(db: Db, userId: string, step: number, confirms: boolean): Promise<boolean> {
+  return executeOne(
+    db,
+    `UPDATE second_factors SET last_step = $2, confirmed_at = coalesce(confirmed_at, now())
+     WHERE user_id = $1 AND last_step < $2 AND (confirmed_at IS NULL) = $3`,
+    [userId, step, confirms],
+  );
+}
+
+/** Replaces the recovery codes of a user. @param digests SHA-256 of each */
+export async function replaceRecoveryCodes(db: Db, userId: string, digests: readonly Buffer[]): Promise<void> {
+  await db.query(`DELETE FROM recovery_codes WHERE user_id = $1`, [userId]);
+  await db.query(`INSERT INTO recovery_codes (user_id, sha256) SELECT $1, unnest($2::bytea[])`, [userId, digests]);
+}
+
+/** Uses up a recovery code. @returns false if the user has no such code */
+export function takeRecoveryCode(db: Db, userId: string, sha256: Buffer): Promise<boolean> {
+  return executeOne(db, `DELETE FROM recovery_codes WHERE user_id = $1 AND sha256 = $2`, [userId, sha256]);
+}
+
+/** Removes the second factor of a user and its recovery codes. @returns false if there was none */
+export async function deleteSecondFactor(db: Db, userId: string): Promise<boolean> {
+  await db.query(`DELETE FROM recovery_codes WHERE user_id = $1`, [userId]);
+  return (await execute(db, `DELETE FROM second_factors WHERE user_id = $1`, [userId])) > 0;
+}
