@@ -55,7 +55,7 @@ export const rows: readonly PageRow[] = [
 async function accountPage(context: Context, name: Filled, password: Filled): Promise<Html> {
   const { user, organization, role } = context;
   const { length: invitations } = await listInvitationsOf(context.pool, user.id);
-  const sessions = await sessionsSection(context);
+  const safeSessions = await sessionsSection(context);
   return (
     <Layout context={context} title="Your account">
       <Facts
@@ -97,7 +97,7 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
         </Form>
       </Section>
       <SecondFactorSection context={context} />
-      {sessions}
+      {safeSessions}
       <Section title="Leave">
         {confirm(context, 'Leave the organization', {
           action: `${PATH}/leave`,
