@@ -9,6 +9,7 @@ import {
   insertKey,
   type KeySummary,
   missingDomains,
+  renameKey,
   type Preset,
   revokeKey,
   revokeKeyOf,
@@ -112,6 +113,11 @@ export async function requireKey(
   within: readonly string[] | null = null,
 ): Promise<KeySummary> {
   return requireFound(await showKey(db, orgId, id, within), 'API key');
+}
+
+/** @param name null is none @throws ServiceError not_found */
+export async function nameKey(db: Db, orgId: string, id: string, name: string | null): Promise<void> {
+  if (!(await renameKey(db, orgId, id, name))) throw notFound('API key');
 }
 
 /**

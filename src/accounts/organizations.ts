@@ -1,7 +1,7 @@
 import { noOrganization, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { controlProblem } from '../lib/text.ts';
-import { insertOrganization, organizationExists } from '../store/accounts/organizations.ts';
+import { insertOrganization, organizationExists, setOrganizationName } from '../store/accounts/organizations.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { issueKey } from './keys.ts';
 
@@ -10,14 +10,24 @@ export async function createOrganization(
   pool: Pool,
   name: string,
 ): Promise<{ id: string; name: string; api_key: string }> {
-  const problem = name.trim() === '' ? 'must not be empty' : controlProblem(name);
-  if (problem) throw new ServiceError('validation_error', problem, 'name');
+  const trimmed = organizationName(name);
   const id = newId('org', Date.now());
   return transaction(pool, async (client) => {
-    await insertOrganization(client, id, name.trim());
+    await insertOrganization(client, id, trimmed);
     const { api_key } = await issueKey(client, id, { preset: 'full_access' });
-    return { id, name: name.trim(), api_key };
+    return { id, name: trimmed, api_key };
   });
+}
+
+/** @throws ServiceError validation_error, not_found */
+export async function renameOrganization(db: Db, orgId: string, name: string): Promise<void> {
+  if (!(await setOrganizationName(db, orgId, organizationName(name)))) throw noOrganization(orgId);
+}
+
+function organizationName(text: string): string {
+  const problem = text.trim() === '' ? 'must not be empty' : controlProblem(text);
+  if (problem) throw new ServiceError('validation_error', problem, 'name');
+  return text.trim();
 }
 
 /** @throws ServiceError not_found */

@@ -1,10 +1,12 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { digest } from '../lib/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { type OrganizationOfUser, setFlash } from '../store/accounts/sessions.ts';
 import { ROLES } from '../store/accounts/users.ts';
-import { type Asset, loadAssets } from './assets.ts';
+import type { Asset, Assets } from './assets.ts';
 import { formProblems, TroublePage, troubleOf } from './errors.tsx';
 import { check, type Given, readFields } from './forms.ts';
 import { type Access, type Answer, baseUrlOf, type Context, type DashboardDeps, type Page } from './page.ts';
@@ -14,6 +16,7 @@ import * as accountSessions from './pages/account-sessions.tsx';
 import * as audit from './pages/audit.tsx';
 import * as batches from './pages/batches.tsx';
 import * as chats from './pages/chats.tsx';
+import * as checklist from './pages/checklist.tsx';
 import * as deliveries from './pages/deliveries.tsx';
 import * as domainTracking from './pages/domain-tracking.tsx';
 import * as domains from './pages/domains.tsx';
@@ -21,6 +24,7 @@ import * as emailActions from './pages/email-actions.tsx';
 import * as email from './pages/email.tsx';
 import * as emails from './pages/emails.tsx';
 import * as invitations from './pages/invitations.tsx';
+import * as keyEdit from './pages/key-edit.tsx';
 import * as keyNew from './pages/key-new.tsx';
 import * as keys from './pages/keys.tsx';
 import * as memberSecurity from './pages/member-security.tsx';
@@ -31,10 +35,12 @@ import * as passwordReset from './pages/password-reset.tsx';
 import * as requests from './pages/requests.tsx';
 import * as secondFactor from './pages/second-factor.tsx';
 import * as signInCode from './pages/sign-in-code.tsx';
+import * as settings from './pages/settings.tsx';
 import * as signIn from './pages/sign-in.tsx';
 import * as suppress from './pages/suppress.tsx';
 import * as suppressions from './pages/suppressions.tsx';
 import * as tags from './pages/tags.tsx';
+import * as timeZone from './pages/time-zone.tsx';
 import * as webhook from './pages/webhook.tsx';
 import * as webhooks from './pages/webhooks.tsx';
 import { browserToken, findSignedIn, isFromOurPage, setBrowserCookie, setSessionCookie } from './session.ts';
@@ -45,6 +51,9 @@ const FORM_LIMIT = 102_400;
 /** Open for members who cannot open their current organization. */
 const CHANGE_ORGANIZATION = '/dashboard/organization';
 const MAX_KNOWN_SESSIONS = 10_000;
+/** Shorter texts are not worth it. */
+const MIN_GZIP_LENGTH = 1_000;
+const gzipped = promisify(gzip);
 
 /** Pages load only our own files, contain no inline style or script, and cannot be framed. */
 const POLICY = [
@@ -66,6 +75,7 @@ export const PAGES: readonly PageRow[] = [
   ...passwordReset.rows,
   ...invitations.rows,
   ...overview.rows,
+  ...checklist.rows,
   ...emails.rows,
   ...email.rows,
   ...emailActions.rows,
@@ -75,6 +85,7 @@ export const PAGES: readonly PageRow[] = [
   ...domainTracking.rows,
   ...keys.rows,
   ...keyNew.rows,
+  ...keyEdit.rows,
   ...requests.rows,
   ...numbers.rows,
   ...tags.rows,
@@ -86,8 +97,10 @@ export const PAGES: readonly PageRow[] = [
   ...members.rows,
   ...memberSecurity.rows,
   ...audit.rows,
+  ...settings.rows,
   ...account.rows,
   ...accountSessions.rows,
+  ...timeZone.rows,
   ...secondFactor.rows,
 ];
 
@@ -102,9 +115,8 @@ declare module 'fastify' {
 }
 
 /** The dashboard, to be registered with the prefix `/dashboard`. It has its own error pages and accepts forms only. */
-export function dashboard(deps: DashboardDeps): FastifyPluginAsync {
+export function dashboard(deps: DashboardDeps, assets: Assets): FastifyPluginAsync {
   return async (app) => {
-    const assets = loadAssets(`${ROOT}/assets`);
     const site = siteOf(deps, assets);
     app.decorateRequest('visit', null);
     app.removeAllContentTypeParsers();
@@ -128,7 +140,7 @@ interface Site {
   readonly knownSessions: LRUCache<string, true>;
 }
 
-function siteOf(deps: DashboardDeps, assets: ReadonlyMap<string, Asset>): Site {
+function siteOf(deps: DashboardDeps, assets: Assets): Site {
   const asset = (name: string): string => {
     const found = assets.get(name);
     if (!found) throw new Error(`assets.ts has no ${name}`);
@@ -139,7 +151,7 @@ function siteOf(deps: DashboardDeps, assets: ReadonlyMap<string, Asset>): Site {
 
 function serveAsset(app: FastifyInstance, { path, type, body, gzipped }: Asset): void {
   app.get(path.slice(ROOT.length), { schema: { hide: true } }, async (request, reply) => {
-    const isGzip = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
+    const isGzip = acceptsGzip(request.headers);
     if (isGzip) reply.header('content-encoding', 'gzip');
     return reply
       .headers({
@@ -149,6 +161,10 @@ function serveAsset(app: FastifyInstance, { path, type, body, gzipped }: Asset):
       })
       .send(isGzip ? gzipped : body);
   });
+}
+
+function acceptsGzip(headers: FastifyRequest['headers']): boolean {
+  return /\bgzip\b/.test(headers['accept-encoding'] ?? '');
 }
 
 function servePage(app: FastifyInstance, site: Site, row: PageRow): void {
@@ -296,10 +312,22 @@ async function send(site: Site, answer: Answer, visit: Visit, reply: FastifyRepl
   const { body, status, headers } = answer instanceof Reply ? answer : new Reply(answer);
   const content = await body;
   const hasProblems = Object.keys(visit.problems).length > 0;
-  return reply
+  reply
     .code(status === 200 && hasProblems ? 422 : status)
-    .headers({ 'content-type': 'text/html; charset=utf-8', ...headers })
-    .send(typeof content === 'string' && content.startsWith('<html') ? `<!doctype html>${content}` : content);
+    .headers({ 'content-type': 'text/html; charset=utf-8', ...headers });
+  if (typeof content !== 'string') return reply.send(content);
+  return sendText(content.startsWith('<html') ? `<!doctype html>${content}` : content, reply);
+}
+
+/**
+ * Sends text, compressed if the browser accepts it. The answer to a form is not compressed: it may contain a new secret beside what the
+ * form contained, and the compressed length would tell how alike they are.
+ */
+async function sendText(text: string, reply: FastifyReply): Promise<FastifyReply> {
+  const { method, headers } = reply.request;
+  reply.header('vary', 'accept-encoding');
+  if (method !== 'GET' || text.length < MIN_GZIP_LENGTH || !acceptsGzip(headers)) return reply.send(text);
+  return reply.header('content-encoding', 'gzip').send(await gzipped(text));
 }
 
 /** Does not replace headers that the answer has set. */

@@ -20,8 +20,14 @@ export interface Asset {
   readonly gzipped: Buffer;
 }
 
-/** Reads all files that pages load, by name. @param folder the path under which they are served */
-export function loadAssets(folder: string): ReadonlyMap<string, Asset> {
+/** The files that pages load, by name. */
+export type Assets = ReadonlyMap<string, Asset>;
+
+/** The path under which they are served. */
+const FOLDER = '/dashboard/assets';
+
+/** Reads all files that pages load. */
+export function loadAssets(): Assets {
   const own = readdirSync(OWN_FOLDER).map((name) => [name, join(OWN_FOLDER, name)] as const);
   const packaged = Object.entries(PACKAGED).map(([name, path]) => [name, require.resolve(path)] as const);
   return new Map(
@@ -29,7 +35,7 @@ export function loadAssets(folder: string): ReadonlyMap<string, Asset> {
       const body = readFileSync(file);
       const hash = createHash('sha256').update(body).digest('hex').slice(0, 16);
       const type = contentType(name) || 'application/octet-stream';
-      return [name, { path: `${folder}/${hash}/${name}`, type, body, gzipped: gzipSync(body, { level: 9 }) }];
+      return [name, { path: `${FOLDER}/${hash}/${name}`, type, body, gzipped: gzipSync(body, { level: 9 }) }];
     }),
   );
 }

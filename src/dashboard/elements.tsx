@@ -1,6 +1,7 @@
 import type { Children } from '@kitajs/html';
 import { escapeHtml } from '../lib/html.ts';
 import type { Cursor } from '../store/postgres/page.ts';
+import { valueOf } from './forms.ts';
 import { type Html, pathOf, type Visit } from './page.ts';
 import { placeToText } from './places.ts';
 
@@ -25,11 +26,20 @@ export function StatusBadge({ status }: { status: string }): Html {
   );
 }
 
-/** A script converts the time to the reader's time zone. @param at as in the API @param short without seconds */
-export function Time({ at, short = false }: { at: string | null; short?: boolean | undefined }): Html {
+interface TimeProps {
+  /** As in the API. */
+  readonly at: string | null;
+  /** Without seconds, and without a date today. */
+  readonly short?: boolean | undefined;
+  /** As the time that has passed, or is left. */
+  readonly relative?: boolean | undefined;
+}
+
+/** A script converts the time to the reader's time zone; the title of a short or relative one is the exact time. */
+export function Time({ at, short = false, relative = false }: TimeProps): Html {
   if (at === null) return <span class="muted">–</span>;
   return (
-    <time datetime={at} data-short={short ? '' : undefined} safe>
+    <time datetime={at} data-short={short ? '' : undefined} data-relative={relative ? '' : undefined} safe>
       {`${at.slice(0, 10)} ${at.slice(11, short ? 16 : 19)} UTC`}
     </time>
   );
@@ -112,15 +122,30 @@ export function Empty({ title, command, children }: { title: string; command?: s
   );
 }
 
-/** Links to the first and the next page. @param next the end of this page, or null */
+/** Positions of pages before this one that a link remembers, so that its query stays short. */
+const MAX_TRAIL = 20;
+
+/**
+ * Links to the next page, to the page before and to the first one. The query parameter `before` holds the positions of the pages
+ * that led here. @param next the end of this page, or null
+ */
 export function Pager({ visit, next }: { visit: Visit; next: Cursor | null }): Html {
-  const isFirst = visit.given['cursor'] === undefined;
-  if (isFirst && next === null) return '';
+  const cursor = valueOf(visit.given, 'cursor');
+  if (cursor === undefined && next === null) return '';
+  const trail = (valueOf(visit.given, 'before') ?? '').split('.').filter((place) => place !== '');
+  const isFirst = cursor === undefined || cursor === '';
   return (
     <nav class="pager" aria-label="Pages">
-      {!isFirst && <a href={withCursor(visit, null)}>First page</a>}
+      {!isFirst && (
+        <>
+          <a href={withCursor(visit, null)}>First page</a>
+          <a href={withCursor(visit, trail.at(-1) ?? null, trail.slice(0, -1))} rel="prev">
+            Newer
+          </a>
+        </>
+      )}
       {next !== null && (
-        <a href={withCursor(visit, placeToText(next))} rel="next">
+        <a href={withCursor(visit, placeToText(next), isFirst ? [] : [...trail, cursor].slice(-MAX_TRAIL))} rel="next">
           Older
         </a>
       )}
@@ -128,12 +153,15 @@ export function Pager({ visit, next }: { visit: Visit; next: Cursor | null }): H
   );
 }
 
-function withCursor(visit: Visit, cursor: string | null): string {
+/** @param trail positions of earlier pages; the page after the first one has none */
+function withCursor(visit: Visit, cursor: string | null, trail: readonly string[] = []): string {
   const query = new URLSearchParams();
   for (const [name, values] of Object.entries(visit.given)) {
-    if (name !== 'cursor') for (const value of [values].flat()) if (value !== '') query.append(name, value);
+    if (name === 'cursor' || name === 'before') continue;
+    for (const value of [values].flat()) if (value !== '') query.append(name, value);
   }
   if (cursor !== null) query.append('cursor', cursor);
+  if (trail.length > 0) query.append('before', trail.join('.'));
   const text = query.toString();
   return pathOf(visit) + (text === '' ? '' : `?${text}`);
 }
@@ -146,7 +174,7 @@ interface TableProps {
   readonly caption: string;
   readonly columns: readonly Column[];
   /** Rows of one line in columns of a fixed width, which tables.css gives to this class. The link of a row covers all of it. */
-  readonly layout?: 'emails' | 'audit' | 'deliveries' | 'requests' | undefined;
+  readonly layout?: 'emails' | 'audit' | 'deliveries' | 'requests' | 'records' | undefined;
   /** `<tr>` elements. */
   readonly children: Children;
 }
@@ -177,10 +205,10 @@ export function Table({ caption, columns, layout, children }: TableProps): Html 
   );
 }
 
-export function TimeCell({ at, short }: { at: string | null; short?: boolean | undefined }): Html {
+export function TimeCell(time: TimeProps): Html {
   return (
     <td>
-      <Time at={at} short={short} />
+      <Time {...time} />
     </td>
   );
 }

@@ -1,5 +1,5 @@
 import type { Children } from '@kitajs/html';
-import type { Given } from './forms.ts';
+import { type Given, valueOf } from './forms.ts';
 import { type Filled, type Html, pathOf, type Visit } from './page.ts';
 
 export const BLANK: Filled = { given: {}, problems: {} };
@@ -8,6 +8,8 @@ interface FormProps {
   readonly visit: Visit;
   readonly action: string;
   readonly class?: string;
+  /** The instant in its date and time field; a script shows it in the time zone of the browser. */
+  readonly at?: string | undefined;
   readonly children: Children;
 }
 
@@ -15,7 +17,7 @@ interface FormProps {
 export function Form({ visit, action, children, ...rest }: FormProps): Html {
   const organization = visit.session?.organization?.id;
   return (
-    <form method="post" action={action} class={rest.class}>
+    <form method="post" action={action} class={rest.class} data-at={rest.at}>
       {organization !== undefined && <input type="hidden" name="_org" value={organization} />}
       {children}
     </form>
@@ -32,11 +34,6 @@ export function FormProblem({ filled }: { filled: Filled }): Html {
   );
 }
 
-export function valueOf(given: Given, name: string): string | undefined {
-  const value = Object.hasOwn(given, name) ? given[name] : undefined;
-  return typeof value === 'string' ? value : value?.[0];
-}
-
 interface FieldOptions {
   readonly type?: 'text' | 'date' | 'email' | 'password' | 'search' | 'url' | 'number' | 'datetime-local' | 'tel';
   readonly value?: string | undefined;
@@ -45,25 +42,42 @@ interface FieldOptions {
   readonly autocomplete?: string;
   readonly placeholder?: string;
   readonly autofocus?: boolean;
+  /** The id of a datalist with suggestions. */
+  readonly list?: string;
   /** Makes it a textarea. */
   readonly rows?: number;
 }
 
 /** A field with label, hint and problem. It keeps its input, except passwords. */
 export function field(filled: Filled, name: string, label: string, options: FieldOptions = {}): Html {
-  const { type = 'text', value, hint, rows, required, autocomplete, placeholder, autofocus } = options;
+  const { type = 'text', value, hint, rows, required, autocomplete, placeholder, autofocus, list } = options;
   const attributes = { ...attributesOf(name, filled, hint), required, autocomplete, placeholder, autofocus };
   const shown = type === 'password' ? undefined : (valueOf(filled.given, name) ?? value);
   return (
     <Labelled label={label} name={name} filled={filled} hint={hint}>
       {rows === undefined ? (
-        <input type={type} value={shown} {...attributes} />
+        <input type={type} value={shown} list={list} {...attributes} />
       ) : (
         <textarea rows={String(rows)} {...attributes} safe>
           {shown ?? ''}
         </textarea>
       )}
     </Labelled>
+  );
+}
+
+/** A field for the name of a time zone; a script fills its suggestions. At most one per page. */
+export function timeZoneField(
+  filled: Filled,
+  value: string,
+  { hint, required = false }: Pick<FieldOptions, 'hint' | 'required'> = {},
+): Html {
+  const options = { value, required, list: 'time-zones', autocomplete: 'off', ...(hint !== undefined && { hint }) };
+  return (
+    <>
+      {field(filled, 'time_zone', 'Time zone', options)}
+      <datalist id="time-zones" />
+    </>
   );
 }
 
@@ -261,7 +275,9 @@ export function confirm(visit: Visit, label: string, confirmation: Confirmation)
 /** The filters of a list, in a GET form, so a filtered list has a URL. */
 export function Filters({ visit, label, children }: { visit: Visit; label?: string; children: Children }): Html {
   const path = pathOf(visit);
-  const isFiltered = Object.entries(visit.given).some(([name, value]) => name !== 'cursor' && value !== '');
+  const isFiltered = Object.entries(visit.given).some(
+    ([name, value]) => !/^(?:cursor|before)$/.test(name) && value !== '',
+  );
   return (
     <form method="get" action={path} class="filters" role="search" aria-label={label ?? 'Filter this list'}>
       {children}

@@ -25,6 +25,12 @@ export function readFields(text: string): Given {
   return fields;
 }
 
+/** The value of a field; the first one if there are several. */
+export function valueOf(given: Given, name: string): string | undefined {
+  const value = Object.hasOwn(given, name) ? given[name] : undefined;
+  return typeof value === 'string' ? value : value?.[0];
+}
+
 const ajv = makeSchemaValidator({ allErrors: true });
 const compiled = new WeakMap<TObject, ValidateFunction>();
 

@@ -3,14 +3,62 @@ import { parseInstant } from '../domain/instant.ts';
 
 /** The format of a `datetime-local` field: no offset, seconds only if they are not 0. */
 const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?$/;
+/** A name of the IANA database, or UTC; offsets are no zones. */
+const ZONE = /^[A-Za-z][\w+/-]{0,63}$/;
+
+/** Returns the name of a time zone as the IANA database writes it. @throws ServiceError validation_error */
+export function timeZoneOf(text: string, param: string): string {
+  try {
+    if (ZONE.test(text)) return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone;
+  } catch {
+    // Not a time zone.
+  }
+  throw new ServiceError('validation_error', 'is not a time zone; enter a name such as Europe/Berlin, or UTC', param);
+}
 
 /**
- * Reads a date and time field that is labelled as UTC, since the reader's time zone is unknown.
+ * Reads a date and time field. Of a time that occurs twice, when clocks are put back, it returns the first.
+ * @param timeZone a name of the IANA database
  * @returns an instant as the API writes it
- * @throws ServiceError validation_error
+ * @throws ServiceError validation_error, also for a time that clocks skip
  */
-export function utcInstant(text: string, param: string): string {
-  const instant = LOCAL.test(text) ? parseInstant(`${text}Z`) : undefined;
-  if (!instant) throw new ServiceError('validation_error', 'is not a day and time', param);
-  return instant.toISOString();
+export function zonedInstant(text: string, timeZone: string, param: string): string {
+  const asUtc = LOCAL.test(text) ? parseInstant(`${text}Z`)?.getTime() : undefined;
+  if (asUtc === undefined) throw new ServiceError('validation_error', 'is not a day and time', param);
+  // The offsets before and after any change of clocks near that time.
+  const candidates = [-DAY_MS, DAY_MS].map((away) => asUtc - offsetAt(asUtc + away, timeZone));
+  const instants = candidates.filter((instant) => instant + offsetAt(instant, timeZone) === asUtc);
+  if (instants.length === 0) {
+    throw new ServiceError(
+      'validation_error',
+      'does not exist in this time zone, because clocks are put forward',
+      param,
+    );
+  }
+  return new Date(Math.min(...instants)).toISOString();
+}
+
+const DAY_MS = 86_400_000;
+
+/** The value of a date and time field, to the minute. @param instant as in the API */
+export function zonedValue(instant: string, timeZone: string): string {
+  const at = Date.parse(instant);
+  return new Date(at + offsetAt(at, timeZone)).toISOString().slice(0, 16);
+}
+
+/** An instant as a sentence shows it, with the name of its zone. @param instant as in the API */
+export function zonedWords(instant: string, timeZone: string): string {
+  const format = new Intl.DateTimeFormat('en', { timeZone, dateStyle: 'medium', timeStyle: 'short' });
+  return `${format.format(Date.parse(instant))} (${timeZone})`;
+}
+
+/** Milliseconds by which local time is ahead of UTC. @param instant Unix milliseconds */
+function offsetAt(instant: number, timeZone: string): number {
+  const options = { timeZone, hourCycle: 'h23', era: 'short' } as const;
+  const digits = { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' } as const;
+  const parts = new Intl.DateTimeFormat('en', { ...options, ...digits, second: '2-digit' }).formatToParts(instant);
+  const part = (type: string) => Number(parts.find((each) => each.type === type)?.value);
+  const second = Math.floor(instant / 1_000) * 1_000;
+  const local = Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'), part('second'));
+  return local - second;
 }

@@ -2,22 +2,9 @@ import type { Children } from '@kitajs/html';
 import type { OrganizationOfUser } from '../store/accounts/sessions.ts';
 import { Time } from './elements.tsx';
 import { Form } from './form-elements.tsx';
-import { type Context, type Html, pathOf, type SignedIn, type Visit } from './page.ts';
-
-/** Names of pages by group and path below `/dashboard`. */
-const NAVIGATION: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  '': { '': 'Overview' },
-  Messages: { '/emails': 'Emails', '/batches': 'Batches', '/chatapp': 'WhatsApp', '/sms': 'SMS' },
-  Setup: {
-    '/domains': 'Domains',
-    '/keys': 'API keys',
-    '/requests': 'API requests',
-    '/numbers': 'WhatsApp numbers',
-    '/webhooks': 'Webhooks',
-    '/suppressions': 'Suppressions',
-  },
-  Organization: { '/members': 'Members', '/audit': 'Audit log' },
-};
+import { Footer } from './footer.tsx';
+import { Navigation, NavigationButton } from './navigation.tsx';
+import type { Context, Html, SignedIn, Visit } from './page.ts';
 
 /** htmx without what our Content-Security-Policy forbids: its own style element, and code in attributes. */
 const HTMX = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, historyCacheSize: 0 });
@@ -55,6 +42,7 @@ export function Layout({ context, title, crumbs = [], actions, children }: Layou
           </p>
         )}
         {children}
+        <Footer context={context} />
       </main>
     </Document>
   );
@@ -100,7 +88,7 @@ interface DocumentProps {
 function Document({ visit, title, children }: DocumentProps): Html {
   const { asset } = visit;
   return (
-    <html lang="en">
+    <html lang="en" data-time-zone={visit.session?.timeZone ?? undefined}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
@@ -111,11 +99,13 @@ function Document({ visit, title, children }: DocumentProps): Html {
         <link rel="icon" type="image/svg+xml" href={asset('mark.svg')} />
         <link rel="stylesheet" href={asset('theme.css')} />
         <link rel="stylesheet" href={asset('dashboard.css')} />
+        <link rel="stylesheet" href={asset('navigation.css')} />
         <link rel="stylesheet" href={asset('components.css')} />
         <link rel="stylesheet" href={asset('tables.css')} />
         <link rel="stylesheet" href={asset('messages.css')} />
         <script src={asset('htmx.js')} defer />
         <script src={asset('dashboard.js')} defer />
+        <script src={asset('keyboard.js')} defer />
       </head>
       <body>
         <a class="skip" href="#main">
@@ -141,6 +131,7 @@ export function Header({ visit, session }: { visit: Visit; session: SignedIn }):
   const others = organizations.filter(({ id }) => id !== organization?.id);
   return (
     <header>
+      {organization !== null && <NavigationButton />}
       <a class="brand" href="/dashboard">
         <Brand visit={visit} />
       </a>
@@ -203,30 +194,6 @@ function SearchBox(): Html {
         data-search=""
       />
     </form>
-  );
-}
-
-function Navigation({ visit }: { visit: Visit }): Html {
-  const path = pathOf(visit);
-  const current = (entry: string) =>
-    path === entry ? 'page' : entry !== '/dashboard' && path.startsWith(`${entry}/`) ? 'true' : undefined;
-  return (
-    <nav class="main" aria-label="Main">
-      {Object.entries(NAVIGATION).map(([title, entries]) => (
-        <div>
-          {title !== '' && <h2 safe>{title}</h2>}
-          <ul>
-            {Object.entries(entries).map(([entry, name]) => (
-              <li>
-                <a href={`/dashboard${entry}`} aria-current={current(`/dashboard${entry}`)} safe>
-                  {name}
-                </a>
-              </li>
-            ))}
-          </ul>
-        </div>
-      ))}
-    </nav>
   );
 }
 

@@ -17,6 +17,7 @@ interface List<Row> {
   readonly read: (context: Context, place: Cursor | null, limit: number) => Promise<Row[]>;
   readonly row: (row: Row, context: Context) => Html;
   readonly empty: (context: Context) => Html | Promise<Html>;
+  readonly actions?: Html;
   /** A link for owners to the page that adds an entry. */
   readonly add?: { readonly href: string; readonly label: string };
   /** Whether a row may change soon; the list then refreshes itself. */
@@ -26,7 +27,7 @@ interface List<Row> {
 
 /** The page of a list in reverse chronological order. */
 export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
-  const { title, caption, columns, layout, limit = 50, add, isMoving, footer = <></> } = list;
+  const { title, caption, columns, layout, limit = 50, add, actions = <></>, isMoving, footer = <></> } = list;
   return page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
     const found = await list.read(context, textToPlace(context.query.cursor), limit + 1);
     const { rows, next } = cutPage(found, limit);
@@ -48,7 +49,16 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
       </>
     );
     return (
-      <Layout context={context} title={title} actions={addLink}>
+      <Layout
+        context={context}
+        title={title}
+        actions={
+          <>
+            {actions}
+            {addLink}
+          </>
+        }
+      >
         {isMoving ? (
           <Live visit={context} moves={rows.some(isMoving)}>
             {content}

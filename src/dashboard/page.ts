@@ -27,6 +27,8 @@ export interface DashboardDeps extends IntakeDeps {
   readonly networks: NetworkLimits;
   readonly senderDomains: SenderDomainDeps;
   readonly files: FileStore;
+  /** Days for which emails and requests are kept: the settings `BODY_RETENTION_DAYS`, `EMAIL_RETENTION_DAYS`, `REQUEST_LOG_DAYS`. */
+  readonly retention: { readonly bodyDays: number; readonly emailDays: number; readonly requestLogDays: number };
   /** Asks a provider whether a chat-app number belongs to the account of its token. */
   readonly verifyNumber: ConnectDeps['verifyNumber'];
   /** Temporal's UI: the setting `TEMPORAL_UI_URL`, and the namespace of our workflows. */
@@ -59,6 +61,8 @@ export interface Visit<Query = unknown> {
 
 export interface SignedIn {
   readonly user: User;
+  /** The name of the time zone in which the user reads times; null is that of the browser. */
+  readonly timeZone: string | null;
   /** The token of the session's cookie. */
   readonly token: string;
   readonly organizations: readonly OrganizationOfUser[];

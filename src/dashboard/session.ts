@@ -75,9 +75,16 @@ export async function findSignedIn(
   }
   known.set(id, true);
   if (session.is_stale) await touchSession(pool, hash, request.ip);
-  const { user, organizations, org_id: orgId, flash, has_second_factor: hasSecondFactor } = session;
+  const {
+    user,
+    time_zone: timeZone,
+    organizations,
+    org_id: orgId,
+    flash,
+    has_second_factor: hasSecondFactor,
+  } = session;
   const organization = organizations.find(({ id }) => id === orgId) ?? organizations[0] ?? null;
-  return { user, token, organizations, organization, flash, hasSecondFactor };
+  return { user, timeZone, token, organizations, organization, flash, hasSecondFactor };
 }
 
 function cookieOf({ headers }: FastifyRequest, name: string): string | undefined {

@@ -1,5 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import type { AttachmentRequest } from '../domain/email/attachments.ts';
+import type { EmailRequest } from '../domain/email/email.ts';
 import { digest } from '../lib/digest.ts';
 import { requireFound, ServiceError } from '../domain/errors.ts';
 import { findAttachments } from '../store/emails/attachments.ts';
@@ -7,6 +8,7 @@ import type { Acceptance } from '../store/emails/accept.ts';
 import { findEmail, recordResend } from '../store/emails/emails.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import { findContent } from '../store/emails/message-details.ts';
+import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { acceptEmail, type IntakeDeps } from './emails.ts';
 
 export interface AgainDeps extends IntakeDeps {
@@ -29,13 +31,27 @@ export async function sendAgain(deps: AgainDeps, orgId: string, id: string, requ
   const request = { from, to, cc, bcc, reply_to, marketing, tags, ...content, scheduled_at: null };
   const idempotency = { key: `again ${requestId}`, fingerprint: digest(id) };
   const files = await filesOf(deps, orgId, id);
-  const accepting = acceptEmail(deps, { orgId, domainIds: null }, request, files, idempotency);
-  const acceptance = await accepting.catch((error: unknown) => {
-    const isDone = error instanceof ServiceError && error.code === 'concurrent_idempotent_requests';
-    throw isDone ? new ServiceError('conflict', 'This email was resent already; see the newest emails.') : error;
-  });
+  const repeated = 'This email was resent already; see the newest emails.';
+  const acceptance = await acceptOnce(deps, orgId, request, files, idempotency, repeated);
   await recordResend(pool, orgId, id, acceptance.id);
   return acceptance;
+}
+
+/** Accepts an email of the dashboard. @param repeated the message of the error `conflict` when the key was used before */
+export async function acceptOnce(
+  deps: IntakeDeps,
+  orgId: string,
+  request: EmailRequest,
+  files: readonly AttachmentRequest[],
+  idempotency: IdempotencyKey,
+  repeated: string,
+): Promise<Acceptance> {
+  try {
+    return await acceptEmail(deps, { orgId, domainIds: null }, request, files, idempotency);
+  } catch (error) {
+    const isDone = error instanceof ServiceError && error.code === 'concurrent_idempotent_requests';
+    throw isDone ? new ServiceError('conflict', repeated) : error;
+  }
 }
 
 /** Reads files one after the other: each may be as large as a whole request. */

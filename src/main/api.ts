@@ -130,6 +130,11 @@ const deps = {
     metaAppSecret: config.META_APP_SECRET,
     metaVerifyToken: config.META_VERIFY_TOKEN,
   },
+  retention: {
+    bodyDays: config.BODY_RETENTION_DAYS,
+    emailDays: config.EMAIL_RETENTION_DAYS,
+    requestLogDays: config.REQUEST_LOG_DAYS,
+  },
   temporalUi: temporalUi(config.TEMPORAL_UI_URL),
   metrics: openMetrics({
     pool,

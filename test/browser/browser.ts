@@ -52,5 +52,6 @@ export async function signIn(page: Page, dev: DevFile, path = ''): Promise<void>
   await page.getByLabel('Email').fill(dev.dashboard_email);
   await page.getByLabel('Password').fill(dev.dashboard_password);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('navigation', { name: 'Main' }).waitFor();
+  // On a phone it is hidden behind a button.
+  await page.locator('nav.main').waitFor({ state: 'attached' });
 }

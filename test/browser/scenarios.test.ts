@@ -119,15 +119,16 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   async 'a domain is added, verified by DNS records, and used to send'(t, { dev, dns, browser }) {
     const page = await openTab(t, browser);
     await signIn(page, dev, '/domains');
-    await page.getByRole('link', { name: 'Add a domain' }).first().click();
+    await page.getByRole('link', { name: 'Add domain' }).first().click();
     await page.getByLabel('Domain').fill('mail.northwind.example');
-    await page.getByRole('button', { name: 'Add the domain' }).click();
+    await page.getByRole('button', { name: 'Add domain' }).click();
     await page.getByRole('heading', { level: 1, name: 'mail.northwind.example' }).waitFor();
-    const cards = page.locator('article.record');
-    assert.ok((await cards.count()) >= 3, 'ownership, DKIM and return path at least');
-    for (const card of await cards.all()) {
-      const [type, name = '', value = ''] = await card.locator('.copy code').allTextContents();
-      if (type === 'CNAME') dns.cname(name, value);
+    const records = page.locator('.records tbody tr:not(.finding)');
+    assert.ok((await records.count()) >= 3, 'ownership, DKIM and return path at least');
+    for (const record of await records.all()) {
+      const type = (await record.locator('td').first().textContent()) ?? '';
+      const [name = '', value = ''] = await record.locator('.copy code').allTextContents();
+      if (type.includes('CNAME')) dns.cname(name, value);
       else dns.txt(name, value);
     }
     await eventually(
@@ -139,7 +140,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
       60_000,
     );
     await page.reload();
-    await cards.first().getByText('verified').waitFor();
+    await records.first().getByText('verified').waitFor();
     const id = await sendMail({ ...dev, domain: 'mail.northwind.example' });
     assert.match(id, /^em_/);
   },
@@ -147,16 +148,16 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   async 'a key is created, shown once, used and revoked'(t, { dev, browser }) {
     const page = await openTab(t, browser);
     await signIn(page, dev, '/keys');
-    await page.getByRole('link', { name: 'Make a key' }).first().click();
+    await page.getByRole('link', { name: 'Create API key' }).first().click();
     await page.getByLabel('Name').fill('Shop, production');
-    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByRole('button', { name: 'Create API key' }).click();
     const key = (await page.locator('.copy code').first().textContent()) ?? '';
     const shop = { ...dev, api_key: key };
     await sendMail(shop, { subject: 'With a new key' });
     const command = (await page.locator('.command code').textContent()) ?? '';
     assert.ok(command.includes(key), 'a request to try, with the key in it');
 
-    await page.getByRole('link', { name: 'Back to the keys' }).click();
+    await page.getByRole('link', { name: 'Back to API keys' }).click();
     assert.ok(!(await page.content()).includes(key), 'the key is shown once');
     const row = page.getByRole('row').filter({ hasText: 'Shop, production' });
     await row.getByRole('button', { name: 'Revoke' }).click();

@@ -91,7 +91,9 @@ const FIELDS: Readonly<Record<string, Record<string, string>>> = {
   '/dashboard/webhooks/:id/edit': { url: 'https://example.com/other' },
   '/dashboard/webhooks/:id/replay': { since: '2026-01-01T00:00' },
   '/dashboard/emails/:id/again': { request_id: 'a' },
-  '/dashboard/emails/:id/reschedule': { scheduled_at: inFuture({ hours: 2 }).slice(0, 16), offset: '+00:00' },
+  '/dashboard/emails/:id/reschedule': { scheduled_at: inFuture({ hours: 2 }).slice(0, 16), time_zone: 'UTC' },
+  '/dashboard/settings': { name: 'Ours' },
+  '/dashboard/checklist/test-email': { request_id: 'a' },
 };
 
 async function addressOf(path: string): Promise<string> {

@@ -26,14 +26,15 @@ describe('a domain', () => {
     const name = registrar.fresh();
     const id = await add(` ${name.toUpperCase()} `);
     const { html } = await owner.get(`${PATH}/${id}`);
-    assert.ok(textOf(html).includes('Now enter these records into its DNS.'), textOf(html));
+    assert.ok(textOf(html).includes('Now add these records at your DNS provider.'), textOf(html));
     const domain = await registrar.get(id);
     assert.equal(domain.name, name);
     for (const { name: at, value } of domain.records) {
       for (const part of [at, value]) assert.ok(html.includes(`<code>${part}</code>`), part);
     }
-    assert.match(textOf(html), /OWNERSHIP required pending .*TTL, seconds 3600 .*DNS has not asked yet/);
+    assert.match(textOf(html), /OWNERSHIP required pending/);
     assert.match(textOf(html), /SPF recommended pending/);
+    assert.match(textOf(html), /_dmarc\S* Copy _dmarc\S* in the zone \S+/, 'names within the zone');
     const [entry] = await listAudit(registrar.service.pool, registrar.ours.id, null, 1);
     assert.deepEqual([entry?.action, entry?.target, entry?.detail], ['domains.create', id, { name }]);
   });
@@ -58,21 +59,44 @@ describe('a domain', () => {
     const ownership = record(await registrar.get(id), 'OWNERSHIP');
     dns.txt(ownership.name, 'sendwright-verification=<b>wrong</b>');
     const wrong = await member.change(`${PATH}/${id}/verify`);
-    assert.ok(textOf(wrong.html).includes('something is still missing'), textOf(wrong.html));
+    assert.ok(textOf(wrong.html).includes('Some records are still missing'), textOf(wrong.html));
     assert.match(textOf(wrong.html), /OWNERSHIP required failed/);
-    assert.ok(textOf(wrong.html).includes('DNS has sendwright-verification=<b>wrong</b>'), textOf(wrong.html));
+    assert.ok(textOf(wrong.html).includes('Current value: sendwright-verification=<b>wrong</b>'), textOf(wrong.html));
     assert.ok(!wrong.html.includes('<b>'), 'values from DNS are escaped');
     const { error } = record(await registrar.get(id), 'OWNERSHIP');
     assert.ok(error !== null && textOf(wrong.html).includes(error), String(error));
-    assert.match(textOf(wrong.html), /DKIM required pending .*DNS has nothing/);
+    assert.match(textOf(wrong.html), /DKIM ?: there is no such record yet\. Current value: no record/);
 
     registrar.publish(await registrar.get(id));
     await registrar.service.pool.query('UPDATE domains SET asked_at = NULL WHERE id = $1', [id]);
     const right = await member.change(`${PATH}/${id}/verify`);
-    assert.ok(textOf(right.html).includes('the domain is verified'), textOf(right.html));
+    assert.ok(textOf(right.html).includes('The domain is verified'), textOf(right.html));
     assert.match(textOf(right.html), /OWNERSHIP required verified/);
     assert.equal((await registrar.get(id)).status, 'verified');
     assert.match(textOf((await member.get(PATH)).html), new RegExp(`${(await registrar.get(id)).name} verified`));
+  });
+
+  it('has its records as a zone file', async () => {
+    const id = await add(registrar.fresh());
+    const { headers, html } = await member.get(`${PATH}/${id}/zone`);
+    const { name, records } = await registrar.get(id);
+    assert.match(String(headers['content-type']), /^text\/plain/);
+    assert.equal(headers['content-disposition'], `attachment; filename="${name}.zone"`);
+    const lines = html.trim().split('\n');
+    assert.equal(lines.length, records.length);
+    for (const { name: at, value } of records) {
+      const line = lines.find((each) => each.startsWith(`${at}. 3600 IN `)) ?? '';
+      assert.ok(line.replaceAll('" "', '').includes(value), `${value} in ${html}`);
+    }
+  });
+
+  it('offers members a test email to themselves once it is verified', async () => {
+    const { id } = await registrar.verified();
+    const viewer = await signedIn(registrar.service, registrar.ours.id, 'viewer');
+    assert.ok((await member.get(`${PATH}/${id}`)).html.includes('/dashboard/checklist/test-email'));
+    assert.ok(!(await viewer.get(`${PATH}/${id}`)).html.includes('/dashboard/checklist/test-email'));
+    const pending = await add(registrar.fresh());
+    assert.ok(!(await member.get(`${PATH}/${pending}`)).html.includes('/dashboard/checklist/test-email'));
   });
 
   it('is deleted by an owner, and then no email is sent from it', async () => {

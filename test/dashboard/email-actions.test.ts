@@ -14,15 +14,14 @@ const page = async (path: string): Promise<Page> => {
   return shown;
 };
 describe('changing an email', () => {
-  it('reschedules it in the given offset', async () => {
+  it('reschedules it to a time in the given time zone', async () => {
     const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
     const time = new Date(Math.ceil(Date.now() / 60_000 + 120) * 60_000);
+    // India has had one offset since 1945.
     const local = new Date(time.getTime() + 330 * 60_000).toISOString().slice(0, 16);
-    const shown = await member.change(`/dashboard/emails/${id}/reschedule`, { scheduled_at: local, offset: '+05:30' });
-    assert.ok(
-      textOf(shown.html).includes(`Rescheduled to ${local.replace('T', ' ')} (UTC+05:30).`),
-      textOf(shown.html),
-    );
+    const fields = { scheduled_at: local, time_zone: ' Asia/Kolkata ' };
+    const shown = await member.change(`/dashboard/emails/${id}/reschedule`, fields);
+    assert.match(textOf(shown.html), /Rescheduled to \w+ \d+, \d{4}, \d+:\d\d [AP]M \(Asia\/(?:Kolkata|Calcutta)\)\./);
     assert.match(textOf(shown.html), /Rescheduled [\d :-]+ UTC .* From [\d :-]+ UTC to [\d :-]+ UTC/);
     assert.equal((await ours.email(id))['scheduled_at'], time.toISOString());
     assert.deepEqual(await latestAudit(service, 'emails.reschedule'), {
@@ -34,18 +33,19 @@ describe('changing an email', () => {
   it('shows why a time is refused and keeps the input', async () => {
     const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
     const before = (await ours.email(id))['scheduled_at'];
-    for (const [scheduled, offset, problem] of [
-      ['2020-01-01T00:00', '+00:00', 'must be in the future'],
-      [inFuture({ days: 40 }).slice(0, 16), '+00:00', 'must be at most 30 days ahead'],
-      [inFuture({ hours: 3 }).slice(0, 16), 'Berlin', 'must be an ISO 8601 instant'],
+    for (const [scheduled, zone, field, problem] of [
+      ['2020-01-01T00:00', 'UTC', 'scheduled_at', 'must be in the future'],
+      [inFuture({ days: 40 }).slice(0, 16), 'UTC', 'scheduled_at', 'must be at most 30 days ahead'],
+      ['tomorrow', 'UTC', 'scheduled_at', 'is not a day and time'],
+      [inFuture({ hours: 3 }).slice(0, 16), 'Berlin', 'time_zone', 'is not a time zone'],
     ] as const) {
       const { status, html } = await member.post(`/dashboard/emails/${id}/reschedule`, {
         scheduled_at: scheduled,
-        offset,
+        time_zone: zone,
       });
       assert.equal(status, 422);
-      assert.match(html, new RegExp(`id="field-scheduled_at-problem"[^>]*>${problem}`));
-      assert.ok(html.includes(`value="${scheduled}"`) && html.includes(`value="${offset}"`), 'it stays');
+      assert.match(html, new RegExp(`id="field-${field}-problem"[^>]*>${problem}`));
+      assert.ok(html.includes(`value="${scheduled}"`) && html.includes(`value="${zone}"`), 'it stays');
     }
     assert.equal((await ours.email(id))['scheduled_at'], before);
   });

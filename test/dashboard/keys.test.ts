@@ -89,7 +89,7 @@ describe('a new key', () => {
     assert.equal((await ours.email((sent.body as { id: string }).id))['from'], 'hello@first.example.com');
     assert.match(
       textOf((await owner.get(PATH)).html),
-      /Limited key_\w+ Full access one domain from 127\.0\.0\.1, 2001:/,
+      /Limited key_\w+ Requests Full access one domain from 127\.0\.0\.1, 2001:/,
     );
   });
 
@@ -127,19 +127,22 @@ describe('a new key', () => {
 describe('the list of keys', () => {
   it('shows the last use and the expiry of each key, and revokes one immediately', async () => {
     const { key, id } = keyOf(await make({ name: 'Old' }));
-    assert.match(textOf((await owner.get(PATH)).html), new RegExp(`Old ${id} Full access none never`));
+    assert.match(textOf((await owner.get(PATH)).html), new RegExp(`Old ${id} Requests Full access none never`));
     assert.equal((await service.call('GET', '/v1/emails', { key })).status, 200);
-    const neverUsed = new RegExp(`${id} Full access none never`);
+    const neverUsed = new RegExp(`${id} Requests Full access none never`);
     await eventually('the use is recorded', async () => !neverUsed.test(textOf((await owner.get(PATH)).html)));
     await service.pool.query(
       `UPDATE api_keys SET last_used_at = '2026-03-01T09:30:00Z', expires_at = '2026-03-02T00:00:00Z' WHERE id = $1`,
       [id],
     );
     const text = textOf((await owner.get(PATH)).html);
-    assert.match(text, new RegExp(`${id} Full access none 2026-03-01 09:30:00 UTC expired 2026-03-02`));
+    assert.match(
+      text,
+      new RegExp(`${id} Requests Full access none 2026-03-01 09:30:00 UTC [\\d:-]+ [\\d:]+ UTC expired 2026-03-02`),
+    );
     const { key: other, id: otherId } = keyOf(await make({}));
     const revoked = await owner.change(`${PATH}/${otherId}/revoke`);
-    assert.ok(textOf(revoked.html).includes('The key was revoked'), textOf(revoked.html));
+    assert.ok(textOf(revoked.html).includes('The API key was revoked'), textOf(revoked.html));
     assert.ok(!revoked.html.includes(otherId), 'it is no longer listed');
     assert.equal((await service.call('GET', '/v1/emails', { key: other })).status, 401);
     assert.equal((await owner.post(`${PATH}/${otherId}/revoke`)).status, 404);
@@ -154,5 +157,36 @@ describe('the list of keys', () => {
     await counted.sent();
     assert.match(textOf((await ada.get(`${PATH}/usage`)).html), /Accepted this month \(UTC\) 2 Quota 5,000/);
     assert.match((await ada.get(PATH)).html, /hx-get="\/dashboard\/keys\/usage" hx-trigger="load"/);
+  });
+});
+
+describe('the name of a key', () => {
+  it('is changed by an owner, and shown with the time of its creation', async () => {
+    const { id } = keyOf(await make({ name: 'Shop' }));
+    const shown = await owner.change(`${PATH}/${id}/edit`, { name: 'Shop <2>' });
+    assert.ok(textOf(shown.html).includes(`Shop <2> ${id}`), textOf(shown.html));
+    assert.ok(!shown.html.includes('<2>'), 'a name is escaped');
+    assert.match(shown.html, new RegExp(`Created[\\s\\S]*datetime="${new Date().toISOString().slice(0, 10)}`));
+    const [entry] = await listAudit(service.pool, ours.id, null, 1);
+    assert.deepEqual([entry?.action, entry?.target, entry?.detail], ['keys.update', id, { name: 'Shop <2>' }]);
+  });
+
+  it('may be removed, but not be longer than a line of 100 characters', async () => {
+    const { id } = keyOf(await make({ name: 'Shop' }));
+    for (const name of ['x'.repeat(101), 'a\nb']) {
+      const refused = await owner.post(`${PATH}/${id}/edit`, { name });
+      assert.equal(refused.status, 422);
+      assert.match(refused.html, /id="field-name-problem"/);
+    }
+    assert.ok((await owner.get(`${PATH}/${id}/edit`)).html.includes('value="Shop"'));
+    await owner.change(`${PATH}/${id}/edit`, { name: '' });
+    const { body } = await ours.call('GET', `/v1/keys/${id}`);
+    assert.equal((body as { name: unknown }).name, null);
+  });
+
+  it('of a revoked key is not changed', async () => {
+    const { id } = keyOf(await make({ name: 'Gone' }));
+    await owner.change(`${PATH}/${id}/revoke`);
+    assert.equal((await owner.post(`${PATH}/${id}/edit`, { name: 'Back' })).status, 404);
   });
 });

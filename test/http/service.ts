@@ -144,6 +144,7 @@ export async function startService(
     fetchMedia: async () => ({ content: Buffer.from('a file'), release: () => undefined }),
     senderDomains: senderDomains(database.pool, domains),
     wakeRelay: () => wakes++,
+    retention: { bodyDays: 0, emailDays: 365, requestLogDays: 7 },
     metrics: { type: 'text/plain', text: async () => '# no metrics\n' },
     ...options,
   };

@@ -1,30 +1,47 @@
 // Small comforts; every page works without them.
 
-const time = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const timeOfToday = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
-const timeOfThisYear = new Intl.DateTimeFormat(undefined, {
-  month: 'short',
-  day: 'numeric',
-  hour: 'numeric',
-  minute: '2-digit',
-});
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+// Times are in the zone that the user has set, else in that of the browser.
+const setZone = document.documentElement.dataset.timeZone;
+const timeZone = setZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+const format = (options) => new Intl.DateTimeFormat(undefined, { timeZone, ...options });
+const exact = format({ dateStyle: 'medium', timeStyle: 'long' });
+const timeOfToday = format({ timeStyle: 'short' });
+const timeOfThisYear = format({ month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' });
+const day = format({ dateStyle: 'medium' });
+const year = format({ year: 'numeric' });
 
 /** The time of today, without the year in this year, without the time before. */
 function short(at, now = new Date()) {
-  if (at.toDateString() === now.toDateString()) return timeOfToday.format(at);
-  return (at.getFullYear() === now.getFullYear() ? timeOfThisYear : day).format(at);
+  if (day.format(at) === day.format(now)) return timeOfToday.format(at);
+  return (year.format(at) === year.format(now) ? timeOfThisYear : day).format(at);
+}
+
+const UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+];
+const spans = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+
+/** The time that has passed or is left, in the largest unit that fits. */
+function relative(at, now = Date.now()) {
+  const ms = at.getTime() - now;
+  const [unit, length] = UNITS.find(([, unitMs]) => Math.abs(ms) >= unitMs) ?? UNITS.at(-1);
+  return spans.format(Math.trunc(ms / length), unit);
+}
+
+function showTime(element) {
+  const at = new Date(element.dateTime);
+  const { short: isShort, relative: isRelative } = element.dataset;
+  element.title = isShort === undefined && isRelative === undefined ? element.dateTime : exact.format(at);
+  element.textContent = isRelative !== undefined ? relative(at) : isShort !== undefined ? short(at) : exact.format(at);
 }
 
 /** Improves a page, or a part of one that was just renewed. */
 function improve(root) {
-  for (const element of root.querySelectorAll('time[datetime]')) {
-    if (element.title !== '') continue;
-    const at = new Date(element.dateTime);
-    const isShort = element.dataset.short !== undefined;
-    element.title = isShort ? `${time.format(at)} (${element.dateTime})` : element.textContent;
-    element.textContent = isShort ? short(at) : time.format(at);
-  }
+  for (const element of root.querySelectorAll('time[datetime]')) if (element.title === '') showTime(element);
+  for (const element of root.querySelectorAll('[data-zone]')) element.textContent = timeZone;
   for (const part of root.querySelectorAll('button[data-copy], [data-script]')) part.hidden = false;
 }
 
@@ -70,25 +87,15 @@ document.addEventListener('htmx:beforeRequest', (event) => {
 
 document.addEventListener('htmx:afterSwap', (event) => improve(event.detail.elt.parentElement ?? document));
 improve(document);
-// On a phone the navigation is a strip, and the page's own entry may be out of sight.
-const strip = document.querySelector('nav.main');
-const here = strip?.querySelector('[aria-current]');
-if (here) strip.scrollLeft = here.offsetLeft - strip.clientWidth / 2 + here.clientWidth / 2;
+setInterval(() => document.querySelectorAll('time[data-relative]').forEach(showTime), 30_000);
 
-// A form's time in the reader's own offset instead of UTC.
-for (const form of document.querySelectorAll('form.local-time')) {
-  const [time, offset] = form.querySelectorAll('input:not([type="hidden"])');
-  const two = (number) => String(Math.floor(number)).padStart(2, '0');
-  const follow = () => {
-    const minutes = -new Date(time.value).getTimezoneOffset();
-    if (Number.isNaN(minutes)) return;
-    offset.value = `${minutes < 0 ? '-' : '+'}${two(Math.abs(minutes) / 60)}:${two(Math.abs(minutes) % 60)}`;
-  };
-  const at = new Date(`${time.value}${offset.value}`);
-  if (!Number.isNaN(at.getTime())) {
-    const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-    time.value = `${day}T${two(at.getHours())}:${two(at.getMinutes())}`;
-    follow();
-  }
-  time.addEventListener('change', follow);
+// The names of time zones are offered where one is entered.
+const zones = document.getElementById('time-zones');
+for (const name of zones ? ['UTC', ...Intl.supportedValuesOf('timeZone')] : []) zones.append(new Option(name));
+
+// A form's time in the reader's zone instead of UTC.
+for (const form of setZone === undefined ? document.querySelectorAll('form[data-at]') : []) {
+  const parts = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' });
+  form.querySelector('[type="datetime-local"]').value = parts.format(new Date(form.dataset.at)).replace(' ', 'T');
+  form.querySelector('[list="time-zones"]').value = timeZone;
 }

@@ -62,6 +62,12 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
         facts={[
           ['Email', <Text text={user.email} />],
           ['Role', <Text text={`${role} of ${organization.name}`} />],
+          [
+            'Time zone',
+            <a href="/dashboard/account/time-zone" safe>
+              {context.session.timeZone ?? "Your browser's"}
+            </a>,
+          ],
         ]}
       />
       {invitations > 0 && (

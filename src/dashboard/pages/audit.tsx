@@ -1,11 +1,24 @@
+import { Type } from 'typebox';
 import { escapeHtml } from '../../lib/html.ts';
-import { listAudit } from '../../store/accounts/audit.ts';
+import { type AuditEntry, listAudit } from '../../store/accounts/audit.ts';
+import type { Cursor } from '../../store/postgres/page.ts';
+import { act } from '../act.ts';
+import { csvDownload, writeCsv } from '../csv.ts';
 import { Empty, Sub, TimeCell } from '../elements.tsx';
 import { listPage } from '../list-page.tsx';
-import type { Html, PageRow } from '../page.ts';
+import { type Context, type Html, page, type PageRow } from '../page.ts';
+
+const PATH = '/dashboard/audit';
+/** Entries of a download per query. */
+const CHUNK = 1_000;
 
 const list = listPage({
   title: 'Audit log',
+  actions: (
+    <a class="button" href={`${PATH}/download`}>
+      Download CSV
+    </a>
+  ),
   caption: 'Changes, newest first',
   columns: ['Time', 'Actor', 'Action', 'Target', 'Details'],
   layout: 'audit',
@@ -33,8 +46,10 @@ const list = listPage({
     );
   },
   empty: () => (
-    <Empty title="Nothing was changed yet">
-      <p>What members change here, and programs through the API, is noted with who did it and when.</p>
+    <Empty title="No changes yet">
+      <p>
+        Changes by members in the dashboard and by programs through the API appear here, with who made them and when.
+      </p>
     </Empty>
   ),
 });
@@ -56,4 +71,31 @@ function Target({ id }: { id: string }): Html {
   return list === undefined ? text : <a href={`/dashboard/${list}/${encodeURIComponent(id)}`}>{text}</a>;
 }
 
-export const rows: readonly PageRow[] = [['GET', '/dashboard/audit', 'viewer', list]];
+const download = page(Type.Object({}), (context) =>
+  act(context, {
+    action: 'audit.export',
+    run: () => Promise.resolve(),
+    next: () => csvDownload('audit-log', linesOf(context)),
+  }),
+);
+
+/** Reads a chunk at a time, since the log may be long. */
+async function* linesOf({ pool, organization }: Context): AsyncGenerator<string> {
+  yield writeCsv([['at', 'actor_kind', 'actor_id', 'actor_email', 'action', 'target', 'detail', 'id']]);
+  for (let after: Cursor | null = null; ;) {
+    const entries: AuditEntry[] = await listAudit(pool, organization.id, after, CHUNK);
+    const cells = entries.map((entry) => [
+      ...[entry.at, entry.actor_kind, entry.actor_id, entry.actor_email, entry.action, entry.target],
+      ...[JSON.stringify(entry.detail), entry.id],
+    ]);
+    if (cells.length > 0) yield writeCsv(cells);
+    const last = entries.at(-1);
+    if (entries.length < CHUNK || !last) return;
+    after = { created_at: last.at, id: last.id };
+  }
+}
+
+export const rows: readonly PageRow[] = [
+  ['GET', PATH, 'viewer', list],
+  ['GET', `${PATH}/download`, 'viewer', download],
+];

@@ -5,7 +5,7 @@ import type { AttemptWithHeaders } from '../../store/webhooks/deliveries.ts';
 import { act, buttonAction } from '../act.ts';
 import { Command, Facts, Id, NumberCell, Section, StatusBadge, Table, Text, Time, TimeCell } from '../elements.tsx';
 import { BLANK, field, Form, FormProblem, optionsOf, select } from '../form-elements.tsx';
-import { utcInstant } from '../instants.ts';
+import { zonedInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
 import { crumbsTo, intakeOf, PATH } from './webhook-form.tsx';
@@ -53,8 +53,8 @@ const replayPeriod = action(Period, {
   run: (context, { since, until, status = null }) => {
     const id = idOf(context);
     const period = {
-      since: utcInstant(since, 'since'),
-      until: until === undefined ? null : utcInstant(until, 'until'),
+      since: zonedInstant(since, 'UTC', 'since'),
+      until: until === undefined ? null : zonedInstant(until, 'UTC', 'until'),
       status,
     };
     return act(context, {

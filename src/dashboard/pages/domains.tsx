@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { DomainStatus } from '../../domain/senders/sender-domain.ts';
-import type { ShownRecord } from '../../domain/senders/sender-records.ts';
+import { zoneFile } from '../../domain/senders/zone-file.ts';
 import {
   checkDomain,
   type DomainIntakeDeps,
@@ -11,24 +11,14 @@ import {
 } from '../../accounts/domains.ts';
 import { listDomains } from '../../store/domains/domains.ts';
 import { act, buttonAction } from '../act.ts';
-import {
-  Copy,
-  curl,
-  Empty,
-  Facts,
-  LinkHeading,
-  StatusBadge,
-  StatusCell,
-  Text,
-  Time,
-  TimeCell,
-  Section,
-} from '../elements.tsx';
+import { Copy, curl, Empty, Facts, LinkHeading, StatusBadge, StatusCell, Time, TimeCell } from '../elements.tsx';
 import { BLANK, confirm, field, Form, FormProblem } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { Statistics } from '../statistics.tsx';
-import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
+import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect, Reply } from '../page.ts';
+import { TestEmailButton } from './checklist.tsx';
+import { Records } from './domain-records.tsx';
 import { TrackingSection } from './domain-tracking.tsx';
 
 const PATH = '/dashboard/domains';
@@ -38,19 +28,19 @@ const list = listPage({
   title: 'Domains',
   caption: 'Domains, newest first',
   columns: ['Domain', 'Status', 'Checked', 'Added'],
-  add: { href: `${PATH}/new`, label: 'Add a domain' },
+  add: { href: `${PATH}/new`, label: 'Add domain' },
   read: ({ pool, organization }, place, limit) => listDomains(pool, organization.id, place, limit),
   row: ({ id, name, status, last_checked_at: checked, created_at: created }) => (
     <tr>
       <LinkHeading href={`${PATH}/${id}`} text={name} />
       <StatusCell status={status} />
-      <TimeCell at={checked} />
+      <TimeCell at={checked} relative />
       <TimeCell at={created} />
     </tr>
   ),
   empty: (context) => (
-    <Empty title="No domain yet" command={curl(context, 'POST', '/v1/domains', { name: 'mail.example.com' })}>
-      <p>Email is sent from a domain of yours. Add it, then enter a few records into its DNS.</p>
+    <Empty title="No domains yet" command={curl(context, 'POST', '/v1/domains', { name: 'mail.example.com' })}>
+      <p>Email is sent from your own domain. Add it, then add a few records at your DNS provider.</p>
     </Empty>
   ),
 });
@@ -65,7 +55,8 @@ const add = action(Type.Object({ name: Type.String({ maxLength: 1_000 }) }), {
       run: () => registerDomain(intakeOf(context), context.organization.id, name.trim()),
       target: ({ id }) => id,
       detail: (made) => ({ name: made.name }),
-      next: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'Now enter these records into its DNS.' }),
+      next: ({ id }) =>
+        new Redirect(`${PATH}/${id}`, { flash: 'Domain added. Now add these records at your DNS provider.' }),
     }),
 });
 
@@ -79,20 +70,31 @@ const show = page(Type.Object({}), async (context) => {
   return (
     <Layout context={context} title={domain.name} crumbs={CRUMBS} actions={verify}>
       <Standing domain={domain} />
-      <Records records={domain.records} />
+      {domain.status === 'verified' && <TestEmailButton context={context} />}
+      <Records records={domain.records} path={`${PATH}/${domain.id}`} />
       <TrackingSection context={context} domain={domain} />
       <Statistics context={context} dimension="domain" of={domain.name} filters={{ from: `@${domain.name}` }} />
       {context.role === 'owner' && (
         <section>
-          {confirm(context, 'Delete the domain', {
+          {confirm(context, 'Delete domain', {
             action: `${PATH}/${domain.id}/delete`,
             id: 'delete',
-            question: `No email can be sent from ${domain.name}; pending email from it fails.`,
+            question: `Email can no longer be sent from ${domain.name}, and pending email from it fails.`,
           })}
         </section>
       )}
     </Layout>
   );
+});
+
+const downloadZone = page(Type.Object({}), async (context) => {
+  const { name, records } = await showDomain(intakeOf(context), context.organization.id, idOf(context));
+  return new Reply(zoneFile(records), {
+    headers: {
+      'content-type': 'text/plain; charset=utf-8',
+      'content-disposition': `attachment; filename="${name}.zone"`,
+    },
+  });
 });
 
 const verify = buttonAction<ShownDomain>((context) => ({
@@ -118,14 +120,15 @@ export const rows: readonly PageRow[] = [
   ['GET', `${PATH}/new`, 'owner', showNew],
   ['POST', `${PATH}/new`, 'owner', add],
   ['GET', `${PATH}/:id`, 'viewer', show],
+  ['GET', `${PATH}/:id/zone`, 'viewer', downloadZone],
   ['POST', `${PATH}/:id/verify`, 'member', verify],
   ['POST', `${PATH}/:id/delete`, 'owner', remove],
 ];
 
 const CHECKED: Readonly<Record<DomainStatus, string>> = {
-  verified: 'DNS was asked: the domain is verified.',
-  pending: 'DNS was asked: something is still missing. New records may take minutes to be seen.',
-  failed: 'DNS was asked: the domain is not verified.',
+  verified: 'The domain is verified.',
+  pending: 'Some records are still missing. New records may take minutes to appear.',
+  failed: 'The domain is not verified.',
 };
 
 function intakeOf({ deps }: Context): DomainIntakeDeps {
@@ -134,27 +137,27 @@ function intakeOf({ deps }: Context): DomainIntakeDeps {
 
 function newPage(context: Context, filled: Filled): Html {
   return (
-    <Layout context={context} title="Add a domain" crumbs={CRUMBS}>
+    <Layout context={context} title="Add domain" crumbs={CRUMBS}>
       <Form visit={context} action={`${PATH}/new`} class="card">
         <FormProblem filled={filled} />
         {field(filled, 'name', 'Domain', {
           placeholder: 'mail.example.com',
-          hint: 'One that you can enter DNS records for. Mail from a name below it needs that name to be added, too.',
+          hint: 'A domain whose DNS you control. Add subdomains separately.',
           autocomplete: 'off',
           required: true,
           autofocus: true,
         })}
-        <button class="primary">Add the domain</button>
+        <button class="primary">Add domain</button>
       </Form>
     </Layout>
   );
 }
 
 const EXPLANATIONS: Readonly<Record<DomainStatus, string>> = {
-  verified: 'Email can be sent from this domain. Its records are looked at every day.',
-  pending: 'Enter the required records into its DNS. They are looked for by themselves, for 72 hours.',
+  verified: 'Email can be sent from this domain. We check its records every day.',
+  pending: 'Add these records at your DNS provider. We check automatically for 72 hours.',
   failed:
-    'It was not verified within 72 hours, its records were removed, or another organization has verified it. Check now to start again.',
+    'Verification failed: records were not found in 72 hours, were removed, or another account verified this domain. Check now to restart.',
 };
 
 function Standing({ domain }: { domain: ShownDomain }): Html {
@@ -162,85 +165,17 @@ function Standing({ domain }: { domain: ShownDomain }): Html {
   return (
     <>
       <p safe>
-        {trusted
-          ? 'Taken on trust by the operator: email can be sent from it without DNS checks.'
-          : EXPLANATIONS[status]}
+        {trusted ? 'Trusted by the operator: email can be sent from it without DNS checks.' : EXPLANATIONS[status]}
       </p>
       <Facts
         facts={[
           ['Status', <StatusBadge status={status} />],
           ['Verified', <Time at={verified} />],
-          ['DNS last asked', <Time at={checked} />],
-          ['Asked again', <Time at={next} />],
-          ['Id', <Copy value={id} />],
+          ['Last checked', <Time at={checked} relative />],
+          ['Next check', <Time at={next} relative />],
+          ['ID', <Copy value={id} />],
         ]}
       />
     </>
-  );
-}
-
-const KINDS: Readonly<Record<ShownRecord['record'], string>> = {
-  OWNERSHIP: 'Proves that the domain is yours',
-  DKIM: 'Signs your mail',
-  SPF: 'Names the servers that send your mail',
-  RETURN_PATH: 'Brings bounces back',
-  DMARC: 'Sets the policy for mail that is not yours',
-};
-
-function Records({ records }: { records: readonly ShownRecord[] }): Html {
-  return (
-    <Section title="DNS records">
-      {records.map((each) => (
-        <RecordCard each={each} />
-      ))}
-    </Section>
-  );
-}
-
-/** Its parts are copied one by one, as the forms of DNS providers require. */
-function RecordCard({ each }: { each: ShownRecord }): Html {
-  const { record, type, name, value, priority, ttl, required, status, found, error } = each;
-  return (
-    <article class="card wide record" aria-label={`${record} record ${name}`}>
-      <div class="title">
-        <h3>
-          <span safe>{record.replace('_', ' ')}</span>{' '}
-          <span class="muted">{required ? 'required' : 'recommended'}</span>
-        </h3>
-        <StatusBadge status={status} />
-      </div>
-      <p class="hint" safe>
-        {KINDS[record]}
-      </p>
-      {error !== null && (
-        <p class={['notice', required ? 'bad' : 'warning']} safe>
-          {error}
-        </p>
-      )}
-      <Facts
-        facts={[
-          ['Type', <Copy value={type} />],
-          priority !== null && ['Priority', <Text text={String(priority)} />],
-          ['TTL, seconds', <Text text={String(ttl)} />],
-          ['Name', <Copy value={name} />, 'whole'],
-          ['Value', <Copy value={value} />, 'whole'],
-          ['DNS has', <Found found={found} />, 'whole'],
-        ]}
-      />
-    </article>
-  );
-}
-
-function Found({ found }: { found: readonly string[] | null }): Html {
-  if (found === null) return <span class="muted">not asked yet</span>;
-  if (found.length === 0) return <span class="muted">nothing</span>;
-  return (
-    <ul>
-      {found.map((value) => (
-        <li>
-          <code safe>{value}</code>
-        </li>
-      ))}
-    </ul>
   );
 }

@@ -1,26 +1,25 @@
 import { Type } from 'typebox';
-import { parseInstant, SCHEDULE_PROBLEMS } from '../../domain/instant.ts';
-import { ServiceError } from '../../domain/errors.ts';
 import { cancelEmail, rescheduleEmail } from '../../intake/emails.ts';
 import { sendAgain } from '../../intake/send-again.ts';
 import { act, buttonAction } from '../act.ts';
+import { timeZoneOf, zonedInstant, zonedWords } from '../instants.ts';
 import { action, idOf, type PageRow, Redirect } from '../page.ts';
 import { emailPage } from './email.tsx';
 import { PATH } from './emails.tsx';
 
-const reschedule = action(Type.Object({ scheduled_at: Type.String(), offset: Type.String() }), {
+const reschedule = action(Type.Object({ scheduled_at: Type.String(), time_zone: Type.String() }), {
   again: (context, filled) => emailPage(context, filled),
-  run: async (context, { scheduled_at: local, offset }) => {
+  run: async (context, { scheduled_at: local, time_zone: zone }) => {
     const id = idOf(context);
-    const time = parseInstant(`${local}${offset}`);
-    if (!time) throw new ServiceError('validation_error', SCHEDULE_PROBLEMS.form, 'scheduled_at');
+    const timeZone = timeZoneOf(zone.trim(), 'time_zone');
+    const scheduledAt = zonedInstant(local, timeZone, 'scheduled_at');
     return act(context, {
       action: 'emails.reschedule',
-      run: () => rescheduleEmail(context.deps, context.organization.id, id, time.toISOString()),
+      run: () => rescheduleEmail(context.deps, context.organization.id, id, scheduledAt),
       target: id,
-      detail: { scheduled_at: time.toISOString() },
+      detail: { scheduled_at: scheduledAt },
       next: `${PATH}/${id}`,
-      flash: `Rescheduled to ${local.replace('T', ' ')} (UTC${offset}).`,
+      flash: `Rescheduled to ${zonedWords(scheduledAt, timeZone)}.`,
     });
   },
 });

@@ -5,8 +5,8 @@ import { parseTag } from '../../domain/email/tag-filter.ts';
 import { parseInstant } from '../../domain/instant.ts';
 import { TAGS } from '../../domain/limits.ts';
 import type { EmailFilters } from '../../store/emails/lists.ts';
-import { choices, field, FilterMenu, Filters, optionsOf, select, valueOf } from '../form-elements.tsx';
-import type { Given } from '../forms.ts';
+import { choices, field, FilterMenu, Filters, optionsOf, select } from '../form-elements.tsx';
+import { type Given, valueOf } from '../forms.ts';
 import type { Context, Filled, Html } from '../page.ts';
 
 export const Query = Type.Object({

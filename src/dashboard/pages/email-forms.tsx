@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Email } from '../../store/emails/emails.ts';
 import { Section } from '../elements.tsx';
-import { confirm, field, Form, FormProblem } from '../form-elements.tsx';
+import { confirm, field, Form, FormProblem, timeZoneField } from '../form-elements.tsx';
+import { zonedValue } from '../instants.ts';
 import type { Context, Filled, Html } from '../page.ts';
 import { PATH } from './emails.tsx';
 
@@ -27,22 +28,26 @@ export function EmailButtons({ context, email }: { context: Context; email: Emai
   );
 }
 
-/** Browsers post a time without its offset, which is a second field; a script sets it to the reader's. */
+/** A time and the name of its time zone: that of the user, else of the browser, which a script enters. */
 export function rescheduleForm(context: Context, email: Email, filled: Filled): Html {
+  const at = email.scheduled_at ?? new Date().toISOString();
+  const timeZone = context.session.timeZone ?? 'UTC';
+  const isBlank = Object.keys(filled.given).length === 0;
   return (
     <Section title="Reschedule">
-      <Form visit={context} action={`${PATH}/${email.id}/reschedule`} class="card local-time">
+      <Form
+        visit={context}
+        action={`${PATH}/${email.id}/reschedule`}
+        class="card"
+        at={isBlank && context.session.timeZone === null ? at : undefined}
+      >
         <FormProblem filled={filled} />
         {field(filled, 'scheduled_at', 'Send at', {
           type: 'datetime-local',
-          value: (email.scheduled_at ?? '').slice(0, 16),
+          value: zonedValue(at, timeZone),
           required: true,
         })}
-        {field(filled, 'offset', 'Time zone', {
-          value: '+00:00',
-          hint: 'As an offset from UTC: +02:00 is Berlin in summer, -05:00 New York in winter',
-          required: true,
-        })}
+        {timeZoneField(filled, timeZone, { hint: 'A name such as Europe/Berlin, or UTC.', required: true })}
         <button class="primary">Reschedule</button>
       </Form>
     </Section>

@@ -9,15 +9,15 @@ import { PRESETS } from '../../store/accounts/keys.ts';
 import { act } from '../act.ts';
 import { Command, Copy, curl } from '../elements.tsx';
 import { BLANK, Checkbox, field, Form, FormProblem, select } from '../form-elements.tsx';
-import { utcInstant } from '../instants.ts';
+import { zonedInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
 import { CRUMBS, PATH } from './keys.tsx';
 
 const PRESET_CHOICES = [
-  ['sending_access', 'Sending only: sends, reschedules, cancels, and reads nothing'],
-  ['full_access', 'Full access: everything'],
-  ['read_only', 'Reading only: reads everything but keys, and changes nothing'],
+  ['sending_access', 'Sending access: send, reschedule and cancel; no reading'],
+  ['full_access', 'Full access: every request'],
+  ['read_only', 'Read only: read everything but API keys and requests'],
 ] as const;
 
 const KeyFields = Type.Object({
@@ -37,7 +37,7 @@ const make = action(KeyFields, {
       preset,
       name,
       domain_ids,
-      expires_at: expires_at === undefined ? null : utcInstant(expires_at, 'expires_at'),
+      expires_at: expires_at === undefined ? null : zonedInstant(expires_at, zoneOf(context), 'expires_at'),
       allowed_ips: rangesOf(allowed_ips ?? ''),
     };
     return act(context, {
@@ -71,26 +71,34 @@ function rangesOf(text: string): string[] | null {
   return ranges.length === 0 ? null : ranges;
 }
 
+/** The time zone in which times are entered. */
+function zoneOf({ session }: Context): string {
+  return session.timeZone ?? 'UTC';
+}
+
 async function newPage(context: Context, filled: Filled): Promise<Html> {
   const domains = await listDomains(context.pool, context.organization.id, null, DOMAINS_PER_KEY);
   return (
-    <Layout context={context} title="Make a key" crumbs={CRUMBS}>
+    <Layout context={context} title="Create API key" crumbs={CRUMBS}>
       <Form visit={context} action={`${PATH}/new`} class="card">
         <FormProblem filled={filled} />
-        {select(filled, 'preset', 'What it may do', PRESET_CHOICES, 'sending_access')}
+        {select(filled, 'preset', 'Permission', PRESET_CHOICES, 'sending_access')}
         {field(filled, 'name', 'Name', {
           placeholder: 'Shop, production',
-          hint: 'By which you know it; may stay empty.',
+          hint: 'Optional. Helps you recognize this key.',
           autocomplete: 'off',
         })}
         {domains.length > 0 && <DomainBoxes domains={domains} filled={filled} />}
-        {field(filled, 'expires_at', 'Expires (UTC)', { type: 'datetime-local', hint: 'Never when left empty.' })}
-        {field(filled, 'allowed_ips', 'Allowed addresses', {
+        {field(filled, 'expires_at', `Expires (${zoneOf(context)})`, {
+          type: 'datetime-local',
+          hint: 'Optional. Leave empty for a key that does not expire.',
+        })}
+        {field(filled, 'allowed_ips', 'Allowed IPs', {
           rows: 2,
           placeholder: '203.0.113.7 2001:db8::/32',
-          hint: 'Network addresses and ranges it may be used from; anywhere when left empty.',
+          hint: 'Addresses or CIDR ranges. Leave empty to allow any.',
         })}
-        <button class="primary">Make the key</button>
+        <button class="primary">Create API key</button>
       </Form>
     </Layout>
   );
@@ -101,7 +109,9 @@ function DomainBoxes({ domains, filled }: { domains: readonly Domain[]; filled: 
   return (
     <fieldset>
       <legend>Domains</legend>
-      <p class="hint">The only ones it may send from, and then no chat messages. None ticked means every one.</p>
+      <p class="hint">
+        Restrict this key to selected domains (it then can't send WhatsApp messages). Leave empty to allow all.
+      </p>
       {problem !== undefined && (
         <p class="problem" role="alert" safe>
           {problem}
@@ -117,22 +127,22 @@ function DomainBoxes({ domains, filled }: { domains: readonly Domain[]; filled: 
 async function keyPage(context: Context, made: IssuedKey): Promise<Html> {
   const command = await requestFor(context, made);
   return (
-    <Layout context={context} title="Your new key" crumbs={CRUMBS}>
+    <Layout context={context} title="API key created" crumbs={CRUMBS}>
       <section class="card wide">
-        <p>Keep it where your program finds it: it is shown only now.</p>
-        <Copy value={made.api_key} label="Copy the key" />
+        <p>Copy this key now. You won't be able to see it again.</p>
+        <Copy value={made.api_key} label="Copy key" />
         {command === null ? (
           <p>
-            It sends as soon as the organization has a verified domain. <a href="/dashboard/domains">Add a domain</a>
+            It can send once the organization has a verified domain. <a href="/dashboard/domains">Add a domain</a>
           </p>
         ) : (
           <>
-            <p>Try it in a terminal{made.allowed_ips !== null && ', at an address that it may be used from'}:</p>
+            <p>Try it in a terminal{made.allowed_ips !== null && ', from an allowed IP'}:</p>
             <Command text={command} />
           </>
         )}
         <p>
-          <a href={PATH}>Back to the keys</a>
+          <a href={PATH}>Back to API keys</a>
         </p>
       </section>
     </Layout>
@@ -150,7 +160,7 @@ async function requestFor(context: Context, made: IssuedKey): Promise<string | n
       from: `hello@${domain.name}`,
       to: user.email,
       subject: 'It works',
-      text: 'Sent with a new key.',
+      text: 'Sent with a new API key.',
     };
     return curl(context, 'POST', '/v1/emails', email, apiKey);
   }

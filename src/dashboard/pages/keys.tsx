@@ -3,7 +3,8 @@ import { removeKey, requireKey } from '../../accounts/keys.ts';
 import { listKeys, type Preset } from '../../store/accounts/keys.ts';
 import { usage } from '../../store/limits/quota.ts';
 import { buttonAction } from '../act.ts';
-import { Empty, Facts, StatusBadge, Sub, Text, Time, Section } from '../elements.tsx';
+import { escapeHtml } from '../../lib/html.ts';
+import { Empty, Facts, StatusBadge, Sub, Text, Time, TimeCell, Section } from '../elements.tsx';
 import { confirm } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
@@ -14,24 +15,39 @@ export const CRUMBS = [{ path: PATH, name: 'API keys' }];
 
 const PRESET_NAMES: Readonly<Record<Preset, string>> = {
   full_access: 'Full access',
-  sending_access: 'Sending only',
-  read_only: 'Reading only',
+  sending_access: 'Sending access',
+  read_only: 'Read only',
 };
 
 const list = listPage({
   title: 'API keys',
-  caption: 'Keys, newest first',
-  columns: ({ role }) => ['Key', 'May', 'Limits', 'Last used', 'Expires', ...(role === 'owner' ? [''] : [])],
-  add: { href: `${PATH}/new`, label: 'Make a key' },
+  caption: 'API keys, newest first',
+  columns: ({ role }) => [
+    ...['Key', 'Permission', 'Limits', 'Last used', 'Created', 'Expires'],
+    ...(role === 'owner' ? [''] : []),
+  ],
+  add: { href: `${PATH}/new`, label: 'Create API key' },
   read: ({ pool, organization }, place, limit) => listKeys(pool, organization.id, place, limit),
   row: (
-    { id, name, preset, domain_ids: domains, allowed_ips: ips, last_used_at: lastUsed, expires_at: expires },
+    {
+      id,
+      name,
+      preset,
+      domain_ids: domains,
+      allowed_ips: ips,
+      last_used_at: lastUsed,
+      expires_at: expires,
+      created_at: created,
+    },
     context,
   ) => (
     <tr>
       <th scope="row">
         <span safe>{name ?? id}</span>
         {name !== null && <Sub text={id} />}
+        <span class="sub">
+          <a href={`/dashboard/requests?key=${id}`}>Requests</a>
+        </span>
       </th>
       <td safe>{PRESET_NAMES[preset]}</td>
       <td>
@@ -39,18 +55,22 @@ const list = listPage({
         {domains !== null && <Text text={domains.length === 1 ? 'one domain' : `${domains.length} domains`} />}
         {ips !== null && <Sub text={`from ${ips.join(', ')}`} />}
       </td>
-      <td>{lastUsed === null ? <span class="muted">never</span> : <Time at={lastUsed} />}</td>
+      <td>{lastUsed === null ? <span class="muted">never</span> : <Time at={lastUsed} relative />}</td>
+      <TimeCell at={created} short />
       <td>
         {expires !== null && Date.parse(expires) <= Date.now() && <StatusBadge status="expired" />}
-        <Time at={expires} />
+        <Time at={expires} short />
       </td>
       {context.role === 'owner' && (
         <td>
           <div class="row">
+            <a class="button small" href={`${PATH}/${id}/edit`} aria-label={`Edit ${escapeHtml(name ?? id)}`}>
+              Edit
+            </a>
             {confirm(context, 'Revoke', {
               action: `${PATH}/${id}/revoke`,
               id: `revoke-${id}`,
-              question: `Programs that use ${name ?? id} will be refused immediately and permanently.`,
+              question: `Programs that use ${name ?? id} are refused immediately. This cannot be undone.`,
               small: true,
             })}
           </div>
@@ -59,15 +79,15 @@ const list = listPage({
     </tr>
   ),
   empty: () => (
-    <Empty title="No key yet">
-      <p>Programs send and read with a key. Owners make them here, and see each once.</p>
+    <Empty title="No API keys yet">
+      <p>Programs send and read with an API key. Owners create keys here and see each key once.</p>
     </Empty>
   ),
   footer: (
     <Section title="This month">
       {/* Without a quota emails are counted one by one, which the page does not wait for. */}
       <div hx-get={`${PATH}/usage`} hx-trigger="load" hx-select="#usage">
-        <a href={`${PATH}/usage`}>How many emails were accepted this month</a>
+        <a href={`${PATH}/usage`}>Show how many emails were accepted this month</a>
       </div>
     </Section>
   ),
@@ -83,7 +103,7 @@ const showUsage = page(Type.Object({}), async (context) => {
           facts={[
             ['Accepted this month (UTC)', <Text text={count(found?.used ?? 0)} />],
             ['Quota', <Text text={found?.monthly == null ? 'none' : count(found.monthly)} />],
-            ['Begins anew', <Time at={found?.resets_at ?? null} />],
+            ['Resets on', <Time at={found?.resets_at ?? null} />],
           ]}
         />
       </div>
@@ -99,7 +119,7 @@ const revoke = buttonAction(async (context) => {
     run: () => removeKey(pool, organization.id, id),
     detail: { name, preset },
     next: PATH,
-    flash: 'The key was revoked; it is refused from now on.',
+    flash: 'The API key was revoked.',
   };
 });
 

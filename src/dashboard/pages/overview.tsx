@@ -10,6 +10,7 @@ import { type Context, type Html, page, type PageRow } from '../page.ts';
 import { shareInWords } from '../rates.ts';
 import { emailsPath, lastSteps, type Period } from '../periods.ts';
 import { RateFigures, readFigures, StateTable, TimesTable } from '../statistics.tsx';
+import { Checklist } from './checklist.tsx';
 import { EmailRows, exampleEmail } from './emails.tsx';
 
 const LATEST_EMAILS = 10;
@@ -48,6 +49,7 @@ const overview = page(Query, async (context) => {
   return (
     <Layout context={context} title="Overview" actions={<Ranges chosen={chosen} />}>
       <Notices issues={issues} />
+      <Checklist context={context} />
       <RateFigures figures={figures} before={range.before} />
       <Section title={`Emails per ${range.by}`}>
         {figures.now.accepted === 0 ? (
@@ -97,6 +99,7 @@ async function FirstSteps({ context, issues }: { context: Context; issues: reado
   return (
     <Layout context={context} title="Overview">
       <Notices issues={issues} />
+      <Checklist context={context} />
       <Empty title="No email yet" command={curl(context, 'POST', '/v1/emails', example)}>
         {isReady ? (
           <p>

@@ -119,6 +119,15 @@ export function revokeKeyOf(db: Db, orgId: string, id: string, within: Within = 
   );
 }
 
+/** Names a key of an organization; false if it has no such key or the key is revoked. @param name null is none */
+export function renameKey(db: Db, orgId: string, id: string, name: string | null): Promise<boolean> {
+  return executeOne(db, `UPDATE api_keys SET name = $3 WHERE id = $1 AND org_id = $2 AND revoked_at IS NULL`, [
+    id,
+    orgId,
+    name,
+  ]);
+}
+
 /** Records that keys are in use now. Skips keys that another process is recording. */
 export async function recordUses(db: Db, ids: readonly string[]): Promise<void> {
   await db.query({

@@ -1,4 +1,4 @@
-import { type Db, executeOne, queryRows } from '../postgres/pool.ts';
+import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 
 export interface Organization {
   id: string;
@@ -18,6 +18,28 @@ export function listOrganizations(db: Db): Promise<Organization[]> {
 
 export function organizationExists(db: Db, id: string): Promise<boolean> {
   return executeOne(db, `SELECT FROM organizations WHERE id = $1`, [id]);
+}
+
+/** The settings of an organization that its members see. */
+export interface OrganizationSettings {
+  created_at: string;
+  /** Emails that may be accepted in a calendar month (UTC); null is any number. */
+  monthly_quota: number | null;
+  /** Days after which bodies of emails are erased; 0 is never, null is the setting BODY_RETENTION_DAYS. */
+  body_retention_days: number | null;
+}
+
+export function readOrganizationSettings(db: Db, id: string): Promise<OrganizationSettings | undefined> {
+  return queryRow(
+    db,
+    `SELECT created_at, monthly_quota::float8 AS monthly_quota, body_retention_days FROM organizations WHERE id = $1`,
+    [id],
+  );
+}
+
+/** Renames an organization; false if there is none. */
+export function setOrganizationName(db: Db, id: string, name: string): Promise<boolean> {
+  return executeOne(db, `UPDATE organizations SET name = $2 WHERE id = $1`, [id, name]);
 }
 
 /** Sets whether members must have a second factor to open the organization's pages. */

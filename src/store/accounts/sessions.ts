@@ -18,6 +18,8 @@ export interface OrganizationOfUser {
 
 export interface Session {
   user: User;
+  /** The time zone of the user; null is that of the browser. */
+  time_zone: string | null;
   /** All of the user's organizations, by name. */
   organizations: OrganizationOfUser[];
   /** The selected one, unless the user has left it since. */
@@ -88,6 +90,7 @@ export function findSession(db: Db, sha256: Buffer): Promise<Session | undefined
   return queryRow(db, {
     name: 'find_session',
     text: `SELECT json_build_object('id', users.id, 'email', users.email, 'name', users.name) AS "user",
+             users.time_zone,
              session.org_id, session.flash, session.last_seen_at < now() - interval '5 minutes' AS is_stale,
              EXISTS (SELECT FROM second_factors AS factor
                      WHERE factor.user_id = session.user_id AND confirmed_at IS NOT NULL) AS has_second_factor,

@@ -84,6 +84,11 @@ export async function setUserName(db: Db, id: string, name: string): Promise<voi
   await db.query(`UPDATE users SET name = $2 WHERE id = $1`, [id, name]);
 }
 
+/** @param timeZone its name in the IANA database; null is that of the browser */
+export async function setUserTimeZone(db: Db, id: string, timeZone: string | null): Promise<void> {
+  await db.query(`UPDATE users SET time_zone = $2 WHERE id = $1`, [id, timeZone]);
+}
+
 /** Makes a user a member. @returns false if the user is one already; the role then stays */
 export function insertMembership(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {
   return executeOne(db, `INSERT INTO memberships (org_id, user_id, role) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, [

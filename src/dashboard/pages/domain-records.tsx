@@ -1,0 +1,75 @@
+import type { ShownRecord } from '../../domain/senders/sender-records.ts';
+import { nameInZone, zoneFile } from '../../domain/senders/zone-file.ts';
+import { escapeHtml } from '../../lib/html.ts';
+import { Command, Copy, Section, StatusBadge, Sub, Table } from '../elements.tsx';
+import type { Html } from '../page.ts';
+
+const PURPOSES: Readonly<Record<ShownRecord['record'], string>> = {
+  OWNERSHIP: 'Proves that you own the domain',
+  DKIM: 'Signs your email',
+  SPF: 'Lists the servers that may send your email',
+  RETURN_PATH: 'Receives bounces',
+  DMARC: 'Sets the policy for email that fails authentication',
+};
+
+/** The DNS records of a domain in a table, and all of them as a zone file. @param path of the domain's page */
+export function Records({ records, path }: { records: readonly ShownRecord[]; path: string }): Html {
+  return (
+    <Section title="DNS records">
+      <Table layout="records" caption="DNS records" columns={['Type', 'Name', 'Value', 'Purpose', 'Status']}>
+        {records.map((each) => (
+          <>
+            <Row each={each} />
+            <Finding each={each} />
+          </>
+        ))}
+      </Table>
+      <details class="after">
+        <summary>All records as a zone file</summary>
+        <Command text={zoneFile(records)} />
+        <a href={`${path}/zone`}>Download zone file</a>
+      </details>
+    </Section>
+  );
+}
+
+function Row({ each: { record, type, name, value, priority, ttl, required, status } }: { each: ShownRecord }): Html {
+  const relative = nameInZone(name);
+  return (
+    <tr>
+      <td title={`TTL ${ttl} seconds`}>
+        <span safe>{priority === null ? type : `${type} ${priority}`}</span>
+      </td>
+      <th scope="row" title={escapeHtml(name)}>
+        <Copy value={name} />
+        <Sub text={`${relative.name} in the zone ${relative.zone}`} />
+      </th>
+      <td title={escapeHtml(value)}>
+        <Copy value={value} />
+      </td>
+      <td title={PURPOSES[record]}>
+        <span safe>{record.replace('_', ' ')}</span>
+        <Sub text={required ? 'required' : 'recommended'} />
+      </td>
+      <td>
+        <StatusBadge status={status} />
+      </td>
+    </tr>
+  );
+}
+
+/** What DNS returns instead of a record that is missing or wrong, and what to change. */
+function Finding({ each: { record, required, status, error, found } }: { each: ShownRecord }): Html {
+  if (error === null && (found === null || status === 'verified')) return <></>;
+  const current = found === null || found.length === 0 ? 'no record' : found.join(', ');
+  return (
+    <tr class="finding">
+      <td colspan="5">
+        <p class={['notice', required ? 'bad' : 'warning']}>
+          <strong safe>{record.replace('_', ' ')}</strong>: {error !== null && <span safe>{`${error}. `}</span>}Current
+          value: <code safe>{current}</code>
+        </p>
+      </td>
+    </tr>
+  );
+}

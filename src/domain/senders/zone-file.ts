@@ -1,0 +1,28 @@
+import { organizationalDomain } from './sender-domain.ts';
+import type { ShownRecord } from './sender-records.ts';
+
+/** The longest string of a TXT record in bytes (RFC 1035 §3.3); a longer value is several strings. */
+const STRING_BYTES = 255;
+
+/** Formats records as lines of a zone file (RFC 1035 §5), with complete names. */
+export function zoneFile(records: readonly ShownRecord[]): string {
+  return records
+    .map(({ name, ttl, type, priority, value }) => {
+      const data = type === 'TXT' ? quoted(value) : `${value}.`;
+      return [`${name}.`, ttl, 'IN', type, priority, data].filter((part) => part !== null).join(' ');
+    })
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** Records are ASCII, so characters are bytes. */
+function quoted(value: string): string {
+  const strings = value.match(new RegExp(`.{1,${STRING_BYTES}}`, 'gs')) ?? [''];
+  return strings.map((text) => `"${text.replace(/["\\]/g, '\\$&')}"`).join(' ');
+}
+
+/** Returns the name of a record as DNS providers show it within the zone: `@` for the zone itself. */
+export function nameInZone(name: string): { readonly zone: string; readonly name: string } {
+  const zone = organizationalDomain(name);
+  return { zone, name: name === zone ? '@' : name.slice(0, -zone.length - 1) };
+}

@@ -1,0 +1,39 @@
+import { ServiceError } from '../domain/errors.ts';
+import { digest } from '../lib/digest.ts';
+import type { Acceptance } from '../store/emails/accept.ts';
+import { findVerifiedDomain } from '../store/outbox/backlog.ts';
+import type { IntakeDeps } from './emails.ts';
+import { acceptOnce } from './send-again.ts';
+
+/**
+ * Sends a test email from a verified domain of an organization, with the limits of other emails.
+ * @param to the address of the user who asks for it
+ * @param requestId deduplicates: a repeated click sends one email
+ * @throws ServiceError conflict without a verified domain, or when it was sent already; the errors of acceptEmail
+ */
+export async function sendTestEmail(
+  deps: IntakeDeps,
+  orgId: string,
+  to: string,
+  requestId: string,
+): Promise<Acceptance> {
+  const domain = await findVerifiedDomain(deps.pool, orgId);
+  if (domain === undefined)
+    throw new ServiceError('conflict', 'A test email needs a verified domain. Verify one first.');
+  const request = {
+    from: `Sendwright <hello@${domain}>`,
+    to: [to],
+    cc: null,
+    bcc: null,
+    reply_to: null,
+    subject: `Test email from ${domain}`,
+    html: null,
+    text: `This is a test email from the Sendwright dashboard. It shows that ${domain} can send email.`,
+    marketing: false,
+    tags: [],
+    headers: {},
+    scheduled_at: null,
+  };
+  const idempotency = { key: `test ${requestId}`, fingerprint: digest(to) };
+  return acceptOnce(deps, orgId, request, [], idempotency, 'This test email was sent already.');
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { ServiceError } from '../../src/domain/errors.ts';
+import { timeZoneOf, zonedInstant, zonedValue, zonedWords } from '../../src/dashboard/instants.ts';
+
+const refusal = (param: string, message: RegExp) => (error: unknown) =>
+  error instanceof ServiceError && error.param === param && message.test(error.message);
+
+describe('a local time', () => {
+  for (const [local, zone, instant] of [
+    ['2026-03-01T09:30', 'UTC', '2026-03-01T09:30:00.000Z'],
+    ['2026-03-01T09:30:15.5', 'UTC', '2026-03-01T09:30:15.500Z'],
+    ['2026-03-01T09:30', 'Europe/Berlin', '2026-03-01T08:30:00.000Z'],
+    ['2026-07-01T09:30', 'Europe/Berlin', '2026-07-01T07:30:00.000Z'],
+    ['2026-12-31T20:00', 'America/New_York', '2027-01-01T01:00:00.000Z'],
+    ['2026-06-01T00:15', 'Asia/Kathmandu', '2026-05-31T18:30:00.000Z'],
+    // Clocks are put forward at 01:00 UTC on 2026-03-29, and back on 2026-10-25.
+    ['2026-03-29T01:59', 'Europe/Berlin', '2026-03-29T00:59:00.000Z'],
+    ['2026-03-29T03:00', 'Europe/Berlin', '2026-03-29T01:00:00.000Z'],
+    ['2026-10-25T02:30', 'Europe/Berlin', '2026-10-25T00:30:00.000Z'],
+    ['2026-10-25T03:00', 'Europe/Berlin', '2026-10-25T02:00:00.000Z'],
+  ] as const) {
+    it(`${local} in ${zone} is ${instant}`, () => {
+      assert.equal(zonedInstant(local, zone, 'at'), instant);
+    });
+  }
+
+  it('is refused if clocks skip it, or if it is none', () => {
+    assert.throws(() => zonedInstant('2026-03-29T02:30', 'Europe/Berlin', 'at'), refusal('at', /does not exist/));
+    for (const text of [
+      '',
+      'tomorrow',
+      '2026-02-30T00:00',
+      '2026-03-01',
+      '2026-03-01T09:30Z',
+      '2026-03-01T09:30+01:00',
+    ]) {
+      assert.throws(() => zonedInstant(text, 'UTC', 'at'), refusal('at', /is not a day and time/), text);
+    }
+  });
+
+  it('is the inverse of what a field shows, except in the hour that occurs twice', () => {
+    const zones = ['UTC', 'Europe/Berlin', 'America/St_Johns', 'Australia/Lord_Howe', 'Pacific/Apia'];
+    const minutes = fc.integer({ min: Date.UTC(2000, 0) / 60_000, max: Date.UTC(2040, 0) / 60_000 });
+    fc.assert(
+      fc.property(fc.constantFrom(...zones), minutes, (zone, minute) => {
+        const instant = new Date(minute * 60_000).toISOString();
+        const back = zonedInstant(zonedValue(instant, zone), zone, 'at');
+        assert.equal(zonedValue(back, zone), zonedValue(instant, zone));
+        assert.ok(back <= instant && Date.parse(instant) - Date.parse(back) <= 3_600_000, `${instant} ${back}`);
+      }),
+    );
+  });
+});
+
+describe('a time zone', () => {
+  it('is named as in the IANA database, whatever its case', () => {
+    assert.equal(timeZoneOf('europe/berlin', 'zone'), 'Europe/Berlin');
+    assert.equal(timeZoneOf('UTC', 'zone'), 'UTC');
+    for (const text of ['', 'Berlin', '+02:00', 'Europe/Berlin; DROP', '../etc', 'x'.repeat(100)]) {
+      assert.throws(() => timeZoneOf(text, 'zone'), refusal('zone', /is not a time zone/), text);
+    }
+  });
+
+  it('is stated beside a time in a sentence', () => {
+    assert.match(
+      zonedWords('2026-12-01T14:00:00.000Z', 'America/New_York'),
+      /Dec 1, 2026, 9:00\sAM \(America\/New_York\)/,
+    );
+  });
+});
