@@ -1,11 +1,26 @@
 import { Shortcuts } from './navigation.tsx';
 import { type Context, type Html, pathOf } from './page.ts';
 
-/** Chapters of the documentation by the beginning of the paths that they explain. */
-const CHAPTERS: Readonly<Record<string, string>> = {};
+/** Where the documentation explains pages, by the beginning of their paths below `/dashboard`. The others link to its index. */
+export const CHAPTERS: Readonly<Record<string, string>> = {
+  '/checklist': 'quickstart',
+  '/emails': 'sending',
+  '/batches': 'sending#batch-sending',
+  '/chatapp': 'sending#whatsapp-messages',
+  '/sms': 'sending#sms',
+  '/domains': 'sending#domains',
+  '/keys': 'authentication',
+  '/requests': 'sending#api-request-log',
+  '/numbers': 'providers',
+  '/webhooks': 'webhooks',
+  '/suppressions': 'sending#suppression-list',
+  '/members': 'accounts#roles',
+  '/settings': 'sending#quota',
+  '/account': 'accounts',
+};
 
 /** The documentation of a page. */
-export function docsPath(path: string): string {
+function docsPath(path: string): string {
   const [chapter] = Object.keys(CHAPTERS).filter((start) => path.startsWith(`/dashboard${start}`));
   return chapter === undefined ? '/docs' : `/docs/${CHAPTERS[chapter]}`;
 }

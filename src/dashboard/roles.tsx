@@ -29,7 +29,16 @@ export const RIGHTS: readonly Right[] = [
     routes: ['/webhooks/:id/test', '/webhooks/:id/replay', '/webhooks/:id/deliveries/:deliveryId/replay'],
   },
   { name: 'Check the DNS records of a domain', role: 'member', routes: ['/domains/:id/verify'] },
-  { name: 'Create and revoke API keys', role: 'owner', routes: ['/keys/new', '/keys/:id/revoke'] },
+  {
+    name: 'Send the test email of the first steps, and dismiss them',
+    role: 'member',
+    routes: ['/checklist/test-email', '/checklist/dismiss'],
+  },
+  {
+    name: 'Create, rename and revoke API keys',
+    role: 'owner',
+    routes: ['/keys/new', '/keys/:id/edit', '/keys/:id/revoke'],
+  },
   {
     name: 'Add and delete domains, and change their tracking',
     role: 'owner',
@@ -44,6 +53,7 @@ export const RIGHTS: readonly Right[] = [
       ...['/webhooks/:id/secret', '/webhooks/:id/rotate-secret', '/webhooks/:id/delete'],
     ],
   },
+  { name: 'Rename the organization', role: 'owner', routes: ['/settings'] },
   { name: 'Set what sign-in requires of members', role: 'owner', routes: ['/members/security'] },
   {
     name: 'Invite and remove members, and change their roles',

@@ -196,7 +196,7 @@ describe('the table of roles', () => {
   it('is shown to every member', async () => {
     for (const role of ROLES) {
       const text = textOf((await people[role].get('/dashboard/members')).html);
-      assert.ok(text.includes('Create and revoke API keys No No Yes'), text);
+      assert.ok(text.includes('Create, rename and revoke API keys No No Yes'), text);
       assert.ok(text.includes('Add and remove suppressions No Yes Yes'), text);
     }
   });

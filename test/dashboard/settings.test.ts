@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { CHAPTERS } from '../../src/dashboard/footer.tsx';
 import { giveBodyRetention } from '../../src/intake/body-retention.ts';
 import { insertAudit, listAudit } from '../../src/store/accounts/audit.ts';
 import { setQuota } from '../../src/store/limits/quota.ts';
@@ -104,9 +105,18 @@ describe('every page', () => {
     assert.equal(made.headers['content-encoding'], undefined);
   });
 
-  it('links to the documentation', async () => {
-    for (const path of ['/dashboard', '/dashboard/keys/new', '/dashboard/audit']) {
-      assert.match((await owner.get(path)).html, /<a href="\/docs[^"]*">Documentation<\/a>/, path);
+  it('links to the part of the documentation that explains it', async () => {
+    const linkOn = async (path: string) =>
+      /<a href="(\/docs[^"]*)">Documentation<\/a>/.exec((await owner.get(path)).html)?.[1] ?? '';
+    assert.equal(await linkOn('/dashboard'), '/docs');
+    assert.equal(await linkOn('/dashboard/keys/new'), '/docs/authentication');
+    for (const [start, chapter] of Object.entries(CHAPTERS)) {
+      const link = await linkOn(`/dashboard${start}`);
+      assert.equal(link, `/docs/${chapter}`, start);
+      const [path = '', anchor] = link.split('#');
+      const { status, html } = await visitor(service).get(path);
+      assert.equal(status, 200, link);
+      if (anchor !== undefined) assert.ok(html.includes(` id="${anchor}"`), link);
     }
   });
 
