@@ -64,7 +64,8 @@ describe('an open or click of a person', () => {
       ['opened', 'ada@example.net', undefined],
     );
     const target: unknown = click?.['click'];
-    assert.deepEqual([target, click?.['status']], [{ link: SHOP }, 'clicked']);
+    assert.deepEqual(target, { link: SHOP });
+    assert.equal(click?.['status'], 'clicked');
     assert.ok(email.wakes() > 0);
     const { rows } = await pool.query('SELECT recipient, status FROM email_recipients WHERE email_id = $1', [email.id]);
     assert.deepEqual(rows, [{ recipient: 'ada@example.net', status: 'clicked' }]);

@@ -203,8 +203,9 @@ describe('a search of emails', () => {
         stored > 0 ? [racing, at(0), null] : [racing, at(9_000), at(9_000)],
       );
       let statements = 0;
-      const query = async (...statement: Parameters<typeof pool.query>) => {
-        const result: unknown = await pool.query(...statement);
+      const execute = pool.query.bind(pool) as (...statement: unknown[]) => Promise<unknown>;
+      const query = async (...statement: unknown[]) => {
+        const result = await execute(...statement);
         if (statements++ === 0) assert.ok((await indexEmails(pool, { blockSize: 10, settledMs: 0 })) >= 50);
         return result;
       };

@@ -11,7 +11,7 @@ import type { Endpoint } from '../../store/webhooks/endpoints.ts';
 import { LinkHeading, NumberCell, Pager, Section, StatusCell, Table, TimeCell } from '../elements.tsx';
 import { formProblems } from '../errors.tsx';
 import { field, Filters, optionsOf, select } from '../form-elements.tsx';
-import { utcInstant } from '../instants.ts';
+import { zonedInstant } from '../instants.ts';
 import type { Context, Filled, Html } from '../page.ts';
 import { textToPlace } from '../places.ts';
 import { PATH } from './webhook-form.tsx';
@@ -35,7 +35,7 @@ export function readDeliveryFilters({ query, given, problems }: Context<Query>):
   const found = { ...problems };
   const instant = (name: 'since' | 'until'): string | null => {
     try {
-      return query[name] === undefined ? null : utcInstant(query[name], name);
+      return query[name] === undefined ? null : zonedInstant(query[name], 'UTC', name);
     } catch (error) {
       const refused = formProblems(error);
       if (!refused) throw error;
