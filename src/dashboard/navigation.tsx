@@ -86,9 +86,9 @@ export function Shortcuts(): Html {
           {KEYS.map(([key, what]) => (
             <div>
               <dt>
-                <kbd safe>{key}</kbd>
+                <kbd>{key}</kbd>
               </dt>
-              <dd safe>{what}</dd>
+              <dd>{what}</dd>
             </div>
           ))}
           {pages.map(({ name, letter }) => (
