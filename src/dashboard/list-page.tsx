@@ -27,11 +27,21 @@ interface List<Row> {
 
 /** The page of a list in reverse chronological order. */
 export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
-  const { title, caption, columns, layout, limit = 50, add, actions: safeActions = <></>, isMoving, footer = <></> } = list;
+  const {
+    title,
+    caption,
+    columns,
+    layout,
+    limit = 50,
+    add,
+    actions: safeActions = <></>,
+    isMoving,
+    footer = <></>,
+  } = list;
   return page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
     const found = await list.read(context, textToPlace(context.query.cursor), limit + 1);
     const { rows, next } = cutPage(found, limit);
-    const addLink = add && context.role === 'owner' && (
+    const safeAddLink = add && context.role === 'owner' && (
       <a class="button primary" href={add.href} safe>
         {add.label}
       </a>
@@ -55,7 +65,7 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
         actions={
           <>
             {safeActions}
-            {addLink}
+            {safeAddLink}
           </>
         }
       >
