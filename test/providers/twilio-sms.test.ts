@@ -79,9 +79,10 @@ describe('an SMS that Twilio may have', { concurrency: true }, () => {
   });
 
   test('of a messaging service is found among those of all senders', async (t) => {
+    const startedAt = Date.now();
     const messages = [listed('SM1', { messaging_service_sid: SERVICE }), listed('SM2')];
     const url = await httpServer(t, answering({ body: { messages, next_page_uri: null } }));
-    assert.equal(await smsAt(url).find?.(sms(SERVICE), Date.now()), 'SM1');
+    assert.equal(await smsAt(url).find?.(sms(SERVICE), startedAt), 'SM1');
   });
 
   test('is reported with the status of its record', async (t) => {

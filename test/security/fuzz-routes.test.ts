@@ -81,7 +81,8 @@ const MULTILINE = /(?:^|\.)(?:html|text|caption)$|^template\.components\./;
 /** Paths of fields that are limited by the size of the request only. */
 const UNLIMITED = /^template\.components\./;
 
-const service = await useService({ perSecond: { requests: 0, mails: 0 } });
+// Without it, tracking cannot be switched on.
+const service = await useService({ perSecond: { requests: 0, mails: 0 }, publicUrl: 'https://mail.example.com' });
 const ours = await service.organization();
 await ours.addDomain(DOCUMENTED);
 await ours.addSender('+12025550143');

@@ -110,7 +110,7 @@ describe('emails without a report', () => {
       ['bounced', 'queued', 'sent', 'bounced'],
       ['complained', 'queued', 'sent', 'delivered', 'complained'],
       ['delivered', 'queued', 'sent', 'delivery_delayed', 'delivered'],
-      ['sent', 'queued', 'sent'],
+      ['delivered', 'queued', 'sent', 'delivered'],
     ];
     const results = async () =>
       Promise.all(ids.map(async (id) => [(await emailRow(pool, id)).status, ...(await timeline(pool, id))]));

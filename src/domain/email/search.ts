@@ -1,4 +1,4 @@
-import { characters } from '../../lib/text.ts';
+import { characters, controlProblem } from '../../lib/text.ts';
 import { MAILBOX_LENGTH, SEARCH_WORDS, SUBJECT_LENGTH } from '../limits.ts';
 import { parseDomain, parseMailbox } from './address.ts';
 
@@ -23,6 +23,8 @@ export interface Searchable {
 
 /** Parses an address or `@domain`. @returns its form in `Search`, or a sentence about what is wrong with the text */
 export function parseAddressFilter(text: string): { readonly address: string } | string {
+  const refused = controlProblem(text);
+  if (refused) return refused;
   const trimmed = text.trim();
   if (trimmed === '') return 'must be an address, or @ and a domain';
   if (characters(trimmed) > MAILBOX_LENGTH) return `must be at most ${MAILBOX_LENGTH} characters`;
@@ -46,6 +48,8 @@ export function wordsOf(text: string): string[] {
 /** Returns why a text is not a search for words, or undefined. */
 export function wordsProblem(text: string): string | undefined {
   if (characters(text) > SUBJECT_LENGTH) return `must be at most ${SUBJECT_LENGTH} characters`;
+  const refused = controlProblem(text);
+  if (refused) return refused;
   const words = wordsOf(text);
   if (words.length === 0) return 'must hold a word of letters or digits';
   return words.length > SEARCH_WORDS ? `must hold at most ${SEARCH_WORDS} words` : undefined;

@@ -118,7 +118,7 @@ function typeName(api: Description, schema: Schema): string {
   return 'any';
 }
 
-const plural = (name: string): string => name.replaceAll(/(\w+)( or|$)/g, '$1s$2');
+const plural = (name: string): string => name.replaceAll(/(?<=\w)(?= or|$)/g, 's');
 
 function limitsOf(schema: Schema): string {
   const { minLength = 0, maxLength, minItems = 0, maxItems, minimum, maximum } = schema;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { NAVIGATION } from '../navigation.ts';
 import { indexSections, type Section } from '../search.ts';
@@ -19,7 +19,7 @@ const ASSETS: Readonly<Record<string, string>> = {
   'docs.js': inSources('site/assets/docs.js'),
   'theme.css': inSources('dashboard/assets/theme.css'),
   'mark.svg': inSources('dashboard/assets/mark.svg'),
-  'minisearch.js': require.resolve('minisearch').replace(/[^/\\]+[/\\]index\.\w+$/, 'es/index.js'),
+  'minisearch.js': join(dirname(require.resolve('minisearch')), '../es/index.js'),
 };
 const EXCERPT_LENGTH = 180;
 
