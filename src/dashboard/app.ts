@@ -321,7 +321,7 @@ async function send(site: Site, answer: Answer, visit: Visit, reply: FastifyRepl
 
 /**
  * Sends text, compressed if the browser accepts it. The answer to a form is not compressed: it may contain a new secret beside what the
- * form contained, and the compressed length would tell how alike they are.
+ * form contained, and the compressed length would reveal how similar they are.
  */
 async function sendText(text: string, reply: FastifyReply): Promise<FastifyReply> {
   const { method, headers } = reply.request;

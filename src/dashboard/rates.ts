@@ -1,7 +1,7 @@
 import type { Counts, State } from '../domain/statistics.ts';
 
 /**
- * Formats a share as a percentage with enough digits to tell it from 0 and from all: 7 of 23,000 is `0.030 %`.
+ * Formats a share as a percentage with enough digits to differ from 0 % and 100 %: 7 of 23,000 is `0.030 %`.
  * @param total greater than 0
  */
 export function shareInWords(part: number, total: number): string {

@@ -166,7 +166,7 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/:id/cancel`, 'member', cancel],
 ];
 
-/** The subject of the first email stands for all. */
+/** A batch is named by the subject of its first email. */
 function nameOf({ id, total }: Batch, subjects: ReadonlyMap<string, string>): string {
   return subjects.get(id) ?? `Batch of ${total.toLocaleString('en')}`;
 }

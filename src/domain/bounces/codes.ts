@@ -44,7 +44,7 @@ export interface ReplyCodes {
   readonly basic: string | undefined;
   /** All enhanced codes without their class: `1.1` of 5.1.1. */
   readonly details: readonly string[];
-  /** The first enhanced code as it stands in the reply. */
+  /** The first enhanced code, as the reply contains it. */
   readonly enhanced: string | undefined;
   /** A refusal for now: by the basic code, else by the class of the first enhanced code. */
   readonly isTransient: boolean;
@@ -60,7 +60,7 @@ export function readCodes(reply: string): ReplyCodes {
 
 /**
  * Returns the reason of the first specific enhanced code, else of the basic code.
- * @param hasWords whether the reply has words, too. Then x.7.x ("security or policy") stands for a refusal of the sender:
+ * @param hasWords whether the reply has words, too. Then x.7.x ("security or policy") means a refusal of the sender:
  * a rule of the recipient's side, which suppresses, is named by those that have one.
  */
 export function reasonByCodes({ basic, details }: ReplyCodes, hasWords: boolean): BounceReason | undefined {

@@ -3,7 +3,7 @@ import { makeSeal, type Seal } from '../../lib/seal.ts';
 import { deriveKeys, type SecretKeys } from '../../lib/secret-key.ts';
 import type { OutgoingEmail } from './outgoing.ts';
 
-/** Stands in the stored body of an email about an account, in place of its link. */
+/** The placeholder of the link in the stored body of an email about an account. */
 export const ACCOUNT_LINK = '{{{account_link}}}';
 
 /** Seals links of emails about accounts. The associated data is the email's id. */
