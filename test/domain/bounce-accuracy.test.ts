@@ -10,7 +10,7 @@ const LABELLED = readReplies('labelled.tsv');
 const DOCUMENTED = readReplies('documented.tsv');
 /** Replies of the same kind that were labelled first and never used to write phrases. */
 const HELD_OUT = readReplies('held-out.tsv');
-/** Every second one of 353 later replies, by hash. Only their counts were looked at while the phrases were written. */
+/** Every second one of 568 later replies, by hash. Only their counts were looked at while the phrases were written. */
 const UNSEEN = readReplies('unseen.tsv');
 
 /** Prints a table (`docs/decisions/bounces.md` has the figures of the day) and asserts per cent of right reasons and right decisions. */
@@ -51,7 +51,7 @@ describe('the accuracy of bounce reasons', () => {
 
   it('keeps its floor on labelled and documented replies, by reason', (t) => {
     const byReason = measure([...LABELLED, ...DOCUMENTED], statedReason, ({ reason }) => reason);
-    assertAccuracy(t, 'labelled, documented', byReason, { reason: 99, suppress: 99.5 });
+    assertAccuracy(t, 'labelled, documented', byReason, { reason: 98, suppress: 99.4 });
   });
 
   it('keeps its floor on replies that were held out, by reason', (t) => {
@@ -59,7 +59,7 @@ describe('the accuracy of bounce reasons', () => {
       t,
       'held out',
       measure(HELD_OUT, statedReason, ({ reason }) => reason),
-      { reason: 93.5, suppress: 96.5 },
+      { reason: 94.5, suppress: 97.5 },
     );
   });
 
@@ -68,12 +68,12 @@ describe('the accuracy of bounce reasons', () => {
       t,
       'unseen',
       measure(UNSEEN, statedReason, ({ reason }) => reason),
-      { reason: 83, suppress: 94.5 },
+      { reason: 89, suppress: 97.5 },
     );
   });
 
   it('keeps its floor on each source without the phrases that only this source supports', (t) => {
     const bySource = leaveOneSourceOut([...LABELLED, ...DOCUMENTED]);
-    assertAccuracy(t, 'source left out', bySource, { reason: 93.5, suppress: 97.5 });
+    assertAccuracy(t, 'source left out', bySource, { reason: 92.5, suppress: 96.8 });
   });
 });

@@ -26,18 +26,24 @@ export const statedReason = classifier(RULES);
 
 /** Returns `statedReason` by other rules. Tests leave phrases out. */
 export function classifier(rules: readonly Rule[]): (response: string) => BounceReason | undefined {
-  const compiled = rules.map(({ reason, phrases, isExplicit = false }) => ({
+  const compiled = rules.map(({ reason, phrases, isExplicit = false, isLastResort = false }) => ({
     reason,
     isExplicit,
+    isLastResort,
     words: expression(phrases),
   }));
+  const lastResorts = compiled.filter(({ isLastResort }) => isLastResort);
+  const statements = compiled.filter(({ isLastResort }) => !isLastResort);
   const reasonOf = (reply: string): BounceReason | undefined => {
     const codes = readCodes(reply);
     const words = readableWords(reply, codes);
-    const rule = compiled.find((candidate) => candidate.words.test(words));
+    const rule = statements.find((candidate) => candidate.words.test(words));
     const isExplicit = rule?.isExplicit ?? false;
     const reason =
-      (isExplicit ? undefined : exactReason(codes)) ?? rule?.reason ?? reasonByCodes(codes, HAS_WORDS.test(words));
+      (isExplicit ? undefined : exactReason(codes)) ??
+      rule?.reason ??
+      reasonByCodes(codes, HAS_WORDS.test(words)) ??
+      lastResorts.find((candidate) => candidate.words.test(words))?.reason;
     if (reason !== undefined && !SUPPRESSING[reason]) return reason;
     return nonSuppressingReason({ reply, codes, words, reason, isExplicit }) ?? reason;
   };

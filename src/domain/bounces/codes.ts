@@ -68,7 +68,8 @@ export function reasonByCodes({ basic, details }: ReplyCodes, hasWords: boolean)
     const reason = REASON_BY_DETAIL.get(detail) ?? reasonBySubject(detail, hasWords);
     if (reason) return reason;
   }
-  return basic === undefined ? undefined : BASIC[basic];
+  if (basic === undefined || (hasWords && basic === '521')) return undefined;
+  return BASIC[basic];
 }
 
 /** Returns the reason of an enhanced code that leaves no doubt. */

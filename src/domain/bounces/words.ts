@@ -49,6 +49,9 @@ const ASIDES = [
 ];
 const ASIDE = new RegExp(ASIDES.join('|'), 'g');
 
+/** Postfix words every refusal that it makes after RCPT as one of the recipient; the reason follows. */
+const POSTFIX_RECIPIENT = /recipient address rejected: (?!access denied)([^ ]+ [^ ].*)$/s;
+
 /** The point at which a relay starts to quote the server that refused. */
 const QUOTED =
   /^.{0,1000}(?:the error that the other server returned was|the response (?:from the remote server )?was):/s;
@@ -84,6 +87,7 @@ export function readableWords(reply: string, { basic, enhanced }: ReplyCodes): s
     .replace(/\s+/g, ' ')
     .replace(QUOTED, '')
     .replace(ASIDE, ' ')
+    .replace(POSTFIX_RECIPIENT, '$1. recipient address rejected')
     .replace(/n't(?![a-z])/g, ' not')
     .replace(/'s(?![a-z])/g, '')
     .replace(/[^\p{L}\p{M}\p{N}@.:;,=#!?%&+$]+/gu, ' ')

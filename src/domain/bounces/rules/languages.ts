@@ -22,6 +22,12 @@ export const LANGUAGES = {
     'expediteur (?:refuse|invalide|inconnu)|absender … (?:abgelehnt|unbekannt|gesperrt)',
     'remitente … (?:rechazad|invalid)',
   ],
+  /** Words for the recipient, its mailbox and address. */
+  recipient: [
+    'destin(?:at|ataire)?\\w*\\b|utente|utilisateur|usuario|uzytkownik|benutzer|empfanger|empfaenger|odbior|adresat',
+    'indirizzo|adress|direccion|endereco|casella|casilla|buzon|boite|skrzynk|postfach|kont[oa]\\b|compte|cuenta',
+    'ящик|адрес|получател|пользовател|ユーザ|宛先|用户|收件人|邮箱|地址',
+  ],
   mailboxFull: [
     '(?:postfach|mailbox|konto|speicher\\w*|posteingang|briefkasten|benutzer)\\b … (?:\\bvoll|uberfull|ueberfuell|uberlauf|erschopft|uberschritten|ueberschritten|zu ?viele)',
     'kontingent|speicher(?:platz|limit)',
@@ -49,10 +55,10 @@ export const LANGUAGES = {
   mailboxInactive: [
     '(?:konto|postfach|benutzer\\w*|empfanger\\w*|adresse)\\b … (?:deaktiviert|gesperrt|inaktiv|geschlossen|stillgelegt|abgeschaltet|gekundigt|gelo?scht|nicht (?:mehr )?aktiv)',
     '(?:compte|boite|adresse|utilisateur|bal|messagerie|destinataire)\\b … (?:desactiv|inacti|suspendu|ferme|bloque|archive|resili|cloture|verrouill)',
-    '(?:cuenta|buzon|usuario|casilla|direccion|destinatario)\\b … (?:desactiv|inactiv|suspendid|deshabilit|bloquead|cancelad|cerrad|inhabilit)',
+    '(?:cuenta|buzon|usuario|casilla|direccion|destinatario)\\b … (?:desactiv|inactiv|suspendid|deshabilit|bloquead|cancelad|cerrad|inhabilit|expirad|caducad)',
     '(?:conta|caixa|usuario|endereco)\\b … (?:desativ|inativ|suspens|bloquead|cancelad|encerrad|desabilit)',
     '(?:account|casella|utente|indirizzo)\\b … (?:disattiv|sospes|disabilit|bloccat|inattiv|chius)',
-    '(?:konto|skrzynka|uzytkownik)\\b … (?:zablokowan|nieaktywn|zawieszon|wylaczon|zamkniet)',
+    '(?:kont[oa]|skrzynka|uzytkownik)\\b … (?:zablokowan|nieaktywn|zawieszon|wylaczon|zamkniet)',
     '(?:ящик|учетн|аккаунт|пользовател|запись|адрес)\\S{0,12} … (?:заблокирован|отключен|неактив|приостановлен|деактив|закрыт)',
     '(?:アカウント|メールボックス|アドレス|ユーザ).{0,20}(?:停止|無効|休止|凍結|ロック)',
     '(?:帐号|账号|账户|用户|邮箱|帳號|帳戶|信箱).{0,12}(?:冻结|停用|禁用|锁定|暂停|注销|过期|凍結)',
@@ -67,8 +73,8 @@ export const LANGUAGES = {
     '(?:utilisateur|destinataire|adresse|boite|compte|usager)\\w*\\b … (?:inconnu|introuvable|inexistant|invalide|existe (?:pas|plus)|pas valide|non trouve)',
     'aucun (?:utilisateur|destinataire)',
     '(?:usuario|destinatario|buzon|cuenta|direccion|casilla|conta|caixa|endereco)\\w*\\b … (?:desconocid|no existe|inexistente|invalid|no (?:fue )?encontrad|nao (?:existe|encontrad)|desconhecid|no valid|incorrect|nao e valid|no es valid)',
-    '(?:utente|user|destinatario|casella|indirizzo|account)\\b … (?:sconosciut|inesistente|non esist\\w*|non trovat|non valid)',
-    '(?:uzytkownik\\w*|adres\\w*|skrzynka|konto|odbiorc\\w*)\\b … (?:nieznany|nie istnieje|nie znalezion|nieprawidlow)',
+    '(?:utente|user|destin(?:atario)?|casella|indirizzo|account)\\b … (?:sconosciut|errat|inesistente|non esist\\w*|non trovat|non valid)',
+    '(?:uzytkownik\\w*|adres\\w*|skrzynka|konto|odbiorc\\w*)\\b … (?:nieznany|nie istnieje|nie znalezion|nieprawidlow)|nie ma takie',
     '(?:пользовател|ящик|адрес|получател|абонент)\\S{0,12} … (?:не найден|не существует|неизвест|не зарегистр|недоступен)',
     'неизвестн\\S{1,12} (?:пользовател|адрес|получател)|нет такого|несуществующ',
     '(?:ユーザ|宛先|アドレス|メールボックス|受信者|アカウント).{0,20}(?:存在し|見つかり|不明|ありません|無効)',

@@ -20,7 +20,8 @@ export const POLICY = {
   ],
   /** The recipient's own list of senders, in the terms of NetEase, Exchange Online and Mimecast. */
   ownLists: [
-    '(?:user|customer|personal|private|recipient|tenant|organi[sz]ation)s? (?:address )?(?:{list})',
+    '(?:user|customer|personal|private|recipient|tenant|organi[sz]ation)s? (?:address |allow )?(?:{list})',
+    'by (?:your|the|an?|our) organi[sz]ation\\b',
     'user (?:is )?in black ?list',
     'blocked senders? (?:list|policy)',
     'header based (?:manually )?blocked',
@@ -40,8 +41,11 @@ export const POLICY = {
     'allowed senders list',
     'not authori[sz]ed to send (?:e?mail |messages )?to',
     'delivery not authori[sz]ed',
-    'not accept (?:e?mail|messages) from',
-    'only accepts? (?:e?mail|messages)',
+    'not (?:pre )?approved',
+    'not accept(?:ing)? (?:e?mail|messages) from',
+    'only accept(?:s|ing)? (?:e?mail|messages)',
+    'list of (?:allowed |approved |permitted )?senders',
+    'members only|non members?\\b|closed (?:mailing )?list',
     '(?:recipient|user|addressee) (?:preferences|restrict\\w*|refus\\w*|rejects|blocks|not want|not accept)',
     '(?:rejected|refused|blocked|denied) by (?:the |this |its )?(?:recipient|user|addressee|owner|mailbox owner)(?! (?:domain|server|mail|callout))',
     '(?:recipient|user) (?:has |have )?(?:rejected|refused|blocked) (?:your|this|the)',

@@ -3,6 +3,7 @@ import { AUTHENTICATION } from './authentication.ts';
 import { CONTENT } from './content.ts';
 import { MAILBOX } from './mailbox.ts';
 import { POLICY } from './policy.ts';
+import { PROVIDERS } from './providers.ts';
 import { ROUTES } from './routes.ts';
 import { SENDER } from './sender.ts';
 import { TRAFFIC } from './traffic.ts';
@@ -13,12 +14,15 @@ export interface Rule {
   readonly phrases: readonly string[];
   /** Names the recipient as the cause. Other codes, and 4xx, do not contradict that. */
   readonly isExplicit?: true;
+  /** Follows the codes of the reply. */
+  readonly isLastResort?: true;
 }
 
 /**
  * Rules by which a reply is classified, in order: the first rule with a matching phrase decides. The order is the policy
  * for replies that state two reasons:
  *
+ * - A code that a provider documents is more exact than the words beside it.
  * - A block list, a reputation or complaints about the sender take precedence over everything, including "rate limited",
  *   "relaying denied" and "mailbox unavailable", which they cause. Only a list of links (URIBL, SURBL) is about content.
  * - Missing reverse DNS, an invalid HELO and a sender's domain that does not resolve are reputation_block: the sending
@@ -34,9 +38,14 @@ export interface Rule {
  *   A conversation that began and was interrupted is not: the server is reachable.
  * - A receiver that is busy, out of order or timing out states nothing about its recipient: rate_limited, not `unknown`.
  *   Our own authentication and encryption failures are authentication_failure for the same reason.
+ * - If neither words nor codes state a reason, the party that the text mentions decides: the sending side, then the recipient.
  */
 export const RULES: readonly Rule[] = [
   { reason: 'provider_suppressed', phrases: POLICY.suppressed, isExplicit: true },
+  { reason: 'reputation_block', phrases: PROVIDERS.blocked },
+  { reason: 'rate_limited', phrases: PROVIDERS.limited },
+  { reason: 'authentication_failure', phrases: PROVIDERS.unauthenticated },
+  { reason: 'spam_block', phrases: PROVIDERS.spam },
   { reason: 'policy_block', phrases: POLICY.ownLists },
   { reason: 'reputation_block', phrases: SENDER.verification },
   { reason: 'mailbox_not_found', phrases: MAILBOX.templates },
@@ -69,4 +78,6 @@ export const RULES: readonly Rule[] = [
   { reason: 'rate_limited', phrases: TRAFFIC.passing },
   { reason: 'mailbox_not_found', phrases: MAILBOX.vague },
   { reason: 'reputation_block', phrases: SENDER.denied },
+  { reason: 'reputation_block', phrases: SENDER.mentioned, isLastResort: true },
+  { reason: 'mailbox_not_found', phrases: MAILBOX.mentioned, isLastResort: true },
 ];
