@@ -17,8 +17,8 @@ const RUNS = size('BENCH_RUNS', 5);
 /** Milliseconds for which single emails are sent with nothing else under way. */
 const ALONE = 5_000;
 
-/** The worker processes: one of all fleets, or one that executes workflow tasks beside one that calls providers. */
-const FLEETS = [['all'], ['messages', 'email,chat,webhooks,upkeep']];
+/** The worker processes: one of all fleets, or one that sends groups beside one of all others. */
+const FLEETS = [['all'], ['messages,email-single,chat,webhooks,upkeep', 'email-groups']];
 
 /** How soon a one-time password is at the provider: on an idle service, and while a batch that was accepted is sent. */
 export async function otp(): Promise<void> {

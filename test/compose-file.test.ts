@@ -33,7 +33,9 @@ const environment = ({ environment: env = {} }: Service) => Object.keys(env);
 
 describe('docker-compose.yml', () => {
   it('starts every part; simulator and monitoring only in their profiles', () => {
-    const fleets = ['messages', 'email', 'chat', 'webhooks', 'upkeep'].map((fleet) => `worker-${fleet}`);
+    const fleets = ['messages', 'email', 'email-groups', 'chat', 'webhooks', 'upkeep'].map(
+      (fleet) => `worker-${fleet}`,
+    );
     const others = ['postgres', 'temporal', 'temporal-ui', 'proxy', 'api'];
     const optional = all.flatMap(([name, { profiles }]) => (profiles ? [[name, profiles]] : []));
     assert.deepEqual(Object.fromEntries(optional), {
@@ -128,7 +130,7 @@ describe('docker-compose.yml', () => {
 
   it('stores data in volumes and shares attachments', () => {
     const mounted = (name: string) => services[name]?.volumes ?? [];
-    for (const name of ['api', 'worker-email', 'worker-upkeep']) {
+    for (const name of ['api', 'worker-email', 'worker-email-groups', 'worker-upkeep']) {
       assert.ok(mounted(name).includes('attachments:/var/lib/sendwright/attachments'), `${name} sees the files`);
     }
     assert.ok(mounted('postgres').includes('postgres:/var/lib/postgresql'), 'the database is kept');
@@ -212,7 +214,7 @@ describe('docker-compose.yml', () => {
       assert.ok(script.startsWith('dist/') && existsSync(join(ROOT, source)), `${script} is built from nothing`);
     }
     const fleets = ours.flatMap(([, { command }]) => /--fleets (\S+)/.exec(words(command).join(' '))?.[1] ?? []);
-    assert.deepEqual(fleets.sort(), ['chat', 'email', 'messages', 'upkeep', 'webhooks']);
+    assert.deepEqual(fleets.sort(), ['chat', 'email-groups', 'email-single', 'messages', 'upkeep', 'webhooks']);
     assert.match(runtime, /\nUSER node\n/, 'a plain user');
     assert.match(runtime, /\nHEALTHCHECK /, 'a health check');
   });

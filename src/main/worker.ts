@@ -79,28 +79,10 @@ const FLEETS = {
       stickyQueueScheduleToStartTimeout: '2 s',
     },
   ],
-  /** Calls to email providers, which are I/O-bound. Groups have few slots, since each has many emails in memory. */
-  email: (): QueueOptions[] => {
-    void updateCredentialPauses(config, pool, log);
-    const deps = {
-      ...makeEmailDeps(config, { pool, recorder, stopping: ending.signal, files, log, tracer }),
-      isolation,
-    };
-    return [
-      {
-        taskQueue: 'email',
-        activities: makeEmailActivities(deps),
-        maxConcurrentActivityTaskExecutions: 200,
-        maxConcurrentActivityTaskPolls: 20,
-      },
-      {
-        taskQueue: 'email-groups',
-        activities: makeGroupActivities(deps),
-        maxConcurrentActivityTaskExecutions: 4,
-        maxConcurrentActivityTaskPolls: 4,
-      },
-    ];
-  },
+  email: (): QueueOptions[] => emailQueues('email', 'email-groups'),
+  /** The two parts of `email`: a single email does not share its process, and the turns of its event loop, with groups. */
+  'email-single': (): QueueOptions[] => emailQueues('email'),
+  'email-groups': (): QueueOptions[] => emailQueues('email-groups'),
   /** Calls to providers of chat-app messages and SMS, which are I/O-bound. */
   chat: (): QueueOptions[] => [
     {
@@ -161,10 +143,12 @@ const FLEETS = {
   },
 };
 type Fleet = keyof typeof FLEETS;
+const EMAIL_PARTS: readonly Fleet[] = ['email-single', 'email-groups'];
 
 const fleets = readFleets();
 // The other fleets need no files, and may run without access to the store.
-if (fleets.includes('email') || fleets.includes('upkeep')) checkAttachmentStore(files, log);
+if (['email', ...EMAIL_PARTS, 'upkeep'].some((fleet) => fleets.includes(fleet as Fleet)))
+  checkAttachmentStore(files, log);
 const queues = fleets.flatMap((fleet) => FLEETS[fleet]());
 const sdk = config.METRICS_PORT === undefined ? undefined : await installWithMetrics(log);
 if (sdk === undefined) installTemporal(log);
@@ -257,13 +241,37 @@ function makeReportedChatProviders(): MessageDeps['providerOf'] {
 function readFleets(): Fleet[] {
   const { fleets: requested = 'all' } = parseArgs({ options: { fleets: { type: 'string' } }, strict: false }).values;
   const known = Object.keys(FLEETS) as Fleet[];
-  if (requested === 'all') return known;
-  return String(requested)
+  if (requested === 'all') return known.filter((fleet) => !EMAIL_PARTS.includes(fleet));
+  const named = String(requested)
     .split(',')
     .map((name) => {
       const fleet = known.find((each) => each === name.trim());
       return fleet ?? exitWith(`--fleets ${name}: there is no such fleet; known are ${known.join(', ')} and all`);
     });
+  const part = named.includes('email') && named.find((fleet) => EMAIL_PARTS.includes(fleet));
+  return part ? exitWith(`--fleets ${String(requested)}: email contains ${part}; name one of them`) : named;
+}
+
+/** Queues of calls to email providers, which are I/O-bound. Groups have few slots, since each has many emails in memory. */
+function emailQueues(...taskQueues: readonly ('email' | 'email-groups')[]): QueueOptions[] {
+  void updateCredentialPauses(config, pool, log);
+  const deps = {
+    ...makeEmailDeps(config, { pool, recorder, stopping: ending.signal, files, log, tracer }),
+    isolation,
+  };
+  const options = {
+    email: () => ({
+      activities: makeEmailActivities(deps),
+      maxConcurrentActivityTaskExecutions: 200,
+      maxConcurrentActivityTaskPolls: 20,
+    }),
+    'email-groups': () => ({
+      activities: makeGroupActivities(deps),
+      maxConcurrentActivityTaskExecutions: 4,
+      maxConcurrentActivityTaskPolls: 4,
+    }),
+  };
+  return taskQueues.map((taskQueue) => ({ taskQueue, ...options[taskQueue]() }));
 }
 
 /** The workflow bundle of `npm run build`; when run from source, the SDK bundles the workflows at startup. */

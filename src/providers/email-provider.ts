@@ -9,8 +9,8 @@ export interface EmailProvider {
   /** Emails that one call takes at most. */
   readonly callSize: number;
   /**
-   * Unfinished emails beside which a group hands over the next ones: a few that the provider is slow with must not hold up
-   * the others. 0 for a provider that answers for a whole call.
+   * Unfinished emails beside which a group claims and hands over the next ones: a few that the provider is slow with must not
+   * hold up the others. 0 if a call begins when the one before has ended.
    */
   readonly overlap: number;
   /** Whether the provider tracks opens and clicks itself, as `tracking` of an email requests. */

@@ -18,7 +18,15 @@ import { makeHomeFolder, startOwnServers } from '../support/own-servers.ts';
 const SLOW = 25_000;
 /** Milliseconds until the scheduled emails are due: after the backup, and after the restore. */
 const DUE = { soon: 12_000, late: 90_000 };
-const SENDING = ['migrate', 'simulator', 'api', 'worker-messages', 'worker-email', 'worker-chat'];
+const SENDING = [
+  'migrate',
+  'simulator',
+  'api',
+  'worker-messages',
+  'worker-email',
+  'worker-email-groups',
+  'worker-chat',
+];
 
 /**
  * docs/operating.md, "Backup and restore": Postgres is copied while messages are in flight, the service continues, then all is
@@ -73,7 +81,7 @@ export async function runRestoreScenario(t: TestContext, temporal: 'empty' | 'ah
   await eventually('the provider is called', async () => (await openAttempts()) === inFlight.length, SLOW);
 
   // Not begun at the backup, and sent after it.
-  const workers = [...first.containers('worker-email'), ...first.containers('worker-chat')];
+  const workers = ['worker-email', 'worker-email-groups', 'worker-chat'].flatMap((name) => first.containers(name));
   const ended = Promise.all(workers.map((worker) => worker.stop()));
   // Until their last poll for tasks has ended.
   await sleep(1_000);

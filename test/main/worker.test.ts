@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { addDomain } from '../../src/accounts/domains.ts';
 import { findDomain } from '../../src/store/domains/domains.ts';
@@ -15,6 +17,18 @@ import { eventually } from '../support/eventually.ts';
 import { provided } from '../support/provided.ts';
 
 const { pool, url } = await useDatabase();
+
+test('a worker refuses a fleet beside a part of it', async (t) => {
+  const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', 'email,email-groups'], {
+    execArgv: [],
+    env: { PATH: process.env['PATH'], DATABASE_URL: url, SECRET_KEY: 'a secret key for tests, and long enough' },
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
+  t.after(() => endChild(worker));
+  const [written, [code]] = await Promise.all([text(worker.stderr as Readable), once(worker, 'exit')]);
+  assert.equal(code, 1);
+  assert.match(written, /--fleets email,email-groups: email contains email-groups; name one of them/);
+});
 
 test('a worker of the fleet upkeep checks domains and stops, also while Temporal is away', async (t) => {
   const dns = await startDnsServer();

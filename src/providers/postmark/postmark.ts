@@ -34,9 +34,11 @@ const MAX_RECIPIENTS = 50;
 const MAX_BATCH = 500;
 /**
  * Emails of one call. Postmark allows MAX_BATCH, but a call of that many occupies the worker for so long that single emails wait
- * behind it; the calls of a group are concurrent, so smaller ones delay none of its emails.
+ * behind it.
  */
 const CALL_SIZE = 100;
+/** The next call of a group is claimed while one is under way. */
+const OVERLAP = CALL_SIZE;
 /** Of one message as JSON. */
 const MAX_BYTES = 10 * 1_048_576;
 /** Of bodies as JSON and files in base64 that one request takes: Postmark allows 50 MB, and it is in memory as a whole. */
@@ -92,7 +94,7 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
   return {
     name: 'postmark',
     callSize: CALL_SIZE,
-    overlap: 0,
+    overlap: OVERLAP,
     hasTracking: true,
     refusal: (email) => refusal(email, settings),
     streamOf: (email) => streamOf(email, settings),
