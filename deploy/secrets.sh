@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the files that docker-compose.yml reads secrets from, in the folder given or else in ./secrets. What is there
-# already stays as it is. Files of providers are made empty, which means "not set": write their tokens into them.
+# already stays as it is. Files of providers and of OpenID Connect are made empty, which means "not set": write their tokens into them.
 set -eu
 folder=${1:-secrets}
 
@@ -29,6 +29,6 @@ keep secret_key "$(random 32)"
 keep database_url "postgres://sendwright_app:$(cat "$folder/app_password")@postgres:5432/sendwright"
 keep migrate_database_url "postgres://sendwright_migrate:$(cat "$folder/migrate_password")@postgres:5432/sendwright"
 for name in secret_key_old temporal_api_key postmark_server_token postmark_account_token postmark_webhook_password smtp_url \
-  twilio_auth_token meta_access_token meta_app_secret meta_verify_token; do
+  twilio_auth_token meta_access_token meta_app_secret meta_verify_token oidc_client_secret; do
   keep "$name" ''
 done

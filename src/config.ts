@@ -1,4 +1,4 @@
-import { type Setting, SETTINGS } from './settings.ts';
+import { isHttpsOrLocal, type Setting, SETTINGS } from './settings.ts';
 
 /** A setting that is missing or malformed; the message is one line that names it, its meaning and an example. */
 export class ConfigError extends Error {}
@@ -38,6 +38,12 @@ export function readConfig<N extends SettingName = never>(
   if (config.SEND_MAX_INTERVAL < config.SEND_INITIAL_INTERVAL) {
     throw new ConfigError(
       sentence('SEND_MAX_INTERVAL', SETTINGS.SEND_MAX_INTERVAL, 'is shorter than SEND_INITIAL_INTERVAL'),
+    );
+  }
+  // Codes of the issuer come to this address.
+  if (config.OIDC_ISSUER !== undefined && config.PUBLIC_URL !== undefined && !isHttpsOrLocal(config.PUBLIC_URL)) {
+    throw new ConfigError(
+      sentence('PUBLIC_URL', SETTINGS.PUBLIC_URL, 'must begin with https because OIDC_ISSUER is set'),
     );
   }
   return config;

@@ -58,6 +58,18 @@ function providers(text: string): EmailProviderName[] {
 
 const text = (value: string): string => value;
 
+/** An https URL; http is for development, on this machine only. */
+function issuer(text: string): string {
+  if (!isHttpsOrLocal(text)) throw new Error('not https');
+  return text;
+}
+
+/** Returns true for an https URL, and for an http URL of this machine. */
+export function isHttpsOrLocal(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'https:' || (protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname));
+}
+
 function mailbox(text: string): string {
   const problem = parseMailbox(text);
   if (typeof problem === 'string') throw new Error(problem);
@@ -157,6 +169,14 @@ export const SETTINGS = {
     'Sendwright <accounts@example.com>',
     mailbox,
   ),
+  OIDC_ISSUER: optional(
+    'issuer of the OpenID Connect provider by which users may sign in to the dashboard. It needs OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and an https PUBLIC_URL; the redirect URI is PUBLIC_URL/dashboard/sign-in/oidc/callback',
+    'https://login.example.com',
+    issuer,
+  ),
+  OIDC_CLIENT_ID: optional('client ID of this service at that provider', 'sendwright', text),
+  OIDC_CLIENT_SECRET: optional('client secret of this service at that provider', 'a long random text', text),
+  OIDC_NAME: preset('name of that provider on the sign-in page', 'single sign-on', text, 'Example Login'),
   DOCS_SENDER_DOMAIN: optional('domain of the sender in the examples of /docs', 'example.org', text),
   TEMPORAL_UI_URL: optional(
     "where people reach Temporal's UI; the dashboard links to the workflows there",

@@ -81,6 +81,19 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     good: any('accounts@example.com', 'Sendwright <accounts@example.com>'),
     bad: ['x', 'a@b', 'a@example.com, b@example.com'],
   },
+  OIDC_ISSUER: {
+    fallback: undefined,
+    good: any(
+      'https://login.example.com',
+      'https://login.example.com/realms/x/',
+      'http://127.0.0.1:8080',
+      'http://localhost:1',
+    ),
+    bad: ['x', 'http://login.example.com', 'ftp://login.example.com'],
+  },
+  OIDC_CLIENT_ID: { fallback: undefined, good: any('sendwright'), bad: [] },
+  OIDC_CLIENT_SECRET: { fallback: undefined, good: any('a secret'), bad: [] },
+  OIDC_NAME: { fallback: 'single sign-on', good: any('Example Login'), bad: [] },
   DOCS_SENDER_DOMAIN: { fallback: undefined, good: any('mail.example.com'), bad: [] },
   TEMPORAL_UI_URL: {
     fallback: undefined,
@@ -273,6 +286,16 @@ describe('all settings', () => {
 
   it('ignores unknown settings', () => {
     assert.deepEqual(readConfig({ PATH: '/bin', TEMPORAL_ADDRESS: 'x', port: 'x' }), readConfig({}));
+  });
+
+  it('refuses a PUBLIC_URL without https where users sign in by OpenID Connect, except on this machine', () => {
+    const fault = 'must begin with https because OIDC_ISSUER is set';
+    const OIDC_ISSUER = 'https://login.example.com';
+    assertError(() => readConfig({ OIDC_ISSUER, PUBLIC_URL: 'http://mail.example.com' }), 'PUBLIC_URL', fault);
+    for (const PUBLIC_URL of ['https://mail.example.com', 'http://localhost:3000', 'http://127.0.0.1:3000', '']) {
+      readConfig({ OIDC_ISSUER, PUBLIC_URL });
+    }
+    readConfig({ PUBLIC_URL: 'http://mail.example.com' });
   });
 
   it('refuses a longest interval that is shorter than the first', () => {

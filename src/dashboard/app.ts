@@ -30,6 +30,7 @@ import * as keys from './pages/keys.tsx';
 import * as memberSecurity from './pages/member-security.tsx';
 import * as members from './pages/members.tsx';
 import * as numbers from './pages/numbers.tsx';
+import * as oidc from './pages/oidc.tsx';
 import * as overview from './pages/overview.tsx';
 import * as passwordReset from './pages/password-reset.tsx';
 import * as requests from './pages/requests.tsx';
@@ -43,7 +44,8 @@ import * as tags from './pages/tags.tsx';
 import * as timeZone from './pages/time-zone.tsx';
 import * as webhook from './pages/webhook.tsx';
 import * as webhooks from './pages/webhooks.tsx';
-import { browserToken, findSignedIn, isFromOurPage, setBrowserCookie, setSessionCookie } from './session.ts';
+import { browserToken, findSignedIn, isFromOurPage, oidcCookie, oidcFlowOf } from './session.ts';
+import { setBrowserCookie, setSessionCookie } from './session.ts';
 
 const ROOT = '/dashboard';
 /** In bytes; pages may set another limit. */
@@ -72,6 +74,7 @@ const POLICY = [
 export const PAGES: readonly PageRow[] = [
   ...signIn.rows,
   ...signInCode.rows,
+  ...oidc.rows,
   ...passwordReset.rows,
   ...invitations.rows,
   ...overview.rows,
@@ -247,6 +250,7 @@ function visitOf(site: Site, request: FastifyRequest, page: Page | undefined): V
     address: request.ip,
     userAgent: request.headers['user-agent'],
     browser: browserToken(request, deps.publicUrl),
+    oidcFlow: oidcFlowOf(request, deps.publicUrl),
     requestId: request.id,
     params: (request.params ?? {}) as Record<string, string>,
     query: values,
@@ -264,6 +268,9 @@ function askToSignIn(method: string, visit: Visit, request: FastifyRequest, repl
 
 /** The page to which a user must go before the organization's pages open; undefined for none. */
 function requiredPage(session: SignedIn, organization: OrganizationOfUser): string | undefined {
+  // The issuer is responsible for the second factor of its sign-ins.
+  if (session.byOidc) return undefined;
+  if (organization.requires_oidc) return oidc.OIDC_REQUIRED;
   if (organization.requires_second_factor && !session.hasSecondFactor) return secondFactor.SECOND_FACTOR;
   return undefined;
 }
@@ -302,11 +309,12 @@ async function answerOf(page: Page, visit: Visit, body: Given | undefined): Prom
 async function send(site: Site, answer: Answer, visit: Visit, reply: FastifyReply): Promise<FastifyReply> {
   if (answer instanceof Redirect) {
     const { pool, publicUrl } = site.deps;
-    const { flash, token, browser } = answer.options;
+    const { flash, token, browser, oidcFlow } = answer.options;
     const session = token ?? visit.session?.token;
     if (flash !== undefined && session !== undefined) await setFlash(pool, digest(session), flash);
     if (token !== undefined) setSessionCookie(reply, publicUrl, token);
     if (browser !== undefined) setBrowserCookie(reply, publicUrl, browser);
+    if (oidcFlow !== undefined) reply.header('set-cookie', oidcCookie(publicUrl, oidcFlow));
     return reply.redirect(answer.to, 303);
   }
   const { body, status, headers } = answer instanceof Reply ? answer : new Reply(answer);

@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
 import type { Static, TObject } from 'typebox';
 import { Type } from 'typebox';
 import type { ConnectDeps } from '../accounts/chat-numbers.ts';
+import type { Oidc } from '../accounts/oidc.ts';
 import type { AccountEmails } from '../intake/account-emails.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
@@ -22,6 +23,8 @@ export interface DashboardDeps extends IntakeDeps {
   readonly publicUrl: string | undefined;
   /** Null if this service sends no emails about accounts. */
   readonly accountEmails: AccountEmails | null;
+  /** The identity provider for sign-in by OpenID Connect, or null. */
+  readonly oidc: Oidc | null;
   readonly webhookAllowCidrs: readonly string[];
   /** Limits of requests without a session. */
   readonly networks: NetworkLimits;
@@ -48,6 +51,8 @@ export interface Visit<Query = unknown> {
   readonly userAgent: string | undefined;
   /** The token of a known browser, unchecked. */
   readonly browser: string | undefined;
+  /** The cookie of a sign-in at the issuer, sealed. */
+  readonly oidcFlow: string | undefined;
   readonly requestId: string;
   readonly params: Readonly<Record<string, string>>;
   /** Valid parameters; the others are in `problems`. */
@@ -72,6 +77,8 @@ export interface SignedIn {
   readonly flash: string | null;
   /** Whether the user has set up a second factor. */
   readonly hasSecondFactor: boolean;
+  /** Whether the session began by a sign-in by OpenID Connect. */
+  readonly byOidc: boolean;
 }
 
 /** A request by a member of an organization, for a page of that organization. */
@@ -110,6 +117,8 @@ interface RedirectOptions {
   readonly token?: string | null;
   /** A new token for the known-browser cookie. */
   readonly browser?: string;
+  /** A sign-in at the issuer for its cookie, sealed; null removes the cookie. */
+  readonly oidcFlow?: string | null;
 }
 
 /** An answer with a status or headers of its own, such as a download. */

@@ -4,6 +4,7 @@ import { KNOWN_BROWSER_DAYS } from '../domain/known-browser.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { findSession, touchSession } from '../store/accounts/sessions.ts';
+import { OIDC_FLOW_SECONDS } from './oidc-flow.ts';
 import type { SignedIn } from './page.ts';
 
 /** Seconds; the session itself ends in Postgres. */
@@ -11,7 +12,7 @@ const COOKIE_AGE = 30 * 24 * 3_600;
 const TOKEN = /^[\w-]{43}$/;
 
 /** Browsers refuse a `__Host-` cookie that a sibling domain has set. The prefix requires https, so http has other names. */
-function cookieName(name: 'sendwright' | 'sendwright-browser', isSecure: boolean): string {
+function cookieName(name: 'sendwright' | 'sendwright-browser' | 'sendwright-oidc', isSecure: boolean): string {
   return isSecure ? `__Host-${name}` : name;
 }
 
@@ -21,23 +22,36 @@ function isSecure(publicUrl: string | undefined): boolean {
 
 /** @param token null removes the cookie */
 export function setSessionCookie(reply: FastifyReply, publicUrl: string | undefined, token: string | null): void {
-  setCookie(reply, 'sendwright', publicUrl, token ?? '', token === null ? 0 : COOKIE_AGE);
+  reply.header('set-cookie', cookieHeader('sendwright', publicUrl, token ?? '', token === null ? 0 : COOKIE_AGE));
 }
 
 export function setBrowserCookie(reply: FastifyReply, publicUrl: string | undefined, token: string): void {
-  setCookie(reply, 'sendwright-browser', publicUrl, token, KNOWN_BROWSER_DAYS * 24 * 3_600);
+  reply.header('set-cookie', cookieHeader('sendwright-browser', publicUrl, token, KNOWN_BROWSER_DAYS * 24 * 3_600));
 }
 
-function setCookie(
-  reply: FastifyReply,
+/**
+ * The header that stores a sealed sign-in at the issuer. The cookie is Lax because the issuer, another site, redirects back.
+ * @param flow null removes the cookie
+ */
+export function oidcCookie(publicUrl: string | undefined, flow: string | null): string {
+  return cookieHeader('sendwright-oidc', publicUrl, flow ?? '', flow === null ? 0 : OIDC_FLOW_SECONDS);
+}
+
+/** The sealed sign-in at the issuer that this browser has begun. */
+export function oidcFlowOf(request: FastifyRequest, publicUrl: string | undefined): string | undefined {
+  return cookieOf(request, cookieName('sendwright-oidc', isSecure(publicUrl)));
+}
+
+/** @returns the value of a `Set-Cookie` header */
+function cookieHeader(
   name: Parameters<typeof cookieName>[0],
   publicUrl: string | undefined,
   value: string,
   ageSeconds: number,
-): void {
+): string {
   const secure = isSecure(publicUrl);
   const attributes = ['Path=/', 'HttpOnly', 'SameSite=Lax', `Max-Age=${ageSeconds}`, ...(secure ? ['Secure'] : [])];
-  reply.header('set-cookie', `${cookieName(name, secure)}=${value}; ${attributes.join('; ')}`);
+  return `${cookieName(name, secure)}=${value}; ${attributes.join('; ')}`;
 }
 
 /** The token of a known browser, unchecked. */
@@ -82,9 +96,10 @@ export async function findSignedIn(
     org_id: orgId,
     flash,
     has_second_factor: hasSecondFactor,
+    by_oidc: byOidc,
   } = session;
   const organization = organizations.find(({ id }) => id === orgId) ?? organizations[0] ?? null;
-  return { user, timeZone, token, organizations, organization, flash, hasSecondFactor };
+  return { user, timeZone, token, organizations, organization, flash, hasSecondFactor, byOidc };
 }
 
 function cookieOf({ headers }: FastifyRequest, name: string): string | undefined {

@@ -25,6 +25,7 @@ export type KeyPurpose =
   | 'account links'
   | 'second factors'
   | 'sign-in challenges'
+  | 'OIDC sign-ins'
   | 'provider metadata';
 
 /**

@@ -28,6 +28,7 @@ import { checkAccountEmails, makeAccountEmails } from './wiring/account-emails.t
 import { serveSite } from '../site/serve.ts';
 import { serveDashboard } from './wiring/dashboard.ts';
 import { readSettings } from './env.ts';
+import { openOidc } from './wiring/oidc.ts';
 import { openMetrics } from './wiring/metrics.ts';
 import { makeFetchMedia } from './wiring/chat-media.ts';
 import { makeVerifyNumber } from './wiring/chat-providers.ts';
@@ -100,6 +101,7 @@ const deps = {
   secretKey: secretKeysOf(config),
   publicUrl: config.PUBLIC_URL,
   accountEmails,
+  oidc: await openOidc(config, log),
   files,
   withFiles: makeWithFiles({
     pool,

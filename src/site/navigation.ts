@@ -48,7 +48,7 @@ export const NAVIGATION: readonly PageGroup[] = [
       page('scaling', 'What an email costs, and how to grow beyond one machine'),
       page('providers', 'Connecting Postmark, an SMTP server, Twilio and Meta'),
       page('metrics', 'Metrics, alerts, traces and logs'),
-      page('accounts', 'Roles, sessions and emails of dashboard accounts'),
+      page('accounts', 'Roles, sign-in, sessions and emails of dashboard accounts'),
       page('command-line', 'The command line: organizations, users, domains, numbers, quotas'),
       page('security', 'What is defended against, and what is left to the operator'),
       page('guarantees', 'What is promised when processes, networks and providers fail'),

@@ -2,28 +2,41 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { createOrganization } from '../../src/accounts/organizations.ts';
 import { createUser } from '../../src/accounts/users.ts';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
+import { OIDC_CALLBACK } from '../../src/dashboard/oidc-flow.ts';
 import { eventually } from '../support/eventually.ts';
+import { CLIENT, type Issuer, startIssuer } from '../support/oidc-issuer.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
 import { violations } from './axe.ts';
 import { openBrowser, openTab, PHONE } from './browser.ts';
 
 /** Scenarios of accounts in the dashboard of `npm start`, all of them also without scripts: every page must work without them. */
 test('accounts in a browser', async (t) => {
-  const dev = await (await startSendwright(t, await emptyHome())).dev();
+  const issuer = await startIssuer();
+  t.after(() => issuer.close());
+  const oidc = {
+    OIDC_ISSUER: issuer.url,
+    OIDC_CLIENT_ID: CLIENT.id,
+    OIDC_CLIENT_SECRET: CLIENT.secret,
+    OIDC_NAME: 'Example Login',
+  };
+  const dev = await (await startSendwright(t, await emptyHome(), oidc)).dev();
+  issuer.register(dev.base_url + OIDC_CALLBACK);
   const browser = await openBrowser(t);
   const pool = makePool(dev.database_url, 'test', 2, () => undefined);
   t.after(() => pool.end());
   for (const [name, run] of Object.entries(SCENARIOS))
-    await t.test(name, (inner) => run(inner, { dev, browser, pool }));
+    await t.test(name, (inner) => run(inner, { dev, browser, pool, issuer }));
 });
 
 interface Fixture {
   readonly dev: DevFile;
   readonly browser: Browser;
   readonly pool: Pool;
+  readonly issuer: Issuer;
 }
 
 const WITHOUT_SCRIPTS = { javaScriptEnabled: false };
@@ -57,12 +70,73 @@ const SCENARIOS: Readonly<Record<string, (t: TestContext, fixture: Fixture) => P
 
   async 'the pages of two-factor authentication are accessible and fit a phone'(t, fixture) {
     await useSecondFactor(t, fixture, 'mobile@example.com', { viewport: PHONE }, async (page) => {
-      assert.deepEqual(await violations(page), []);
-      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-      assert.ok(width <= PHONE.width, `${page.url()} is ${width} px wide`);
+      await checkOnPhone(page);
     });
   },
+
+  async 'an owner signs in by OpenID Connect and requires it of all members'(t, fixture) {
+    await useOidc(t, fixture, 'federated@example.com', WITHOUT_SCRIPTS, async () => undefined);
+  },
+
+  async 'the pages of OpenID Connect are accessible and fit a phone'(t, fixture) {
+    await useOidc(t, fixture, 'roaming@example.com', { viewport: PHONE }, checkOnPhone);
+  },
 };
+
+async function checkOnPhone(page: Page): Promise<void> {
+  assert.deepEqual(await violations(page), []);
+  const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+  assert.ok(width <= PHONE.width, `${page.url()} is ${width} px wide`);
+}
+
+/** @param check is called on every page, in each of its states */
+async function useOidc(
+  t: TestContext,
+  { dev, browser, pool, issuer }: Fixture,
+  email: string,
+  options: BrowserContextOptions,
+  check: (page: Page) => Promise<void>,
+): Promise<void> {
+  const password = 'a long password';
+  const [strict, other] = [await createOrganization(pool, `Strict ${email}`), await createOrganization(pool, 'Other')];
+  await createUser(pool, strict.id, { email, password });
+  issuer.people.set(email, { sub: email, email, email_verified: true });
+  const page = await openTab(t, browser, options);
+  await page.goto(`${dev.dashboard_url}/members`);
+  await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+  await check(page);
+  await page.getByRole('link', { name: 'Sign in with Example Login' }).click();
+  await page.getByLabel('Address').fill(email);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Members' }).waitFor();
+  await page.getByLabel('Require sign-in with Example Login of all members').check();
+  await check(page);
+  await page.getByRole('button', { name: 'Save requirements' }).click();
+  await page.getByText('The sign-in requirements were saved.').waitFor();
+  await page.goto(`${dev.dashboard_url}/account`);
+  await page.getByRole('row', { name: /This session Example Login/ }).waitFor();
+  await check(page);
+
+  const outside = await openTab(t, browser, options);
+  await outside.goto(dev.dashboard_url);
+  await enterPassword(outside, email, password);
+  await outside.getByRole('heading', { level: 1, name: 'Your password is not accepted here' }).waitFor();
+  await check(outside);
+  await pool.query(
+    `INSERT INTO memberships (org_id, user_id, role) SELECT $1, id, 'viewer' FROM users WHERE email = $2`,
+    [other.id, email],
+  );
+  await outside.goto(dev.dashboard_url);
+  await enterPassword(outside, email, password);
+  await outside.getByRole('heading', { level: 1, name: 'Another sign-in is required' }).waitFor();
+  await check(outside);
+  await outside.getByRole('button', { name: 'Open Other' }).click();
+  await outside.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+
+  await outside.goto(`${dev.base_url}${OIDC_CALLBACK}?code=x`);
+  await outside.getByRole('heading', { level: 1, name: 'You are not signed in' }).waitFor();
+  await check(outside);
+}
 
 /** @param check is called on every page, in each of its states */
 async function useSecondFactor(

@@ -24,7 +24,7 @@ describe('the list of sessions', () => {
     const other = await elsewhere(ada);
     const { html } = await ada.get('/dashboard/account');
     const text = textOf(html);
-    assert.match(text, /Firefox on Linux This session 192\.0\.2\.1 .*Chrome on Windows 127\.0\.0\.1/);
+    assert.match(text, /Firefox on Linux This session Password 192\.0\.2\.1 .*Chrome on Windows Password 127\.0\.0\.1/);
     const [path, ...more] = endPaths(html);
     assert.ok(path !== undefined && more.length === 0, 'only the other session has a button');
     const after = await ada.change(path);

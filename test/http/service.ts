@@ -124,6 +124,7 @@ export async function startService(
     secretKey: SECRET_KEY,
     publicUrl: undefined,
     accountEmails: null,
+    oidc: null,
     docsSenderDomain: undefined,
     files,
     withFiles: makeWithFiles({

@@ -188,7 +188,7 @@ describe('a command line that is not valid', () => {
   for (const [args, mistake, of] of [
     [
       ['organization'],
-      'a command is missing after sendwright organization; there are create, list, retention, suspend, resume',
+      'a command is missing after sendwright organization; there are create, list, retention, suspend, resume, allow-passwords',
       'organization',
     ],
     [['organization', 'delete'], "unknown command 'delete'", 'organization'],

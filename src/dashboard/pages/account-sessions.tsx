@@ -42,7 +42,7 @@ export async function sessionsSection(context: Context): Promise<Html> {
   const sessions = await listSessions(context.pool, context.user.id, digest(context.session.token));
   return (
     <Section title="Sessions">
-      <Table caption="Sessions" columns={['Browser', 'Address', 'Signed in', 'Last used', '']}>
+      <Table caption="Sessions" columns={['Browser', 'Sign-in', 'Address', 'Signed in', 'Last used', '']}>
         {sessions.map((session) => (
           <SessionRow context={context} session={session} />
         ))}
@@ -64,14 +64,29 @@ export async function sessionsSection(context: Context): Promise<Html> {
   );
 }
 
+/** Names the kind of sign-in with which a session began. */
+function signInOf({ deps }: Context, byOidc: boolean): string {
+  if (!byOidc) return 'Password';
+  return deps.oidc?.name ?? 'OpenID Connect';
+}
+
 function SessionRow({ context, session }: { context: Context; session: ListedSession }): Html {
-  const { id, is_current: isCurrent, user_agent: userAgent, address, created_at, last_seen_at } = session;
+  const {
+    id,
+    is_current: isCurrent,
+    user_agent: userAgent,
+    address,
+    created_at,
+    last_seen_at,
+    by_oidc: byOidc,
+  } = session;
   return (
     <tr>
       <th scope="row">
         <span safe>{browserName(userAgent ?? '')}</span>
         {isCurrent && <Sub text="This session" />}
       </th>
+      <td safe>{signInOf(context, byOidc)}</td>
       <td safe>{address ?? 'unknown'}</td>
       <TimeCell at={created_at} short />
       <TimeCell at={last_seen_at} short />

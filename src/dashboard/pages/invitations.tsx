@@ -12,6 +12,7 @@ import { type Invitation, listInvitationsOf } from '../../store/accounts/invitat
 import { setSessionOrganization } from '../../store/accounts/sessions.ts';
 import { BLANK, field, Form, FormProblem } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
+import { SignInLink } from './oidc.tsx';
 import {
   type Filled,
   type Html,
@@ -139,6 +140,7 @@ function nextStep(visit: Visit, filled: Filled, invitation: Invitation, isKnown:
       </Form>
     );
   }
+  if (invitation.requires_oidc && !session) return <SignInLink visit={visit} next={path} isPrimary />;
   if (isKnown && !session) {
     return (
       <p>
@@ -149,20 +151,23 @@ function nextStep(visit: Visit, filled: Filled, invitation: Invitation, isKnown:
     );
   }
   return (
-    <form method="post" action={path} class="card">
-      <FormProblem filled={filled} />
-      {!session && (
-        <>
-          {field(filled, 'name', 'Your name', { autocomplete: 'name' })}
-          {field(filled, 'password', 'Choose a password', {
-            type: 'password',
-            autocomplete: 'new-password',
-            hint: 'At least 8 characters; a password manager makes a good one.',
-            required: true,
-          })}
-        </>
-      )}
-      <button class="primary">Accept the invitation</button>
-    </form>
+    <>
+      <form method="post" action={path} class="card">
+        <FormProblem filled={filled} />
+        {!session && (
+          <>
+            {field(filled, 'name', 'Your name', { autocomplete: 'name' })}
+            {field(filled, 'password', 'Choose a password', {
+              type: 'password',
+              autocomplete: 'new-password',
+              hint: 'At least 8 characters; a password manager makes a good one.',
+              required: true,
+            })}
+          </>
+        )}
+        <button class="primary">Accept the invitation</button>
+      </form>
+      {!session && visit.deps.oidc !== null && <SignInLink visit={visit} next={path} />}
+    </>
   );
 }

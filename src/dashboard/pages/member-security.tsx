@@ -1,28 +1,37 @@
 import { Type } from 'typebox';
-import { setSecondFactorRequired } from '../../store/accounts/organizations.ts';
+import { requireOfMembers } from '../../accounts/sign-in-requirements.ts';
 import { act } from '../act.ts';
 import { Section } from '../elements.tsx';
-import { Checkbox, Form } from '../form-elements.tsx';
+import { BLANK, Checkbox, Form } from '../form-elements.tsx';
 import { action, type Context, type Html, type PageRow } from '../page.ts';
 
 const PATH = '/dashboard/members/security';
 
-const save = action(Type.Object({ second_factor: Type.Optional(Type.Boolean()) }), {
-  run: (context, { second_factor: isRequired = false }) =>
-    act(context, {
+const Requirements = Type.Object({
+  second_factor: Type.Optional(Type.Boolean()),
+  oidc: Type.Optional(Type.Boolean()),
+});
+
+const save = action(Requirements, {
+  run: (context, { second_factor = false, oidc = false }) => {
+    const { pool, organization, session } = context;
+    const required = { requires_second_factor: second_factor, requires_oidc: oidc };
+    return act(context, {
       action: 'organizations.security',
-      run: () => setSecondFactorRequired(context.pool, context.organization.id, isRequired),
-      target: context.organization.id,
-      detail: { requires_second_factor: isRequired },
+      run: () => requireOfMembers(pool, organization.id, required, session.byOidc),
+      target: organization.id,
+      detail: required,
       next: '/dashboard/members',
       flash: 'The sign-in requirements were saved.',
-    }),
+    });
+  },
 });
 
 export const rows: readonly PageRow[] = [['POST', PATH, 'owner', save]];
 
 /** What members must do to open the organization, on the page Members. */
 export function SecuritySection({ context }: { context: Context }): Html {
+  const { requires_second_factor: requiresFactor } = context.organization;
   return (
     <Section title="Sign-in requirements">
       <Form visit={context} action={PATH} class="card">
@@ -30,14 +39,43 @@ export function SecuritySection({ context }: { context: Context }): Html {
           name="second_factor"
           value="on"
           label="Require two-factor authentication of all members"
-          given={{}}
-          checked={context.organization.requires_second_factor}
+          given={BLANK.given}
+          checked={requiresFactor}
         />
         <p class="hint">
           Members without it can open only the page on which they set it up. API keys are not affected.
         </p>
+        <OidcRequirement context={context} />
         <button>Save requirements</button>
       </Form>
     </Section>
+  );
+}
+
+function OidcRequirement({ context }: { context: Context }): Html {
+  const { deps, organization, session } = context;
+  const name = deps.oidc?.name ?? 'OpenID Connect';
+  if (!deps.oidc && !organization.requires_oidc) return <></>;
+  if (!session.byOidc) {
+    return (
+      <p class="hint" safe>
+        {`To require sign-in with ${name} of all members, sign in with it yourself first.`}
+      </p>
+    );
+  }
+  return (
+    <>
+      <Checkbox
+        name="oidc"
+        value="on"
+        label={`Require sign-in with ${name} of all members`}
+        given={BLANK.given}
+        checked={organization.requires_oidc}
+      />
+      <p class="hint">
+        Passwords and two-factor authentication no longer open this organization; the identity provider decides how
+        members prove who they are.
+      </p>
+    </>
   );
 }

@@ -83,7 +83,7 @@ async function secondFactorPage(context: Context, filled: Filled): Promise<Html>
   const { isOn, recoveryCodes, setUp } = await readSecondFactor(depsOf(context), context.user);
   return (
     <Layout context={context} title="Two-factor authentication" crumbs={CRUMBS}>
-      {context.organization.requires_second_factor && !isOn && (
+      {context.organization.requires_second_factor && !isOn && !context.session.byOidc && (
         <p class="notice" role="status">
           <strong safe>{context.organization.name}</strong> requires two-factor authentication. Set it up to open its
           pages.

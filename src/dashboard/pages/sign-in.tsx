@@ -19,6 +19,7 @@ import {
   type Visit,
 } from '../page.ts';
 import { safeNext } from '../session.ts';
+import { passwordRefused, SignInLink } from './oidc.tsx';
 import { CodePage } from './sign-in-code.tsx';
 import { signedIn } from './signed-in.ts';
 
@@ -52,6 +53,7 @@ const doSignIn = publicAction(Credentials, {
     if (result.outcome === 'code') {
       return <CodePage visit={visit} challenge={result.challenge} next={safeNext(next)} />;
     }
+    if (result.outcome === 'oidc') return passwordRefused(visit, safeNext(next));
     if (result.outcome === 'wait') throw tooManyAttempts(result.seconds);
     const filled = {
       given: { email, ...(next !== undefined && { next }) },
@@ -98,6 +100,7 @@ function SignInPage({ visit, filled, next }: { visit: Visit; filled: Filled; nex
         <input type="hidden" name="next" value={next} />
         <button class="primary">Sign in</button>
       </form>
+      {visit.deps.oidc !== null && <SignInLink visit={visit} next={next} />}
       <p>
         <a href="/dashboard/forgot-password">Forgot your password?</a>
       </p>

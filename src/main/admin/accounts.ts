@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { createOrganization } from '../../accounts/organizations.ts';
 import { giveBodyRetention } from '../../intake/body-retention.ts';
 import { giveQuota } from '../../intake/quota.ts';
+import { allowPasswords } from '../../accounts/sign-in-requirements.ts';
 import { resumeOrganization, suspendOrganization } from '../../accounts/suspension.ts';
 import { listOrganizations } from '../../store/accounts/organizations.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
@@ -37,6 +38,16 @@ export function addAccountCommands(program: Command): void {
   onOrganization('resume', 'Resume a suspended organization.').action(
     onDatabase((pool, { organization: id }: OfOrganization) =>
       auditedTogether(pool, { organization: id, action: 'organizations.resume' }, (db) => resumeOrganization(db, id)),
+    ),
+  );
+  onOrganization(
+    'allow-passwords',
+    'Let members sign in by password again, when OpenID Connect locks them out.',
+  ).action(
+    onDatabase((pool, { organization: id }: OfOrganization) =>
+      auditedTogether(pool, { organization: id, action: 'organizations.allow-passwords' }, (db) =>
+        allowPasswords(db, id),
+      ),
     ),
   );
 

@@ -5,6 +5,7 @@ import {
   resetUser,
   showUsers,
   signUserOut,
+  unlinkOidc,
   unlockUser,
   type UserName,
 } from '../../accounts/user-accounts.ts';
@@ -53,6 +54,11 @@ export function addUserCommands(program: Command): void {
   );
   onUser('unlock', 'Remove the limits that failed sign-ins have reached.', unlockUser);
   onUser('reset-second-factor', 'Remove the second factor of a user who has lost it.', removeSecondFactor);
+  onUser(
+    'unlink-oidc',
+    'Remove the identity with which a user signs in by OpenID Connect, and end all sessions.',
+    unlinkOidc,
+  );
   onUser('sign-out', 'End all sessions of a user.', signUserOut);
   onUser('delete', 'Delete a user.', (pool, name, { force = false }) => removeUser(pool, name, force))
     .alias('remove')

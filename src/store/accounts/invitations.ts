@@ -10,11 +10,13 @@ export interface Invitation {
   role: Role;
   /** Whether only the email contains its link. */
   emailed: boolean;
+  /** Whether the organization requires sign-in by OpenID Connect. */
+  requires_oidc: boolean;
   created_at: string;
   expires_at: string;
 }
 
-const COLUMNS = `invitation.id, org_id, organization.name AS organization, invitation.email, role, emailed,
+const COLUMNS = `invitation.id, org_id, organization.name AS organization, invitation.email, role, emailed, requires_oidc,
   invitation.created_at, expires_at`;
 
 /** Invites an address for 7 days; an earlier invitation of it ends. @returns when the invitation expires */
@@ -72,6 +74,11 @@ export function listInvitationsOf(db: Db, userId: string): Promise<Invitation[]>
      WHERE users.id = $1 AND users.proved_at IS NOT NULL ORDER BY invitation.created_at, invitation.id LIMIT 100`,
     [userId],
   );
+}
+
+/** Returns true if an address has an open invitation. */
+export function hasInvitation(db: Db, email: string): Promise<boolean> {
+  return executeOne(db, `SELECT FROM invitations WHERE email = $1 AND expires_at > now() LIMIT 1`, [email]);
 }
 
 /** Redeems an invitation. @returns false if it was redeemed or has expired */

@@ -42,7 +42,32 @@ export function setOrganizationName(db: Db, id: string, name: string): Promise<b
   return executeOne(db, `UPDATE organizations SET name = $2 WHERE id = $1`, [id, name]);
 }
 
-/** Sets whether members must have a second factor to open the organization's pages. */
-export async function setSecondFactorRequired(db: Db, orgId: string, isRequired: boolean): Promise<void> {
-  await db.query(`UPDATE organizations SET requires_second_factor = $2 WHERE id = $1`, [orgId, isRequired]);
+/** What members must do to open the organization's pages. */
+export interface SignInRequirements {
+  readonly requires_second_factor: boolean;
+  /** Whether they must sign in by OpenID Connect. */
+  readonly requires_oidc: boolean;
+}
+
+export async function setSignInRequirements(db: Db, orgId: string, required: SignInRequirements): Promise<void> {
+  await db.query(`UPDATE organizations SET requires_second_factor = $2, requires_oidc = $3 WHERE id = $1`, [
+    orgId,
+    required.requires_second_factor,
+    required.requires_oidc,
+  ]);
+}
+
+/** Lets members sign in by password again. @returns false if there is no such organization */
+export function clearOidcRequirement(db: Db, orgId: string): Promise<boolean> {
+  return executeOne(db, `UPDATE organizations SET requires_oidc = false WHERE id = $1`, [orgId]);
+}
+
+/** Returns true for a member of organizations that all require sign-in by OpenID Connect. */
+export function needsOidc(db: Db, userId: string): Promise<boolean> {
+  return executeOne(
+    db,
+    `SELECT FROM memberships JOIN organizations AS organization ON organization.id = org_id
+     WHERE user_id = $1 HAVING bool_and(requires_oidc)`,
+    [userId],
+  );
 }

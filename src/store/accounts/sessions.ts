@@ -14,6 +14,8 @@ export interface OrganizationOfUser {
   suspended_reason: string | null;
   /** Whether its members must have a second factor to open its pages. */
   requires_second_factor: boolean;
+  /** Whether its pages open only in sessions that began by OpenID Connect. */
+  requires_oidc: boolean;
 }
 
 export interface Session {
@@ -25,6 +27,8 @@ export interface Session {
   /** The selected one, unless the user has left it since. */
   org_id: string | null;
   flash: string | null;
+  /** Whether it began by a sign-in by OpenID Connect. */
+  by_oidc: boolean;
   /** Whether the user has set up a second factor. */
   has_second_factor: boolean;
   /** Whether it is time to note that it is in use. */
@@ -36,6 +40,8 @@ export interface SessionClient {
   /** The address of the network peer. */
   readonly address: string;
   readonly userAgent: string | undefined;
+  /** Whether it begins by a sign-in by OpenID Connect; false by default. */
+  readonly byOidc?: boolean;
 }
 
 /** Longest User-Agent that is stored. */
@@ -46,13 +52,13 @@ export async function insertSession(
   db: Db,
   sha256: Buffer,
   userId: string,
-  { address, userAgent }: SessionClient,
+  { address, userAgent, byOidc = false }: SessionClient,
 ): Promise<void> {
   await db.query(
-    `INSERT INTO sessions (sha256, user_id, org_id, expires_at, address, user_agent)
+    `INSERT INTO sessions (sha256, user_id, org_id, expires_at, address, user_agent, by_oidc)
      VALUES ($1, $2, (SELECT org_id FROM memberships WHERE user_id = $2 ORDER BY org_id LIMIT 1),
-             now() + interval '7 days', $3, $4)`,
-    [sha256, userId, address, userAgent?.slice(0, MAX_USER_AGENT_LENGTH) ?? null],
+             now() + interval '7 days', $3, $4, $5)`,
+    [sha256, userId, address, userAgent?.slice(0, MAX_USER_AGENT_LENGTH) ?? null, byOidc],
   );
 }
 
@@ -66,6 +72,7 @@ export interface ListedSession {
   last_seen_at: string;
   address: string | null;
   user_agent: string | null;
+  by_oidc: boolean;
   is_current: boolean;
 }
 
@@ -73,7 +80,7 @@ export interface ListedSession {
 export function listSessions(db: Db, userId: string, current: Buffer): Promise<ListedSession[]> {
   return queryRows(
     db,
-    `SELECT ${ID} AS id, created_at, last_seen_at, address, user_agent, sha256 = $2 AS is_current
+    `SELECT ${ID} AS id, created_at, last_seen_at, address, user_agent, by_oidc, sha256 = $2 AS is_current
      FROM sessions WHERE user_id = $1 AND expires_at > now()
      ORDER BY sha256 = $2 DESC, last_seen_at DESC, sha256 LIMIT 100`,
     [userId, current],
@@ -91,13 +98,14 @@ export function findSession(db: Db, sha256: Buffer): Promise<Session | undefined
     name: 'find_session',
     text: `SELECT json_build_object('id', users.id, 'email', users.email, 'name', users.name) AS "user",
              users.time_zone,
-             session.org_id, session.flash, session.last_seen_at < now() - interval '5 minutes' AS is_stale,
+             session.org_id, session.flash, session.by_oidc, session.last_seen_at < now() - interval '5 minutes' AS is_stale,
              EXISTS (SELECT FROM second_factors AS factor
                      WHERE factor.user_id = session.user_id AND confirmed_at IS NOT NULL) AS has_second_factor,
              (SELECT coalesce(json_agg(json_build_object('id', organization.id, 'name', organization.name, 'role', role,
                                                          'suspended_at', ${wireTime('organization.suspended_at')},
                                                          'suspended_reason', organization.suspended_reason,
-                                                         'requires_second_factor', requires_second_factor)
+                                                         'requires_second_factor', requires_second_factor,
+                                                         'requires_oidc', requires_oidc)
                                        ORDER BY organization.name, organization.id), '[]')
               FROM memberships JOIN organizations AS organization ON organization.id = org_id
               WHERE user_id = session.user_id) AS organizations

@@ -1,0 +1,184 @@
+import * as client from 'openid-client';
+import type { Logger } from 'pino';
+import { ServiceError } from '../domain/errors.ts';
+import { cachedFor } from '../lib/cached.ts';
+import type { IdentityKey } from '../store/accounts/oidc-identities.ts';
+import { userEmail } from './users.ts';
+
+const REQUEST_TIMEOUT_SECONDS = 10;
+/** By how much the clocks of the issuer and this process may differ. */
+const CLOCK_TOLERANCE_SECONDS = 60;
+/** For how long the issuer's metadata is used. Its keys are read again within minutes. */
+const METADATA_TTL_MS = 3_600_000;
+/** OpenID Connect Core §2. */
+const MAX_SUBJECT_LENGTH = 255;
+
+/** The secrets of one sign-in. Its browser keeps them, sealed, until the issuer has answered. */
+export interface OidcFlow {
+  readonly state: string;
+  readonly nonce: string;
+  readonly codeVerifier: string;
+}
+
+/** A person whom the issuer has authenticated. */
+export interface OidcIdentity extends IdentityKey {
+  /** In lower case; null unless the issuer states that it has verified the address. */
+  readonly email: string | null;
+}
+
+/** The identity provider of the settings. */
+export interface Oidc {
+  /** Its name on pages. */
+  readonly name: string;
+  /** @returns the URL at the issuer, and the secrets for `finish` @throws ServiceError unavailable */
+  readonly begin: () => Promise<{ url: string; flow: OidcFlow }>;
+  /**
+   * Exchanges the code of a callback for the identity.
+   * @param search the query string of the callback
+   * @throws ServiceError unauthorized when the issuer refused or its answer is not valid for the flow; unavailable
+   */
+  readonly finish: (search: string, flow: OidcFlow) => Promise<OidcIdentity>;
+}
+
+export interface OidcSettings {
+  readonly name: string;
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** The URL to which the issuer redirects. */
+  readonly callbackUrl: string;
+  readonly log: Pick<Logger, 'warn'>;
+}
+
+/**
+ * Signs in by the authorization code flow with PKCE (RFC 7636), `state` and `nonce`. The issuer's metadata is read when it is
+ * first needed, so a process starts while the issuer is down.
+ */
+export function makeOidc(settings: OidcSettings): Oidc {
+  const { name, log } = settings;
+  // Also in the form in which openid-client derives it from the URL of the callback.
+  const callbackUrl = new URL(settings.callbackUrl).href;
+  const configuration = cachedWhileGood(() => discover(settings));
+  /** Messages and causes of errors may contain tokens and claims, so only a code is logged. */
+  const fail = (error: unknown): never => {
+    const reason = reasonOf(error);
+    const isOutage = isUnreachable(error);
+    log.warn({ issuer: settings.issuer, reason }, isOutage ? 'identity provider unreachable' : 'OIDC sign-in refused');
+    if (isOutage) throw new ServiceError('unavailable', `${name} cannot be reached (${reason})`);
+    throw new ServiceError(
+      'unauthorized',
+      reason === 'access_denied' ? `${name} denied access` : `${name} did not confirm the sign-in (${reason})`,
+    );
+  };
+  return {
+    name,
+    begin: async () => beginFlow(await configuration().catch(fail), callbackUrl),
+    finish: (search, flow) =>
+      configuration()
+        .then((config) => exchangeCode(config, new URL(callbackUrl + search), flow))
+        .catch(fail),
+  };
+}
+
+async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promise<client.Configuration> {
+  const url = new URL(issuer);
+  const metadata = { [client.clockTolerance]: CLOCK_TOLERANCE_SECONDS };
+  const options = [client.enableNonRepudiationChecks];
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- it is for development: settings allow http on this machine only
+  if (url.protocol === 'http:') options.push(client.allowInsecureRequests);
+  return client.discovery(url, clientId, metadata, clientAuthentication(clientSecret), {
+    execute: options,
+    timeout: REQUEST_TIMEOUT_SECONDS,
+  });
+}
+
+/** Clients use HTTP Basic unless the issuer or their registration names another method (OpenID Connect Core §9). */
+function clientAuthentication(clientSecret: string): client.ClientAuth {
+  const [basic, post] = [client.ClientSecretBasic(clientSecret), client.ClientSecretPost(clientSecret)];
+  return (server, ...request) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const authenticate = methods.includes('client_secret_basic') ? basic : post;
+    authenticate(server, ...request);
+  };
+}
+
+async function beginFlow(config: client.Configuration, callbackUrl: string): Promise<{ url: string; flow: OidcFlow }> {
+  const flow = {
+    state: client.randomState(),
+    nonce: client.randomNonce(),
+    codeVerifier: client.randomPKCECodeVerifier(),
+  };
+  const url = client.buildAuthorizationUrl(config, {
+    redirect_uri: callbackUrl,
+    scope: 'openid email',
+    code_challenge: await client.calculatePKCECodeChallenge(flow.codeVerifier),
+    code_challenge_method: 'S256',
+    state: flow.state,
+    nonce: flow.nonce,
+  });
+  return { url: url.href, flow };
+}
+
+async function exchangeCode(
+  config: client.Configuration,
+  callback: URL,
+  { state, nonce, codeVerifier }: OidcFlow,
+): Promise<OidcIdentity> {
+  const tokens = await client.authorizationCodeGrant(config, callback, {
+    expectedState: state,
+    expectedNonce: nonce,
+    pkceCodeVerifier: codeVerifier,
+    idTokenExpected: true,
+  });
+  const claims = tokens.claims();
+  if (!claims || !isSubject(claims.sub)) throw new client.ClientError('the ID token has no valid subject');
+  // Issuers may give the claims of the scope `email` by UserInfo only (OpenID Connect Core §5.4).
+  const isInToken = claims['email'] !== undefined || config.serverMetadata().userinfo_endpoint === undefined;
+  const person = isInToken ? claims : await client.fetchUserInfo(config, tokens.access_token, claims.sub);
+  return { issuer: claims.iss, subject: claims.sub, email: verifiedEmail(person) };
+}
+
+function isSubject(subject: string): boolean {
+  // Postgres does not store NUL.
+  return subject !== '' && subject.length <= MAX_SUBJECT_LENGTH && !subject.includes('\0');
+}
+
+function verifiedEmail({ email, email_verified: isVerified }: Readonly<Record<string, unknown>>): string | null {
+  if (isVerified !== true || typeof email !== 'string') return null;
+  try {
+    return userEmail(email);
+  } catch {
+    return null;
+  }
+}
+
+/** Caches a result, but no failure. */
+function cachedWhileGood<T>(load: () => Promise<T>): () => Promise<T> {
+  let cached = cachedFor(METADATA_TTL_MS, load);
+  return async () => {
+    try {
+      return await cached();
+    } catch (error) {
+      cached = cachedFor(METADATA_TTL_MS, load);
+      throw error;
+    }
+  };
+}
+
+/** Returns true if the issuer gave no answer, or one of a server in trouble. */
+function isUnreachable(error: unknown): boolean {
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  // fetch() reports failed connections by a TypeError with a cause.
+  if (error instanceof TypeError && cause !== undefined) return true;
+  if (code === 'OAUTH_TIMEOUT') return true;
+  return cause instanceof Response && cause.status !== 400 && cause.status !== 401;
+}
+
+/** A short code: of OAuth, of openid-client, or of the connection. */
+function reasonOf(error: unknown): string {
+  const { error: oauth, code, cause } = error as { error?: unknown; code?: unknown; cause?: unknown };
+  const ofCause = (cause as { code?: unknown } | undefined)?.code;
+  const known = [oauth, error instanceof TypeError ? ofCause : code, code, ofCause];
+  const reason = known.find((each): each is string => typeof each === 'string') ?? 'unknown error';
+  return reason.slice(0, 100);
+}

@@ -1,0 +1,155 @@
+import { Type } from 'typebox';
+import type { Oidc } from '../../accounts/oidc.ts';
+import { signInByOidc } from '../../accounts/oidc-sign-in.ts';
+import { countNetworkAttempt, forgiveNetworkAttempt } from '../../accounts/sign-in-limits.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { digest } from '../../lib/digest.ts';
+import { deleteSession } from '../../store/accounts/sessions.ts';
+import { tooManyAttempts } from '../errors.tsx';
+import { Form } from '../form-elements.tsx';
+import { PlainLayout } from '../layout.tsx';
+import { makeFlowCookie, OIDC_CALLBACK, OIDC_SIGN_IN } from '../oidc-flow.ts';
+import { type Answer, type Html, type PageRow, publicPage, Redirect, Reply, type Visit } from '../page.ts';
+import { oidcCookie, safeNext } from '../session.ts';
+import { signedIn } from './signed-in.ts';
+
+/** Tells members who signed in by password that an organization requires OpenID Connect. */
+export const OIDC_REQUIRED = '/dashboard/sign-in/required';
+
+const begin = publicPage(Type.Object({ next: Type.Optional(Type.String()) }), async (visit) => {
+  const next = safeNext(visit.query.next);
+  return orFailure(visit, next, async () => {
+    const { url, flow } = await requireOidc(visit).begin();
+    return new Redirect(url, { oidcFlow: makeFlowCookie(visit.deps.secretKey).write(flow, next, Date.now()) });
+  });
+});
+
+const callback = publicPage(Type.Object({}), async (visit) => {
+  const oidc = requireOidc(visit);
+  const flow = makeFlowCookie(visit.deps.secretKey).read(visit.oidcFlow, Date.now());
+  if (!flow) {
+    return failure(visit, '/dashboard', 401, 'The sign-in took too long, or it was begun in another browser.');
+  }
+  const seconds = await countNetworkAttempt(visit.pool, visit.address);
+  if (seconds !== undefined) throw tooManyAttempts(seconds);
+  return orFailure(visit, flow.next, async () => {
+    const { pool, address, session } = visit;
+    const identity = await oidc.finish(new URL(visit.url, visit.baseUrl).search, flow).catch(async (error: unknown) => {
+      // The network is not to blame for an outage of the issuer.
+      if (error instanceof ServiceError && error.code === 'unavailable') await forgiveNetworkAttempt(pool, address);
+      throw error;
+    });
+    const { isNew, ...user } = await signInByOidc(pool, identity, visit);
+    await forgiveNetworkAttempt(pool, address);
+    // Prevents session fixation: another person may know the token of the previous session.
+    if (session) await deleteSession(pool, digest(session.token));
+    // A new user has no organization, but an invitation to accept.
+    const next = isNew && !flow.next.startsWith('/dashboard/invitations/') ? '/dashboard/my-invitations' : flow.next;
+    return signedIn(pool, { ...user, oidcFlow: null }, next);
+  });
+});
+
+const showRequired = publicPage(Type.Object({}), async (visit) => {
+  const { session } = visit;
+  if (!session?.organization?.requires_oidc || session.byOidc) return new Redirect('/dashboard');
+  const { organization, organizations } = session;
+  return (
+    <PlainLayout visit={visit} title="Another sign-in is required">
+      <p>
+        <strong safe>{organization.name}</strong> requires its members to sign in with{' '}
+        <span safe>{visit.deps.oidc?.name ?? 'an identity provider'}</span>. You have signed in with your password.
+      </p>
+      <SignInLink visit={visit} next="/dashboard" isPrimary />
+      <div class="row">
+        {organizations
+          .filter(({ requires_oidc: isRequired }) => !isRequired)
+          .map(({ id, name }) => (
+            <Form visit={visit} action="/dashboard/organization">
+              <input type="hidden" name="organization" value={id} />
+              <button>
+                Open <span safe>{name}</span>
+              </button>
+            </Form>
+          ))}
+        <Form visit={visit} action="/dashboard/sign-out">
+          <button>Sign out</button>
+        </Form>
+      </div>
+    </PlainLayout>
+  );
+});
+
+export const rows: readonly PageRow[] = [
+  ['GET', OIDC_SIGN_IN, 'public', begin],
+  ['GET', OIDC_CALLBACK, 'public', callback],
+  ['GET', OIDC_REQUIRED, 'public', showRequired],
+];
+
+interface SignInLinkProps {
+  readonly visit: Visit;
+  readonly next: string;
+  readonly isPrimary?: boolean;
+}
+
+/** A link, not a form: the content security policy refuses the redirect of a form to another site. */
+export function SignInLink({ visit, next, isPrimary = false }: SignInLinkProps): Html {
+  const { oidc } = visit.deps;
+  if (!oidc) return <p class="notice bad">This service has no identity provider at present. Ask its operator.</p>;
+  return (
+    <p>
+      <a class={['button', isPrimary && 'primary']} href={`${OIDC_SIGN_IN}?next=${encodeURIComponent(next)}`}>
+        Sign in with <span safe>{oidc.name}</span>
+      </a>
+    </p>
+  );
+}
+
+/** The answer to a right password of a user whose organizations all require OpenID Connect. */
+export function passwordRefused(visit: Visit, next: string): Reply {
+  const page = (
+    <PlainLayout visit={visit} title="Your password is not accepted here">
+      <p>
+        Your organization requires its members to sign in with{' '}
+        <span safe>{visit.deps.oidc?.name ?? 'an identity provider'}</span>.
+      </p>
+      <SignInLink visit={visit} next={next} isPrimary />
+    </PlainLayout>
+  );
+  return new Reply(page, { status: 403 });
+}
+
+/** @throws ServiceError not_found */
+function requireOidc({ deps }: Visit): Oidc {
+  if (!deps.oidc) throw new ServiceError('not_found', 'there is nothing at this address');
+  return deps.oidc;
+}
+
+/** Statuses of sign-ins that fail. */
+const STATUS: Readonly<Record<string, number>> = { unauthorized: 401, insufficient_scope: 403, unavailable: 503 };
+
+async function orFailure(visit: Visit, next: string, run: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await run();
+  } catch (error) {
+    const status = error instanceof ServiceError ? STATUS[error.code] : undefined;
+    if (status === undefined) throw error;
+    const { message } = error as ServiceError;
+    return failure(visit, next, status, `${message.charAt(0).toUpperCase()}${message.slice(1)}.`);
+  }
+}
+
+function failure(visit: Visit, next: string, status: number, why: string): Reply {
+  const page = (
+    <PlainLayout visit={visit} title="You are not signed in">
+      <p safe>{why}</p>
+      <SignInLink visit={visit} next={next} />
+      <p>
+        <a href="/dashboard/sign-in">Back to sign-in</a>
+      </p>
+      <p class="hint">
+        Request <code safe>{visit.requestId}</code>
+      </p>
+    </PlainLayout>
+  );
+  return new Reply(page, { status, headers: { 'set-cookie': oidcCookie(visit.deps.publicUrl, null) } });
+}

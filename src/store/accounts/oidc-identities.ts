@@ -1,0 +1,31 @@
+import { type Db, execute, executeOne, queryRow } from '../postgres/pool.ts';
+import type { User } from './users.ts';
+
+/** Identifies a person at an identity provider. */
+export interface IdentityKey {
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+export function findIdentityUser(db: Db, { issuer, subject }: IdentityKey): Promise<User | undefined> {
+  return queryRow(
+    db,
+    `SELECT users.id, email, name FROM oidc_identities JOIN users ON users.id = user_id
+     WHERE issuer = $1 AND subject = $2`,
+    [issuer, subject],
+  );
+}
+
+/** Links an identity to a user. @returns false if the user has another identity of this issuer */
+export function insertIdentity(db: Db, { issuer, subject }: IdentityKey, userId: string): Promise<boolean> {
+  return executeOne(
+    db,
+    `INSERT INTO oidc_identities (issuer, subject, user_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+    [issuer, subject, userId],
+  );
+}
+
+/** Removes all identities of a user. @returns how many there were */
+export function deleteIdentities(db: Db, userId: string): Promise<number> {
+  return execute(db, `DELETE FROM oidc_identities WHERE user_id = $1`, [userId]);
+}
