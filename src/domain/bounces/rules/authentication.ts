@@ -39,13 +39,15 @@ export const AUTHENTICATION = {
     '\\bspf\\b',
     '\\b(?:dkim|domain ?keys)\\b(?! signature: v)',
     'send (?:e?mails? |messages? )?(?:as|on behalf)\\b',
-    'not logged in',
+    'not logged in(?! for| since)',
+    'send (?:e?mail )?for (?:this|that) domain',
+    '(?<!spam )(?<!virus )signature (?:verification )?(?:fail\\w*|invalid)',
     'impersonat\\w*',
     'fake (?:sender|from)',
     'not owned by',
     'not pass … authentication',
     'authentication (?:did )?(?:not pass|fail)',
-    'not authori[sz]ed by (?:the )?(?:domain|owner|sender)',
+    'not authori[sz]ed? (?:by (?:the )?(?:domain|owner|sender)|(?:your|the|this) (?:server|host|ip))',
   ],
   /** Our own authentication or encryption failed. */
   ofConnection: [

@@ -15,20 +15,20 @@ const LISTS: Readonly<Record<string, string>> = {
   is: 'is|was|are|has been|have been|has|being|currently|now|temporarily|permanently',
   bad:
     'no such|unknown?|invalid|malformed|illegal|bad|incorrect|wrong|non ?existent|non ?existing|undeliverable|unrecogni[sz]ed|' +
-    'unroutable|no valid|not a valid|not a known|not an existing|no',
+    'unroutable|unavailable|no valid|not a valid|not a known|not an existing|no',
   missing:
     'unknown|not present|not correct|incorrect|not in service|not found|not (?:be )?found|not known|not exists?|' +
     'not existing|non ?existent|not listed|not recogni[sz]ed|not valid|invalid|(?<!temporarily )not available|' +
     '(?<!temporarily )unavailable|undeliverable|not registered|not local|not match|unrecogni[sz]ed|' +
     'no longer (?:available|valid|exists?|here|on server|at)|not accepting mail here',
   ended:
-    'disabled|inactive|inactivated|suspend\\w*|suspension|deactivated|de activated|locked|frozen|closed|archived|' +
+    'disabled|inactive|inactivated|suspend\\w*|suspension|deactivated|de activated|locked(?! by another)|on hold|(?:switched|turned) off|frozen|closed|archived|' +
     'discontinued|terminated|cancell?ed|dormant|retired|not active|not activated|not enabled|abandoned|blocked|' +
-    'no longer (?:active|in use|used|accept\\w*|receiv\\w*)|not in use|(?<!message )expired|unused|delinquent|barred|restricted',
+    'banned|no longer (?:active|in use|us(?:ed|ing)|accept\\w*|receiv\\w*)|not in use|(?<!message )expired|unused|delinquent|barred|restricted',
   blocked:
     'block(?:ed|ing|s)?|bann?ed|bloqueed?|black ?list(?:ed)?|block ?list(?:ed)?|deny ?list(?:ed)?|reject(?:ed)?|denied|' +
     '(?<!connection )refused|listed|not accepted|forbidden|not allowed|not authori[sz]ed|not permitted|found in|prohibited|disallowed',
-  store: 'quota|storage|disk ?space|space|capacity|mailbox|inbox|mail ?dir|mail ?folder|dropfile',
+  store: 'quota|storage|disk ?(?:space|usage)|space|capacity|mailbox|inbox|mail ?dir|mail ?folder|dropfile',
   find: 'validate|verify|find|locate|identify|recogni[sz]e|resolve|look ?up',
   list: '(?:(?:dns|r|rhs)bl|black ?list|block ?list|deny ?list|@list)(?:s|ed|ing)?\\b',
   unproven:

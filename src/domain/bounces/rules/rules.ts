@@ -38,7 +38,8 @@ export interface Rule {
  *   A conversation that began and was interrupted is not: the server is reachable.
  * - A receiver that is busy, out of order or timing out states nothing about its recipient: rate_limited, not `unknown`.
  *   Our own authentication and encryption failures are authentication_failure for the same reason.
- * - If neither words nor codes state a reason, the party that the text mentions decides: the sending side, then the recipient.
+ * - If neither words nor codes state a reason, the party that the text mentions decides: the sending side ("you are", "your",
+ *   "blocked" too), then the recipient.
  */
 export const RULES: readonly Rule[] = [
   { reason: 'provider_suppressed', phrases: POLICY.suppressed, isExplicit: true },
