@@ -65,6 +65,12 @@ const OF_SENDER = /(?:in reply to|after) (?:pipelined )?(?:mail from|helo|ehlo)/
 const OF_CLIENT = /refused to talk to me|after initial connection/i;
 const SENDER_WORDS = /(?<![a-z])(?:sender|return|mail ?from|from domain|envelope from|reverse path)(?![a-z])/;
 
+const REFUSED = /connection refused/;
+const IP_ADDRESS = /@ip|(?<![a-z])ips?(?![a-z])/;
+
+/** Whether an enhanced code without its class is about the network (RFC 3463: x.4.x). */
+const isOfRouting = (detail: string): boolean => detail.startsWith('4.');
+
 interface Reading {
   readonly reply: string;
   readonly codes: ReplyCodes;
@@ -81,6 +87,11 @@ function nonSuppressingReason({ reply, codes, words, reason, isExplicit }: Readi
   if (OF_CLIENT.test(reply) && reason !== 'dns_failure') return 'reputation_block';
   // A server that replies can be reached; the domain that it cannot resolve may be the sender's.
   if (reason === 'dns_failure' && isRefusalOfServer && SENDER_WORDS.test(words)) return 'reputation_block';
+  if (reason === 'dns_failure' && isRefusalOfServer && !codes.details.some(isOfRouting) && REFUSED.test(words)) {
+    return 'reputation_block';
+  }
+  // A rule about an IP address is one about the sending server.
+  if (reason === 'policy_block' && IP_ADDRESS.test(words)) return 'reputation_block';
   if (!codes.isTransient || (reason === 'dns_failure' && !isRefusalOfServer)) return undefined;
   // A transient refusal suppresses only if its words state a lasting cause.
   return isExplicit && !PASSING.test(words) ? undefined : 'rate_limited';

@@ -41,7 +41,7 @@ export const MAILBOX = {
     '(?:is|was|has been) (?:now |currently |temporarily |permanently )?(?:disabled|deactivated|suspended|inactive|discontinued)',
     '(?<!service )not (?:currently )?active',
     '(?<!connection due to )inactiv\\w*',
-    'mail (?:receiving |is )?disabled',
+    'mail (?:is )?disabled|(?:receiving|reception|delivery) (?:is |has been )?(?:disabled|suspended|stopped)',
     'log ?in to enable|(?:not|never) logged in(?: for| since|$)',
     'not (?:allowed|permitted|entitled) to receive',
     'no (?:\\w+ )?activity',

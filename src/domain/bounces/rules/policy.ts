@@ -46,7 +46,7 @@ export const POLICY = {
     'group … (?:not|only) … (?:accept|allow|external|internal)',
     'recipient allowed list',
     'administrator … blocked',
-    'not accept(?:ing)? (?:e?mail|messages) from',
+    'not accept(?:ing)? (?:e?mail|messages) from(?! (?:\\w+ ){0,2}(?:ips?|hosts?|servers?|networks?|countr\\w+))',
     'only accept(?:s|ing)? (?:e?mail|messages)',
     'list of (?:allowed |approved |permitted )?senders',
     'members only|non members?\\b|closed (?:mailing )?list',

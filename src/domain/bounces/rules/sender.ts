@@ -192,7 +192,7 @@ export const SENDER = {
     '(?:un|not )trusted',
     'blocked by (?!(?:the|our|your|this|its|an?|local|company|site|recipient|user|owner|polic|rule|admin|organi)\\w*)',
     'sending (?:domain|server|host|ip)',
-    '\\bips?\\b',
+    '(?<!or )\\bips?\\b',
     '(?:helo|ehlo)\\b(?! first| handshake)',
     'host ?names?\\b',
   ],
