@@ -66,7 +66,7 @@ const OF_CLIENT = /refused to talk to me|after initial connection/i;
 const SENDER_WORDS = /(?<![a-z])(?:sender|return|mail ?from|from domain|envelope from|reverse path)(?![a-z])/;
 
 const REFUSED = /connection refused/;
-const IP_ADDRESS = /@ip|(?<![a-z])ips?(?![a-z])/;
+const IP_ADDRESS = /(?<![a-z@])ips?(?![a-z])/;
 
 /** Whether an enhanced code without its class is about the network (RFC 3463: x.4.x). */
 const isOfRouting = (detail: string): boolean => detail.startsWith('4.');
@@ -90,7 +90,7 @@ function nonSuppressingReason({ reply, codes, words, reason, isExplicit }: Readi
   if (reason === 'dns_failure' && isRefusalOfServer && !codes.details.some(isOfRouting) && REFUSED.test(words)) {
     return 'reputation_block';
   }
-  // A rule about an IP address is one about the sending server.
+  // A rule about IP addresses is one about the sending server. An address alone may be the one of the host that replies.
   if (reason === 'policy_block' && IP_ADDRESS.test(words)) return 'reputation_block';
   if (!codes.isTransient || (reason === 'dns_failure' && !isRefusalOfServer)) return undefined;
   // A transient refusal suppresses only if its words state a lasting cause.

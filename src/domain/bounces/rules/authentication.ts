@@ -73,7 +73,7 @@ export const AUTHENTICATION = {
     'tlsa',
     'dane\\b',
     'high strength ciphers',
-    'authenticat\\w*|\\bauth\\b',
+    'authenticat\\w*',
     'credentials',
     'password',
   ],

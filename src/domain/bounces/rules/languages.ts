@@ -74,7 +74,7 @@ export const LANGUAGES = {
     'aucun (?:utilisateur|destinataire)',
     '(?:usuario|destinatario|buzon|cuenta|direccion|casilla|conta|caixa|endereco)\\w*\\b … (?:desconocid|no existe|inexistente|invalid|no (?:fue )?encontrad|nao (?:existe|encontrad)|desconhecid|no valid|incorrect|nao e valid|no es valid)',
     '(?:utente|user|destin(?:atario)?|casella|indirizzo|account)\\b … (?:sconosciut|errat|inesistente|non esist\\w*|non trovat|non valid)',
-    '(?:uzytkownik\\w*|adres\\w*|skrzynka|konto|odbiorc\\w*)\\b … (?:nieznany|nie istnieje|nie znalezion|nieprawidlow)|nie ma takie',
+    '(?:uzytkownik\\w*|adres\\w*|skrzynka|konto|odbiorc\\w*)\\b … (?:nieznany|nie istnieje|nie znalezion|nieprawidlow)|nie ma takie|no hay nadie',
     '(?:пользовател|ящик|адрес|получател|абонент)\\S{0,12} … (?:не найден|не существует|неизвест|не зарегистр|недоступен)',
     'неизвестн\\S{1,12} (?:пользовател|адрес|получател)|нет такого|несуществующ',
     '(?:ユーザ|宛先|アドレス|メールボックス|受信者|アカウント).{0,20}(?:存在し|見つかり|不明|ありません|無効)',

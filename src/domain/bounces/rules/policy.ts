@@ -68,7 +68,7 @@ export const POLICY = {
     'polic(?:y|ies)\\b',
     'envelope (?:blocked|rejected)',
     'local rules?',
-    'rules?\\b',
+    'rules?\\b|sieve',
     'prohibition',
     '(?:bounced|rejected|refused|blocked) by (?:the |an |our )?administrator',
     ...LANGUAGES.policy,

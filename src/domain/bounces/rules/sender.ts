@@ -52,7 +52,7 @@ export const SENDER = {
     'bounce attacks?',
     'too much (?:spam|junk|unsolicited) … (?:from|ip)',
     '\\bip\\b … for attempting to',
-    'spam abuse detected',
+    'abuse detected',
     'spam from (?:your|this|the|@ip)',
     '(?:open|insecure) (?:mail )?relay\\b(?! is not| not)',
     'too many invalid recipients',
@@ -198,7 +198,7 @@ export const SENDER = {
   ],
   /** Mentions the sending side. */
   mentioned: [
-    '(?:senders?|clients?|originators?|mail servers?|mta)\\b',
+    '(?:senders?|clients?|originators?)\\b',
     'you (?:are|have)\\b|your (?!message|e?mail)',
     'block(?:ed|ing)?\\b|banned',
   ],
