@@ -284,5 +284,6 @@ describe('the log', () => {
     const named = Object.fromEntries(issuer.secrets.map((secret, index) => [String(index), secret]));
     assert.deepEqual(foundIn(text, { ...named, client: CLIENT.secret }), []);
     assert.doesNotMatch(text, /[?&](?:code|state|next)=/);
+    assert.ok(text.includes('OIDC sign-in refused') && !text.includes('@example.com'), 'nor an address');
   });
 });
