@@ -58,6 +58,22 @@ const EMAILS: readonly Record<string, unknown>[] = [
   { to: 'bounced+mailbox_not_found@example.com', subject: 'Your order 4701 is on its way' },
   { to: 'complained@example.net', subject: 'New in June', marketing: true, text: 'Hi. {{{unsubscribe_url}}}' },
   { to: 'fail-once@example.org', subject: 'Reset your password' },
+  {
+    to: 'bounced+mailbox_not_found@dorothy2274.mail.example.com',
+    subject:
+      'Re: Fwd: Your order SO-2026-00043129 has changed: please confirm the new delivery address before Friday, 18:00',
+    tags: [
+      { name: 'campaign', value: 'black-friday-early-access' },
+      { name: 'segment', value: 'returning-customers-northern-europe' },
+    ],
+  },
+  {
+    to: 'a.rather.long.name+orders.and.receipts.archive@subsidiary.of.a.company.example.org',
+    subject: '🎉 ご注文ありがとうございます',
+    tags: [{ name: 'kind', value: 'receipt' }],
+  },
+  { to: 'clicked+noam@example.com', subject: 'ההזמנה שלך בדרך' },
+  { to: 'slow@example.com', subject: '<b>50 % off</b> & "more"', marketing: true, text: '{{{unsubscribe_url}}}' },
   { to: 'edsger@example.com', subject: 'Your receipt for order 4702', tags: receipt },
   { to: 'barbara@example.com', subject: 'Your books are waiting', scheduled_at: inDays(2) },
   {

@@ -1,4 +1,5 @@
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -12,22 +13,21 @@ import { openBrowser, openTab, PHONE, signIn } from './browser.ts';
 import { fillOrganization } from './content.ts';
 
 /**
- * `npm run screenshots`: a picture of each page for docs/, of an organization with plausible content. It replaces all pictures,
- * so that none of a removed page stays.
+ * `npm run screenshots`: a picture of each page to look at, in `.screenshots/`, light, dark and on a phone, of an organization with
+ * plausible and messy content. Those of the README go to `docs/screenshots/`, with few colors.
  */
-const FOLDER = fileURLToPath(new URL('../../docs/screenshots/', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const FOLDER = join(ROOT, '.screenshots');
+const IN_README = ['overview', 'emails', 'emails-one'];
 const COLORS = 96;
-/** Pages with a second picture. */
-const DARK = '/dashboard';
-const ON_A_PHONE = '/dashboard/emails/:id';
 
 test('a picture of each page', async (t) => {
   const dev = await (await startSendwright(t, await emptyHome())).dev();
   const browser = await openBrowser(t);
   await fillOrganization(t, dev);
   await storePast(dev);
-  await mkdir(FOLDER, { recursive: true });
-  for (const name of await readdir(FOLDER)) if (name.endsWith('.png')) await rm(FOLDER + name);
+  await rm(FOLDER, { recursive: true, force: true });
+  await mkdir(FOLDER);
   const signedOut = await openTab(t, browser);
   await signedOut.goto(`${dev.dashboard_url}/sign-in`);
   await take(signedOut, 'sign-in');
@@ -41,9 +41,11 @@ test('a picture of each page', async (t) => {
   for (const [pattern, { path, isWhole }] of await findPages(finder)) {
     if (!isWhole) continue;
     const name = nameOf(pattern);
-    const pages: [Page, string][] = [[member, name]];
-    if (pattern === DARK) pages.push([dark, `${name}-dark`]);
-    if (pattern === ON_A_PHONE) pages.push([phone, `${name}-phone`]);
+    const pages: [Page, string][] = [
+      [member, name],
+      [dark, `${name}-dark`],
+      [phone, `${name}-phone`],
+    ];
     for (const [page, picture] of pages) {
       await page.goto(dev.base_url + path);
       await take(page, picture);
@@ -57,14 +59,14 @@ function nameOf(pattern: string): string {
   return words.map((word) => (word.startsWith(':') ? 'one' : word)).join('-') || 'overview';
 }
 
-/** Writes a picture of the window with few colors, so that the files stay small. */
+/** Writes a picture of the whole page, and one of the window for the README. */
 async function take(page: Page, name: string): Promise<void> {
+  await page.screenshot({ animations: 'disabled', fullPage: true, path: join(FOLDER, `${name}.png`) });
+  if (!IN_README.includes(name)) return;
   const { buffer } = new Uint8Array(await page.screenshot({ animations: 'disabled' }));
   const image = upng.decode(buffer);
-  await writeFile(
-    `${FOLDER}${name}.png`,
-    Buffer.from(upng.encode(upng.toRGBA8(image), image.width, image.height, COLORS)),
-  );
+  const small = upng.encode(upng.toRGBA8(image), image.width, image.height, COLORS);
+  await writeFile(join(ROOT, 'docs/screenshots', `${name}.png`), Buffer.from(small));
 }
 
 /** Stores counts for the chart of the overview, more by day than by night. */

@@ -56,6 +56,8 @@ describe('API requests', () => {
     const query = link.slice(PATH.length);
     assert.equal(query, `?request_id=${String(broken.headers['x-request-id'])}`);
     await opened(query, /GET \/dashboard\/batches 500 internal error \d+ ms dashboard/);
+    const visits = await viewer.get(`${PATH}?path=${PATH}`);
+    assert.match(textOf(visits.html), /No requests match these filters/, 'pages that were shown are not in the log');
 
     const outsider = await signedIn(service, (await service.organization('Theirs')).id);
     assert.match(textOf((await outsider.get(link)).html), /No requests match these filters/);
