@@ -144,7 +144,10 @@ function CountTable({ bars, period: { step }, filters }: CountTableProps): Html 
   const states = STATES.filter((state) => bars.some(({ counts }) => counts[state] > 0));
   const busy = bars.filter(({ counts }) => counts.accepted > 0);
   return (
-    <Table caption="Emails by time of acceptance and state" columns={['From', ...states]}>
+    <Table
+      caption="Emails by time of acceptance and state"
+      columns={['From', ...states.map((state) => [state, 'number'] as const)]}
+    >
       {busy.reverse().map(({ at, counts }) => (
         <tr>
           <th scope="row">

@@ -83,7 +83,7 @@ function RateFigure({
 /** Emails by every state that they have reached, with links to those that a status shows. */
 export function StateTable({ counts, linkTo }: { counts: Counts; linkTo: (state: State) => string }): Html {
   return (
-    <Table caption="Emails by state" columns={['State', 'Emails', 'Share']}>
+    <Table caption="Emails by state" columns={['State', ['Emails', 'number'], ['Share', 'number']]}>
       {STATES.filter((state) => counts[state] > 0).map((state) => (
         <tr>
           <th scope="row">{state}</th>
@@ -107,7 +107,10 @@ export function TimesTable({ times }: { times: Series['times'] }): Html {
   };
   return (
     <>
-      <Table caption="Delivery time" columns={['Milestone', 'Emails', 'Median', 'p95']}>
+      <Table
+        caption="Delivery time"
+        columns={['Milestone', ['Emails', 'number'], ['Median', 'number'], ['p95', 'number']]}
+      >
         {(['sent', 'delivered'] as const).map((name) => (
           <tr>
             <th scope="row">{name}</th>

@@ -62,8 +62,8 @@ const list = listPage({
           ))}
         </p>
       </td>
-      <TimeCell at={batch.created_at} />
-      <TimeCell at={batch.completed_at} />
+      <TimeCell at={batch.created_at} short />
+      <TimeCell at={batch.completed_at} short />
     </tr>
   ),
   isMoving: isUnderWay,
@@ -119,10 +119,10 @@ const show = page(Type.Object({}), async (context) => {
             ['Accepted', <Time at={batch.created_at} />],
             ['Done', <Time at={batch.completed_at} />],
             ['Progress', <Progress batch={batch} />],
-            ['Id', <Copy value={id} />],
+            ['ID', <Copy value={id} />],
           ]}
         />
-        <Table caption="Emails of this batch by status" columns={['Status', 'Emails', 'Share']}>
+        <Table caption="Emails of this batch by status" columns={['Status', ['Emails', 'number'], ['Share', 'number']]}>
           {statusesOf(batch).map(([status, members]) => (
             <tr>
               <StatusCell status={status} />

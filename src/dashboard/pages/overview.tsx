@@ -199,7 +199,7 @@ function Bounces({ bounces, period }: { bounces: readonly [reason: string, email
   const total = bounces.reduce((sum, [, emails]) => sum + emails, 0);
   if (total === 0) return <p class="muted">No bounces in this period.</p>;
   return (
-    <Table caption="Bounces by reason" columns={['Reason', 'Emails', 'Share']}>
+    <Table caption="Bounces by reason" columns={['Reason', ['Emails', 'number'], ['Share', 'number']]}>
       {bounces.map(([reason, emails]) => (
         <tr>
           <th scope="row">

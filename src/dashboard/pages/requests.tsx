@@ -101,7 +101,7 @@ function Requests({ requests, names }: { requests: readonly ApiRequest[]; names:
     <Table
       layout="requests"
       caption="API requests, newest first"
-      columns={['Time', 'Request', 'Status', 'Duration', 'API key', 'Request ID']}
+      columns={['Time', 'Request', 'Status', ['Duration', 'number'], 'API key', 'Request ID']}
     >
       {requests.map(({ id, method, path, status, error_code: code, key_id: key, duration_ms: ms, created_at: at }) => {
         const request = `${method} ${path ?? '(no such path)'}`;

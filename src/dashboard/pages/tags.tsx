@@ -26,7 +26,7 @@ async function list(context: Context): Promise<Html> {
           <p>Emails that are sent with tags are counted here, by name and value.</p>
         </Empty>
       ) : (
-        <Table caption="Tags by name and value" columns={['Tag', 'Emails']}>
+        <Table caption="Tags by name and value" columns={['Tag', ['Emails', 'number']]}>
           {found.slice(0, TAGS_SHOWN).map(({ name, value, count }) => (
             <tr>
               <th scope="row">
