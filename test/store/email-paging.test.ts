@@ -15,6 +15,8 @@ const TAGS = [
   { name: 'b', value: '1' },
 ];
 
+const instant = (at: number) => new Date(Date.UTC(2026, 0, 1) + at).toISOString();
+
 interface Row {
   readonly id: string;
   /** Milliseconds after some instant; several emails may share one. */
@@ -34,10 +36,10 @@ async function store(orgId: string, emails: readonly Row[]): Promise<void> {
        INSERT INTO emails (id, org_id, batch_id, "from", "to", subject, marketing, tags, tag_bits, headers, status, created_at,
                            last_event_at, workflow_id)
        SELECT id, $1, batch_id, 'a@b.example', '[]', 'Hello', false, tags, tag_bits, '{}', status,
-              timestamptz '2026-01-01' + at * interval '1 ms', now(), id FROM email
+              timestamptz '2026-01-01Z' + at * interval '1 ms', now(), id FROM email
      )
      INSERT INTO email_tags (tag, created_at, email_id, tag_bits)
-     SELECT tag_key($1, tag.name, tag.value), timestamptz '2026-01-01' + at * interval '1 ms', id, tag_bits
+     SELECT tag_key($1, tag.name, tag.value), timestamptz '2026-01-01Z' + at * interval '1 ms', id, tag_bits
      FROM email CROSS JOIN jsonb_to_recordset(email.tags) AS tag(name text, value text)`,
     [orgId, JSON.stringify(emails)],
   );
@@ -55,6 +57,8 @@ const filters: fc.Arbitrary<EmailFilters> = fc.record({
   tags: fc.subarray(TAGS),
   status: fc.constantFrom(null, 'queued' as const),
   batch_id: fc.constantFrom(null, 'bt_1'),
+  created_after: fc.constantFrom(null, instant(1), instant(3)),
+  created_before: fc.constantFrom(null, instant(2), instant(5)),
 });
 
 describe('paging while emails arrive anywhere in the list', () => {
@@ -73,7 +77,9 @@ describe('paging while emails arrive anywhere in the list', () => {
           const wanted = (email: Row) =>
             asked.tags.every(({ name }) => email.tags.some((tag) => tag.name === name)) &&
             (asked.status === null || email.status === asked.status) &&
-            (asked.batch_id === null || email.batch_id === asked.batch_id);
+            (asked.batch_id === null || email.batch_id === asked.batch_id) &&
+            (asked.created_after == null || instant(email.at) >= asked.created_after) &&
+            (asked.created_before == null || instant(email.at) < asked.created_before);
 
           const found: string[] = [];
           const all = [...first];
@@ -115,7 +121,7 @@ describe('a filter by two frequent tags that hardly any email has both of', () =
   before(async () => {
     await pool.query(
       `WITH email AS (
-         SELECT 'em_' || lpad(n::text, 26, '0') AS id, timestamptz '2026-01-01' + n * interval '1 s' AS created_at,
+         SELECT 'em_' || lpad(n::text, 26, '0') AS id, timestamptz '2026-01-01Z' + n * interval '1 s' AS created_at,
                 CASE WHEN n = 0 THEN $2::jsonb ELSE jsonb_build_array($2::jsonb -> (n % 2)) END AS tags
          FROM generate_series(0, 2 * $3::int) AS n
        ), tagged AS MATERIALIZED (
