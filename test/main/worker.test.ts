@@ -25,8 +25,8 @@ test('a worker refuses a fleet beside a part of it', async (t) => {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   t.after(() => endChild(worker));
-  const [written, [code]] = await Promise.all([text(worker.stderr as Readable), once(worker, 'exit')]);
-  assert.equal(code, 1);
+  const [written, exit] = await Promise.all([text(worker.stderr as Readable), once(worker, 'exit')]);
+  assert.deepEqual(exit, [1, null]);
   assert.match(written, /--fleets email,email-groups: email contains email-groups; name one of them/);
 });
 
