@@ -291,6 +291,18 @@ describe('one email', () => {
     assert.ok(later.includes('None of the recipients is on the list now'), later);
   });
 
+  it('states an unsubscription with marketing email only, which alone it stops', async () => {
+    const to = 'ada.unsubscribed@example.net';
+    await service.pool.query(
+      `INSERT INTO suppressions (id, org_id, email, origin) VALUES ('sup_unsubscribed', $1, $2, 'unsubscribe')`,
+      [ours.id, to],
+    );
+    const pageOf = async (fields: object) => textOf((await page(`/dashboard/emails/${await ours.sent(fields)}`)).html);
+    const marketing = await pageOf({ to, marketing: true, text: '{{{unsubscribe_url}}}' });
+    assert.match(marketing, /on your suppression list .* because the recipient unsubscribed from marketing email/);
+    assert.doesNotMatch(await pageOf({ to }), /suppression list/);
+  });
+
   it('shows its HTML in a sandboxed frame that other sites cannot embed', async () => {
     const evil = '<p>Hi<script>parent.alert(1)</script><form action="https://evil.example"></form></p>';
     const id = await ours.sent({ html: evil, text: 'Plain & <simple>' });
