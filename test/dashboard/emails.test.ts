@@ -297,7 +297,8 @@ describe('one email', () => {
       `INSERT INTO suppressions (id, org_id, email, origin) VALUES ('sup_unsubscribed', $1, $2, 'unsubscribe')`,
       [ours.id, to],
     );
-    const pageOf = async (fields: object) => textOf((await page(`/dashboard/emails/${await ours.sent(fields)}`)).html);
+    const pageOf = async (fields: Parameters<typeof ours.sent>[0]) =>
+      textOf((await page(`/dashboard/emails/${await ours.sent(fields)}`)).html);
     const marketing = await pageOf({ to, marketing: true, text: '{{{unsubscribe_url}}}' });
     assert.match(marketing, /on your suppression list .* because the recipient unsubscribed from marketing email/);
     assert.doesNotMatch(await pageOf({ to }), /suppression list/);
