@@ -106,7 +106,7 @@ test('the services of docker-compose.yml work together', async (t) => {
   const ended = await composed.stop();
   t.diagnostic(`all ended after ${seconds(stopping)} s`);
   assert.deepEqual(new Set(Object.values(ended)), new Set([0]), JSON.stringify(ended));
-  assert.equal(Object.keys(ended).length, 10, 'two of the API, seven workers, one simulator');
+  assert.equal(Object.keys(ended).length, 11, 'two of the API, eight workers, one simulator');
 });
 
 async function list(url: string, headers: object, name: 'emails' | 'chatapp'): Promise<Map<string, string>> {
