@@ -102,7 +102,10 @@ export async function runRestoreScenario(t: TestContext, temporal: 'empty' | 'ah
   );
 
   // The service continues.
-  assert.deepEqual(await ended, [0, 0, 0]);
+  assert.deepEqual(
+    await ended,
+    workers.map(() => 0),
+  );
   await setBehaviour(first.simulatorUrl, {});
   for (const worker of workers) await worker.start();
   const since = many('since', 5);
