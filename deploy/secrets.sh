@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes the files that docker-compose.yml reads secrets from, in the folder given or else in ./secrets. What is there
-# already stays as it is. Files of providers and of OpenID Connect are made empty, which means "not set": write their tokens into them.
+# already stays as it is. Files of providers and of OpenID Connect are made empty, which means "not set": write their tokens
+# into them.
 set -eu
 folder=${1:-secrets}
 

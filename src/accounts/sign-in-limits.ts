@@ -100,12 +100,12 @@ export async function forgivePasswordChecks(db: Db, user: { id: string; email: s
 
 /** Counts a sign-in by OpenID Connect, whose email is not known yet. @returns the seconds to wait when a limit is exceeded */
 export async function countNetworkAttempt(db: Db, address: string): Promise<number | undefined> {
-  return count(db, [subject('network', [networkOf(address)])]);
+  return count(db, [networkSubject(address)]);
 }
 
 /** Reverts the count of an attempt that succeeded, or that the identity provider could not answer. */
 export async function forgiveNetworkAttempt(db: Db, address: string): Promise<void> {
-  await uncountAttempts(db, [subject('network', [networkOf(address)])]);
+  await uncountAttempts(db, [networkSubject(address)]);
 }
 
 /** Counts a check of a user's second factor. @returns the seconds to wait when a limit is exceeded */
@@ -133,10 +133,14 @@ function stagesOf({ email, address, browserId }: Attempt): AttemptSubject[][] {
   const network = networkOf(address);
   if (browserId !== undefined) return [[subject('browser', [email, browserId], email)]];
   return [
-    [subject('network', [network])],
+    [networkSubject(address)],
     [subject('pair', [email, network], email), subject('pair_day', [email, network], email)],
     [subject('email', [email], email)],
   ];
+}
+
+function networkSubject(address: string): AttemptSubject {
+  return subject('network', [networkOf(address)]);
 }
 
 function passwordSubject({ id, email }: { id: string; email: string }): AttemptSubject {

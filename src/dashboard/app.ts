@@ -44,8 +44,15 @@ import * as tags from './pages/tags.tsx';
 import * as timeZone from './pages/time-zone.tsx';
 import * as webhook from './pages/webhook.tsx';
 import * as webhooks from './pages/webhooks.tsx';
-import { browserToken, findSignedIn, isFromOurPage, oidcCookie, oidcFlowOf } from './session.ts';
-import { setBrowserCookie, setSessionCookie } from './session.ts';
+import {
+  browserToken,
+  findSignedIn,
+  isFromOurPage,
+  oidcCookie,
+  oidcFlowOf,
+  setBrowserCookie,
+  setSessionCookie,
+} from './session.ts';
 
 const ROOT = '/dashboard';
 /** In bytes; pages may set another limit. */

@@ -80,7 +80,7 @@ const FLEETS = {
     },
   ],
   email: (): QueueOptions[] => emailQueues('email', 'email-groups'),
-  /** The two parts of `email`: a single email does not share its process, and the turns of its event loop, with groups. */
+  /** The two parts of `email`, so that single emails do not wait for the event loop of a process that sends groups. */
   'email-single': (): QueueOptions[] => emailQueues('email'),
   'email-groups': (): QueueOptions[] => emailQueues('email-groups'),
   /** Calls to providers of chat-app messages and SMS, which are I/O-bound. */
@@ -147,8 +147,7 @@ const EMAIL_PARTS: readonly Fleet[] = ['email-single', 'email-groups'];
 
 const fleets = readFleets();
 // The other fleets need no files, and may run without access to the store.
-if (['email', ...EMAIL_PARTS, 'upkeep'].some((fleet) => fleets.includes(fleet as Fleet)))
-  checkAttachmentStore(files, log);
+if (fleets.some((fleet) => fleet === 'upkeep' || fleet.startsWith('email'))) checkAttachmentStore(files, log);
 const queues = fleets.flatMap((fleet) => FLEETS[fleet]());
 const sdk = config.METRICS_PORT === undefined ? undefined : await installWithMetrics(log);
 if (sdk === undefined) installTemporal(log);
@@ -260,18 +259,18 @@ function emailQueues(...taskQueues: readonly ('email' | 'email-groups')[]): Queu
     isolation,
   };
   const options = {
-    email: () => ({
+    email: {
       activities: makeEmailActivities(deps),
       maxConcurrentActivityTaskExecutions: 200,
       maxConcurrentActivityTaskPolls: 20,
-    }),
-    'email-groups': () => ({
+    },
+    'email-groups': {
       activities: makeGroupActivities(deps),
       maxConcurrentActivityTaskExecutions: 4,
       maxConcurrentActivityTaskPolls: 4,
-    }),
+    },
   };
-  return taskQueues.map((taskQueue) => ({ taskQueue, ...options[taskQueue]() }));
+  return taskQueues.map((taskQueue) => ({ taskQueue, ...options[taskQueue] }));
 }
 
 /** The workflow bundle of `npm run build`; when run from source, the SDK bundles the workflows at startup. */

@@ -8,8 +8,8 @@ export type Phrases = Readonly<Record<string, readonly string[]>>;
 /** Synonyms in phrases. */
 const LISTS: Readonly<Record<string, string>> = {
   who:
-    'users?|user ?names?|user ?ids?|rec[ei]{1,2}pi[ea]nts?|rcpts?|receivers?|mailbox(?:es)?|accounts?|(?:e?mail)?address(?:es)?|' +
-    'addressees?|inbox|local ?part|alias(?:es)?|subscriber|customer|mail ?drop|employee',
+    'users?|user ?names?|user ?ids?|rec[ei]{1,2}pi[ea]nts?|rcpts?|receivers?|mailbox(?:es)?|accounts?|' +
+    '(?:e?mail)?address(?:es)?|addressees?|inbox|local ?part|alias(?:es)?|subscriber|customer|mail ?drop|employee',
   sender:
     '(?:sender|envelope|from|return path|reverse path|mail ?from|originator)(?: email)?(?: address| domain| host)?',
   is: 'is|was|are|has been|have been|has|being|currently|now|temporarily|permanently',
@@ -22,9 +22,11 @@ const LISTS: Readonly<Record<string, string>> = {
     '(?<!temporarily )unavailable|undeliverable|not registered|not local|not match|unrecogni[sz]ed|' +
     'no longer (?:available|valid|exists?|here|on server|at)|not accepting mail here',
   ended:
-    'disabled|inactive|inactivated|suspend\\w*|suspension|deactivated|de activated|locked(?! by another)|on hold|(?:switched|turned) off|frozen|closed|archived|' +
+    'disabled|inactive|inactivated|suspend\\w*|suspension|deactivated|de activated|locked(?! by another)|' +
+    'on hold|(?:switched|turned) off|frozen|closed|archived|' +
     'discontinued|terminated|cancell?ed|dormant|retired|not active|not activated|not enabled|abandoned|blocked|' +
-    'banned|no longer (?:active|in use|us(?:ed|ing)|accept\\w*|receiv\\w*)|not in use|(?<!message )expired|unused|delinquent|barred|restricted',
+    'banned|no longer (?:active|in use|us(?:ed|ing)|accept\\w*|receiv\\w*)|not in use|' +
+    '(?<!message )expired|unused|delinquent|barred|restricted',
   blocked:
     'block(?:ed|ing|s)?|bann?ed|bloqueed?|black ?list(?:ed)?|block ?list(?:ed)?|deny ?list(?:ed)?|reject(?:ed)?|denied|' +
     '(?<!connection )refused|listed|not accepted|forbidden|not allowed|not authori[sz]ed|not permitted|found in|prohibited|disallowed',
