@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const PER_HOME = 10;
 export interface Ports {
   /**
    * Returns the preferred port if it is free, else the next free one above it, else any.
-   * @param wanted 0 for any
+   * @param wanted 0 for any that no outgoing connection can take
    */
   readonly choose: (wanted: number) => Promise<number>;
   /** Ends the reservations; ports in use are detected without them. */
@@ -54,7 +54,7 @@ export function makePorts(folder = FOLDER): Ports {
 }
 
 function candidates(wanted: number): { port?: number | Iterable<number> } {
-  if (wanted === 0) return {};
+  if (wanted === 0) return { port: portNumbers(randomInt(LOWEST_OWN, HIGHEST_OWN - REACH), HIGHEST_OWN) };
   if (wanted < LOWEST_UNPRIVILEGED) return { port: wanted };
   return { port: portNumbers(wanted, Math.min(wanted + REACH, HIGHEST)) };
 }

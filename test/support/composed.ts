@@ -69,7 +69,6 @@ export async function compose(options: ComposedOptions): Promise<Composed> {
     }
     listening.set(name, chosen);
   }
-  await ports.release();
   const portsOfApi = replicas.flatMap(({ service, name }) => {
     return service === 'api' ? Number(listening.get(name)?.['PORT']) : [];
   });
@@ -131,6 +130,7 @@ export async function compose(options: ComposedOptions): Promise<Composed> {
     async kill() {
       await Promise.all(all.map((one) => one.kill()));
       await proxy.close();
+      await ports.release();
     },
   };
 }

@@ -37,6 +37,17 @@ test('what another home has chosen and does not use yet is not chosen, until it 
   assert.ok('release' in (await tryLock(join(folder, `${other}.lock`))));
 });
 
+test('any port is one that no outgoing connection takes, and differs from those chosen before', async (t) => {
+  const ports = makePorts(await temporaryFolder(t));
+  const chosen = await Promise.all(Array.from({ length: 50 }, () => ports.choose(0)));
+  t.after(() => ports.release());
+  assert.ok(
+    chosen.every((port) => port >= 10_000 && port <= 30_000),
+    chosen.join(),
+  );
+  assert.equal(new Set(chosen).size, 50);
+});
+
 test('a home has the same ports at every start, and others than its neighbours', () => {
   assert.deepEqual(homePorts('/a/.sendwright'), homePorts('/a/.sendwright'));
   const homes = Array.from({ length: 20 }, (_, index) => homePorts(`/clone-${index}/.sendwright`));
