@@ -3,6 +3,7 @@ import { REPORTED } from '../../domain/email/states.ts';
 import { notFound } from '../../domain/errors.ts';
 import { makeDownloadLinks } from '../../domain/email/download-links.ts';
 import { addressees, recipients } from '../../domain/email/outgoing.ts';
+import { escapeHtml } from '../../lib/html.ts';
 import { findAttachments, type ListedAttachment, secondsFromNow } from '../../store/emails/attachments.ts';
 import { type Email, findEmail } from '../../store/emails/emails.ts';
 import { type EmailDetails, findContent, findEmailDetails } from '../../store/emails/message-details.ts';
@@ -17,6 +18,7 @@ import { EmailButtons, rescheduleForm } from './email-forms.tsx';
 import { Remedy } from './email-suppression.tsx';
 import { PATH, TagLinks } from './emails.tsx';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
+import { PATH as SUPPRESSIONS } from './suppressions.tsx';
 
 const LINK_LIFETIME_SECONDS = 3_600;
 
@@ -57,7 +59,7 @@ export async function emailPage(context: Context, filled: Filled, view: Static<t
         )}
         <Remedy context={context} email={email} details={details} />
         <Timeline entries={details.timeline} />
-        <Recipients email={email} details={details} />
+        <Recipients email={email} details={details} maySuppress={mayChange} />
         <Attempts attempts={details.attempts} isGivenUp={email.status === 'failed'} />
       </Live>
       {mayChange && email.status === 'scheduled' && rescheduleForm(context, email, filled)}
@@ -115,14 +117,20 @@ function emailLinks(ids: readonly string[]): Html {
   );
 }
 
+interface RecipientsProps {
+  readonly email: Email;
+  readonly details: EmailDetails;
+  readonly maySuppress: boolean;
+}
+
 /** All recipients. A report about one of them implies for the others only that the email was sent. */
-function Recipients({ email, details }: { email: Email; details: EmailDetails }): Html {
+function Recipients({ email, details, maySuppress }: RecipientsProps): Html {
   const reported = new Map(details.recipients.map((recipient) => [recipient.recipient, recipient]));
   const isOfOne = details.recipients.some(({ status }) => status === email.status);
   const others = isOfOne && REPORTED.some((status) => status === email.status) ? 'sent' : email.status;
   return (
     <Section title="Recipients">
-      <Table caption="Recipients" columns={['Recipient', 'Status', 'Server response']}>
+      <Table caption="Recipients" columns={['Recipient', 'Status', 'Server response', ...(maySuppress ? [''] : [])]}>
         {recipients(addressees(email)).map(({ address }) => {
           const known = reported.get(address.toLowerCase());
           return (
@@ -134,6 +142,16 @@ function Recipients({ email, details }: { email: Email; details: EmailDetails })
               <td class="sub" safe>
                 {[known?.bounce_reason?.replaceAll('_', ' '), known?.error].filter(Boolean).join(': ')}
               </td>
+              {maySuppress && (
+                <td>
+                  <a
+                    href={`${SUPPRESSIONS}/add?addresses=${encodeURIComponent(address)}`}
+                    aria-label={`Suppress ${escapeHtml(address)}`}
+                  >
+                    Suppress
+                  </a>
+                </td>
+              )}
             </tr>
           );
         })}

@@ -17,11 +17,13 @@ const SHOWN = 100;
 
 const CRUMBS = [{ path: PATH, name: 'Suppressions' }];
 
-const showAdd = page(Type.Object({}), async (context) => addPage(context, BLANK));
+const showAdd = page(Type.Object({ addresses: Type.Optional(Type.String()) }), async (context) =>
+  addPage(context, BLANK, context.query.addresses),
+);
 
 const add = action(Type.Object({ addresses: Type.String() }), {
   bodyLimit: BYTES,
-  again: addPage,
+  again: (context, filled) => addPage(context, filled),
   run: (context, { addresses: text }) => {
     const read = readAddresses(text, 'addresses');
     refuseWhole(read);
@@ -82,10 +84,10 @@ function addedMessage(added: number, before: number): string {
   return `${count(added)} ${added === 1 ? 'address was' : 'addresses were'} added.${there}`;
 }
 
-function addPage(context: Context, filled: Filled): Html {
+function addPage(context: Context, filled: Filled, value?: string): Html {
   return (
     <Layout context={context} title="Add addresses" crumbs={CRUMBS}>
-      {addForm(context, filled)}
+      {addForm(context, filled, value)}
     </Layout>
   );
 }
