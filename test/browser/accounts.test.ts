@@ -11,7 +11,8 @@ import { eventually } from '../support/eventually.ts';
 import { CLIENT, type Issuer, startIssuer } from '../support/oidc-issuer.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
 import { violations } from './axe.ts';
-import { openBrowser, openTab, PHONE } from './browser.ts';
+import { enterPassword, openBrowser, openTab, PHONE } from './browser.ts';
+import { linkIn } from './content.ts';
 
 /** Scenarios of accounts in the dashboard of `npm start`, all of them also without scripts: every page must work without them. */
 test('accounts in a browser', async (t) => {
@@ -182,18 +183,4 @@ async function useSecondFactor(
   await other.getByLabel('Code').fill(recoveryCode);
   await other.getByRole('button', { name: 'Turn off' }).click();
   await other.getByText('Two-factor authentication is off.').waitFor();
-}
-
-async function enterPassword(page: Page, email: string, password: string): Promise<void> {
-  await page.getByLabel('Email').fill(email);
-  await page.getByLabel('Password').fill(password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-}
-
-/** The link in the only email to an address, once the simulator has it. */
-async function linkIn({ inbox_url }: DevFile, to: string): Promise<string | undefined> {
-  const answer = await fetch(`${inbox_url}/messages?to=${encodeURIComponent(to)}`);
-  const messages = (await answer.json()) as { text: string | null }[];
-  assert.ok(messages.length <= 1, 'one email');
-  return /http\S+/.exec(messages[0]?.text ?? '')?.[0];
 }

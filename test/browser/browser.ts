@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { findChromium } from '../support/chromium.ts';
+import type { DnsServer } from '../support/dns-server.ts';
 
 export const DESKTOP = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };
@@ -46,12 +47,33 @@ export async function openTab(t: TestContext, browser: Browser, options: Browser
   return page;
 }
 
-/** Signs in as the user of `npm start`. */
-export async function signIn(page: Page, dev: DevFile, path = ''): Promise<void> {
+/** The user of `npm start`, or another one of its dashboard. */
+export type Account = Pick<DevFile, 'dashboard_url' | 'dashboard_email' | 'dashboard_password'>;
+
+/** Signs in, and opens a path below the dashboard. */
+export async function signIn(page: Page, dev: Account, path = ''): Promise<void> {
   await page.goto(dev.dashboard_url + path);
-  await page.getByLabel('Email').fill(dev.dashboard_email);
-  await page.getByLabel('Password').fill(dev.dashboard_password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await enterPassword(page, dev.dashboard_email, dev.dashboard_password);
   // On a phone it is hidden behind a button.
   await page.locator('nav.main').waitFor({ state: 'attached' });
+}
+
+/** Fills in the form of the sign-in page. */
+export async function enterPassword(page: Page, email: string, password: string): Promise<void> {
+  await page.getByLabel('Email').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Adds the records on the page of a domain to its name server. */
+export async function publishRecords(page: Page, dns: DnsServer): Promise<void> {
+  const records = page.locator('.records tbody tr:not(.finding)');
+  await records.first().waitFor();
+  assert.ok((await records.count()) >= 3, 'ownership, DKIM and return path at least');
+  for (const record of await records.all()) {
+    const type = (await record.locator('td').first().textContent()) ?? '';
+    const [name = '', value = ''] = await record.locator('.copy code').allTextContents();
+    if (type.includes('CNAME')) dns.cname(name, value);
+    else dns.txt(name, value);
+  }
 }

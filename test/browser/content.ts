@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { recordingServer } from '../providers/servers.ts';
@@ -134,4 +135,12 @@ export async function fillOrganization(t: TestContext, dev: DevFile): Promise<vo
   );
   await eventually('the endpoint is notified', () => works.posts.some(({ body }) => body.includes(latest)), 30_000);
   await eventually('the other endpoint is notified', () => fails.posts.length > 0, 30_000);
+}
+
+/** The link in the only email to an address, once the simulator has it. */
+export async function linkIn({ inbox_url }: DevFile, to: string): Promise<string | undefined> {
+  const answer = await fetch(`${inbox_url}/messages?to=${encodeURIComponent(to)}`);
+  const messages = (await answer.json()) as { text: string | null }[];
+  assert.ok(messages.length <= 1, 'one email');
+  return /http\S+/.exec(messages[0]?.text ?? '')?.[0];
 }
