@@ -242,7 +242,7 @@ const FLOWS: Readonly<Record<Flow, (user: User, fixture: Fixture) => Promise<voi
     await signIn(user.page, dev);
     await user.open('Batches');
     await user.link(subject);
-    await user.page.locator('#live').getByText('2 of 2').first().waitFor();
+    await user.page.getByRole('progressbar', { name: 'Done: 2 of 2' }).waitFor();
     await user.page.locator('#live .badge', { hasText: 'completed' }).first().waitFor();
   },
 
