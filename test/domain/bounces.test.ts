@@ -191,6 +191,13 @@ describe('a reply of codes alone', () => {
       ['550 v15.1.1', undefined],
     ]);
   });
+
+  it('goes by a 5xx code of the address before words that accompany any refusal', () => {
+    assertReasons([
+      ['550 5.1.1 <ada@shop.example> not accepted, please try again', 'mailbox_not_found'],
+      ['450 4.1.1 <ada@shop.example> not accepted, please try again', 'rate_limited'],
+    ]);
+  });
 });
 
 describe('any text', () => {

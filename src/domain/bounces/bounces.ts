@@ -1,4 +1,4 @@
-import { exactReason, readCodes, reasonByCodes, type ReplyCodes } from './codes.ts';
+import { addressReason, exactReason, readCodes, reasonByCodes, type ReplyCodes } from './codes.ts';
 import { RULES, type Rule } from './rules/rules.ts';
 import { decisiveReply } from './transcript.ts';
 import { expression } from './rules/expression.ts';
@@ -26,10 +26,11 @@ export const statedReason = classifier(RULES);
 
 /** Returns `statedReason` by other rules. Tests leave phrases out. */
 export function classifier(rules: readonly Rule[]): (response: string) => BounceReason | undefined {
-  const compiled = rules.map(({ reason, phrases, isExplicit = false, isLastResort = false }) => ({
+  const compiled = rules.map(({ reason, phrases, isExplicit = false, isLastResort = false, isVague = false }) => ({
     reason,
     isExplicit,
     isLastResort,
+    isVague,
     words: expression(phrases),
   }));
   const lastResorts = compiled.filter(({ isLastResort }) => isLastResort);
@@ -41,6 +42,7 @@ export function classifier(rules: readonly Rule[]): (response: string) => Bounce
     const isExplicit = rule?.isExplicit ?? false;
     const reason =
       (isExplicit ? undefined : exactReason(codes)) ??
+      (rule?.isVague ? addressReason(codes) : undefined) ??
       rule?.reason ??
       reasonByCodes(codes, HAS_WORDS.test(words)) ??
       lastResorts.find((candidate) => candidate.words.test(words))?.reason;

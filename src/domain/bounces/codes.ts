@@ -78,6 +78,11 @@ export function exactReason({ details }: ReplyCodes): BounceReason | undefined {
   return detail === undefined ? undefined : REASON_BY_DETAIL.get(detail);
 }
 
+/** Returns the reason of a permanent code for the recipient's address (RFC 3463: 5.1.1, 5.1.3, 5.1.4, 5.1.6). */
+export function addressReason({ details, isTransient }: ReplyCodes): BounceReason | undefined {
+  return !isTransient && details.some((code) => /^1\.[1346]$/.test(code)) ? 'mailbox_not_found' : undefined;
+}
+
 /** Returns the reason of an unlisted enhanced code by its subject. */
 function reasonBySubject(detail: string, hasWords: boolean): BounceReason | undefined {
   if (detail.startsWith('6.')) return 'content_rejected';

@@ -10,11 +10,12 @@ export const AUTHENTICATION = {
     'sender policy framework',
     'sender ?id\\b(?! [a-z0-9]*\\d)',
     'purported responsible',
-    'not (?:allowed|permitted|authori[sz]ed|designated) to (?:use|send (?:e?mail )?(?:from|for|as|on behalf|in the name))',
+    'not (?:allowed|permitted|authori[sz]ed|designated) to (?:use|send (?:e?mail )?(?:from(?! (?:this|that|your) (?:country|ip|network|host))|for|as|on behalf|in the name))',
     'not (?:a )?(?:permitted|designated|authori[sz]ed) (?:sender|host|ip|to send (?:e?mail )?from)',
     'unauthenticated (?:e?mail|message|sender)',
     '(?:e?mail|message|sender) … unauthenticated',
     'must be authenticated',
+    '(?:check|receive|collect) your (?:e?mail|messages) (?:before|first)',
     'not sent over a tls',
     '(?:smtp|server) auth(?:entication)?\\b',
     'not (?:match|same|equal|belong)\\w* … (?:auth|login|user ?name)',
@@ -51,7 +52,7 @@ export const AUTHENTICATION = {
   ],
   /** Our own authentication or encryption failed. */
   ofConnection: [
-    'auth(?:entication)?\\b … (?:required|failure|failed|invalid|incorrect|not allowed|not authenticated|mechanism|type)',
+    'auth(?:entication)?\\b … (?:required|errors?|unsupported|failure|failed|invalid|incorrect|not allowed|not authenticated|mechanism|type)',
     'exchange server authentication',
     '(?:invalid|incorrect|failed|unrecognized) (?:authentication|credentials)',
     'authentification (?:requise|invalide)',

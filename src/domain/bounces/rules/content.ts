@@ -10,12 +10,13 @@ export const CONTENT = {
     'uribl',
     'spam classification',
     'mail content denied',
+    '(?:message|e?mail|content) (?:was |is |has been )?(?:detected|identified|classified|flagged|recogni[sz]ed|considered) (?:as |to be )?spam',
     '(?:u[rx]i|url|link|web ?site)s?\\b … (?:{list}|listed|blocked|spam|malicious)',
     '(?:listed|blocked|spam\\w*|malicious|suspicious|bad) (?:u[rx]i|url|link)s?\\b',
   ],
   /** Names of viruses and scanners. */
   viruses: [
-    'virus',
+    '(?<!scan for )virus',
     'malware',
     'infected',
     'infection',
@@ -31,7 +32,7 @@ export const CONTENT = {
   /** Spam, in plain words. */
   spam: [
     '(?:content|message|mail) filter\\w*',
-    '\\b(?:anti ?)?(?:u[bc]e|spam\\w*|junk\\w*|ham)\\b',
+    '\\b(?:ant[iy] ?)?(?:u[bc]e|spam\\w*|junk\\w*|ham)\\b',
     'unsolicited',
     'spammail',
     'rspamd',
@@ -120,7 +121,8 @@ export const CONTENT = {
     'message (?:is )?(?:corrupt|incomplete|empty)',
     'unparsable',
     'unparseable',
-    'can ?not parse',
+    '(?:can ?not|unable to|fail\\w* to) (?:be )?pars\\w*',
+    '\\bcrlf\\b',
     'bann?ed content',
     'password protected',
     'nesting',

@@ -25,7 +25,8 @@ export const POLICY = {
     'user (?:is )?in black ?list',
     'blocked senders? (?:list|policy)',
     'header based (?:manually )?blocked',
-    'envelope (?:blocked|rejected)',
+    '(?<!dmarc.{0,40})envelope (?:blocked|rejected)',
+    '(?:recipient|user|addressee|customer) (?:\\w+ )?not want',
   ],
   /** Only members or internal senders are accepted. */
   closed: [
@@ -37,7 +38,7 @@ export const POLICY = {
     '(?:not|only) … (?:members?|subscribers?|moderators?|allowed senders?) … (?:post|send|list|group)',
     'member of this (?:mailing )?list',
     'permission to post',
-    'mailing list … (?:closed|restrict|moderat|reject|not)',
+    '(?:mailing|private|closed|internal) list … (?:closed|restrict|moderat|reject|not|denied)',
     'allowed senders list',
     'not authori[sz]ed to send (?:e?mail |messages )?to',
     'delivery not authori[sz]ed',

@@ -16,6 +16,8 @@ export interface Rule {
   readonly isExplicit?: true;
   /** Follows the codes of the reply. */
   readonly isLastResort?: true;
+  /** Words that accompany any refusal ("try again", "error"). A 5xx code for the recipient's address precedes them. */
+  readonly isVague?: true;
 }
 
 /**
@@ -76,7 +78,7 @@ export const RULES: readonly Rule[] = [
   { reason: 'reputation_block', phrases: SENDER.sendingSide },
   { reason: 'policy_block', phrases: POLICY.rules },
   { reason: 'content_rejected', phrases: CONTENT.parts },
-  { reason: 'rate_limited', phrases: TRAFFIC.passing },
+  { reason: 'rate_limited', phrases: TRAFFIC.passing, isVague: true },
   { reason: 'mailbox_not_found', phrases: MAILBOX.vague },
   { reason: 'reputation_block', phrases: SENDER.denied },
   { reason: 'reputation_block', phrases: SENDER.mentioned, isLastResort: true },

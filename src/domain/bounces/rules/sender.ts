@@ -20,7 +20,7 @@ export const SENDER = {
     '(?:con|hvu|rly|dyn):[a-z]\\d',
     '(?:bl|es|ipbl|cxbl)0\\d{3,5}\\b',
     'cxbl\\b',
-    '(?<!may be )black ?list',
+    '(?<!may be )black ?list(?!ed (?:[a-z]{1,20} ){0,3}(?:files?|extensions?|attachments?|words?|phrases?|content)\\b)',
     '(?:block|deny|reject|exploits block|policy block) ?list',
     'black ?hole',
     'reputation\\b',
@@ -35,7 +35,7 @@ export const SENDER = {
     'trusted ?source',
     'sender ?score',
     'real ?time block',
-    '(?<!suspended )(?<!disabled )(?:due to|because of|for) (?:past |recent |previous )?abus(?:e|ive)\\b',
+    '(?<!suspended )(?<!(?:de|in)activated )(?<!disabled )(?<!closed )(?<!locked )(?<!terminated )(?:due to|because of|for) (?:past |recent |previous )?abus(?:e|ive)\\b',
     ...LANGUAGES.blockList,
   ],
   /** The host is considered a source of spam, or one that should not send directly. */
@@ -54,7 +54,7 @@ export const SENDER = {
     '\\bip\\b … for attempting to',
     'abuse detected',
     'spam from (?:your|this|the|@ip)',
-    '(?:open|insecure) (?:mail )?relay\\b(?! is not| not)',
+    '(?:open|insecure) ?(?:mail )?relay\\b(?! is not| not)',
     'too many invalid recipients',
     'directory harvest',
     'dictionary attack',
@@ -105,7 +105,7 @@ export const SENDER = {
   blockedNetworks: [
     '(?:your|this|the|client|source|sending|sender|connecting|originating) (?:ip|address ip|host|server|network|mail server)\\b … (?:{blocked})',
     '\\bips?\\b(?: address| addresses| range)?(?: @ip)? (?:{is})? ?(?:{blocked}|hang ?up|suspended|not (?:yet )?(?:in|white))',
-    'blocked ip\\b',
+    '(?:blocked|invalid|illegal|bad|black|dirty) ip\\b',
     'emails? envoyes … bloques',
     'bloques? par nos',
     'from your (?:ip|network|host|country)',
@@ -150,6 +150,7 @@ export const SENDER = {
   verification: [
     'sender (?:address )?(?:could not be )?verif',
     'sender call ?(?:out|back)',
+    'postmaster verification',
     'verif(?:y|ying|ication of) (?:the )?sender',
   ],
   /** The sender's address or domain is refused. */
@@ -157,6 +158,8 @@ export const SENDER = {
     '@.\\.1\\.8 ',
     '(?:{sender}) … (?:rejected: )?domain (?:not found|of sender|not exist|invalid|unknown)',
     'domain of sender',
+    '(?:{sender}) … (?:domain … )?no (?:valid )?mxs?\\b',
+    '\\bmx … (?:for|of) (?:the )?(?:{sender})',
     'unresolvable (?:rfc|sender|from|hosts)',
     'unrout\\w+ sender',
     'sender (?:domain|address) … (?:not resolve|not exist|dns|\\bmx\\b)',
@@ -193,7 +196,7 @@ export const SENDER = {
     'blocked by (?!(?:the|our|your|this|its|an?|local|company|site|recipient|user|owner|polic|rule|admin|organi)\\w*)',
     'sending (?:domain|server|host|ip)',
     '(?<!or )\\bips?\\b',
-    '(?:helo|ehlo)\\b(?! first| handshake)',
+    '(?:helo|ehlo)(?! first| handshake)',
     'host ?names?\\b',
   ],
   /** Mentions the sending side. */
