@@ -12,9 +12,9 @@ const DOCUMENTED = readReplies('documented.tsv');
 const HELD_OUT = readReplies('held-out.tsv');
 /** Every second one of 568 later replies, by hash. Unseen at first; later their errors were used to improve phrases. */
 const UNSEEN = readReplies('unseen.tsv');
-/** One half, at random, of 177 replies that were labelled later. Their errors were used to improve phrases. */
+/** One half, at random, of 177 and of 79 replies that were labelled later. Their errors were used to improve phrases. */
 const DEVELOPMENT = readReplies('development.tsv');
-/** The other half. Only its counts were looked at: it measures replies that were never seen. */
+/** The other halves. Only their counts were looked at: they measure replies that were never seen. */
 const FINAL = readReplies('final.tsv');
 
 /** Prints a table (`docs/decisions/bounces.md` has the figures of the day) and asserts per cent of right reasons and right decisions. */
@@ -72,16 +72,16 @@ describe('the accuracy of bounce reasons', () => {
       t,
       'unseen at first',
       measure(UNSEEN, statedReason, ({ reason }) => reason),
-      { reason: 93, suppress: 99.5 },
+      { reason: 93.5, suppress: 99.5 },
     );
   });
 
-  it('keeps its floor on the half for development, by reason', (t) => {
+  it('keeps its floor on the halves for development, by reason', (t) => {
     assertAccuracy(
       t,
       'development',
       measure(DEVELOPMENT, statedReason, ({ reason }) => reason),
-      { reason: 98.5, suppress: 100 },
+      { reason: 96.5, suppress: 99 },
     );
   });
 
@@ -90,7 +90,7 @@ describe('the accuracy of bounce reasons', () => {
       t,
       'final',
       measure(FINAL, statedReason, ({ reason }) => reason),
-      { reason: 83, suppress: 92 },
+      { reason: 82.5, suppress: 93 },
     );
   });
 

@@ -130,7 +130,7 @@ export const CONTENT = {
   ],
   /** Too large. */
   size: [
-    '(?:message|e?mail|mail|content|size|attachments?|body|header|data|file|it)\\b … (?<!for )too (?:large|big|long)\\b',
+    '(?:message|e?mail|mail|content|size|attachments?|body|header|data|file|it)\\b(?! lines?\\b) … (?<!for )too (?:large|big|long)\\b',
     'too (?:large|big)\\b',
     'size\\b … (?:exceed\\w*|limit|maximum|too|larger|greater|over|allowed)',
     '(?:exceed\\w*|over|above|larger|greater|bigger) … (?:size|bytes|[km]b\\b|maximum message|length|limit of limit|attachments)',

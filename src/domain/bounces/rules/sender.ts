@@ -212,7 +212,7 @@ export const SENDER = {
     'not allowed',
     'access denied',
     'denied\\b',
-    'authori[sz]ed',
+    '(?:un ?)?authori[sz]ed',
     'permission',
     'permit\\b',
     'forbidden',
