@@ -16,6 +16,7 @@ import {
 import type { User } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { countCode, forgiveCodes } from './sign-in-limits.ts';
+import { requirePassword } from './users.ts';
 
 /** RFC 4226 §4 recommends 160 bits. */
 const SECRET_BYTES = 20;
@@ -60,10 +61,16 @@ export async function readSecondFactor(
 
 /**
  * Completes the set-up by a code of the authenticator app.
+ * @param current the user's password; null in a session by OpenID Connect, whose user may not know one
  * @returns recovery codes, which are not stored
  * @throws ServiceError validation_error, rate_limit_exceeded
  */
-export async function completeSetUp(deps: SecondFactorDeps, user: User, code: string): Promise<string[]> {
+export async function completeSetUp(
+  deps: SecondFactorDeps,
+  user: User,
+  { code, current }: { readonly code: string; readonly current: string | null },
+): Promise<string[]> {
+  if (current !== null) await requirePassword(deps.pool, user, current);
   await requireCode(deps, user, (db) => takeTotp(db, deps.seal, user, code, true));
   return issueRecoveryCodes(deps.pool, user, 'account.second-factor-on');
 }

@@ -182,26 +182,34 @@ export async function renameUser(db: Db, userId: string, name: string): Promise<
  */
 export async function changePassword(
   pool: Pool,
-  { id, email }: User,
+  user: User,
   given: { readonly current: string; readonly password: string },
   keep: string,
 ): Promise<void> {
   const problem = passwordProblem(given.password);
   if (problem) throw new ServiceError('validation_error', problem, 'password');
-  const seconds = await countPasswordCheck(pool, { id, email });
+  await requirePassword(pool, user, given.current);
+  const hash = await hashPassword(given.password, user.id);
+  await transaction(pool, async (client) => {
+    await setPassword(client, user.id, hash);
+    await deleteOtherSessions(client, user.id, digest(keep));
+  });
+}
+
+/**
+ * Checks the current password of a signed-in user.
+ * @throws ServiceError validation_error when it is wrong, rate_limit_exceeded after too many wrong ones
+ */
+export async function requirePassword(db: Db, { id, email }: User, current: string): Promise<void> {
+  const seconds = await countPasswordCheck(db, { id, email });
   if (seconds !== undefined) {
     throw new ServiceError('rate_limit_exceeded', 'the current password was wrong too often', undefined, seconds);
   }
-  const user = await findUser(pool, id);
-  if (!(await isPassword(given.current, user?.password, id))) {
+  const user = await findUser(db, id);
+  if (!(await isPassword(current, user?.password, id))) {
     throw new ServiceError('validation_error', 'is not your password', 'current');
   }
-  const hash = await hashPassword(given.password, id);
-  await transaction(pool, async (client) => {
-    await forgivePasswordChecks(client, { id, email });
-    await setPassword(client, id, hash);
-    await deleteOtherSessions(client, id, digest(keep));
-  });
+  await forgivePasswordChecks(db, { id, email });
 }
 
 /** @throws ServiceError not_found */

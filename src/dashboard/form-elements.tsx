@@ -66,6 +66,17 @@ export function field(filled: Filled, name: string, label: string, options: Fiel
   );
 }
 
+/** The user's current password. Password managers find it by the hidden address. */
+export function currentPasswordField(filled: Filled, email: string, autofocus = false): Html {
+  const options = { type: 'password', autocomplete: 'current-password', required: true, autofocus } as const;
+  return (
+    <>
+      <input type="text" value={email} autocomplete="username" readonly hidden />
+      {field(filled, 'current', 'Current password', options)}
+    </>
+  );
+}
+
 /** A field for the name of a time zone; a script fills its suggestions. At most one per page. */
 export function timeZoneField(
   filled: Filled,

@@ -160,6 +160,7 @@ async function useSecondFactor(
   await check(page);
   const secret = Secret.fromBase32((await page.locator('code').innerText()).trim());
   const codeAt = (timestamp: number) => new TOTP({ secret }).generate({ timestamp });
+  await page.getByLabel('Current password').fill(password);
   const used = codeAt(Date.now());
   await page.getByLabel('Code').fill(used);
   await page.getByRole('button', { name: 'Turn on' }).click();

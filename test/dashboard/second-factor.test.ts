@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
+import { beginSession } from '../../src/accounts/sign-in.ts';
 import { removeSecondFactor } from '../../src/accounts/user-accounts.ts';
+import { digest } from '../../src/lib/digest.ts';
 import { foundIn } from '../security/canaries.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliverTo, emailsTo, pathIn, startWithAccountEmails } from './account-mail.ts';
-import { PASSWORD, type Person, signedIn, textOf, type Visitor, visitor } from './visitor.ts';
+import { PASSWORD, type Person, signedIn, TEST_BROWSER, textOf, type Visitor, visitor } from './visitor.ts';
 
 const { service, operator } = await startWithAccountEmails();
 after(() => service.close());
@@ -20,17 +22,25 @@ interface Enrolled extends Person {
   readonly recoveryCodes: readonly string[];
 }
 
-/** A signed-in user with a second factor. */
-async function enrolled(orgId = organization.id): Promise<Enrolled> {
-  const person = await signedIn(service, orgId);
+/** @returns the secret */
+async function startSetUp(person: Visitor): Promise<string> {
   const { html } = await person.change(PATH);
   const [, secret = ''] = /<code>([A-Z2-7]{32})<\/code>/.exec(html) ?? [];
   assert.equal(secret.length, 32, textOf(html));
+  return secret;
+}
+
+const codeOf = (secret: string): string => new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+
+/** A signed-in user with a second factor. */
+async function enrolled(orgId = organization.id): Promise<Enrolled> {
+  const person = await signedIn(service, orgId);
+  const secret = await startSetUp(person);
   const totp = new TOTP({ secret: Secret.fromBase32(secret) });
   const start = Date.now();
   const code = (step?: number) =>
     totp.generate({ timestamp: step === undefined ? Date.now() + STEP_MS : start + step * STEP_MS });
-  const on = await person.post(`${PATH}/complete`, { code: code(0) });
+  const on = await person.post(`${PATH}/complete`, { code: code(0), current: PASSWORD });
   assert.equal(on.status, 200, textOf(on.html));
   const recoveryCodes = recoveryCodesIn(on.html);
   assert.equal(new Set(recoveryCodes).size, 10, textOf(on.html));
@@ -64,6 +74,33 @@ describe('a second factor', () => {
     const right = await enter(browser, fields, ada.code());
     assert.deepEqual([right.status, right.location], [303, '/dashboard/members']);
     assert.equal((await browser.get('/dashboard')).status, 200);
+  });
+
+  it('is turned on only with the current password, which cannot be guessed without a limit', async () => {
+    const ada = await signedIn(service, organization.id);
+    const code = codeOf(await startSetUp(ada));
+    for (const given of [{ code }, { code, current: 'a guess' }]) {
+      const refused = await ada.post(`${PATH}/complete`, given);
+      assert.equal(refused.status, 422, textOf(refused.html));
+      assert.match(refused.html, /id="field-current-problem"[^>]*>is not your password/);
+    }
+    await service.pool.query(
+      `UPDATE sign_in_attempts SET attempts = 10 WHERE kind = 'password' AND email_sha256 = $1`,
+      [digest(ada.email)],
+    );
+    const limited = await ada.post(`${PATH}/complete`, { code, current: PASSWORD });
+    assert.equal(limited.status, 429);
+    assert.ok(textOf(limited.html).includes('the current password was wrong too often'), textOf(limited.html));
+    await visitor(service).signIn(ada.email, PASSWORD);
+  });
+
+  it('is turned on without a password in a session by OpenID Connect', async () => {
+    const { id } = await signedIn(service, organization.id);
+    const browser = visitor(service);
+    browser.take(`sendwright=${await beginSession(service.pool, id, { ...TEST_BROWSER, byOidc: true })}`);
+    const code = codeOf(await startSetUp(browser));
+    assert.ok(!(await browser.get(PATH)).html.includes('type="password"'));
+    assert.equal((await browser.post(`${PATH}/complete`, { code })).status, 200);
   });
 
   it('accepts no code twice, nor an earlier one or one of another time', async () => {
@@ -206,10 +243,8 @@ describe('an organization that requires a second factor', () => {
     assert.equal((await bob.change('/dashboard/organization', { organization: other.id })).status, 200);
     await bob.post('/dashboard/organization', { organization: strict.id });
 
-    const { html } = await bob.change(PATH);
-    const [, secret = ''] = /<code>([A-Z2-7]{32})<\/code>/.exec(html) ?? [];
-    const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
-    assert.equal((await bob.post(`${PATH}/complete`, { code })).status, 200);
+    const code = codeOf(await startSetUp(bob));
+    assert.equal((await bob.post(`${PATH}/complete`, { code, current: PASSWORD })).status, 200);
     assert.equal((await bob.get('/dashboard')).status, 200);
     await ada.change('/dashboard/members/security');
     const carol = await signedIn(service, strict.id);

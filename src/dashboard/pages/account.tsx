@@ -3,7 +3,7 @@ import { changePassword, removeMember, renameUser } from '../../accounts/users.t
 import { listInvitationsOf } from '../../store/accounts/invitations.ts';
 import { act, buttonAction } from '../act.ts';
 import { Facts, Text, Section } from '../elements.tsx';
-import { BLANK, confirm, field, Form, FormProblem } from '../form-elements.tsx';
+import { BLANK, confirm, currentPasswordField, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
 import { sessionsSection } from './account-sessions.tsx';
@@ -87,12 +87,7 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
       <Section title="Password">
         <Form visit={context} action={`${PATH}/password`} class="card">
           <FormProblem filled={password} />
-          <input type="text" value={user.email} autocomplete="username" readonly hidden />
-          {field(password, 'current', 'Current password', {
-            type: 'password',
-            autocomplete: 'current-password',
-            required: true,
-          })}
+          {currentPasswordField(password, user.email)}
           {field(password, 'password', 'New password', {
             type: 'password',
             autocomplete: 'new-password',

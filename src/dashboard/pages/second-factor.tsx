@@ -10,13 +10,14 @@ import {
   turnOff,
 } from '../../accounts/second-factor.ts';
 import { Command, Copy, Section } from '../elements.tsx';
-import { BLANK, field, Form, FormProblem } from '../form-elements.tsx';
+import { BLANK, currentPasswordField, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
 
 export const SECOND_FACTOR = '/dashboard/account/second-factor';
 const CRUMBS = [{ path: '/dashboard/account', name: 'Your account' }];
 const Code = Type.Object({ code: Type.String({ maxLength: 100 }) });
+const CodeAndPassword = Type.Object({ ...Code.properties, current: Type.Optional(Type.String()) });
 
 const depsOf = ({ pool, deps }: Context) => ({ pool, seal: secondFactorSeal(deps.secretKey) });
 
@@ -29,10 +30,11 @@ const start = action(Type.Object({}), {
   },
 });
 
-const complete = action(Code, {
+const complete = action(CodeAndPassword, {
   again: secondFactorPage,
-  run: async (context, { code }) => {
-    const codes = await completeSetUp(depsOf(context), context.user, code);
+  run: async (context, { code, current = '' }) => {
+    const given = { code, current: context.session.byOidc ? null : current };
+    const codes = await completeSetUp(depsOf(context), context.user, given);
     return <RecoveryCodesPage context={context} codes={codes} />;
   },
 });
@@ -106,6 +108,8 @@ async function secondFactorPage(context: Context, filled: Filled): Promise<Html>
 const CODE_FIELD = { autocomplete: 'one-time-code', required: true } as const;
 
 function SetUpForm({ context, filled, setUp }: { context: Context; filled: Filled; setUp: SetUp }): Html {
+  const { user, session } = context;
+  const { byOidc } = session;
   const image = `data:image/svg+xml;base64,${Buffer.from(renderSVG(setUp.uri)).toString('base64')}`;
   return (
     <Form visit={context} action={`${SECOND_FACTOR}/complete`} class="card">
@@ -117,7 +121,8 @@ function SetUpForm({ context, filled, setUp }: { context: Context; filled: Fille
         Secret: <Copy value={setUp.secret} />
       </p>
       <FormProblem filled={filled} />
-      {field(filled, 'code', 'Code', { ...CODE_FIELD, hint: 'Six digits.', autofocus: true })}
+      {!byOidc && currentPasswordField(filled, user.email, true)}
+      {field(filled, 'code', 'Code', { ...CODE_FIELD, hint: 'Six digits.', autofocus: byOidc })}
       <button class="primary">Turn on</button>
     </Form>
   );
