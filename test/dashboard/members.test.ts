@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createUser } from '../../src/accounts/users.ts';
-import { useService } from '../http/service.ts';
+import { bodyOf, inFuture, useService } from '../http/service.ts';
 import { PASSWORD, type Page, signedIn, textOf, visitor } from './visitor.ts';
 
 const service = await useService();
@@ -268,5 +268,40 @@ describe('the audit log', () => {
       /webhooks\.|members\.(?!create)/,
       'only ours',
     );
+  });
+
+  it('links targets to their pages unless they were deleted, and leaves out empty filters', async () => {
+    const ours = await service.organization('Linked');
+    const ada = await signedIn(service, ours.id);
+    const created = async (path: string, json: object) =>
+      bodyOf<{ id: string }>(await ours.call('POST', path, { json: { ...json } }), 201).id;
+    const hook = await created('/v1/webhooks', { url: 'https://example.com/hook' });
+    const domain = await created('/v1/domains', { name: 'linked.example.com' });
+    const key = await created('/v1/keys', { preset: 'read_only' });
+    const email = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
+    await ours.call('POST', `/v1/emails/${email}/cancel`);
+    await ada.change('/dashboard/account/name', { name: 'Ada' });
+    await ada.change('/dashboard/suppressions/add', { addresses: 'x@example.com' });
+    for (const query of ['', '?q=welcome']) {
+      assert.equal((await ada.get(`/dashboard/emails/download${query}`)).status, 200);
+    }
+
+    const shown = await ada.get('/dashboard/audit');
+    const links = [...shown.html.matchAll(/<a href="([^"]+)"><code>/g)].map(([, path = '']) => path);
+    assert.deepEqual(links.toSorted(), [
+      `/dashboard/domains/${domain}`,
+      `/dashboard/emails/${email}`,
+      '/dashboard/members',
+      `/dashboard/requests?key=${key}`,
+      '/dashboard/suppressions',
+      `/dashboard/webhooks/${hook}`,
+    ]);
+    for (const path of links) assert.equal((await ada.get(path)).status, 200, path);
+    assert.deepEqual(textOf(shown.html).match(/filters: \S*/g), ['filters: ?q=welcome']);
+
+    await ours.call('DELETE', `/v1/webhooks/${hook}`);
+    const { html } = await ada.get('/dashboard/audit');
+    assert.equal(html.split(`href="/dashboard/webhooks/${hook}"`).length, 2, 'only the entry of its creation');
+    assert.equal(html.split(`<code>${hook}</code>`).length, 3);
   });
 });

@@ -38,7 +38,7 @@ const list = listPage({
         <td title={action}>
           <code safe>{action}</code>
         </td>
-        <td title={target ?? undefined}>{target !== null && <Target id={target} />}</td>
+        <td title={target ?? undefined}>{target !== null && <Target id={target} action={action} />}</td>
         <td class="sub" title={escapeHtml(details)} safe>
           {details}
         </td>
@@ -54,21 +54,34 @@ const list = listPage({
   ),
 });
 
-/** Values that were not given are left out. */
+/** Leaves out empty values. */
 function describe(detail: Readonly<Record<string, unknown>>): string {
   return Object.entries(detail)
-    .filter(([, value]) => value !== null)
+    .filter(([, value]) => value !== null && value !== '')
     .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
     .join(', ');
 }
 
-/** The lists whose entries have a page, by the prefix of their ids. */
-const LISTS: Readonly<Record<string, string>> = { em: 'emails', bt: 'batches', dm: 'domains', wh: 'webhooks' };
+/** The page of a target by the prefix of its id: its own, to which the id is appended, or the list that contains it. */
+const PAGES: Readonly<Record<string, string>> = {
+  em: 'emails/',
+  bt: 'batches/',
+  dm: 'domains/',
+  wh: 'webhooks/',
+  sms: 'sms/',
+  wa: 'chatapp/',
+  key: 'requests?key=',
+  sup: 'suppressions',
+  usr: 'members',
+  inv: 'members',
+};
 
-function Target({ id }: { id: string }): Html {
-  const list = LISTS[id.slice(0, id.indexOf('_'))];
+function Target({ id, action }: { id: string; action: string }): Html {
+  const path = PAGES[id.slice(0, id.indexOf('_'))];
   const text = <code safe>{id}</code>;
-  return list === undefined ? text : <a href={`/dashboard/${list}/${encodeURIComponent(id)}`}>{text}</a>;
+  // The contents of an email have a longer action, and its page remains.
+  if (path === undefined || /^\w+\.delete$/.test(action)) return text;
+  return <a href={`/dashboard/${path}${/\W$/.test(path) ? encodeURIComponent(id) : ''}`}>{text}</a>;
 }
 
 const download = page(Type.Object({}), (context) =>
