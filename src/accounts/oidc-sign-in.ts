@@ -1,14 +1,15 @@
 import { ServiceError } from '../domain/errors.ts';
+import { digest } from '../lib/digest.ts';
 import { insertAuditOfUser } from '../store/accounts/audit.ts';
 import { hasInvitation } from '../store/accounts/invitations.ts';
-import { findIdentityUser, insertIdentity } from '../store/accounts/oidc-identities.ts';
-import type { SessionClient } from '../store/accounts/sessions.ts';
+import { deleteIdentities, findIdentityUser, insertIdentity } from '../store/accounts/oidc-identities.ts';
+import { deleteOtherSessions, type OrganizationOfUser, type SessionClient } from '../store/accounts/sessions.ts';
 import { findUserByEmail, type User } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import type { OidcIdentity } from './oidc.ts';
 import { generatePassword } from './passwords.ts';
 import { noteFailure, startSession } from './sign-in.ts';
-import { addUser, newPasswordHash, newUser, takeOver } from './users.ts';
+import { addUser, newPasswordHash, newUser, requirePassword, takeOver } from './users.ts';
 
 interface OidcSignIn {
   /** Of the session. */
@@ -46,9 +47,9 @@ async function linkIdentity(
     // Another person may have created the account by a link that was shown, and know its password.
     const hash = known.proved_at === null ? await newPasswordHash(generatePassword()) : undefined;
     const isLinked = await transaction(pool, async (client) => {
-      if (!(await link(client, identity, known))) return false;
+      // First, because it removes the identity that the other person may have linked.
       if (hash !== undefined) await takeOver(client, known, hash);
-      return true;
+      return link(client, identity, known);
     });
     if (isLinked) return { user: known, isNew: false };
     // The issuer may have given the address to another person, who must not get the account.
@@ -66,7 +67,43 @@ async function linkIdentity(
   return { user: added, isNew: true };
 }
 
-/** @returns false if the user has another identity of the issuer */
+/**
+ * Links an identity to a signed-in user, who has authenticated at the issuer. The address does not matter.
+ * @throws ServiceError conflict
+ */
+export async function linkToUser(pool: Pool, identity: OidcIdentity, user: User): Promise<void> {
+  if (await transaction(pool, (client) => link(client, identity, user))) return;
+  const owner = await findIdentityUser(pool, identity);
+  if (owner?.id === user.id) return;
+  throw new ServiceError(
+    'conflict',
+    owner ? 'this identity is linked to another user' : 'another identity is linked to your account; unlink it first',
+  );
+}
+
+/**
+ * Unlinks the identity of a signed-in user and ends the other sessions.
+ * @param organizations those of the user
+ * @param keep the token of the current session
+ * @throws ServiceError conflict, validation_error, rate_limit_exceeded
+ */
+export async function unlinkFromUser(
+  pool: Pool,
+  user: User,
+  organizations: readonly OrganizationOfUser[],
+  { current, keep }: { readonly current: string; readonly keep: string },
+): Promise<void> {
+  const strict = organizations.find(({ requires_oidc: isRequired }) => isRequired);
+  if (strict) throw new ServiceError('conflict', `${strict.name} requires sign-in by OpenID Connect`);
+  // A user without a known password could not sign in afterwards.
+  await requirePassword(pool, user, current);
+  await transaction(pool, async (client) => {
+    await deleteIdentities(client, user.id);
+    await deleteOtherSessions(client, user.id, digest(keep));
+  });
+}
+
+/** @returns false if the identity is linked already, or the user has another identity of the issuer */
 async function link(db: Db, identity: OidcIdentity, { id }: User): Promise<boolean> {
   if (!(await insertIdentity(db, identity, id))) return false;
   const change = { action: 'account.link-oidc', target: id, detail: { issuer: identity.issuer } };

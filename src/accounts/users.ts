@@ -6,6 +6,7 @@ import { characters, controlProblem } from '../lib/text.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
 import { insertInvitation } from '../store/accounts/invitations.ts';
 import { type Db, isDuplicate, type Pool, transaction } from '../store/postgres/pool.ts';
+import { deleteIdentities } from '../store/accounts/oidc-identities.ts';
 import { deleteSecondFactor } from '../store/accounts/second-factors.ts';
 import { deleteOtherSessions } from '../store/accounts/sessions.ts';
 import {
@@ -125,7 +126,10 @@ async function inviteKnown(
 export async function takeOver(db: Db, { id, email }: User, passwordHash: string): Promise<number> {
   await setPassword(db, id, passwordHash);
   // Who created an account that was never confirmed must not keep the holder of its address out.
-  if (!(await findUser(db, id))?.proved_at) await deleteSecondFactor(db, id);
+  if (!(await findUser(db, id))?.proved_at) {
+    await deleteSecondFactor(db, id);
+    await deleteIdentities(db, id);
+  }
   await setProved(db, id);
   await unlock(db, email);
   return deleteOtherSessions(db, id, null);

@@ -12,6 +12,7 @@ import { check, type Given, readFields } from './forms.ts';
 import { type Access, type Answer, baseUrlOf, type Context, type DashboardDeps, type Page } from './page.ts';
 import { type PageRow, Redirect, Reply, type SignedIn, type Visit } from './page.ts';
 import * as account from './pages/account.tsx';
+import * as accountOidc from './pages/account-oidc.tsx';
 import * as accountSessions from './pages/account-sessions.tsx';
 import * as audit from './pages/audit.tsx';
 import * as batches from './pages/batches.tsx';
@@ -109,6 +110,7 @@ export const PAGES: readonly PageRow[] = [
   ...audit.rows,
   ...settings.rows,
   ...account.rows,
+  ...accountOidc.rows,
   ...accountSessions.rows,
   ...timeZone.rows,
   ...secondFactor.rows,

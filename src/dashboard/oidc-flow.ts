@@ -1,4 +1,5 @@
 import type { OidcFlow } from '../accounts/oidc.ts';
+import { digest } from '../lib/digest.ts';
 import { makeSeal } from '../lib/seal.ts';
 import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
 
@@ -11,11 +12,18 @@ export const OIDC_FLOW_SECONDS = 600;
 const MAX_NEXT_LENGTH = 1_000;
 const ABOUT = 'sign-in';
 
-interface StoredFlow extends OidcFlow {
+export interface StoredFlow extends OidcFlow {
   /** The page to open after the sign-in. */
   readonly next: string;
+  /** For a flow that links an account: the digest of the token of the session that began it. */
+  readonly linkSession?: string | undefined;
   /** Unix time in milliseconds. */
   readonly expiresAt: number;
+}
+
+/** Identifies a session in a flow. */
+export function sessionDigest(session: { readonly token: string } | null): string | undefined {
+  return session ? digest(session.token).toString('base64url') : undefined;
 }
 
 /**
@@ -25,10 +33,11 @@ interface StoredFlow extends OidcFlow {
 export function makeFlowCookie(secretKeys: SecretKeys) {
   const seal = makeSeal(deriveKeys(secretKeys, 'OIDC sign-ins'));
   return {
-    write(flow: OidcFlow, next: string, now: number): string {
+    write(flow: OidcFlow, next: string, now: number, linkSession?: string): string {
       const stored: StoredFlow = {
         ...flow,
         next: next.length > MAX_NEXT_LENGTH ? '/dashboard' : next,
+        linkSession,
         expiresAt: now + OIDC_FLOW_SECONDS * 1_000,
       };
       return seal.close(Buffer.from(JSON.stringify(stored)), ABOUT).toString('base64url');

@@ -6,6 +6,7 @@ import { Facts, Text, Section } from '../elements.tsx';
 import { BLANK, confirm, currentPasswordField, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
+import { oidcSection } from './account-oidc.tsx';
 import { sessionsSection } from './account-sessions.tsx';
 import { SecondFactorSection } from './second-factor.tsx';
 
@@ -55,6 +56,7 @@ export const rows: readonly PageRow[] = [
 async function accountPage(context: Context, name: Filled, password: Filled): Promise<Html> {
   const { user, organization, role } = context;
   const { length: invitations } = await listInvitationsOf(context.pool, user.id);
+  const safeOidc = await oidcSection(context);
   const safeSessions = await sessionsSection(context);
   return (
     <Layout context={context} title="Your account">
@@ -98,6 +100,7 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
         </Form>
       </Section>
       <SecondFactorSection context={context} />
+      {safeOidc}
       {safeSessions}
       <Section title="Leave">
         {confirm(context, 'Leave the organization', {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Oidc } from '../../accounts/oidc.ts';
-import { signInByOidc } from '../../accounts/oidc-sign-in.ts';
+import { linkToUser, signInByOidc } from '../../accounts/oidc-sign-in.ts';
 import { countNetworkAttempt, forgiveNetworkAttempt } from '../../accounts/sign-in-limits.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { digest } from '../../lib/digest.ts';
@@ -8,7 +8,7 @@ import { deleteSession } from '../../store/accounts/sessions.ts';
 import { tooManyAttempts } from '../errors.tsx';
 import { Form } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
-import { makeFlowCookie, OIDC_CALLBACK, OIDC_SIGN_IN } from '../oidc-flow.ts';
+import { makeFlowCookie, OIDC_CALLBACK, OIDC_SIGN_IN, sessionDigest, type StoredFlow } from '../oidc-flow.ts';
 import { type Answer, type Html, type PageRow, publicPage, Redirect, Reply, type Visit } from '../page.ts';
 import { oidcCookie, safeNext } from '../session.ts';
 import { signedIn } from './signed-in.ts';
@@ -18,7 +18,7 @@ export const OIDC_REQUIRED = '/dashboard/sign-in/required';
 
 const begin = publicPage(Type.Object({ next: Type.Optional(Type.String()) }), async (visit) => {
   const next = safeNext(visit.query.next);
-  return orFailure(visit, next, async () => {
+  return orFailure(visit, { next }, async () => {
     const { url, flow } = await requireOidc(visit).begin();
     return new Redirect(url, { oidcFlow: makeFlowCookie(visit.deps.secretKey).write(flow, next, Date.now()) });
   });
@@ -28,17 +28,32 @@ const callback = publicPage(Type.Object({}), async (visit) => {
   const oidc = requireOidc(visit);
   const flow = makeFlowCookie(visit.deps.secretKey).read(visit.oidcFlow, Date.now());
   if (!flow) {
-    return failure(visit, '/dashboard', 401, 'The sign-in took too long, or it was begun in another browser.');
+    return failure(
+      visit,
+      { next: '/dashboard' },
+      401,
+      'The sign-in took too long, or it was begun in another browser.',
+    );
+  }
+  const { linkSession } = flow;
+  // Otherwise another person could link their identity to this account (login CSRF).
+  if (linkSession !== undefined && linkSession !== sessionDigest(visit.session)) {
+    return failure(visit, flow, 401, 'The link was begun in another session.');
   }
   const seconds = await countNetworkAttempt(visit.pool, visit.address);
   if (seconds !== undefined) throw tooManyAttempts(seconds);
-  return orFailure(visit, flow.next, async () => {
+  return orFailure(visit, flow, async () => {
     const { pool, address, session } = visit;
     const identity = await oidc.finish(new URL(visit.url, visit.baseUrl).search, flow).catch(async (error: unknown) => {
       // The network is not to blame for an outage of the issuer.
       if (error instanceof ServiceError && error.code === 'unavailable') await forgiveNetworkAttempt(pool, address);
       throw error;
     });
+    if (linkSession !== undefined && session) {
+      await linkToUser(pool, identity, session.user);
+      await forgiveNetworkAttempt(pool, address);
+      return new Redirect(flow.next, { oidcFlow: null, flash: `${oidc.name} was linked to your account.` });
+    }
     const { isNew, ...user } = await signInByOidc(pool, identity, visit);
     await forgiveNetworkAttempt(pool, address);
     // Prevents session fixation: another person may know the token of the previous session.
@@ -119,33 +134,40 @@ export function passwordRefused(visit: Visit, next: string): Reply {
 }
 
 /** @throws ServiceError not_found */
-function requireOidc({ deps }: Visit): Oidc {
+export function requireOidc({ deps }: Visit): Oidc {
   if (!deps.oidc) throw new ServiceError('not_found', 'there is nothing at this address');
   return deps.oidc;
 }
 
 /** Statuses of sign-ins that fail. */
-const STATUS: Readonly<Record<string, number>> = { unauthorized: 401, insufficient_scope: 403, unavailable: 503 };
+const STATUS: Readonly<Record<string, number>> = {
+  unauthorized: 401,
+  insufficient_scope: 403,
+  conflict: 409,
+  unavailable: 503,
+};
 
-async function orFailure(visit: Visit, next: string, run: () => Promise<Answer>): Promise<Answer> {
+/** A sign-in, or the link of an account. */
+type Purpose = Pick<StoredFlow, 'next' | 'linkSession'>;
+
+async function orFailure(visit: Visit, purpose: Purpose, run: () => Promise<Answer>): Promise<Answer> {
   try {
     return await run();
   } catch (error) {
     const status = error instanceof ServiceError ? STATUS[error.code] : undefined;
     if (status === undefined) throw error;
     const { message } = error as ServiceError;
-    return failure(visit, next, status, `${message.charAt(0).toUpperCase()}${message.slice(1)}.`);
+    return failure(visit, purpose, status, `${message.charAt(0).toUpperCase()}${message.slice(1)}.`);
   }
 }
 
-function failure(visit: Visit, next: string, status: number, why: string): Reply {
+function failure(visit: Visit, { next, linkSession }: Purpose, status: number, why: string): Reply {
+  const isLink = linkSession !== undefined;
   const page = (
-    <PlainLayout visit={visit} title="You are not signed in">
+    <PlainLayout visit={visit} title={isLink ? 'Your account was not linked' : 'You are not signed in'}>
       <p safe>{why}</p>
-      <SignInLink visit={visit} next={next} />
-      <p>
-        <a href="/dashboard/sign-in">Back to sign-in</a>
-      </p>
+      {!isLink && <SignInLink visit={visit} next={next} />}
+      <p>{isLink ? <a href={next}>Back to your account</a> : <a href="/dashboard/sign-in">Back to sign-in</a>}</p>
       <p class="hint">
         Request <code safe>{visit.requestId}</code>
       </p>

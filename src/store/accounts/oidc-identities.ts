@@ -1,4 +1,4 @@
-import { type Db, execute, executeOne, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 import type { User } from './users.ts';
 
 /** Identifies a person at an identity provider. */
@@ -16,7 +16,12 @@ export function findIdentityUser(db: Db, { issuer, subject }: IdentityKey): Prom
   );
 }
 
-/** Links an identity to a user. @returns false if the user has another identity of this issuer */
+/** The identities of a user. */
+export function listIdentities(db: Db, userId: string): Promise<{ issuer: string }[]> {
+  return queryRows(db, `SELECT issuer FROM oidc_identities WHERE user_id = $1 ORDER BY issuer`, [userId]);
+}
+
+/** Links an identity to a user. @returns false if it is linked already, or the user has another identity of this issuer */
 export function insertIdentity(db: Db, { issuer, subject }: IdentityKey, userId: string): Promise<boolean> {
   return executeOne(
     db,

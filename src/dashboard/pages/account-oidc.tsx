@@ -1,0 +1,98 @@
+import { Type } from 'typebox';
+import { unlinkFromUser } from '../../accounts/oidc-sign-in.ts';
+import { requirePassword } from '../../accounts/users.ts';
+import { listIdentities } from '../../store/accounts/oidc-identities.ts';
+import { act } from '../act.ts';
+import { Section, Text } from '../elements.tsx';
+import { BLANK, currentPasswordField, Form, FormProblem } from '../form-elements.tsx';
+import { Layout } from '../layout.tsx';
+import { makeFlowCookie, sessionDigest } from '../oidc-flow.ts';
+import { action, type Context, type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
+import { oidcCookie } from '../session.ts';
+import { requireOidc } from './oidc.tsx';
+
+const ACCOUNT = '/dashboard/account';
+const PATH = `${ACCOUNT}/oidc`;
+const CRUMBS = [{ path: ACCOUNT, name: 'Your account' }];
+const Password = Type.Object({ current: Type.String() });
+
+const show = page(Type.Object({}), (context) => oidcPage(context, BLANK));
+
+const link = action(Password, {
+  again: oidcPage,
+  run: async (context, { current }) => {
+    const { deps, pool, session, user } = context;
+    const oidc = requireOidc(context);
+    await requirePassword(pool, user, current);
+    const { url, flow } = await oidc.begin();
+    const sealed = makeFlowCookie(deps.secretKey).write(flow, ACCOUNT, Date.now(), sessionDigest(session));
+    // The content security policy refuses the redirect of a form to another site.
+    const next = (
+      <Layout context={context} title={`Link ${oidc.name}`} crumbs={CRUMBS}>
+        <a class="button primary" href={url}>
+          Continue to <span safe>{oidc.name}</span>
+        </a>
+      </Layout>
+    );
+    return new Reply(next, { headers: { 'set-cookie': oidcCookie(deps.publicUrl, sealed) } });
+  },
+});
+
+const unlink = action(Password, {
+  again: oidcPage,
+  run: (context, { current }) => {
+    const { pool, session, user } = context;
+    return act(context, {
+      action: 'account.unlink-oidc',
+      run: () => unlinkFromUser(pool, user, session.organizations, { current, keep: session.token }),
+      target: user.id,
+      next: ACCOUNT,
+      flash: 'The identity provider was unlinked; you are signed out everywhere else.',
+    });
+  },
+});
+
+export const rows: readonly PageRow[] = [
+  ['GET', PATH, 'viewer', show],
+  ['POST', `${PATH}/link`, 'viewer', link],
+  ['POST', `${PATH}/unlink`, 'viewer', unlink],
+];
+
+/** Of the account page; empty for a service without an identity provider. */
+export async function oidcSection({ deps, pool, user }: Context): Promise<Html> {
+  const identities = await listIdentities(pool, user.id);
+  const isLinked = identities.length > 0;
+  if (!isLinked && !deps.oidc) return '';
+  return (
+    <Section title="OpenID Connect">
+      {identities.map(({ issuer }) => (
+        <p>
+          Linked to <Text text={issuer} />
+        </p>
+      ))}
+      <a class="button" href={PATH} safe>
+        {isLinked ? 'Unlink' : `Link ${deps.oidc?.name ?? ''}`}
+      </a>
+    </Section>
+  );
+}
+
+async function oidcPage(context: Context, filled: Filled): Promise<Html> {
+  const { pool, user } = context;
+  const isLinked = (await listIdentities(pool, user.id)).length > 0;
+  const name = isLinked ? 'the identity provider' : requireOidc(context).name;
+  return (
+    <Layout context={context} title={`${isLinked ? 'Unlink' : 'Link'} ${name}`} crumbs={CRUMBS}>
+      <Form visit={context} action={`${PATH}/${isLinked ? 'unlink' : 'link'}`} class="card">
+        <p>
+          {isLinked
+            ? 'You then sign in with your password. It signs you out everywhere else.'
+            : 'You can then sign in with your password or at the identity provider.'}
+        </p>
+        <FormProblem filled={filled} />
+        {currentPasswordField(filled, user.email, true)}
+        <button class={isLinked ? 'danger' : 'primary'}>{isLinked ? 'Unlink' : 'Link'}</button>
+      </Form>
+    </Layout>
+  );
+}
