@@ -13,7 +13,12 @@ import { DESKTOP, openBrowser, openTab, PHONE, signIn } from './browser.ts';
 import { fillOrganization } from './content.ts';
 
 /** Linked only with an identity provider; `accounts.test.ts` opens them. */
-const WITH_ISSUER = ['/dashboard/sign-in/oidc', '/dashboard/sign-in/oidc/callback', '/dashboard/sign-in/required'];
+const WITH_ISSUER = [
+  '/dashboard/account/oidc',
+  '/dashboard/sign-in/oidc',
+  '/dashboard/sign-in/oidc/callback',
+  '/dashboard/sign-in/required',
+];
 
 /**
  * Invites the user of `npm start` to another organization, which the account page then links to.

@@ -82,6 +82,14 @@ const SCENARIOS: Readonly<Record<string, (t: TestContext, fixture: Fixture) => P
   async 'the pages of OpenID Connect are accessible and fit a phone'(t, fixture) {
     await useOidc(t, fixture, 'roaming@example.com', { viewport: PHONE }, checkOnPhone);
   },
+
+  async 'a user links an identity without a verified address on the account page'(t, fixture) {
+    await linkIdentity(t, fixture, 'unverified@example.com', WITHOUT_SCRIPTS, async () => undefined);
+  },
+
+  async 'the pages that link an identity are accessible and fit a phone'(t, fixture) {
+    await linkIdentity(t, fixture, 'linking@example.com', { viewport: PHONE }, checkOnPhone);
+  },
 };
 
 async function checkOnPhone(page: Page): Promise<void> {
@@ -137,6 +145,36 @@ async function useOidc(
   await outside.goto(`${dev.base_url}${OIDC_CALLBACK}?code=x`);
   await outside.getByRole('heading', { level: 1, name: 'You are not signed in' }).waitFor();
   await check(outside);
+}
+
+/** @param check is called on every page, in each of its states */
+async function linkIdentity(
+  t: TestContext,
+  { dev, browser, pool, issuer }: Fixture,
+  email: string,
+  options: BrowserContextOptions,
+  check: (page: Page) => Promise<void>,
+): Promise<void> {
+  const password = 'a long password';
+  await createUser(pool, dev.organization_id, { email, password });
+  issuer.people.set(email, { sub: email, email, email_verified: false });
+  const page = await openTab(t, browser, options);
+  await page.goto(`${dev.dashboard_url}/account`);
+  await enterPassword(page, email, password);
+  await page.getByRole('link', { name: 'Link Example Login' }).click();
+  await page.getByLabel('Current password').fill(password);
+  await check(page);
+  await page.getByRole('button', { name: 'Link' }).click();
+  await page.getByRole('link', { name: 'Continue to Example Login' }).waitFor();
+  await check(page);
+  await page.getByRole('link', { name: 'Continue to Example Login' }).click();
+  await page.getByLabel('Address').fill(email);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText(`Linked to ${issuer.url}`).waitFor();
+  await check(page);
+  await page.getByRole('link', { name: 'Unlink' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Unlink the identity provider' }).waitFor();
+  await check(page);
 }
 
 /** @param check is called on every page, in each of its states */
