@@ -7,10 +7,12 @@ import { digest } from '../../src/lib/digest.ts';
 import { RIGHTS } from '../../src/dashboard/roles.tsx';
 import { invite } from '../../src/accounts/invitations.ts';
 import { ROLES, type Role } from '../../src/store/accounts/users.ts';
-import { inFuture, useService } from '../http/service.ts';
+import { inFuture } from '../http/service.ts';
 import { signedIn, TEST_BROWSER, textOf, type Visitor, visitor } from './visitor.ts';
+import { useServiceWithIssuer } from './with-issuer.ts';
 
-const service = await useService();
+// Some pages exist only with an identity provider.
+const { service } = await useServiceWithIssuer();
 const ours = await service.organization('Ours');
 const theirs = await service.organization('Theirs');
 const [viewer, member, owner] = [
