@@ -103,11 +103,11 @@ function supervise(progress: Progress): { supervisor: Supervisor; pids: () => De
 async function startCopy(home: Home, supervisor: Supervisor, env: NodeJS.ProcessEnv): Promise<string> {
   const ports = makePorts();
   const port = String(await ports.choose(0));
-  await ports.release();
   const copy = { ...env, PORT: port };
   await Promise.all(
     (['api', 'worker'] as const).map((name) => supervisor.start(name, processPart(name, copy, home.logs))),
   );
+  await ports.release();
   return `http://127.0.0.1:${port}`;
 }
 
@@ -123,7 +123,6 @@ async function startService(
   const demo = await demoOrganization(DATABASE_URL, home.secrets, secrets);
   const ports = makePorts();
   const [api, simulator, smtp] = [await ports.choose(0), await ports.choose(0), await ports.choose(0)];
-  await ports.release();
   const url = `http://127.0.0.1:${api}`;
   const env = {
     ...sharedSettings(home, secrets, { url, smtpPort: smtp }),
@@ -146,6 +145,7 @@ async function startService(
   await Promise.all(
     parts.map((name) => supervisor.start(name, processPart(name, { ...env, ...own[name] }, home.logs, args(name)))),
   );
+  await ports.release();
   const stack = {
     base_url: url,
     api_key: demo.api_key,

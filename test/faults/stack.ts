@@ -74,6 +74,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   await chmod(folder, 0o755);
   const { home, release } = await takeHome(folder);
   const parts = makeParts(print);
+  const ports = makePorts();
   const proxies = new Map<ProxyName, TcpProxy>();
   // Postgres and Temporal would outlive this process.
   const interrupt = () => void stop().finally(() => process.exit(130));
@@ -82,6 +83,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     for (const signal of SIGNALS) process.off(signal, interrupt);
     await parts.stop();
     await Promise.all([...proxies.values()].map((proxy) => proxy.close()));
+    await ports.release();
     await release();
     await rm(folder, { recursive: true, force: true });
   };
@@ -92,9 +94,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const { DATABASE_URL } = servers;
     await migrate(DATABASE_URL);
     const secrets = await readSecrets(home.secrets);
-    const ports = makePorts();
     const [api, simulator, smtp] = [await ports.choose(0), await ports.choose(0), await ports.choose(0)];
-    await ports.release();
 
     const proxyTo = async (name: ProxyName, target: number) => {
       if (!options.proxies?.includes(name)) return target;
