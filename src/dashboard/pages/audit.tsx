@@ -62,15 +62,15 @@ function describe(detail: Readonly<Record<string, unknown>>): string {
     .join(', ');
 }
 
-/** The page of a target by the prefix of its id: its own, to which the id is appended, or the list that contains it. */
+/** The page of a target, or the list that contains it, by the prefix of its id. */
 const PAGES: Readonly<Record<string, string>> = {
-  em: 'emails/',
-  bt: 'batches/',
-  dm: 'domains/',
-  wh: 'webhooks/',
-  sms: 'sms/',
-  wa: 'chatapp/',
-  key: 'requests?key=',
+  em: 'emails/:id',
+  bt: 'batches/:id',
+  dm: 'domains/:id',
+  wh: 'webhooks/:id',
+  sms: 'sms/:id',
+  wa: 'chatapp/:id',
+  key: 'requests?key=:id',
   sup: 'suppressions',
   usr: 'members',
   inv: 'members',
@@ -81,7 +81,7 @@ function Target({ id, action }: { id: string; action: string }): Html {
   const text = <code safe>{id}</code>;
   // The contents of an email have a longer action, and its page remains.
   if (path === undefined || /^\w+\.delete$/.test(action)) return text;
-  return <a href={`/dashboard/${path}${/\W$/.test(path) ? encodeURIComponent(id) : ''}`}>{text}</a>;
+  return <a href={`/dashboard/${path.replace(':id', encodeURIComponent(id))}`}>{text}</a>;
 }
 
 const download = page(Type.Object({}), (context) =>

@@ -23,7 +23,7 @@ const showAdd = page(Type.Object({ addresses: Type.Optional(Type.String()) }), a
 
 const add = action(Type.Object({ addresses: Type.String() }), {
   bodyLimit: BYTES,
-  again: (context, filled) => addPage(context, filled),
+  again: addPage,
   run: (context, { addresses: text }) => {
     const read = readAddresses(text, 'addresses');
     refuseWhole(read);
