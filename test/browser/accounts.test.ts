@@ -40,6 +40,7 @@ interface Fixture {
   readonly issuer: Issuer;
 }
 
+const PASSWORD = 'a long password';
 const WITHOUT_SCRIPTS = { javaScriptEnabled: false };
 
 const SCENARIOS: Readonly<Record<string, (t: TestContext, fixture: Fixture) => Promise<void>>> = {
@@ -92,6 +93,20 @@ const SCENARIOS: Readonly<Record<string, (t: TestContext, fixture: Fixture) => P
   },
 };
 
+/** Signs a new user in, at the account page. */
+async function openAccount(
+  t: TestContext,
+  { dev, browser, pool }: Fixture,
+  email: string,
+  options: BrowserContextOptions,
+): Promise<Page> {
+  await createUser(pool, dev.organization_id, { email, password: PASSWORD });
+  const page = await openTab(t, browser, options);
+  await page.goto(`${dev.dashboard_url}/account`);
+  await enterPassword(page, email, PASSWORD);
+  return page;
+}
+
 async function checkOnPhone(page: Page): Promise<void> {
   assert.deepEqual(await violations(page), []);
   const width = await page.evaluate<number>('document.documentElement.scrollWidth');
@@ -106,9 +121,8 @@ async function useOidc(
   options: BrowserContextOptions,
   check: (page: Page) => Promise<void>,
 ): Promise<void> {
-  const password = 'a long password';
   const [strict, other] = [await createOrganization(pool, `Strict ${email}`), await createOrganization(pool, 'Other')];
-  await createUser(pool, strict.id, { email, password });
+  await createUser(pool, strict.id, { email, password: PASSWORD });
   issuer.people.set(email, { sub: email, email, email_verified: true });
   const page = await openTab(t, browser, options);
   await page.goto(`${dev.dashboard_url}/members`);
@@ -128,7 +142,7 @@ async function useOidc(
 
   const outside = await openTab(t, browser, options);
   await outside.goto(dev.dashboard_url);
-  await enterPassword(outside, email, password);
+  await enterPassword(outside, email, PASSWORD);
   await outside.getByRole('heading', { level: 1, name: 'Your password is not accepted here' }).waitFor();
   await check(outside);
   await pool.query(
@@ -136,7 +150,7 @@ async function useOidc(
     [other.id, email],
   );
   await outside.goto(dev.dashboard_url);
-  await enterPassword(outside, email, password);
+  await enterPassword(outside, email, PASSWORD);
   await outside.getByRole('heading', { level: 1, name: 'Another sign-in is required' }).waitFor();
   await check(outside);
   await outside.getByRole('button', { name: 'Open Other' }).click();
@@ -150,19 +164,15 @@ async function useOidc(
 /** @param check is called on every page, in each of its states */
 async function linkIdentity(
   t: TestContext,
-  { dev, browser, pool, issuer }: Fixture,
+  fixture: Fixture,
   email: string,
   options: BrowserContextOptions,
   check: (page: Page) => Promise<void>,
 ): Promise<void> {
-  const password = 'a long password';
-  await createUser(pool, dev.organization_id, { email, password });
-  issuer.people.set(email, { sub: email, email, email_verified: false });
-  const page = await openTab(t, browser, options);
-  await page.goto(`${dev.dashboard_url}/account`);
-  await enterPassword(page, email, password);
+  fixture.issuer.people.set(email, { sub: email, email, email_verified: false });
+  const page = await openAccount(t, fixture, email, options);
   await page.getByRole('link', { name: 'Link Example Login' }).click();
-  await page.getByLabel('Current password').fill(password);
+  await page.getByLabel('Current password').fill(PASSWORD);
   await check(page);
   await page.getByRole('button', { name: 'Link' }).click();
   await page.getByRole('link', { name: 'Continue to Example Login' }).waitFor();
@@ -170,7 +180,7 @@ async function linkIdentity(
   await page.getByRole('link', { name: 'Continue to Example Login' }).click();
   await page.getByLabel('Address').fill(email);
   await page.getByRole('button', { name: 'Continue' }).click();
-  await page.getByText(`Linked to ${issuer.url}`).waitFor();
+  await page.getByText(`Linked to ${fixture.issuer.url}`).waitFor();
   await check(page);
   await page.getByRole('link', { name: 'Unlink' }).click();
   await page.getByRole('heading', { level: 1, name: 'Unlink the identity provider' }).waitFor();
@@ -180,16 +190,12 @@ async function linkIdentity(
 /** @param check is called on every page, in each of its states */
 async function useSecondFactor(
   t: TestContext,
-  { dev, browser, pool }: Fixture,
+  fixture: Fixture,
   email: string,
   options: BrowserContextOptions,
   check: (page: Page) => Promise<void>,
 ): Promise<void> {
-  const password = 'a long password';
-  await createUser(pool, dev.organization_id, { email, password });
-  const page = await openTab(t, browser, options);
-  await page.goto(`${dev.dashboard_url}/account`);
-  await enterPassword(page, email, password);
+  const page = await openAccount(t, fixture, email, options);
   await page.getByRole('link', { name: 'Set up' }).click();
   await page.getByRole('heading', { level: 1, name: 'Two-factor authentication' }).waitFor();
   await check(page);
@@ -198,7 +204,7 @@ async function useSecondFactor(
   await check(page);
   const secret = Secret.fromBase32((await page.locator('code').innerText()).trim());
   const codeAt = (timestamp: number) => new TOTP({ secret }).generate({ timestamp });
-  await page.getByLabel('Current password').fill(password);
+  await page.getByLabel('Current password').fill(PASSWORD);
   const used = codeAt(Date.now());
   await page.getByLabel('Code').fill(used);
   await page.getByRole('button', { name: 'Turn on' }).click();
@@ -207,9 +213,9 @@ async function useSecondFactor(
   const [recoveryCode = '', ...others] = (await page.locator('pre').innerText()).trim().split('\n');
   assert.equal(others.length, 9);
 
-  const other = await openTab(t, browser, options);
-  await other.goto(`${dev.dashboard_url}/account/second-factor`);
-  await enterPassword(other, email, password);
+  const other = await openTab(t, fixture.browser, options);
+  await other.goto(`${fixture.dev.dashboard_url}/account/second-factor`);
+  await enterPassword(other, email, PASSWORD);
   await other.getByRole('heading', { level: 1, name: 'Enter your code' }).waitFor();
   await other.getByLabel('Code').fill(used);
   await other.getByRole('button', { name: 'Sign in' }).click();

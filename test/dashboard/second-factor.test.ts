@@ -30,13 +30,13 @@ async function startSetUp(person: Visitor): Promise<string> {
   return secret;
 }
 
-const codeOf = (secret: string): string => new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+const totpOf = (secret: string): TOTP => new TOTP({ secret: Secret.fromBase32(secret) });
 
 /** A signed-in user with a second factor. */
 async function enrolled(orgId = organization.id): Promise<Enrolled> {
   const person = await signedIn(service, orgId);
   const secret = await startSetUp(person);
-  const totp = new TOTP({ secret: Secret.fromBase32(secret) });
+  const totp = totpOf(secret);
   const start = Date.now();
   const code = (step?: number) =>
     totp.generate({ timestamp: step === undefined ? Date.now() + STEP_MS : start + step * STEP_MS });
@@ -78,7 +78,7 @@ describe('a second factor', () => {
 
   it('is turned on only with the current password, which cannot be guessed without a limit', async () => {
     const ada = await signedIn(service, organization.id);
-    const code = codeOf(await startSetUp(ada));
+    const code = totpOf(await startSetUp(ada)).generate();
     for (const given of [{ code }, { code, current: 'a guess' }]) {
       const refused = await ada.post(`${PATH}/complete`, given);
       assert.equal(refused.status, 422, textOf(refused.html));
@@ -98,7 +98,7 @@ describe('a second factor', () => {
     const { id } = await signedIn(service, organization.id);
     const browser = visitor(service);
     browser.take(`sendwright=${await beginSession(service.pool, id, { ...TEST_BROWSER, byOidc: true })}`);
-    const code = codeOf(await startSetUp(browser));
+    const code = totpOf(await startSetUp(browser)).generate();
     assert.ok(!(await browser.get(PATH)).html.includes('type="password"'));
     assert.equal((await browser.post(`${PATH}/complete`, { code })).status, 200);
   });
@@ -243,7 +243,7 @@ describe('an organization that requires a second factor', () => {
     assert.equal((await bob.change('/dashboard/organization', { organization: other.id })).status, 200);
     await bob.post('/dashboard/organization', { organization: strict.id });
 
-    const code = codeOf(await startSetUp(bob));
+    const code = totpOf(await startSetUp(bob)).generate();
     assert.equal((await bob.post(`${PATH}/complete`, { code, current: PASSWORD })).status, 200);
     assert.equal((await bob.get('/dashboard')).status, 200);
     await ada.change('/dashboard/members/security');

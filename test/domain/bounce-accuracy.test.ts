@@ -58,41 +58,21 @@ describe('the accuracy of bounce reasons', () => {
     assertAccuracy(t, 'labelled, documented', byReason, { reason: 98, suppress: 99.5 });
   });
 
-  it('keeps its floor on replies that were held out, by reason', (t) => {
-    assertAccuracy(
-      t,
-      'held out',
-      measure(HELD_OUT, statedReason, ({ reason }) => reason),
-      { reason: 98, suppress: 100 },
-    );
-  });
-
-  it('keeps its floor on replies that were unseen at first, by reason', (t) => {
-    assertAccuracy(
-      t,
-      'unseen at first',
-      measure(UNSEEN, statedReason, ({ reason }) => reason),
-      { reason: 93.5, suppress: 99.5 },
-    );
-  });
-
-  it('keeps its floor on the halves for development, by reason', (t) => {
-    assertAccuracy(
-      t,
-      'development',
-      measure(DEVELOPMENT, statedReason, ({ reason }) => reason),
-      { reason: 96.5, suppress: 99 },
-    );
-  });
-
-  it('keeps its floor on replies that were never looked at, by reason', (t) => {
-    assertAccuracy(
-      t,
-      'final',
-      measure(FINAL, statedReason, ({ reason }) => reason),
-      { reason: 82.5, suppress: 93 },
-    );
-  });
+  for (const [name, title, replies, floor] of [
+    ['replies that were held out', 'held out', HELD_OUT, { reason: 98, suppress: 100 }],
+    ['replies that were unseen at first', 'unseen at first', UNSEEN, { reason: 93.5, suppress: 99.5 }],
+    ['the halves for development', 'development', DEVELOPMENT, { reason: 96.5, suppress: 99 }],
+    ['replies that were never looked at', 'final', FINAL, { reason: 82.5, suppress: 93 }],
+  ] as const) {
+    it(`keeps its floor on ${name}, by reason`, (t) => {
+      assertAccuracy(
+        t,
+        title,
+        measure(replies, statedReason, ({ reason }) => reason),
+        floor,
+      );
+    });
+  }
 
   it('keeps its floor on each source without the phrases that only this source supports', (t) => {
     const bySource = leaveOneSourceOut([...LABELLED, ...DOCUMENTED]);
