@@ -17,7 +17,7 @@ import { storeYear } from './stored.ts';
 const BATCH = 60_000;
 /** Query parameters of a list, in the API's form. */
 type Filter = Readonly<Record<string, string | readonly string[]>>;
-/** Frequent and rare, alone and together; `storeManyEmails` describes what there is. Tags and statuses are in the API's order. */
+/** Frequent and rare, alone and together; `storeManyEmails` describes what there is. Parameters, tags and statuses are in the API's order. */
 const FILTERS: readonly Filter[] = [
   {},
   { status: 'delivered' },
@@ -45,7 +45,7 @@ const FILTERS: readonly Filter[] = [
   { subject: 'digest weekly' },
   { subject: '4711' },
   { subject: 'digest receipt' },
-  { subject: 'alert', to: 'user0@mail.example' },
+  { to: 'user0@mail.example', subject: 'alert' },
   { subject: 'receipt', status: 'complained' },
   { to: '@mail.example', tag: ['customer:c9000'] },
   { status: ['bounced', 'complained'] },

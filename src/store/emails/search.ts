@@ -17,10 +17,10 @@ import { termKey } from './search-index.ts';
 import { scan } from './walks.ts';
 
 /** Blocks of one round of a page; the first round suffices if what is searched for is rare. */
-const ROUNDS = [100, 400, 400, 400] as const;
+const ROUNDS = [100, 300] as const;
 /** Rows of emails that a page reads, and blocks whose members it looks up by their number. */
-const ROWS = 1_000;
-const NUMBERED_BLOCKS = 50;
+const ROWS = 400;
+const NUMBERED_BLOCKS = 30;
 
 /** The part of an organization's emails that is indexed: a range in the order of lists, newest first. */
 interface IndexedRange {

@@ -19,10 +19,10 @@ import {
  * depends on how many emails there are. Filters of which each fits many emails, and all together hardly any, therefore
  * give pages that are not full.
  */
-const ENTRIES = 50_000;
-const ROWS = 1_000;
+const ENTRIES = 10_000;
+const ROWS = 300;
 /** The same of each status where several are merged: all entries are read and sorted. */
-const ENTRIES_PER_STATUS = 1_000;
+const ENTRIES_PER_STATUS = 500;
 /** Rows are read in their own order, which costs less than looking up each by its id. */
 const SCANNED_ROWS = 3_000;
 
