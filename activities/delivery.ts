@@ -19,7 +19,12 @@ export function makeEmailActivities(deps: EmailDeps) {
     deliver: (member) => deliverEmails(deps, [member]),
     onEnded: (ids) => announce(deps, ids),
   });
-  return { deliverEmail: email.deliver, giveUpEmail: email.giveUp, cancelEmail: email.cancel };
+  return {
+    attemptEmail: email.attempt,
+    deliverEmail: email.deliver,
+    giveUpEmail: email.giveUp,
+    cancelEmail: email.cancel,
+  };
 }
 export type EmailActivities = ReturnType<typeof makeEmailActivities>;
 
@@ -37,9 +42,11 @@ export function makeMessageActivities(deps: MessageDeps) {
   };
   const [chat, sms] = [activitiesOf('chatapp'), activitiesOf('sms')];
   return {
+    attemptChat: chat.attempt,
     deliverChat: chat.deliver,
     giveUpChat: chat.giveUp,
     cancelChat: chat.cancel,
+    attemptSms: sms.attempt,
     deliverSms: sms.deliver,
     giveUpSms: sms.giveUp,
     cancelSms: sms.cancel,
@@ -47,7 +54,7 @@ export function makeMessageActivities(deps: MessageDeps) {
 }
 export type MessageActivities = ReturnType<typeof makeMessageActivities>;
 
-/** The result of a delivery for the workflow. */
+/** The result of an attempt that was not refused for now. */
 export type Delivery = Exclude<MemberResult, { state: 'again' }>;
 
 /** The steps that each channel has of its own. */
@@ -63,15 +70,23 @@ function makeDeliveryActivities(
   channel: ChannelEndings,
   { deliver, onEnded = () => Promise.resolve() }: Steps,
 ) {
+  /** Sends one message that is due. A local activity: the workflow decides what follows. */
+  async function attempt(member: Member): Promise<MemberResult> {
+    const [result] = await deliver(member);
+    if (!result) throw new Error('a delivery returned no result');
+    if (result.state === 'ended') await onEnded([member.id]);
+    return result;
+  }
+
   return {
+    attempt,
+
     /**
-     * Sends one message that is due.
+     * Sends one message that is due, under the retry policy of the activity.
      * @throws ApplicationFailure of type NotTaken when it should be tried again
      */
     deliver: async (member: Member): Promise<Delivery> => {
-      const [result] = await withHeartbeat(() => deliver(member));
-      if (!result) throw new Error('a delivery returned no result');
-      if (result.state === 'ended') await onEnded([member.id]);
+      const result = await withHeartbeat(() => attempt(member));
       if (result.state !== 'again') return result;
       throw ApplicationFailure.create({
         type: 'NotTaken',

@@ -6,12 +6,15 @@ import {
   isCancellation,
   patched,
   proxyActivities,
+  proxyLocalActivities,
   setCurrentDetails,
   setHandler,
+  sleep,
+  TemporalFailure,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { Delivery, EmailActivities, MessageActivities } from '../activities/index.ts';
-import type { DeliveryStatus } from '../src/delivery/contract.ts';
+import type { DeliveryStatus, Member, MemberResult } from '../src/delivery/contract.ts';
 import type { RetryPolicy } from '../src/domain/email/retry.ts';
 import { PAUSE_BETWEEN_ROUNDS, ROUND_PAUSE_MS } from './rounds.ts';
 import { PROVIDER } from './search-attributes.ts';
@@ -27,6 +30,11 @@ export interface Schedule {
 export interface DeliverMessage extends Partial<Schedule> {
   readonly id: string;
   readonly retry: RetryPolicy;
+  /**
+   * The first attempt is a local activity, since the workflow's task queue is that of its activities. Workflows of earlier versions
+   * have a task queue of their own.
+   */
+  readonly firstAttempt?: 'local';
 }
 
 /** The message was given another time. A version that is not newer, and a payload that is no schedule, are ignored. */
@@ -38,6 +46,9 @@ export const cancel = defineSignal('cancel');
 const POSTGRES_DECIDES = 'postgres-decides';
 
 type Activities = EmailActivities & MessageActivities;
+
+/** The longest attempt: an SMTP server may take 10 minutes to reply, and recording the result as long. */
+const ATTEMPT_TIMEOUT = '25 minutes';
 
 /** The end of the names of a channel's activities. */
 type Suffix = 'Email' | 'Chat' | 'Sms';
@@ -54,7 +65,7 @@ export const deliverSms = (message: DeliverMessage) => deliverMessage('chat', 'S
 async function deliverMessage(
   taskQueue: string,
   suffix: Suffix,
-  { id, retry, version: firstVersion = 0, dueAt: firstDueAt = null }: DeliverMessage,
+  { id, retry, firstAttempt, version: firstVersion = 0, dueAt: firstDueAt = null }: DeliverMessage,
 ): Promise<DeliveryStatus> {
   // Bookkeeping in Postgres: repeated until the database is there, for as long as that takes.
   const bookkeeping = proxyActivities<Activities>({
@@ -114,30 +125,67 @@ async function deliverMessage(
     }
   }
 
-  /**
-   * Attempts the delivery under the retry policy. The policy counts every failure of the activity, also those that never
-   * reached a provider: giving up is left to the record of attempts, and starts a new round when some are left.
-   */
-  async function attempt(member: { id: string; version: number }): Promise<Delivery> {
+  /** Attempts the delivery, first locally, and after that under the retry policy. */
+  async function attempt(member: Member): Promise<Delivery> {
     setCurrentDetails('Sending');
-    const activities = proxyActivities<Activities>({
-      taskQueue,
-      // An SMTP server may take 10 minutes to reply, and recording the result as long; heartbeats find dead workers.
-      startToCloseTimeout: '25 minutes',
-      heartbeatTimeout: '15 seconds',
-      summary: `hand over to a provider, at most ${retry.maximumAttempts} attempts`,
-      retry: { ...retry, backoffCoefficient: 2 },
+    if (firstAttempt !== 'local') return deliver(member, retry);
+    const result = await attemptLocally(member);
+    if (result.state !== 'again') return result;
+    const { initialInterval } = retry;
+    const leastMs = result.postponed ? 1 : initialInterval;
+    await sleep(Math.ceil(Math.max(result.afterMs ?? initialInterval, leastMs)), {
+      summary: 'until the second attempt',
     });
-    for (;;) {
-      try {
-        return await activities[`deliver${suffix}`](member);
-      } catch (error) {
-        if (!(error instanceof ActivityFailure)) throw error;
-        const status = await bookkeeping[`giveUp${suffix}`]({ id, maximumAttempts: retry.maximumAttempts });
-        if (status !== 'queued') return { id, state: 'ended', status };
-      }
+    return deliver(member, afterFirst(retry));
+  }
+
+  /** A local activity has no events of its own in the history, which halves the cost of a workflow. */
+  async function attemptLocally(member: Member): Promise<MemberResult> {
+    const activities = proxyLocalActivities<Activities>({
+      startToCloseTimeout: ATTEMPT_TIMEOUT,
+      retry: { maximumAttempts: 1 },
+    });
+    try {
+      return await activities[`attempt${suffix}`](member);
+    } catch (error) {
+      // A local activity fails with its cause, without an ActivityFailure around it.
+      if (!(error instanceof TemporalFailure)) throw error;
+      return { id, state: 'again', reason: error.message };
     }
   }
+
+  /**
+   * Delivers under a retry policy. The policy counts every failure of the activity, also those that never reached a provider:
+   * giving up is left to the record of attempts, and starts a new round when some are left.
+   */
+  async function deliver(member: Member, firstRound: RetryPolicy): Promise<Delivery> {
+    for (let policy = firstRound; ; policy = retry) {
+      const activities = proxyActivities<Activities>({
+        taskQueue,
+        startToCloseTimeout: ATTEMPT_TIMEOUT,
+        // Finds dead workers.
+        heartbeatTimeout: '15 seconds',
+        summary: `hand over to a provider, at most ${policy.maximumAttempts} attempts`,
+        retry: { ...policy, backoffCoefficient: 2 },
+      });
+      try {
+        if (policy.maximumAttempts > 0) return await activities[`deliver${suffix}`](member);
+      } catch (error) {
+        if (!(error instanceof ActivityFailure)) throw error;
+      }
+      const status = await bookkeeping[`giveUp${suffix}`]({ id, maximumAttempts: retry.maximumAttempts });
+      if (status !== 'queued') return { id, state: 'ended', status };
+    }
+  }
+}
+
+/** What is left of a retry policy after the first attempt and the wait that follows it. */
+function afterFirst({ maximumAttempts, initialInterval, maximumInterval }: RetryPolicy): RetryPolicy {
+  return {
+    maximumAttempts: maximumAttempts - 1,
+    initialInterval: Math.min(2 * initialInterval, maximumInterval),
+    maximumInterval,
+  };
 }
 
 /** Signals can be sent by hand, with any payload: a handler that threw would fail the workflow task again and again. */

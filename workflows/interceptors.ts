@@ -1,4 +1,4 @@
-import type { Payload } from '@temporalio/common';
+import type { Headers, Payload } from '@temporalio/common';
 import type { WorkflowInterceptors } from '@temporalio/workflow';
 
 /** The header with the span that workflows and activities continue. */
@@ -10,6 +10,8 @@ export const TRACE_HEADER = 'traceparent';
  */
 export function interceptors(): WorkflowInterceptors {
   let traceparent: Payload | undefined;
+  const withTrace = <T extends { readonly headers: Headers }>(input: T): T =>
+    traceparent ? { ...input, headers: { ...input.headers, [TRACE_HEADER]: traceparent } } : input;
   return {
     inbound: [
       {
@@ -21,10 +23,8 @@ export function interceptors(): WorkflowInterceptors {
     ],
     outbound: [
       {
-        scheduleActivity(input, next) {
-          if (!traceparent) return next(input);
-          return next({ ...input, headers: { ...input.headers, [TRACE_HEADER]: traceparent } });
-        },
+        scheduleActivity: (input, next) => next(withTrace(input)),
+        scheduleLocalActivity: (input, next) => next(withTrace(input)),
       },
     ],
   };

@@ -38,6 +38,9 @@ import { startWatchdog } from './watchdog.ts';
 /** The process that runs any set of fleets. A fleet serves the task queue of its name and related ones, or polls Postgres. */
 type QueueOptions = WorkerOptions & { taskQueue: string };
 
+/** First attempts of one fleet at once. */
+const FIRST_ATTEMPTS = 100;
+
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('worker', config.LOG_LEVEL);
 startWatchdog('worker');
@@ -64,29 +67,19 @@ const stopPolling: (() => Promise<unknown>)[] = [];
 
 const FLEETS = {
   /**
-   * Workflow tasks are short and CPU-bound; half of ours are first tasks of their workflow. More concurrent tasks only wait for
-   * each other, on a busy host perhaps longer than the 10 s after which Temporal retries them.
+   * Workflows of groups and upkeep. Their tasks are short and CPU-bound: more concurrent tasks only wait for each other, on a busy
+   * host perhaps longer than the 10 s after which Temporal retries them.
    */
-  messages: (): QueueOptions[] => [
-    {
-      taskQueue: 'messages',
-      ...workflowCode(),
-      maxConcurrentWorkflowTaskPolls: 20,
-      maxConcurrentWorkflowTaskExecutions: 40,
-      nonStickyToStickyPollRatio: 0.5,
-      maxCachedWorkflows: 1_000,
-      // A dead worker delays the next tasks of its workflows by this time.
-      stickyQueueScheduleToStartTimeout: '2 s',
-    },
-  ],
+  messages: (): QueueOptions[] => [{ taskQueue: 'messages', ...workflows(40) }],
   email: (): QueueOptions[] => emailQueues('email', 'email-groups'),
   /** The two parts of `email`, so that single emails do not wait for the event loop of a process that sends groups. */
   'email-single': (): QueueOptions[] => emailQueues('email'),
   'email-groups': (): QueueOptions[] => emailQueues('email-groups'),
-  /** Calls to providers of chat-app messages and SMS, which are I/O-bound. */
+  /** Workflows of chat-app messages and SMS, and calls to their providers. */
   chat: (): QueueOptions[] => [
     {
       taskQueue: 'chat',
+      ...firstAttempts(),
       activities: makeMessageActivities({
         ...retrySettings(config, pool, log),
         pool,
@@ -251,7 +244,7 @@ function readFleets(): Fleet[] {
   return part ? exitWith(`--fleets ${String(requested)}: email contains ${part}; name one of them`) : named;
 }
 
-/** Queues of calls to email providers, which are I/O-bound. Groups have few slots, since each has many emails in memory. */
+/** Workflows of single emails, and calls to email providers. Groups have few slots, since each has many emails in memory. */
 function emailQueues(...taskQueues: readonly ('email' | 'email-groups')[]): QueueOptions[] {
   void updateCredentialPauses(config, pool, log);
   const deps = {
@@ -260,6 +253,7 @@ function emailQueues(...taskQueues: readonly ('email' | 'email-groups')[]): Queu
   };
   const options = {
     email: {
+      ...firstAttempts(),
       activities: makeEmailActivities(deps),
       maxConcurrentActivityTaskExecutions: 200,
       maxConcurrentActivityTaskPolls: 20,
@@ -273,11 +267,29 @@ function emailQueues(...taskQueues: readonly ('email' | 'email-groups')[]): Queu
   return taskQueues.map((taskQueue) => ({ taskQueue, ...options[taskQueue] }));
 }
 
-/** The workflow bundle of `npm run build`; when run from source, the SDK bundles the workflows at startup. */
-function workflowCode(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath' | 'interceptors'> {
+/**
+ * Workflows of single messages. The workflow task of a first attempt lasts as long as its call to a provider, so as many run at
+ * once as calls.
+ */
+function firstAttempts(): Partial<QueueOptions> {
+  return { ...workflows(FIRST_ATTEMPTS), maxConcurrentLocalActivityExecutions: FIRST_ATTEMPTS };
+}
+
+/** The code is the bundle of `npm run build`; when run from source, the SDK bundles it at startup. */
+function workflows(maxConcurrentWorkflowTaskExecutions: number): Partial<QueueOptions> {
+  const tasks = {
+    maxConcurrentWorkflowTaskExecutions,
+    maxConcurrentWorkflowTaskPolls: 20,
+    // Half of the tasks are first tasks of their workflow.
+    nonStickyToStickyPollRatio: 0.5,
+    maxCachedWorkflows: 1_000,
+    // A dead worker delays the next tasks of its workflows by this time.
+    stickyQueueScheduleToStartTimeout: '2 s',
+  } as const;
   const bundle = fileURLToPath(new URL('../../workflow-bundle.js', import.meta.url));
-  if (existsSync(bundle)) return { workflowBundle: { codePath: bundle } };
+  if (existsSync(bundle)) return { ...tasks, workflowBundle: { codePath: bundle } };
   return {
+    ...tasks,
     workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)),
     interceptors: { workflowModules: [fileURLToPath(new URL('../../workflows/interceptors.ts', import.meta.url))] },
   };

@@ -19,8 +19,11 @@ const BATCH_ID = defineSearchAttributeKey('BatchId', 'KEYWORD');
 /** The search attributes that a namespace must have before workflows can start. */
 export const SEARCH_ATTRIBUTES = ['OrgId', 'Channel', 'Provider', 'BatchId'] as const;
 
-/** The task queue of workflow tasks; activities have their own queues. */
-const WORKFLOW_QUEUE = 'messages';
+/**
+ * The task queues of workflows. Those of single messages share the queue of their activities, so that one worker does both in
+ * one workflow task.
+ */
+const QUEUES = { groups: 'messages', upkeep: 'messages', email: 'email', chat: 'chat' } as const;
 /** The timeout of one request. Its row is locked meanwhile. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
@@ -81,7 +84,7 @@ export function makeTemporalDispatcher(
     await ignoreAlreadyStarted(
       workflow.start<(tasks: readonly UpkeepTaskName[]) => Promise<unknown>>('upkeep', {
         workflowId: `upkeep-${name}`,
-        taskQueue: WORKFLOW_QUEUE,
+        taskQueue: QUEUES.upkeep,
         args: [[name as UpkeepTaskName]],
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       }),
@@ -170,8 +173,8 @@ function emailOptions(row: EmailRow, retry: RetryPolicy) {
   const { version, due_at, message_id: id } = row;
   const more = row.more_to > 0 ? ` and ${row.more_to} more` : '';
   return {
-    ...options(row, row.batch_id !== null),
-    args: [{ id, version, dueAt: due_at, retry }] as [DeliverMessage],
+    ...options(row, row.batch_id !== null, QUEUES.email),
+    args: [{ id, version, dueAt: due_at, retry, firstAttempt: 'local' }] as [DeliverMessage],
     staticSummary: `Email to ${maskAddress(row.first_to)}${more}, ${due(due_at)}`,
   };
 }
@@ -180,7 +183,7 @@ function groupOptions(row: GroupRow, retry: RetryPolicy) {
   const { members, due_at, message_id: id } = row;
   const batch = row.batch_id === null ? '' : ` of batch ${row.batch_id}`;
   return {
-    ...options(row, row.bulk),
+    ...options(row, row.bulk, QUEUES.groups),
     args: [{ id, members, dueAt: due_at, retry }] as [DeliverGroup],
     staticSummary: `${members.length === 1 ? '1 email' : `${members.length} emails`}${batch}, ${due(due_at)}`,
   };
@@ -206,8 +209,8 @@ function messageOptions(row: MessageRow, retry: RetryPolicy) {
   const name = channel === 'sms' ? 'SMS' : `Chat-app message (${type})`;
   return {
     workflowId: id,
-    taskQueue: WORKFLOW_QUEUE,
-    args: [{ id, version, dueAt, retry }] as [DeliverMessage],
+    taskQueue: QUEUES.chat,
+    args: [{ id, version, dueAt, retry, firstAttempt: 'local' }] as [DeliverMessage],
     priority: { priorityKey: SINGLE_PRIORITY, fairnessKey: org_id },
     typedSearchAttributes: new TypedSearchAttributes([
       { key: CHANNEL, value: channel },
@@ -222,10 +225,10 @@ function due(at: string | null): string {
 }
 
 /** The start options of every workflow that delivers email. */
-function options({ message_id, org_id, batch_id }: EmailRow | GroupRow, bulk: boolean) {
+function options({ message_id, org_id, batch_id }: EmailRow | GroupRow, bulk: boolean, taskQueue: string) {
   return {
     workflowId: message_id,
-    taskQueue: WORKFLOW_QUEUE,
+    taskQueue,
     priority: { priorityKey: bulk ? BULK_PRIORITY : SINGLE_PRIORITY, ...(org_id !== null && { fairnessKey: org_id }) },
     typedSearchAttributes: new TypedSearchAttributes([
       { key: CHANNEL, value: 'email' },

@@ -74,8 +74,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
   });
   const { connection, namespace, client } = temporal;
   const workers = await Promise.all([
-    Worker.create({ connection, namespace, taskQueue: 'messages', workflowBundle: await workflowBundle() }),
-    Worker.create({ connection, namespace, taskQueue: 'email', activities }),
+    Worker.create({ connection, namespace, taskQueue: 'email', workflowBundle: await workflowBundle(), activities }),
   ]);
   const relay = startRelay({ pool, log, dispatch: makeTemporalDispatcher(client, RETRY), startsPerSecond: 1_000_000 });
   const running = Promise.all(workers.map((worker) => worker.run()));

@@ -84,7 +84,7 @@ test('traces', async (t) => {
     assert.deepEqual([request.service, request.name, request.kind], ['sendwright-api', 'POST /v1/emails', SERVER]);
     assert.equal(request.attributes['http.response.status_code'], 202);
     assert.match(String(request.attributes['sendwright.request.id']), /^req_/);
-    const { started, attempted, called } = await follow(request, 'start message', 'deliverEmail');
+    const { started, attempted, called } = await follow(request, 'start message', 'attemptEmail');
     assert.deepEqual([started.service, started.kind], ['sendwright-api', PRODUCER]);
     assert.deepEqual([attempted.service, attempted.kind], ['sendwright-worker', CONSUMER]);
     assert.equal(attempted.attributes['sendwright.workflow.id'], id);
@@ -97,7 +97,7 @@ test('traces', async (t) => {
     await post('/v1/emails', mail(), { traceparent: `00-${traceId}-b7ad6b7169203331-01` });
     const request = await find('the request', (span) => span.traceId === traceId && span.kind === SERVER);
     assert.equal(request.parentSpanId, 'b7ad6b7169203331');
-    await follow(request, 'start message', 'deliverEmail');
+    await follow(request, 'start message', 'attemptEmail');
   });
 
   await t.test('of a batch include its groups', async () => {
@@ -129,7 +129,7 @@ test('traces', async (t) => {
     const { id } = await post('/v1/chatapp', { to: '+14165550177', text: 'canarytext' });
     const request = await find('the request', ({ attributes }) => attributes['sendwright.message.id'] === id);
     const started = await childOf('start message', request);
-    const attempted = await childOf('deliverChat', started);
+    const attempted = await childOf('attemptChat', started);
     await find('the call', ({ name, parentSpanId }) => name.endsWith(' send') && parentSpanId === attempted.spanId);
   });
 

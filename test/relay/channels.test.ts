@@ -82,12 +82,12 @@ describe('the dispatcher', () => {
     const row = message('wa_1');
     await dispatch(row);
     const described = await handleOf(row).describe();
-    assert.deepEqual([described.type, described.taskQueue], ['deliverChat', 'messages']);
+    assert.deepEqual([described.type, described.taskQueue], ['deliverChat', 'chat']);
     assert.deepEqual([described.priority?.priorityKey, described.priority?.fairnessKey], [2, 'org_1']);
     assert.equal(await described.staticSummary(), 'Chat-app message (template) to +491***89, at once');
     assert.deepEqual(attributesOf(described), { Channel: 'chatapp', OrgId: 'org_1' });
     const { input, text } = await readHistory(handleOf(row));
-    assert.deepEqual(input, { id: row.message_id, version: 0, dueAt: null, retry: RETRY });
+    assert.deepEqual(input, { id: row.message_id, version: 0, dueAt: null, retry: RETRY, firstAttempt: 'local' });
     assert.doesNotMatch(text, /15123456789/);
   });
 

@@ -70,12 +70,12 @@ describe('the dispatcher', { concurrency: true }, () => {
     const described = await handleOf(row).describe();
     assert.deepEqual(
       [described.type, described.taskQueue, described.status.name],
-      ['deliverEmail', 'messages', 'RUNNING'],
+      ['deliverEmail', 'email', 'RUNNING'],
     );
     assert.equal(await described.staticSummary(), `Email to j***@example.net and 2 more, at ${dueAt}`);
     assert.deepEqual(attributesOf(described), { OrgId: 'org_1', Channel: 'email', BatchId: 'bt_1' });
     const { input, signals } = await readHistory(handleOf(row));
-    assert.deepEqual(input, { id: row.message_id, version: 3, dueAt, retry: RETRY });
+    assert.deepEqual(input, { id: row.message_id, version: 3, dueAt, retry: RETRY, firstAttempt: 'local' });
     assert.deepEqual(signals, []);
     assert.doesNotMatch(JSON.stringify(await handleOf(row).fetchHistory()), /jane\.doe/i);
   });
@@ -137,7 +137,7 @@ describe('the dispatcher', { concurrency: true }, () => {
     const row = outboxRow({ action: 'reschedule', version: 1, due_at: dueAt });
     await dispatch(row);
     const { input, signals } = await readHistory(handleOf(row));
-    assert.deepEqual(input, { id: row.message_id, version: 1, dueAt, retry: RETRY });
+    assert.deepEqual(input, { id: row.message_id, version: 1, dueAt, retry: RETRY, firstAttempt: 'local' });
     assert.deepEqual(signals, [['reschedule', { version: 1, dueAt }]]);
     const run = await runOf(row);
     await handleOf(row).terminate();

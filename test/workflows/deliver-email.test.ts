@@ -11,7 +11,13 @@ const DAY = 86_400_000;
 const MINUTE = 60_000;
 const RETRY = { maximumAttempts: 4, initialInterval: 1_000, maximumInterval: 4_000 };
 
-describe('deliverEmail', () => {
+type Start = Pick<DeliverMessage, 'firstAttempt'> & { readonly taskQueue: string };
+
+describe('deliverEmail', () => suite('local ', { taskQueue: 'email', firstAttempt: 'local' }));
+describe('deliverEmail, started by an earlier version', () => suite('', { taskQueue: 'messages' }));
+
+/** @param recorded the start of the names of its histories */
+function suite(recorded: string, { taskQueue, firstAttempt }: Start): void {
   const { env, now, sleep, startWorkers } = useEnvironment();
   const emails = new FakeMessages(now);
   const worker = () => startWorkers({ email: emails.activities });
@@ -43,10 +49,11 @@ describe('deliverEmail', () => {
         version: 0,
         dueAt: dueAt === null ? null : new Date(dueAt).toISOString(),
         retry: RETRY,
+        ...(firstAttempt && { firstAttempt }),
       };
       const handle = await env().client.workflow.start(deliverEmail, {
         workflowId: id,
-        taskQueue: 'messages',
+        taskQueue,
         args: [input],
       });
       const restart = async () => {
@@ -55,7 +62,7 @@ describe('deliverEmail', () => {
       };
       await act({ id, handle, restart });
       const result = await handle.result();
-      await keepHistory(name, handle);
+      await keepHistory(recorded + name, handle);
       return { id, result, handle };
     } finally {
       await stop();
@@ -82,6 +89,14 @@ describe('deliverEmail', () => {
     const { id, result } = await deliver(t, null);
     assert.equal(result, 'sent');
     assert.ok((emails.row(id).sentAt ?? 0) - began < MINUTE);
+  });
+
+  test('an attempt that succeeds is a local activity, unless an earlier version started it', async (t) => {
+    const { handle } = await deliver(t, null);
+    const events = (await handle.fetchHistory()).events ?? [];
+    const scheduled = events.filter((event) => event.activityTaskScheduledEventAttributes);
+    const local = events.filter((event) => event.markerRecordedEventAttributes?.markerName === 'core_local_activity');
+    assert.deepEqual([scheduled.length, local.length], firstAttempt ? [0, 1] : [1, 0]);
   });
 
   test('an email 29 days ahead is sent then, not before', async (t) => {
@@ -202,10 +217,14 @@ describe('deliverEmail', () => {
     const events = (await handle.fetchHistory()).events ?? [];
     const scheduled = events.find((event) => event.activityTaskScheduledEventAttributes);
     const policy = scheduled?.activityTaskScheduledEventAttributes?.retryPolicy;
-    assert.equal(Number(policy?.initialInterval?.seconds), 1);
     assert.equal(Number(policy?.maximumInterval?.seconds), 4);
     assert.equal(policy?.backoffCoefficient, 2);
-    assert.equal(policy.maximumAttempts, 4);
+    // After a local attempt and a second of waiting, the activity has the rest.
+    const rest = firstAttempt ? [2, 3] : [1, 4];
+    assert.deepEqual([Number(policy.initialInterval?.seconds), policy.maximumAttempts], rest);
+    const timers = events.filter((event) => event.timerStartedEventAttributes);
+    const waits = timers.map(({ timerStartedEventAttributes: timer }) => Number(timer?.startToFireTimeout?.seconds));
+    assert.deepEqual(waits, firstAttempt ? [1] : []);
   });
 
   test('the provider’s own waiting time is kept', async (t) => {
@@ -325,4 +344,4 @@ describe('deliverEmail', () => {
     assert.equal(result, 'sent');
     assert.equal(emails.row(id).attempts, 1);
   });
-});
+}

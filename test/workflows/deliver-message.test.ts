@@ -12,9 +12,11 @@ describe('workflows of chat-app messages and SMS', () => {
   const { env, now, startWorkers } = useEnvironment();
   let count = 0;
 
-  for (const [channel, workflow] of [
-    ['chat', deliverChat],
-    ['sms', deliverSms],
+  for (const [channel, workflow, start] of [
+    ['chat', deliverChat, { taskQueue: 'messages' }],
+    ['sms', deliverSms, { taskQueue: 'messages' }],
+    ['local chat', deliverChat, { taskQueue: 'chat', firstAttempt: 'local' }],
+    ['local sms', deliverSms, { taskQueue: 'chat', firstAttempt: 'local' }],
   ] as const) {
     /** Delivers one message. @param dueAt Unix milliseconds; the workflow of an older version has no schedule */
     async function deliver(
@@ -30,7 +32,8 @@ describe('workflows of chat-app messages and SMS', () => {
       const stop = await startWorkers({ chat: messages.messageActivities });
       try {
         const schedule = dueAt !== null && { version: 0, dueAt: new Date(dueAt).toISOString() };
-        const options = { workflowId: id, taskQueue: 'messages', args: [{ id, retry: RETRY, ...schedule }] };
+        const { taskQueue, ...first } = start;
+        const options = { workflowId: id, taskQueue, args: [{ id, retry: RETRY, ...schedule, ...first }] };
         const handle = await env().client.workflow.start(workflow, options as never);
         await act(id, messages);
         const result = await handle.result();

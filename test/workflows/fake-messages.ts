@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Delivery, EmailActivities, MessageActivities } from '../../activities/index.ts';
-import type { DeliveryStatus, Member } from '../../src/delivery/contract.ts';
+import type { DeliveryStatus, Member, MemberResult } from '../../src/delivery/contract.ts';
 
 /** One message as Postgres would hold it. */
 interface Row {
@@ -57,7 +57,7 @@ export class FakeMessages {
   }
 
   private readonly steps = {
-    deliver: async ({ id, version }: Member): Promise<Delivery> => {
+    attempt: async ({ id, version }: Member): Promise<MemberResult> => {
       this.beforeClaim(id);
       const row = this.row(id);
       const now = await this.now();
@@ -78,10 +78,16 @@ export class FakeMessages {
         await this.afterSend(id);
         return { id, state: 'ended', status: 'sent', provider: 'postmark' };
       }
+      return { id, state: 'again', reason: 'busy', ...(answer !== 'busy' && { afterMs: answer.busyFor }) };
+    },
+    deliver: async (member: Member): Promise<Delivery> => {
+      const result = await this.steps.attempt(member);
+      if (result.state !== 'again') return result;
+      const { reason: message, afterMs } = result;
       throw ApplicationFailure.create({
         type: 'NotTaken',
-        message: 'busy',
-        ...(answer !== 'busy' && { nextRetryDelay: answer.busyFor }),
+        message,
+        ...(afterMs !== undefined && { nextRetryDelay: afterMs }),
       });
     },
     giveUp: async ({ id, maximumAttempts }: { id: string; maximumAttempts: number }) => {
@@ -96,15 +102,18 @@ export class FakeMessages {
   };
 
   readonly activities: EmailActivities = {
+    attemptEmail: this.steps.attempt,
     deliverEmail: this.steps.deliver,
     giveUpEmail: this.steps.giveUp,
     cancelEmail: this.steps.cancel,
   };
 
   readonly messageActivities: MessageActivities = {
+    attemptChat: this.steps.attempt,
     deliverChat: this.steps.deliver,
     giveUpChat: this.steps.giveUp,
     cancelChat: this.steps.cancel,
+    attemptSms: this.steps.attempt,
     deliverSms: this.steps.deliver,
     giveUpSms: this.steps.giveUp,
     cancelSms: this.steps.cancel,
