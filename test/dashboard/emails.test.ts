@@ -276,6 +276,8 @@ describe('one email', () => {
     assert.ok(text.includes('mailbox not found means: no account with that address. What to do:'), text);
     assert.match(text, /ada\.bounced@example\.net is on your suppression list since .* because of this email\./);
     assert.ok(html.includes(`href="/dashboard/suppressions?email=${encodeURIComponent(to)}"`), 'view');
+    const suppress = `href="/dashboard/suppressions/add?addresses=${encodeURIComponent(to)}"`;
+    assert.ok(!html.includes(suppress), 'it is on the list already');
     const [, remove = ''] = /action="(\/dashboard\/suppressions\/sup_\w+\/remove)"/.exec(html) ?? [];
     const viewer = await signedIn(service, ours.id, 'viewer');
     assert.ok(!(await page(`/dashboard/emails/${id}`, viewer)).html.includes('/remove"'), 'not for viewers');
@@ -287,8 +289,9 @@ describe('one email', () => {
     assert.ok(textOf(why.html).includes('every address in To was on your suppression list'), textOf(why.html));
     assert.ok(why.html.includes(`href="/dashboard/emails/${id}"`), 'the email that caused it');
     await member.change(remove);
-    const later = textOf((await page(`/dashboard/emails/${suppressed}`)).html);
-    assert.ok(later.includes('None of the recipients is on the list now'), later);
+    const later = (await page(`/dashboard/emails/${suppressed}`)).html;
+    assert.ok(textOf(later).includes('None of the recipients is on the list now'), textOf(later));
+    assert.ok(later.includes(suppress), 'it can be put on the list again');
   });
 
   it('states an unsubscription with marketing email only, which alone it stops', async () => {

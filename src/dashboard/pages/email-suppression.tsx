@@ -1,10 +1,9 @@
 import { BOUNCE_REASONS_IN_WORDS } from '../../domain/bounces/reasons.ts';
 import type { BounceReason } from '../../domain/email/email.ts';
-import { addressees, recipients } from '../../domain/email/outgoing.ts';
 import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
 import type { Email } from '../../store/emails/emails.ts';
 import type { EmailDetails } from '../../store/emails/message-details.ts';
-import { findSuppressions, type Suppression } from '../../store/suppressions/suppressions.ts';
+import type { Suppression } from '../../store/suppressions/suppressions.ts';
 import { Text, Time } from '../elements.tsx';
 import { confirm } from '../form-elements.tsx';
 import type { Context, Html } from '../page.ts';
@@ -23,10 +22,8 @@ const ORIGINS: Readonly<Record<SuppressionOrigin, string>> = {
 };
 
 /** Why an email bounced or was not sent, what to do, and which of its recipients are on the suppression list now. */
-export async function Remedy({ context, email, details }: RemedyProps): Promise<string> {
-  const addresses = recipients(addressees(email)).map(({ address }) => address.toLowerCase());
-  const entries = await findSuppressions(context.pool, context.organization.id, addresses);
-  const applied = entries.filter(({ origin }) => origin !== 'unsubscribe' || email.marketing);
+export function Remedy({ context, email, details, suppressions }: RemedyProps): Html {
+  const applied = suppressions.filter(({ origin }) => origin !== 'unsubscribe' || email.marketing);
   const hadSuppressed = details.recipients.some(({ status }) => status === 'suppressed');
   const { bounce_reason: reason, status } = email;
   if (reason === null && status !== 'suppressed' && !hadSuppressed && applied.length === 0) return '';
@@ -66,6 +63,8 @@ interface RemedyProps {
   readonly context: Context;
   readonly email: Email;
   readonly details: EmailDetails;
+  /** Those of its recipients. */
+  readonly suppressions: readonly Suppression[];
 }
 
 function Entry({ context, entry, isByThis }: { context: Context; entry: Suppression; isByThis: boolean }): Html {

@@ -7,6 +7,7 @@ import { escapeHtml } from '../../lib/html.ts';
 import { findAttachments, type ListedAttachment, secondsFromNow } from '../../store/emails/attachments.ts';
 import { type Email, findEmail } from '../../store/emails/emails.ts';
 import { type EmailDetails, findContent, findEmailDetails } from '../../store/emails/message-details.ts';
+import { findSuppressions, type Suppression } from '../../store/suppressions/suppressions.ts';
 import { type Fact, Facts, Id, NumberCell, StatusBadge, StatusCell, Table, Text, Time, Section } from '../elements.tsx';
 import { BLANK } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
@@ -43,6 +44,8 @@ export async function emailPage(context: Context, filled: Filled, view: Static<t
   ]);
   if (!email || !details) throw notFound('email');
   const mayChange = role !== 'viewer';
+  const addresses = recipients(addressees(email)).map(({ address }) => address.toLowerCase());
+  const suppressions = await findSuppressions(pool, organization.id, addresses);
   return (
     <Layout
       context={context}
@@ -57,9 +60,9 @@ export async function emailPage(context: Context, filled: Filled, view: Static<t
             {email.error}
           </p>
         )}
-        <Remedy context={context} email={email} details={details} />
+        <Remedy context={context} email={email} details={details} suppressions={suppressions} />
         <Timeline entries={details.timeline} />
-        <Recipients email={email} details={details} maySuppress={mayChange} />
+        <Recipients email={email} details={details} suppressions={suppressions} maySuppress={mayChange} />
         <Attempts attempts={details.attempts} isGivenUp={email.status === 'failed'} />
       </Live>
       {mayChange && email.status === 'scheduled' && rescheduleForm(context, email, filled)}
@@ -120,13 +123,16 @@ function emailLinks(ids: readonly string[]): Html {
 interface RecipientsProps {
   readonly email: Email;
   readonly details: EmailDetails;
+  readonly suppressions: readonly Suppression[];
   readonly maySuppress: boolean;
 }
 
 /** All recipients. A report about one of them implies for the others only that the email was sent. */
-function Recipients({ email, details, maySuppress }: RecipientsProps): Html {
+function Recipients({ email, details, suppressions, maySuppress }: RecipientsProps): Html {
   const reported = new Map(details.recipients.map((recipient) => [recipient.recipient, recipient]));
   const isOfOne = details.recipients.some(({ status }) => status === email.status);
+  // Who unsubscribed still receives email that is not marketing.
+  const suppressed = new Set(suppressions.flatMap((entry) => (entry.origin === 'unsubscribe' ? [] : [entry.email])));
   const others = isOfOne && REPORTED.some((status) => status === email.status) ? 'sent' : email.status;
   return (
     <Section title="Recipients">
@@ -144,12 +150,16 @@ function Recipients({ email, details, maySuppress }: RecipientsProps): Html {
               </td>
               {maySuppress && (
                 <td>
-                  <a
-                    href={`${SUPPRESSIONS}/add?addresses=${encodeURIComponent(address)}`}
-                    aria-label={`Suppress ${escapeHtml(address)}`}
-                  >
-                    Suppress
-                  </a>
+                  {suppressed.has(address.toLowerCase()) ? (
+                    <a href={`${SUPPRESSIONS}?email=${encodeURIComponent(address)}`}>Suppressed</a>
+                  ) : (
+                    <a
+                      href={`${SUPPRESSIONS}/add?addresses=${encodeURIComponent(address)}`}
+                      aria-label={`Suppress ${escapeHtml(address)}`}
+                    >
+                      Suppress
+                    </a>
+                  )}
                 </td>
               )}
             </tr>
