@@ -39,7 +39,8 @@ export async function floor(): Promise<void> {
     const worker = await startWorker(stack);
     const connection = await NativeConnection.connect({ address: stack.temporal_address });
     try {
-      return await compare(stack, new Client({ connection }));
+      const processes = { ...stack.processes, 'empty worker': worker.pid ?? 0 };
+      return await compare({ ...stack, processes }, new Client({ connection }));
     } finally {
       await connection.close();
       await endWorker(worker);
@@ -63,8 +64,17 @@ async function endWorker(worker: ChildProcess): Promise<void> {
 
 async function compare(stack: DevFile, client: Client) {
   const kinds = [
-    { what: 'empty workflow, empty activity', type: 'nothing', begin: startNothing(client, WORKFLOWS) },
-    { what: 'the same, activity in a queue of its own', type: 'nothing', begin: startNothing(client, ACTIVITIES) },
+    { what: 'empty workflow, empty activity', type: 'nothing', begin: startNothing(client, 'nothing', WORKFLOWS) },
+    {
+      what: 'the same, activity in a queue of its own',
+      type: 'nothing',
+      begin: startNothing(client, 'nothing', ACTIVITIES),
+    },
+    {
+      what: 'the same, local activity',
+      type: 'nothingLocally',
+      begin: startNothing(client, 'nothingLocally', WORKFLOWS),
+    },
     { what: 'single email', type: 'deliverEmail', begin: (count: number) => postSome(stack, count) },
   ].map((kind) => ({ ...kind, runs: [] as Row[] }));
   const measure = async ({ what, type, begin }: (typeof kinds)[number], count: number): Promise<Row> => {
@@ -91,12 +101,12 @@ async function usedTime(stack: DevFile) {
 }
 
 /** Starts so many empty workflows. @param activities the task queue of their activity */
-function startNothing({ workflow }: Client, activities: string) {
+function startNothing({ workflow }: Client, type: string, activities: string) {
   const options = { taskQueue: WORKFLOWS, args: [activities] };
   return async (count: number): Promise<void> => {
     for (let left = count; left > 0; left -= AT_ONCE) {
       const starts = Array.from({ length: Math.min(AT_ONCE, left) }, () =>
-        workflow.start('nothing', { ...options, workflowId: randomUUID() }),
+        workflow.start(type, { ...options, workflowId: randomUUID() }),
       );
       await Promise.all(starts);
     }
