@@ -63,18 +63,15 @@ async function endWorker(worker: ChildProcess): Promise<void> {
 }
 
 async function compare(stack: DevFile, client: Client) {
+  const empty = (what: string, type: string, activities: string) => ({
+    what,
+    type,
+    begin: startEmpty(client, type, activities),
+  });
   const kinds = [
-    { what: 'empty workflow, empty activity', type: 'nothing', begin: startNothing(client, 'nothing', WORKFLOWS) },
-    {
-      what: 'the same, activity in a queue of its own',
-      type: 'nothing',
-      begin: startNothing(client, 'nothing', ACTIVITIES),
-    },
-    {
-      what: 'the same, local activity',
-      type: 'nothingLocally',
-      begin: startNothing(client, 'nothingLocally', WORKFLOWS),
-    },
+    empty('empty workflow, empty activity', 'nothing', WORKFLOWS),
+    empty('the same, activity in a queue of its own', 'nothing', ACTIVITIES),
+    empty('the same, local activity', 'nothingLocally', WORKFLOWS),
     { what: 'single email', type: 'deliverEmail', begin: (count: number) => postSome(stack, count) },
   ].map((kind) => ({ ...kind, runs: [] as Row[] }));
   const measure = async ({ what, type, begin }: (typeof kinds)[number], count: number): Promise<Row> => {
@@ -101,7 +98,7 @@ async function usedTime(stack: DevFile) {
 }
 
 /** Starts so many empty workflows. @param activities the task queue of their activity */
-function startNothing({ workflow }: Client, type: string, activities: string) {
+function startEmpty({ workflow }: Client, type: string, activities: string) {
   const options = { taskQueue: WORKFLOWS, args: [activities] };
   return async (count: number): Promise<void> => {
     for (let left = count; left > 0; left -= AT_ONCE) {

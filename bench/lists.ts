@@ -17,7 +17,10 @@ import { storeYear } from './stored.ts';
 const BATCH = 60_000;
 /** Query parameters of a list, in the API's form. */
 type Filter = Readonly<Record<string, string | readonly string[]>>;
-/** Frequent and rare, alone and together; `storeManyEmails` describes what there is. Parameters, tags and statuses are in the API's order. */
+/**
+ * Frequent and rare, alone and together; `storeManyEmails` describes what there is. Parameters, tags and statuses are in the API's
+ * order.
+ */
 const FILTERS: readonly Filter[] = [
   {},
   { status: 'delivered' },

@@ -31,8 +31,8 @@ export interface DeliverMessage extends Partial<Schedule> {
   readonly id: string;
   readonly retry: RetryPolicy;
   /**
-   * The first attempt is a local activity, since the workflow's task queue is that of its activities. Workflows of earlier versions
-   * have a task queue of their own.
+   * The first attempt is a local activity, since the workflow's task queue is that of its activities. Workflows of earlier
+   * versions have a task queue of their own.
    */
   readonly firstAttempt?: 'local';
 }
@@ -139,7 +139,7 @@ async function deliverMessage(
     return deliver(member, afterFirst(retry));
   }
 
-  /** A local activity has no events of its own in the history, which halves the cost of a workflow. */
+  /** A local activity has no events of its own in the history, which halves what a workflow costs Temporal's server. */
   async function attemptLocally(member: Member): Promise<MemberResult> {
     const activities = proxyLocalActivities<Activities>({
       startToCloseTimeout: ATTEMPT_TIMEOUT,

@@ -38,7 +38,7 @@ import { startWatchdog } from './watchdog.ts';
 /** The process that runs any set of fleets. A fleet serves the task queue of its name and related ones, or polls Postgres. */
 type QueueOptions = WorkerOptions & { taskQueue: string };
 
-/** First attempts of one fleet at once. */
+/** The number of first attempts that a worker makes at the same time for each channel. */
 const FIRST_ATTEMPTS = 100;
 
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');

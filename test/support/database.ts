@@ -30,7 +30,8 @@ export async function testDatabase(connections = 5): Promise<TestDatabase> {
   });
   const url = databaseUrl(server, name);
   const pool = makePool(url, 'test', connections, () => undefined);
-  // A busy machine may need more than production's five seconds until a connection is free. The URL's parameters do not count here.
+  // A busy machine may need more than production's five seconds until a connection is free. Parameters of the URL do not
+  // change how long the pool waits.
   pool.options.connectionTimeoutMillis = 60_000;
   return {
     url,

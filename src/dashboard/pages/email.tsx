@@ -132,7 +132,7 @@ function Recipients({ email, details, suppressions, maySuppress }: RecipientsPro
   const reported = new Map(details.recipients.map((recipient) => [recipient.recipient, recipient]));
   const isOfOne = details.recipients.some(({ status }) => status === email.status);
   // Who unsubscribed still receives email that is not marketing.
-  const suppressed = new Set(suppressions.flatMap((entry) => (entry.origin === 'unsubscribe' ? [] : [entry.email])));
+  const suppressed = new Set(suppressions.filter(({ origin }) => origin !== 'unsubscribe').map((entry) => entry.email));
   const others = isOfOne && REPORTED.some((status) => status === email.status) ? 'sent' : email.status;
   return (
     <Section title="Recipients">
