@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -33,9 +33,9 @@ export function loadAssets(): Assets {
   return new Map(
     [...own, ...packaged].map(([name, file]) => {
       const body = readFileSync(file);
-      const hash = createHash('sha256').update(body).digest('hex').slice(0, 16);
+      const version = hash('sha256', body).slice(0, 16);
       const type = contentType(name) || 'application/octet-stream';
-      return [name, { path: `${FOLDER}/${hash}/${name}`, type, body, gzipped: gzipSync(body, { level: 9 }) }];
+      return [name, { path: `${FOLDER}/${version}/${name}`, type, body, gzipped: gzipSync(body, { level: 9 }) }];
     }),
   );
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { domainToUnicode } from 'node:url';
 import { html, Html } from '../lib/html.ts';
 import { maskAddress } from '../lib/mask.ts';
@@ -29,7 +29,7 @@ button:focus-visible { outline: 3px solid var(--text); outline-offset: 3px; }
 /** The page loads only its inline style, posts only to its own origin and cannot be framed. */
 export const POLICY = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { BURST_MS, isScan, SCAN_WITHIN_MS } from '../domain/email/machines.ts';
@@ -101,7 +101,7 @@ export function makeTrackingRecorder({ pool, wakeRelay, log, burstMs = BURST_MS 
 
 /** Identifies a hit among those of its email. Links may be longer than an index takes. */
 function keyOf({ recipient, url, machine }: TrackingHit): string {
-  const link = url === undefined ? [] : [createHash('sha256').update(url).digest('base64url')];
+  const link = url === undefined ? [] : [hash('sha256', url, 'base64url')];
   return [
     'tracked',
     url === undefined ? 'open' : 'click',

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { contentType } from 'mime-types';
@@ -90,7 +90,7 @@ function makePreparer(load: () => Promise<Site>, { publicUrl, docsSenderDomain }
       if (publicUrl !== undefined && FOR_CALLERS.test(path)) text = text.replaceAll(EXAMPLE_URL, () => publicUrl);
       body = Buffer.from(text);
     }
-    const etag = `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"`;
+    const etag = `"${hash('sha256', body).slice(0, 32)}"`;
     const made = { type, etag, body, gzipped: TEXT.test(type) ? gzipSync(body, { level: 9 }) : undefined };
     prepared.set(path, made);
     return made;

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -62,8 +62,8 @@ async function makeFrame(
 ): Promise<Frame> {
   const paths = new Map<string, string>();
   const add = (name: string, body: string | Buffer) => {
-    const hash = createHash('sha256').update(body).digest('hex').slice(0, 16);
-    const path = `/docs/assets/${hash}/${name}`;
+    const version = hash('sha256', body).slice(0, 16);
+    const path = `/docs/assets/${version}/${name}`;
     paths.set(name, path);
     files.set(path, body);
   };

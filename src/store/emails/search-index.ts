@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type Searchable, termsOf } from '../../domain/email/search.ts';
 import { type Cursor } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
@@ -8,8 +8,7 @@ const IDS_PER_TERM = 16;
 
 /** The key of an organization's term in the index: a hash in the form of a UUID. */
 export function termKey(orgId: string, term: string): string {
-  const hash = createHash('sha256').update(`${orgId}:${term}`).digest('hex');
-  return hash.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
+  return hash('sha256', `${orgId}:${term}`).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
 }
 
 /**

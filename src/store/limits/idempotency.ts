@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { columns } from '../postgres/columns.ts';
 import type { Db, Pool } from '../postgres/pool.ts';
 
@@ -114,7 +114,7 @@ function makeSession(pool: Pool): Session {
 
 /** The two numbers by which Postgres locks a name: a space of locks apart from those of a single number. */
 function lockOf(name: string): [number, number] {
-  const digest = createHash('sha256').update(name).digest();
+  const digest = hash('sha256', name, 'buffer');
   return [digest.readInt32BE(0), digest.readInt32BE(4)];
 }
 
