@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { escapeHtml } from '../../lib/html.ts';
-import { type AuditEntry, listAudit } from '../../store/accounts/audit.ts';
+import { type AuditEntry, findExistingTargets, listAudit } from '../../store/accounts/audit.ts';
 import type { Cursor } from '../../store/postgres/page.ts';
 import { act } from '../act.ts';
 import { csvDownload, writeCsv } from '../csv.ts';
@@ -24,9 +24,11 @@ const list = listPage({
   layout: 'audit',
   read: async ({ pool, organization }, place, limit) => {
     const entries = await listAudit(pool, organization.id, place, limit);
-    return entries.map((entry) => ({ ...entry, created_at: entry.at }));
+    const targets = entries.flatMap(({ target }) => target ?? []);
+    const existing = await findExistingTargets(pool, organization.id, targets);
+    return entries.map((entry) => ({ ...entry, created_at: entry.at, page: pageOf(entry.target, existing) }));
   },
-  row: ({ at, actor_kind: kind, actor_id: id, actor_email: email, action, target, detail }) => {
+  row: ({ at, actor_kind: kind, actor_id: id, actor_email: email, action, target, detail, page }) => {
     const details = describe(detail);
     return (
       <tr>
@@ -38,7 +40,7 @@ const list = listPage({
         <td title={action}>
           <code safe>{action}</code>
         </td>
-        <td title={target ?? undefined}>{target !== null && <Target id={target} action={action} />}</td>
+        <td title={target ?? undefined}>{target !== null && <Target id={target} page={page} />}</td>
         <td class="sub" title={escapeHtml(details)} safe>
           {details}
         </td>
@@ -62,26 +64,34 @@ function describe(detail: Readonly<Record<string, unknown>>): string {
     .join(', ');
 }
 
-/** The page of a target, or the list that contains it, by the prefix of its id. */
+/** The page of a target, by the prefix of its id. */
 const PAGES: Readonly<Record<string, string>> = {
-  em: 'emails/:id',
-  bt: 'batches/:id',
-  dm: 'domains/:id',
-  wh: 'webhooks/:id',
-  sms: 'sms/:id',
-  wa: 'chatapp/:id',
+  em: 'emails',
+  bt: 'batches',
+  dm: 'domains',
+  wh: 'webhooks',
+  sms: 'sms',
+  wa: 'chatapp',
+};
+/** The list that contains a target without a page of its own; it says itself when the target is gone. */
+const LISTS: Readonly<Record<string, string>> = {
   key: 'requests?key=:id',
   sup: 'suppressions',
   usr: 'members',
   inv: 'members',
 };
 
-function Target({ id, action }: { id: string; action: string }): Html {
-  const path = PAGES[id.slice(0, id.indexOf('_'))];
+/** The path of the page about a target, below the dashboard's; undefined for a deleted one. */
+function pageOf(target: string | null, existing: ReadonlySet<string>): string | undefined {
+  if (target === null) return undefined;
+  const prefix = target.slice(0, target.indexOf('_'));
+  if (existing.has(target)) return `${PAGES[prefix]}/${encodeURIComponent(target)}`;
+  return LISTS[prefix]?.replace(':id', encodeURIComponent(target));
+}
+
+function Target({ id, page }: { id: string; page: string | undefined }): Html {
   const text = <code safe>{id}</code>;
-  // The contents of an email have a longer action, and its page remains.
-  if (path === undefined || /^\w+\.delete$/.test(action)) return text;
-  return <a href={`/dashboard/${path.replace(':id', encodeURIComponent(id))}`}>{text}</a>;
+  return page === undefined ? text : <a href={`/dashboard/${page}`}>{text}</a>;
 }
 
 const download = page(Type.Object({}), (context) =>

@@ -58,3 +58,15 @@ export function listAudit(db: Db, orgId: string, after: Cursor | null, limit: nu
     [orgId, ...cursorValues(after), limit],
   );
 }
+
+/** Which of an organization's objects with a page of their own still exist, by their ids. */
+export async function findExistingTargets(db: Db, orgId: string, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await queryRows<{ id: string }>(
+    db,
+    ['emails', 'batches', 'domains', 'webhook_endpoints', 'chat_messages']
+      .map((table) => `SELECT id FROM ${table} WHERE org_id = $1 AND id = ANY ($2)`)
+      .join(' UNION ALL '),
+    [orgId, ids],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
