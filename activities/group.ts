@@ -50,7 +50,7 @@ export function makeGroupActivities(deps: EmailDeps) {
       const results = await withHeartbeat(() =>
         deliverInSlices(
           { ...deps, stopping },
-          members.map((member) => ({ ...member, workflowId: id })),
+          members.map((member) => ({ workflowId: id, ...member })),
         ),
       );
       await announce(

@@ -146,7 +146,7 @@ async function recordSteps(client: Db, steps: readonly Step[]): Promise<void> {
   const updates = new Map<string, EmailUpdate>();
   for (const step of steps) {
     const { id } = step.email;
-    updates.set(id, { ...toUpdate(step, updates.get(id)), ...progress.get(id) });
+    updates.set(id, Object.assign(toUpdate(step, updates.get(id)), progress.get(id)));
   }
   const reports = steps.flatMap(({ change, input: { id: email_id, recipient, error, bounce_reason } }) => {
     const status = TRANSITIONS[change].to;

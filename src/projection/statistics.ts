@@ -65,12 +65,12 @@ export function reach(
   const bouncedStates = isFirstBounce ? reached | states : states;
   return {
     addition: {
-      ...counted,
       states,
       bounced_for,
       bounced_states: bounced_for === null ? null : bouncedStates,
       sent_at: states & SENT ? sentAt : null,
       delivered_at: states & DELIVERED ? deliveredAt : null,
+      ...counted,
     },
     progress: { reached: reached | states, bounced_for },
   };

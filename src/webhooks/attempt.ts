@@ -35,7 +35,7 @@ const HEADERS = { 'user-agent': 'Sendwright', 'content-type': 'application/json'
 export async function attempt(line: Line, id: string, body: string, secrets: readonly Buffer[]): Promise<Attempt> {
   const began = performance.now();
   const took = () => Math.round(performance.now() - began);
-  const requestHeaders = { ...HEADERS, ...signedHeaders(id, Date.now(), body, secrets) };
+  const requestHeaders = Object.assign({}, HEADERS, signedHeaders(id, Date.now(), body, secrets));
   try {
     const { status, retryAfter, body: answer } = await line.post(requestHeaders, body);
     const wait = parseRetryAfter(retryAfter, Date.now());

@@ -42,13 +42,13 @@ export function payloadOf(event: EventFacts, email: EmailFacts | undefined): str
       id: event.id,
       type: event.type,
       created_at: event.created_at,
-      data: { ...own, ...reported, ...(truncated.length > 0 && { truncated }) },
+      data: Object.assign({}, own, reported, truncated.length > 0 && { truncated }),
     });
   if (event.message_id === null || !email) return write({});
 
   const { batch_id, from, to, subject, tags } = email;
   const head = { emailId: event.message_id, ...(batch_id !== null && { batchId: batch_id }), from };
-  const whole = write({ ...head, to, subject, tags });
+  const whole = write(Object.assign({}, head, { to, subject, tags }));
   if (bytes(whole) < MAX_PAYLOAD_BYTES) return whole;
 
   const without = (rest: Record<string, unknown>, ...truncated: string[]): string | undefined => {

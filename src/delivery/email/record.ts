@@ -140,9 +140,9 @@ function changesOf(entry: Sent, change: 'sent' | 'bounced' | 'rejected'): Change
   const [outcome] = entry.outcomes;
   if (isCopied(entry) || outcome.kind !== change) return [];
   const common = { id, provider: provider.name, dedupe_key: endOfCall(change, call) };
-  if (outcome.kind !== 'sent') return [{ ...common, error: outcome.detail }];
+  if (outcome.kind !== 'sent') return [{ error: outcome.detail, ...common }];
   const { messageId, acceptedAt } = outcome;
-  return [{ ...common, provider_message_id: messageId, ...(acceptedAt !== undefined && { occurred_at: acceptedAt }) }];
+  return [{ provider_message_id: messageId, ...(acceptedAt !== undefined && { occurred_at: acceptedAt }), ...common }];
 }
 
 function bounces({ email: { id, provider, call } }: Sent, copy: OutgoingEmail, outcome: SendOutcome): Change[] {

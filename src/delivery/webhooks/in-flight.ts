@@ -151,10 +151,10 @@ function outcomeOf(result: Attempt): 'delivered' | 'refused' | 'unanswered' | 'g
 function toTry({ id, tries, due_at: dueAt }: DueDelivery, result: Attempt, ago: number): Try {
   const { statusCode, durationMs, response, error, retryAfterMs } = result;
   const common = { id, dueAt, ago, statusCode, durationMs, response, error };
-  if (succeeded(result)) return { ...common, status: 'succeeded', wait: null };
+  if (succeeded(result)) return { status: 'succeeded', wait: null, ...common };
   const { requestHeaders } = result;
   const wait = isGone(result) ? undefined : retryDelayAfter(tries + 1, retryAfterMs, Math.random());
   return wait === undefined
-    ? { ...common, requestHeaders, status: 'failed', wait: null }
-    : { ...common, requestHeaders, status: 'pending', wait };
+    ? { requestHeaders, status: 'failed', wait: null, ...common }
+    : { requestHeaders, status: 'pending', wait, ...common };
 }

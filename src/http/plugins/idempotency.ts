@@ -53,9 +53,9 @@ export function registerIdempotency(app: FastifyInstance, pool: Pool): void {
 
 /** @throws ServiceError invalid_idempotency_key */
 function keyOf(request: FastifyRequest): string | undefined {
+  if (request.headers['idempotency-key'] === undefined) return undefined;
   // Node would join repeated headers into one.
-  const values = request.raw.headersDistinct['idempotency-key'];
-  if (!values) return undefined;
+  const values = request.raw.headersDistinct['idempotency-key'] ?? [];
   const [header = ''] = values;
   if (values.length > 1) throw new ServiceError('invalid_idempotency_key', 'Idempotency-Key may be given once');
   // Node decodes header bytes as Latin-1; most clients send UTF-8.

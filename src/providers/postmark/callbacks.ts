@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isMachineAgent } from '../../domain/email/machines.ts';
 import type { Feedback, ReportClaim } from '../../domain/email/feedback.ts';
 import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
@@ -45,7 +45,7 @@ export function parsePostmarkCallback(
     return readSubscription(emailId, body, claim, body['MessageStream'] === broadcastStream);
   }
   const feedback = readFeedback(emailId, body);
-  return feedback ? { is: 'feedback', feedback: { ...feedback, claim } } : KEPT;
+  return feedback ? { is: 'feedback', feedback: { claim, ...feedback } } : KEPT;
 }
 
 function readFeedback(emailId: string, record: Fields): Feedback | undefined {
@@ -55,12 +55,12 @@ function readFeedback(emailId: string, record: Fields): Feedback | undefined {
   const of = { emailId, messageId, recipient };
   switch (RecordType) {
     case 'Delivery':
-      return happened({ ...of, change: 'delivered', at: record['DeliveredAt'] });
+      return happened({ change: 'delivered', at: record['DeliveredAt'], ...of });
     case 'Open':
-      return caused(record, happened({ ...of, change: 'opened', at: record['ReceivedAt'] }));
+      return caused(record, happened({ change: 'opened', at: record['ReceivedAt'], ...of }));
     case 'Click': {
       const { ReceivedAt: at, OriginalLink: link } = record;
-      return caused(record, happened({ ...of, change: 'clicked', at, link }));
+      return caused(record, happened({ change: 'clicked', at, link, ...of }));
     }
     default:
       return undefined;
@@ -113,8 +113,8 @@ export function happened({ messageId, at, link, ...of }: Happening): Feedback | 
   // A callback's time is more precise than in the list of a message's events; both must be the same report.
   const second = String(Math.floor(time / 1_000));
   const words = [of.change, messageId, of.recipient.toLowerCase(), second];
-  if (!isText(link)) return { ...of, dedupeKey: keyOf(...words) };
-  return { ...of, link, dedupeKey: keyOf(...words, link) };
+  if (!isText(link)) return { dedupeKey: keyOf(...words), ...of };
+  return { link, dedupeKey: keyOf(...words, link), ...of };
 }
 
 /** An index takes no more than some 2,700 bytes of a key, and links may be longer than that. */
@@ -123,7 +123,7 @@ const KEY_LENGTH = 300;
 function keyOf(...words: string[]): string {
   const key = words.join(' ');
   if (key.length <= KEY_LENGTH) return key;
-  return `${words[0]} ${createHash('sha256').update(key).digest('hex')}`;
+  return `${words[0]} ${hash('sha256', key)}`;
 }
 
 /** https://postmarkapp.com/developer/webhooks/subscription-change-webhook */
@@ -136,7 +136,7 @@ function readSubscription(emailId: string, record: Fields, claim: ReportClaim, i
   if (reason === 'ManualSuppression' && record['Origin'] === 'Recipient') {
     const { messageId } = claim;
     const feedback = happened({ emailId, change: 'unsubscribed', messageId, recipient, at });
-    return feedback ? { is: 'feedback', feedback: { ...feedback, claim } } : KEPT;
+    return feedback ? { is: 'feedback', feedback: { claim, ...feedback } } : KEPT;
   }
   // Postmark also reports the bounce or complaint itself, with its reason; whichever report is first makes the entry.
   const provider = reason === 'ManualSuppression' && isMarketing ? 'unsubscribe' : 'provider';
