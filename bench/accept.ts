@@ -3,6 +3,7 @@ import { postSingles } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
+import { perEmail, processorTime } from './usage.ts';
 
 const CONNECTIONS = [1, 32, 128];
 const RUNS = size('BENCH_RUNS', 3);
@@ -16,8 +17,11 @@ export async function accept(): Promise<void> {
     for (const connections of CONNECTIONS) {
       const runs = [];
       for (let run = 0; run < RUNS; run++) {
-        const { perSecond, p50, p99 } = await postSingles(stack, { connections, seconds: SECONDS });
-        runs.push({ connections, 'accepted/s': perSecond, 'p50 ms': p50, 'p99 ms': p99 });
+        const before = await processorTime(stack);
+        const { accepted, perSecond, p50, p99 } = await postSingles(stack, { connections, seconds: SECONDS });
+        const used = perEmail(before, await processorTime(stack), accepted);
+        const parts = { 'api µs': used['api µs'] ?? 0, 'postgres µs': used['postgres µs'] ?? 0 };
+        runs.push({ connections, 'accepted/s': perSecond, 'p50 ms': p50, 'p99 ms': p99, ...parts });
       }
       measured.push(medians(runs));
     }
