@@ -50,7 +50,7 @@ export function makeGroupActivities(deps: EmailDeps) {
       const results = await withHeartbeat(() =>
         deliverInSlices(
           { ...deps, stopping },
-          members.map((member) => ({ workflowId: id, ...member })),
+          members.map((member) => Object.assign({}, member, { workflowId: id })),
         ),
       );
       await announce(

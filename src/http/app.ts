@@ -205,9 +205,16 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     if (status === 401 && routeOptions.config.scope === 'public') deps.networks.countFailure(request.ip);
     answered.publish({ method, route: routeOptions.url ?? 'none', status, seconds: elapsedTime / 1_000 });
     if (deps.requestLog) recordRequest(deps.requestLog, request, reply);
-    const [org, key, made] = [caller?.org_id, caller?.id, request.createdId ?? undefined];
-    const ms = Math.round(elapsedTime);
-    request.log.info({ method, route: routeOptions.url, status, ms, org, key, made }, 'request');
+    const line = {
+      method,
+      route: routeOptions.url,
+      status,
+      ms: Math.round(elapsedTime),
+      org: caller?.org_id,
+      key: caller?.id,
+      made: request.createdId ?? undefined,
+    };
+    request.log.info(line, 'request');
   });
   for (const row of ROUTES) if (!row[3].isPage && !row[3].isRaw) serve(app, routeDeps, row);
   await app.register(async (pages) => {

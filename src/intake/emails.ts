@@ -195,8 +195,8 @@ export interface Origin {
 }
 
 /**
- * Combines a request with its parsed sender and time. Spreads come last here and in other code that each email passes: in Node 20
- * a field that is added to a spread costs 2 µs and garbage that only a full collection removes.
+ * Combines a request with its parsed sender and time. Code that each email passes adds fields to a copy by `Object.assign`: in
+ * Node 20 each field that is added to a spread costs 2 µs and leaves garbage that only a full collection removes.
  */
 export function newEmail(
   request: EmailRequest,
@@ -205,7 +205,8 @@ export function newEmail(
 ): NewEmail {
   const now = Date.now();
   const event_id = newId('evt', now);
-  return { id: newId('em', now), event_id, batch_id, key_id, traceparent, idempotency, ...request, ...parsed };
+  const added = { id: newId('em', now), event_id, batch_id, key_id, traceparent, idempotency };
+  return Object.assign({}, request, parsed, added);
 }
 
 /** Encrypts the content of an email before it is stored. */
@@ -215,7 +216,7 @@ export async function sealEmail(
   email: NewEmail,
 ): Promise<NewEmail> {
   const sealed = await contents.seal(pool, orgId, email.id, email);
-  return { sealed, ...email, html: null, text: null, headers: {} };
+  return Object.assign({}, email, { html: null, text: null, headers: {}, sealed });
 }
 
 /** The fields by which the database judges an email. */

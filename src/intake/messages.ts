@@ -63,7 +63,7 @@ export async function sendMessage<Response>(
     if (admission.time) throw scheduleError(admission.time);
     const sender = await findSender(client);
     const id = newId(ID_PREFIXES[channel], now);
-    const message: NewMessage = { id, event_id: newId('evt', now), sender, traceparent: tracer?.current(), ...request };
+    const message: NewMessage = { ...request, id, event_id: newId('evt', now), sender, traceparent: tracer?.current() };
     const { created_at, scheduled_at } = await insertMessage(client, orgId, message);
     const status = scheduled_at === null ? 'queued' : 'scheduled';
     const response = toResponse({ id, status, from: sender.from, created_at, scheduled_at });

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 
-/** SHA-256 of a secret or token, which is stored in its place. 256 random bits need no slow hash. */
+/** SHA-256. It is stored in place of secrets and tokens: 256 random bits need no slow hash. */
 export function digest(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }

@@ -64,14 +64,13 @@ export function reach(
   const bounced_for = bouncedFor ?? (isFirstBounce ? (reason ?? null) : null);
   const bouncedStates = isFirstBounce ? reached | states : states;
   return {
-    addition: {
+    addition: Object.assign({}, counted, {
       states,
       bounced_for,
       bounced_states: bounced_for === null ? null : bouncedStates,
       sent_at: states & SENT ? sentAt : null,
       delivered_at: states & DELIVERED ? deliveredAt : null,
-      ...counted,
-    },
+    }),
     progress: { reached: reached | states, bounced_for },
   };
 }

@@ -26,9 +26,9 @@ const list = listPage({
     const entries = await listAudit(pool, organization.id, place, limit);
     const targets = entries.flatMap(({ target }) => target ?? []);
     const existing = await findExistingTargets(pool, organization.id, targets);
-    return entries.map((entry) => ({ ...entry, created_at: entry.at, page: pageOf(entry.target, existing) }));
+    return entries.map((entry) => ({ ...entry, created_at: entry.at, path: pathOf(entry.target ?? '', existing) }));
   },
-  row: ({ at, actor_kind: kind, actor_id: id, actor_email: email, action, target, detail, page }) => {
+  row: ({ at, actor_kind: kind, actor_id: id, actor_email: email, action, target, detail, path }) => {
     const details = describe(detail);
     return (
       <tr>
@@ -40,7 +40,7 @@ const list = listPage({
         <td title={action}>
           <code safe>{action}</code>
         </td>
-        <td title={target ?? undefined}>{target !== null && <Target id={target} page={page} />}</td>
+        <td title={target ?? undefined}>{target !== null && <Target id={target} path={path} />}</td>
         <td class="sub" title={escapeHtml(details)} safe>
           {details}
         </td>
@@ -64,34 +64,30 @@ function describe(detail: Readonly<Record<string, unknown>>): string {
     .join(', ');
 }
 
-/** The page of a target, by the prefix of its id. */
+/** The page of a target, or the list that contains it, by the prefix of its id. */
 const PAGES: Readonly<Record<string, string>> = {
-  em: 'emails',
-  bt: 'batches',
-  dm: 'domains',
-  wh: 'webhooks',
-  sms: 'sms',
-  wa: 'chatapp',
-};
-/** The list that contains a target without a page of its own; it says itself when the target is gone. */
-const LISTS: Readonly<Record<string, string>> = {
+  em: 'emails/:id',
+  bt: 'batches/:id',
+  dm: 'domains/:id',
+  wh: 'webhooks/:id',
+  sms: 'sms/:id',
+  wa: 'chatapp/:id',
   key: 'requests?key=:id',
   sup: 'suppressions',
   usr: 'members',
   inv: 'members',
 };
 
-/** The path of the page about a target, below the dashboard's; undefined for a deleted one. */
-function pageOf(target: string | null, existing: ReadonlySet<string>): string | undefined {
-  if (target === null) return undefined;
-  const prefix = target.slice(0, target.indexOf('_'));
-  if (existing.has(target)) return `${PAGES[prefix]}/${encodeURIComponent(target)}`;
-  return LISTS[prefix]?.replace(':id', encodeURIComponent(target));
+/** The path of the page about a target, below the dashboard's; undefined when that page is gone. */
+function pathOf(target: string, existing: ReadonlySet<string>): string | undefined {
+  const path = PAGES[target.slice(0, target.indexOf('_'))];
+  if (path?.endsWith('/:id') && !existing.has(target)) return undefined;
+  return path?.replace(':id', encodeURIComponent(target));
 }
 
-function Target({ id, page }: { id: string; page: string | undefined }): Html {
+function Target({ id, path }: { id: string; path: string | undefined }): Html {
   const text = <code safe>{id}</code>;
-  return page === undefined ? text : <a href={`/dashboard/${page}`}>{text}</a>;
+  return path === undefined ? text : <a href={`/dashboard/${path}`}>{text}</a>;
 }
 
 const download = page(Type.Object({}), (context) =>

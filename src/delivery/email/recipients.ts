@@ -130,7 +130,7 @@ async function makeCopies(
     copies: recipients(outgoing).flatMap(({ address }, index): Copy[] => {
       if (!isPending.has(`${email.id} ${address.toLowerCase()}`)) return [];
       const unsubscribeUrl = deps.unsubscribeUrl(email.org_id, email.id, index);
-      return [{ recipient: index, ...toCopy(outgoing, index), unsubscribeUrl }];
+      return [{ ...toCopy(outgoing, index), recipient: index, unsubscribeUrl }];
     }),
   }));
 }

@@ -140,9 +140,9 @@ function changesOf(entry: Sent, change: 'sent' | 'bounced' | 'rejected'): Change
   const [outcome] = entry.outcomes;
   if (isCopied(entry) || outcome.kind !== change) return [];
   const common = { id, provider: provider.name, dedupe_key: endOfCall(change, call) };
-  if (outcome.kind !== 'sent') return [{ error: outcome.detail, ...common }];
-  const { messageId, acceptedAt } = outcome;
-  return [{ provider_message_id: messageId, ...(acceptedAt !== undefined && { occurred_at: acceptedAt }), ...common }];
+  if (outcome.kind !== 'sent') return [{ ...common, error: outcome.detail }];
+  const { messageId: provider_message_id, acceptedAt: occurred_at } = outcome;
+  return [Object.assign(common, { provider_message_id }, occurred_at !== undefined && { occurred_at })];
 }
 
 function bounces({ email: { id, provider, call } }: Sent, copy: OutgoingEmail, outcome: SendOutcome): Change[] {

@@ -151,10 +151,10 @@ function outcomeOf(result: Attempt): 'delivered' | 'refused' | 'unanswered' | 'g
 function toTry({ id, tries, due_at: dueAt }: DueDelivery, result: Attempt, ago: number): Try {
   const { statusCode, durationMs, response, error, retryAfterMs } = result;
   const common = { id, dueAt, ago, statusCode, durationMs, response, error };
-  if (succeeded(result)) return { status: 'succeeded', wait: null, ...common };
+  if (succeeded(result)) return Object.assign(common, { status: 'succeeded', wait: null } as const);
   const { requestHeaders } = result;
   const wait = isGone(result) ? undefined : retryDelayAfter(tries + 1, retryAfterMs, Math.random());
   return wait === undefined
-    ? { requestHeaders, status: 'failed', wait: null, ...common }
-    : { requestHeaders, status: 'pending', wait, ...common };
+    ? { ...common, requestHeaders, status: 'failed', wait: null }
+    : { ...common, requestHeaders, status: 'pending', wait };
 }

@@ -45,22 +45,21 @@ export function parsePostmarkCallback(
     return readSubscription(emailId, body, claim, body['MessageStream'] === broadcastStream);
   }
   const feedback = readFeedback(emailId, body);
-  return feedback ? { is: 'feedback', feedback: { claim, ...feedback } } : KEPT;
+  return feedback ? { is: 'feedback', feedback: Object.assign({}, feedback, { claim }) } : KEPT;
 }
 
 function readFeedback(emailId: string, record: Fields): Feedback | undefined {
   const { RecordType, MessageID: messageId, Recipient: recipient } = record;
   if (RecordType === 'Bounce' || RecordType === 'SpamComplaint') return readBounce(emailId, record);
   if (!isText(messageId) || !isText(recipient)) return undefined;
-  const of = { emailId, messageId, recipient };
   switch (RecordType) {
     case 'Delivery':
-      return happened({ change: 'delivered', at: record['DeliveredAt'], ...of });
+      return happened({ emailId, messageId, recipient, change: 'delivered', at: record['DeliveredAt'] });
     case 'Open':
-      return caused(record, happened({ change: 'opened', at: record['ReceivedAt'], ...of }));
+      return caused(record, happened({ emailId, messageId, recipient, change: 'opened', at: record['ReceivedAt'] }));
     case 'Click': {
       const { ReceivedAt: at, OriginalLink: link } = record;
-      return caused(record, happened({ change: 'clicked', at, link, ...of }));
+      return caused(record, happened({ emailId, messageId, recipient, change: 'clicked', at, link }));
     }
     default:
       return undefined;
@@ -113,8 +112,8 @@ export function happened({ messageId, at, link, ...of }: Happening): Feedback | 
   // A callback's time is more precise than in the list of a message's events; both must be the same report.
   const second = String(Math.floor(time / 1_000));
   const words = [of.change, messageId, of.recipient.toLowerCase(), second];
-  if (!isText(link)) return { dedupeKey: keyOf(...words), ...of };
-  return { link, dedupeKey: keyOf(...words, link), ...of };
+  if (!isText(link)) return Object.assign({}, of, { dedupeKey: keyOf(...words) });
+  return Object.assign({}, of, { link, dedupeKey: keyOf(...words, link) });
 }
 
 /** An index takes no more than some 2,700 bytes of a key, and links may be longer than that. */
@@ -136,7 +135,7 @@ function readSubscription(emailId: string, record: Fields, claim: ReportClaim, i
   if (reason === 'ManualSuppression' && record['Origin'] === 'Recipient') {
     const { messageId } = claim;
     const feedback = happened({ emailId, change: 'unsubscribed', messageId, recipient, at });
-    return feedback ? { is: 'feedback', feedback: { claim, ...feedback } } : KEPT;
+    return feedback ? { is: 'feedback', feedback: { ...feedback, claim } } : KEPT;
   }
   // Postmark also reports the bounce or complaint itself, with its reason; whichever report is first makes the entry.
   const provider = reason === 'ManualSuppression' && isMarketing ? 'unsubscribe' : 'provider';

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { digest } from '../../lib/digest.ts';
 import { columns } from '../postgres/columns.ts';
 import type { Db, Pool } from '../postgres/pool.ts';
 
@@ -114,8 +114,8 @@ function makeSession(pool: Pool): Session {
 
 /** The two numbers by which Postgres locks a name: a space of locks apart from those of a single number. */
 function lockOf(name: string): [number, number] {
-  const digest = hash('sha256', name, 'buffer');
-  return [digest.readInt32BE(0), digest.readInt32BE(4)];
+  const bytes = digest(name);
+  return [bytes.readInt32BE(0), bytes.readInt32BE(4)];
 }
 
 /** Finds a key's answer or else locks the key, for as long as the connection lives, unless another one has it locked. */
