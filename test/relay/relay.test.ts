@@ -116,8 +116,8 @@ describe('the relay', () => {
 
   test('groups the emails of 100 ms in a burst, also below the rate limit', async () => {
     let time = 0;
-    await store(60);
-    const { wake, rows, ids: dispatched } = start(undefined, { startsPerSecond: 20, now: () => time });
+    await store(45);
+    const { wake, rows, ids: dispatched } = start(undefined, { startsPerSecond: 10, now: () => time });
     await isEmpty();
     for (let round = 0; round < 3; round++) {
       time += 100;
@@ -126,11 +126,26 @@ describe('the relay', () => {
       await isEmpty();
     }
     time += 100;
-    assert.deepEqual(groupSizes(rows), [60, 10, 10, 10]);
-    const few = await store(2);
+    assert.deepEqual(groupSizes(rows), [45, 10, 10, 10]);
+    const few = await store(1);
     wake();
     await isEmpty();
     assert.deepEqual(dispatched().slice(4).sort(), few, 'the burst has ended');
+  });
+
+  test('groups the emails of 300 ms after a round with 50 or more', async () => {
+    let time = 0;
+    await store(60);
+    const { wake, rows } = start(undefined, { startsPerSecond: 20, now: () => time });
+    await isEmpty();
+    for (const round of [1, 2, 3]) {
+      time += 100;
+      await store(20);
+      wake();
+      if (round < 3) await sleep(50);
+    }
+    await isEmpty();
+    assert.deepEqual(groupSizes(rows), [60, 60]);
   });
 
   test('retries a group with the same id and members', async () => {
