@@ -170,9 +170,12 @@ function statisticsOf(steps: readonly Step[]): { additions: StatAddition[]; prog
     const status = TRANSITIONS[change].to;
     // An email of an earlier version is left to the backfill, which counts its timeline.
     if (reached === null || status === null) continue;
-    const times = { sent_at: change === 'sent' ? at : null, delivered_at: change === 'delivered' ? at : null };
-    const reaching = { statuses: [from_status, status], bounce_reason: input.bounce_reason, ...times };
-    const added = reach(countedEmail(email), progress.get(email.id) ?? { reached, bounced_for }, reaching);
+    const added = reach(countedEmail(email), progress.get(email.id) ?? { reached, bounced_for }, {
+      statuses: [from_status, status],
+      bounce_reason: input.bounce_reason,
+      sent_at: change === 'sent' ? at : null,
+      delivered_at: change === 'delivered' ? at : null,
+    });
     if (added === undefined) continue;
     additions.push(added.addition);
     progress.set(email.id, added.progress);

@@ -1,11 +1,13 @@
 import { type OutgoingEmail, toOutgoing } from '../../src/domain/email/outgoing.ts';
 
+type StoredEmail = Parameters<typeof toOutgoing>[0] & Parameters<typeof toOutgoing>[1];
+
 let count = 0;
 
 /** An email as the store would hand it over; `fields` are in the store's words. */
-export function outgoing(fields: Partial<Parameters<typeof toOutgoing>[0]> = {}): OutgoingEmail {
+export function outgoing(fields: Partial<StoredEmail> = {}): OutgoingEmail {
   const id = `em_${String(++count).padStart(26, '0')}`;
-  return toOutgoing({
+  const email: StoredEmail = {
     id,
     marketing: false,
     from: 'Acme <hello@acme.example>',
@@ -18,7 +20,8 @@ export function outgoing(fields: Partial<Parameters<typeof toOutgoing>[0]> = {})
     text: 'Hi.',
     headers: {},
     ...fields,
-  });
+  };
+  return toOutgoing(email, email);
 }
 
 /** `n` different plain addresses. */

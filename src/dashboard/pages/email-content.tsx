@@ -95,7 +95,11 @@ function Preview({ id, width }: { id: string; width: Width }): Html {
 
 /** The headers that Sendwright sets, one on each line. Recipients in bcc are in no header. */
 function headersOf(email: Email): string {
-  const { from, to, cc, replyTo, subject, messageId, headers } = toOutgoing({ ...email, html: null, text: null });
+  const { from, to, cc, replyTo, subject, messageId, headers } = toOutgoing(email, {
+    html: null,
+    text: null,
+    headers: email.headers,
+  });
   const list = (name: string, mailboxes: typeof to): readonly [string, string][] =>
     mailboxes.length === 0 ? [] : [[name, mailboxes.map(formatMailbox).join(', ')]];
   const lines = [

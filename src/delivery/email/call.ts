@@ -65,9 +65,9 @@ function toAnswer(sent: Sent): AnsweredEmail {
     message: sent.email,
     sent,
     kind: outcome.kind,
-    ...(sent.outcomes.length > 1 && { copies: sent.outcomes.length }),
-    ...('detail' in outcome && { detail: maskAddresses(outcome.detail) }),
     ending: endingOf(sent),
     accounts: accountAnswerOf(sent),
+    ...(sent.outcomes.length > 1 && { copies: sent.outcomes.length }),
+    ...('detail' in outcome && { detail: maskAddresses(outcome.detail) }),
   };
 }

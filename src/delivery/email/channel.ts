@@ -1,5 +1,5 @@
 import type { EmailProviderName } from '../../domain/email/email.ts';
-import { copyKey, emailOfKey, recipients, toOutgoing } from '../../domain/email/outgoing.ts';
+import { addressees, copyKey, emailOfKey, recipients } from '../../domain/email/outgoing.ts';
 import { project } from '../../projection/emails.ts';
 import { type Attempt, lockEmails, lockStatuses } from '../../store/emails/attempts.ts';
 import { findSuspendedEmails } from '../../store/accounts/suspension.ts';
@@ -93,12 +93,12 @@ async function endCopiesFound(
   const unprepared = new Set(copied.filter(({ isCopied }) => !isCopied).map(({ member: { id } }) => id));
   const copies = locked.flatMap((email) => {
     if (!unprepared.has(email.id)) return [];
-    const each = recipients(toOutgoing(email));
+    const each = recipients(addressees(email));
     return each.map(({ address }) => ({ email_id: email.id, recipient: address.toLowerCase(), suppressed: false }));
   });
   await prepareCopies(client, copies);
   const endings = locked.flatMap((email) => {
-    const named = recipients(toOutgoing(email)).map(({ address }, copy) => ({ address, copy }));
+    const named = recipients(addressees(email)).map(({ address }, copy) => ({ address, copy }));
     return named.flatMap(({ address, copy }): CopyEnding[] => {
       const messageId = found.get(copyKey(email.id, copy));
       if (messageId === undefined) return [];

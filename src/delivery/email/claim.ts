@@ -161,7 +161,7 @@ function buildOutgoing(
 ): OutgoingEmail | string {
   try {
     if (files === 'lost') return 'This email cannot be sent: its attachments are lost.';
-    return toOutgoing({ ...email, ...content }, files);
+    return toOutgoing(email, content, files);
   } catch (error) {
     return `This email cannot be sent: ${(error as Error).message}.`;
   }
@@ -195,13 +195,13 @@ async function assign(
   const sealed: MemberResult[] = [];
   const opened: Readable[] = [];
   for (const email of emails) {
-    const { files, ...body } = contents.get(email.id) ?? {};
-    const content = await openContent(deps, client, { ...email, ...body });
+    const large = contents.get(email.id);
+    const content = await openContent(deps, client, large ? { ...email, ...large } : email);
     if (!content) {
       sealed.push({ id: email.id, ...SEALED });
       continue;
     }
-    const outgoing = buildOutgoing(email, content, files);
+    const outgoing = buildOutgoing(email, content, large?.files);
     if (typeof outgoing === 'string') failed.push({ id: email.id, error: outgoing });
     else opened.push({ email, outgoing, wasAttempted: attempts.has(email.id) });
   }
@@ -213,14 +213,13 @@ async function assign(
   ]);
   const readables = read.flatMap((each) => {
     const domain = domainOf(each);
-    if (typeof domain !== 'string') {
-      return {
-        ...each,
-        outgoing: { ...each.outgoing, dkim: domain.signer, tracking: trackingOf(each.outgoing, domain.tracking) },
-      };
+    if (typeof domain === 'string') {
+      failed.push({ id: each.email.id, error: domain });
+      return [];
     }
-    failed.push({ id: each.email.id, error: domain });
-    return [];
+    const { email, outgoing, wasAttempted } = each;
+    const ofDomain = { dkim: domain.signer, tracking: trackingOf(outgoing, domain.tracking) };
+    return { email, outgoing: Object.assign({}, outgoing, ofDomain), wasAttempted };
   });
   const { sendable, ended } = await chooseRecipients(deps, client, readables, isSuppressed);
 

@@ -103,10 +103,15 @@ function toWhole(
   stays: (mailbox: { address: string }) => boolean,
 ): Copy {
   const { id, to, cc, bcc } = outgoing;
-  const rest = { ...outgoing, to: to.filter(stays), cc: cc.filter(stays), bcc: bcc.filter(stays) };
   const positions = recipients(outgoing).flatMap((mailbox, position) => (stays(mailbox) ? position : []));
   const [recipient = null] = positions.length === 1 ? positions : [];
-  return { ...rest, recipient, unsubscribeUrl: marketing ? deps.unsubscribeUrl(org_id, id, 0) : null };
+  return Object.assign({}, outgoing, {
+    to: to.filter(stays),
+    cc: cc.filter(stays),
+    bcc: bcc.filter(stays),
+    recipient,
+    unsubscribeUrl: marketing ? deps.unsubscribeUrl(org_id, id, 0) : null,
+  });
 }
 
 async function makeCopies(

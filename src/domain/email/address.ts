@@ -41,14 +41,9 @@ export function parseMailbox(text: string): Mailbox | string {
 
   const trimmed = text.trim();
   const bracket = trimmed.endsWith('>') ? trimmed.lastIndexOf('<') : -1;
-  if (bracket < 0) {
-    const address = parseAddress(trimmed);
-    return typeof address === 'string' ? address : { name: null, ...address };
-  }
-  const name = parseName(trimmed.slice(0, bracket).trim());
-  if (typeof name === 'string') return name;
-  const address = parseAddress(trimmed.slice(bracket + 1, -1).trim());
-  return typeof address === 'string' ? address : { ...name, ...address };
+  if (bracket < 0) return parseAddress(null, trimmed);
+  const named = parseName(trimmed.slice(0, bracket).trim());
+  return typeof named === 'string' ? named : parseAddress(named.name, trimmed.slice(bracket + 1, -1).trim());
 }
 
 /** Parses the name before `<`, quoted or not; an empty one is null. */
@@ -65,7 +60,7 @@ function parseName(text: string): { name: string | null } | string {
   return { name: name === '' ? null : name };
 }
 
-function parseAddress(text: string): Omit<Mailbox, 'name'> | string {
+function parseAddress(name: string | null, text: string): Mailbox | string {
   const at = text.indexOf('@');
   if (at < 0) return 'must be local@domain or Name <local@domain>';
   const local = text.slice(0, at);
@@ -79,7 +74,7 @@ function parseAddress(text: string): Omit<Mailbox, 'name'> | string {
   const domain = parseDomain(rest);
   if (domain === undefined) return 'must have a domain name after the @, such as example.com';
   if (local.length + 1 + domain.length > ADDRESS_OCTETS) return `must be at most ${ADDRESS_OCTETS} characters`;
-  return { local, domain, address: `${local}@${domain}` };
+  return { name, local, domain, address: `${local}@${domain}` };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type Mailbox, parseMailbox } from './address.ts';
+import type { EmailContent } from './content.ts';
 import { isControlHeader } from './control-headers.ts';
 import type { EmailRequest } from './email.ts';
 import type { DkimSigner } from '../senders/dkim.ts';
@@ -41,22 +42,29 @@ export interface OutgoingEmail {
   readonly isTracked: boolean;
 }
 
-type StoredEmail = Omit<EmailRequest, 'tags' | 'scheduled_at'> & { readonly id: string };
+type StoredEmail = Omit<EmailRequest, 'tags' | 'scheduled_at' | keyof EmailContent> & { readonly id: string };
 
-export function toOutgoing(email: StoredEmail, files: readonly OutgoingFile[] = []): OutgoingEmail {
+export function toOutgoing(
+  email: StoredEmail,
+  { html, text, headers }: EmailContent,
+  files: readonly OutgoingFile[] = [],
+): OutgoingEmail {
   const from = stored(email.from);
+  const { to, cc, bcc } = addressees(email);
   return {
     id: email.id,
     copy: null,
     marketing: email.marketing,
     from,
-    ...addressees(email),
+    to,
+    cc,
+    bcc,
     replyTo: (email.reply_to ?? []).map(stored),
     subject: email.subject,
-    html: email.html || null,
-    text: email.text || null,
+    html: html || null,
+    text: text || null,
     // The API refuses control headers; emails from before that check may still be pending.
-    headers: Object.entries(email.headers).filter(([name]) => !isControlHeader(name)),
+    headers: Object.entries(headers).filter(([name]) => !isControlHeader(name)),
     files,
     messageId: `<${email.id}@${from.domain}>`,
     dkim: null,

@@ -116,7 +116,7 @@ export function makeEmailContents(secretKeys: SecretKeys): EmailContents {
     async open(db, stored) {
       const { id, org_id: orgId, html, text, sealed_body: sealed } = stored;
       const body = sealed ? await openBody(await keyOf(db, orgId, sealed), id, sealed) : { html, text };
-      return { ...body, headers: await headersOf(db, stored) };
+      return { html: body.html, text: body.text, headers: await headersOf(db, stored) };
     },
     openHeaders: headersOf,
   };
