@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, type KeyObject, randomBytes } from 'node:crypto';
 import type { DerivedKeys } from './secret-key.ts';
 
 /** Encrypts secrets for storage that others may read, such as a database or its backups. */
@@ -27,8 +27,8 @@ const NONCES_PER_REQUEST = 256;
  * Seals with AES-256-GCM. A value is a form byte, the key id, a random nonce, the tag and the ciphertext.
  * @param keys 32 bytes each, for this purpose only. The first seals; each opens its own values.
  */
-export function makeSeal(keys: Buffer | DerivedKeys): Seal {
-  const [primary, ...old] = Buffer.isBuffer(keys) ? ([keys] as const) : keys;
+export function makeSeal(keys: DerivedKeys): Seal {
+  const [primary, ...old] = keys;
   const prefix = prefixOf(primary);
   const known = [primary, ...old].map((key) => ({ key, prefix: prefixOf(key) }));
 
@@ -44,13 +44,13 @@ export function makeSeal(keys: Buffer | DerivedKeys): Seal {
   };
 }
 
-function prefixOf(key: Buffer): Buffer {
-  const id = createHash('sha256').update('sendwright key id').update(key).digest().subarray(0, KEY_ID_BYTES);
+function prefixOf(key: KeyObject): Buffer {
+  const id = createHash('sha256').update('sendwright key id').update(key.export()).digest().subarray(0, KEY_ID_BYTES);
   return Buffer.concat([Buffer.of(FORM), id]);
 }
 
 /** @throws the error of the last key when none of them opens it */
-function openWithAny(keys: readonly { readonly key: Buffer }[], encrypted: Buffer, about: string): Buffer {
+function openWithAny(keys: readonly { readonly key: KeyObject }[], encrypted: Buffer, about: string): Buffer {
   let failure = new Error('the value was sealed with a key that is not known here');
   for (const { key } of keys) {
     try {
@@ -63,7 +63,7 @@ function openWithAny(keys: readonly { readonly key: Buffer }[], encrypted: Buffe
 }
 
 /** @returns the prefix, a random nonce, the tag and the ciphertext */
-export function encrypt(key: Buffer, prefix: Buffer, secret: Buffer, about: Buffer): Buffer {
+export function encrypt(key: KeyObject, prefix: Buffer, secret: Buffer, about: Buffer): Buffer {
   const nonce = nextNonce();
   const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG }).setAAD(about);
   const ciphertext = [cipher.update(secret), cipher.final()];
@@ -80,7 +80,7 @@ function nextNonce(): Buffer {
 }
 
 /** @param encrypted the result of `encrypt` without its prefix */
-export function decrypt(key: Buffer, encrypted: Buffer, about: Buffer): Buffer {
+export function decrypt(key: KeyObject, encrypted: Buffer, about: Buffer): Buffer {
   if (encrypted.length < NONCE_BYTES + TAG) throw new Error('the value is too short to be sealed');
   const decipher = createDecipheriv(CIPHER, key, encrypted.subarray(0, NONCE_BYTES), { authTagLength: TAG });
   decipher.setAAD(about).setAuthTag(encrypted.subarray(NONCE_BYTES, NONCE_BYTES + TAG));

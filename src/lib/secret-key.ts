@@ -1,4 +1,4 @@
-import { hkdfSync } from 'node:crypto';
+import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 
 /** Shortest `SECRET_KEY`: 24 random bytes in base64. */
 export const SECRET_KEY_LENGTH = 32;
@@ -7,7 +7,7 @@ export const SECRET_KEY_LENGTH = 32;
 export type SecretKeys = string | readonly [primary: string, ...old: string[]];
 
 /** Keys of one purpose, in the order of their secret keys. */
-export type DerivedKeys = readonly [primary: Buffer, ...old: Buffer[]];
+export type DerivedKeys = readonly [primary: KeyObject, ...old: KeyObject[]];
 
 /** Purposes of the secret key. Changing a name invalidates everything that was signed under it. */
 export type KeyPurpose =
@@ -30,10 +30,10 @@ export type KeyPurpose =
 
 /**
  * Derives a 32-byte key for one purpose from the setting `SECRET_KEY` (HKDF with SHA-256, RFC 5869). A signature for one
- * purpose is not valid for another.
+ * purpose is not valid for another. Keys are `KeyObject`s: with bytes, Node 24 takes 20 µs more for each cipher and HMAC.
  */
-export function deriveKey(secretKey: string, purpose: KeyPurpose): Buffer {
-  return Buffer.from(hkdfSync('sha256', secretKey, '', `sendwright ${purpose}`, 32));
+export function deriveKey(secretKey: string, purpose: KeyPurpose): KeyObject {
+  return createSecretKey(Buffer.from(hkdfSync('sha256', secretKey, '', `sendwright ${purpose}`, 32)));
 }
 
 export function deriveKeys(secretKeys: SecretKeys, purpose: KeyPurpose): DerivedKeys {

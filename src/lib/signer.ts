@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { deriveKeys, type KeyPurpose, type SecretKeys } from './secret-key.ts';
 
 export type Signer = ReturnType<typeof makeSigner>;
@@ -6,7 +6,7 @@ export type Signer = ReturnType<typeof makeSigner>;
 /** Signs by HMAC-SHA256, truncated (RFC 2104 §5), with the primary key, and verifies signatures of any key. */
 export function makeSigner(secretKeys: SecretKeys, purpose: KeyPurpose, bytes = 32) {
   const keys = deriveKeys(secretKeys, purpose);
-  const signWith = (key: Buffer, data: string) => createHmac('sha256', key).update(data).digest().subarray(0, bytes);
+  const signWith = (key: KeyObject, data: string) => createHmac('sha256', key).update(data).digest().subarray(0, bytes);
   return {
     /** @returns base64url */
     sign: (data: string): string => signWith(keys[0], data).toString('base64url'),

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac, createSecretKey, randomBytes } from 'node:crypto';
 
 const SECRET_BYTES = 32;
 
@@ -37,5 +37,5 @@ export function signedHeaders(
 }
 
 function mac(secret: Buffer, id: string, timestamp: string, body: string): Buffer {
-  return createHmac('sha256', secret).update(`${id}.${timestamp}.`).update(body).digest();
+  return createHmac('sha256', createSecretKey(secret)).update(`${id}.${timestamp}.`).update(body).digest();
 }

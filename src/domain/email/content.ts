@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflateRaw, deflateRawSync, inflateRaw, inflateRawSync } from 'node:zlib';
 import { decrypt, encrypt } from '../../lib/seal.ts';
@@ -12,7 +13,7 @@ export interface EmailContent {
 /** A key that encrypts the content of one organization's emails: 32 bytes. */
 export interface DataKey {
   readonly version: number;
-  readonly key: Buffer;
+  readonly key: KeyObject;
 }
 
 export interface SealedContent {
@@ -55,7 +56,7 @@ export async function sealContent(key: DataKey, emailId: string, content: EmailC
 
 /** @throws Error when the value belongs to another email, was modified, or has another key */
 export async function openBody(
-  key: Buffer,
+  key: KeyObject,
   emailId: string,
   sealed: Buffer,
 ): Promise<Pick<EmailContent, 'html' | 'text'>> {
@@ -64,7 +65,7 @@ export async function openBody(
 }
 
 /** @throws Error when the value belongs to another email, was modified, or has another key */
-export async function openHeaders(key: Buffer, emailId: string, sealed: Buffer): Promise<Record<string, string>> {
+export async function openHeaders(key: KeyObject, emailId: string, sealed: Buffer): Promise<Record<string, string>> {
   return (await open(key, emailId, 'headers', sealed)) as Record<string, string>;
 }
 
@@ -82,7 +83,7 @@ async function seal({ key, version }: DataKey, emailId: string, part: Part, valu
   return encrypt(key, prefix, plain, associated(prefix, emailId, part));
 }
 
-async function open(key: Buffer, emailId: string, part: Part, sealed: Buffer): Promise<unknown> {
+async function open(key: KeyObject, emailId: string, part: Part, sealed: Buffer): Promise<unknown> {
   const form = sealed[0];
   if (form !== PLAIN && form !== DEFLATED) throw new Error('the content has no form that is known here');
   const plain = decrypt(key, sealed.subarray(PREFIX), associated(sealed.subarray(0, PREFIX), emailId, part));

@@ -1,4 +1,4 @@
-import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { createHmac, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 import {
   type DataKey,
   type EmailContent,
@@ -66,7 +66,9 @@ export function makeEmailContents(secretKeys: SecretKeys): EmailContents {
 
   async function load(db: Db, orgId: string, version: number | null): Promise<DataKey | undefined> {
     const found = await findDataKey(db, orgId, version);
-    return found && { version: found.version, key: wrap.open(found.sealed, aboutDataKey(orgId, found.version)) };
+    if (!found) return undefined;
+    const key = createSecretKey(wrap.open(found.sealed, aboutDataKey(orgId, found.version)));
+    return { version: found.version, key };
   }
 
   const latestKey = (db: Db, orgId: string) =>
@@ -110,7 +112,8 @@ export function makeEmailContents(secretKeys: SecretKeys): EmailContents {
     async hashAddresses(db, orgId, addresses) {
       const dataKey = await firstKey(db, orgId);
       if (!dataKey) return null;
-      const key = Buffer.from(hkdfSync('sha256', dataKey.key, '', 'sendwright erased recipients', 32));
+      const derived = hkdfSync('sha256', dataKey.key, '', 'sendwright erased recipients', 32);
+      const key = createSecretKey(Buffer.from(derived));
       return addresses.map((address) => createHmac('sha256', key).update(address).digest());
     },
     async open(db, stored) {
