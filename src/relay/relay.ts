@@ -54,7 +54,7 @@ const POLL_INTERVAL_MS = 1_000;
  * faster than the rate limit, all that arrive in this time share one.
  */
 const GROUP_INTERVAL_MS = 100;
-/** The same after a round that has grouped many single emails: ten workflows a second would cost a fifth of the time of 1,000. */
+/** The same after a round of `MANY_SINGLES` single emails: ten workflows would take a fifth of the CPU time of 1,000 emails. */
 const LONG_GROUP_INTERVAL_MS = 300;
 const MANY_SINGLES = 50;
 const MAX_BACKOFF_MS = 10_000;
