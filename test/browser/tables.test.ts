@@ -75,6 +75,24 @@ test('tables with long values', async (t) => {
     assert.match((await time.getAttribute('title')) ?? '', /\d{4}.* UTC$/);
   });
 
+  await t.test('the chart of the overview fits a phone when all of its hours are of another day', async (inner) => {
+    const page = await openTab(inner, browser, { viewport: PHONE, locale: 'en-US', timezoneId: 'UTC' });
+    await signIn(page, dev);
+    await page.clock.setFixedTime(new Date(Date.now() + 24 * 3_600_000));
+    await page.reload();
+    const labels = page.locator('.chart .axis time');
+    const texts = await labels.allTextContents();
+    assert.ok(texts.length >= 4 && texts.every((text) => /^\w+ \d+, \d/.test(text)), texts.join('; '));
+    let end = 0;
+    for (const label of await labels.all()) {
+      const { x, width } = (await label.boundingBox()) ?? { x: 0, width: 0 };
+      assert.ok(x >= end, `a label begins at ${x} px, and the one before ends at ${end}`);
+      end = x + width;
+    }
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    assert.ok(width <= PHONE.width, `the page is ${width} px wide`);
+  });
+
   for (const path of ['', '/audit']) {
     await t.test(`nothing is cut off on /dashboard${path}`, async (inner) => {
       const page = await openTab(inner, browser, { viewport: SCREEN });
