@@ -192,7 +192,7 @@ async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: Pend
 /**
  * Chooses the mode shortly after a grouping.
  * @param untilGroupingMs time until the next round of grouping; negative if it has passed
- * @param isBurst whether more rows arrived than tokens in the time between two rounds
+ * @param isBurst whether more rows wait than tokens come in `GROUP_INTERVAL_MS`
  */
 function modeOf(untilGroupingMs: number, isBurst: boolean): Mode {
   if (untilGroupingMs > 0) return 'defer';

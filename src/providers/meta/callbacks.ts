@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
 import { isSame } from '../../lib/digest.ts';
 import type { ChatReport } from '../chat-provider.ts';
 import { sentence } from '../chat-refusals.ts';
@@ -13,7 +13,7 @@ import { readError } from './errors.ts';
 export function isMetaSignature(appSecret: string, rawBody: Buffer, header: string | undefined): boolean {
   const given = /^sha256=([0-9a-f]{64})$/i.exec(header ?? '')?.[1];
   if (given === undefined || appSecret === '') return false;
-  const expected = createHmac('sha256', appSecret).update(rawBody).digest();
+  const expected = createHmac('sha256', createSecretKey(appSecret, 'utf8')).update(rawBody).digest();
   return timingSafeEqual(Buffer.from(given, 'hex'), expected);
 }
 
