@@ -26,7 +26,7 @@ async function sign(message: string, pieces: readonly number[] = []): Promise<st
   const bytes = Buffer.from(message, 'latin1');
   const ends = [...pieces.map((piece) => piece % (bytes.length + 1)), bytes.length].toSorted((a, b) => a - b);
   const chunks = ends.map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end)).filter(({ length }) => length > 0);
-  return (await buffer(signDkim(Readable.from(chunks), signer))).toString('latin1');
+  return (await buffer(Readable.from(signDkim(chunks, signer)))).toString('latin1');
 }
 
 /** The result of a receiver's verification. */
@@ -50,16 +50,6 @@ describe('a signature', () => {
       assert.notEqual(await verdict(`${added}\r\n${signed}`), 'pass');
       assert.notEqual(await verdict(signed.replace('\r\n\r\n', `\r\n${added}\r\n\r\n`)), 'pass');
     });
-
-  test('fails if the message cannot be read', async () => {
-    const broken = Readable.from(
-      (function* () {
-        yield Buffer.from('From: a@acme.example\r\n');
-        throw new Error('no more');
-      })(),
-    );
-    await assert.rejects(buffer(signDkim(broken, signer)), /no more/);
-  });
 
   test('is valid for any body in any chunks', async () => {
     const text = fc.string({
