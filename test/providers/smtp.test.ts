@@ -263,19 +263,23 @@ describe('connections', { concurrency: true }, () => {
     assert.deepEqual([server.messages.length, server.count()], [5, 1]);
   });
 
-  test('are 24 at most, however many emails one call has, and each email goes once', async (t) => {
-    const server = await smtpScript(t, {});
-    const emails = Array.from({ length: 200 }, () => outgoing());
-    const outcomes = await smtp(server.url).send(emails, CALL);
-    assert.deepEqual(
-      outcomes,
-      emails.map(({ messageId }) => ({ kind: 'sent', messageId })),
-    );
-    assert.equal(server.count(), 24);
-    const ids = server.messages.map((message) => /^Message-ID: (.*)$/im.exec(message)?.[1]);
-    assert.deepEqual(new Set(ids), new Set(emails.map(({ messageId }) => messageId)));
-    assert.equal(ids.length, 200);
-  });
+  for (const [query, count] of [
+    ['', 40],
+    ['/?maxConnections=3', 3],
+  ] as const)
+    test(`are ${count} at most (${query}), however many emails one call has, and each email goes once`, async (t) => {
+      const server = await smtpScript(t, {});
+      const emails = Array.from({ length: 200 }, () => outgoing());
+      const outcomes = await smtp(`${server.url}${query}`).send(emails, CALL);
+      assert.deepEqual(
+        outcomes,
+        emails.map(({ messageId }) => ({ kind: 'sent', messageId })),
+      );
+      assert.equal(server.count(), count);
+      const ids = server.messages.map((message) => /^Message-ID: (.*)$/im.exec(message)?.[1]);
+      assert.deepEqual(new Set(ids), new Set(emails.map(({ messageId }) => messageId)));
+      assert.equal(ids.length, 200);
+    });
 
   for (const how of ['end', 'resetAndDestroy'] as const)
     test(`that the server closed while they were idle (${how}) are replaced`, async (t) => {

@@ -23,10 +23,11 @@ interface Times {
 
 const TIMES: Times = { transferMs: 40_000, replyMs: 600_000 };
 const CONNECT_TIMEOUT = 10_000;
-const MAX_CONNECTIONS = 24;
+/** Of one worker process, unless the URL has another `maxConnections`. Postfix allows a client 50 (smtpd_client_connection_count_limit). */
+const MAX_CONNECTIONS = 40;
 /** Emails that are claimed together. */
 const CALL_SIZE = 25;
-/** With so many slow ones, a third of the connections is left for others. */
+/** With so many slow ones, more than half of the connections are left for others. */
 const OVERLAP = 16;
 
 /** How far one conversation came: once the last byte is out, the server may have taken the message (RFC 1047). */
