@@ -127,6 +127,13 @@ describe('a conversation that breaks off', { concurrency: true }, () => {
       }
     });
 
+  test('since the message cannot be signed has sent nothing', async (t) => {
+    const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+    const email = { ...outgoing(), dkim: { domain: 'acme.example', selector: 'sw1', key: publicKey } };
+    const { outcome, server } = await converse(t, {}, email);
+    assert.deepEqual([outcome.kind, server.messages.length], ['busy', 0]);
+  });
+
   for (const act of ['close', 'reset'])
     for (const [size, email] of [
       ['small', outgoing()],
