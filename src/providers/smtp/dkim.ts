@@ -18,12 +18,12 @@ const LINE = 72;
 
 /** On a thread of Node's pool: a signature takes about a millisecond. */
 const signOnPool = promisify(sign);
-/** Pieces that are hashed together, a few milliseconds, before other work has its turn. */
-const PIECES = 16;
+/** The event loop may run other work after so many pieces, which takes a few milliseconds. */
+const PIECES_PER_TURN = 16;
 
 /**
- * Signs a message with RSA-SHA256, relaxed/relaxed (RFC 6376), and returns its pieces behind the signature. The first is not
- * returned before the last is read, since the signature comes first.
+ * Signs a message with RSA-SHA256, relaxed/relaxed (RFC 6376). Reads all of its pieces before it yields the first one, since the
+ * signature precedes them.
  */
 export async function* signDkim(message: Iterable<Buffer>, signer: DkimSigner): AsyncGenerator<Buffer> {
   const pieces: Buffer[] = [];
@@ -43,10 +43,10 @@ export async function* signDkim(message: Iterable<Buffer>, signer: DkimSigner): 
         head = head.slice(0, end);
       }
     }
-    if (pieces.length % PIECES === 0) await setImmediate();
+    if (pieces.length % PIECES_PER_TURN === 0) await setImmediate();
   }
   const field = Buffer.from(`${await signature(head, body.digest(), signer)}\r\n`, 'latin1');
-  // Together, since each piece is a system call.
+  // In one piece, since the socket writes each by a system call.
   yield Buffer.concat([field, ...pieces.slice(0, 1)]);
   yield* pieces.slice(1);
 }

@@ -6,8 +6,9 @@ import * as qp from 'nodemailer/lib/qp';
 const PIECE_BYTES = 57 * 1_024;
 
 /**
- * Serializes a message (RFC 5322, RFC 2045) in pieces of 58 kB, of which the last is shorter. nodemailer's own stream passes an email
- * of 3 kB through five streams, and writes it in four to ten pieces, each by a system call.
+ * Serializes a message (RFC 5322, RFC 2045) in pieces of 58 kB, of which the last is shorter; instead of nodemailer's stream, for speed
+ * (decision 142). Its parts must be strings or buffers.
+ * @returns the bytes before dot-stuffing; line breaks of text stay as they are, and the last one may be missing
  */
 export function* serialize(message: MimeNode): Generator<Buffer> {
   let rest = Buffer.alloc(0);

@@ -23,7 +23,7 @@ interface Times {
 
 const TIMES: Times = { transferMs: 40_000, replyMs: 600_000 };
 const CONNECT_TIMEOUT = 10_000;
-/** Of one worker process, unless the URL has another `maxConnections`. Postfix allows a client 50 (smtpd_client_connection_count_limit). */
+/** Of one worker process, unless the URL contains `maxConnections`. Postfix allows a client 50 (smtpd_client_connection_count_limit). */
 const MAX_CONNECTIONS = 40;
 /** Emails that are claimed together. */
 const CALL_SIZE = 25;
@@ -104,11 +104,10 @@ export function smtp(url: string, times = TIMES): EmailProvider {
   transport.use('stream', ({ data, message }, done) => {
     const { progress, signer } = data as unknown as Given;
     message.createReadStream = () => {
-      const bytes = Readable.from(signer ? signDkim(serialize(message), signer) : serialize(message), {
-        objectMode: false,
-      });
-      // Its end comes when the last of it is read, and nothing is read before the server has asked for it.
-      return bytes.once('end', () => {
+      const pieces = serialize(message);
+      const stream = Readable.from(signer ? signDkim(pieces, signer) : pieces, { objectMode: false });
+      // It ends when its last byte is read, and nothing is read before the server has replied 354 to DATA.
+      return stream.once('end', () => {
         progress.wroteAll = true;
         progress.onWroteAll();
       });
