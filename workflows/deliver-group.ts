@@ -1,5 +1,6 @@
 import {
   ActivityFailure,
+  type ActivityOptions,
   CancellationScope,
   isCancellation,
   patched,
@@ -21,17 +22,18 @@ export interface DeliverGroup {
   /** UTC with milliseconds, or null for immediately. */
   readonly dueAt: string | null;
   readonly retry: RetryPolicy;
+  /** The task queue of its activities; `email-groups` by default, which earlier versions used for all groups. */
+  readonly taskQueue?: GroupQueue;
 }
 
-/** Groups have a queue of their own, with few places: they may never take all those of single emails. */
-const QUEUE = 'email-groups';
+/** Groups have task queues of their own, with few slots each: one for emails of batches, one for single emails. */
+export type GroupQueue = 'email-groups' | 'email-bursts';
 
 /** Bookkeeping in Postgres: repeated until the database is there, for as long as that takes. */
-const { giveUpGroup, cancelGroup } = proxyActivities<GroupActivities>({
-  taskQueue: QUEUE,
+const BOOKKEEPING: ActivityOptions = {
   startToCloseTimeout: '1 minute',
   retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
-});
+};
 
 /**
  * Delivers many emails from their acceptance to their end at the provider. An email that is rescheduled, or that must be
@@ -39,20 +41,21 @@ const { giveUpGroup, cancelGroup } = proxyActivities<GroupActivities>({
  * found out when the group is due.
  * @returns how many were left in which status
  */
-export async function deliverGroup({ id, members, dueAt, retry }: DeliverGroup): Promise<GroupDelivery['counts']> {
+export async function deliverGroup(group: DeliverGroup): Promise<GroupDelivery['counts']> {
+  const { id, members, dueAt } = group;
   try {
     await due(members.length, dueAt);
   } catch (error) {
     if (!isCancellation(error)) throw error;
-    await CancellationScope.nonCancellable(() => cancelGroup({ id, members }));
+    await CancellationScope.nonCancellable(() => activitiesOf(group, BOOKKEEPING).cancelGroup({ id, members }));
   }
   return CancellationScope.nonCancellable(async () => {
-    let delivery = await attempt(id, members, retry);
+    let delivery = await attempt(group, members);
     const total = { ...delivery.counts };
     for (let early = delivery.early; early; early = delivery.early) {
       const pauseMs = early.inMs <= 0 && patched(PAUSE_BETWEEN_ROUNDS) ? ROUND_PAUSE_MS : early.inMs;
       await sleep(pauseMs, { summary: 'our clock is ahead of the database' });
-      delivery = await attempt(id, early.members, retry);
+      delivery = await attempt(group, early.members);
       add(total, delivery.counts);
     }
     if (delivery.providers.length === 1) {
@@ -75,10 +78,10 @@ async function due(count: number, dueAt: string | null): Promise<void> {
 }
 
 /** Attempts the delivery under the retry policy, as the workflow of a single email does. */
-async function attempt(id: string, members: DeliverGroup['members'], retry: RetryPolicy): Promise<GroupDelivery> {
+async function attempt(group: DeliverGroup, members: DeliverGroup['members']): Promise<GroupDelivery> {
+  const { id, retry } = group;
   setCurrentDetails(`Sending ${members.length} emails`);
-  const activities = proxyActivities<GroupActivities>({
-    taskQueue: QUEUE,
+  const activities = activitiesOf(group, {
     startToCloseTimeout: '1 hour',
     heartbeatTimeout: '15 seconds',
     summary: `hand ${members.length} emails over to a provider, at most ${retry.maximumAttempts} attempts`,
@@ -89,9 +92,13 @@ async function attempt(id: string, members: DeliverGroup['members'], retry: Retr
       return await activities.deliverGroup({ id, members });
     } catch (error) {
       if (!(error instanceof ActivityFailure)) throw error;
-      await giveUpGroup({ id, members, maximumAttempts: retry.maximumAttempts });
+      await activitiesOf(group, BOOKKEEPING).giveUpGroup({ id, members, maximumAttempts: retry.maximumAttempts });
     }
   }
+}
+
+function activitiesOf({ taskQueue = 'email-groups' }: DeliverGroup, options: ActivityOptions) {
+  return proxyActivities<GroupActivities>({ taskQueue, ...options });
 }
 
 function add(total: Record<string, number>, counts: Readonly<Record<string, number>>): void {

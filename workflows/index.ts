@@ -1,7 +1,7 @@
 export { cancel, deliverChat, deliverEmail, deliverSms, reschedule } from './deliver-message.ts';
 export type { DeliverMessage, Schedule } from './deliver-message.ts';
 export { deliverGroup } from './deliver-group.ts';
-export type { DeliverGroup } from './deliver-group.ts';
+export type { DeliverGroup, GroupQueue } from './deliver-group.ts';
 export { upkeep } from './upkeep.ts';
 export type { UpkeepTaskName } from './upkeep.ts';
 export { lookAgain, watchDomain } from './watch-domain.ts';

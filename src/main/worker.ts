@@ -9,6 +9,7 @@ import {
   makeGroupActivities,
   makeUpkeepActivities,
 } from '../../activities/index.ts';
+import type { GroupQueue } from '../../workflows/index.ts';
 import type { MessageDeps } from '../delivery/messages/contract.ts';
 import { makeMessagePace } from '../delivery/messages/pace.ts';
 import { makeAttemptRecorder } from '../delivery/call.ts';
@@ -71,9 +72,9 @@ const FLEETS = {
    * host perhaps longer than the 10 s after which Temporal retries them.
    */
   messages: (): QueueOptions[] => [{ taskQueue: 'messages', ...workflows(40) }],
-  email: (): QueueOptions[] => emailQueues('email', 'email-groups'),
+  email: (): QueueOptions[] => emailQueues('email', 'email-bursts', 'email-groups'),
   /** The two parts of `email`, so that single emails do not wait for the event loop of a process that sends groups. */
-  'email-single': (): QueueOptions[] => emailQueues('email'),
+  'email-single': (): QueueOptions[] => emailQueues('email', 'email-bursts'),
   'email-groups': (): QueueOptions[] => emailQueues('email-groups'),
   /** Workflows of chat-app messages and SMS, and calls to their providers. */
   chat: (): QueueOptions[] => [
@@ -245,11 +246,16 @@ function readFleets(): Fleet[] {
 }
 
 /** Workflows of single emails, and calls to email providers. Groups have few slots, since each has many emails in memory. */
-function emailQueues(...taskQueues: readonly ('email' | 'email-groups')[]): QueueOptions[] {
+function emailQueues(...taskQueues: readonly ('email' | GroupQueue)[]): QueueOptions[] {
   void updateCredentialPauses(config, pool, log);
   const deps = {
     ...makeEmailDeps(config, { pool, recorder, stopping: ending.signal, files, log, tracer }),
     isolation,
+  };
+  const groups = {
+    activities: makeGroupActivities(deps),
+    maxConcurrentActivityTaskExecutions: 4,
+    maxConcurrentActivityTaskPolls: 4,
   };
   const options = {
     email: {
@@ -258,11 +264,8 @@ function emailQueues(...taskQueues: readonly ('email' | 'email-groups')[]): Queu
       maxConcurrentActivityTaskExecutions: 200,
       maxConcurrentActivityTaskPolls: 20,
     },
-    'email-groups': {
-      activities: makeGroupActivities(deps),
-      maxConcurrentActivityTaskExecutions: 4,
-      maxConcurrentActivityTaskPolls: 4,
-    },
+    'email-bursts': groups,
+    'email-groups': groups,
   };
   return taskQueues.map((taskQueue) => ({ taskQueue, ...options[taskQueue] }));
 }

@@ -184,7 +184,9 @@ function groupOptions(row: GroupRow, retry: RetryPolicy) {
   const batch = row.batch_id === null ? '' : ` of batch ${row.batch_id}`;
   return {
     ...options(row, row.bulk, QUEUES.groups),
-    args: [{ id, members, dueAt: due_at, retry }] as [DeliverGroup],
+    args: [{ id, members, dueAt: due_at, retry, taskQueue: row.bulk ? 'email-groups' : 'email-bursts' }] as [
+      DeliverGroup,
+    ],
     staticSummary: `${members.length === 1 ? '1 email' : `${members.length} emails`}${batch}, ${due(due_at)}`,
   };
 }

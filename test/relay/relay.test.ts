@@ -148,6 +148,47 @@ describe('the relay', () => {
     assert.deepEqual(groupSizes(rows), [60, 60]);
   });
 
+  test('groups the single emails of 300 ms while a batch is estimated to occupy the workers', async () => {
+    let time = 0;
+    const members = Array.from({ length: 1_000 }, () => newEmail({ batch_id: 'bt_large' }));
+    await accept(pool, orgId, members);
+    const { wake, rows, ids: dispatched } = start(undefined, { startsPerSecond: 20, now: () => time });
+    await isEmpty();
+    const arrive = async (n: number) => {
+      const ids = await store(n);
+      wake();
+      return ids;
+    };
+    await arrive(2);
+    await isEmpty();
+    time = 100;
+    await arrive(1);
+    await sleep(50);
+    assert.equal((await rowsLeft()).length, 1, 'the next round is after 300 ms');
+    time = 200;
+    await arrive(2);
+    time = 300;
+    await isEmpty();
+    assert.deepEqual(groupSizes(rows), [500, 500, 2, 3]);
+    time = 5_000;
+    const later = await arrive(3);
+    await isEmpty();
+    assert.deepEqual(dispatched().slice(4).sort(), later.sort(), 'each has its own workflow again');
+  });
+
+  test('gives each email beside a batch that is scheduled its own workflow', async () => {
+    const scheduled_at = new Date(Date.now() + 3_600_000).toISOString();
+    const members = Array.from({ length: 1_000 }, () => newEmail({ batch_id: 'bt_later', scheduled_at }));
+    await accept(pool, orgId, members);
+    const { wake, rows } = start(undefined, { startsPerSecond: 20, now: () => 0 });
+    await isEmpty();
+    await store(3);
+    wake();
+    await isEmpty();
+    assert.deepEqual(groupSizes(rows), [500, 500]);
+    assert.equal(rows.length, 5);
+  });
+
   test('retries a group with the same id and members', async () => {
     await store(60);
     const tried: GroupRow[] = [];

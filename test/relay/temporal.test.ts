@@ -10,6 +10,7 @@ import type { EmailRow, GroupRow, OutboxRow } from '../../src/store/outbox/outbo
 import { eventually } from '../support/eventually.ts';
 import { provided } from '../support/provided.ts';
 import type { TestNamespace } from '../support/temporal.ts';
+import type { DeliverGroup } from '../../workflows/index.ts';
 import { attributesOf, readHistory, RETRY, useDispatcher } from './harness.ts';
 import { closedPort } from '../providers/servers.ts';
 
@@ -177,7 +178,7 @@ describe('the dispatcher', { concurrency: true }, () => {
     await dispatch(row);
     const handle = handleOf(row);
     const { input } = await readHistory(handle);
-    assert.deepEqual(input, { id: row.message_id, members, dueAt: due_at, retry: RETRY });
+    assert.deepEqual(input, { id: row.message_id, members, dueAt: due_at, retry: RETRY, taskQueue: 'email-groups' });
     const described = await handle.describe();
     assert.equal(described.type, 'deliverGroup');
     assert.equal(await described.staticSummary(), `2 emails of batch bt_1, at ${due_at}`);
@@ -193,6 +194,13 @@ describe('the dispatcher', { concurrency: true }, () => {
     const described = await handleOf(row).describe();
     assert.equal(await described.staticSummary(), '1 email, at once');
     assert.deepEqual(attributesOf(described), { Channel: 'email' });
+  });
+
+  test('a group of single emails does not wait for the activity slots of batches', async () => {
+    const row = groupRow({ batch_id: null, bulk: false });
+    await dispatch(row);
+    const { input } = await readHistory(handleOf(row));
+    assert.equal((input as DeliverGroup).taskQueue, 'email-bursts');
   });
 
   test('single emails have priority over batches, and organizations share fairly', async () => {

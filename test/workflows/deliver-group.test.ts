@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { WorkflowHandle } from '@temporalio/client';
-import { deliverEmail, deliverGroup, reschedule } from '../../workflows/index.ts';
+import { deliverEmail, deliverGroup, type GroupQueue, reschedule } from '../../workflows/index.ts';
 import { FakeGroups } from './fake-groups.ts';
 import { keepHistory } from './histories.ts';
 import { FakeMessages } from './fake-messages.ts';
@@ -15,7 +15,8 @@ describe('deliverGroup', () => {
   const { env, now, startWorkers } = useEnvironment();
   const emails = new FakeMessages(now);
   const groups = new FakeGroups(emails);
-  const worker = () => startWorkers({ email: emails.activities, 'email-groups': groups.activities });
+  const worker = (queue: GroupQueue = 'email-groups') =>
+    startWorkers({ email: emails.activities, [queue]: groups.activities });
   let count = 0;
 
   type Handle = WorkflowHandle<typeof deliverGroup>;
@@ -32,15 +33,16 @@ describe('deliverGroup', () => {
     { name }: { name: string },
     dueIn: number | null,
     act: (started: Started) => Promise<void> = async () => undefined,
+    taskQueue?: GroupQueue,
   ): Promise<{ counts: Record<string, number>; ids: Started['ids']; dueAt: number }> {
     const id = `grp_${++count}`;
     const ids = [1, 2, 3, 4].map((i) => `em_${count}_${i}`) as unknown as Started['ids'];
     const dueAt = (await now()) + (dueIn ?? 0);
     groups.accept(id, ids, dueIn === null ? null : dueAt);
-    let stop = await worker();
+    let stop = await worker(taskQueue);
     const restart = async () => {
       await stop();
-      stop = await worker();
+      stop = await worker(taskQueue);
     };
     try {
       const handle = await env().client.workflow.start(deliverGroup, {
@@ -52,6 +54,7 @@ describe('deliverGroup', () => {
             members: ids.map((member) => ({ id: member, version: 0 })),
             dueAt: dueIn === null ? null : new Date(dueAt).toISOString(),
             retry: RETRY,
+            ...(taskQueue && { taskQueue }),
           },
         ],
       });
@@ -72,6 +75,11 @@ describe('deliverGroup', () => {
     assert.deepEqual(counts, { sent: 4 });
     assert.equal(groups.calls, calls + 1);
     for (const id of ids) assert.ok(lateness(id, dueAt) < MINUTE);
+  });
+
+  test('single emails are sent by the workers of their own task queue', async (t) => {
+    const { counts } = await deliver(t, null, undefined, 'email-bursts');
+    assert.deepEqual(counts, { sent: 4 });
   });
 
   test('emails 29 days ahead share one timer and are sent then, not before', async (t) => {
