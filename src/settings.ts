@@ -325,7 +325,7 @@ export const SETTINGS = {
     integer(0, 1_000_000),
   ),
   WORKFLOW_STARTS_PER_SECOND: preset(
-    'workflows that one relay starts for emails that are due, beyond which they share one, and as many for chat-app messages',
+    'workflows that one relay starts for emails that are due, beyond which, and beside a batch, they share one; and as many for chat-app messages',
     '20',
     integer(1, 1_000_000),
   ),
