@@ -14,9 +14,10 @@ export interface Plan {
 
 /**
  * How starts that need a token are planned: `each` starts one workflow per email while there are enough tokens, `group`
- * always groups them, `defer` leaves them in the outbox.
+ * always groups them, `group singles` always groups single emails, so that a small batch does not wait behind a large one,
+ * `defer` leaves them in the outbox.
  */
-export type Mode = 'each' | 'group' | 'defer';
+export type Mode = 'each' | 'group' | 'group singles' | 'defer';
 
 /**
  * Decides which emails get a workflow of their own and which share one. Without enough tokens for all of them, one start
@@ -28,10 +29,15 @@ export function plan(rows: readonly EmailRow[], tokens: number, mode: Mode = 'ea
   const burst = firstRowOfEachEmail(rows.filter(needsToken));
   if (mode === 'each' && burst.length <= tokens) return { alone: rows, groups: [], deferred: 0 };
 
-  const batchGroups = groupRows(burst.filter(({ batch_id }) => batch_id !== null));
-  const singles = burst.filter(({ batch_id }) => batch_id === null);
+  const singles = burst.filter(isSingle);
+  const members = burst.filter((row) => !isSingle(row));
+  const [singleGroups, batchGroups] = [groupRows(singles), groupRows(members)];
   const isEach = mode === 'each' && singles.length + batchGroups.length <= tokens;
-  const starts = [...(isEach ? singles.map((row) => [row]) : groupRows(singles)), ...batchGroups];
+  const isEachMember = mode === 'group singles' && singleGroups.length + members.length <= tokens;
+  const starts = [
+    ...(isEach ? singles.map((row) => [row]) : singleGroups),
+    ...(isEachMember ? members.map((row) => [row]) : batchGroups),
+  ];
   const groups = mode === 'defer' ? [] : starts.slice(0, tokens);
   const groupsOfOne = groups.filter((group) => group.length === 1).flat();
   const plannedCount = groups.reduce((sum, group) => sum + group.length, 0);
@@ -45,6 +51,11 @@ export function plan(rows: readonly EmailRow[], tokens: number, mode: Mode = 'ea
 /** True for a start that may be one of many at the same time. */
 export function needsToken({ action, open, waits, batch_id }: EmailRow): boolean {
   return action === 'start' && open && (!waits || batch_id !== null);
+}
+
+/** Whether an email belongs to no batch. */
+export function isSingle({ batch_id }: EmailRow): boolean {
+  return batch_id === null;
 }
 
 /** Returns one row per email, because a group that contains an email twice would send it twice. Later rows stay in the outbox. */

@@ -18,7 +18,7 @@ import {
 } from '../store/outbox/outbox.ts';
 import { type Db, isUnreachable, type Pool, transaction } from '../store/postgres/pool.ts';
 import { dispatched } from '../telemetry/topics.ts';
-import { type Mode, needsToken, plan } from './plan.ts';
+import { isSingle, type Mode, needsToken, plan } from './plan.ts';
 import { makeTokenBucket, type TokenBucket } from './token-bucket.ts';
 
 export interface RelayDeps {
@@ -194,7 +194,7 @@ async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: Pend
   const unreachable = await dispatchRows(deps, client, next);
   if (groups.length > 0) await insertGroups(client, groups);
   const grouped = isBesideBatch ? [...groups.flat(), ...next.filter(needsToken)] : groups.flat();
-  const singles = grouped.filter(({ batch_id }) => batch_id === null).length;
+  const singles = grouped.filter(isSingle).length;
   const isLong = isBesideBatch || singles >= MANY_SINGLES;
   if (singles > 0) pace.groupAt = pace.now() + (isLong ? LONG_GROUP_INTERVAL_MS : GROUP_INTERVAL_MS);
   if (groups.length > 0 || alone.length > MAX_DISPATCHED_ROWS) return { next: 'immediately', unreachable };
@@ -216,7 +216,7 @@ function countBatchEmails(groups: readonly GroupRow[]): number {
  */
 function modeOf(untilGroupingMs: number, isBurst: boolean, isBesideBatch: boolean): Mode {
   if (untilGroupingMs > 0) return 'defer';
-  if (isBesideBatch) return 'group';
+  if (isBesideBatch) return 'group singles';
   return isBurst && untilGroupingMs >= -GROUP_INTERVAL_MS ? 'group' : 'each';
 }
 

@@ -69,6 +69,13 @@ describe('plan', () => {
     assert.deepEqual([alone.length, sizes(groups), deferred], [3, [20], 0]);
   });
 
+  test('in mode group singles a small batch has workflows of its own while the limit allows them', () => {
+    const waiting = [...rows(4), ...rows(3, { batch_id: 'bt_1' })];
+    const { alone, groups, deferred } = plan(waiting, 4, 'group singles');
+    assert.deepEqual([alone, sizes(groups), deferred], [waiting.slice(4), [4], 0]);
+    assert.deepEqual(sizes(plan(waiting, 3, 'group singles').groups), [4, 3]);
+  });
+
   test('in mode defer only rows without a token start', () => {
     const waiting = [...rows(2), ...rows(3, { due_at: LATER, waits: true })];
     const { alone, groups, deferred } = plan(waiting, 50, 'defer');
@@ -121,20 +128,26 @@ describe('plan', () => {
       waits: fc.boolean(),
       due_at: fc.constantFrom(null, LATER),
     });
+    const modes = ['each', 'group', 'group singles', 'defer'] as const;
     fc.assert(
-      fc.property(fc.array(anyRow, { maxLength: 40 }), fc.nat(20), (fields, budget) => {
-        const waiting = fields.map(row);
-        const { alone, groups, deferred } = plan(waiting, budget);
-        const planned = [...alone, ...groups.flat()];
-        assert.equal(new Set(planned).size, planned.length);
-        assert.equal(planned.length + deferred, waiting.length);
-        assert.ok(alone.filter(needsToken).length + groups.length <= budget);
-        for (const group of groups) {
-          assert.ok(group.length > 1 && group.length <= GROUP_SIZE && group.every(needsToken));
-          assert.equal(new Set(group.map(({ waits, due_at }) => (waits ? due_at : null))).size, 1);
-          assert.equal(new Set(group.map(({ batch_id }) => batch_id === null)).size, 1);
-        }
-      }),
+      fc.property(
+        fc.array(anyRow, { maxLength: 40 }),
+        fc.nat(20),
+        fc.constantFrom(...modes),
+        (fields, budget, mode) => {
+          const waiting = fields.map(row);
+          const { alone, groups, deferred } = plan(waiting, budget, mode);
+          const planned = [...alone, ...groups.flat()];
+          assert.equal(new Set(planned).size, planned.length);
+          assert.equal(planned.length + deferred, waiting.length);
+          assert.ok(alone.filter(needsToken).length + groups.length <= budget);
+          for (const group of groups) {
+            assert.ok(group.length > 1 && group.length <= GROUP_SIZE && group.every(needsToken));
+            assert.equal(new Set(group.map(({ waits, due_at }) => (waits ? due_at : null))).size, 1);
+            assert.equal(new Set(group.map(({ batch_id }) => batch_id === null)).size, 1);
+          }
+        },
+      ),
     );
   });
 });

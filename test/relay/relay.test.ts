@@ -170,10 +170,16 @@ describe('the relay', () => {
     time = 300;
     await isEmpty();
     assert.deepEqual(groupSizes(rows), [500, 500, 2, 3]);
+    time = 600;
+    const small = Array.from({ length: 5 }, () => newEmail({ batch_id: 'bt_small' }));
+    await accept(pool, orgId, small);
+    wake();
+    await isEmpty();
     time = 5_000;
     const later = await arrive(3);
     await isEmpty();
-    assert.deepEqual(dispatched().slice(4).sort(), later.sort(), 'each has its own workflow again');
+    const own = [...small.map(({ id }) => id), ...later];
+    assert.deepEqual(dispatched().slice(4).sort(), own.sort(), 'a small batch, and single emails after the large one');
   });
 
   test('gives each email beside a batch that is scheduled its own workflow', async () => {
