@@ -193,8 +193,9 @@ async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: Pend
   bucket.take(groups.length + next.filter(needsToken).length);
   const unreachable = await dispatchRows(deps, client, next);
   if (groups.length > 0) await insertGroups(client, groups);
-  const grouped = isBesideBatch ? [...groups.flat(), ...next.filter(needsToken)] : groups.flat();
-  const singles = grouped.filter(isSingle).length;
+  // Beside a batch a lone email ends a round too, so that the next ones wait for each other.
+  const round = isBesideBatch ? [...groups.flat(), ...next.filter(needsToken)] : groups.flat();
+  const singles = round.filter(isSingle).length;
   const isLong = isBesideBatch || singles >= MANY_SINGLES;
   if (singles > 0) pace.groupAt = pace.now() + (isLong ? LONG_GROUP_INTERVAL_MS : GROUP_INTERVAL_MS);
   if (groups.length > 0 || alone.length > MAX_DISPATCHED_ROWS) return { next: 'immediately', unreachable };
