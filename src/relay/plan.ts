@@ -49,8 +49,8 @@ export function plan(rows: readonly EmailRow[], tokens: number, mode: Mode = 'ea
 }
 
 /** True for a start that may be one of many at the same time. */
-export function needsToken({ action, open, waits, batch_id }: EmailRow): boolean {
-  return action === 'start' && open && (!waits || batch_id !== null);
+export function needsToken(row: EmailRow): boolean {
+  return row.action === 'start' && row.open && (!row.waits || !isSingle(row));
 }
 
 /** Whether an email belongs to no batch. */

@@ -190,11 +190,12 @@ async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: Pend
   const mode = isFull ? 'each' : modeOf(untilGroupingMs, isBurst, isBesideBatch);
   const { alone, groups, deferred } = plan(rows, bucket.available(), mode);
   const next = alone.slice(0, MAX_DISPATCHED_ROWS);
-  bucket.take(groups.length + next.filter(needsToken).length);
+  const lone = next.filter(needsToken);
+  bucket.take(groups.length + lone.length);
   const unreachable = await dispatchRows(deps, client, next);
   if (groups.length > 0) await insertGroups(client, groups);
   // Beside a batch a lone email ends a round too, so that the next ones wait for each other.
-  const round = isBesideBatch ? [...groups.flat(), ...next.filter(needsToken)] : groups.flat();
+  const round = isBesideBatch ? [...groups.flat(), ...lone] : groups.flat();
   const singles = round.filter(isSingle).length;
   const isLong = isBesideBatch || singles >= MANY_SINGLES;
   if (singles > 0) pace.groupAt = pace.now() + (isLong ? LONG_GROUP_INTERVAL_MS : GROUP_INTERVAL_MS);

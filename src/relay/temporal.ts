@@ -182,11 +182,10 @@ function emailOptions(row: EmailRow, retry: RetryPolicy) {
 function groupOptions(row: GroupRow, retry: RetryPolicy) {
   const { members, due_at, message_id: id } = row;
   const batch = row.batch_id === null ? '' : ` of batch ${row.batch_id}`;
+  const taskQueue = row.bulk ? 'email-groups' : 'email-bursts';
   return {
     ...options(row, row.bulk, QUEUES.groups),
-    args: [{ id, members, dueAt: due_at, retry, taskQueue: row.bulk ? 'email-groups' : 'email-bursts' }] as [
-      DeliverGroup,
-    ],
+    args: [{ id, members, dueAt: due_at, retry, taskQueue }] as [DeliverGroup],
     staticSummary: `${members.length === 1 ? '1 email' : `${members.length} emails`}${batch}, ${due(due_at)}`,
   };
 }
