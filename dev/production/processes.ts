@@ -16,9 +16,7 @@ export function processPart(
   args: readonly string[] = [],
 ): PartSpec<unknown> {
   const script = name === 'simulator' ? ['--import', 'tsx', `${programOf(name)}.ts`] : [`dist/${programOf(name)}.js`];
-  const profile = BENCH_PROFILE
-    ? ['--cpu-prof', `--cpu-prof-dir=${BENCH_PROFILE}`, `--cpu-prof-name=${name}-${Date.now()}.cpuprofile`]
-    : [];
+  const profile = BENCH_PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${join(BENCH_PROFILE, name)}`] : [];
   const diagnostics = `--diagnostic-dir=${logs}`;
   return {
     command: process.execPath,

@@ -27,7 +27,7 @@ import {
   rotateSecret,
 } from '../store/webhooks/endpoints.ts';
 import { openEndpoint } from '../store/webhooks/leases.ts';
-import { payloadOf } from '../webhooks/payload.ts';
+import { payloadOfDelivery } from '../webhooks/payload.ts';
 import { newSecret, showSecret } from '../webhooks/signature.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION, withinLimit } from './organization-limits.ts';
 
@@ -241,13 +241,12 @@ function disabled(): ServiceError {
 }
 
 /**
- * Returns a delivery with its payload and attempts. Before the first attempt, the payload is the one that it would post.
+ * Returns a delivery with its payload and attempts.
  * @throws ServiceError not_found
  */
 export async function requireDelivery(db: Db, orgId: string, id: string, deliveryId: string) {
   const endpoint = await requireEndpoint(db, orgId, id);
   const delivery = requireFound(await findDelivery(db, id, deliveryId), 'delivery');
-  const payload = delivery.payload ?? payloadOf({ ...delivery, id: delivery.event_id }, delivery.email ?? undefined);
   const attempts = await findAttempts(db, delivery.id);
-  return { endpoint, delivery, payload: JSON.parse(payload) as unknown, attempts };
+  return { endpoint, delivery, payload: JSON.parse(payloadOfDelivery(delivery)) as unknown, attempts };
 }

@@ -21,6 +21,14 @@ export interface EmailFacts {
   readonly tags: readonly Tag[];
 }
 
+/** A stored delivery, as far as its payload depends on it. */
+export interface DeliveryFacts extends Omit<EventFacts, 'id'> {
+  readonly event_id: string;
+  /** What an attempt that failed has posted. */
+  readonly payload: string | null;
+  readonly email: EmailFacts | null;
+}
+
 /** Largest payload. */
 const MAX_PAYLOAD_BYTES = 20_000;
 /** Largest server response and link in a payload, as JSON. */
@@ -28,6 +36,11 @@ const MAX_ERROR_BYTES = 4_000;
 const LINK_BYTES = 4_000;
 /** Longest subject in a payload that is still too large; at least one recipient then fits. */
 const MAX_CUT_SUBJECT_BYTES = 1_000;
+
+/** The payload of a delivery: the same for all attempts, also if the next version of this service would build another one. */
+export function payloadOfDelivery({ payload, event_id: id, email, ...event }: DeliveryFacts): string {
+  return payload ?? payloadOf({ ...event, id }, email ?? undefined);
+}
 
 /**
  * Builds the webhook payload of an event. The result is deterministic.

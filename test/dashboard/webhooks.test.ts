@@ -34,7 +34,7 @@ function secretOf({ status, html }: Page): string {
   return secret;
 }
 
-const FAILED: Omit<Try, 'id' | 'dueAt'> = {
+const FAILED: Omit<Try, 'id' | 'eventId' | 'dueAt'> = {
   ago: 5,
   statusCode: 500,
   durationMs: 1_234,
@@ -46,15 +46,14 @@ const FAILED: Omit<Try, 'id' | 'dueAt'> = {
 };
 
 /** Records the results of attempts of pending deliveries. */
-async function recordResults(...results: Omit<Try, 'dueAt'>[]): Promise<void> {
-  const { rows } = await service.pool.query<{ id: string; due_at: string }>(
-    `SELECT id, next_attempt_at AS due_at FROM webhook_deliveries WHERE id = ANY ($1)`,
+async function recordResults(...results: Omit<Try, 'eventId' | 'dueAt'>[]): Promise<void> {
+  const { rows } = await service.pool.query<{ id: string; eventId: string; dueAt: string }>(
+    `SELECT id, event_id AS "eventId", next_attempt_at AS "dueAt" FROM webhook_deliveries WHERE id = ANY ($1)`,
     [results.map(({ id }) => id)],
   );
-  const dueAt = new Map(rows.map(({ id, due_at }) => [id, due_at]));
   await recordTries(
     service.pool,
-    results.map((result) => ({ ...result, dueAt: dueAt.get(result.id) as string })),
+    rows.map((row) => ({ ...(results.find(({ id }) => id === row.id) as (typeof results)[number]), ...row })),
   );
 }
 

@@ -5,7 +5,7 @@ import { idTime, newId } from '../../src/domain/ids.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { addDelivery, deleteOldDeliveries, replayPeriod } from '../../src/store/webhooks/deliveries.ts';
 import { enqueueEvents } from '../../src/store/webhooks/events.ts';
-import { type DueDelivery, findDue, savePayloads, recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
+import { type DueDelivery, findDue, recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { useDatabase } from '../support/database.ts';
 import { organization } from './mail.ts';
@@ -32,9 +32,8 @@ describe('deliveries to endpoints', () => {
     const event_id = `evt_${idTime(at)}${String(++count).padStart(16, '0')}`;
     return enqueueEvents(db, [{ event_id, org_id: orgId, type: 'suppression.added', data: {} }]);
   };
-  const tried = ({ id, due_at: dueAt }: DueDelivery, fields: Partial<Try> = {}): Try => ({
-    id,
-    dueAt,
+  const tried = ({ id, event_id: eventId, due_at: dueAt }: DueDelivery, fields: Partial<Try> = {}): Try => ({
+    ...{ id, eventId, dueAt },
     ago: 10,
     statusCode: 200,
     durationMs: 10,
@@ -64,14 +63,28 @@ describe('deliveries to endpoints', () => {
     assert.equal((await findDue(pool, id, [], 10))[0]?.id, all[2]);
   });
 
-  test('savePayloads keeps the first payload of an event for all endpoints', async () => {
+  test('an event keeps what the first attempt that failed has posted, for all endpoints', async () => {
     const [one, two] = [await endpoint(), await endpoint()];
     await happen();
-    const [due] = await findDue(pool, one, [], 10);
-    const event = due?.event_id ?? '';
-    const kept = await Promise.all(['a', 'b'].map((payload) => savePayloads(pool, [{ id: event, payload }])));
-    assert.equal(kept[0]?.get(event), kept[1]?.get(event));
-    assert.equal((await findDue(pool, two, [], 10))[0]?.payload, kept[0]?.get(event));
+    const dueAt = async (id: string) => (await findDue(pool, id, [], 10))[0] as DueDelivery;
+    const failure = { status: 'pending', wait: 0 } as const;
+    const [first, second] = [await dueAt(one), await dueAt(two)];
+    await Promise.all([
+      recordTries(pool, [tried(first, { ...failure, payload: 'a' })]),
+      recordTries(pool, [tried(second, { ...failure, payload: 'b' })]),
+    ]);
+    const { payload } = await dueAt(one);
+    assert.match(payload ?? '', /^[ab]$/);
+    assert.equal((await dueAt(two)).payload, payload);
+    await recordTries(pool, [tried(await dueAt(one), { ...failure, payload: 'c' })]);
+    assert.equal((await dueAt(one)).payload, payload);
+  });
+
+  test('an event keeps no payload of an attempt that succeeded', async () => {
+    const [one, two] = [await endpoint(), await endpoint()];
+    await happen();
+    await recordTries(pool, [tried((await findDue(pool, one, [], 10))[0] as DueDelivery)]);
+    assert.equal((await findDue(pool, two, [], 10))[0]?.payload, null);
   });
 
   test('the result of an attempt counts once, and not for a delivery that was replayed meanwhile', async () => {

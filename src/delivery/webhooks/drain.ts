@@ -1,8 +1,7 @@
 import { FAILING_DAYS } from '../../domain/webhooks.ts';
 import { disableAndNotify } from '../../projection/endpoints.ts';
 import { openEndpoint, type OpenEndpoint, releaseEndpoint } from '../../store/webhooks/leases.ts';
-import { type DueDelivery, findDue, savePayloads, recordTries } from '../../store/webhooks/attempts.ts';
-import { payloadOf } from '../../webhooks/payload.ts';
+import { findDue, recordTries } from '../../store/webhooks/attempts.ts';
 import { persist } from '../persist.ts';
 import type { Lease, WebhookDeps } from './contract.ts';
 import { type DeliveryPool, makeDeliveryPool, MAX_IN_FLIGHT } from './in-flight.ts';
@@ -74,7 +73,6 @@ async function poll(deps: WebhookDeps, run: Run): Promise<boolean> {
     run.endpoint = (await openEndpoint(deps.pool, id)) ?? null;
     if (run.endpoint?.status === 'enabled') {
       const due = needsMore ? await findDue(deps.pool, id, deliveries.ids(), MAX_READ) : [];
-      await addPayloads(deps, due);
       if (needsMore) run.hasMore = due.length === MAX_READ;
       if (due.length > 0) run.lastWorkAt = now;
       deliveries.enqueue(run.endpoint, due);
@@ -83,18 +81,6 @@ async function poll(deps: WebhookDeps, run: Run): Promise<boolean> {
     }
   }
   return run.endpoint?.status === 'enabled';
-}
-
-async function addPayloads(deps: WebhookDeps, due: readonly DueDelivery[]): Promise<void> {
-  const withoutPayload = due.filter(({ payload }) => payload === null);
-  const stored = await savePayloads(
-    deps.pool,
-    withoutPayload.map((delivery) => ({
-      id: delivery.event_id,
-      payload: payloadOf({ ...delivery, id: delivery.event_id }, delivery.email ?? undefined),
-    })),
-  );
-  for (const delivery of withoutPayload) delivery.payload = stored.get(delivery.event_id) ?? null;
 }
 
 /** Attempts that end while others are being recorded are recorded together by the next call. */

@@ -4,6 +4,7 @@ import type { Health, OpenEndpoint } from '../../store/webhooks/leases.ts';
 import type { DueDelivery, Try } from '../../store/webhooks/attempts.ts';
 import { posted } from '../../telemetry/topics.ts';
 import { type Attempt, attempt, isGone, succeeded } from '../../webhooks/attempt.ts';
+import { payloadOfDelivery } from '../../webhooks/payload.ts';
 import type { WebhookDeps } from './contract.ts';
 
 /** Concurrent attempts to one endpoint. */
@@ -75,7 +76,8 @@ export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContin
 
   const post = async ({ endpoint, secrets }: NonNullable<typeof target>, delivery: DueDelivery): Promise<void> => {
     const startedAt = performance.now();
-    const result = await attempt(lineTo(endpoint.url), delivery.event_id, delivery.payload ?? '', secrets);
+    const payload = payloadOfDelivery(delivery);
+    const result = await attempt(lineTo(endpoint.url), delivery.event_id, payload, secrets);
     const isDelivered = succeeded(result);
     consecutiveFailures = isDelivered ? 0 : consecutiveFailures + 1;
     gone ||= isGone(result);
@@ -84,7 +86,7 @@ export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContin
       failed: health.failed || !isDelivered,
       hasRepeatedFailure: health.hasRepeatedFailure || (!isDelivered && delivery.tries + 1 >= MIN_FAILED_ATTEMPTS),
     };
-    ended.push(toTry(delivery, result, performance.now() - startedAt));
+    ended.push(toTry(delivery, payload, result, performance.now() - startedAt));
     posted.publish({ outcome: outcomeOf(result), seconds: result.durationMs / 1_000 });
     log.info(
       {
@@ -148,13 +150,16 @@ function outcomeOf(result: Attempt): 'delivered' | 'refused' | 'unanswered' | 'g
   return isGone(result) ? 'gone' : 'refused';
 }
 
-function toTry({ id, tries, due_at: dueAt }: DueDelivery, result: Attempt, ago: number): Try {
+function toTry(
+  { id, event_id: eventId, tries, due_at: dueAt }: DueDelivery,
+  payload: string,
+  result: Attempt,
+  ago: number,
+): Try {
   const { statusCode, durationMs, response, error, retryAfterMs } = result;
-  const common = { id, dueAt, ago, statusCode, durationMs, response, error };
+  const common = { id, eventId, dueAt, ago, statusCode, durationMs, response, error };
   if (succeeded(result)) return Object.assign(common, { status: 'succeeded', wait: null } as const);
-  const { requestHeaders } = result;
+  const failed = { ...common, payload, requestHeaders: result.requestHeaders };
   const wait = isGone(result) ? undefined : retryDelayAfter(tries + 1, retryAfterMs, Math.random());
-  return wait === undefined
-    ? { ...common, requestHeaders, status: 'failed', wait: null }
-    : { ...common, requestHeaders, status: 'pending', wait };
+  return wait === undefined ? { ...failed, status: 'failed', wait: null } : { ...failed, status: 'pending', wait };
 }

@@ -48,34 +48,10 @@ export function findDue(db: Db, endpointId: string, except: readonly string[], l
  */
 const NO_FLUSH = `no_flush AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))`;
 
-/**
- * Stores payloads of events that have none, before their first attempt.
- * @returns the payload of each event: the one that was stored first
- */
-export async function savePayloads(
-  db: Db,
-  payloads: readonly { readonly id: string; readonly payload: string }[],
-): Promise<Map<string, string>> {
-  if (payloads.length === 0) return new Map();
-  const { rows } = await db.query<{ id: string; payload: string }>({
-    name: 'save_payloads',
-    text: `WITH held AS MATERIALIZED (
-             SELECT event.id, event.payload IS NULL AS fresh, coalesce(event.payload, made.payload) AS payload
-             FROM unnest($1::text[], $2::text[]) AS made(id, payload) JOIN webhook_events AS event USING (id)
-             WHERE event.id = ANY ($1) ORDER BY event.id FOR NO KEY UPDATE OF event
-           ), ${NO_FLUSH}, kept AS (
-             UPDATE webhook_events AS event SET payload = held.payload FROM held, no_flush
-             WHERE event.id = held.id AND event.id = ANY ($1) AND held.fresh
-           )
-           SELECT id, payload FROM held`,
-    values: columns(payloads, 'id', 'payload'),
-  });
-  return new Map(rows.map(({ id, payload }) => [id, payload]));
-}
-
 /** The result of an attempt, and what follows. */
 export interface Try {
   readonly id: string;
+  readonly eventId: string;
   /** When the delivery became due. If it is due at another time by now, it was replayed and its state is left alone. */
   readonly dueAt: string;
   /** Milliseconds since the try began. */
@@ -87,8 +63,9 @@ export interface Try {
   readonly status: DeliveryStatus;
   /** Milliseconds until the next try, of one that is pending. */
   readonly wait: number | null;
-  /** The headers that were sent, of one that failed. */
+  /** What was sent, if it failed. */
   readonly requestHeaders?: Readonly<Record<string, string>> | undefined;
+  readonly payload?: string | undefined;
 }
 
 /**
@@ -96,6 +73,10 @@ export interface Try {
  * plan that was made for a few rows reads all pending deliveries of all endpoints each time.
  */
 export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> {
+  await keepPayloads(
+    db,
+    tries.filter(({ payload }) => payload !== undefined),
+  );
   await db.query({
     name: 'record_tries',
     text: `WITH tried AS MATERIALIZED (
@@ -119,5 +100,20 @@ export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> 
       ...columns(tries, 'id', 'dueAt', 'ago', 'statusCode', 'durationMs', 'response', 'error', 'status', 'wait'),
       ...columns(tries, 'requestHeaders'),
     ],
+  });
+}
+
+/** Stores what failed attempts have posted, for later attempts. What another attempt has stored stays. */
+async function keepPayloads(db: Db, failed: readonly Try[]): Promise<void> {
+  if (failed.length === 0) return;
+  await db.query({
+    name: 'keep_payloads',
+    text: `WITH fresh AS MATERIALIZED (
+             SELECT id FROM webhook_events WHERE id = ANY ($1) AND payload IS NULL ORDER BY id FOR NO KEY UPDATE
+           ), ${NO_FLUSH}
+           UPDATE webhook_events AS event SET payload = posted.payload
+           FROM unnest($1::text[], $2::text[]) AS posted(id, payload), fresh, no_flush
+           WHERE event.id = fresh.id AND event.id = posted.id AND event.id = ANY ($1)`,
+    values: columns(failed, 'eventId', 'payload'),
   });
 }
