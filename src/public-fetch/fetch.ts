@@ -122,8 +122,11 @@ async function read(
 
 /** Returns true for a compressed body, by the response's headers. */
 export function isEncoded(headers: Dispatcher.ResponseData['headers']): boolean {
-  const codings = [headers['content-encoding'], headers['transfer-encoding']].flat().join(',');
-  return codings.split(',').some((coding) => !['', 'identity', 'chunked'].includes(coding.trim().toLowerCase()));
+  const given = [headers['content-encoding'], headers['transfer-encoding']]
+    .flat()
+    .filter((value) => value !== undefined);
+  const codings = given.flatMap((value) => value.split(','));
+  return codings.some((coding) => !['', 'identity', 'chunked'].includes(coding.trim().toLowerCase()));
 }
 
 /** Error messages by error codes of Node and undici, or by the name of an error without a code. */

@@ -33,10 +33,22 @@ export interface Line {
  */
 export type OpenLine = (url: string, connections: number, keep: number, holder?: string) => Line;
 
+/** Connections to the origin of a URL, and the rest of it. */
+interface Target {
+  readonly pool: Pool;
+  readonly path: string;
+}
+
+/** The beginning of a response. */
+interface Head {
+  readonly status: number;
+  readonly headers: Dispatcher.ResponseData['headers'];
+}
+
 /** Time for one post: lookup, connection, request and response. */
 const POST_DEADLINE_MS = 15_000;
 /** Bytes of a body that are read, so that its connection can be reused. */
-const MAX_READ_BYTES = 65_536;
+export const MAX_READ_BYTES = 65_536;
 /** Time for which an idle connection is kept; the server may request less. */
 const IDLE_TIMEOUT_MS = 3_000;
 
@@ -47,11 +59,11 @@ const IDLE_TIMEOUT_MS = 3_000;
 export function makePublicPost(settings: PublicFetchSettings, deadlineMs = POST_DEADLINE_MS): OpenLine {
   const network = makeNetwork(settings);
 
-  async function connect(text: string, connections: number, turn: Turn): Promise<Pool> {
+  async function connect(text: string, connections: number, turn: Turn): Promise<Target> {
     const url = endpointUrl(text, network.allowed);
     const may = url.protocol === 'http:' ? isAllowed : mayReach;
     const connector = await connectorTo(url, { ...network, mayReach: may }, turn);
-    return new Pool(url.origin, {
+    const pool = new Pool(url.origin, {
       connect: connector,
       connections,
       pipelining: 1,
@@ -59,63 +71,92 @@ export function makePublicPost(settings: PublicFetchSettings, deadlineMs = POST_
       headersTimeout: 0,
       bodyTimeout: 0,
     });
+    return { pool, path: url.pathname + url.search };
   }
 
   return (text, connections, keep, holder) => {
-    let pool: Promise<Pool> | undefined;
-    const open = (signal: AbortSignal): Promise<Pool> => {
-      const opening = (pool ??= connect(text, connections, { signal, holder, waitedMs: 0 }));
+    let target: Promise<Target> | undefined;
+    const open = (signal: AbortSignal): Promise<Target> => {
+      const opening = (target ??= connect(text, connections, { signal, holder, waitedMs: 0 }));
       // The next post retries a failed lookup.
       opening.catch(() => {
-        if (pool === opening) pool = undefined;
+        if (target === opening) target = undefined;
       });
       return opening;
     };
     return {
       async post(headers, body) {
-        const signal = AbortSignal.timeout(deadlineMs);
+        const deadline = new AbortController();
+        const { signal } = deadline;
+        const timer = setTimeout(() => deadline.abort(), deadlineMs);
         try {
-          const { pathname, search } = new URL(text);
-          const answer = await (
-            await open(signal)
-          ).request({ method: 'POST', path: pathname + search, headers, body, signal });
-          return await toAnswer(answer, keep);
+          const { pool, path } = await open(signal);
+          return await exchange(pool, { method: 'POST', path, headers, body }, keep, signal);
         } catch (error) {
           if (signal.aborted) throw new Unfetchable(`it takes longer than ${deadlineMs / 1_000} seconds`);
           if (error instanceof FetchBusy) throw new Unfetchable('its host name was not looked up in time');
           throw error instanceof Unfetchable ? error : new Unfetchable(reason(error), { cause: error });
+        } finally {
+          clearTimeout(timer);
         }
       },
       close() {
-        pool?.then((opened) => opened.destroy()).catch(() => undefined);
+        target?.then(({ pool }) => pool.destroy()).catch(() => undefined);
       },
     };
   };
 }
 
-async function toAnswer({ statusCode, headers, body }: Dispatcher.ResponseData, keep: number): Promise<PostAnswer> {
-  const retryAfter = headers['retry-after'];
-  const read = await readSome(body, keep);
-  return {
-    status: statusCode,
-    retryAfter: typeof retryAfter === 'string' ? retryAfter : null,
-    body: isEncoded(headers) ? null : read,
-  };
+/**
+ * Sends a request and returns the response with up to `keep` bytes of its body. An interrupted body is returned as far as it
+ * was received. It uses undici's callbacks: the stream of `Pool.request` costs as much as the rest of a short exchange.
+ */
+function exchange(
+  pool: Pool,
+  request: Dispatcher.DispatchOptions,
+  keep: number,
+  signal: AbortSignal,
+): Promise<PostAnswer> {
+  return new Promise((resolve, reject) => {
+    let answered: Head | undefined;
+    const kept: Buffer[] = [];
+    let bytes = 0;
+    let started: Dispatcher.DispatchController | undefined;
+    const abort = (): void => {
+      if (started) started.abort(signal.reason as Error);
+      // It still waits for a connection.
+      else reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    pool.dispatch(request, {
+      onRequestStart(controller) {
+        started = controller;
+        if (signal.aborted) abort();
+      },
+      onResponseStart(_, status, headers) {
+        if (status >= 200) answered = { status, headers };
+      },
+      onResponseData(controller, chunk) {
+        if (bytes < keep) kept.push(chunk.subarray(0, keep - bytes));
+        bytes += chunk.length;
+        if (bytes >= MAX_READ_BYTES) controller.abort(new Error('the rest of the body is not read'));
+      },
+      onResponseEnd() {
+        if (answered) resolve(toAnswer(answered, kept));
+      },
+      onResponseError(_, error) {
+        if (answered) resolve(toAnswer(answered, kept));
+        else reject(error);
+      },
+    });
+  });
 }
 
-/** Reads up to 64 kB of a body and returns its first bytes. An interrupted body is returned as far as it was received. */
-export async function readSome(body: AsyncIterable<Buffer>, keep: number): Promise<Buffer> {
-  const kept: Buffer[] = [];
-  let bytes = 0;
-  try {
-    // Leaving the loop early closes the connection.
-    for await (const chunk of body) {
-      if (bytes < keep) kept.push(chunk.subarray(0, keep - bytes));
-      bytes += chunk.length;
-      if (bytes >= MAX_READ_BYTES) break;
-    }
-  } catch {
-    // The status has been received.
-  }
-  return Buffer.concat(kept);
+function toAnswer({ status, headers }: Head, kept: readonly Buffer[]): PostAnswer {
+  const retryAfter = headers['retry-after'];
+  return {
+    status,
+    retryAfter: typeof retryAfter === 'string' ? retryAfter : null,
+    body: isEncoded(headers) ? null : Buffer.concat(kept),
+  };
 }

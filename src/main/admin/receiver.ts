@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { verifyWebhook, type WebhookEvent, WebhookVerificationError } from '../../../client/index.ts';
 import { ANSWER_BYTES } from '../../domain/webhooks.ts';
-import { readSome } from '../../public-fetch/post.ts';
+import { MAX_READ_BYTES } from '../../public-fetch/post.ts';
 
 /** The result of one delivery. */
 export interface Forwarded {
@@ -150,6 +150,23 @@ async function pass(agent: Agent, target: URL, rawHeaders: readonly string[], bo
     const { code, message } = error as { code?: string; message: string };
     return { status: 502, error: `${target.href} does not answer: ${code ?? message}` };
   }
+}
+
+/** Returns the first bytes of a body. An interrupted body is returned as far as it was received. */
+async function readSome(body: AsyncIterable<Buffer>, keep: number): Promise<Buffer> {
+  const kept: Buffer[] = [];
+  let bytes = 0;
+  try {
+    // Leaving the loop early closes the connection.
+    for await (const chunk of body) {
+      if (bytes < keep) kept.push(chunk.subarray(0, keep - bytes));
+      bytes += chunk.length;
+      if (bytes >= MAX_READ_BYTES) break;
+    }
+  } catch {
+    // The status has been received.
+  }
+  return Buffer.concat(kept);
 }
 
 function endToEnd(rawHeaders: readonly string[]): string[] {
