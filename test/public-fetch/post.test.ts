@@ -120,6 +120,16 @@ describe('a post fails', () => {
     await assert.rejects(post(lineTo(t, drips, {}, 300)), Unfetchable);
   });
 
+  test('when its server does not answer the TLS handshake in time', async (t) => {
+    const silent = await rawSite(t, () => undefined);
+    await assertFails(lineTo(t, silent.replace('http:', 'https:'), {}, 300), 'it takes longer than 0.3 seconds');
+  });
+
+  test('if its server breaks off after an informational response', async (t) => {
+    const early = await rawSite(t, (socket) => socket.end('HTTP/1.1 103 Early Hints\r\n\r\n'));
+    await assertFails(lineTo(t, early), 'its server breaks off');
+  });
+
   test('if no server listens, and works when one does', async (t) => {
     const server = createServer((_, response) => response.end());
     server.listen(0, REACHABLE);
