@@ -47,11 +47,7 @@ describe('a group whose worker is killed', { concurrency: true }, () => {
     await killWhileSending(t, { latency_ms: 8_000 }, async (dev) => (await accepted(dev)).length === SIZE);
   });
 
-  test('a worker killed before the provider has a group: each email arrives once', async (t) => {
-    const queued = async (dev: DevFile) => {
-      const { emails } = await clientOf(dev).emails.list({ status: 'queued', limit: 1 }).page();
-      return emails.length > 0;
-    };
-    await killWhileSending(t, {}, queued);
+  test('a worker killed as soon as a group was accepted: each email arrives once', async (t) => {
+    await killWhileSending(t, {}, () => Promise.resolve(true));
   });
 });
