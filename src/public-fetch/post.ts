@@ -1,7 +1,8 @@
-import { type Dispatcher, Pool } from 'undici';
+import { Pool } from 'undici';
 import { isAllowed } from '../lib/ip-ranges.ts';
 import { connectorTo, makeNetwork, type PublicFetchSettings, type Turn } from './connect.ts';
 import { endpointUrl } from './endpoint-url.ts';
+import { exchange, type Exchanged } from './exchange.ts';
 import { isEncoded, reason } from './fetch.ts';
 import { mayReach } from './public-address.ts';
 import { FetchBusy, Unfetchable } from './unfetchable.ts';
@@ -39,16 +40,8 @@ interface Target {
   readonly path: string;
 }
 
-/** The beginning of a response. */
-interface Head {
-  readonly status: number;
-  readonly headers: Dispatcher.ResponseData['headers'];
-}
-
 /** Time for one post: lookup, connection, request and response. */
 const POST_DEADLINE_MS = 15_000;
-/** Bytes of a body that are read, so that its connection can be reused. */
-export const MAX_READ_BYTES = 65_536;
 /** Time for which an idle connection is kept; the server may request less. */
 const IDLE_TIMEOUT_MS = 3_000;
 
@@ -91,7 +84,7 @@ export function makePublicPost(settings: PublicFetchSettings, deadlineMs = POST_
         const timer = setTimeout(() => deadline.abort(), deadlineMs);
         try {
           const { pool, path } = await open(signal);
-          return await exchange(pool, { method: 'POST', path, headers, body }, keep, signal);
+          return toAnswer(await exchange(pool, { method: 'POST', path, headers, body }, keep, signal));
         } catch (error) {
           if (signal.aborted) throw new Unfetchable(`it takes longer than ${deadlineMs / 1_000} seconds`);
           if (error instanceof FetchBusy) throw new Unfetchable('its host name was not looked up in time');
@@ -107,56 +100,11 @@ export function makePublicPost(settings: PublicFetchSettings, deadlineMs = POST_
   };
 }
 
-/**
- * Sends a request and returns the response with up to `keep` bytes of its body. An interrupted body is returned as far as it
- * was received. It uses undici's callbacks: the stream of `Pool.request` costs as much as the rest of a short exchange.
- */
-function exchange(
-  pool: Pool,
-  request: Dispatcher.DispatchOptions,
-  keep: number,
-  signal: AbortSignal,
-): Promise<PostAnswer> {
-  return new Promise((resolve, reject) => {
-    let answered: Head | undefined;
-    const kept: Buffer[] = [];
-    let bytes = 0;
-    let started: Dispatcher.DispatchController | undefined;
-    const abort = (): void => {
-      if (started) started.abort(signal.reason as Error);
-      // It still waits for a connection.
-      else reject(signal.reason as Error);
-    };
-    signal.addEventListener('abort', abort, { once: true });
-    pool.dispatch(request, {
-      onRequestStart(controller) {
-        started = controller;
-        if (signal.aborted) abort();
-      },
-      onResponseStart(_, status, headers) {
-        if (status >= 200) answered = { status, headers };
-      },
-      onResponseData(controller, chunk) {
-        if (bytes < keep) kept.push(chunk.subarray(0, keep - bytes));
-        bytes += chunk.length;
-        if (bytes >= MAX_READ_BYTES) controller.abort(new Error('the rest of the body is not read'));
-      },
-      onResponseEnd() {
-        if (answered) resolve(toAnswer(answered, kept));
-      },
-      onResponseError(_, error) {
-        if (answered) resolve(toAnswer(answered, kept));
-        else reject(error);
-      },
-    });
-  });
-}
-
-function toAnswer({ status, headers }: Head, kept: readonly Buffer[]): PostAnswer {
+function toAnswer({ status, headers, body }: Exchanged): PostAnswer {
   const retryAfter = headers['retry-after'];
   return {
     status,
     retryAfter: typeof retryAfter === 'string' ? retryAfter : null,
-    body: isEncoded(headers) ? null : Buffer.concat(kept),
+    body: isEncoded(headers) ? null : body,
   };
 }

@@ -151,7 +151,7 @@ function outcomeOf(result: Attempt): 'delivered' | 'refused' | 'unanswered' | 'g
 }
 
 function toTry(
-  { id, event_id: eventId, tries, due_at: dueAt }: DueDelivery,
+  { id, event_id: eventId, tries, due_at: dueAt, payload: stored }: DueDelivery,
   payload: string,
   result: Attempt,
   ago: number,
@@ -159,7 +159,7 @@ function toTry(
   const { statusCode, durationMs, response, error, retryAfterMs } = result;
   const common = { id, eventId, dueAt, ago, statusCode, durationMs, response, error };
   if (succeeded(result)) return Object.assign(common, { status: 'succeeded', wait: null } as const);
-  const failed = { ...common, payload, requestHeaders: result.requestHeaders };
+  const failed = { ...common, requestHeaders: result.requestHeaders, ...(stored === null && { payload }) };
   const wait = isGone(result) ? undefined : retryDelayAfter(tries + 1, retryAfterMs, Math.random());
   return wait === undefined ? { ...failed, status: 'failed', wait: null } : { ...failed, status: 'pending', wait };
 }

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent, request } from 'undici';
+import { Agent } from 'undici';
 import { verifyWebhook, type WebhookEvent, WebhookVerificationError } from '../../../client/index.ts';
 import { ANSWER_BYTES } from '../../domain/webhooks.ts';
-import { MAX_READ_BYTES } from '../../public-fetch/post.ts';
+import { exchange } from '../../public-fetch/exchange.ts';
 
 /** The result of one delivery. */
 export interface Forwarded {
@@ -131,42 +131,19 @@ interface Passed {
 async function pass(agent: Agent, target: URL, rawHeaders: readonly string[], body: Buffer): Promise<Passed> {
   const signal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
   try {
-    const answer = await request(target, {
-      method: 'POST',
-      dispatcher: agent,
-      headers: endToEnd(rawHeaders),
-      body,
-      signal,
-    });
+    const request = { method: 'POST', origin: target.origin, path: target.pathname + target.search } as const;
+    const answer = await exchange(agent, { ...request, headers: endToEnd(rawHeaders), body }, ANSWER_BYTES, signal);
     const kept = ['content-type', 'retry-after'].flatMap((name) => {
       const value = textOf(answer.headers[name]);
       return value === null ? [] : [[name, value]];
     });
-    const start = await readSome(answer.body, ANSWER_BYTES);
-    return { status: answer.statusCode, headers: Object.fromEntries(kept) as Record<string, string>, body: start };
+    return { status: answer.status, headers: Object.fromEntries(kept) as Record<string, string>, body: answer.body };
   } catch (error) {
     if (signal.aborted)
       return { status: 504, error: `${target.href} takes longer than ${RESPONSE_TIMEOUT_MS / 1_000} seconds` };
     const { code, message } = error as { code?: string; message: string };
     return { status: 502, error: `${target.href} does not answer: ${code ?? message}` };
   }
-}
-
-/** Returns the first bytes of a body. An interrupted body is returned as far as it was received. */
-async function readSome(body: AsyncIterable<Buffer>, keep: number): Promise<Buffer> {
-  const kept: Buffer[] = [];
-  let bytes = 0;
-  try {
-    // Leaving the loop early closes the connection.
-    for await (const chunk of body) {
-      if (bytes < keep) kept.push(chunk.subarray(0, keep - bytes));
-      bytes += chunk.length;
-      if (bytes >= MAX_READ_BYTES) break;
-    }
-  } catch {
-    // The status has been received.
-  }
-  return Buffer.concat(kept);
 }
 
 function endToEnd(rawHeaders: readonly string[]): string[] {

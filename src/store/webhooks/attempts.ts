@@ -63,8 +63,9 @@ export interface Try {
   readonly status: DeliveryStatus;
   /** Milliseconds until the next try, of one that is pending. */
   readonly wait: number | null;
-  /** What was sent, if it failed. */
+  /** The headers that were sent, if it failed. */
   readonly requestHeaders?: Readonly<Record<string, string>> | undefined;
+  /** What was posted, if it failed and its event has no payload yet. */
   readonly payload?: string | undefined;
 }
 
