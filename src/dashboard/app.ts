@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
+import Negotiator from 'negotiator';
 import { digest } from '../lib/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { type OrganizationOfUser, setFlash } from '../store/accounts/sessions.ts';
@@ -163,7 +164,7 @@ function siteOf(deps: DashboardDeps, assets: Assets): Site {
 
 function serveAsset(app: FastifyInstance, { path, type, body, gzipped }: Asset): void {
   app.get(path.slice(ROOT.length), { schema: { hide: true } }, async (request, reply) => {
-    const isGzip = acceptsGzip(request.headers);
+    const isGzip = acceptsGzip(request);
     if (isGzip) reply.header('content-encoding', 'gzip');
     return reply
       .headers({
@@ -175,8 +176,8 @@ function serveAsset(app: FastifyInstance, { path, type, body, gzipped }: Asset):
   });
 }
 
-function acceptsGzip(headers: FastifyRequest['headers']): boolean {
-  return /\bgzip\b/.test(headers['accept-encoding'] ?? '');
+function acceptsGzip(request: FastifyRequest): boolean {
+  return new Negotiator(request).encoding(['gzip']) === 'gzip';
 }
 
 function servePage(app: FastifyInstance, site: Site, row: PageRow): void {
@@ -341,9 +342,9 @@ async function send(site: Site, answer: Answer, visit: Visit, reply: FastifyRepl
  * form contained, and the compressed length would reveal how similar they are.
  */
 async function sendText(text: string, reply: FastifyReply): Promise<FastifyReply> {
-  const { method, headers } = reply.request;
   reply.header('vary', 'accept-encoding');
-  if (method !== 'GET' || text.length < MIN_GZIP_LENGTH || !acceptsGzip(headers)) return reply.send(text);
+  if (reply.request.method !== 'GET' || text.length < MIN_GZIP_LENGTH || !acceptsGzip(reply.request))
+    return reply.send(text);
   return reply.header('content-encoding', 'gzip').send(await gzipped(text));
 }
 

@@ -70,7 +70,7 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
         }
       >
         {isMoving ? (
-          <Live visit={context} moves={rows.some(isMoving)}>
+          <Live path={context.url} moves={rows.some(isMoving)}>
             {content}
           </Live>
         ) : (

@@ -1,13 +1,20 @@
 import type { Children } from '@kitajs/html';
-import type { Html, Visit } from './page.ts';
+import type { Html } from './page.ts';
+
+interface LiveProps {
+  /** The page's path with its query string; not that of a refused form, which answers with the same page. */
+  readonly path: string;
+  readonly moves: boolean;
+  readonly children: Children;
+}
 
 /** The part of a page that refreshes itself as long as its content `moves`. At most one per page. */
-export function Live({ visit, moves, children }: { visit: Visit; moves: boolean; children: Children }): Html {
+export function Live({ path, moves, children }: LiveProps): Html {
   if (!moves) return <div id="live">{children}</div>;
   return (
     <div
       id="live"
-      hx-get={visit.url}
+      hx-get={path}
       hx-select="#live"
       hx-target="this"
       hx-swap="outerHTML"

@@ -21,8 +21,7 @@ const POLICY = [
   "frame-ancestors 'none'",
   "base-uri 'none'",
 ].join('; ');
-/** Pages whose examples call this service: they name its address. */
-const FOR_CALLERS = /^\/docs\/(?:api|quickstart|sending|webhooks)/;
+/** The service's address in examples. */
 const EXAMPLE_URL = /http:\/\/127\.0\.0\.1:3000/g;
 const IMMUTABLE = /^\/docs\/assets\//;
 const TEXT = /^(?:text\/|application\/json|image\/svg)|javascript/;
@@ -87,7 +86,7 @@ function makePreparer(load: () => Promise<Site>, { publicUrl, docsSenderDomain }
     let body = await (await load()).read(path);
     if (TEXT.test(type) && !IMMUTABLE.test(path)) {
       let text = makeCurrent(body.toString(), today, docsSenderDomain);
-      if (publicUrl !== undefined && FOR_CALLERS.test(path)) text = text.replaceAll(EXAMPLE_URL, () => publicUrl);
+      if (publicUrl !== undefined) text = text.replaceAll(EXAMPLE_URL, () => publicUrl);
       body = Buffer.from(text);
     }
     const etag = `"${hash('sha256', body).slice(0, 32)}"`;

@@ -31,7 +31,7 @@ describe('changing an email', () => {
   });
 
   it('shows why a time is refused and keeps the input', async () => {
-    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
+    const id = await ours.sent({ scheduled_at: inFuture({ ms: 60_000 }), html: '<p>Hi.</p>', text: 'Hi.' });
     const before = (await ours.email(id))['scheduled_at'];
     for (const [scheduled, zone, field, problem] of [
       ['2020-01-01T00:00', 'UTC', 'scheduled_at', 'must be in the future'],
@@ -46,6 +46,11 @@ describe('changing an email', () => {
       assert.equal(status, 422);
       assert.match(html, new RegExp(`id="field-${field}-problem"[^>]*>${problem}`));
       assert.ok(html.includes(`value="${scheduled}"`) && html.includes(`value="${zone}"`), 'it stays');
+      const links = [...html.matchAll(/ (?:href|hx-get)="([^"]*show=[^"]*|[^"]*em_\w+)"/g)].map(([, path]) =>
+        String(path),
+      );
+      assert.ok(links.some((path) => path.includes('show=text')));
+      for (const path of links) await page(path.replace('&amp;', '&'));
     }
     assert.equal((await ours.email(id))['scheduled_at'], before);
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { EVENT_TYPES } from '../../src/domain/event-types.ts';
 import { project } from '../../src/projection/emails.ts';
 import { listAudit } from '../../src/store/accounts/audit.ts';
 import { readBacklog } from '../../src/store/outbox/backlog.ts';
@@ -100,6 +101,19 @@ describe('an endpoint', () => {
     assert.ok(textOf(changed.html).includes('Endpoint updated.'), textOf(changed.html));
     const { url, description, events } = await endpointOf(id);
     assert.deepEqual([url, description, events], [`${HOOK}/2`, null, []]);
+  });
+
+  it('has a box for each type, and its unchanged form keeps them', async () => {
+    for (const subscribed of [EVENT_TYPES.slice(0, 1), EVENT_TYPES.slice(1)]) {
+      const { id } = await make({ events: subscribed });
+      const { html } = await owner.get(`${PATH}/${id}/edit`);
+      const boxes = [...html.matchAll(/<input [^>]*name="events"[^>]*>/g)].map(([input]) => input);
+      const events = boxes
+        .filter((box) => box.includes('checked'))
+        .map((box) => /value="([^"]+)"/.exec(box)?.[1] ?? '');
+      await owner.change(`${PATH}/${id}/edit`, { url: HOOK, events });
+      assert.deepEqual((await endpointOf(id))['events'], subscribed);
+    }
   });
 
   it('is disabled and enabled, and shows why and when Sendwright disabled it', async () => {

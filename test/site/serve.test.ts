@@ -82,7 +82,13 @@ describe('/docs', () => {
     assert.ok(text.includes('hello@demo.example'));
     const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
     assert.ok(text.includes(`${tomorrow}T`));
-    assert.doesNotMatch(text, /127\.0\.0\.1:3000|hello@example\.com|2026-03-0/);
+    assert.doesNotMatch(text, /hello@example\.com|2026-03-0/);
+    const index = (await service.call('GET', '/llms.txt')).text;
+    const pages = [...index.matchAll(/\((\/docs\/[\w/-]+\.md)\)/g)].map(([, path]) => String(path));
+    assert.ok(pages.length > 10);
+    for (const path of ['/docs/api/emails', ...pages, ...pages.map((page) => page.replace('.md', ''))]) {
+      assert.ok(!(await service.call('GET', path)).text.includes('http://127.0.0.1:3000'), path);
+    }
   });
 
   it('searches without JavaScript, and shows the query as text', async () => {

@@ -80,9 +80,11 @@ document.addEventListener('keydown', (event) => {
   }
 });
 
-// A page that nobody sees does not renew itself.
+// A part of a page does not refresh itself while nobody sees it, or while the user has opened something in it.
 document.addEventListener('htmx:beforeRequest', (event) => {
-  if (document.hidden && event.detail.elt.id === 'live') event.preventDefault();
+  const { elt } = event.detail;
+  if (!elt.getAttribute('hx-trigger')?.startsWith('every')) return;
+  if (document.hidden || elt.querySelector(':popover-open, details[open]')) event.preventDefault();
 });
 
 document.addEventListener('htmx:afterSwap', (event) => improve(event.detail.elt.parentElement ?? document));

@@ -111,7 +111,7 @@ const show = page(Type.Object({}), async (context) => {
         </>
       }
     >
-      <Live visit={context} moves={isUnderWay(batch)}>
+      <Live path={context.url} moves={isUnderWay(batch)}>
         <Facts
           facts={[
             ['Status', <StatusBadge status={shownStatus(batch)} />],

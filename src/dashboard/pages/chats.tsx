@@ -98,7 +98,7 @@ function listOf(of: ChannelPages) {
           {select(filled, 'status', 'Status', optionsOf(statuses, 'Any'))}
           {field(filled, 'to', 'To', { type: 'tel', placeholder: '+14165550123', autocomplete: 'off' })}
         </Filters>
-        <Live visit={context} moves={messages.some((message) => isMoving(message))}>
+        <Live path={context.url} moves={messages.some((message) => isMoving(message))}>
           {isEmpty && isUnfiltered && (
             <Empty title={empty.title} command={curl(context, 'POST', empty.api, { to: '+14165550123', text: 'Hi.' })}>
               <p safe>{empty.hint}</p>
@@ -132,7 +132,7 @@ function showOf({ channel, path, title, detail }: ChannelPages) {
     const { error, error_code: code } = message;
     return (
       <Layout context={context} title={`To ${message.to}`} crumbs={[{ path, name: title }]}>
-        <Live visit={context} moves={isMoving(message)}>
+        <Live path={context.url} moves={isMoving(message)}>
           <Facts
             facts={[
               ['Status', <StatusBadge status={message.status} />],

@@ -52,7 +52,11 @@ export function contentSection(email: Email, content: EmailContent | undefined, 
       {isStored && views.length > 1 && (
         <nav class="tabs" aria-label="Content">
           {views.map((view) => (
-            <a href={`?show=${view}#content`} aria-current={view === shown ? 'true' : undefined} safe>
+            <a
+              href={`${PATH}/${email.id}?show=${view}#content`}
+              aria-current={view === shown ? 'true' : undefined}
+              safe
+            >
               {NAMES[view]}
             </a>
           ))}
@@ -76,7 +80,7 @@ function Preview({ id, width }: { id: string; width: Width }): Html {
     <>
       <nav class="tabs small" aria-label="Width">
         {WIDTHS.map((each) => (
-          <a href={`?show=html&width=${each}#content`} aria-current={each === width ? 'true' : undefined}>
+          <a href={`${PATH}/${id}?show=html&width=${each}#content`} aria-current={each === width ? 'true' : undefined}>
             {each === '600' ? 'Desktop, 600 px' : 'Phone, 375 px'}
           </a>
         ))}

@@ -53,7 +53,7 @@ export async function emailPage(context: Context, filled: Filled, view: Static<t
       crumbs={[{ path: PATH, name: 'Emails' }]}
       actions={mayChange ? <EmailButtons context={context} email={email} /> : ''}
     >
-      <Live visit={context} moves={isMoving(email)}>
+      <Live path={`${PATH}/${id}`} moves={isMoving(email)}>
         {emailFacts(context, email, details)}
         {email.error !== null && (
           <p class="problem whole" safe>

@@ -38,7 +38,7 @@ const list = page(Query, async (context) => {
       }
     >
       <EmailFilterForm context={context} filled={filled} />
-      <Live visit={context} moves={isValid && (isFirst || emails.some((email) => isMoving(email)))}>
+      <Live path={context.url} moves={isValid && (isFirst || emails.some((email) => isMoving(email)))}>
         {emails.length === 0 && isEmpty && isValid ? (
           <Empty title="No email yet" command={curl(context, 'POST', '/v1/emails', await exampleEmail(context))}>
             <p>Send one from a domain of this organization, and watch it here.</p>

@@ -65,18 +65,21 @@ export function endpointForm(context: Context, action: string, filled: Filled, e
   );
 }
 
-const GROUPS: readonly (readonly [title: string, prefix: string])[] = [
-  ['Email', 'email.'],
-  ['Batches', 'batch.'],
-  ['Chat messages', 'chatapp.'],
-  ['Domains', 'domain.'],
-  ['Suppressions', 'suppression.'],
-  ['Webhooks', 'webhook.'],
-];
+type Topic = EventType extends `${infer Name}.${string}` ? Name : never;
+
+const TOPICS: Readonly<Record<Topic, string>> = {
+  email: 'Email',
+  batch: 'Batches',
+  chatapp: 'WhatsApp',
+  sms: 'SMS',
+  domain: 'Domains',
+  suppression: 'Suppressions',
+  webhook: 'Webhooks',
+};
 
 function EventBoxes({ filled, chosen }: { filled: Filled; chosen: readonly string[] }): Html {
   const problem = filled.problems['events'];
-  const typesOf = (prefix: string): readonly EventType[] => EVENT_TYPES.filter((type) => type.startsWith(prefix));
+  const typesOf = (topic: string): readonly EventType[] => EVENT_TYPES.filter((type) => type.startsWith(`${topic}.`));
   return (
     <fieldset>
       <legend>Events</legend>
@@ -86,10 +89,10 @@ function EventBoxes({ filled, chosen }: { filled: Filled; chosen: readonly strin
           {problem}
         </p>
       )}
-      {GROUPS.map(([title, prefix]) => (
+      {Object.entries(TOPICS).map(([topic, title]) => (
         <fieldset class="group">
           <legend safe>{title}</legend>
-          {typesOf(prefix).map((type) => (
+          {typesOf(topic).map((type) => (
             <Checkbox label={type} name="events" value={type} given={filled.given} checked={chosen.includes(type)} />
           ))}
         </fieldset>
