@@ -45,7 +45,7 @@ BEGIN
   END LOOP;
 
   IF NOT is_ours THEN RETURN; END IF;
-  -- The application reads and writes rows, and changes no schema.
+  -- The application reads and writes rows, and changes no schema, except that functions of the owner add and drop partitions.
   EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), app);
   EXECUTE format('GRANT USAGE ON SCHEMA public TO %I', app);
   EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO %I', app);
@@ -53,5 +53,9 @@ BEGIN
   EXECUTE format('ALTER DEFAULT PRIVILEGES FOR ROLE %I IN SCHEMA public GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO %I',
                  migrator, app);
   EXECUTE format('ALTER DEFAULT PRIVILEGES FOR ROLE %I IN SCHEMA public GRANT USAGE ON SEQUENCES TO %I', migrator, app);
+  REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC;
+  EXECUTE format('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO %I', app);
+  EXECUTE format('ALTER DEFAULT PRIVILEGES FOR ROLE %I REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC', migrator);
+  EXECUTE format('ALTER DEFAULT PRIVILEGES FOR ROLE %I IN SCHEMA public GRANT EXECUTE ON FUNCTIONS TO %I', migrator, app);
 END
 $roles$;

@@ -8,6 +8,7 @@ import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import { useDatabase } from '../support/database.ts';
 import { organization } from '../store/mail.ts';
+import { eventually } from '../support/eventually.ts';
 import { harnessWithProvider, sent } from './harness.ts';
 
 const { pool } = await useDatabase(20);
@@ -183,6 +184,30 @@ describe('decisions 3.7: a marketing email', () => {
     // And nothing is left.
     assert.equal((await deliverOne({ id, version: 0 })).state, 'ended');
     assert.equal(provider.took.length, 3);
+  });
+
+  test('is locked before its copies, as by a report, so that neither fails', async (t) => {
+    const { provider, accept, deliverOne } = make();
+    const [a, b] = ['a', 'b'].map(address) as [string, string];
+    const { id } = await accept({ ...body, to: [a, b] });
+    const client = await pool.connect();
+    t.after(() => client.release());
+    const lockEmail = async (taken: { id: string; copy: number | null }, call: string) => {
+      await client.query('BEGIN');
+      await client.query('SELECT FROM emails WHERE id = $1 FOR UPDATE', [id]);
+      return provider.take(taken, call);
+    };
+    provider.acts.push(lockEmail);
+    const delivery = deliverOne({ id, version: 0 });
+    await eventually('the delivery waits for the lock', async () => {
+      const { rowCount } = await pool.query(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      return rowCount === 1;
+    });
+    await client.query(`UPDATE email_recipients SET error = 'x' WHERE email_id = $1`, [id]);
+    await client.query('COMMIT');
+    assert.deepEqual(await delivery, sent(id));
   });
 
   test('with an ambiguous call sends only the copies that the provider does not have', async () => {

@@ -4,6 +4,7 @@ import type { Info } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { type GroupDelivery, makeGroupActivities } from '../../activities/index.ts';
+import { createOrganization } from '../../src/accounts/organizations.ts';
 import type { Member } from '../../src/delivery/contract.ts';
 import { newId } from '../../src/domain/ids.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
@@ -125,6 +126,18 @@ describe('delivering a group', () => {
     assert.match((await failure(deliver())).message, /^21 of 30 /);
     assert.deepEqual(await left(), []);
     assert.deepEqual((await deliver()).counts, { sent: 30 });
+  });
+
+  test('waits for members that were attempted, not for those of a suspended organization', async () => {
+    const { deliver, provider, members } = await group(30);
+    const suspended = members.slice(0, 25).map(({ id }) => id);
+    const other = await createOrganization(pool, 'Suspended');
+    await pool.query('UPDATE organizations SET suspended_at = now() WHERE id = $1', [other.id]);
+    await pool.query('UPDATE emails SET org_id = $1 WHERE id = ANY ($2)', [other.id, suspended]);
+    provider.acts.push(...Array.from({ length: 5 }, () => ({ ...BUSY, after: 3_000 })));
+    assert.equal((await failure(deliver())).nextRetryDelay, 3_000);
+    provider.acts.push(...Array.from({ length: 5 }, (): SendOutcome => ({ kind: 'sent', messageId: 'a' })));
+    assert.ok(Number((await failure(deliver())).nextRetryDelay) >= 5_000);
   });
 
   test('detaches all that the provider takes only alone', async () => {

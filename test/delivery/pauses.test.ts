@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
+import { makeEmailActivities } from '../../activities/index.ts';
 import { emailChannel } from '../../src/delivery/email/channel.ts';
 import { giveUp } from '../../src/delivery/endings.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
+import { findOverdue } from '../../src/store/emails/stuck.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
 import { eventually } from '../support/eventually.ts';
@@ -51,6 +53,31 @@ describe('an account that the provider refuses', () => {
     assert.deepEqual(await attempts(later.id), []);
     assert.equal((await email(later.id)).status, 'queued');
     assert.deepEqual(await pauses(), [{ provider: 'postmark', sender: '', probes: 0 }]);
+  });
+
+  test('lets an email whose first attempt waits for it be overdue for as long', async () => {
+    const { accept, deliverOne, provider, deps } = workers(1);
+    provider.acts.push(REFUSED);
+    await deliverOne(await accept());
+    await pool.query(
+      `UPDATE provider_pauses SET opened_at = now() - interval '2 hours', next_probe_at = now() + interval '1 hour'`,
+    );
+    await forget({ deps });
+    const { id, version } = await accept();
+    const result = await makeEmailActivities(deps).attemptEmail({ id, version });
+    assert.ok(result.state === 'again' && (result.afterMs ?? 0) >= 600_000);
+    await pool.query('DELETE FROM outbox');
+    const letPass = (minutes: number) =>
+      pool.query(
+        `UPDATE emails SET created_at = created_at - make_interval(mins => $2), look_at = look_at - make_interval(mins => $2)
+         WHERE id = $1`,
+        [id, minutes],
+      );
+    const isOverdue = async () => (await findOverdue(pool, 1_000)).some((email) => email.id === id);
+    await letPass(19);
+    assert.ok(!(await isOverdue()));
+    await letPass(7);
+    assert.ok(await isOverdue());
   });
 
   test('is probed by one email of all workers, and resumes when that is sent', async () => {

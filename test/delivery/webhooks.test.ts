@@ -20,7 +20,9 @@ import {
 import { makePublicPost } from '../../src/public-fetch/post.ts';
 import { findAttempts, type Delivery, listDeliveries } from '../../src/store/webhooks/deliveries.ts';
 import { findEndpoint } from '../../src/store/webhooks/endpoints.ts';
+import { makePool } from '../../src/store/postgres/pool.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
+import { databaseProxy } from '../store/proxy.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { drainEndpoint } from '../support/webhooks.ts';
@@ -34,7 +36,7 @@ interface Hit {
   readonly body: string;
 }
 
-const { pool } = await useDatabase(20);
+const { pool, url } = await useDatabase(20);
 const hits: Hit[] = [];
 let answer: (hit: Hit, response: ServerResponse) => void;
 const server = createServer((request, response) => {
@@ -170,6 +172,26 @@ describe('a run for an endpoint', () => {
     await mail();
     await eventually('the second came', () => hits.length === 2);
     await working;
+  });
+
+  test('records attempts in flight when Postgres fails meanwhile, and does not repeat them', async () => {
+    const proxy = await databaseProxy(url);
+    const proxied = makePool(proxy.url, 'test', 2, () => undefined);
+    const { id } = await endpoint();
+    await mail();
+    answer = (hit, response) => {
+      void (async () => {
+        await proxy.close();
+        await sleep(500);
+        await proxy.open();
+        respond(200)(hit, response);
+      })();
+    };
+    await assert.rejects(work(id, { pool: proxied }));
+    assert.equal((await only(id)).status, 'succeeded');
+    assert.equal(hits.length, 1);
+    await proxied.end();
+    await proxy.close();
   });
 
   test('retries a failure after the times of decisions 7.3, with the same id and body', async () => {

@@ -18,6 +18,8 @@ const SUFFIX = randomBytes(4).toString('hex');
 const DAY = 86_400_000;
 const EMPTY = `empty_${SUFFIX}`;
 const ROLES = { app: `app_${SUFFIX}`, migrate: `migrate_${SUFFIX}`, temporal: `temporal_${SUFFIX}` };
+/** A role that is none of ours, as for reports. */
+const OTHER = `other_${SUFFIX}`;
 
 describe('deploy/roles.sql', () => {
   /** Of this version's schema, made by the superuser, as an installation from before the roles. */
@@ -43,7 +45,7 @@ describe('deploy/roles.sql', () => {
       await server.query(`DROP DATABASE ${new URL(each).pathname.slice(1)} WITH (FORCE)`);
     }
     await server.query(`DROP DATABASE IF EXISTS ${EMPTY} WITH (FORCE)`);
-    for (const role of Object.values(ROLES)) await server.query(`DROP ROLE ${role}`);
+    for (const role of [...Object.values(ROLES), OTHER]) await server.query(`DROP ROLE ${role}`);
     await server.end();
   });
 
@@ -115,6 +117,16 @@ describe('deploy/roles.sql', () => {
       `CREATE ROLE mine_${SUFFIX}`,
     ])
       await refuses(app, sql);
+  });
+
+  it('lets no other role add or drop partitions', async () => {
+    const { pool, url } = ours;
+    await pool.query(`CREATE ROLE ${OTHER} LOGIN PASSWORD 'secret'`);
+    await pool.query(`GRANT CONNECT ON DATABASE ${new URL(url).pathname.slice(1)} TO ${OTHER}`);
+    const other = makePool(as(url, OTHER), 'test', 1, () => undefined);
+    await refuses(other, `SELECT drop_partition('emails', 'first')`);
+    await refuses(other, `SELECT add_partition('emails', 'id', 'x', 'a', 'b')`);
+    await other.end();
   });
 
   it('runs migrations as their own role, and lets the application use what they create', async () => {

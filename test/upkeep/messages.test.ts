@@ -145,6 +145,15 @@ describe('overdue messages', () => {
     });
   }
 
+  test('of a suspended organization are left alone', async () => {
+    const { described, putBackOverdueChats } = make();
+    await left(30);
+    await pool.query('UPDATE organizations SET suspended_at = now() WHERE id = $1', [orgId]);
+    assert.equal((await putBackOverdueChats()).done, 0);
+    assert.deepEqual(described, []);
+    await pool.query('UPDATE organizations SET suspended_at = NULL WHERE id = $1', [orgId]);
+  });
+
   test('are left alone with a running workflow, an outbox row or a report', async () => {
     const { putBackOverdueChats } = make('running');
     await left(30);

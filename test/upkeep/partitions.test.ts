@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, it, type TestContext } from 'node:test';
 import pino from 'pino';
 import { idTime } from '../../src/domain/ids.ts';
+import { insertBatch } from '../../src/store/emails/batches.ts';
 import { aggregateTags } from '../../src/store/emails/tags.ts';
 import {
   dropPartition,
@@ -27,6 +28,7 @@ async function prepared(t: TestContext) {
   const of = (retentionDays: number) => ({ pool, emailRetentionDays: retentionDays, log });
   return {
     pool,
+    orgId,
     /** Accepts emails whose ids are of a time. @returns their ids */
     acceptAt: async (at: number, count: number, tags: { name: string; value: string }[] = []): Promise<string[]> => {
       const emails = Array.from({ length: count }, () => newEmail({ from_domain: 'example.com', id: idAt(at), tags }));
@@ -110,7 +112,7 @@ describe('partitions', () => {
 
 describe('emails expire', () => {
   it('with their partition, all that belongs to them, and their tags in the counts', async (t) => {
-    const { pool, acceptAt, expire, suffixes, stored, counts } = await prepared(t);
+    const { pool, orgId, acceptAt, expire, suffixes, stored, counts } = await prepared(t);
     const now = Date.now();
     await acceptAt(now - 40 * DAY, 5, [{ name: 'kind', value: 'a' }]);
     await acceptAt(now - 40 * DAY, 1, [{ name: 'kind', value: 'old' }]);
@@ -119,12 +121,20 @@ describe('emails expire', () => {
     await aggregateTags(pool, 100);
     await pool.query(`INSERT INTO attempts (message_id, n, call, provider) SELECT id, 1, id, 'postmark' FROM emails`);
     assert.deepEqual(await counts(), { a: 7, old: 1 });
+    const batch = idAt(now - 40 * DAY).replace('em_', 'bt_');
+    await insertBatch(pool, orgId, { id: batch, total: 1, scheduled: 0 }, undefined);
 
     assert.equal(await expire(0, now), 1);
     assert.equal(await expire(90, now), 1);
     assert.deepEqual(Object.values(await stored()), [2, 6]);
     await expire(31, now + 31 * DAY);
     assert.ok(!(await suffixes()).includes('first'));
+    for (const [table, key] of [
+      ['batches', 'id'],
+      ['batch_moves', 'batch_id'],
+    ]) {
+      assert.equal((await pool.query(`SELECT FROM ${table} WHERE ${key} = $1`, [batch])).rowCount, 0, table);
+    }
     assert.deepEqual(Object.values(await stored()), [2]);
     assert.deepEqual(await counts(), { a: 2 });
     for (const table of PARTITIONED_TABLES) {

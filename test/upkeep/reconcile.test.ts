@@ -69,6 +69,19 @@ describe('emails without a report', () => {
     assert.deepEqual(await reconcileSent(), { done: 0, next: null });
   });
 
+  test('are left for the next step after two minutes', async (t) => {
+    await Promise.all([taken(16), taken(16), taken(16)]);
+    let now = performance.now();
+    t.mock.method(performance, 'now', () => now);
+    const askPostmark = () => {
+      now += 70_000;
+      return Promise.resolve([]);
+    };
+    const { reconcileSent } = make({ askPostmark });
+    assert.equal((await reconcileSent()).done, 2);
+    assert.equal((await reconcileSent()).done, 1);
+  });
+
   test('are looked up less and less often, and finally not at all', async () => {
     const { reconcileSent, asked } = make();
     const id = await taken(16);
