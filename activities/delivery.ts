@@ -57,6 +57,9 @@ export type MessageActivities = ReturnType<typeof makeMessageActivities>;
 /** The result of an attempt that was not refused for now. */
 export type Delivery = Exclude<MemberResult, { state: 'again' }>;
 
+/** Before a wait of at least this time, upkeep's next check of the message is postponed. */
+const LONG_WAIT_MS = 60_000;
+
 /** The steps that each channel has of its own. */
 interface Steps {
   readonly deliver: (member: Member) => Promise<readonly MemberResult[]>;
@@ -70,7 +73,6 @@ function makeDeliveryActivities(
   channel: ChannelEndings,
   { deliver, onEnded = () => Promise.resolve() }: Steps,
 ) {
-  /** Sends one message that is due. A local activity: the workflow decides what follows. */
   async function attempt(member: Member): Promise<MemberResult> {
     const [result] = await deliver(member);
     if (!result) throw new Error('a delivery returned no result');
@@ -79,7 +81,17 @@ function makeDeliveryActivities(
   }
 
   return {
-    attempt,
+    /**
+     * Sends one message that is due. A local activity: the workflow decides what follows. While it waits, Temporal shows
+     * nothing pending, and upkeep would take it for stuck.
+     */
+    attempt: async (member: Member): Promise<MemberResult> => {
+      const result = await attempt(member);
+      if (result.state === 'again' && result.afterMs !== undefined && result.afterMs >= LONG_WAIT_MS) {
+        await channel.postponeCheck(member.id, result.afterMs);
+      }
+      return result;
+    },
 
     /**
      * Sends one message that is due, under the retry policy of the activity.
@@ -112,7 +124,10 @@ function makeDeliveryActivities(
     },
 
     /** Cancels a message that is still scheduled. @returns its status afterwards */
-    cancel: async ({ id }: { id: string }): Promise<DeliveryStatus> =>
-      (await cancelScheduled(deps, channel, [id], id)).get(id) ?? 'canceled',
+    cancel: async ({ id }: { id: string }): Promise<DeliveryStatus> => {
+      const status = (await cancelScheduled(deps, channel, [id], id)).get(id) ?? 'canceled';
+      await onEnded([id]);
+      return status;
+    },
   };
 }

@@ -76,7 +76,7 @@ export function makeGroupActivities(deps: EmailDeps) {
           type: 'NotTaken',
           message: `${staying.length} of ${members.length} emails were not taken. ${first.reason}`,
           category: ApplicationFailureCategory.BENIGN,
-          nextRetryDelay: Math.ceil(Math.max(1, ...staying.map(wait))),
+          nextRetryDelay: Math.ceil(Math.max(1, groupWait(staying, wait))),
         });
       }
       return delivery;
@@ -118,6 +118,15 @@ async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Pro
   }
   await calls.end();
   return results;
+}
+
+/**
+ * Milliseconds until a group is tried again. Members that wait for a pause or for their organization do not delay the others,
+ * which may be of other organizations.
+ */
+function groupWait(members: readonly Again[], wait: (result: Again) => number): number {
+  const attempted = members.filter(({ postponed }) => postponed !== true);
+  return attempted.length > 0 ? Math.max(...attempted.map(wait)) : Math.min(...members.map(wait));
 }
 
 /** True if the provider refused this member itself, not only its group, and the member was not postponed. */

@@ -47,9 +47,12 @@ export function isClaimExpired({
 /** The answer instead of a call whose claim has expired. */
 export const CLAIM_EXPIRED = { kind: 'busy', detail: 'The worker was too slow to send it.' } as const;
 
-/** Bounds a server's text and removes NUL, which Postgres rejects: the answer could otherwise never be recorded. */
+/**
+ * Bounds a server's text, and removes what Postgres rejects: NUL, and half of a surrogate pair in JSON. An answer with one could
+ * never be recorded.
+ */
 export function storableText(text: string, length = MAX_DETAIL_LENGTH): string {
-  return text.replaceAll('\0', '').slice(0, length);
+  return text.replaceAll('\0', '').slice(0, length).toWellFormed();
 }
 
 /** A result that cannot be recorded is retried for this long. The timeouts of the activities allow for it. */

@@ -154,6 +154,8 @@ export interface ChannelEndings {
   lockStatuses(client: Db, ids: readonly string[], workflowId: string): Promise<Map<string, DeliveryStatus>>;
   /** The messages among these whose organization is suspended. */
   findSuspended(client: Db, ids: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Lets upkeep leave a message alone until ten minutes after it has waited for `waitMs`. */
+  postponeCheck(id: string, waitMs: number): Promise<void>;
   /** Cancels locked messages that are still scheduled. @returns the ids of those */
   cancel(client: Db, ids: readonly string[]): Promise<readonly string[]>;
 }

@@ -54,7 +54,10 @@ async function reconcileCall<T extends ChannelTypes>(
   const lookUp = channel.lookUp(messages);
   if (!lookUp) return applyAmbiguousSend(deps, channel, messages);
 
-  const found = await lookUp().catch(() => undefined);
+  const found = await lookUp().catch((error: unknown) => {
+    deps.log.warn({ err: error, call: attempt.call, provider: attempt.provider }, 'could not look up ambiguous call');
+    return undefined;
+  });
   const { taken, lost, open } = await transaction(deps.pool, async (client) => {
     const taken = found ? await channel.recordFound(client, messages, found) : [];
     const notFound = messages.filter((message) => found && !taken.includes(message));

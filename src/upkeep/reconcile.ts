@@ -4,7 +4,7 @@ import { projectFeedback } from '../projection/feedback.ts';
 import type { EmailProvider } from '../providers/email-provider.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { findUnreported, scheduleNextCheck } from '../store/emails/stuck.ts';
-import { toStep, type UpkeepStep } from './task.ts';
+import { STEP_DEADLINE_MS, toStep, type UpkeepStep } from './task.ts';
 
 export interface ReconcileDeps {
   readonly pool: Pool;
@@ -26,9 +26,11 @@ export function makeReconcileActivities(deps: ReconcileDeps) {
       if (!askPostmark) return { done: 0, next: null };
       const emails = await findUnreported(deps.pool, EMAILS_PER_STEP);
       const asked: string[] = [];
+      const deadline = performance.now() + STEP_DEADLINE_MS;
       let reports = 0;
       try {
         for (const { id, message_ids } of emails) {
+          if (performance.now() > deadline) break;
           // Before the request: an email that fails must not block the others in the next step.
           asked.push(id);
           for (const messageId of message_ids) {

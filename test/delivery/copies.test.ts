@@ -205,6 +205,7 @@ describe('decisions 3.7: a marketing email', () => {
       );
       return rowCount === 1;
     });
+    await client.query(`SET LOCAL lock_timeout = '100ms'`);
     await client.query(`UPDATE email_recipients SET error = 'x' WHERE email_id = $1`, [id]);
     await client.query('COMMIT');
     assert.deepEqual(await delivery, sent(id));

@@ -4,6 +4,7 @@ import { project } from '../../projection/emails.ts';
 import { type Attempt, lockEmails, lockStatuses } from '../../store/emails/attempts.ts';
 import { findSuspendedEmails } from '../../store/accounts/suspension.ts';
 import { type CopyEnding, endCopies, prepareCopies } from '../../store/emails/recipients.ts';
+import { postponeCheck } from '../../store/emails/stuck.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import type { Channel } from '../contract.ts';
 import { endOfCall } from '../reconcile.ts';
@@ -69,6 +70,7 @@ export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map(
     fail,
     lockStatuses,
     findSuspended: findSuspendedEmails,
+    postponeCheck: (id, waitMs) => postponeCheck(deps.pool, id, waitMs),
     cancel: (client, ids) =>
       project(
         client,

@@ -1,6 +1,7 @@
 import type { EmailStatus } from '../../domain/email/email.ts';
 import { groupBy } from '../../lib/group.ts';
 import { project } from '../../projection/emails.ts';
+import { lockStatuses } from '../../store/emails/attempts.ts';
 import { type CopyStatus, failCopies, statusesOfCopies } from '../../store/emails/recipients.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 
@@ -34,13 +35,17 @@ export async function endCopied(
 }
 
 /**
- * Fails emails, or only the remaining copies if some were sent. The caller has locked the emails' rows.
+ * Fails emails, or only the remaining copies if some were sent.
  * @returns the final statuses
  */
 export async function fail(
   client: Db,
   failed: readonly { id: string; error: string }[],
 ): Promise<Map<string, EmailStatus>> {
+  await lockStatuses(
+    client,
+    failed.map(({ id }) => id),
+  );
   const copied = await failCopies(client, failed);
   const whole = failed.filter(({ id }) => !copied.has(id));
   await project(client, 'failed', whole);

@@ -9,6 +9,7 @@ import {
   type AttemptEnding,
   type AttemptOutcome,
   clearChanges,
+  lockStatuses,
 } from '../../store/emails/attempts.ts';
 import type { Change } from '../../store/emails/changes.ts';
 import { type CopyEnding, endCopies } from '../../store/emails/recipients.ts';
@@ -84,7 +85,11 @@ export async function applyAnswers(pool: Pool, answers: readonly AnswerChanges[]
     for (const change of ['sent', 'rejected'] as const) await project(pool, change, all(change));
     return new Map();
   }
+  const copied = answers.filter((answer) => answer.isCopied);
+  const copiedIds = copied.map(({ attempt }) => attempt.message_id);
   return transaction(pool, async (client) => {
+    // Emails before their copies, in the order in which a report locks them.
+    if (copied.length > 0) await lockStatuses(client, copiedIds);
     await clearChanges(
       client,
       stored.map(({ attempt }) => attempt),
@@ -94,9 +99,7 @@ export async function applyAnswers(pool: Pool, answers: readonly AnswerChanges[]
       answers.flatMap(({ changes }) => changes.copies),
     );
     for (const change of ['sent', 'bounced', 'rejected'] as const) await project(client, change, all(change));
-    const copied = answers.filter((answer) => answer.isCopied);
-    const ids = copied.map(({ attempt }) => attempt.message_id);
-    return endCopied(client, ids, copied[0]?.attempt.provider);
+    return endCopied(client, copiedIds, copied[0]?.attempt.provider);
   });
 }
 

@@ -11,6 +11,7 @@ import {
   lockMessageStatuses,
   type StoredMessage,
 } from '../../store/messages/delivery.ts';
+import { postponeMessageCheck } from '../../store/messages/stuck.ts';
 import { transaction } from '../../store/postgres/pool.ts';
 import { CLAIM_EXPIRED, isClaimExpired, retryResult, storableText } from '../call.ts';
 import type { CallResult, Channel, DeliveryStatus } from '../contract.ts';
@@ -120,6 +121,7 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
 
     lockStatuses: lockMessageStatuses,
     findSuspended: findSuspendedMessages,
+    postponeCheck: (id, waitMs) => postponeMessageCheck(deps.pool, id, waitMs),
 
     async cancel(client, ids) {
       const canceled = await projectMessages(

@@ -38,16 +38,27 @@ export async function drain(deps: WebhookDeps, lease: Lease): Promise<void> {
     nextPollAt: 0,
     lastWorkAt: startedAt,
   };
+  let pollError: Error | undefined;
   try {
     for (;;) {
       await record(deps, run);
-      const isActive = mayContinue() && !deliveries.isGone() && (await poll(deps, run));
+      let isActive = false;
+      if (!pollError && mayContinue() && !deliveries.isGone()) {
+        try {
+          isActive = await poll(deps, run);
+        } catch (error) {
+          // Attempts in flight end and are recorded, so that they are not repeated.
+          pollError = error as Error;
+          deliveries.clear();
+        }
+      }
       if (deliveries.isFinished() && (!isActive || isIdle(deps, run))) break;
       await deliveries.waitForProgress(isActive ? run.nextPollAt : Infinity);
     }
   } finally {
     deliveries.close();
   }
+  if (pollError) throw pollError;
   await end(deps, lease, deliveries);
 }
 

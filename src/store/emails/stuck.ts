@@ -1,5 +1,5 @@
 import { HAS_COPIES_LEFT } from './recipients.ts';
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
 
 /** An email that its provider accepted and whose final status is overdue. */
@@ -155,6 +155,15 @@ export async function putBackEmails(
     values: [workflowId, ids, isMissing],
   });
   return rows.map(({ message_id }) => message_id);
+}
+
+/** Lets an email that is still to be sent be overdue for so many milliseconds longer. */
+export async function postponeCheck(db: Db, id: string, ms: number): Promise<void> {
+  await execute(
+    db,
+    `UPDATE emails SET look_at = now() + make_interval(secs => $2::float8 / 1000) + interval '10 minutes' WHERE id = $1`,
+    [id, ms],
+  );
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { MessageChannel } from '../../domain/messages/message.ts';
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 /** Messages that Twilio accepted and whose final status is overdue, the longest overdue first. */
 export async function findUnreported(db: Db, limit: number): Promise<string[]> {
@@ -12,15 +13,26 @@ export async function findUnreported(db: Db, limit: number): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Overdue messages without an outbox row. */
+/** Overdue messages without an outbox row. Those of suspended organizations wait on purpose: they are left out. */
 export function findOverdueMessages(db: Db, limit: number): Promise<{ id: string; channel: MessageChannel }[]> {
   return queryRows(db, {
     name: 'find_overdue_messages',
     text: `SELECT id, channel FROM chat_messages
            WHERE look_at <= now() AND status IN ('queued', 'scheduled') AND id NOT IN (SELECT message_id FROM outbox)
+             AND org_id <> ALL (${SUSPENDED_ORGANIZATIONS})
            ORDER BY look_at LIMIT $1`,
     values: [limit],
   });
+}
+
+/** Lets a message that is still to be sent be overdue for so many milliseconds longer. */
+export async function postponeMessageCheck(db: Db, id: string, ms: number): Promise<void> {
+  await execute(
+    db,
+    `UPDATE chat_messages SET look_at = now() + make_interval(secs => $2::float8 / 1000) + interval '10 minutes'
+     WHERE id = $1 AND status IN ('queued', 'scheduled')`,
+    [id, ms],
+  );
 }
 
 /**
