@@ -33,15 +33,15 @@ type Again = Extract<MemberResult, { state: 'again' }>;
 const SLICE_BYTES = 16 * 1_048_576;
 /** Milliseconds after which a group claims no more emails; its activity may take an hour. */
 const CLAIM_DEADLINE_MS = 30 * 60_000;
-/** So many that were not taken, while others were, go on alone; more than that stay together. */
-const FEW = 20;
+/** Up to so many members that the provider did not accept, while it accepted others, leave the group. */
+const MAX_DETACHED = 20;
 
 /** The activities of groups. Each does one thing and may be repeated. */
 export function makeGroupActivities(deps: EmailDeps) {
   return {
     /**
-     * Sends the emails of a group that are due. The few that were not taken leave it for a workflow of their own.
-     * @throws ApplicationFailure of type NotTaken when those that are left should be tried again together
+     * Sends the emails of a group that are due. If few were not accepted, they leave it for workflows of their own.
+     * @throws ApplicationFailure of type NotTaken when the others should be retried together
      */
     async deliverGroup({ id, members }: Group): Promise<GroupDelivery> {
       const { cancellationSignal } = Context.current();
@@ -58,7 +58,7 @@ export function makeGroupActivities(deps: EmailDeps) {
         members.map((member) => member.id),
       );
       const again = results.filter((result) => result.state === 'again');
-      const others = again.length < results.length && again.length <= FEW;
+      const others = again.length < results.length && again.length <= MAX_DETACHED;
       const leaving = again.filter((result) => result.alone === true || others);
       const wait = (result: Again) => Math.max(result.afterMs ?? 0, result.postponed ? 0 : policyWait());
       await detachFromGroup(
@@ -102,12 +102,12 @@ export type GroupActivities = ReturnType<typeof makeGroupActivities>;
 
 /**
  * Delivers as many at a time as a provider takes in one call, copies counted. The next ones are handed over when no more than
- * `overlap` of those before are unfinished. When none of those was taken, the rest is not tried.
+ * `overlap` of those before are unfinished. When none of those was accepted, the rest is not attempted.
  */
 async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Promise<MemberResult[]> {
   const results: MemberResult[] = [];
   const calls = makeWindow(deps.providers[0]?.overlap ?? 0);
-  for (const slice of await slices(deps, members)) {
+  for (const slice of await splitIntoSlices(deps, members)) {
     await calls.waitForCapacity();
     const refused = results.every(({ state }) => state === 'again') && results.findLast(isRefusal);
     if (refused) results.push(...slice.map(({ id }) => ({ ...refused, id })));
@@ -134,28 +134,28 @@ function isRefusal(result: MemberResult): result is Again {
   return result.state === 'again' && result.alone !== true && result.postponed !== true;
 }
 
-async function slices(deps: EmailDeps, members: readonly Member[]): Promise<Member[][]> {
-  const weights = await readSendSizes(
+async function splitIntoSlices(deps: EmailDeps, members: readonly Member[]): Promise<Member[][]> {
+  const sizes = await readSendSizes(
     deps.pool,
     members.map(({ id }) => id),
   );
-  const most = deps.providers[0]?.callSize ?? 1;
+  const maxCopies = deps.providers[0]?.callSize ?? 1;
   // A large email may take a minute; members of other organizations do not wait for it.
-  const isLarge = ({ id }: Member) => (weights.get(id)?.bytes ?? 0) > SMALL_BODY_BYTES;
+  const isLarge = ({ id }: Member) => (sizes.get(id)?.bytes ?? 0) > SMALL_BODY_BYTES;
   const smallFirst = [...members.filter((member) => !isLarge(member)), ...members.filter(isLarge)];
-  const made: Member[][] = [];
-  let room = { copies: 0, bytes: 0 };
+  const slices: Member[][] = [];
+  let capacity = { copies: 0, bytes: 0 };
   for (const member of smallFirst) {
-    const { copies = 1, bytes = 0 } = weights.get(member.id) ?? {};
-    const slice = made.at(-1);
-    if (slice && copies <= room.copies && bytes <= room.bytes) slice.push(member);
+    const { copies = 1, bytes = 0 } = sizes.get(member.id) ?? {};
+    const slice = slices.at(-1);
+    if (slice && copies <= capacity.copies && bytes <= capacity.bytes) slice.push(member);
     else {
-      made.push([member]);
-      room = { copies: most, bytes: SLICE_BYTES };
+      slices.push([member]);
+      capacity = { copies: maxCopies, bytes: SLICE_BYTES };
     }
-    room = { copies: room.copies - copies, bytes: room.bytes - bytes };
+    capacity = { copies: capacity.copies - copies, bytes: capacity.bytes - bytes };
   }
-  return made;
+  return slices;
 }
 
 function summary(members: readonly Member[], results: readonly MemberResult[], left: number): GroupDelivery {
