@@ -1,3 +1,5 @@
+import { type Bucket, type Rate, refill, standing } from '../lib/token-bucket.ts';
+
 /** Limits how many workflows are started. */
 export interface TokenBucket {
   /** The number of whole tokens. */
@@ -16,26 +18,20 @@ export function capacityOf(tokensPerSecond: number): number {
 }
 
 /** @param now a monotonic clock in milliseconds */
-export function makeTokenBucket(tokensPerSecond: number, now: () => number = () => performance.now()): TokenBucket {
-  const capacity = capacityOf(tokensPerSecond);
-  let tokens = capacity;
-  let refilledAt = now();
-  const refill = (): void => {
-    const time = now();
-    tokens = Math.min(capacity, tokens + ((time - refilledAt) / 1_000) * tokensPerSecond);
-    refilledAt = time;
-  };
+export function makeTokenBucket(perSecond: number, now: () => number = () => performance.now()): TokenBucket {
+  const rate: Rate = { perSecond, burst: capacityOf(perSecond) };
+  const bucket: Bucket = { usage: 0, atMs: now() };
   return {
     available: () => {
-      refill();
-      return Math.floor(tokens);
+      refill(bucket, rate, now());
+      return standing(bucket, rate).remaining;
     },
-    take: (taken) => {
-      tokens = Math.max(0, tokens - taken);
+    take: (tokens) => {
+      bucket.usage = Math.min(rate.burst, bucket.usage + tokens);
     },
     msUntilNext: () => {
-      refill();
-      return Math.max(0, Math.ceil(((1 - tokens) / tokensPerSecond) * 1_000));
+      refill(bucket, rate, now());
+      return Math.max(0, Math.ceil(((bucket.usage + 1 - rate.burst) / perSecond) * 1_000));
     },
   };
 }
