@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import {
   type DataKey,
   type EmailContent,
@@ -45,22 +46,19 @@ export interface EmailContents {
 }
 
 const FIRST_VERSION = 1;
-/** Data keys in memory. */
 const MAX_CACHED_KEYS = 10_000;
 
 /** @param secretKeys the settings `SECRET_KEY` and `SECRET_KEY_OLD`, which wrap the data keys */
 export function makeEmailContents(secretKeys: SecretKeys): EmailContents {
   const wrap = makeSeal(deriveKeys(secretKeys, 'data keys'));
-  const cache = new Map<string, Promise<DataKey>>();
+  const cache = new LRUCache<string, Promise<DataKey>>({ max: MAX_CACHED_KEYS });
 
   function cached(name: string, load: () => Promise<DataKey>): Promise<DataKey> {
-    const known = cache.get(name);
-    if (known) return known;
+    const entry = cache.get(name);
+    if (entry) return entry;
     const loading = load();
     cache.set(name, loading);
     loading.catch(() => cache.delete(name));
-    const [oldest] = cache.keys();
-    if (cache.size > MAX_CACHED_KEYS && oldest !== undefined) cache.delete(oldest);
     return loading;
   }
 
