@@ -1,5 +1,6 @@
-import { Resolver } from 'node:dns/promises';
+import type { Resolver } from 'node:dns/promises';
 import type { DnsAnswer } from '../domain/senders/record-judgement.ts';
+import { isNotFound, queryDns } from '../lib/dns-query.ts';
 
 /** Queries DNS. Never rejects: a failed query and a missing record are different results. */
 export interface Dns {
@@ -8,14 +9,9 @@ export interface Dns {
   readonly cname: (name: string) => Promise<DnsAnswer>;
 }
 
-/** Milliseconds that one name may take in all. */
-const WITHIN = 5_000;
-/** Milliseconds for a server's first chance; each further one is longer. */
-const FIRST_TRY = 1_500;
-const TRIES = 2;
+/** Deadline of all queries for one name. */
+const LOOKUP_DEADLINE_MS = 5_000;
 
-/** The name is not there (NXDOMAIN), or has nothing of this type (NODATA). */
-const NOT_THERE: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA']);
 const REASONS: Readonly<Record<string, string>> = {
   ESERVFAIL: 'the name servers of the domain fail',
   EREFUSED: 'the name servers refuse to answer',
@@ -23,22 +19,16 @@ const REASONS: Readonly<Record<string, string>> = {
   ECANCELLED: 'no answer in time',
 };
 
-/** @param servers addresses with or without a port, asked in their order; none are the system's */
-export function makeDns(servers: readonly string[] = [], within = WITHIN): Dns {
-  async function ask(look: (resolver: Resolver) => Promise<string[]>): Promise<DnsAnswer> {
-    // One resolver per name, since canceling affects all its queries.
-    const resolver = new Resolver({ timeout: Math.min(FIRST_TRY, within), tries: TRIES });
-    if (servers.length > 0) resolver.setServers(servers);
-    const timer = setTimeout(() => resolver.cancel(), within);
+/** @param servers addresses with or without a port, in the order of preference; empty for those of the system */
+export function makeDns(servers: readonly string[] = [], deadlineMs = LOOKUP_DEADLINE_MS): Dns {
+  async function ask(query: (resolver: Resolver) => Promise<string[]>): Promise<DnsAnswer> {
     try {
-      const values = await look(resolver);
+      const values = await queryDns(servers, AbortSignal.timeout(deadlineMs), query);
       return values.length > 0 ? { kind: 'found', values } : { kind: 'none' };
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (NOT_THERE.has(code)) return { kind: 'none' };
-      return { kind: 'unknown', reason: REASONS[code ?? ''] ?? 'DNS cannot be reached' };
-    } finally {
-      clearTimeout(timer);
+      if (isNotFound(error)) return { kind: 'none' };
+      const { code = '' } = error as NodeJS.ErrnoException;
+      return { kind: 'unknown', reason: REASONS[code] ?? 'DNS cannot be reached' };
     }
   }
   return {

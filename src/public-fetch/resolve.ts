@@ -1,7 +1,7 @@
-import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { cachedFor } from '../lib/cached.ts';
+import { isNotFound, queryDns } from '../lib/dns-query.ts';
 
 /** An address in the form of `node:dns`. */
 export interface HostAddress {
@@ -23,16 +23,10 @@ export interface ResolverOptions {
   readonly hasSearchList: boolean;
 }
 
-/** Timeout of the first query to a server; c-ares doubles it for later ones. */
-const FIRST_TRY_MS = 1_500;
-const TRIES = 2;
 /** Deadline of all queries for one name. */
 const LOOKUP_DEADLINE_MS = 5_000;
 /** Time for which the system's files are cached. */
 const FILES_TTL_MS = 10_000;
-
-/** Errors for a name that does not exist, or has no address of the family. */
-const NOT_FOUND: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA']);
 
 /**
  * Resolves names that customers choose. It sends DNS queries itself (c-ares) instead of calling `getaddrinfo`, as
@@ -40,7 +34,7 @@ const NOT_FOUND: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA']);
  * canceled, so a zone whose servers never answer would stop every other lookup of the process. Here a lookup costs a
  * socket and ends after 5 s. The hosts file and `localhost` are honored as `getaddrinfo` honors them.
  */
-export function makeResolver({ servers, hostsFile, resolvConf, hasSearchList }: ResolverOptions): ResolveHost {
+export function makeResolver({ servers = [], hostsFile, resolvConf, hasSearchList }: ResolverOptions): ResolveHost {
   const readHosts = cachedFor(FILES_TTL_MS, async () => parseHosts(await read(hostsFile ?? '/etc/hosts')));
   const readSearch = cachedFor(FILES_TTL_MS, async () => parseSearch(await read(resolvConf ?? '/etc/resolv.conf')));
 
@@ -66,33 +60,22 @@ const LOOPBACK: readonly HostAddress[] = [
 ];
 
 /** @returns an empty list when the name does not exist. Rejects when no server responds. */
-async function query(
-  name: string,
-  servers: readonly string[] | undefined,
-  signal: AbortSignal,
-): Promise<readonly HostAddress[]> {
-  // Canceling affects all queries of a resolver, so each name has its own.
-  const resolver = new Resolver({ timeout: FIRST_TRY_MS, tries: TRIES });
-  if (servers) resolver.setServers(servers);
-  const cancel = (): void => resolver.cancel();
-  signal.throwIfAborted();
-  signal.addEventListener('abort', cancel, { once: true });
-  try {
-    const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    const found = [...addressesOf(v4, 4), ...addressesOf(v6, 6)];
-    for (const each of [v4, v6]) if (found.length === 0 && each.status === 'rejected') refuseFailure(each.reason);
-    return found;
-  } finally {
-    signal.removeEventListener('abort', cancel);
-  }
+function query(name: string, servers: readonly string[], signal: AbortSignal): Promise<readonly HostAddress[]> {
+  return queryDns(servers, signal, async (resolver) => {
+    const results = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    const [v4, v6] = results;
+    const addresses = [...addressesOf(v4, 4), ...addressesOf(v6, 6)];
+    for (const result of results) if (addresses.length === 0) refuseFailure(result);
+    return addresses;
+  });
 }
 
 function addressesOf(result: PromiseSettledResult<string[]>, family: number): HostAddress[] {
   return result.status === 'fulfilled' ? result.value.map((address) => ({ address, family })) : [];
 }
 
-function refuseFailure(error: unknown): void {
-  if (!NOT_FOUND.has((error as NodeJS.ErrnoException).code)) throw error as Error;
+function refuseFailure(result: PromiseSettledResult<unknown>): void {
+  if (result.status === 'rejected' && !isNotFound(result.reason)) throw result.reason as Error;
 }
 
 /** Parses lines of an address and its names (hosts(5)). */
