@@ -8,7 +8,7 @@ export function findContent(
   language: string,
 ): Promise<TwilioContent | undefined> {
   return queryRow(db, {
-    name: 'find_content',
+    name: 'find_chat_content',
     text: `SELECT content_sid AS "contentSid", variables FROM chat_templates
            WHERE number_id = $1 AND name = $2 AND language = $3`,
     values: [numberId, name, language],
