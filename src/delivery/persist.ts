@@ -5,7 +5,7 @@ const WRITE_RETRY_DEADLINE_MS = 75_000;
 
 /**
  * Retries a write while the database is unreachable. A provider's answer is only in memory until it is recorded, and losing an
- * acceptance would send the message twice. No other code of an activity waits and retries by itself.
+ * acceptance would send the message twice.
  * @param onFailure called after each attempt that will be followed by another
  */
 export async function persist(

@@ -24,7 +24,7 @@ export interface EmailFacts {
 /** A stored delivery, as far as its payload depends on it. */
 export interface DeliveryFacts extends Omit<EventFacts, 'id'> {
   readonly event_id: string;
-  /** What an attempt that failed has posted. */
+  /** The payload that a failed attempt has posted; null if none has failed. */
   readonly payload: string | null;
   readonly email: EmailFacts | null;
 }
@@ -37,7 +37,10 @@ const LINK_BYTES = 4_000;
 /** Longest subject in a payload that is still too large; at least one recipient then fits. */
 const MAX_CUT_SUBJECT_BYTES = 1_000;
 
-/** The payload of a delivery: the same for all attempts, also if the next version of this service would build another one. */
+/**
+ * Returns the payload of a delivery. Retries post the stored payload of the failed attempt, even after an upgrade that would
+ * build another one. A successful delivery stores none, so a replay builds it again.
+ */
 export function payloadOfDelivery({ payload, event_id: id, email, ...event }: DeliveryFacts): string {
   return payload ?? payloadOf({ ...event, id }, email ?? undefined);
 }

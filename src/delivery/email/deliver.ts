@@ -7,8 +7,8 @@ import { MAX_CALL_BYTES, UNREADABLE } from './claim.ts';
 import type { EmailDeps, HeldEmail, LargeContents, LargeEmail } from './contract.ts';
 import { deliverIsolated } from './quarantine.ts';
 
-/** New calls for the copies of one email start for this long; an activity may take two minutes. */
-const COPIES_WITHIN_MS = 60_000;
+/** Further calls for the copies of an email start within this time; the next attempt sends the other copies. */
+const COPIES_DEADLINE_MS = 60_000;
 const NEXT_PART = { state: 'again', reason: 'The other copies are to follow.', afterMs: 1, postponed: true } as const;
 /** Delay after a lack of memory; up to twice as long at random, so that not all retries coincide. */
 const NO_MEMORY_RETRY_MS = 3_000;
@@ -94,7 +94,7 @@ async function deliverParts(
     held.push(...part.held);
     left = left.filter(({ id }) => partial.has(id));
     if (left.length === 0) break;
-    deadline = Math.min(deadline, performance.now() + COPIES_WITHIN_MS);
+    deadline = Math.min(deadline, performance.now() + COPIES_DEADLINE_MS);
     if (performance.now() > deadline) {
       results.push(...left.map(({ id }) => ({ id, ...NEXT_PART })));
       break;

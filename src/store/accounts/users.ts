@@ -71,8 +71,10 @@ export function listUsers(db: Db, orgId: string | null): Promise<ListedUser[]> {
   );
 }
 
-/** @param password its hash */
-/** Sets a password and ends the links to reset the previous one. */
+/**
+ * Sets a password and ends the links to reset the previous one.
+ * @param password the hash
+ */
 export async function setPassword(db: Db, id: string, password: string): Promise<void> {
   await db.query(
     `WITH ended AS (DELETE FROM password_resets WHERE user_id = $1) UPDATE users SET password = $2 WHERE id = $1`,

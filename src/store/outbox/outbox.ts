@@ -108,9 +108,7 @@ const EMAIL_ROWS = `
   FROM outbox JOIN emails AS email ON email.id = outbox.message_id
   WHERE outbox.action IN ('start', 'leave', 'reschedule', 'cancel') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())`;
 
-/**
- * Locks the oldest rows about emails that no other relay has locked. A start after a reschedule waits for the new time.
- */
+/** Locks the oldest due rows about emails that no other relay has locked. */
 export function lockOutbox(db: Db, limit: number): Promise<EmailRow[]> {
   return queryRows(db, {
     name: 'lock_outbox',
