@@ -48,7 +48,7 @@ export async function project(
  * transaction, or in one of its own if `db` is a pool. An email may occur several times, also for several recipients.
  * @param orgId restricts the changes to emails of this organization
  * @returns ids of the emails that were changed or got a timeline entry, one per recipient; and what was refused because a
- * callback's claim does not match the email
+ * callback's evidence does not match the email
  */
 export async function projectChanges(
   db: Db,
@@ -133,10 +133,10 @@ function toReported({
   event_id,
   input,
 }: ChangeInput<EmailChange> & { readonly event_id: string }): ReportedChange[] {
-  const { id: email_id, recipient, dedupe_key, occurred_at, claim } = input;
+  const { id: email_id, recipient, dedupe_key, occurred_at, evidence } = input;
   const is_sent = change === 'sent';
-  return dedupe_key || claim || is_sent
-    ? [{ event_id, email_id, recipient, dedupe_key, is_sent, occurred_at, claim }]
+  return dedupe_key || evidence || is_sent
+    ? [{ event_id, email_id, recipient, dedupe_key, is_sent, occurred_at, evidence }]
     : [];
 }
 

@@ -6,7 +6,7 @@ import { projectChanges } from './emails.ts';
 /**
  * Applies providers' reports atomically: status, timeline, recipients, suppressions and webhooks. Repeated reports, and reports
  * of unknown emails, change nothing.
- * @returns the reports whose claim does not match their email; they were not applied
+ * @returns the reports whose evidence does not match their email; they were not applied
  */
 export async function projectFeedback(pool: Pool, feedback: readonly Feedback[]): Promise<readonly Feedback[]> {
   const reports = new Map(feedback.map((report) => [toChange(report), report]));
@@ -15,7 +15,7 @@ export async function projectFeedback(pool: Pool, feedback: readonly Feedback[])
   return refused.map((input) => reports.get(input) as Feedback);
 }
 
-function toChange({ emailId, recipient, dedupeKey, error, bounceReason, link, claim }: Feedback): Change {
+function toChange({ emailId, recipient, dedupeKey, error, bounceReason, link, evidence }: Feedback): Change {
   return {
     id: emailId,
     recipient: recipient.toLowerCase(),
@@ -23,6 +23,6 @@ function toChange({ emailId, recipient, dedupeKey, error, bounceReason, link, cl
     ...(error !== undefined && { error }),
     ...(bounceReason && { bounce_reason: bounceReason }),
     ...(link !== undefined && { link }),
-    ...(claim && { claim }),
+    ...(evidence && { evidence }),
   };
 }

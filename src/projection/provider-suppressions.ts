@@ -1,5 +1,5 @@
 import { newId } from '../domain/ids.ts';
-import type { ReportClaim } from '../domain/email/feedback.ts';
+import type { ReportEvidence } from '../domain/email/feedback.ts';
 import type { SuppressionOrigin } from '../domain/email/suppression.ts';
 import { findOrganizationOf } from '../store/emails/callbacks.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
@@ -14,19 +14,19 @@ export interface ProviderSuppression {
   readonly origin: SuppressionOrigin | null;
   /** True for a list for marketing email. */
   readonly isMarketing: boolean;
-  readonly claim: ReportClaim;
+  readonly evidence: ReportEvidence;
 }
 
 /**
  * Applies a change of the provider's list to the suppression list of the email's organization. Removal from the provider's
  * list removes entries that only the provider made, and an unsubscription only if that list is for marketing email. Entries
  * of bounces, complaints and those made by hand stay.
- * @returns false if the email does not exist, or the claim does not match it
+ * @returns false if the email does not exist, or the evidence does not match it
  */
 export async function projectProviderSuppression(pool: Pool, suppression: ProviderSuppression): Promise<boolean> {
-  const { emailId, recipient, origin, isMarketing, claim } = suppression;
+  const { emailId, recipient, origin, isMarketing, evidence } = suppression;
   return transaction(pool, async (client) => {
-    const orgId = await findOrganizationOf(client, emailId, recipient, claim);
+    const orgId = await findOrganizationOf(client, emailId, recipient, evidence);
     if (orgId === undefined) return false;
     const now = Date.now();
     if (origin === null) {

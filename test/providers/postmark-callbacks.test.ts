@@ -6,8 +6,8 @@ import { type Callback, parsePostmarkCallback } from '../../src/providers/postma
 import { BOUNCE, CLICK, COMPLAINT, DELIVERY, MESSAGE_ID, OPEN, SUBSCRIPTION_CHANGE } from './postmark-records.ts';
 
 const KEPT: Callback = { is: 'kept' };
-/** The claim of an unsigned record of the examples. */
-const CLAIM = { messageId: MESSAGE_ID, isSigned: false };
+/** The evidence of an unsigned record of the examples. */
+const EVIDENCE = { messageId: MESSAGE_ID, isSigned: false };
 
 function parse(body: unknown): Callback {
   return parsePostmarkCallback(body, (emailId, signature) => signature === `signed ${emailId}`, 'broadcast');
@@ -63,7 +63,7 @@ describe('a record of Postmark and what it reports', () => {
   for (const [name, record, expected] of pairs) {
     test(name, () => {
       const recipient = name === 'Delivery' ? DELIVERY.Recipient : john;
-      const feedback = { emailId: 'em_1', recipient, ...expected, claim: CLAIM };
+      const feedback = { emailId: 'em_1', recipient, ...expected, evidence: EVIDENCE };
       assert.deepEqual(parse(record), { is: 'feedback', feedback });
     });
   }
@@ -192,9 +192,9 @@ describe('two records are the same report', () => {
 
 describe("a change of Postmark's own suppression list", () => {
   const read = (fields: object) => parse({ ...SUBSCRIPTION_CHANGE, ...fields });
-  const change = (origin: string | null, isMarketing = true, claim = CLAIM) => ({
+  const change = (origin: string | null, isMarketing = true, evidence = EVIDENCE) => ({
     is: 'suppression',
-    suppression: { emailId: 'em_1', recipient: 'john@example.net', origin, isMarketing, claim },
+    suppression: { emailId: 'em_1', recipient: 'john@example.net', origin, isMarketing, evidence },
   });
   const MessageStream = 'outbound';
 
@@ -217,8 +217,8 @@ describe("a change of Postmark's own suppression list", () => {
   });
 
   test('needs no message', () => {
-    const claim = { messageId: '', isSigned: false };
-    assert.deepEqual(read({ MessageID: null, Origin: 'Customer' }), change('unsubscribe', true, claim));
+    const evidence = { messageId: '', isSigned: false };
+    assert.deepEqual(read({ MessageID: null, Origin: 'Customer' }), change('unsubscribe', true, evidence));
     assert.equal(read({ MessageID: null }).is, 'feedback');
   });
 
@@ -239,7 +239,7 @@ describe('our signature of the email id', () => {
     test(`${JSON.stringify(sig)} is ${isSigned ? 'accepted' : 'not accepted'}`, () => {
       const Metadata = { email: 'em_1', sig };
       for (const record of [DELIVERY, BOUNCE, COMPLAINT, SUBSCRIPTION_CHANGE])
-        assert.deepEqual(feedback({ ...record, Metadata }).claim, { ...CLAIM, isSigned });
+        assert.deepEqual(feedback({ ...record, Metadata }).evidence, { ...EVIDENCE, isSigned });
     });
   }
 });

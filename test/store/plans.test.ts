@@ -65,7 +65,7 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
       db,
       ids.map((id) => ({
         ...{ event_id: id, email_id: id, dedupe_key: 'x', is_sent: true, occurred_at: undefined },
-        ...{ recipient: RECIPIENT, claim: { messageId: 'x', isSigned: false } },
+        ...{ recipient: RECIPIENT, evidence: { messageId: 'x', isSigned: false } },
       })),
     ),
   insertEmailEvents: (db, ids) => insertEmailEvents(db, sent(ids)),

@@ -28,15 +28,15 @@ export interface Feedback {
   readonly bounceReason?: BounceReason;
   /** For a click: the URL of the link. */
   readonly link?: string;
-  /** The callback's claim about the message; undefined when we queried the provider for a known message. */
-  readonly claim?: ReportClaim;
+  /** The callback's evidence about the message; undefined when we queried the provider for a known message. */
+  readonly evidence?: ReportEvidence;
 }
 
 /**
  * The message that a callback names. It is accepted only for a recipient of the email, and only if the email id has our
  * signature or the provider assigned the message id to this email.
  */
-export interface ReportClaim {
+export interface ReportEvidence {
   /** The provider's id of the message; may be empty. */
   readonly messageId: string;
   readonly isSigned: boolean;

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { isMachineAgent } from '../../domain/email/machines.ts';
-import type { Feedback, ReportClaim } from '../../domain/email/feedback.ts';
+import type { Feedback, ReportEvidence } from '../../domain/email/feedback.ts';
 import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
 import { type Fields, isObject, isText } from '../json-fields.ts';
 import { meaningOf } from './bounces.ts';
@@ -21,7 +21,7 @@ export interface SuppressionChange {
   readonly origin: SuppressionOrigin | null;
   /** Whether it is the list of the stream for marketing email. Each stream has a list of its own. */
   readonly isMarketing: boolean;
-  readonly claim: ReportClaim;
+  readonly evidence: ReportEvidence;
 }
 
 const KEPT: Callback = { is: 'kept' };
@@ -40,12 +40,12 @@ export function parsePostmarkCallback(
   const { email: emailId, sig: signature } = isObject(body['Metadata']) ? body['Metadata'] : {};
   if (!isText(emailId)) return KEPT;
   const isSigned = isText(signature) && isSignature(emailId, signature);
-  const claim = { messageId: isText(body['MessageID']) ? body['MessageID'] : '', isSigned };
+  const evidence = { messageId: isText(body['MessageID']) ? body['MessageID'] : '', isSigned };
   if (body['RecordType'] === 'SubscriptionChange') {
-    return readSubscription(emailId, body, claim, body['MessageStream'] === broadcastStream);
+    return readSubscription(emailId, body, evidence, body['MessageStream'] === broadcastStream);
   }
   const feedback = readFeedback(emailId, body);
-  return feedback ? { is: 'feedback', feedback: Object.assign({}, feedback, { claim }) } : KEPT;
+  return feedback ? { is: 'feedback', feedback: Object.assign({}, feedback, { evidence }) } : KEPT;
 }
 
 function readFeedback(emailId: string, record: Fields): Feedback | undefined {
@@ -126,16 +126,16 @@ function keyOf(...words: string[]): string {
 }
 
 /** https://postmarkapp.com/developer/webhooks/subscription-change-webhook */
-function readSubscription(emailId: string, record: Fields, claim: ReportClaim, isMarketing: boolean): Callback {
+function readSubscription(emailId: string, record: Fields, evidence: ReportEvidence, isMarketing: boolean): Callback {
   const { Recipient: recipient, ChangedAt: at, SuppressSending: suppress, SuppressionReason: reason } = record;
   if (!isText(recipient)) return KEPT;
-  const change = { emailId, recipient, isMarketing, claim };
+  const change = { emailId, recipient, isMarketing, evidence };
   if (suppress === false) return { is: 'suppression', suppression: { ...change, origin: null } };
   if (suppress !== true) return KEPT;
   if (reason === 'ManualSuppression' && record['Origin'] === 'Recipient') {
-    const { messageId } = claim;
+    const { messageId } = evidence;
     const feedback = happened({ emailId, change: 'unsubscribed', messageId, recipient, at });
-    return feedback ? { is: 'feedback', feedback: { ...feedback, claim } } : KEPT;
+    return feedback ? { is: 'feedback', feedback: { ...feedback, evidence } } : KEPT;
   }
   // Postmark also reports the bounce or complaint itself, with its reason; whichever report is first makes the entry.
   const provider = reason === 'ManualSuppression' && isMarketing ? 'unsubscribe' : 'provider';

@@ -1,7 +1,7 @@
-import type { ReportClaim } from '../../domain/email/feedback.ts';
+import type { ReportEvidence } from '../../domain/email/feedback.ts';
 import type { Db } from '../postgres/pool.ts';
 
-/** Keeps what a provider posted that changed nothing, as it came. */
+/** Stores the unchanged body of a callback that changed nothing. */
 export async function keepCallback(db: Db, provider: string, body: string): Promise<void> {
   await db.query({
     name: 'keep_callback',
@@ -11,13 +11,13 @@ export async function keepCallback(db: Db, provider: string, body: string): Prom
 }
 
 /**
- * SQL that is true when a callback's claim fits the email `emails.id`: its recipient is one of the email's, and its email
- * id was signed by us or its message id is one that the provider gave us. Stored addresses are as customers wrote them: of
- * those with a domain in Unicode only the part before the @ is compared. OFFSET 0 prevents a plan that reads all copies.
- * @param claim SQL of the lower-cased recipient, of the provider's message id, and of whether our signature was right
+ * Returns SQL that is true if a callback's evidence matches the email `emails.id`: its recipient is one of the email's, and
+ * its email id has our signature or its message id is one that the provider gave us. Stored addresses are as customers wrote
+ * them: if the domain is in Unicode, only the part before the @ is compared. OFFSET 0 prevents a plan that reads all copies.
+ * @param evidence SQL of the lower-cased recipient, of the provider's message id, and of whether our signature is valid
  */
-export function fitsClaim(claim: { recipient: string; messageId: string; isSigned: string }): string {
-  const { recipient, messageId, isSigned } = claim;
+export function matchesEvidence(evidence: { recipient: string; messageId: string; isSigned: string }): string {
+  const { recipient, messageId, isSigned } = evidence;
   return `(
     (${isSigned} OR emails.provider_message_id = ${messageId} OR EXISTS (
       SELECT FROM email_recipients AS copy
@@ -32,12 +32,12 @@ export function fitsClaim(claim: { recipient: string; messageId: string; isSigne
   )`;
 }
 
-/** Whose email a callback is about; undefined when there is none with this id, or the claim does not fit it. */
+/** Returns the organization of a callback's email; undefined if the email does not exist, or the evidence does not match it. */
 export async function findOrganizationOf(
   db: Db,
   emailId: string,
   recipient: string,
-  { messageId, isSigned }: ReportClaim,
+  { messageId, isSigned }: ReportEvidence,
 ): Promise<string | undefined> {
   const { rows } = await db.query<{ org_id: string }>({
     name: 'find_organization_of_report',
@@ -47,7 +47,7 @@ export async function findOrganizationOf(
   return rows[0]?.org_id;
 }
 
-const FIND_ORGANIZATION = `SELECT org_id FROM emails WHERE id = $1 AND ${fitsClaim({
+const FIND_ORGANIZATION = `SELECT org_id FROM emails WHERE id = $1 AND ${matchesEvidence({
   recipient: '$2::text',
   messageId: '$3::text',
   isSigned: '$4::boolean',

@@ -1,11 +1,11 @@
 import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
-import type { ReportClaim } from '../../domain/email/feedback.ts';
+import type { ReportEvidence } from '../../domain/email/feedback.ts';
 import type { EmailEventType } from '../../domain/email/states.ts';
 import type { EventDetail } from '../../domain/event-detail.ts';
 import type { StateSet } from '../../domain/statistics.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
-import { fitsClaim } from './callbacks.ts';
+import { matchesEvidence } from './callbacks.ts';
 import { timeProblem } from './emails.ts';
 
 /** A change of one email, or of one of its recipients. */
@@ -23,8 +23,8 @@ export interface Change {
   readonly link?: string;
   /** When it happened by the provider's clock, in milliseconds since 1970; only `sent` uses it. */
   readonly occurred_at?: number;
-  /** Of a provider's callback: what it states about its message, which must fit the email. */
-  readonly claim?: ReportClaim;
+  /** A provider's callback: must match the email. */
+  readonly evidence?: ReportEvidence;
 }
 
 /** An email whose status is about to change. */
@@ -84,13 +84,13 @@ export interface ReportedChange {
   readonly is_sent: boolean;
   readonly occurred_at: number | undefined;
   /** Undefined if it is not from a callback. */
-  readonly claim: ReportClaim | undefined;
+  readonly evidence: ReportEvidence | undefined;
 }
 
 /** What locked emails and their timelines say about a reported change. */
 export interface CheckedReport {
   readonly event_id: string;
-  /** Whether the claim fits the email; true without one. */
+  /** True if the evidence matches the email, or there is none. */
   readonly fits: boolean;
   /** Whether the timeline has an event with its deduplication key. */
   readonly is_recorded: boolean;
@@ -108,7 +108,7 @@ const SENT_AT = `(
                           min(created_at) FILTER (WHERE dedupe_key IS NOT NULL AND type <> 'email.sent') - interval '1 millisecond'))
     FROM email_events WHERE email_events.email_id = report.email_id)`;
 
-const CLAIM_FITS = fitsClaim({
+const MATCHES_EVIDENCE = matchesEvidence({
   recipient: 'report.recipient',
   messageId: 'report.message_id',
   isSigned: 'report.is_signed',
@@ -123,7 +123,7 @@ export async function checkReports(client: Db, reports: readonly ReportedChange[
   if (reports.length === 0) return [];
   return queryRows(client, {
     name: 'check_reports',
-    text: `SELECT event_id, is_signed IS NULL OR coalesce(${CLAIM_FITS}, false) AS fits,
+    text: `SELECT event_id, is_signed IS NULL OR coalesce(${MATCHES_EVIDENCE}, false) AS fits,
                   EXISTS (
                     SELECT FROM email_events AS known
                     WHERE known.email_id = report.email_id AND known.dedupe_key = report.dedupe_key OFFSET 0
@@ -135,8 +135,8 @@ export async function checkReports(client: Db, reports: readonly ReportedChange[
            WHERE emails.id = ANY ($2)`,
     values: [
       ...columns(reports, 'event_id', 'email_id', 'recipient', 'dedupe_key', 'is_sent', 'occurred_at'),
-      reports.map(({ claim }) => claim?.messageId),
-      reports.map(({ claim }) => claim?.isSigned),
+      reports.map(({ evidence }) => evidence?.messageId),
+      reports.map(({ evidence }) => evidence?.isSigned),
     ],
   });
 }

@@ -134,8 +134,8 @@ test('returns the same reports in message details and callbacks', async (t) => {
     reported.toSorted(byKey),
     posted
       .map((callback) => {
-        const { claim, ...report } = (callback as { feedback: Feedback }).feedback;
-        assert.equal(claim?.isSigned, false);
+        const { evidence, ...report } = (callback as { feedback: Feedback }).feedback;
+        assert.equal(evidence?.isSigned, false);
         return report;
       })
       .toSorted(byKey),
