@@ -1,6 +1,6 @@
-import type { Change } from '../store/accounts/audit.ts';
+import type { AuditChange } from '../store/accounts/audit.ts';
 
-export type Actor = Pick<Change, 'actor_kind' | 'actor_id'>;
+export type Actor = Pick<AuditChange, 'actor_kind' | 'actor_id'>;
 
 export interface Changer {
   /** The domains whose emails it may change; null allows every domain of its organization. */

@@ -98,7 +98,7 @@ export function startRateLimits(
       const chunk = usages.slice(from, from + BUCKETS_PER_STATEMENT);
       try {
         const totals = await exchangeUsage(pool, chunk, perSecond);
-        for (const { bucket, org_id, debt } of totals) byName.get(bucket)?.setTotal(org_id, debt);
+        for (const { bucket, org_id, usage } of totals) byName.get(bucket)?.setTotal(org_id, usage);
       } catch (error) {
         for (const each of usages.slice(from)) byName.get(each.bucket)?.restore(each);
         throw error;

@@ -5,7 +5,7 @@ import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import { signedHeaders } from './signature.ts';
 
 /** The result of one attempt. */
-export interface Attempt {
+export interface WebhookAttempt {
   /** Null without a response. */
   readonly statusCode: number | null;
   readonly durationMs: number;
@@ -20,19 +20,19 @@ export interface Attempt {
 }
 
 /** Returns true for a 2xx response. */
-export function succeeded({ statusCode }: Attempt): boolean {
+export function succeeded({ statusCode }: WebhookAttempt): boolean {
   return statusCode !== null && statusCode >= 200 && statusCode <= 299;
 }
 
 /** Returns true if the endpoint is gone permanently (RFC 9110 §15.5.11). */
-export function isGone({ statusCode }: Attempt): boolean {
+export function isGone({ statusCode }: WebhookAttempt): boolean {
   return statusCode === 410;
 }
 
 const HEADERS = { 'user-agent': 'Sendwright', 'content-type': 'application/json', 'accept-encoding': 'identity' };
 
 /** Posts an event once. It does not throw for failures of the endpoint. */
-export async function attempt(line: Line, id: string, body: string, secrets: readonly Buffer[]): Promise<Attempt> {
+export async function attempt(line: Line, id: string, body: string, secrets: readonly Buffer[]): Promise<WebhookAttempt> {
   const began = performance.now();
   const took = () => Math.round(performance.now() - began);
   const requestHeaders = Object.assign({}, HEADERS, signedHeaders(id, Date.now(), body, secrets));

@@ -24,7 +24,7 @@ import { insertAccountLinks } from './account-links.ts';
 import { fail } from './copies.ts';
 import { firstOpen, type Gate, judgePaused, makeGate, waitForOrganization } from '../pauses.ts';
 import { isQuarantined, quarantine } from './quarantine.ts';
-import { chooseRecipients, type Readable, suppressionOf, toMessage } from './recipients.ts';
+import { chooseRecipients, type OpenedEmail, suppressionOf, toMessage } from './recipients.ts';
 
 /** The result of a member whose files cannot be read now. It uses no attempt, since no provider was called. */
 export const UNREADABLE = { state: 'again', reason: 'Its attachments cannot be read now.', alone: true } as const;
@@ -193,7 +193,7 @@ async function assign(
 ): Promise<EmailClaim[]> {
   const failed: { id: string; error: string }[] = [];
   const sealed: MemberResult[] = [];
-  const opened: Readable[] = [];
+  const opened: OpenedEmail[] = [];
   for (const email of emails) {
     const large = contents.get(email.id);
     const content = await openContent(deps, client, large ? { ...email, ...large } : email);

@@ -10,8 +10,8 @@ import type { MemberResult } from '../contract.ts';
 import type { Copy, EmailDeps } from './contract.ts';
 import { endCopied } from './copies.ts';
 
-/** An email before suppressed recipients are removed. */
-export interface Readable {
+/** An email with its decrypted content, before suppressed recipients are removed. */
+export interface OpenedEmail {
   readonly email: LockedEmail;
   readonly outgoing: OutgoingEmail;
   readonly wasAttempted: boolean;
@@ -37,21 +37,21 @@ export interface Sendable {
 export async function chooseRecipients(
   deps: EmailDeps,
   client: Db,
-  emails: readonly Readable[],
+  emails: readonly OpenedEmail[],
   isSuppressed: IsSuppressed,
 ): Promise<{ sendable: Sendable[]; ended: MemberResult[] }> {
   const suppressed: string[] = [];
   const whole: Sendable[] = [];
-  const copied: Readable[] = [];
+  const copied: OpenedEmail[] = [];
   const leftOut: { email_id: string; recipient: string }[] = [];
-  for (const readable of emails) {
-    const { email, outgoing, wasAttempted } = readable;
+  for (const opened of emails) {
+    const { email, outgoing, wasAttempted } = opened;
     const stays = ({ address }: { address: string }) => !isSuppressed(email, address);
     const isCopied = email.marketing && recipients(outgoing).length > 1;
     // After an attempt, some copies may be sent, so that only single copies can be suppressed.
     const ends = !(isCopied && wasAttempted) && !outgoing.to.some(stays);
     if (ends) suppressed.push(email.id);
-    else if (isCopied) copied.push(readable);
+    else if (isCopied) copied.push(opened);
     else whole.push({ email, outgoing, copies: [toWhole(deps, email, outgoing, stays)] });
     if (ends || !isCopied) {
       const dropped = recipients(outgoing).filter((mailbox) => !stays(mailbox));
@@ -80,7 +80,7 @@ export async function chooseRecipients(
 type IsSuppressed = (email: LockedEmail, address: string) => boolean;
 
 /** Reads which recipients of emails are on their organizations' suppression lists. */
-export async function suppressionOf(deps: EmailDeps, client: Db, emails: readonly Readable[]): Promise<IsSuppressed> {
+export async function suppressionOf(deps: EmailDeps, client: Db, emails: readonly OpenedEmail[]): Promise<IsSuppressed> {
   const requested: { org_id: string; email: string; hash: Buffer | undefined }[] = [];
   // One key look-up per organization, not per email.
   for (const [orgId, own] of groupBy(emails, ({ email }) => email.org_id)) {
@@ -117,7 +117,7 @@ function toWhole(
 async function makeCopies(
   deps: EmailDeps,
   client: Db,
-  emails: readonly Readable[],
+  emails: readonly OpenedEmail[],
   isSuppressed: IsSuppressed,
 ): Promise<Sendable[]> {
   const requested = emails.flatMap(({ email, outgoing }) =>

@@ -3,7 +3,7 @@ import type { Line } from '../../public-fetch/post.ts';
 import type { Health, OpenEndpoint } from '../../store/webhooks/leases.ts';
 import type { DueDelivery, Try } from '../../store/webhooks/attempts.ts';
 import { posted } from '../../telemetry/topics.ts';
-import { type Attempt, attempt, isGone, succeeded } from '../../webhooks/attempt.ts';
+import { type WebhookAttempt, attempt, isGone, succeeded } from '../../webhooks/attempt.ts';
 import { payloadOfDelivery } from '../../webhooks/payload.ts';
 import type { WebhookDeps } from './contract.ts';
 
@@ -144,7 +144,7 @@ export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContin
   };
 }
 
-function outcomeOf(result: Attempt): 'delivered' | 'refused' | 'unanswered' | 'gone' {
+function outcomeOf(result: WebhookAttempt): 'delivered' | 'refused' | 'unanswered' | 'gone' {
   if (succeeded(result)) return 'delivered';
   if (result.statusCode === null) return 'unanswered';
   return isGone(result) ? 'gone' : 'refused';
@@ -153,7 +153,7 @@ function outcomeOf(result: Attempt): 'delivered' | 'refused' | 'unanswered' | 'g
 function toTry(
   { id, event_id: eventId, tries, due_at: dueAt, payload: stored }: DueDelivery,
   payload: string,
-  result: Attempt,
+  result: WebhookAttempt,
   ago: number,
 ): Try {
   const { statusCode, durationMs, response, error, retryAfterMs } = result;

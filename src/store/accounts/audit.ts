@@ -6,7 +6,7 @@ import { type Db, queryRows } from '../postgres/pool.ts';
 export type ActorKind = 'user' | 'key' | 'system';
 
 /** An audit log entry to store. */
-export interface Change {
+export interface AuditChange {
   readonly org_id: string;
   readonly actor_kind: ActorKind;
   /** The user's or key's id; for the system the name of its part. */
@@ -18,14 +18,14 @@ export interface Change {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-export type AuditEntry = Omit<Change, 'org_id'> & {
+export type AuditEntry = Omit<AuditChange, 'org_id'> & {
   id: string;
   at: string;
   /** The address of the user who did it; null for others, and for one who is gone. */
   actor_email: string | null;
 };
 
-export async function insertAudit(db: Db, change: Change): Promise<void> {
+export async function insertAudit(db: Db, change: AuditChange): Promise<void> {
   await db.query(
     `INSERT INTO audit_log (id, org_id, actor_kind, actor_id, action, target, detail)
      VALUES ($1, $2, $3, $4, $5, $6, $7)`,
@@ -42,7 +42,7 @@ export async function insertAudit(db: Db, change: Change): Promise<void> {
 }
 
 /** Records an event of a user, such as a sign-in, in each organization of the user. */
-export async function insertAuditOfUser(db: Db, userId: string, change: Omit<Change, 'org_id'>): Promise<void> {
+export async function insertAuditOfUser(db: Db, userId: string, change: Omit<AuditChange, 'org_id'>): Promise<void> {
   const { rows } = await db.query<{ org_id: string }>(`SELECT org_id FROM memberships WHERE user_id = $1`, [userId]);
   for (const { org_id } of rows) await insertAudit(db, { ...change, org_id });
 }

@@ -13,10 +13,11 @@ export interface ProcessUsage {
 }
 
 /** The usage of all processes that has not been refilled. */
-export interface Usage {
+export interface SharedUsage {
   org_id: string;
   bucket: BucketName;
-  debt: number;
+  /** In tokens. */
+  usage: number;
 }
 
 /**
@@ -28,9 +29,9 @@ export function exchangeUsage(
   db: Db,
   usages: readonly ProcessUsage[],
   rates: Readonly<Partial<Record<BucketName, number>>>,
-): Promise<Usage[]> {
+): Promise<SharedUsage[]> {
   return queryRows(db, {
-    name: 'exchange_debts',
+    name: 'exchange_usage',
     // A fixed order prevents deadlocks between processes.
     text: `INSERT INTO rate_debts AS shared (org_id, bucket, debt, at)
            SELECT org_id, bucket, spent, clock_timestamp()
@@ -40,7 +41,7 @@ export function exchangeUsage(
              debt = greatest(0, greatest(0, shared.debt - greatest(0, extract(epoch FROM excluded.at - shared.at)::float8)
                       * CASE shared.bucket WHEN 'requests' THEN $4::float8 WHEN 'mails' THEN $5::float8 ELSE $6::float8 END) + excluded.debt),
              at = greatest(shared.at, excluded.at)
-           RETURNING org_id, bucket, greatest(0, debt) AS debt`,
+           RETURNING org_id, bucket, greatest(0, debt) AS usage`,
     values: [
       ...columns(usages, 'org_id', 'bucket', 'spent'),
       rates.requests ?? 0,

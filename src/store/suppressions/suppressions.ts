@@ -71,7 +71,7 @@ export async function addSuppressions(db: Db, suppressions: readonly NewSuppress
   });
 }
 
-export interface Standing {
+export interface SuppressedAddress {
   readonly org_id: string;
   readonly email: string;
   /** Nothing goes there; otherwise, no marketing email does. */
@@ -85,7 +85,7 @@ export interface Standing {
 export async function findSuppressed(
   db: Db,
   inputs: readonly { readonly org_id: string; readonly email: string; readonly hash?: Buffer | undefined }[],
-): Promise<Standing[]> {
+): Promise<SuppressedAddress[]> {
   if (inputs.length === 0) return [];
   return queryRows(db, {
     name: 'find_suppressed',
