@@ -183,7 +183,7 @@ export interface Claimable {
   readonly schedule_version: number;
   readonly scheduled_at: string | null;
   /** Milliseconds until it is due by the database's clock; 0 when it is. */
-  readonly due_in: number;
+  readonly dueInMs: number;
   readonly provider: string | null;
   /** The workflow that delivers it. */
   readonly workflow_id: string;
@@ -193,12 +193,12 @@ export interface Claimable {
 
 /** The result of a message that may not be claimed for this member now; undefined if it may. */
 export function unclaimableResult(message: Claimable, { id, version, workflowId }: Member): MemberResult | undefined {
-  const { status, schedule_version, scheduled_at, due_in, provider, workflow_id, copies_left } = message;
+  const { status, schedule_version, scheduled_at, dueInMs, provider, workflow_id, copies_left } = message;
   // Another workflow delivers it now.
   if (workflow_id !== (workflowId ?? id)) return { id, state: 'ended', status };
   if (status === 'scheduled') {
-    if (schedule_version === version && due_in === 0) return undefined;
-    return { id, state: 'waiting', version: schedule_version, dueAt: scheduled_at as string, inMs: due_in };
+    if (schedule_version === version && dueInMs === 0) return undefined;
+    return { id, state: 'waiting', version: schedule_version, dueAt: scheduled_at as string, inMs: dueInMs };
   }
   // This version was claimed before by another run of its workflow.
   if ((status === 'queued' || copies_left) && schedule_version === version) return undefined;

@@ -44,7 +44,7 @@ function attemptsUsedUpError(
   if (hasFinalOutcome(last) || last.changes !== null) return undefined;
   // A message that waits for our account has a separate time limit; its attempts do not count.
   if (last.outcome === 'account') {
-    const isOver = (last.account_for ?? 0) >= accountRetryForMs;
+    const isOver = (last.accountRefusedForMs ?? 0) >= accountRetryForMs;
     return isOver
       ? accountRefusedError(last.detail ?? 'The provider refuses our account.', accountRetryForMs)
       : undefined;

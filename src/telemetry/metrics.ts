@@ -141,7 +141,7 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
       for (const [reason, bounceCount] of reasons) bounces.inc({ reason }, bounceCount);
     }),
     claimed.listen((claim) => {
-      for (const seconds of claim.latenessSeconds) lateness.observe(seconds);
+      for (const seconds of claim.overdueSeconds) lateness.observe(seconds);
     }),
     handedOver.listen(({ kind, secondsAfterDue }) => {
       for (const seconds of secondsAfterDue) toProvider.observe({ kind }, seconds);

@@ -45,7 +45,7 @@ export const noted = topic<{
 }>('noted');
 
 /** Scheduled messages were claimed, each so many seconds after its time. */
-export const claimed = topic<{ readonly latenessSeconds: readonly number[] }>('claimed');
+export const claimed = topic<{ readonly overdueSeconds: readonly number[] }>('claimed');
 
 /** A provider accepted messages, each so many seconds after it was due. */
 export const handedOver = topic<{ readonly kind: MessageKind; readonly secondsAfterDue: readonly number[] }>(

@@ -32,20 +32,25 @@ export function isGone({ statusCode }: WebhookAttempt): boolean {
 const HEADERS = { 'user-agent': 'Sendwright', 'content-type': 'application/json', 'accept-encoding': 'identity' };
 
 /** Posts an event once. It does not throw for failures of the endpoint. */
-export async function attempt(line: Line, id: string, body: string, secrets: readonly Buffer[]): Promise<WebhookAttempt> {
+export async function attempt(
+  line: Line,
+  id: string,
+  body: string,
+  secrets: readonly Buffer[],
+): Promise<WebhookAttempt> {
   const began = performance.now();
   const took = () => Math.round(performance.now() - began);
   const requestHeaders = Object.assign({}, HEADERS, signedHeaders(id, Date.now(), body, secrets));
   try {
     const { status, retryAfter, body: answer } = await line.post(requestHeaders, body);
-    const wait = parseRetryAfter(retryAfter, Date.now());
+    const retryAfterMs = parseRetryAfter(retryAfter, Date.now());
     return {
       statusCode: status,
       durationMs: took(),
       response: answer && readable(answer),
       error: status >= 300 && status <= 399 ? 'it redirects, and redirects are not followed' : null,
       requestHeaders,
-      ...(wait !== undefined && { retryAfterMs: wait }),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
     };
   } catch (error) {
     if (!(error instanceof Unfetchable)) throw error;

@@ -14,7 +14,7 @@ function collect(t: TestContext) {
     ambiguous: [],
   };
   const whole = (seconds: readonly number[]) => seconds.map(Math.floor);
-  t.after(claimed.listen(({ latenessSeconds }) => news.late.push(...whole(latenessSeconds))));
+  t.after(claimed.listen(({ overdueSeconds }) => news.late.push(...whole(overdueSeconds))));
   t.after(handedOver.listen(({ secondsAfterDue: seconds }) => news.after.push(...whole(seconds))));
   t.after(ambiguousEnded.listen(({ outcome, count }) => news.ambiguous.push([outcome, count])));
   return news;

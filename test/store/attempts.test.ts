@@ -30,7 +30,7 @@ describe('attempts', () => {
   test('begin without an outcome, with an age by the database’s clock', async () => {
     const begun = attempt();
     await beginAttempts(pool, [begun]);
-    const { age, ...rest } = (await last(begun.message_id)) ?? { age: NaN };
+    const { ageMs, ...rest } = (await last(begun.message_id)) ?? { ageMs: NaN };
     assert.deepEqual(rest, {
       ...begun,
       failures: 1,
@@ -41,13 +41,13 @@ describe('attempts', () => {
       changes: null,
       checks: 0,
       not_found_for: null,
-      account_for: null,
+      accountRefusedForMs: null,
     });
-    assert.ok(age >= 0 && age < 60_000);
+    assert.ok(ageMs >= 0 && ageMs < 60_000);
     await pool.query(`UPDATE attempts SET started_at = started_at - interval '90 s' WHERE message_id = $1`, [
       begun.message_id,
     ]);
-    const older = (await last(begun.message_id))?.age ?? NaN;
+    const older = (await last(begun.message_id))?.ageMs ?? NaN;
     assert.ok(older >= 90_000 && older < 150_000);
   });
 
@@ -110,7 +110,7 @@ describe('attempts', () => {
         await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) }),
       ];
       await pool.query(`UPDATE emails SET scheduled_at = now() - interval '1 ms' WHERE id = $1`, [past]);
-      const due = new Map((await lockEmails(pool, [now, later, past])).map(({ id, due_in }) => [id, due_in]));
+      const due = new Map((await lockEmails(pool, [now, later, past])).map(({ id, dueInMs }) => [id, dueInMs]));
       assert.deepEqual([due.get(now), due.get(past)], [0, 0]);
       const wait = due.get(later) ?? NaN;
       assert.ok(Number.isInteger(wait) && wait > 3_590_000 && wait <= 3_600_000);

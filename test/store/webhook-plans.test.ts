@@ -17,8 +17,8 @@ const UNTIL_KEPT = 8;
 const FEW = 5;
 
 const ATTEMPT: Omit<Try, 'id' | 'eventId' | 'dueAt'> = {
-  ...{ ago: 1, statusCode: 200, durationMs: 1, response: null, error: null },
-  ...{ status: 'succeeded', wait: null },
+  ...{ startedAgoMs: 1, statusCode: 200, durationMs: 1, response: null, error: null },
+  ...{ status: 'succeeded', retryInMs: null },
 };
 const STATEMENTS: Readonly<
   Record<string, (db: Db, endpoint: string, due: readonly DueDelivery[]) => Promise<unknown>>
@@ -35,7 +35,7 @@ const STATEMENTS: Readonly<
       db,
       due.map(({ id, event_id: eventId, due_at: dueAt }) => ({
         ...{ ...ATTEMPT, id, eventId, dueAt },
-        ...{ status: 'pending', wait: 1_000, payload: '{}' },
+        ...{ status: 'pending', retryInMs: 1_000, payload: '{}' },
       })),
     ),
 };

@@ -34,13 +34,13 @@ describe('deliveries to endpoints', () => {
   };
   const tried = ({ id, event_id: eventId, due_at: dueAt }: DueDelivery, fields: Partial<Try> = {}): Try => ({
     ...{ id, eventId, dueAt },
-    ago: 10,
+    startedAgoMs: 10,
     statusCode: 200,
     durationMs: 10,
     response: 'ok',
     error: null,
     status: 'succeeded',
-    wait: null,
+    retryInMs: null,
     ...fields,
   });
   const states = async (id: string) => {
@@ -67,7 +67,7 @@ describe('deliveries to endpoints', () => {
     const [one, two] = [await endpoint(), await endpoint()];
     await happen();
     const dueAt = async (id: string) => (await findDue(pool, id, [], 10))[0] as DueDelivery;
-    const failure = { status: 'pending', wait: 0 } as const;
+    const failure = { status: 'pending', retryInMs: 0 } as const;
     const [first, second] = [await dueAt(one), await dueAt(two)];
     await Promise.all([
       recordTries(pool, [tried(first, { ...failure, payload: 'a' })]),
@@ -91,7 +91,7 @@ describe('deliveries to endpoints', () => {
     const id = await endpoint();
     await happen();
     const due = async () => (await findDue(pool, id, [], 10))[0] as DueDelivery;
-    const failed = tried(await due(), { statusCode: 500, status: 'pending', wait: 0 });
+    const failed = tried(await due(), { statusCode: 500, status: 'pending', retryInMs: 0 });
     await recordTries(pool, [failed]);
     await recordTries(pool, [failed]);
     assert.deepEqual(await states(id), ['pending 1']);

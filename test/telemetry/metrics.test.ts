@@ -28,7 +28,7 @@ test('counts published topics under labels from short lists', async (t) => {
   accepted.publish({ kind: 'chatapp', by: 'single', count: 1 });
   noted.publish({ kind: 'email', event: 'sent', count: 500 });
   noted.publish({ kind: 'email', event: 'bounced', count: 3, reasons: tally(['unknown', 'mailbox_full', 'unknown']) });
-  claimed.publish({ latenessSeconds: [0.2, 3] });
+  claimed.publish({ overdueSeconds: [0.2, 3] });
   handedOver.publish({ kind: 'email', secondsAfterDue: [0.1, 0.1, 7] });
   providerCalled.publish({
     provider: 'smtp',

@@ -60,10 +60,10 @@ export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map(
       return [...whole, ...copied];
     },
 
-    callIsOverInMs({ outcome, provider, age }) {
+    callIsOverInMs({ outcome, provider, ageMs }) {
       if (outcome === 'unknown') return 0;
       const overAfterMs = CALL_IS_OVER_MS[provider] ?? Math.max(...Object.values(CALL_IS_OVER_MS));
-      return Math.max(0, overAfterMs - age);
+      return Math.max(0, overAfterMs - ageMs);
     },
 
     canBeLookedUp: (_, attempt) => Promise.resolve(providerOf(attempt)?.find !== undefined),

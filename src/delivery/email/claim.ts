@@ -79,8 +79,8 @@ export async function claim(
       'claimed',
       scheduled.map(({ id }) => ({ id })),
     );
-    const latenessSeconds = scheduled.map(({ late }) => late / 1_000);
-    afterCommit(client, () => claimed.publish({ latenessSeconds }));
+    const overdueSeconds = scheduled.map(({ overdueMs }) => overdueMs / 1_000);
+    afterCommit(client, () => claimed.publish({ overdueSeconds }));
     const quarantined = await quarantine(deps, client, emailsOf('quarantine'), attempts);
     const assigned = await assign(deps, client, commitWith, due, attempts, contents, gate);
     return [
@@ -115,12 +115,12 @@ function judge(
   const ambiguous = message && isAmbiguous(message.attempt) ? message : undefined;
   if (isQuarantined(deps, email, ambiguous?.attempt)) return { state: 'quarantine' };
   if (ambiguous) return { state: 'ambiguous', message: ambiguous };
-  if (email.suspended_for !== null) return done({ id, ...waitForOrganization(email.suspended_for), postponed: true });
+  if (email.suspendedForMs !== null) return done({ id, ...waitForOrganization(email.suspendedForMs), postponed: true });
   const content = contents.get(id);
   if (!content && email.is_suspect && deps.isolation) return { state: 'held', message: { needs: 'isolation', member } };
   if (!content && isLarge(email))
     return { state: 'held', message: { needs: 'content', email: toLarge(email, member) } };
-  if (content?.files === 'lost' && email.late < FILES_LOST_AFTER_MS) return done({ id, ...UNREADABLE });
+  if (content?.files === 'lost' && email.overdueMs < FILES_LOST_AFTER_MS) return done({ id, ...UNREADABLE });
   return { state: 'due' };
 }
 
@@ -239,8 +239,8 @@ async function assign(
     }
     const chosen = await firstOpen(gate, client, able, outgoing);
     if ('pause' in chosen) {
-      const { id, late } = email;
-      const waitedMs = attempts.get(id)?.account_for ?? Math.min(late, chosen.pause.ageMs);
+      const { id, overdueMs } = email;
+      const waitedMs = attempts.get(id)?.accountRefusedForMs ?? Math.min(overdueMs, chosen.pause.ageMs);
       const paused = judgePaused(chosen.pause, waitedMs, deps.accountRetryForMs);
       if (paused.kind === 'fail') failed.push({ id, error: paused.error });
       else waiting.push({ id, state: 'again', reason: chosen.pause.reason, afterMs: paused.afterMs, postponed: true });
@@ -259,7 +259,7 @@ async function assign(
       call,
       claimedAt,
       claimedAtUnixMs,
-      overdueMs: email.late,
+      overdueMs: email.overdueMs,
     });
   }
   for (const [id, status] of await fail(client, failed)) ended.push({ id, state: 'ended', status });

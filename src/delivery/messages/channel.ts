@@ -75,7 +75,7 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
       const { stored, attempt } = message as Attempted;
       const provider = providerOf(stored);
       if (!provider?.find) return undefined;
-      const since = Date.now() - attempt.age - MAX_CLOCK_SKEW_MS;
+      const since = Date.now() - attempt.ageMs - MAX_CLOCK_SKEW_MS;
       return async () => {
         const isOther = (candidate: string) => isAnothers(deps.pool, stored, candidate);
         const messageId = await provider.find?.(stored, since, isOther);
@@ -98,7 +98,7 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
       return taken;
     },
 
-    callIsOverInMs: ({ age }) => Math.max(0, CALL_IS_OVER_MS - age),
+    callIsOverInMs: ({ ageMs }) => Math.max(0, CALL_IS_OVER_MS - ageMs),
 
     async canBeLookedUp(client, { message_id: id }) {
       const number = await findNumberOf(client, id);

@@ -53,11 +53,11 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
       return { state: 'ambiguous', message: { member, attempt, stored } };
     }
     if (attempt && hasFinalOutcome(attempt)) return { state: 'unapplied', message: { member, attempt, stored } };
-    if (stored.suspended_for !== null) {
-      return done({ id, ...waitForOrganization(stored.suspended_for), postponed: true });
+    if (stored.suspendedForMs !== null) {
+      return done({ id, ...waitForOrganization(stored.suspendedForMs), postponed: true });
     }
     await markClaimed(client, stored);
-    const { number, late } = stored;
+    const { number, overdueMs } = stored;
     if (stored.has_opted_out) return suppress(client, id);
     if (!number) return fail(client, id, 'The number that it should come from is no longer connected.');
     const provider = deps.providerOf(number);
@@ -71,7 +71,7 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
 
     const pause = await gate(client, provider.name, [number.id]);
     if (pause) {
-      const waitedMs = attempt?.account_for ?? Math.min(late, pause.ageMs);
+      const waitedMs = attempt?.accountRefusedForMs ?? Math.min(overdueMs, pause.ageMs);
       const paused = judgePaused(pause, waitedMs, deps.accountRetryForMs);
       if (paused.kind === 'fail') return fail(client, id, paused.error);
       return done({ id, state: 'again', reason: pause.reason, afterMs: paused.afterMs, postponed: true });
@@ -81,7 +81,7 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     const n = (attempt?.n ?? 0) + 1;
     const call = newId('call', Date.now());
     await commitWith(beginAttempts(client, [{ message_id: id, n, call, provider: provider.name }]));
-    const times = { claimedAt: performance.now(), claimedAtUnixMs: Date.now(), overdueMs: late };
+    const times = { claimedAt: performance.now(), claimedAtUnixMs: Date.now(), overdueMs };
     return { state: 'ready', message: { id, orgId: stored.org_id, stored, provider, n, call, ...times } };
   });
 }
@@ -101,10 +101,10 @@ async function isHeld(
 }
 
 /** From the commit on, a scheduled message cannot be rescheduled or canceled. */
-async function markClaimed(client: Db, { id, status, late }: StoredMessage): Promise<void> {
+async function markClaimed(client: Db, { id, status, overdueMs }: StoredMessage): Promise<void> {
   if (status !== 'scheduled') return;
   await projectMessages(client, 'claimed', [{ id }]);
-  afterCommit(client, () => claimed.publish({ latenessSeconds: [late / 1_000] }));
+  afterCommit(client, () => claimed.publish({ overdueSeconds: [overdueMs / 1_000] }));
 }
 
 async function fail(client: Db, id: string, error: string, code?: string): Promise<MessageClaim> {

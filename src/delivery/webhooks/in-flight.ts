@@ -154,12 +154,12 @@ function toTry(
   { id, event_id: eventId, tries, due_at: dueAt, payload: stored }: DueDelivery,
   payload: string,
   result: WebhookAttempt,
-  ago: number,
+  startedAgoMs: number,
 ): Try {
   const { statusCode, durationMs, response, error, retryAfterMs } = result;
-  const common = { id, eventId, dueAt, ago, statusCode, durationMs, response, error };
-  if (succeeded(result)) return Object.assign(common, { status: 'succeeded', wait: null } as const);
+  const common = { id, eventId, dueAt, startedAgoMs, statusCode, durationMs, response, error };
+  if (succeeded(result)) return Object.assign(common, { status: 'succeeded', retryInMs: null } as const);
   const failed = { ...common, requestHeaders: result.requestHeaders, ...(stored === null && { payload }) };
-  const wait = isGone(result) ? undefined : retryDelayAfter(tries + 1, retryAfterMs, Math.random());
-  return wait === undefined ? { ...failed, status: 'failed', wait: null } : { ...failed, status: 'pending', wait };
+  const retryInMs = isGone(result) ? null : (retryDelayAfter(tries + 1, retryAfterMs, Math.random()) ?? null);
+  return { ...failed, status: retryInMs === null ? 'failed' : 'pending', retryInMs };
 }

@@ -23,18 +23,18 @@ export interface LockedEmail
   attachments: Attachment[];
   /** The workflow that delivers it. */
   workflow_id: string;
-  /** Milliseconds until it is due by the database's clock; 0 when it is. */
-  due_in: number;
-  /** Milliseconds since it was due. */
-  late: number;
+  /** By the database's clock; 0 when it is due. */
+  dueInMs: number;
+  /** Time since it was due. */
+  overdueMs: number;
   /** Whether it is a marketing email of which copies are still to be sent. */
   copies_left: boolean;
   /** Whether it may have ended the process that delivered it. */
   is_suspect: boolean;
   /** How often it has ended an isolated process. */
   crashes: number;
-  /** Milliseconds since its organization was suspended; null while that is active. */
-  suspended_for: number | null;
+  /** Time since its organization was suspended; null while that is active. */
+  suspendedForMs: number | null;
 }
 
 /**
@@ -63,10 +63,10 @@ export function lockEmails(db: Db, ids: readonly string[]): Promise<LockedEmail[
                   email.status, email.scheduled_at, email.schedule_version, email.provider, email.workflow_id,
                   email.suspected_at IS NOT NULL AS is_suspect, email.crashes,
                   ${ATTACHMENTS_OF_EMAIL('email.id')} AS attachments,
-                  greatest(ceil(extract(epoch FROM email.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS due_in,
+                  greatest(ceil(extract(epoch FROM email.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS "dueInMs",
                   (extract(epoch FROM clock_timestamp() - coalesce(email.scheduled_at, email.created_at)) * 1000)::float8
-                    AS late,
-                  ${HAS_COPIES_LEFT('email')} AS copies_left, ${SUSPENDED_FOR('email.org_id')} AS suspended_for
+                    AS "overdueMs",
+                  ${HAS_COPIES_LEFT('email')} AS copies_left, ${SUSPENDED_FOR('email.org_id')} AS "suspendedForMs"
            FROM emails AS email LEFT JOIN email_bodies AS body ON body.email_id = email.id AND body.email_id = ANY ($1)
                 CROSS JOIN LATERAL (SELECT ${BODY_BYTES} AS body_bytes, ${COPIES} AS copies) AS size
            WHERE email.id = ANY ($1) ORDER BY email.id FOR UPDATE OF email`,
@@ -156,12 +156,12 @@ export interface Attempt {
   changes: AttemptChanges | null;
   /** How often the provider was asked what became of it. */
   checks: number;
-  /** Milliseconds since it began. */
-  age: number;
+  /** Time since it began. */
+  ageMs: number;
   /** Milliseconds since the provider first reported "not found"; null when it has not. */
   not_found_for: number | null;
-  /** Milliseconds since the first attempt that ended because of our account; null when none did. */
-  account_for: number | null;
+  /** Time since the first attempt that the provider refused because of our account; null without one. */
+  accountRefusedForMs: number | null;
 }
 
 /** Returns true if the outcome of an attempt is unknown: its worker died, or the provider did not answer. */
@@ -185,8 +185,8 @@ export function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Att
                   greatest(n - coalesce(max(n) FILTER (WHERE outcome IN ('sent', 'refused')) OVER (PARTITION BY message_id), 0)
                              - count(*) FILTER (WHERE outcome = 'account') OVER (PARTITION BY message_id), 0)::integer AS failures,
                   (extract(epoch FROM clock_timestamp()
-                     - min(started_at) FILTER (WHERE outcome = 'account') OVER (PARTITION BY message_id)) * 1000)::float8 AS account_for,
-                  (extract(epoch FROM clock_timestamp() - started_at) * 1000)::float8 AS age,
+                     - min(started_at) FILTER (WHERE outcome = 'account') OVER (PARTITION BY message_id)) * 1000)::float8 AS "accountRefusedForMs",
+                  (extract(epoch FROM clock_timestamp() - started_at) * 1000)::float8 AS "ageMs",
                   (extract(epoch FROM clock_timestamp() - denied_at) * 1000)::float8 AS not_found_for
            FROM attempts WHERE message_id = ANY ($1) ORDER BY message_id, n DESC`,
     values: [messageIds],

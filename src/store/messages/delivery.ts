@@ -32,12 +32,12 @@ export interface StoredMessage {
   readonly provider_message_id: string | null;
   /** Since when it goes out as its fallback template; then `type` and `content` are those of the template. */
   readonly fallback_at: string | null;
-  /** Milliseconds until it is due by the database's clock; 0 when it is. */
-  readonly due_in: number;
-  /** Milliseconds since it was due. */
-  readonly late: number;
-  /** Milliseconds since its organization was suspended; null while that is active. */
-  readonly suspended_for: number | null;
+  /** By the database's clock; 0 when it is due. */
+  readonly dueInMs: number;
+  /** Time since it was due. */
+  readonly overdueMs: number;
+  /** Time since its organization was suspended; null while that is active. */
+  readonly suspendedForMs: number | null;
   /** Whether the recipient of an SMS has opted out of its sender. */
   readonly has_opted_out: boolean;
   /** Null if it is no longer connected. */
@@ -71,10 +71,10 @@ async function readMessages(db: Db, name: string, locking: string, ids: readonly
     text: `SELECT message.id, message.org_id, message.channel, message."from", message."to", message.type, message.content,
                   message.status, message.scheduled_at, message.schedule_version, message.provider, message.provider_message_id,
                   message.fallback_at,
-                  greatest(ceil(extract(epoch FROM message.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS due_in,
+                  greatest(ceil(extract(epoch FROM message.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS "dueInMs",
                   (extract(epoch FROM clock_timestamp() - coalesce(message.scheduled_at, message.created_at)) * 1000)::float8
-                    AS late,
-                  ${SUSPENDED_FOR('message.org_id')} AS suspended_for,
+                    AS "overdueMs",
+                  ${SUSPENDED_FOR('message.org_id')} AS "suspendedForMs",
                   message.channel = 'sms' AND EXISTS (
                     SELECT FROM sms_opt_outs
                     WHERE org_id = message.org_id AND sender = message."from" AND recipient = message."to"

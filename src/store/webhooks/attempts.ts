@@ -54,15 +54,15 @@ export interface Try {
   readonly eventId: string;
   /** When the delivery became due. If it is due at another time by now, it was replayed and its state is left alone. */
   readonly dueAt: string;
-  /** Milliseconds since the try began. */
-  readonly ago: number;
+  /** Time since the attempt began. */
+  readonly startedAgoMs: number;
   readonly statusCode: number | null;
   readonly durationMs: number;
   readonly response: string | null;
   readonly error: string | null;
   readonly status: DeliveryStatus;
-  /** Milliseconds until the next try, of one that is pending. */
-  readonly wait: number | null;
+  /** Time until the next attempt of a pending delivery. */
+  readonly retryInMs: number | null;
   /** The headers that were sent, if it failed. */
   readonly requestHeaders?: Readonly<Record<string, string>> | undefined;
   /** What was posted, if it failed and its event has no payload yet. */
@@ -83,10 +83,10 @@ export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> 
     text: `WITH tried AS MATERIALIZED (
              SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::float8[], $4::integer[], $5::integer[], $6::text[], $7::text[],
                                   $8::text[], $9::float8[], $10::jsonb[])
-               AS tried(id, due_at, ago, status_code, duration_ms, response, error, status, wait, request_headers)
+               AS tried(id, due_at, started_ago_ms, status_code, duration_ms, response, error, status, retry_in_ms, request_headers)
            ), ${NO_FLUSH}, recorded AS (
              INSERT INTO webhook_attempts (delivery_id, at, status_code, duration_ms, response, error, request_headers)
-             SELECT id, clock_timestamp() - ago * interval '1 millisecond', status_code, duration_ms, response, error,
+             SELECT id, clock_timestamp() - started_ago_ms * interval '1 millisecond', status_code, duration_ms, response, error,
                     request_headers
              FROM tried, no_flush
            )
@@ -94,12 +94,12 @@ export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> 
              status          = tried.status,
              tries           = delivery.tries + 1,
              status_code     = tried.status_code,
-             next_attempt_at = clock_timestamp() + tried.wait * interval '1 millisecond'
+             next_attempt_at = clock_timestamp() + tried.retry_in_ms * interval '1 millisecond'
            FROM tried
            WHERE delivery.id = tried.id AND delivery.id = ANY ($1) AND delivery.next_attempt_at = tried.due_at`,
     values: [
-      ...columns(tries, 'id', 'dueAt', 'ago', 'statusCode', 'durationMs', 'response', 'error', 'status', 'wait'),
-      ...columns(tries, 'requestHeaders'),
+      ...columns(tries, 'id', 'dueAt', 'startedAgoMs', 'statusCode', 'durationMs', 'response', 'error', 'status'),
+      ...columns(tries, 'retryInMs', 'requestHeaders'),
     ],
   });
 }
