@@ -1,5 +1,5 @@
 import type { EmailProviderName } from '../domain/email/email.ts';
-import { doubtEmails, doubtMessages } from '../store/upkeep/after-restore.ts';
+import { markEmailsAmbiguous, markMessagesAmbiguous } from '../store/upkeep/after-restore.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 
 /**
@@ -13,8 +13,8 @@ export async function markAllAmbiguous(
   provider: EmailProviderName,
 ): Promise<{ emails: number; messages: number }> {
   return transaction(pool, async (client) => {
-    const emails = await doubtEmails(client, provider);
-    const messages = await doubtMessages(client);
+    const emails = await markEmailsAmbiguous(client, provider);
+    const messages = await markMessagesAmbiguous(client);
     return { emails, messages };
   });
 }

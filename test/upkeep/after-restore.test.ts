@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { markAllAmbiguous } from '../../src/intake/after-restore.ts';
-import { doubtEmails, doubtMessages } from '../../src/store/upkeep/after-restore.ts';
+import { markEmailsAmbiguous, markMessagesAmbiguous } from '../../src/store/upkeep/after-restore.ts';
 import { insertOutbox, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { inMs } from '../store/mail.ts';
@@ -33,7 +33,7 @@ describe('an email that was open when the backup was made', () => {
     const { provider, accept, deliverOne, outcomes } = make();
     const member = await accept();
     provider.take(member, 'call_forgotten');
-    assert.equal(await doubtEmails(pool, 'postmark'), 1);
+    assert.equal(await markEmailsAmbiguous(pool, 'postmark'), 1);
     assert.deepEqual(await deliverOne(member), sent(member.id));
     assert.deepEqual([provider.calls.length, provider.took.length, provider.asked], [0, 1, 1]);
     assert.deepEqual(await outcomes(member.id), ['sent']);
@@ -46,7 +46,7 @@ describe('an email that was open when the backup was made', () => {
     assert.equal((await deliverOne(refused)).state, 'again');
     await die(died, provider, 'call_remembered', false);
     for (const member of [refused, died]) provider.take(member, 'call_forgotten');
-    assert.equal(await doubtEmails(pool, 'postmark'), 2);
+    assert.equal(await markEmailsAmbiguous(pool, 'postmark'), 2);
     for (const member of [refused, died]) assert.equal((await deliverOne(member)).state, 'ended');
     assert.equal(provider.took.length, 2);
     assert.deepEqual(await outcomes(refused.id), ['again', 'sent']);
@@ -56,7 +56,7 @@ describe('an email that was open when the backup was made', () => {
   test('is sent after a "not found" a minute after the restore', async () => {
     const { provider, accept, age, deliverOne, outcomes } = make();
     const member = await accept();
-    await doubtEmails(pool, 'postmark');
+    await markEmailsAmbiguous(pool, 'postmark');
     const result = await deliverOne(member);
     assert.deepEqual([result.state, 'afterMs' in result && result.afterMs], ['again', 60_000]);
     await age(member.id, 60);
@@ -89,7 +89,7 @@ describe('an email that was open when the backup was made', () => {
   test('is sent once when it was scheduled and is due since, and cannot be canceled', async () => {
     const { provider, accept, deliverOne, email: row, timeline } = make();
     const member = await accept({ scheduled_at: inMs(3_600_000) });
-    await doubtEmails(pool, 'postmark');
+    await markEmailsAmbiguous(pool, 'postmark');
     await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
     provider.sees = false;
     assert.equal((await deliverOne(rescheduled(member))).state, 'again');
@@ -127,7 +127,7 @@ describe('an email that was open when the backup was made', () => {
   test('is searched when it is due, if it was scheduled', async () => {
     const { provider, accept, age, deliverOne } = make();
     const member = await accept({ scheduled_at: inMs(3_600_000) });
-    assert.equal(await doubtEmails(pool, 'postmark'), 1);
+    assert.equal(await markEmailsAmbiguous(pool, 'postmark'), 1);
     assert.equal((await deliverOne(rescheduled(member))).state, 'waiting');
     await age(member.id, 3_600);
     await pool.query(`UPDATE emails SET scheduled_at = now() WHERE id = $1`, [member.id]);
@@ -143,7 +143,7 @@ describe('an email that was open when the backup was made', () => {
     const members = await acceptMany(3, (i) => (i === 0 ? { scheduled_at } : batch));
     const [single, member, moved] = members.map(({ id }) => id) as [string, string, string];
     await pool.query('UPDATE emails SET schedule_version = 2 WHERE id = $1', [moved]);
-    assert.equal(await doubtEmails(pool, 'postmark'), 3);
+    assert.equal(await markEmailsAmbiguous(pool, 'postmark'), 3);
     const wanted: [string, string][] = [
       ['reschedule', single],
       ['start', member],
@@ -167,7 +167,7 @@ describe('an email that was open when the backup was made', () => {
     ];
     await pool.query(`UPDATE emails SET workflow_id = 'grp_1' WHERE id = ANY ($1)`, [[single, first]]);
     await insertOutbox(pool, 'cancel', [single]);
-    assert.equal(await doubtEmails(pool, 'postmark'), 3);
+    assert.equal(await markEmailsAmbiguous(pool, 'postmark'), 3);
     const wanted: [string, string][] = [
       ['leave', single],
       ['start', first],
@@ -185,7 +185,7 @@ describe('an email that was open when the backup was made', () => {
     const { provider, acceptMany, deliver } = make();
     const members = await acceptMany(25);
     for (const member of members.slice(0, 20)) provider.take(member, 'call_forgotten');
-    await doubtEmails(pool, 'postmark');
+    await markEmailsAmbiguous(pool, 'postmark');
     let asking = 0;
     let most = 0;
     const find = provider.find as NonNullable<typeof provider.find>;
@@ -208,7 +208,7 @@ describe('an email that was open when the backup was made', () => {
     const { accept, deliverOne, outcomes } = make();
     const member = await accept();
     await deliverOne(member);
-    assert.equal(await doubtEmails(pool, 'postmark'), 0);
+    assert.equal(await markEmailsAmbiguous(pool, 'postmark'), 0);
     assert.deepEqual(await outcomes(member.id), ['sent']);
   });
 });
@@ -219,7 +219,7 @@ describe('a chat-app message that was open when the backup was made', () => {
     const id = await acceptText(pool, orgId, number);
     const provider = new ScriptedChat(name);
     await outbox();
-    assert.equal(await doubtMessages(pool), 1);
+    assert.equal(await markMessagesAmbiguous(pool), 1);
     assert.deepEqual(await outbox(), [['message_again', id]]);
     return { id, provider, ...chatHarness(pool, provider) };
   }

@@ -6,17 +6,17 @@ import type { Db } from '../postgres/pool.ts';
 const DETAIL = 'It was open when the backup was made, and may have been sent since.';
 
 /**
- * SQL that inserts an ambiguous attempt for each row of `open`. Its call is the message's id, which matches any call. "Not found"
+ * Returns SQL that inserts an ambiguous attempt for each row of `open`. Its call is the message's id, which matches any call. "Not found"
  * is confirmed a minute after the first such answer; the restore counts as the first, since everything was sent before it.
  */
-function doubt(provider: string, startedAt: string, detail: string): string {
+function insertAmbiguousAttempts(provider: string, startedAt: string, detail: string): string {
   return `INSERT INTO attempts (message_id, n, call, provider, started_at, ended_at, outcome, detail, denied_at)
     SELECT id, 1 + coalesce((SELECT max(n) FROM attempts WHERE message_id = id), 0), id, ${provider}, ${startedAt}, now(),
            'unknown', ${detail}, now()
     FROM open`;
 }
 
-/** The processes that send and are connected to this database, by the names of their connections. */
+/** Returns the names of connected processes that send messages. */
 export async function findSenders(db: Db): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `SELECT DISTINCT application_name AS name FROM pg_stat_activity
@@ -38,7 +38,7 @@ const VERSIONS_SINCE_BACKUP = 1_000_000;
  * @param provider the provider that is asked
  * @returns the number of emails
  */
-export async function doubtEmails(db: Db, provider: EmailProviderName): Promise<number> {
+export async function markEmailsAmbiguous(db: Db, provider: EmailProviderName): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `WITH open AS MATERIALIZED (
        SELECT waiting.* FROM organizations CROSS JOIN LATERAL (
@@ -48,14 +48,14 @@ export async function doubtEmails(db: Db, provider: EmailProviderName): Promise<
        UNION
        SELECT id, batch_id, status, schedule_version FROM emails
        WHERE id IN (SELECT email_id FROM email_recipients WHERE status = 'queued')
-     ), doubted AS (
-       ${doubt('$1', 'now()', '$2')}
+     ), ambiguous AS (
+       ${insertAmbiguousAttempts('$1', 'now()', '$2')}
      ), assigned AS (
        UPDATE emails
        SET workflow_id = emails.id, look_at = NULL,
            schedule_version = emails.schedule_version + CASE WHEN open.status = 'scheduled' THEN $3::integer ELSE 0 END
        FROM open WHERE emails.id = open.id
-     ), spoken AS (
+     ), superseded AS (
        DELETE FROM outbox WHERE action IN ('start', 'leave', 'group', 'reschedule', 'cancel')
      ), started AS (
        INSERT INTO outbox (message_id, action)
@@ -75,7 +75,7 @@ export async function doubtEmails(db: Db, provider: EmailProviderName): Promise<
  * Meta cannot be asked, but its report may arrive within a minute.
  * @returns the number of messages
  */
-export async function doubtMessages(db: Db): Promise<number> {
+export async function markMessagesAmbiguous(db: Db): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `WITH open AS MATERIALIZED (
        SELECT message.id, message.status, message.created_at, number.provider
@@ -83,13 +83,13 @@ export async function doubtMessages(db: Db): Promise<number> {
          SELECT id, status, created_at, number_id FROM chat_messages
          WHERE org_id = organizations.id AND status IN ('queued', 'scheduled')
        ) AS message LEFT JOIN chat_numbers AS number ON number.id = message.number_id
-     ), doubted AS (
-       ${doubt('provider', `CASE provider WHEN 'twilio' THEN created_at ELSE now() END`, '$1')}
+     ), ambiguous AS (
+       ${insertAmbiguousAttempts('provider', `CASE provider WHEN 'twilio' THEN created_at ELSE now() END`, '$1')}
        WHERE provider IS NOT NULL
      ), moved AS (
        UPDATE chat_messages SET schedule_version = schedule_version + $2::integer
        FROM open WHERE chat_messages.id = open.id AND open.status = 'scheduled'
-     ), spoken AS (
+     ), superseded AS (
        DELETE FROM outbox WHERE action IN ${MESSAGE_ACTIONS}
      ), started AS (
        INSERT INTO outbox (message_id, action)
