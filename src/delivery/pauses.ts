@@ -5,21 +5,21 @@ import type { EmailProvider } from '../providers/email-provider.ts';
 import { closePauses, openPauses, type ProviderPause, readPauses, takeProbe } from '../store/upkeep/provider-pauses.ts';
 import type { Db, Pool } from '../store/postgres/pool.ts';
 
-/** Milliseconds for which a worker uses the pauses that it has read. */
-const FRESH_MS = 1_000;
-/** Bounds of the milliseconds until a message is claimed again that waits for a paused account or a suspended organization. */
+/** Time for which a worker caches pauses. */
+const CACHE_TTL_MS = 1_000;
+/** Bounds of the delay until a message that waits for a paused account or a suspended organization is claimed again. */
 const MIN_RETRY_MS = 5_000;
 const MAX_RETRY_MS = 600_000;
 
-/** Milliseconds until a message comes back that our account was refused for; by then the account is paused. */
+/** Delay of a message whose provider refused our account; by then the account is paused. */
 export const PAUSE_RETRY_MS = 60_000;
 
-/** What an answer of a provider shows about its account. */
+/** The state of our account that a provider's answer reveals. */
 export interface AccountAnswer {
   readonly provider: string;
-  /** What the message depends on beside the account, as pauses name it: see `sendersOf`, or the id of a number. */
+  /** The senders of the message that can be paused separately: see `sendersOf`, or the id of a number. */
   readonly senders: readonly string[];
-  /** Why the provider refused and which of the senders, empty for the whole account; undefined if it took the message. */
+  /** The reason and the refused sender, empty for the whole account; undefined if the provider accepted the message. */
   readonly refusal?: { readonly reason: string; readonly sender: string };
 }
 
@@ -43,37 +43,37 @@ export interface ProviderPauses {
 }
 
 export function makeProviderPauses(pool: Pool, log: Pick<Logger, 'error' | 'info' | 'warn'>): ProviderPauses {
-  let known: readonly ProviderPause[] = [];
+  let cached: readonly ProviderPause[] = [];
   let readAt = -Infinity;
   let reading: Promise<readonly ProviderPause[]> | undefined;
 
   async function read(): Promise<readonly ProviderPause[]> {
-    known = await readPauses(pool);
+    cached = await readPauses(pool);
     readAt = performance.now();
-    return known;
+    return cached;
   }
 
   async function open(answers: readonly AccountAnswer[]): Promise<void> {
     const refused = answers.flatMap(({ provider, refusal }) => (refusal ? { provider, ...refusal } : []));
     if (refused.length === 0) return;
     await openPauses(pool, refused);
-    const fresh = refused.find((each) => !known.some((pause) => isSame(pause, each)));
+    const fresh = refused.find((each) => !cached.some((pause) => isSame(pause, each)));
     if (fresh) log.error(fresh, 'provider account paused');
     readAt = -Infinity;
   }
 
   async function close(answers: readonly AccountAnswer[]): Promise<void> {
-    const taken = answers.filter(({ refusal }) => refusal === undefined);
-    const ended = known.filter((pause) => taken.some((answer) => isPaused(pause, answer.provider, answer.senders)));
+    const accepted = answers.filter(({ refusal }) => refusal === undefined);
+    const ended = cached.filter((pause) => accepted.some((answer) => isPaused(pause, answer.provider, answer.senders)));
     if (ended.length === 0) return;
     await closePauses(pool, ended);
-    known = known.filter((pause) => !ended.includes(pause));
+    cached = cached.filter((pause) => !ended.includes(pause));
     for (const { provider, sender, ageMs } of ended) log.info({ provider, sender, ageMs }, 'provider account resumed');
   }
 
   return {
     current() {
-      if (performance.now() - readAt <= FRESH_MS) return Promise.resolve(known);
+      if (performance.now() - readAt <= CACHE_TTL_MS) return Promise.resolve(cached);
       reading ??= read().finally(() => (reading = undefined));
       return reading;
     },

@@ -34,7 +34,7 @@ async function makeKey({ pool, seal, log }: SenderDomainDeps, domain: WholeDomai
 export async function addToPostmark({ pool, postmark, log }: SenderDomainDeps, name: string): Promise<void> {
   try {
     const added = await postmark?.add(name);
-    if (added) await keepProviderDomain(pool, name, added, added.made);
+    if (added) await keepProviderDomain(pool, name, added, added.isCreated);
   } catch (error) {
     log.warn({ reason: (error as Error).message }, 'Postmark does not take a domain now');
   }

@@ -26,9 +26,9 @@ const simulator = await startSimulator({
 after(() => simulator.close());
 const { host } = new URL(simulator.postmarkUrl);
 const account = new AccountClient(ACCOUNT, { useHttps: false, requestHost: host, timeout: 30 });
-const postmark = postmarkDomains(ACCOUNT, { baseUrl: simulator.postmarkUrl, timeout: 30 });
+const postmark = postmarkDomains(ACCOUNT, { baseUrl: simulator.postmarkUrl, timeoutSeconds: 30 });
 /** Postmark while it is down. */
-const away = postmarkDomains(ACCOUNT, { baseUrl: 'http://127.0.0.1:9', timeout: 1 });
+const away = postmarkDomains(ACCOUNT, { baseUrl: 'http://127.0.0.1:9', timeoutSeconds: 1 });
 const deps = { dns: resolver, senders: { postmark: true, smtpHost: null }, postmark };
 const service = await useService({}, deps);
 const [ours, theirs] = [await service.organization(), await service.organization()];
@@ -175,8 +175,8 @@ describe('a domain that is deleted', () => {
 describe('Postmark’s account API', () => {
   it('finds a domain behind 500 others', async () => {
     for (let i = 0; i < 501; i++) await account.createDomain({ Name: `many${i}.example.org` });
-    const { made, id } = await postmark.add('many500.example.org');
-    assert.equal(made, false);
+    const { isCreated, id } = await postmark.add('many500.example.org');
+    assert.equal(isCreated, false);
     assert.deepEqual((await account.getDomain(id)).Name, 'many500.example.org');
   });
 

@@ -11,10 +11,10 @@ import { readError } from './errors.ts';
  * @param rawBody the signature is over the bytes, not over the parsed content
  */
 export function isMetaSignature(appSecret: string, rawBody: Buffer, header: string | undefined): boolean {
-  const given = /^sha256=([0-9a-f]{64})$/i.exec(header ?? '')?.[1];
-  if (given === undefined || appSecret === '') return false;
+  const signature = /^sha256=([0-9a-f]{64})$/i.exec(header ?? '')?.[1];
+  if (signature === undefined || appSecret === '') return false;
   const expected = createHmac('sha256', createSecretKey(appSecret, 'utf8')).update(rawBody).digest();
-  return timingSafeEqual(Buffer.from(given, 'hex'), expected);
+  return timingSafeEqual(Buffer.from(signature, 'hex'), expected);
 }
 
 /** The plain-text answer to Meta's check of an address; undefined when the check does not know the token. */

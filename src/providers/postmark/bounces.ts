@@ -84,13 +84,13 @@ export function meaningOf(bounce: Bounce): BounceMeaning | undefined {
 }
 
 function endOrDelay({ fallback, detail, byWords, otherwise }: GivenUp, bounce: Bounce): BounceMeaning | undefined {
-  const spoken = statedReason(bounce.details);
-  if (bounce.inactive || (byWords && spoken)) return bounced(spoken ?? fallback, detail, bounce);
+  const reason = statedReason(bounce.details);
+  if (bounce.inactive || (byWords && reason)) return bounced(reason ?? fallback, detail, bounce);
   return otherwise && { change: otherwise };
 }
 
-/** UTF-16 units of a server's words that are kept. */
-const REPLY_LENGTH = 2_000;
+/** UTF-16 units of a server's reply that are stored. */
+const MAX_REPLY_LENGTH = 2_000;
 
 function bounced(bounceReason: BounceReason, detail: string, { details, description }: Bounce): BounceMeaning {
   // Without the name of the protocol (RFC 3464 §2.3.6).
@@ -100,5 +100,5 @@ function bounced(bounceReason: BounceReason, detail: string, { details, descript
 
 /** A server's reply may contain anything, at any length; Postgres accepts no NUL. */
 function storable(text: string): string {
-  return text.replaceAll('\0', '').toWellFormed().slice(0, REPLY_LENGTH).toWellFormed();
+  return text.replaceAll('\0', '').toWellFormed().slice(0, MAX_REPLY_LENGTH).toWellFormed();
 }

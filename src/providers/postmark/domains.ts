@@ -8,45 +8,45 @@ export interface PostmarkDomain {
   readonly records: ProviderRecords;
 }
 
-/** Domains of one page of Postmark's list: its most. */
-const PAGE = 500;
-/** Seconds: people wait for the answer. */
-const TIMEOUT = 10;
+/** Postmark's limit for one page of its list. */
+const PAGE_SIZE = 500;
+/** A user waits for the answer. */
+const TIMEOUT_SECONDS = 10;
 /** https://postmarkapp.com/developer/api/overview#error-codes */
 const NO_SUCH_DOMAIN = 510;
 
 export type PostmarkDomains = ReturnType<typeof postmarkDomains>;
 
-/** https://postmarkapp.com/developer/api/domains-api. All of it rejects when Postmark cannot be asked now. */
+/** https://postmarkapp.com/developer/api/domains-api. All methods reject when Postmark cannot be asked now. */
 export function postmarkDomains(accountToken: string, api: PostmarkApi) {
   const client = new AccountClient(accountToken, {
-    ...clientOptions({ timeout: TIMEOUT, ...api }),
+    ...clientOptions({ timeoutSeconds: TIMEOUT_SECONDS, ...api }),
     fetch: tracedFetch,
   });
 
   async function find(name: string): Promise<number | undefined> {
-    for (let offset = 0; ; offset += PAGE) {
-      const { Domains: domains, TotalCount: total } = await client.getDomains({ count: PAGE, offset });
+    for (let offset = 0; ; offset += PAGE_SIZE) {
+      const { Domains: domains, TotalCount: total } = await client.getDomains({ count: PAGE_SIZE, offset });
       const found = domains.find((domain) => domain.Name.toLowerCase() === name);
-      if (found || domains.length === 0 || offset + PAGE >= total) return found?.ID;
+      if (found || domains.length === 0 || offset + PAGE_SIZE >= total) return found?.ID;
     }
   }
 
   return {
-    /** Makes a domain, or finds the one that is there. @returns whether it was made now */
-    async add(name: string): Promise<PostmarkDomain & { readonly made: boolean }> {
+    /** Creates a domain, or returns the existing one. */
+    async add(name: string): Promise<PostmarkDomain & { readonly isCreated: boolean }> {
       try {
-        const made = await client.createDomain({ Name: name, ReturnPathDomain: `pm-bounces.${name}` });
-        return { ...read(made), made: true };
+        const details = await client.createDomain({ Name: name, ReturnPathDomain: `pm-bounces.${name}` });
+        return { ...read(details), isCreated: true };
       } catch (error) {
-        // Refused, most likely since it is there: another organization's, or one that the operator made by hand.
+        // It probably exists: another organization or the operator has created it.
         if (!(error instanceof Errors.ApiInputError)) throw error;
         const id = await find(name);
         if (id === undefined) throw error;
-        return { ...read(await client.getDomain(id)), made: false };
+        return { ...read(await client.getDomain(id)), isCreated: false };
       }
     },
-    /** Has Postmark look at DNS for what it has not seen yet. @returns undefined if it does not have the domain */
+    /** Makes Postmark check the records in DNS that it has not found yet. @returns undefined if it does not have the domain */
     async verify(id: number): Promise<PostmarkDomain | undefined> {
       let details = await client.getDomain(id).catch((error: unknown) => {
         if (!isGone(error)) throw error;
@@ -57,7 +57,7 @@ export function postmarkDomains(accountToken: string, api: PostmarkApi) {
         details = await client.verifyDomainReturnPath(id);
       return read(details);
     },
-    /** Deletes a domain; one that is gone is deleted. */
+    /** Deletes a domain. A domain that does not exist counts as deleted. */
     remove: async (id: number): Promise<void> => {
       await client.deleteDomain(id).catch((error: unknown) => {
         if (!isGone(error)) throw error;
@@ -70,7 +70,7 @@ function isGone(error: unknown): boolean {
   return error instanceof Errors.PostmarkError && (error.statusCode === 404 || error.code === NO_SUCH_DOMAIN);
 }
 
-/** A key that is not verified yet has its own fields. */
+/** Postmark returns a key that is not verified yet in fields of its own. */
 function read(details: Models.DomainDetails): PostmarkDomain {
   const pending = { name: details.DKIMPendingHost, value: details.DKIMPendingTextValue };
   const dkim = pending.name ? pending : { name: details.DKIMHost, value: details.DKIMTextValue };

@@ -65,9 +65,13 @@ export function refusedRecipients(errors: readonly SmtpError[]): RefusedRecipien
     // Nothing is wrong with a recipient whom we may not write to.
     if (ABOUT_US.test(reply)) return { recipient, reason: 'reputation_block', detail: sentence(reply) };
     if (responseCode >= 500) return { recipient, reason: classifyBounce(reply).reason, detail: sentence(reply) };
-    const spoken = statedReason(reply);
-    const reason = spoken && !SUPPRESSING[spoken] ? spoken : 'rate_limited';
-    return { recipient, reason, detail: `${sentence(reply)} (It had gone to the others and was not tried again.)` };
+    const reason = statedReason(reply);
+    const transientReason = reason && !SUPPRESSING[reason] ? reason : 'rate_limited';
+    return {
+      recipient,
+      reason: transientReason,
+      detail: `${sentence(reply)} (It had gone to the others and was not tried again.)`,
+    };
   });
 }
 

@@ -46,13 +46,13 @@ export function fillContent(
   { components }: ChatTemplate,
   { variables }: TwilioContent,
 ): { readonly values: Readonly<Record<string, string>> } | { readonly problem: string } {
-  const given = valuesOf(components);
-  const named = new Map(given.flatMap(({ name, text }) => (name === undefined ? [] : [[name, text] as const])));
+  const values = valuesOf(components);
+  const named = new Map(values.flatMap(({ name, text }) => (name === undefined ? [] : [[name, text] as const])));
   const unknown = [...named.keys()].find((name) => !variables.includes(name));
   if (unknown !== undefined) return { problem: `The template has no variable ${unknown} at Twilio.` };
-  if (given.length !== variables.length)
-    return { problem: `The template has ${variables.length} variables at Twilio, not ${given.length}.` };
-  const places = given.filter(({ name }) => name === undefined).map(({ text }) => text);
+  if (values.length !== variables.length)
+    return { problem: `The template has ${variables.length} variables at Twilio, not ${values.length}.` };
+  const places = values.filter(({ name }) => name === undefined).map(({ text }) => text);
   const pairs = variables.map((name) => [name, named.get(name) ?? places.shift()] as const);
   // Something is missing only when a name is given twice.
   const missing = pairs.find(([, text]) => text === undefined);

@@ -61,10 +61,10 @@ export interface MessageFilters {
   readonly created_before: string | null;
 }
 
-/** How many entries of a tag one statement looks at: pages of a tag and rare other filters may hold fewer than asked for. */
-const TAGGED_ENTRIES = 10_000;
+/** Limits the entries of a tag that one statement reads. A page of a tag and a rare filter may therefore not be full. */
+const MAX_TAGGED_ENTRIES = 10_000;
 
-/** A row of a list by tag. The last entry that was looked at is listed in any case: the next page goes on after it. */
+/** A row of a list by tag. The last entry that was read is always listed, because the next page continues after it. */
 type Listed = MessageSummary & { readonly is_match?: boolean; readonly is_last?: boolean };
 
 export interface MessagePage {
@@ -115,13 +115,13 @@ const within = (row: string, id: string): string =>
 
 /** A statement for each set of filters, so that each is planned for its own index. */
 function listBy({ status, to }: MessageFilters): ListStatement {
-  const given = (['to', 'status'] as const).filter((field) => (field === 'to' ? to : status) !== null);
-  const conditions = given.map((field, index) => `AND message."${field}" = $${index + 8}`).join(' ');
+  const filtered = (['to', 'status'] as const).filter((field) => (field === 'to' ? to : status) !== null);
+  const conditions = filtered.map((field, index) => `AND message."${field}" = $${index + 8}`).join(' ');
   return {
-    name: ['list_messages', ...given].join('_by_'),
+    name: ['list_messages', ...filtered].join('_by_'),
     text: `SELECT ${SUMMARY} FROM chat_messages AS message WHERE ${within('message', 'id')} ${conditions}
            ORDER BY message.created_at DESC, message.id DESC LIMIT $7`,
-    values: given.map((field) => (field === 'to' ? to : status)),
+    values: filtered.map((field) => (field === 'to' ? to : status)),
   };
 }
 
@@ -141,6 +141,6 @@ function listByTag({ status, to }: MessageFilters, { name, value }: Tag): ListSt
            ) AS message
            WHERE message.is_match OR entry.is_last
            ORDER BY entry.created_at DESC, entry.message_id DESC LIMIT $7`,
-    values: [name, value, status, to, TAGGED_ENTRIES],
+    values: [name, value, status, to, MAX_TAGGED_ENTRIES],
   };
 }
