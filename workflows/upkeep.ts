@@ -1,7 +1,7 @@
 import { ActivityFailure, ApplicationFailure, proxyActivities } from '@temporalio/workflow';
 import type { UpkeepActivities } from '../activities/index.ts';
 
-/** What keeps the house in order, by the names of its activities. */
+/** A maintenance task, by the name of its activity. */
 export type UpkeepTaskName = keyof UpkeepActivities;
 
 const activities = proxyActivities<UpkeepActivities>({
@@ -10,8 +10,8 @@ const activities = proxyActivities<UpkeepActivities>({
   retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 10 },
 });
 
-/** Steps of one task in one run, which keeps the history far from its limit. The next run continues. */
-const STEPS = 1_000;
+/** Limits the steps of one task in one run, so that the history stays far below its limit. The next run continues. */
+const MAX_STEPS = 1_000;
 
 /**
  * Runs maintenance tasks one after the other, each in steps until nothing is left. A failure does not stop the other tasks.
@@ -24,7 +24,7 @@ export async function upkeep(tasks: readonly UpkeepTaskName[]): Promise<Partial<
     done[task] = 0;
     try {
       let from: string | null = null;
-      for (let step = 0; step < STEPS; step++) {
+      for (let step = 0; step < MAX_STEPS; step++) {
         const result: Awaited<ReturnType<UpkeepActivities[UpkeepTaskName]>> = await activities[task](from);
         done[task] += result.done;
         from = result.next;

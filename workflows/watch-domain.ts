@@ -17,7 +17,7 @@ const { watchDomain: look } = proxyActivities<{ watchDomain: (input: WatchDomain
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
 });
 
-const ROUNDS = 200;
+const MAX_ROUNDS = 200;
 /** Patch id: workers poll the table of domains. */
 const WITHOUT_WORKFLOW = 'domains-without-workflow';
 
@@ -31,7 +31,7 @@ export async function watchDomain({ id }: WatchDomain): Promise<void> {
   setHandler(lookAgain, () => {
     signaled = true;
   });
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     if (patched(WITHOUT_WORKFLOW)) return;
     signaled = false;
     const looking = look({ id });

@@ -20,7 +20,7 @@ const { drainEndpoint } = proxyActivities<{ drainEndpoint: (input: WebhookEndpoi
   retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
 });
 
-const ROUNDS = 200;
+const MAX_ROUNDS = 200;
 /** Patch id: workers poll the table of deliveries. */
 const WITHOUT_WORKFLOW = 'webhooks-without-workflow';
 
@@ -34,7 +34,7 @@ export async function webhookEndpoint({ id }: WebhookEndpoint): Promise<void> {
   setHandler(wake, () => {
     woken = true;
   });
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     if (patched(WITHOUT_WORKFLOW)) return;
     woken = false;
     const draining = drainEndpoint({ id });

@@ -50,10 +50,10 @@ function kindOfStatus(status: number, isProvider: boolean): Kind | 'unknown' {
 }
 
 /** WhatsApp's own limit. */
-const MAX_CAPTION = 1_024;
+const MAX_CAPTION_LENGTH = 1_024;
 
 export function captionProblem(caption: string | null): string | undefined {
-  return lengthProblem('WhatsApp', 'a caption', caption, MAX_CAPTION);
+  return lengthProblem('WhatsApp', 'a caption', caption, MAX_CAPTION_LENGTH);
 }
 
 export function lengthProblem(who: string, what: string, text: string | null, limit: number): string | undefined {

@@ -2,9 +2,9 @@ import { isUserId } from '../domain/chat/recipient.ts';
 
 const E164_DIGITS = /^[1-9]\d{4,14}$/;
 
-/** Limits of WhatsApp, with which an event fits into a webhook payload. */
-const MAX_TEXT = 4_096;
-const MAX_NAME = 255;
+/** WhatsApp's limits, within which an event fits into a webhook payload. */
+const MAX_TEXT_LENGTH = 4_096;
+const MAX_NAME_LENGTH = 255;
 
 /** E.164 of digits with or without the plus; null for something else. */
 export function numberOf(value: unknown): string | null {
@@ -18,19 +18,19 @@ export function userIdOf(value: unknown): string | null {
 
 /** What a user wrote, made fit for JSON and Postgres; null for nothing. */
 export function textOf(value: unknown): string | null {
-  return storable(value, MAX_TEXT);
+  return storable(value, MAX_TEXT_LENGTH);
 }
 
 /** A short text, such as the name of a user, of a file or of a place. */
 export function nameOf(value: unknown): string | null {
-  return storable(value, MAX_NAME);
+  return storable(value, MAX_NAME_LENGTH);
 }
 
 const CONTENT_TYPE = /^[a-z0-9]+\/[a-z0-9.+-]+/i;
 
 /** The type of a file without parameters; it becomes a header. */
 export function contentTypeOf(value: unknown): string {
-  const type = typeof value === 'string' ? CONTENT_TYPE.exec(value.slice(0, MAX_NAME))?.[0] : undefined;
+  const type = typeof value === 'string' ? CONTENT_TYPE.exec(value.slice(0, MAX_NAME_LENGTH))?.[0] : undefined;
   return type?.toLowerCase() ?? 'application/octet-stream';
 }
 

@@ -57,7 +57,7 @@ const POLL_INTERVAL_MS = 1_000;
 const GROUP_INTERVAL_MS = 100;
 /** The same after a round of `MANY_SINGLES` single emails: ten workflows would take a fifth of the CPU time of 1,000 emails. */
 const LONG_GROUP_INTERVAL_MS = 300;
-const MANY_SINGLES = 50;
+const LONG_GROUP_MIN_SINGLES = 50;
 /**
  * How long one email of a batch occupies the workers, as an estimate: 0.7 ms through Postmark, 3 ms by SMTP. Meanwhile single
  * emails share workflows, since one workflow takes as much CPU time as forty emails of the batch.
@@ -197,7 +197,7 @@ async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: Pend
   // Beside a batch a lone email ends a round too, so that the next ones wait for each other.
   const round = isBesideBatch ? [...groups.flat(), ...lone] : groups.flat();
   const singles = round.filter(isSingle).length;
-  const isLong = isBesideBatch || singles >= MANY_SINGLES;
+  const isLong = isBesideBatch || singles >= LONG_GROUP_MIN_SINGLES;
   if (singles > 0) pace.groupAt = pace.now() + (isLong ? LONG_GROUP_INTERVAL_MS : GROUP_INTERVAL_MS);
   if (groups.length > 0 || alone.length > MAX_DISPATCHED_ROWS) return { next: 'immediately', unreachable };
   if (deferred > 0) return { next: Math.max(bucket.msUntilNext(), untilGroupingMs, 0), unreachable };

@@ -13,12 +13,12 @@ import {
 import type { UpkeepStep } from './task.ts';
 
 const DAY_MS = 86_400_000;
-/** Statements that look through all partitions get slower with each: 12 cost little (decision 132). */
-const PARTITIONS = 12;
-const MAX_DAYS = 30;
-/** Partitions that exist before they are needed. A default partition takes what has none. */
-const AHEAD = 2;
-/** Files are kept 30 days; unsent email keeps its record in any case. */
+/** Each partition slows down statements that read all of them; 12 cost little (decision 132). */
+const MAX_PARTITIONS = 12;
+const MAX_DAYS_PER_PARTITION = 30;
+/** Partitions that are created before they are needed. Rows without a partition go to the default one. */
+const PARTITIONS_AHEAD = 2;
+/** Longer than the 30 days of files. Unsent email is never dropped. */
 const MIN_RETENTION_DAYS = 31;
 /** Limits a statement to about a second. */
 const EMAILS_PER_STEP = 20_000;
@@ -38,8 +38,8 @@ const idAt = (at: number, prefix: Prefix = 'em') => `${prefix}_${idTime(at)}`;
 
 /** Days of a new partition: at most 12 of them are kept with a retention. @param retentionDays 0 for ever */
 export function partitionDays(retentionDays: number): number {
-  if (retentionDays === 0) return MAX_DAYS;
-  return Math.min(Math.ceil(Math.max(retentionDays, MIN_RETENTION_DAYS) / PARTITIONS), MAX_DAYS);
+  if (retentionDays === 0) return MAX_DAYS_PER_PARTITION;
+  return Math.min(Math.ceil(Math.max(retentionDays, MIN_RETENTION_DAYS) / MAX_PARTITIONS), MAX_DAYS_PER_PARTITION);
 }
 
 /** Adds the partitions that emails need next, and those that an interrupted run has left out. @param now Unix milliseconds */
@@ -48,7 +48,7 @@ export async function addPartitions(pool: Pool, retentionDays: number, now: numb
   const partitions = await listPartitions(pool, 'emails');
   const existing = partitions.length;
   let last = partitions.at(-1);
-  while (last && last.end_id < idAt(now + AHEAD * days * DAY_MS)) {
+  while (last && last.end_id < idAt(now + PARTITIONS_AHEAD * days * DAY_MS)) {
     last = following(last, days);
     partitions.push(last);
   }
@@ -112,7 +112,7 @@ async function dropOrphans(pool: Pool, partitions: readonly Partition[]): Promis
 export async function rotateRequestLog(pool: Pool, days: number, now: number): Promise<number> {
   const partitions = await listPartitions(pool, 'api_requests');
   let last = partitions.at(-1) ?? partitionFrom(Math.floor(now / DAY_MS - 1) * DAY_MS, 1, 'req');
-  while (last.end_id < idAt(now + AHEAD * DAY_MS, 'req')) {
+  while (last.end_id < idAt(now + PARTITIONS_AHEAD * DAY_MS, 'req')) {
     last = following(last, 1, 'req');
     await addPartition(pool, 'api_requests', last);
   }

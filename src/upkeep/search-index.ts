@@ -14,11 +14,11 @@ import {
 } from '../store/emails/search-index.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 
-/** Frequent terms take one row for so many emails; so many newest emails are read when an email is searched for. */
+/** A frequent term takes one row for this many emails. A search reads this many of the latest emails without an index. */
 export const BLOCK_SIZE = 500;
 const INTERVAL_MS = 1_000;
-/** The loop rests for this multiple of the time that it works: accepting and sending come first. */
-const REST = 9;
+/** The loop pauses for this multiple of its working time, because accepting and sending have priority. */
+const REST_PER_WORK = 9;
 const SETTLED_MS = 5_000;
 
 interface IndexOptions {
@@ -95,7 +95,7 @@ function ofOnePartition(emails: readonly UnindexedEmail[]): UnindexedEmail[] {
  */
 export function startIndexingEmails(pool: Pool, onError: (error: unknown) => void): () => Promise<void> {
   const step = async (signal: AbortSignal): Promise<void> => {
-    const rest = (workedMs: number) => sleep(REST * workedMs, undefined, { signal }).catch(() => undefined);
+    const rest = (workedMs: number) => sleep(REST_PER_WORK * workedMs, undefined, { signal }).catch(() => undefined);
     await indexEmails(pool, { blockSize: BLOCK_SIZE, settledMs: SETTLED_MS, rest }, signal);
   };
   return startLoop(INTERVAL_MS, step, onError);

@@ -33,7 +33,7 @@ export interface DeliveryFacts extends Omit<EventFacts, 'id'> {
 const MAX_PAYLOAD_BYTES = 20_000;
 /** Largest server response and link in a payload, as JSON. */
 const MAX_ERROR_BYTES = 4_000;
-const LINK_BYTES = 4_000;
+const MAX_LINK_BYTES = 4_000;
 /** Longest subject in a payload that is still too large; at least one recipient then fits. */
 const MAX_CUT_SUBJECT_BYTES = 1_000;
 
@@ -98,7 +98,7 @@ function shortened(data: EventFacts['data']): Record<string, unknown> {
   return {
     ...data,
     ...(typeof error === 'string' && { error: cut(error, MAX_ERROR_BYTES) }),
-    ...(typeof click?.link === 'string' && { click: { ...click, link: cut(click.link, LINK_BYTES) } }),
+    ...(typeof click?.link === 'string' && { click: { ...click, link: cut(click.link, MAX_LINK_BYTES) } }),
   };
 }
 

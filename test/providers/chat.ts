@@ -32,9 +32,9 @@ export function chat(
   };
 }
 
-/** The Twilio provider for a base URL, with the templates of the account there. @param timeout seconds */
+/** The Twilio provider for a base URL, with the templates of the account there. */
 export function twilioAt(baseUrl: string, settings: Partial<TwilioSettings> = {}) {
-  const account = { ...ACCOUNT, baseUrl, timeout: 30 };
+  const account = { ...ACCOUNT, baseUrl, timeoutSeconds: 30 };
   return twilioProvider({
     ...account,
     publicUrl: PUBLIC_URL,
@@ -44,9 +44,9 @@ export function twilioAt(baseUrl: string, settings: Partial<TwilioSettings> = {}
   });
 }
 
-/** The Meta provider for a base URL. @param timeout seconds */
-export function metaAt(baseUrl: string, timeout = 5, accessToken = ACCESS_TOKEN) {
-  return metaProvider({ phoneNumberId: PHONE_NUMBER_ID, accessToken, baseUrl, timeout });
+/** The Meta provider for a base URL. */
+export function metaAt(baseUrl: string, timeoutSeconds = 5, accessToken = ACCESS_TOKEN) {
+  return metaProvider({ phoneNumberId: PHONE_NUMBER_ID, accessToken, baseUrl, timeoutSeconds });
 }
 
 /** Simulated chat providers with these credentials; they end with the test. */

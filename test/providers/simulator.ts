@@ -9,11 +9,11 @@ export const TOKEN = 'server-token';
 /** The name of a call. */
 export const CALL = 'call_00000000000000000000000001';
 
-/** The Postmark provider for a base URL. @param timeout seconds */
-export function at(baseUrl: string, timeout = 600, serverToken = TOKEN) {
+/** The Postmark provider for a base URL. */
+export function at(baseUrl: string, timeoutSeconds = 600, serverToken = TOKEN) {
   const streams = { messageStream: 'outbound', broadcastStream: 'broadcast' };
   // On a busy machine a call may take longer than it goes on with further requests.
-  return postmark({ serverToken, baseUrl, ...streams, timeout, now: () => 0 });
+  return postmark({ serverToken, baseUrl, ...streams, timeoutSeconds, now: () => 0 });
 }
 
 /** Simulated providers on free ports with short delays; they end with the test. */

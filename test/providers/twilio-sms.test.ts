@@ -13,7 +13,7 @@ function sms(from = FROM) {
 }
 
 function smsAt(baseUrl: string, publicUrl: string | null = PUBLIC_URL) {
-  return twilioSms({ ...ACCOUNT, baseUrl, timeout: 30, publicUrl });
+  return twilioSms({ ...ACCOUNT, baseUrl, timeoutSeconds: 30, publicUrl });
 }
 
 /** A message as Twilio lists it. */

@@ -207,7 +207,7 @@ describe('a connection', { concurrency: true }, () => {
 
   test('that breaks or times out is unknown, before and after Twilio accepted the message', async (t) => {
     const { chatUrl, behave, inbox } = await chatSimulator(t);
-    const twilio = twilioAt(chatUrl, { timeout: 1 });
+    const twilio = twilioAt(chatUrl, { timeoutSeconds: 1 });
     for (const [behaviour, detail, arrived] of [
       [{ reset_before_accept: 1 }, 'connection lost', 0],
       [{ reset_after_accept: 1 }, 'connection lost', 1],

@@ -10,13 +10,13 @@ export interface MetaSettings {
   readonly phoneNumberId: string;
   readonly accessToken: string;
   readonly baseUrl: string;
-  /** Seconds that a call may take; 30 by default. */
-  readonly timeout?: number;
+  /** Deadline of a call; 30 by default. */
+  readonly timeoutSeconds?: number;
 }
 
 export const GRAPH_VERSION = 'v25.0';
-const TIMEOUT = 30;
-const MAX_TEXT = 4_096;
+const DEFAULT_TIMEOUT_SECONDS = 30;
+const MAX_TEXT_LENGTH = 4_096;
 
 /**
  * Sends chat-app messages from one number through Meta's WhatsApp Cloud API
@@ -30,7 +30,7 @@ export function metaProvider(settings: MetaSettings): ChatProvider {
     name: 'meta',
     refusal,
     async send(message) {
-      const { trace, result } = await traced(() => request(settings, url, TIMEOUT, toBody(message)));
+      const { trace, result } = await traced(() => request(settings, url, DEFAULT_TIMEOUT_SECONDS, toBody(message)));
       if (result.status === 'rejected') return classifyUnanswered('Meta', trace);
       return classifyAnswer(result.value, trace.retryAfter);
     },
@@ -43,22 +43,22 @@ interface Answer {
   readonly body: Fields | undefined;
 }
 
-/** @param timeoutSeconds unless the settings have one @param body undefined for a GET */
+/** @param defaultTimeoutSeconds unless the settings have a timeout @param body undefined for a GET */
 export async function request(
-  { accessToken, timeout }: MetaSettings,
+  { accessToken, timeoutSeconds }: MetaSettings,
   url: string,
-  timeoutSeconds: number,
+  defaultTimeoutSeconds: number,
   body?: object,
 ): Promise<Answer> {
   const response = await tracedFetch(url, {
     headers: { 'content-type': 'application/json', authorization: `Bearer ${accessToken}` },
-    signal: AbortSignal.timeout((timeout ?? timeoutSeconds) * 1_000),
+    signal: AbortSignal.timeout((timeoutSeconds ?? defaultTimeoutSeconds) * 1_000),
     ...(body && { method: 'POST', body: JSON.stringify(body) }),
   });
   return { status: response.status, body: parseObject(await response.text()) };
 }
 
-/** Where Meta's API has what belongs to a number. */
+/** Returns the URL of a number in Meta's API. */
 export function phoneNumberUrl({ baseUrl, phoneNumberId }: Pick<MetaSettings, 'baseUrl' | 'phoneNumberId'>): string {
   return `${baseUrl.replace(/\/$/, '')}/${GRAPH_VERSION}/${encodeURIComponent(phoneNumberId)}`;
 }
@@ -66,7 +66,7 @@ export function phoneNumberUrl({ baseUrl, phoneNumberId }: Pick<MetaSettings, 'b
 function refusal({ type, content }: OutgoingChat): string | undefined {
   if (type === 'template') return undefined;
   return type === 'text'
-    ? lengthProblem('WhatsApp', 'text', content.text, MAX_TEXT)
+    ? lengthProblem('WhatsApp', 'text', content.text, MAX_TEXT_LENGTH)
     : captionProblem(captionOf(content));
 }
 

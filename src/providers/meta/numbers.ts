@@ -3,8 +3,8 @@ import { traced } from '../http-trace.ts';
 import { type MetaSettings, phoneNumberUrl, request } from './meta.ts';
 import { classifyMetaRefusal, readError } from './errors.ts';
 
-/** Seconds; a user waits for the answer. */
-const TIMEOUT = 10;
+/** A user waits for the answer. */
+const TIMEOUT_SECONDS = 10;
 
 const UNAVAILABLE: NumberVerification = { kind: 'unavailable', provider: 'Meta' };
 
@@ -14,7 +14,7 @@ const UNAVAILABLE: NumberVerification = { kind: 'unavailable', provider: 'Meta' 
  */
 export async function verifyMetaNumber(settings: MetaSettings, number: string): Promise<NumberVerification> {
   const url = `${phoneNumberUrl(settings)}?fields=display_phone_number`;
-  const { result } = await traced(() => request(settings, url, TIMEOUT));
+  const { result } = await traced(() => request(settings, url, TIMEOUT_SECONDS));
   if (result.status === 'rejected') return UNAVAILABLE;
   const { status, body } = result.value;
   if (status >= 300 || body === undefined || body['error'] !== undefined) {

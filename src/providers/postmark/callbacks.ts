@@ -116,12 +116,12 @@ export function happened({ messageId, at, link, ...of }: Happening): Feedback | 
   return Object.assign({}, of, { link, dedupeKey: keyOf(...words, link) });
 }
 
-/** An index takes no more than some 2,700 bytes of a key, and links may be longer than that. */
-const KEY_LENGTH = 300;
+/** Longer keys are hashed: an index accepts about 2,700 bytes, and a key may contain a long link. */
+const MAX_KEY_LENGTH = 300;
 
 function keyOf(...words: string[]): string {
   const key = words.join(' ');
-  if (key.length <= KEY_LENGTH) return key;
+  if (key.length <= MAX_KEY_LENGTH) return key;
   return `${words[0]} ${hash('sha256', key)}`;
 }
 

@@ -14,8 +14,8 @@ import { askForReports } from './reports.ts';
 
 export interface PostmarkApi {
   readonly baseUrl: string;
-  /** Seconds that a call may take; 30 by default. */
-  readonly timeout?: number;
+  /** Deadline of a call; 30 by default. */
+  readonly timeoutSeconds?: number;
 }
 
 export interface PostmarkSettings extends PostmarkApi {
@@ -39,26 +39,26 @@ const MAX_BATCH = 500;
 const CALL_SIZE = 100;
 /** The next call of a group is claimed while one is under way. */
 const OVERLAP = CALL_SIZE;
-/** Of one message as JSON. */
-const MAX_BYTES = 10 * 1_048_576;
-/** Of bodies as JSON and files in base64 that one request takes: Postmark allows 50 MB, and it is in memory as a whole. */
+/** Limits one message as JSON. */
+const MAX_MESSAGE_BYTES = 10 * 1_048_576;
+/** Limits the bodies (JSON) and files (base64) of one request, which is in memory as a whole. Postmark allows 50 MB. */
 const MAX_REQUEST_BYTES = 30 * 1_048_576;
 /** JSON writes one UTF-16 unit in at most six bytes. */
 const MAX_BYTES_PER_UNIT = 6;
-/** Milliseconds for which further requests are begun for one call: the copies of an email with files may be many. */
-const GO_ON_WITHIN = 20_000;
+/** Deadline for starting further requests of one call: the copies of an email with files may need many. */
+const CALL_DEADLINE_MS = 20_000;
 const NOT_TRIED: SendOutcome = { kind: 'busy', detail: 'The files of its other copies took all the time there was.' };
-/** UTF-16 units of both bodies up to which MAX_BYTES is out of reach. */
-const SURELY_FITS = 1_000_000;
-const NOTHING = Buffer.alloc(0);
-/** Stands for the name of a call, as long as all of them are. */
-const A_CALL = 'call_'.padEnd(31, '0');
+/** UTF-16 units of both bodies up to which an email without files cannot exceed MAX_MESSAGE_BYTES. */
+const MAX_UNMEASURED_UNITS = 1_000_000;
+const EMPTY = Buffer.alloc(0);
+/** A call id to measure messages with: all call ids have this length. */
+const SAMPLE_CALL = 'call_'.padEnd(31, '0');
 /** Identifies all calls that contained this email. */
 const EMAIL_ID = /^em_/;
-/** The address expression that Postmark publishes (https://postmarkapp.com/support/article/1180) lacks this one. */
+/** Postmark's expression for addresses (https://postmarkapp.com/support/article/1180) lacks this character. */
 const NO_LOCAL_PART = /\?/;
-/** Seconds. The SDK's own 180 would hold a place for three minutes when Postmark hangs. */
-const TIMEOUT = 30;
+/** Shorter than the SDK's own 180 s, for which an activity slot would be occupied while Postmark hangs. */
+const DEFAULT_TIMEOUT_SECONDS = 30;
 
 export function postmark(settings: PostmarkSettings): EmailProvider {
   const client = new ServerClient(settings.serverToken, { ...clientOptions(settings), fetch: tracedFetch });
@@ -100,10 +100,10 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
     streamOf: (email) => streamOf(email, settings),
     async send(emails, call) {
       const { now = () => performance.now() } = settings;
-      const began = now();
+      const startedAt = now();
       const outcomes: SendOutcome[] = [];
-      for (const part of parts(emails)) {
-        const isLate = outcomes.length > 0 && now() - began > GO_ON_WITHIN;
+      for (const part of splitRequests(emails)) {
+        const isLate = outcomes.length > 0 && now() - startedAt > CALL_DEADLINE_MS;
         outcomes.push(...(isLate ? part.map(() => NOT_TRIED) : await sendPart(part, call)));
       }
       return outcomes;
@@ -123,9 +123,9 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
   };
 }
 
-export function clientOptions({ baseUrl, timeout = TIMEOUT }: PostmarkApi) {
+export function clientOptions({ baseUrl, timeoutSeconds = DEFAULT_TIMEOUT_SECONDS }: PostmarkApi) {
   const { protocol, host, pathname } = new URL(baseUrl);
-  return { useHttps: protocol === 'https:', requestHost: host + pathname.replace(/\/$/, ''), timeout };
+  return { useHttps: protocol === 'https:', requestHost: host + pathname.replace(/\/$/, ''), timeout: timeoutSeconds };
 }
 
 /** The message streams that emails are sent on, each once. */
@@ -149,9 +149,9 @@ function refusal(email: OutgoingEmail, settings: PostmarkSettings): string | und
   const fields = Object.entries({ from: [from], to, cc, bcc, reply_to: replyTo });
   const field = fields.find(([, mailboxes]) => mailboxes.some(({ local }) => NO_LOCAL_PART.test(local)));
   if (field) return `Postmark accepts no address with a question mark, as in ${field[0]}.`;
-  if (unitsOf(email) <= SURELY_FITS && email.files.length === 0) return undefined;
+  if (unitsOf(email) <= MAX_UNMEASURED_UNITS && email.files.length === 0) return undefined;
   const bytes = sizeOf(email, settings);
-  return bytes > MAX_BYTES ? `Postmark accepts at most ${MAX_BYTES} bytes, not ${bytes}.` : undefined;
+  return bytes > MAX_MESSAGE_BYTES ? `Postmark accepts at most ${MAX_MESSAGE_BYTES} bytes, not ${bytes}.` : undefined;
 }
 
 function toMessage(email: OutgoingEmail, call: string, settings: PostmarkSettings): Message {
@@ -190,35 +190,35 @@ function trackedHtml({ tracking, unsubscribeUrl }: OutgoingEmail, html: string):
   return markLinks(html, (href) => href.trim() === unsubscribeUrl, 'data-pm-no-track');
 }
 
-/** As few requests as their bodies and files allow. */
-function parts(emails: readonly OutgoingEmail[]): OutgoingEmail[][] {
-  const made: OutgoingEmail[][] = [];
+/** Splits emails into as few requests as their bodies and files allow. */
+function splitRequests(emails: readonly OutgoingEmail[]): OutgoingEmail[][] {
+  const requests: OutgoingEmail[][] = [];
   let bytesLeft = 0;
   for (const email of emails) {
     const bytes = filesOf(email) + bodiesOf(email);
-    const part = made.at(-1);
-    if (part && bytes <= bytesLeft) part.push(email);
+    const request = requests.at(-1);
+    if (request && bytes <= bytesLeft) request.push(email);
     else {
-      made.push([email]);
+      requests.push([email]);
       bytesLeft = MAX_REQUEST_BYTES;
     }
     bytesLeft -= bytes;
   }
-  return made;
+  return requests;
 }
 
 function unitsOf({ html, text }: OutgoingEmail): number {
   return (html ?? '').length + (text ?? '').length;
 }
 
-/** Bytes of the bodies as JSON; of small ones at most so many, since a call of 500 of them fits one request in any case. */
+/** Returns the bytes of the bodies as JSON; for small ones an upper bound, since 500 of them fit into one request anyway. */
 function bodiesOf(email: OutgoingEmail): number {
-  const most = unitsOf(email) * MAX_BYTES_PER_UNIT;
-  if (most <= MAX_REQUEST_BYTES / MAX_BATCH) return most;
+  const maxBytes = unitsOf(email) * MAX_BYTES_PER_UNIT;
+  if (maxBytes <= MAX_REQUEST_BYTES / MAX_BATCH) return maxBytes;
   return Buffer.byteLength(JSON.stringify([email.html, email.text]));
 }
 
-/** Base64 needs no escapes, so its length is known without making it. */
+/** Returns the bytes of the files in base64, which needs no escapes in JSON. */
 function filesOf({ files }: OutgoingEmail): number {
   return files.reduce((sum, { content }) => sum + Math.ceil(content.length / 3) * 4, 0);
 }
@@ -228,10 +228,10 @@ function toAttachment({ filename, contentType, contentId, content }: OutgoingFil
   return { Name: filename, Content: content.toString('base64'), ContentID: id, ContentType: contentType };
 }
 
-/** Bytes of an email as JSON. */
+/** Returns the bytes of an email as JSON. */
 function sizeOf(email: OutgoingEmail, settings: PostmarkSettings): number {
-  const bare = { ...email, files: email.files.map((file) => ({ ...file, content: NOTHING })) };
-  return filesOf(email) + Buffer.byteLength(JSON.stringify(toMessage(bare, A_CALL, settings)));
+  const bare = { ...email, files: email.files.map((file) => ({ ...file, content: EMPTY })) };
+  return filesOf(email) + Buffer.byteLength(JSON.stringify(toMessage(bare, SAMPLE_CALL, settings)));
 }
 
 type Answer = Partial<Models.MessageSendingResponse>;
@@ -251,7 +251,7 @@ const SUPPRESSED = 'Postmark no longer sends to this address: it is on its list 
 /** Postmark's message about an accepted email with inactive recipients. */
 const NOT_TO_ALL = /will not deliver to these inactive addresses:(.*)/s;
 
-/** Adds the recipients to whom Postmark will not deliver what it took: its message names them. */
+/** Adds the recipients to whom Postmark will not deliver an accepted email; its message names them. */
 function withRefused(email: OutgoingEmail, answer: unknown, outcome: SendOutcome): SendOutcome {
   if (outcome.kind !== 'sent') return outcome;
   const { Message: message } = answer as Answer;
@@ -283,7 +283,7 @@ function forAll(emails: readonly OutgoingEmail[], outcome: SendOutcome): SendOut
 }
 
 function classifyFailure(error: unknown, trace: Trace): SendOutcome {
-  // Anything but an answer without a failure on the wire broke off while the answer was read.
+  // Without a complete response, the outcome depends on how far the request came.
   if (trace.failure || !(error instanceof Errors.PostmarkError) || error.statusCode === 0) {
     return classifyUnanswered('Postmark', trace);
   }
@@ -296,7 +296,7 @@ function classifyStatus(status: number, code: number, message: string, retryAfte
     case 413:
       return { kind: 'rejected', detail: answer };
     case 422:
-      // Without a code it is not Postmark who speaks.
+      // A response without a code is not Postmark's own.
       return code === 0 ? { kind: 'account', detail: answer } : classifyCode(code, message);
     case 429:
       return { kind: 'busy', detail: answer, ...(retryAfter !== undefined && { after: retryAfter }) };
@@ -322,16 +322,16 @@ const STREAM_MISSING = new Set([1226, 1235]);
 /** The message stream does not exist or cannot send. */
 const STREAM = new Set([1235, 1236]);
 const ACCOUNT = new Set([10, 1480, ...STREAM]);
-/** In a range of codes that are mostly about the account, those about the message. */
+/** Most codes of this range concern the account; the listed ones concern the message. */
 const ACCOUNT_RANGE = { from: 400, to: 499, aboutMessage: new Set([402, 403, 409, 410, 411]) };
 
-/** A code that is not listed is about the account within that range, where a refusal for good would lose mail; else about the message. */
+/** Classifies unlisted codes of that range as about the account, because a permanent refusal would lose mail. */
 function isAboutAccount(code: number): boolean {
   const { from, to, aboutMessage } = ACCOUNT_RANGE;
   return ACCOUNT.has(code) || (code >= from && code <= to && !aboutMessage.has(code));
 }
 
-/** Codes about the account as a whole; others may be about one sender, such as 400 (not confirmed), or not be known yet. */
+/** Codes about the account as a whole. Others may concern one sender, such as 400 (not confirmed), or be new. */
 const WHOLE_ACCOUNT = new Set([10, 405, 412, 413, 1480]);
 
 function classifyCode(code: number, message: string): SendOutcome {

@@ -13,12 +13,12 @@ const SIGNED = [
  * many programs show the first of several. nodemailer's own signatures name each field once.
  */
 const OVERSIGNED = new Set(['from', 'to', 'subject', 'date']);
-/** Characters of a line of the signature's header at most, where that can be. */
-const LINE = 72;
+/** Characters of a line of the signature's header; a longer word has a longer line. */
+const MAX_LINE_LENGTH = 72;
 
-/** On a thread of Node's pool: a signature takes about a millisecond. */
+/** Signs on a thread of Node's pool, since a signature takes about a millisecond. */
 const signOnPool = promisify(sign);
-/** The event loop may run other work after so many pieces, which takes a few milliseconds. */
+/** After this many pieces, which take a few milliseconds, the event loop may run other work. */
 const PIECES_PER_TURN = 16;
 
 /**
@@ -70,7 +70,7 @@ async function signature(head: string, bodyHash: string, { domain, selector, key
   const field = `DKIM-Signature: ${[...tags, `h=${folded(names)}`, 'b='].join(';\r\n ')}`;
   const data = [...signed, relaxed(field)].join('\r\n');
   const base64 = (await signOnPool('RSA-SHA256', Buffer.from(data, 'latin1'), key)).toString('base64');
-  return field + (base64.match(new RegExp(`.{1,${LINE}}`, 'g')) ?? []).join('\r\n ');
+  return field + (base64.match(new RegExp(`.{1,${MAX_LINE_LENGTH}}`, 'g')) ?? []).join('\r\n ');
 }
 
 /** RFC 6376 §3.4.2. */
@@ -88,7 +88,7 @@ function folded(names: readonly string[]): string {
   let text = '';
   let length = 0;
   for (const [i, name] of names.entries()) {
-    const isNew = i > 0 && length + name.length > LINE;
+    const isNew = i > 0 && length + name.length > MAX_LINE_LENGTH;
     text += `${i === 0 ? '' : ':'}${isNew ? '\r\n ' : ''}${name}`;
     length = isNew ? name.length : length + name.length + 1;
   }

@@ -9,43 +9,43 @@ import { signDkim } from './dkim.ts';
 import { serialize } from './mime.ts';
 import { classifyRefusal, refusedRecipients, type SmtpError } from './refusals.ts';
 
-interface Times {
+interface Timeouts {
   /**
-   * From the hand-over to the last byte of the message, waiting for a connection included. RFC 5321 section 4.5.3.2 suggests
-   * minutes for each step; to give up here is harmless, since the server has not got the message.
+   * From the call to the last byte of the message, including the wait for a connection. RFC 5321 section 4.5.3.2 suggests
+   * minutes for each step. Giving up before the last byte is harmless, since the server cannot have accepted the message.
    */
   readonly transferMs: number;
-  /** Until the server greets. */
+  /** From the connection attempt to the server's greeting. */
   readonly connectMs?: number;
-  /** From there to the reply. A shorter time than the RFC's 10 minutes (section 4.5.3.2.6) produces duplicates. */
+  /** From the last byte to the reply. A shorter time than the RFC's 10 minutes (section 4.5.3.2.6) produces duplicates. */
   readonly replyMs: number;
 }
 
-const TIMES: Times = { transferMs: 40_000, replyMs: 600_000 };
-const CONNECT_TIMEOUT = 10_000;
-/** Of one worker process, unless the URL contains `maxConnections`. Postfix allows a client 50 (smtpd_client_connection_count_limit). */
+const TIMEOUTS: Timeouts = { transferMs: 40_000, replyMs: 600_000 };
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Per worker process, unless the URL contains `maxConnections`. Postfix allows 50 per client (smtpd_client_connection_count_limit). */
 const MAX_CONNECTIONS = 40;
 /** Emails that are claimed together. */
 const CALL_SIZE = 25;
-/** With so many slow ones, more than half of the connections are left for others. */
+/** If this many emails are slow, more than half of the connections remain for others. */
 const OVERLAP = 16;
 
-/** How far one conversation came: once the last byte is out, the server may have taken the message (RFC 1047). */
+/** The progress of one SMTP session. Once the last byte is written, the server may have accepted the message (RFC 1047). */
 interface Progress {
   wroteAll: boolean;
   onWroteAll: () => void;
 }
 
-/** What travels with a message through nodemailer. */
-interface Given {
+/** Passed through nodemailer with a message. */
+interface MessageContext {
   readonly progress: Progress;
   readonly signer: DkimSigner | null;
 }
 
 /**
- * Whether email may go to this server only after STARTTLS. Without that, a man in the middle can remove STARTTLS from the
- * server's greeting and read the password and all email. Loopback is exempt, and `?requireTLS=false` is the operator's
- * exception for other networks that they trust.
+ * Returns true if email may be sent to this server only after STARTTLS. Without STARTTLS, a man in the middle can remove it
+ * from the server's greeting and read the password and all email. Loopback is exempt, and `?requireTLS=false` is the
+ * operator's exception for other trusted networks.
  */
 export function requiresTls(url: string): boolean {
   const { hostname, searchParams } = new URL(url);
@@ -57,10 +57,10 @@ export function requiresTls(url: string): boolean {
 }
 
 /**
- * Carries email to an SMTP server over a pool of connections.
+ * Sends email to an SMTP server over a pool of connections.
  * @param url such as `smtps://user:password@smtp.example.com:465`
  */
-export function smtp(url: string, times = TIMES): EmailProvider {
+export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
   const transport = createTransport({
     url,
     requireTLS: requiresTls(url),
@@ -69,27 +69,27 @@ export function smtp(url: string, times = TIMES): EmailProvider {
     maxConnections: MAX_CONNECTIONS,
     maxMessages: 1_000,
     idleTimeout: 30_000,
-    // By itself the pool sends a message again when its connection closes, also after the last byte.
+    // By default the pool resends a message when its connection closes, even after the last byte.
     maxRequeues: 0,
-    connectionTimeout: times.connectMs ?? CONNECT_TIMEOUT,
-    greetingTimeout: times.connectMs ?? CONNECT_TIMEOUT,
+    connectionTimeout: timeouts.connectMs ?? CONNECT_TIMEOUT_MS,
+    greetingTimeout: timeouts.connectMs ?? CONNECT_TIMEOUT_MS,
     // Each phase has its own timer below.
-    socketTimeout: times.transferMs + times.replyMs,
+    socketTimeout: timeouts.transferMs + timeouts.replyMs,
     disableFileAccess: true,
     disableUrlAccess: true,
   });
 
   async function sendOne(email: OutgoingEmail): Promise<SendOutcome> {
-    // Not AbortSignal.timeout(), which goes off for every message, long after it was sent.
-    const late = new AbortController();
-    let timer = setTimeout(() => late.abort(), times.transferMs);
+    // AbortSignal.timeout() would fire for every message, long after it was sent.
+    const deadline = new AbortController();
+    let timer = setTimeout(() => deadline.abort(), timeouts.transferMs);
     const onWroteAll = (): void => {
       clearTimeout(timer);
-      timer = setTimeout(() => late.abort(), times.replyMs);
+      timer = setTimeout(() => deadline.abort(), timeouts.replyMs);
     };
     const progress: Progress = { wroteAll: false, onWroteAll };
-    const given: Given = { progress, signer: email.dkim };
-    const message = { ...toMessage(email), ...given, signal: late.signal };
+    const context: MessageContext = { progress, signer: email.dkim };
+    const message = { ...toMessage(email), ...context, signal: deadline.signal };
     try {
       const { rejectedErrors = [] } = await transport.sendMail(message);
       const refused = refusedRecipients(rejectedErrors);
@@ -102,11 +102,11 @@ export function smtp(url: string, times = TIMES): EmailProvider {
   }
 
   transport.use('stream', ({ data, message }, done) => {
-    const { progress, signer } = data as unknown as Given;
+    const { progress, signer } = data as unknown as MessageContext;
     message.createReadStream = () => {
       const pieces = serialize(message);
       const stream = Readable.from(signer ? signDkim(pieces, signer) : pieces, { objectMode: false });
-      // It ends when its last byte is read, and nothing is read before the server has replied 354 to DATA.
+      // The stream ends when its last byte is read, and nodemailer reads nothing before the server has replied 354 to DATA.
       return stream.once('end', () => {
         progress.wroteAll = true;
         progress.onWroteAll();
@@ -144,7 +144,7 @@ function toMessage(email: OutgoingEmail) {
     subject: email.subject,
     messageId: email.messageId,
     date: new Date(),
-    // Unique, and cheaper than nodemailer's random one.
+    // The id is unique, and cheaper than nodemailer's random boundary.
     baseBoundary: email.id,
     headers: email.headers.map(([key, value]) => ({ key, value })),
     ...(email.html !== null && { html: email.html }),

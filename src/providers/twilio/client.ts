@@ -5,30 +5,30 @@ export interface TwilioAccount {
   /** `AC` and 32 digits; the SDK takes no other. */
   readonly accountSid: string;
   readonly authToken: string;
-  /** Stands for all of Twilio's hosts where it is given; one at twilio.com only for that of messages. */
+  /** Replaces all of Twilio's hosts; a host at twilio.com replaces only that of messages. */
   readonly baseUrl?: string | undefined;
-  /** Seconds that a call may take; 30 by default. */
-  readonly timeout?: number;
+  /** Deadline of a call; 30 by default. */
+  readonly timeoutSeconds?: number;
 }
 
-const TIMEOUT = 30;
+const DEFAULT_TIMEOUT_SECONDS = 30;
 const OWN = /(?:^|\.)twilio\.com$/;
 
 /** Twilio's SDK on our own connections, which report whether a request was written. It never retries. */
 export function twilioClient(account: TwilioAccount) {
-  const httpClient = new TracedClient(account.baseUrl, (account.timeout ?? TIMEOUT) * 1_000);
+  const httpClient = new TracedClient(account.baseUrl, (account.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1_000);
   return twilio(account.accountSid, account.authToken, { httpClient });
 }
 
-/** What the SDK's methods call; its own would use axios. */
+/** The HTTP client of the SDK, whose own one uses axios. */
 class TracedClient extends twilio.RequestClient {
   readonly #baseUrl: URL | undefined;
-  readonly #timeout: number;
+  readonly #timeoutMs: number;
 
-  constructor(baseUrl: string | undefined, timeout: number) {
+  constructor(baseUrl: string | undefined, timeoutMs: number) {
     super();
     this.#baseUrl = baseUrl === undefined ? undefined : new URL(baseUrl);
-    this.#timeout = timeout;
+    this.#timeoutMs = timeoutMs;
   }
 
   override async request(request: Parameters<twilio.RequestClient['request']>[0]) {
@@ -38,7 +38,7 @@ class TracedClient extends twilio.RequestClient {
     const answer = await tracedFetch(url.href, {
       method: request.method.toUpperCase(),
       headers: { ...(request.headers as Record<string, string>), Authorization: `Basic ${credentials}` },
-      signal: AbortSignal.timeout(this.#timeout),
+      signal: AbortSignal.timeout(this.#timeoutMs),
       ...(request.data !== undefined && { body: new URLSearchParams(pairsOf(request.data)).toString() }),
     });
     // The SDK parses texts itself.
@@ -54,7 +54,7 @@ export function locate(uri: string, base: URL | undefined): URL {
   return new URL(base.href.replace(/\/$/, '') + url.pathname + url.search);
 }
 
-/** Fields of a query or a form; of a list, each value by itself. */
+/** Returns the pairs of a query or a form; a list becomes one pair for each value. */
 function pairsOf(fields: unknown): [string, string][] {
   return Object.entries((fields ?? {}) as Record<string, unknown>).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value])

@@ -7,14 +7,14 @@ import { type TwilioAccount, twilioClient } from './client.ts';
 import { classifyTwilioRefusal } from './errors.ts';
 
 export interface MessagingAccount extends TwilioAccount {
-  /** Where Twilio reaches us, without a path; null when it cannot, so that it has to be asked. */
+  /** The base URL for callbacks; null if Twilio cannot reach us, so that it must be polled. */
   readonly publicUrl: string | null;
 }
 
-/** What a channel of Twilio's Messages API decides. */
+/** A channel of Twilio's Messages API. */
 export interface TwilioChannel {
   readonly endpointsOf: (message: OutgoingChat) => Endpoints;
-  /** The parameters of the content, or the reason why nothing is sent. */
+  /** Returns the parameters of the content, or an outcome if the message cannot be sent. */
   readonly payloadOf: (message: OutgoingChat) => Payload | Promise<Payload | ChatOutcome>;
   readonly refusal: (message: OutgoingChat) => string | undefined;
   /** Compares a message with the body of one at Twilio. */
@@ -35,12 +35,12 @@ export interface Payload {
 
 export type Match = 'same' | 'other' | 'unknown';
 
-/** Messages between two numbers that are looked at to find one: a page of the list, newest first. */
-const LOOKED_AT = 200;
-/** Twilio retries a callback five times after any failure, all within 15 seconds. */
-const TRIES = '#rc=5&rp=all';
+/** The latest messages between two numbers among which a lookup searches: one page of the list. */
+const MAX_LISTED_MESSAGES = 200;
+/** URL fragment: Twilio retries a callback five times after any failure, within 15 seconds. */
+const CALLBACK_RETRIES = '#rc=5&rp=all';
 
-/** Sends messages of one channel through Twilio's API by its SDK. Throws when `accountSid` is none. */
+/** Sends messages of one channel through Twilio's API by its SDK. Throws if `accountSid` is malformed. */
 export function twilioMessages(account: MessagingAccount, channel: TwilioChannel): ChatProvider {
   const client = twilioClient(account);
   const { publicUrl } = account;
@@ -53,7 +53,7 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
       const payload = await payloadOf(message);
       if ('kind' in payload) return payload;
       const statusCallback =
-        publicUrl === null ? {} : { statusCallback: `${callbackUrl(publicUrl, message.id)}${TRIES}` };
+        publicUrl === null ? {} : { statusCallback: `${callbackUrl(publicUrl, message.id)}${CALLBACK_RETRIES}` };
       const { trace, result } = await traced(() =>
         client.messages.create({ ...endpointsOf(message), ...payload, ...statusCallback }),
       );
@@ -62,11 +62,15 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
       return typeof sid === 'string' && sid !== '' ? { kind: 'sent', messageId: sid } : unclearAnswer('Twilio');
     },
     async find(message, since, isAnothers) {
-      // Not by the time it was sent: one that still waits at Twilio has none. Times there are whole seconds.
+      // Compares creation times, in whole seconds: a message that is queued at Twilio has no send time.
       const from = Math.floor(since / 1_000) * 1_000;
       const { to, ...sender } = endpointsOf(message);
       const filter = 'from' in sender ? { to, from: sender.from } : { to };
-      const listed = await client.messages.list({ ...filter, pageSize: LOOKED_AT, limit: LOOKED_AT });
+      const listed = await client.messages.list({
+        ...filter,
+        pageSize: MAX_LISTED_MESSAGES,
+        limit: MAX_LISTED_MESSAGES,
+      });
       const later = listed
         .filter(({ direction, dateCreated }) => direction.startsWith('outbound') && dateCreated.getTime() >= from)
         .filter((one) => 'from' in sender || one.messagingServiceSid === sender.messagingServiceSid)
@@ -83,12 +87,12 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
   };
 }
 
-/** Where Twilio posts what becomes of a message, as its signature covers it. */
+/** Returns the URL to which Twilio posts the status of a message, as its signature covers it. */
 export function callbackUrl(publicUrl: string, messageId: string): string {
   return `${publicUrl.replace(/\/$/, '')}/callbacks/twilio?m=${messageId}`;
 }
 
-/** Removes what forms and JSON may change in a text. */
+/** Removes differences that forms and JSON may add to a text. */
 export function plain(text: string): string {
   return text.replaceAll('\r\n', '\n').trim();
 }

@@ -3,8 +3,8 @@ import { traced } from '../http-trace.ts';
 import { type TwilioAccount, twilioClient } from './client.ts';
 import { classifyTwilioRefusal } from './errors.ts';
 
-/** Seconds; a user waits for the answer. */
-const TIMEOUT = 10;
+/** A user waits for the answer. */
+const TIMEOUT_SECONDS = 10;
 const PAGE_SIZE = 1_000;
 const MAX_SENDERS = 10_000;
 
@@ -15,7 +15,7 @@ const UNAVAILABLE: NumberVerification = { kind: 'unavailable', provider: 'Twilio
  * (https://www.twilio.com/docs/whatsapp/api/senders).
  */
 export async function verifyTwilioNumber(account: TwilioAccount, number: string): Promise<NumberVerification> {
-  const client = twilioClient({ timeout: TIMEOUT, ...account });
+  const client = twilioClient({ timeoutSeconds: TIMEOUT_SECONDS, ...account });
   const { trace, result } = await traced(() =>
     client.messaging.v2.channelsSenders.list({ channel: 'whatsapp', pageSize: PAGE_SIZE, limit: MAX_SENDERS }),
   );

@@ -10,9 +10,9 @@ export interface TwilioSettings extends MessagingAccount {
 }
 
 /** https://www.twilio.com/docs/messaging/api/message-resource */
-const MAX_TEXT = 1_600;
+const MAX_TEXT_LENGTH = 1_600;
 
-/** Sends chat-app messages from one number through Twilio. Throws when `accountSid` is none. */
+/** Sends chat-app messages from one number through Twilio. Throws if `accountSid` is malformed. */
 export function twilioProvider({ contentOf, ...account }: TwilioSettings): ChatProvider {
   async function payloadOf(message: OutgoingChat): Promise<Payload | ChatOutcome> {
     const { text, image, document, template } = message.content;
@@ -47,7 +47,7 @@ function refusal({ type, content }: OutgoingChat): string | undefined {
   switch (type) {
     case 'text':
       if (preview) return 'Twilio accepts no preview_url: the chat app itself decides whether it shows a link.';
-      return lengthProblem('Twilio', 'text', text, MAX_TEXT);
+      return lengthProblem('Twilio', 'text', text, MAX_TEXT_LENGTH);
     case 'image':
       return captionProblem(caption);
     case 'document':

@@ -29,9 +29,9 @@ export interface RequestFilters {
   readonly request_id: string | null;
 }
 
-/** Requests that one page looks through: what it costs does not depend on the length of the log. */
-const LOOKED_AT = 10_000;
-/** After every id of a request. */
+/** Limits the requests that one page reads, so that its cost does not depend on the length of the log. */
+const MAX_READ_REQUESTS = 10_000;
+/** Sorts after all ids of requests. */
 const LATEST = 'req_~';
 
 /** Stores requests; those that are stored already are left out. The commit does not wait for the disk. */
@@ -64,7 +64,7 @@ export async function listApiRequests(
   const found = await queryRows<Omit<ApiRequest, 'created_at'>>(db, {
     name: `list_${walk}_requests`,
     text: `SELECT id, method, path, status, error_code, key_id, duration_ms
-           FROM (${WALKS[walk]} LIMIT ${LOOKED_AT}) AS looked
+           FROM (${WALKS[walk]} LIMIT ${MAX_READ_REQUESTS}) AS looked
            WHERE ($3::smallint IS NULL OR status BETWEEN $3 AND $4) AND ($5::text IS NULL OR path = $5)
              AND ($6::text IS NULL OR key_id = $6)
            LIMIT $7`,
@@ -89,7 +89,7 @@ const WALKS = {
 async function lastLookedAt(db: Db, orgId: string, walk: 'all' | 'failed', begin: string): Promise<Cursor | null> {
   const last = await queryRow<{ id: string }>(db, {
     name: `last_of_${walk}_requests`,
-    text: `SELECT id FROM (${WALKS[walk]}) AS looked OFFSET ${LOOKED_AT - 1} LIMIT 1`,
+    text: `SELECT id FROM (${WALKS[walk]}) AS looked OFFSET ${MAX_READ_REQUESTS - 1} LIMIT 1`,
     values: [orgId, begin],
   });
   return last ? withTime(last) : null;

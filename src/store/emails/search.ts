@@ -16,11 +16,11 @@ import {
 import { termKey } from './search-index.ts';
 import { scan } from './walks.ts';
 
-/** Blocks of one round of a page; the first round suffices if what is searched for is rare. */
-const ROUNDS = [100, 300] as const;
-/** Rows of emails that a page reads, and blocks whose members it looks up by their number. */
-const ROWS = 400;
-const NUMBERED_BLOCKS = 30;
+/** The blocks that each round of a page reads; the first round suffices for rare terms. */
+const BLOCKS_PER_ROUND = [100, 300] as const;
+/** Limits the emails that a page reads, and the blocks whose members it looks up by their number. */
+const MAX_ROWS = 400;
+const MAX_NUMBERED_BLOCKS = 30;
 
 /** The part of an organization's emails that is indexed: a range in the order of lists, newest first. */
 interface IndexedRange {
@@ -102,9 +102,9 @@ async function walkIndex(
   want: number,
 ): Promise<IndexWalk> {
   const found: EmailSummary[] = [];
-  const budget = { rows: ROWS, blocks: NUMBERED_BLOCKS };
+  const budget = { rows: MAX_ROWS, blocks: MAX_NUMBERED_BLOCKS };
   let cursor = after;
-  for (const limit of ROUNDS) {
+  for (const limit of BLOCKS_PER_ROUND) {
     const { blocks, next } = await findBlocks(db, conditions, cursor, oldest, limit);
     for (let from = 0; from < blocks.length;) {
       const some = takeBlocks(blocks.slice(from), want - found.length, budget);

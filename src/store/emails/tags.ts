@@ -74,7 +74,7 @@ export async function registerTags(
 }
 
 /** The advisory lock of this aggregation: one process at a time. */
-const LOCK = 4_418_093_672;
+const AGGREGATION_LOCK_ID = 4_418_093_672;
 
 /**
  * Moves the oldest additions into tag_counts, in one statement, so that readers of both count each email once. Does nothing
@@ -94,7 +94,7 @@ export async function aggregateTags(db: Db, limit: number): Promise<number> {
              ON CONFLICT (org_id, name, value) DO UPDATE SET emails = total.emails + excluded.emails
            )
            SELECT count(*)::int AS taken FROM taken`,
-    values: [limit, LOCK],
+    values: [limit, AGGREGATION_LOCK_ID],
   });
   return rows[0]?.taken ?? 0;
 }

@@ -2,14 +2,14 @@ import { MESSAGE_ACTIONS } from '../outbox/outbox.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
 import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
 
-const COUNTED = 10_000;
-/** Emails of one organization of which the oldest is looked for: they are ordered by acceptance, not by when they were due. */
-const LOOKED_AT = 100;
+const MAX_COUNT = 10_000;
+/** Limits the emails of one organization among which the oldest is searched: the index has them by acceptance, not by due time. */
+const MAX_SAMPLE = 100;
 
 /** The backlog of a fleet of workers, of all organizations. */
 export interface WaitingRow {
   fleet: string;
-  /** COUNTED + 1 means more than COUNTED. */
+  /** MAX_COUNT + 1 means more than MAX_COUNT. */
   count: number;
   /** Seconds for which the oldest has waited; 0 when there is none. */
   oldest: number;
@@ -32,7 +32,7 @@ export function readOutbox(db: Db): Promise<WaitingRow[]> {
              UNION ALL
              (SELECT 'upkeep', ${SINCE} FROM outbox WHERE action = 'chore' AND ${READY} ORDER BY id LIMIT $1)
            ) AS rows USING (fleet) GROUP BY fleet`,
-    values: [COUNTED + 1],
+    values: [MAX_COUNT + 1],
   });
 }
 
@@ -90,6 +90,6 @@ export function readDue(db: Db): Promise<WaitingRow[]> {
                SELECT next_check_at FROM domains WHERE next_check_at <= now() ORDER BY next_check_at LIMIT $1
              ) AS domain
            ) AS counted`,
-    values: [COUNTED + 1, LOOKED_AT],
+    values: [MAX_COUNT + 1, MAX_SAMPLE],
   });
 }

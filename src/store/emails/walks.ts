@@ -15,18 +15,17 @@ import {
 } from './summary.ts';
 
 /**
- * How many entries of an index one statement looks at, and how many rows of emails it reads for them: what it costs never
- * depends on how many emails there are. Filters of which each fits many emails, and all together hardly any, therefore
- * give pages that are not full.
+ * Limits the index entries that one statement reads, and the emails that it reads for them, so that its cost does not depend on
+ * the number of emails. If each filter matches many emails but their combination hardly any, pages are therefore not full.
  */
-const ENTRIES = 10_000;
-const ROWS = 300;
-/** The same of each status where several are merged: all entries are read and sorted. */
-const ENTRIES_PER_STATUS = 500;
-/** Rows are read in their own order, which costs less than looking up each by its id. */
-const SCANNED_ROWS = 3_000;
+const MAX_ENTRIES = 10_000;
+const MAX_ROWS = 300;
+/** The limit of each status if several are merged, because all their entries are read and sorted. */
+const MAX_ENTRIES_PER_STATUS = 500;
+/** Higher than MAX_ROWS, because reading emails in their own order costs less than looking up each by its id. */
+const MAX_SCANNED_ROWS = 3_000;
 
-/** All emails of the organization. */
+/** Lists all emails of the organization, newest first. */
 export function newest(db: Db, conditions: Conditions): Walker {
   return walker(db, conditions, 'list_newest', LIST_NEWEST, []);
 }
@@ -35,8 +34,8 @@ const LIST_NEWEST = `SELECT ${SUMMARY}, true AS fits, false AS last FROM emails 
   WHERE org_id = $1 AND ${WITHIN()} AND ${FITS} ORDER BY created_at DESC, id DESC LIMIT $5`;
 
 /**
- * A batch is small enough to read all of it. CASE keeps the planner from guessing that few of its emails fit, and from
- * reading and sorting all of them for that reason.
+ * Lists the emails of a batch, which is small enough to be read as a whole. Without CASE the planner estimates that few of its
+ * emails match, and reads and sorts all of them.
  */
 export function ofBatch(db: Db, conditions: Conditions, batchId: string): Walker {
   return walker(db, conditions, 'list_batch', LIST_BATCH, [batchId]);
@@ -46,10 +45,10 @@ const LIST_BATCH = `SELECT ${SUMMARY}, true AS fits, false AS last FROM emails A
   WHERE batch_id = $12 AND ${WITHIN()} AND CASE WHEN org_id = $1 THEN ${FITS} END
   ORDER BY created_at DESC, id DESC LIMIT $5`;
 
-/** Emails that no index finds, until some number of rows was read. @param until the email before the oldest one, or null */
+/** Lists emails that are in no index, up to a number of rows. @param until the email before the oldest one, or null */
 export function scan(db: Db, conditions: Conditions, until: Cursor | null): Walker {
   const { created_at: at, id } = until ?? { created_at: '-infinity', id: '' };
-  return walker(db, conditions, 'list_scanned', LIST_SCANNED, [at, id, SCANNED_ROWS]);
+  return walker(db, conditions, 'list_scanned', LIST_SCANNED, [at, id, MAX_SCANNED_ROWS]);
 }
 
 const LIST_SCANNED = `SELECT ${SUMMARY}, email.fits, email.last
@@ -60,21 +59,26 @@ const LIST_SCANNED = `SELECT ${SUMMARY}, email.fits, email.last
   ) AS email
   WHERE email.fits OR email.last ORDER BY created_at DESC, id DESC LIMIT $5`;
 
-/** Emails with a tag. The rarest tag's entries are the fewest. */
+/** Lists emails with tags, by the entries of the rarest tag. */
 export function byTag(db: Db, conditions: Conditions): Walker {
-  return walker(db, conditions, 'list_by_tag', BY_TAG, [...tagValues(conditions), ENTRIES, ROWS]);
+  return walker(db, conditions, 'list_by_tag', BY_TAG, [...tagValues(conditions), MAX_ENTRIES, MAX_ROWS]);
 }
 
-/** Emails with one of the statuses. */
+/** Lists emails with one of the statuses. */
 export function byStatus(db: Db, conditions: Conditions, statuses: readonly EmailStatus[]): Walker {
   const [status, ...others] = statuses;
   if (others.length === 0) {
-    return walker(db, conditions, 'list_by_status', BY_STATUS, [...tagValues(conditions), ENTRIES, ROWS, status]);
+    return walker(db, conditions, 'list_by_status', BY_STATUS, [
+      ...tagValues(conditions),
+      MAX_ENTRIES,
+      MAX_ROWS,
+      status,
+    ]);
   }
   const { tags, bounceReason, search } = conditions;
   const fitAll = tags.length === 0 && bounceReason === null && wantedTerms(search).length === 0;
   return async (after, want) => {
-    const values = [...tagValues(conditions), fitAll ? want : ENTRIES_PER_STATUS, ROWS];
+    const values = [...tagValues(conditions), fitAll ? want : MAX_ENTRIES_PER_STATUS, MAX_ROWS];
     return walker(db, conditions, 'list_by_statuses', BY_STATUSES, values)(after, want);
   };
 }
@@ -93,9 +97,9 @@ function walker(db: Db, conditions: Conditions, name: string, text: string, valu
 }
 
 /**
- * Of the entries of an index (created_at, id, tag_bits), newest first, the rows of those that have the bits of all tags
- * are read until enough fit. The `last` one, entry number `$14` or row number `$15`, is given in any case: from there on
- * another statement may go on. `wanted` are the tags, each with the number of its emails a second ago.
+ * Reads the entries of an index (created_at, id, tag_bits), newest first, and the emails of those that have the bits of all tags,
+ * until enough match. It always returns the `last` one, entry number `$14` or row number `$15`, where the next statement
+ * continues. `wanted` contains the tags, each with the number of its emails a second ago.
  */
 const walking = (entries: string): string => `
   WITH wanted AS MATERIALIZED (

@@ -3,10 +3,10 @@ import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FileStore, guarded, isFileId, requireFileId } from './file-store.ts';
 
-/** Where files are while they are written. */
+/** The folder of files that are being written. */
 const UNFINISHED = 'unfinished';
-/** Milliseconds after which no process can still be writing one. */
-const ABANDONED_AFTER = 24 * 3_600_000;
+/** After this time no process can still be writing an unfinished file. */
+const ABANDONED_AFTER_MS = 24 * 3_600_000;
 
 /**
  * Files on a disk, which every process that uses them must see: one folder for each two last letters of an id, so that
@@ -93,7 +93,7 @@ async function sync(folder: string): Promise<void> {
 
 /** Removes what writers that were killed have left. */
 async function removeAbandoned(folder: string): Promise<void> {
-  const before = Date.now() - ABANDONED_AFTER;
+  const before = Date.now() - ABANDONED_AFTER_MS;
   for (const name of await namesIn(folder)) {
     const path = join(folder, name);
     const found = await stat(path).catch(() => undefined);

@@ -2,10 +2,10 @@ import type { Readable } from 'node:stream';
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import { type FileStore, guarded, isFileId, requireFileId } from './file-store.ts';
 
-/** Objects that one request may delete; S3's own limit. */
-const DELETED_AT_ONCE = 1_000;
-/** Milliseconds. A store that hangs must not hold requests for longer than clients wait. */
-const TIMES = { connectionTimeout: 3_000, requestTimeout: 20_000, socketTimeout: 20_000 };
+/** S3's own limit. */
+const MAX_KEYS_PER_DELETE = 1_000;
+/** A store that hangs must not delay requests for longer than clients wait. */
+const TIMEOUTS_MS = { connectionTimeout: 3_000, requestTimeout: 20_000, socketTimeout: 20_000 };
 
 /**
  * Files in S3, or in a server that speaks like it. Credentials come as to every AWS tool: environment, profile, role.
@@ -36,8 +36,8 @@ export async function s3Store({ host: Bucket, pathname, searchParams }: URL): Pr
       }
     },
     async remove(ids) {
-      for (let from = 0; from < ids.length; from += DELETED_AT_ONCE) {
-        const Objects = ids.slice(from, from + DELETED_AT_ONCE).map((id) => ({ Key: keyOf(id) }));
+      for (let from = 0; from < ids.length; from += MAX_KEYS_PER_DELETE) {
+        const Objects = ids.slice(from, from + MAX_KEYS_PER_DELETE).map((id) => ({ Key: keyOf(id) }));
         const { Errors } = await client.send(
           new sdk.DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } }),
         );
@@ -61,7 +61,7 @@ export async function s3Store({ host: Bucket, pathname, searchParams }: URL): Pr
 function configuration(parameters: URLSearchParams): S3ClientConfig {
   const [endpoint, region] = [parameters.get('endpoint'), parameters.get('region')];
   return {
-    requestHandler: TIMES,
+    requestHandler: TIMEOUTS_MS,
     // A server that is not Amazon's is asked by path instead of by host name.
     ...(endpoint !== null && { endpoint, forcePathStyle: true, region: 'us-east-1' }),
     ...(region !== null && { region }),

@@ -3,23 +3,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
 const FOLDER = new URL('../migrations/', import.meta.url);
-/** Any number that only migrations use: the advisory lock that lets one process migrate while others wait. */
-const LOCK = 7_301_956_218;
+/** The advisory lock that lets one process migrate while others wait; an arbitrary number that only migrations use. */
+const MIGRATION_LOCK_ID = 7_301_956_218;
 /**
- * The version before still serves while this runs. A migration that waits for a table behind a long transaction has all
- * others wait behind itself: so it lets them pass, and tries again.
+ * The previous version still serves requests during a migration. While a migration waits for a table that a long transaction
+ * has locked, all other statements queue behind it. It therefore gives up after this time and retries.
  */
-const LOCK_WITHIN = '2s';
-const PAUSE = 1_000;
-const TRIES = 30;
+const TABLE_LOCK_TIMEOUT_MS = 2_000;
+const RETRY_INTERVAL_MS = 1_000;
+const MAX_ATTEMPTS = 30;
 /**
- * First line of a migration whose statements run one by one, outside of a transaction: `CREATE INDEX CONCURRENTLY` lets
- * writes pass. It must succeed when it is run again after a failure in the middle.
+ * First line of a migration whose statements run one by one, outside of a transaction, as `CREATE INDEX CONCURRENTLY` needs.
+ * Such a migration must succeed when it is repeated after a partial failure.
  */
 const WITHOUT_TRANSACTION = '-- without a transaction';
-/** Milliseconds between two tries to get the advisory lock. */
 const LOCK_POLL_MS = 200;
-/** SQLSTATE of a lock that was not to be had in time. */
+/** SQLSTATE of a lock timeout. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
@@ -30,7 +29,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
  */
 export async function migrate(databaseUrl: string, names?: readonly string[]): Promise<string[]> {
   const client = new pg.Client({ connectionString: databaseUrl, application_name: 'sendwright migrate' });
-  // The statement that is under way, or else the next one, fails with it.
+  // The current or next statement fails with this error.
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -55,7 +54,9 @@ export async function migrate(databaseUrl: string, names?: readonly string[]): P
 /** Polls, because a process that waits inside a statement holds a snapshot for which CREATE INDEX CONCURRENTLY would wait. */
 async function takeLock(client: pg.Client): Promise<void> {
   for (;;) {
-    const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [LOCK]);
+    const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [
+      MIGRATION_LOCK_ID,
+    ]);
     if (rows[0]?.taken) return;
     await sleep(LOCK_POLL_MS);
   }
@@ -70,17 +71,17 @@ async function applyWithoutTransaction(client: pg.Client, name: string, sql: str
 async function apply(client: pg.Client, name: string): Promise<void> {
   const sql = await readFile(new URL(name, FOLDER), 'utf8');
   if (sql.startsWith(WITHOUT_TRANSACTION)) return applyWithoutTransaction(client, name, sql);
-  for (let left = TRIES; ; left--) {
+  for (let attempt = 1; ; attempt++) {
     try {
-      await client.query(`BEGIN; SET LOCAL lock_timeout = '${LOCK_WITHIN}'`);
+      await client.query(`BEGIN; SET LOCAL lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}`);
       await client.query(sql);
       await client.query('INSERT INTO migrations (name) VALUES ($1)', [name]);
       await client.query('COMMIT');
       return;
     } catch (error) {
-      if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE || left === 1) throw error;
+      if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE || attempt === MAX_ATTEMPTS) throw error;
       await client.query('ROLLBACK');
-      await sleep(PAUSE);
+      await sleep(RETRY_INTERVAL_MS);
     }
   }
 }
@@ -91,7 +92,7 @@ export async function migrationNames(): Promise<string[]> {
 }
 
 /**
- * What a process needs to know before it serves: the migrations the database lacks. Throws when it is unreachable.
+ * Returns the migrations that the database lacks; a process checks them before it serves. Throws if it is unreachable.
  * @param names as `migrationNames` returns them
  */
 export async function pendingMigrations(

@@ -20,7 +20,7 @@ const SUMS = STATES.map(
 const KEY = 'org_id, channel, dimension, step, at, key';
 
 /** The advisory lock of this aggregation: one process at a time. */
-const LOCK = 4_418_093_674;
+const AGGREGATION_LOCK_ID = 4_418_093_674;
 
 /**
  * Moves the oldest additions into stat_totals, in one statement, so that readers of both count each message once. Does nothing
@@ -60,7 +60,7 @@ export async function aggregateStatistics(db: Db, limit: number): Promise<number
                delivered_times = add_times(total.delivered_times, excluded.delivered_times)
            )
            SELECT count(*)::int AS taken FROM taken`,
-    values: [limit, LOCK],
+    values: [limit, AGGREGATION_LOCK_ID],
   });
   return rows[0]?.taken ?? 0;
 }

@@ -30,10 +30,10 @@ export interface DeliveryFilters {
   readonly messageId: string | null;
 }
 
-/** How many deliveries one statement reads: a page of rare types or responses may hold fewer than asked for. */
-const READ_DELIVERIES = 10_000;
+/** Limits the deliveries that one statement reads. A page of rare types or responses may therefore not be full. */
+const MAX_READ_DELIVERIES = 10_000;
 
-/** The last row that a statement may read is returned in any case: the next page goes on after it. */
+/** The last row that a statement may read is always returned, because the next page continues after it. */
 type Read = FoundDelivery & { readonly is_match: boolean; readonly is_last: boolean };
 
 /** Deliveries of an endpoint, newest first. @returns the page, and where to go on; null if nothing is left */
@@ -72,7 +72,7 @@ export async function searchDeliveries(
            ORDER BY page.created_at DESC, page.id DESC`,
     values: [
       ...[endpointId, ...cursorValues(after), since ?? '-infinity', until ?? 'infinity', limit + 1],
-      ...[type, response, status, messageId, type === null && response === null ? limit + 1 : READ_DELIVERIES],
+      ...[type, response, status, messageId, type === null && response === null ? limit + 1 : MAX_READ_DELIVERIES],
     ],
   });
   const { rows, next } = cutPage(

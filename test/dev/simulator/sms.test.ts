@@ -14,7 +14,7 @@ function sms(to: string, from = FROM) {
 }
 
 function smsAt(baseUrl: string, publicUrl: string | null = null) {
-  return twilioSms({ ...ACCOUNT, baseUrl, publicUrl, timeout: 30 });
+  return twilioSms({ ...ACCOUNT, baseUrl, publicUrl, timeoutSeconds: 30 });
 }
 
 describe('an SMS by Twilio', { concurrency: true }, () => {
