@@ -1,7 +1,7 @@
 import { createdAt } from '../../domain/ids.ts';
 import { columns } from '../postgres/columns.ts';
 import type { Cursor } from '../postgres/page.ts';
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** A request as its organization sees it. */
 export interface ApiRequest {
@@ -36,7 +36,7 @@ const LATEST = 'req_~';
 
 /** Stores requests; those that are stored already are left out. The commit does not wait for the disk. */
 export async function insertApiRequests(db: Db, requests: readonly NewApiRequest[]): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'insert_api_requests',
     text: `WITH no_flush AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
            INSERT INTO api_requests (id, org_id, key_id, method, path, status, error_code, duration_ms)

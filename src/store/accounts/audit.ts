@@ -1,6 +1,6 @@
 import { newId } from '../../domain/ids.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 /** A member in the dashboard, a program with a key, or Sendwright itself. */
 export type ActorKind = 'user' | 'key' | 'system';
@@ -26,7 +26,8 @@ export type AuditEntry = Omit<AuditChange, 'org_id'> & {
 };
 
 export async function insertAudit(db: Db, change: AuditChange): Promise<void> {
-  await db.query(
+  await execute(
+    db,
     `INSERT INTO audit_log (id, org_id, actor_kind, actor_id, action, target, detail)
      VALUES ($1, $2, $3, $4, $5, $6, $7)`,
     [
@@ -43,7 +44,7 @@ export async function insertAudit(db: Db, change: AuditChange): Promise<void> {
 
 /** Records an event of a user, such as a sign-in, in each organization of the user. */
 export async function insertAuditOfUser(db: Db, userId: string, change: Omit<AuditChange, 'org_id'>): Promise<void> {
-  const { rows } = await db.query<{ org_id: string }>(`SELECT org_id FROM memberships WHERE user_id = $1`, [userId]);
+  const rows = await queryRows<{ org_id: string }>(db, `SELECT org_id FROM memberships WHERE user_id = $1`, [userId]);
   for (const { org_id } of rows) await insertAudit(db, { ...change, org_id });
 }
 

@@ -1,4 +1,4 @@
-import { type Db, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, queryRow } from '../postgres/pool.ts';
 
 /** What an organization has done of the first steps in the dashboard. */
 export interface FirstSteps {
@@ -30,7 +30,8 @@ export async function readFirstSteps(db: Db, orgId: string): Promise<FirstSteps>
 }
 
 export async function dismissFirstSteps(db: Db, orgId: string): Promise<void> {
-  await db.query(
+  await execute(
+    db,
     `UPDATE organizations SET checklist_dismissed_at = coalesce(checklist_dismissed_at, now()) WHERE id = $1`,
     [orgId],
   );

@@ -1,4 +1,4 @@
-import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 import type { Role } from './users.ts';
 
 export interface Invitation {
@@ -25,7 +25,8 @@ export async function insertInvitation(
   invitation: Readonly<Pick<Invitation, 'id' | 'org_id' | 'email' | 'role'>>,
   sha256: Buffer,
 ): Promise<string> {
-  const { rows } = await db.query<{ expires_at: string }>(
+  const row = await queryRow<{ expires_at: string }>(
+    db,
     `INSERT INTO invitations (id, org_id, email, role, sha256, expires_at)
      VALUES ($1, $2, $3, $4, $5, now() + interval '7 days')
      ON CONFLICT (org_id, email) DO UPDATE SET
@@ -34,12 +35,12 @@ export async function insertInvitation(
      RETURNING expires_at`,
     [invitation.id, invitation.org_id, invitation.email, invitation.role, sha256],
   );
-  return rows[0]?.expires_at as string;
+  return row?.expires_at as string;
 }
 
 /** Records that an invitation was sent by email. */
 export async function markEmailed(db: Db, orgId: string, id: string): Promise<void> {
-  await db.query(`UPDATE invitations SET emailed = true WHERE id = $1 AND org_id = $2`, [id, orgId]);
+  await execute(db, `UPDATE invitations SET emailed = true WHERE id = $1 AND org_id = $2`, [id, orgId]);
 }
 
 /** Open invitations of an organization, by address; at most 1,000. */
@@ -88,7 +89,7 @@ export function takeInvitation(db: Db, id: string): Promise<boolean> {
 
 /** Deletes the invitation of an address to an organization, open or expired. */
 export async function deleteInvitationsTo(db: Db, orgId: string, email: string): Promise<void> {
-  await db.query(`DELETE FROM invitations WHERE org_id = $1 AND email = $2`, [orgId, email]);
+  await execute(db, `DELETE FROM invitations WHERE org_id = $1 AND email = $2`, [orgId, email]);
 }
 
 export function deleteInvitation(db: Db, orgId: string, id: string): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 
 export const PRESETS = ['full_access', 'sending_access', 'read_only'] as const;
 export type Preset = (typeof PRESETS)[number];
@@ -60,7 +60,8 @@ export function insertKey(db: Db, key: NewKey): Promise<KeySummary | undefined> 
 
 /** Returns those of the ids that are not domains of the organization. */
 export async function missingDomains(db: Db, orgId: string, ids: readonly string[]): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>(
+  const rows = await queryRows<{ id: string }>(
+    db,
     `SELECT wanted.id FROM unnest($2::text[]) AS wanted(id)
      WHERE NOT EXISTS (SELECT FROM domains WHERE domains.id = wanted.id AND org_id = $1)`,
     [orgId, ids],
@@ -105,8 +106,8 @@ export function revokeKey(db: Db, id: string): Promise<boolean> {
 }
 
 export async function organizationOfKey(db: Db, id: string): Promise<string | undefined> {
-  const { rows } = await db.query<{ org_id: string }>(`SELECT org_id FROM api_keys WHERE id = $1`, [id]);
-  return rows[0]?.org_id;
+  const row = await queryRow<{ org_id: string }>(db, `SELECT org_id FROM api_keys WHERE id = $1`, [id]);
+  return row?.org_id;
 }
 
 /** Revokes a key of an organization; false if it has no such key or the key is revoked. */
@@ -130,7 +131,7 @@ export function renameKey(db: Db, orgId: string, id: string, name: string | null
 
 /** Records that keys are in use now. Skips keys that another process is recording. */
 export async function recordUses(db: Db, ids: readonly string[]): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'record_key_uses',
     text: `UPDATE api_keys SET last_used_at = now()
            FROM (SELECT id FROM api_keys WHERE id = ANY ($1::text[]) FOR NO KEY UPDATE SKIP LOCKED) AS used

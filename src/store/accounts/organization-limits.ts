@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRow } from '../postgres/pool.ts';
 
 /** What an organization can create and the operator limits the number of. */
 export type LimitedResource = 'endpoints' | 'domains' | 'keys' | 'numbers' | 'members' | 'invitations';
@@ -17,7 +17,7 @@ const ROWS: Readonly<Record<LimitedResource, string>> = {
 
 /** Makes transactions that add to the same resource of an organization wait for each other, until they end. */
 export async function lockLimit(client: Db, resource: string, orgId: string): Promise<void> {
-  await client.query({
+  await execute(client, {
     name: 'lock_limit',
     text: 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))',
     values: [`${resource} ${orgId}`],
@@ -36,10 +36,10 @@ export async function lockAndCount(
 ): Promise<number> {
   // A statement of its own: one sees what was committed when it began, not what it waited for.
   await lockLimit(client, resource === 'invitations' ? 'members' : resource, orgId);
-  const { rows } = await client.query<{ count: number }>({
+  const row = await queryRow<{ count: number }>(client, {
     name: `count_${resource}`,
     text: `SELECT count(*)::int AS count FROM (${ROWS[resource]} LIMIT $2) AS counted`,
     values: [orgId, limit],
   });
-  return rows[0]?.count ?? 0;
+  return row?.count ?? 0;
 }

@@ -1,4 +1,4 @@
-import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 
 export interface Organization {
   id: string;
@@ -9,7 +9,7 @@ export interface Organization {
 }
 
 export async function insertOrganization(db: Db, id: string, name: string): Promise<void> {
-  await db.query(`INSERT INTO organizations (id, name) VALUES ($1, $2)`, [id, name]);
+  await execute(db, `INSERT INTO organizations (id, name) VALUES ($1, $2)`, [id, name]);
 }
 
 export function listOrganizations(db: Db): Promise<Organization[]> {
@@ -50,7 +50,7 @@ export interface SignInRequirements {
 }
 
 export async function setSignInRequirements(db: Db, orgId: string, required: SignInRequirements): Promise<void> {
-  await db.query(`UPDATE organizations SET requires_second_factor = $2, requires_oidc = $3 WHERE id = $1`, [
+  await execute(db, `UPDATE organizations SET requires_second_factor = $2, requires_oidc = $3 WHERE id = $1`, [
     orgId,
     required.requires_second_factor,
     required.requires_oidc,

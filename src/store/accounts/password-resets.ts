@@ -1,8 +1,9 @@
-import { type Db, executeOne, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRow } from '../postgres/pool.ts';
 
 /** Stores the link of a password reset for an hour. @param sha256 of its token */
 export async function insertReset(db: Db, sha256: Buffer, userId: string): Promise<void> {
-  await db.query(
+  await execute(
+    db,
     `INSERT INTO password_resets (sha256, user_id, expires_at) VALUES ($1, $2, now() + interval '1 hour')`,
     [sha256, userId],
   );

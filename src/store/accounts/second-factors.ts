@@ -21,7 +21,8 @@ export function findSecondFactor(db: Db, userId: string): Promise<SecondFactor |
 
 /** Starts a set-up with a new secret; a confirmed factor stays. */
 export async function insertSecondFactor(db: Db, userId: string, sealed: Buffer): Promise<void> {
-  await db.query(
+  await execute(
+    db,
     `INSERT INTO second_factors AS factor (user_id, sealed) VALUES ($1, $2)
      ON CONFLICT (user_id) DO UPDATE SET sealed = excluded.sealed, last_step = 0, created_at = now()
      WHERE factor.confirmed_at IS NULL`,
@@ -45,8 +46,8 @@ export function takeStep(db: Db, userId: string, step: number, confirms: boolean
 
 /** Replaces the recovery codes of a user. @param digests SHA-256 of each */
 export async function replaceRecoveryCodes(db: Db, userId: string, digests: readonly Buffer[]): Promise<void> {
-  await db.query(`DELETE FROM recovery_codes WHERE user_id = $1`, [userId]);
-  await db.query(`INSERT INTO recovery_codes (user_id, sha256) SELECT $1, unnest($2::bytea[])`, [userId, digests]);
+  await execute(db, `DELETE FROM recovery_codes WHERE user_id = $1`, [userId]);
+  await execute(db, `INSERT INTO recovery_codes (user_id, sha256) SELECT $1, unnest($2::bytea[])`, [userId, digests]);
 }
 
 /** Uses up a recovery code. @returns false if the user has no such code */
@@ -56,6 +57,6 @@ export function takeRecoveryCode(db: Db, userId: string, sha256: Buffer): Promis
 
 /** Removes the second factor of a user and its recovery codes. @returns false if there was none */
 export async function deleteSecondFactor(db: Db, userId: string): Promise<boolean> {
-  await db.query(`DELETE FROM recovery_codes WHERE user_id = $1`, [userId]);
+  await execute(db, `DELETE FROM recovery_codes WHERE user_id = $1`, [userId]);
   return (await execute(db, `DELETE FROM second_factors WHERE user_id = $1`, [userId])) > 0;
 }

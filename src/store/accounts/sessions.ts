@@ -54,7 +54,8 @@ export async function insertSession(
   userId: string,
   { address, userAgent, byOidc = false }: SessionClient,
 ): Promise<void> {
-  await db.query(
+  await execute(
+    db,
     `INSERT INTO sessions (sha256, user_id, org_id, expires_at, address, user_agent, by_oidc)
      VALUES ($1, $2, (SELECT org_id FROM memberships WHERE user_id = $2 ORDER BY org_id LIMIT 1),
              now() + interval '7 days', $3, $4, $5)`,
@@ -116,7 +117,7 @@ export function findSession(db: Db, sha256: Buffer): Promise<Session | undefined
 }
 
 export async function touchSession(db: Db, sha256: Buffer, address: string): Promise<void> {
-  await db.query(`UPDATE sessions SET last_seen_at = now(), expires_at = ${END}, address = $2 WHERE sha256 = $1`, [
+  await execute(db, `UPDATE sessions SET last_seen_at = now(), expires_at = ${END}, address = $2 WHERE sha256 = $1`, [
     sha256,
     address,
   ]);
@@ -134,11 +135,11 @@ export function setSessionOrganization(db: Db, sha256: Buffer, orgId: string): P
 
 /** The message for the next page, or null once it was shown. */
 export async function setFlash(db: Db, sha256: Buffer, flash: string | null): Promise<void> {
-  await db.query(`UPDATE sessions SET flash = $2 WHERE sha256 = $1`, [sha256, flash]);
+  await execute(db, `UPDATE sessions SET flash = $2 WHERE sha256 = $1`, [sha256, flash]);
 }
 
 export async function deleteSession(db: Db, sha256: Buffer): Promise<void> {
-  await db.query(`DELETE FROM sessions WHERE sha256 = $1`, [sha256]);
+  await execute(db, `DELETE FROM sessions WHERE sha256 = $1`, [sha256]);
 }
 
 /** Ends all sessions of a user but one. @param keep the one that stays, or null for none @returns how many ended */

@@ -48,15 +48,16 @@ export async function uncountAttempts(
 ): Promise<void> {
   const values = columns(subjects, 'kind', 'subject');
   const given = `(kind, subject) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))`;
-  await db.query(`UPDATE sign_in_attempts SET attempts = attempts - 1 WHERE ${given} AND attempts > 0`, values);
-  await db.query(`DELETE FROM sign_in_attempts WHERE ${given} AND attempts = 0`, values);
+  await execute(db, `UPDATE sign_in_attempts SET attempts = attempts - 1 WHERE ${given} AND attempts > 0`, values);
+  await execute(db, `DELETE FROM sign_in_attempts WHERE ${given} AND attempts = 0`, values);
 }
 
 export async function deleteAttempts(
   db: Db,
   subjects: readonly Pick<AttemptSubject, 'kind' | 'subject'>[],
 ): Promise<void> {
-  await db.query(
+  await execute(
+    db,
     `DELETE FROM sign_in_attempts WHERE (kind, subject) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))`,
     columns(subjects, 'kind', 'subject'),
   );

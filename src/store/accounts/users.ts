@@ -1,5 +1,5 @@
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** Viewers read, members also change, owners also manage members. */
 export const ROLES = ['viewer', 'member', 'owner'] as const;
@@ -28,7 +28,8 @@ export async function insertUser(
   user: Readonly<Omit<UserWithPassword, 'proved_at'>>,
   isProved: boolean,
 ): Promise<void> {
-  await db.query(
+  await execute(
+    db,
     `INSERT INTO users (id, email, name, password, proved_at) VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN now() END)`,
     [user.id, user.email, user.name, user.password, isProved],
   );
@@ -43,12 +44,12 @@ export function findUser(db: Db, id: string): Promise<UserWithPassword | undefin
 }
 
 export async function setProved(db: Db, id: string): Promise<void> {
-  await db.query(`UPDATE users SET proved_at = coalesce(proved_at, now()) WHERE id = $1`, [id]);
+  await execute(db, `UPDATE users SET proved_at = coalesce(proved_at, now()) WHERE id = $1`, [id]);
 }
 
 /** Deletes a user who is a member of nothing and has no session. */
 export async function deleteUser(db: Db, id: string): Promise<void> {
-  await db.query(`DELETE FROM users WHERE id = $1`, [id]);
+  await execute(db, `DELETE FROM users WHERE id = $1`, [id]);
 }
 
 export type ListedUser = User & {
@@ -76,19 +77,20 @@ export function listUsers(db: Db, orgId: string | null): Promise<ListedUser[]> {
  * @param password the hash
  */
 export async function setPassword(db: Db, id: string, password: string): Promise<void> {
-  await db.query(
+  await execute(
+    db,
     `WITH ended AS (DELETE FROM password_resets WHERE user_id = $1) UPDATE users SET password = $2 WHERE id = $1`,
     [id, password],
   );
 }
 
 export async function setUserName(db: Db, id: string, name: string): Promise<void> {
-  await db.query(`UPDATE users SET name = $2 WHERE id = $1`, [id, name]);
+  await execute(db, `UPDATE users SET name = $2 WHERE id = $1`, [id, name]);
 }
 
 /** @param timeZone its name in the IANA database; null is that of the browser */
 export async function setUserTimeZone(db: Db, id: string, timeZone: string | null): Promise<void> {
-  await db.query(`UPDATE users SET time_zone = $2 WHERE id = $1`, [id, timeZone]);
+  await execute(db, `UPDATE users SET time_zone = $2 WHERE id = $1`, [id, timeZone]);
 }
 
 /** Makes a user a member. @returns false if the user is one already; the role then stays */
@@ -127,7 +129,8 @@ export function findMember(db: Db, orgId: string, userId: string): Promise<Membe
 }
 
 export async function lockOwners(db: Db, orgId: string): Promise<string[]> {
-  const { rows } = await db.query<{ user_id: string }>(
+  const rows = await queryRows<{ user_id: string }>(
+    db,
     `SELECT user_id FROM memberships WHERE org_id = $1 AND role = 'owner' ORDER BY user_id FOR UPDATE`,
     [orgId],
   );

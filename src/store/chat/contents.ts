@@ -1,5 +1,5 @@
 import type { TwilioContent } from '../../domain/chat/chat.ts';
-import { type Db, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, queryRow } from '../postgres/pool.ts';
 
 export function findContent(
   db: Db,
@@ -21,7 +21,8 @@ export async function addContents(
   numberId: string,
   templates: readonly (TwilioContent & { readonly name: string; readonly language: string })[],
 ): Promise<void> {
-  await db.query(
+  await execute(
+    db,
     `INSERT INTO chat_templates (number_id, name, language, content_sid, variables)
      SELECT number.id, template.name, template.language, template."contentSid", template.variables
      FROM jsonb_to_recordset($2) AS template(name text, language text, "contentSid" text, variables text[]),

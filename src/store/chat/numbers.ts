@@ -1,6 +1,6 @@
 import type { ChatProviderName, NumberVerifier } from '../../domain/chat/chat.ts';
 import { latestOf } from '../postgres/page.ts';
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** Which of Twilio's contents a template of a number is. */
 export interface NumberTemplate {
@@ -44,7 +44,7 @@ export async function lockConflictingNumbers(
   phoneNumberId: string | null,
 ): Promise<Pick<OperatorNumber, 'id' | 'org_id' | 'number' | 'verified_by'>[]> {
   // A statement of its own: the next one must see what was committed while this one waited.
-  await client.query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [NUMBERS_LOCK]);
+  await execute(client, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [NUMBERS_LOCK]);
   return queryRows(
     client,
     `SELECT id, org_id, number, verified_by FROM chat_numbers
@@ -119,7 +119,8 @@ export const listNumbers = latestOf<NumberSummary>('chat_numbers', SUMMARY);
 
 /** Deletes a number, its credentials, its templates and the pause of its account. @returns whether there was one */
 export async function deleteNumber(db: Db, orgId: string, id: string): Promise<boolean> {
-  const { rows } = await db.query<{ deleted: boolean }>(
+  const row = await queryRow<{ deleted: boolean }>(
+    db,
     `WITH deleted AS (
        DELETE FROM chat_numbers WHERE id = $1 AND org_id = $2 RETURNING id
      ), templates AS (
@@ -130,5 +131,5 @@ export async function deleteNumber(db: Db, orgId: string, id: string): Promise<b
      SELECT EXISTS (SELECT FROM deleted) AS deleted`,
     [id, orgId],
   );
-  return rows[0]?.deleted === true;
+  return row?.deleted === true;
 }

@@ -1,7 +1,7 @@
 import type { DomainStatus, Findings, Progress, Step } from '../../domain/senders/sender-domain.ts';
 import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
 import { latestOf } from '../postgres/page.ts';
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** A registered domain as lists show it. */
@@ -71,7 +71,7 @@ export function findDomains(db: Db, orgId: string, names: readonly string[]): Pr
 
 /** The names of domains of an organization. */
 export async function domainNames(db: Db, orgId: string, ids: readonly string[]): Promise<string[]> {
-  const { rows } = await db.query<{ name: string }>(`SELECT name FROM domains WHERE org_id = $1 AND id = ANY ($2)`, [
+  const rows = await queryRows<{ name: string }>(db, `SELECT name FROM domains WHERE org_id = $1 AND id = ANY ($2)`, [
     orgId,
     ids,
   ]);
@@ -97,12 +97,12 @@ export async function updateTracking(
   opens: boolean | null,
   clicks: boolean | null,
 ): Promise<boolean> {
-  const { rowCount } = await db.query(
+  return executeOne(
+    db,
     `UPDATE domains SET open_tracking = coalesce($3, open_tracking), click_tracking = coalesce($4, click_tracking)
      WHERE id = $1 AND org_id = $2`,
     [id, orgId, opens, clicks],
   );
-  return rowCount === 1;
 }
 
 /** The organization that has verified a domain; at most one has. */
@@ -183,7 +183,7 @@ export function requestCheck(
 
 /** Stores a domain's DKIM key unless it has one. @param sealed the private key */
 export async function saveDkimKey(db: Db, id: string, publicKey: string, sealed: Buffer): Promise<void> {
-  await db.query(`UPDATE domains SET dkim_public = $2, dkim_key = $3 WHERE id = $1 AND dkim_key IS NULL`, [
+  await execute(db, `UPDATE domains SET dkim_public = $2, dkim_key = $3 WHERE id = $1 AND dkim_key IS NULL`, [
     id,
     publicKey,
     sealed,
@@ -217,7 +217,8 @@ export async function saveCheck(
   { status, tries, misses, next }: Step,
   published: boolean | undefined,
 ): Promise<void> {
-  await db.query(
+  await execute(
+    db,
     `UPDATE domains SET
        findings = $2, status = $3, tries = $4, misses = $5, dkim_published = coalesce($6, dkim_published),
        verified_at = CASE WHEN $3 = 'verified' THEN coalesce(verified_at, now()) END,
@@ -231,7 +232,8 @@ export async function saveCheck(
 /** Fails registrations of a name that another organization has verified. */
 export async function failDomains(db: Db, ids: readonly string[], findings: Findings): Promise<void> {
   if (ids.length === 0) return;
-  await db.query(
+  await execute(
+    db,
     `UPDATE domains SET status = 'failed', verified_at = NULL, next_check_at = NULL, findings = findings || $2
      WHERE id = ANY ($1)`,
     [ids, JSON.stringify(findings)],

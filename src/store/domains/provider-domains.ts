@@ -1,5 +1,5 @@
 import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 /** A domain in the operator's account at a provider. */
 export interface ProviderDomain {
@@ -14,7 +14,8 @@ export async function keepProviderDomain(
   { id, records }: ProviderDomain,
   ours: boolean,
 ): Promise<void> {
-  await db.query(
+  await execute(
+    db,
     `INSERT INTO provider_domains (name, provider_id, ours, details) VALUES ($1, $2, $3, $4)
      ON CONFLICT (name) DO UPDATE SET
        details = excluded.details,
@@ -46,13 +47,14 @@ export function dueUnusedDomains(db: Db, limit: number): Promise<UnusedDomain[]>
 
 /** Deletes the record of an unused domain, or marks a used one as used. */
 export async function endUnusedDomain(db: Db, { name, provider_id: id, is_used: isUsed }: UnusedDomain): Promise<void> {
-  if (isUsed) await db.query(`UPDATE provider_domains SET unused_since = NULL WHERE name = $1`, [name]);
-  else await db.query(`DELETE FROM provider_domains WHERE name = $1 AND provider_id = $2`, [name, id]);
+  if (isUsed) await execute(db, `UPDATE provider_domains SET unused_since = NULL WHERE name = $1`, [name]);
+  else await execute(db, `DELETE FROM provider_domains WHERE name = $1 AND provider_id = $2`, [name, id]);
 }
 
 /** Defers a domain because the provider is unreachable: by a minute, doubling to six hours. */
 export async function deferUnusedDomain(db: Db, name: string): Promise<void> {
-  await db.query(
+  await execute(
+    db,
     `UPDATE provider_domains
      SET tries = tries + 1, retry_at = now() + least(power(2, least(tries, 20)), 360) * interval '1 minute'
      WHERE name = $1`,

@@ -1,8 +1,9 @@
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 /** Stores the sealed link of an email for the time in which the email may be sent. */
 export async function insertAccountLink(db: Db, emailId: string, sealed: Buffer): Promise<void> {
-  await db.query(
+  await execute(
+    db,
     `INSERT INTO account_links (email_id, sealed, expires_at) VALUES ($1, $2, now() + interval '7 days')`,
     [emailId, sealed],
   );

@@ -1,6 +1,6 @@
 import type { Attachment } from '../../domain/email/attachments.ts';
 import { SUBTRACT_STORED_BYTES } from '../files/reservations.ts';
-import { type Db, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /**
@@ -14,7 +14,7 @@ export async function insertAttachments(
   emailId: string,
   files: readonly Attachment[],
 ): Promise<void> {
-  const { rows } = await db.query<{ used: number }>({
+  const row = await queryRow<{ used: number }>(db, {
     name: 'insert_attachments',
     text: `WITH used AS (
              DELETE FROM file_reservations WHERE id = ANY ($3) AND abandoned_at IS NULL RETURNING id
@@ -27,7 +27,7 @@ export async function insertAttachments(
            SELECT count(*)::int AS used FROM used`,
     values: [orgId, emailId, ...columns(files, 'id', 'filename', 'content_type', 'size', 'content_id')],
   });
-  if (rows[0]?.used !== files.length) throw new Error('a file of this email is being removed');
+  if (row?.used !== files.length) throw new Error('a file of this email is being removed');
 }
 
 /** The files of one row of emails as JSON: what the API shows of them everywhere, in their order. */
@@ -70,7 +70,7 @@ export async function findAttachments(
   emailId: string,
   attachmentId: string | null = null,
 ): Promise<ListedAttachment[] | undefined> {
-  const { rows } = await db.query<ListedAttachment | { id: null }>({
+  const rows = await queryRows<ListedAttachment | { id: null }>(db, {
     name: 'find_attachments',
     text: `SELECT file.*, file.deleted_at IS NULL AND file.expires_at > now() AS kept
            FROM emails AS email LEFT JOIN LATERAL (
@@ -105,12 +105,12 @@ export function findDownload(
 
 /** A time for links to end, by the database's clock. @returns Unix seconds */
 export async function secondsFromNow(db: Db, seconds: number): Promise<number> {
-  const { rows } = await db.query<{ at: number }>({
+  const row = await queryRow<{ at: number }>(db, {
     name: 'seconds_from_now',
     text: 'SELECT floor(extract(epoch FROM now()) + $1)::float8 AS at',
     values: [seconds],
   });
-  return rows[0]?.at as number;
+  return row?.at as number;
 }
 
 /**
@@ -119,7 +119,7 @@ export async function secondsFromNow(db: Db, seconds: number): Promise<number> {
  * @returns ids of files to delete, and whether there may be more to look at
  */
 export async function findExpired(db: Db, limit: number): Promise<{ expired: string[]; more: boolean }> {
-  const { rows } = await db.query<{ id: string; expired: boolean }>({
+  const rows = await queryRows<{ id: string; expired: boolean }>(db, {
     name: 'find_expired',
     text: `WITH looked AS MATERIALIZED (
              SELECT id, email_id, ${EXPIRES_AT} AS expires_at,
@@ -139,7 +139,8 @@ export async function findExpired(db: Db, limit: number): Promise<{ expired: str
 /** Notes that files are no longer in the store. */
 export async function markDeleted(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await db.query(
+  await execute(
+    db,
     `WITH removed AS (
        UPDATE attachments SET deleted_at = now() WHERE id = ANY ($1) AND deleted_at IS NULL
        RETURNING org_id, size AS bytes
@@ -151,7 +152,8 @@ export async function markDeleted(db: Db, ids: readonly string[]): Promise<void>
 
 /** Which of these ids belong to files that are kept for an email or reserved for one. */
 export async function findKnownFiles(db: Db, ids: readonly string[]): Promise<Set<string>> {
-  const { rows } = await db.query<{ id: string }>(
+  const rows = await queryRows<{ id: string }>(
+    db,
     `SELECT id FROM attachments WHERE id = ANY ($1) AND deleted_at IS NULL
      UNION SELECT id FROM file_reservations WHERE id = ANY ($1)`,
     [ids],

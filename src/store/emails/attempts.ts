@@ -5,7 +5,7 @@ import type { Change } from './changes.ts';
 import type { StoredContent } from './contents.ts';
 import type { Email } from './emails.ts';
 import { type CopyEnding, HAS_COPIES_LEFT } from './recipients.ts';
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { SUSPENDED_FOR } from '../accounts/suspension.ts';
 import { columns } from '../postgres/columns.ts';
 
@@ -83,7 +83,7 @@ export async function lockStatuses(
   ids: readonly string[],
   workflowId: string | null = null,
 ): Promise<Map<string, EmailStatus>> {
-  const { rows } = await db.query<{ id: string; status: EmailStatus }>({
+  const rows = await queryRows<{ id: string; status: EmailStatus }>(db, {
     name: 'lock_statuses',
     text: `SELECT id, CASE WHEN ${HAS_COPIES_LEFT('emails')} THEN 'queued' ELSE status END AS status FROM emails WHERE id = ANY ($1) AND ($2::text IS NULL OR workflow_id = $2)
            ORDER BY id FOR UPDATE`,
@@ -115,7 +115,7 @@ export interface SendSize {
 
 /** How much each email is to send, without reading its bodies. */
 export async function readSendSizes(db: Db, ids: readonly string[]): Promise<Map<string, SendSize>> {
-  const { rows } = await db.query<SendSize>({
+  const rows = await queryRows<SendSize>(db, {
     name: 'readSendSizes',
     text: `SELECT email.id, counted.copies, counted.copies * (${BODY_BYTES})::float8 AS bytes
            FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id AND body.email_id = ANY ($1)
@@ -201,7 +201,7 @@ export async function countRepeats(
   db: Db,
   attempts: readonly Pick<Attempt, 'message_id' | 'n'>[],
 ): Promise<Map<string, number>> {
-  const { rows } = await db.query<{ message_id: string; repeats: number }>({
+  const rows = await queryRows<{ message_id: string; repeats: number }>(db, {
     name: 'count_repeats',
     text: `SELECT earlier.message_id, count(*)::integer AS repeats
            FROM unnest($1::text[], $2::integer[]) AS attempt(message_id, n) JOIN attempts AS earlier USING (message_id)
@@ -218,7 +218,7 @@ export async function beginAttempts(
   attempts: readonly Pick<Attempt, 'message_id' | 'n' | 'call' | 'provider'>[],
 ): Promise<void> {
   if (attempts.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'begin_attempts',
     text: `INSERT INTO attempts (message_id, n, call, provider)
            SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[])`,
@@ -243,7 +243,7 @@ export interface AttemptEnding {
  */
 export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Promise<void> {
   if (endings.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'end_attempts',
     text: `UPDATE attempts AS attempt
            SET outcome = ending.outcome, detail = ending.detail, code = ending.code, ended_at = clock_timestamp(),
@@ -260,7 +260,7 @@ export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Pr
 /** Marks the changes of attempts as applied. */
 export async function clearChanges(db: Db, attempts: readonly Pick<Attempt, 'message_id' | 'n'>[]): Promise<void> {
   if (attempts.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'clear_changes',
     text: `UPDATE attempts AS attempt SET changes = NULL
            FROM unnest($1::text[], $2::integer[]) AS applied(message_id, n)
@@ -281,7 +281,8 @@ export async function recordLookups(
   isNotFound: boolean,
 ): Promise<void> {
   if (messageIds.length === 0) return;
-  await db.query(
+  await execute(
+    db,
     `UPDATE attempts SET checks = checks + 1, denied_at = CASE WHEN $3 THEN coalesce(denied_at, now()) ELSE denied_at END
      WHERE call = $1 AND message_id = ANY ($2)`,
     [call, messageIds, isNotFound],

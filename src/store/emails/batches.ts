@@ -3,7 +3,7 @@ import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { type IdempotencyKey, rememberResponses } from '../limits/idempotency.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, executeOne, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
 import type { RecordedChange } from './changes.ts';
 
@@ -28,16 +28,18 @@ export async function insertBatch(
   { id, total, scheduled }: { id: string; total: number; scheduled: number },
   idempotency: IdempotencyKey | undefined,
 ): Promise<{ accepted: AcceptedBatch; left: number | null }> {
-  const { rows } = await client.query<{ created_at: string; left: number | null }>(
+  const row = await queryRow<{ created_at: string; left: number | null }>(
+    client,
     `INSERT INTO batches (id, org_id, total, created_at) VALUES ($1, $2, $3, now())
      RETURNING created_at, ${LEFT_OF_QUOTA('$2')} AS left`,
     [id, orgId, total],
   );
-  if (!rows[0]) throw new Error('insertBatch returned no row');
-  const { created_at, left } = rows[0];
+  if (!row) throw new Error('insertBatch returned no row');
+  const { created_at, left } = row;
   const accepted: AcceptedBatch = { id, total, status: 'queued', created_at };
   await Promise.all([
-    client.query(
+    execute(
+      client,
       `INSERT INTO batch_moves (batch_id, to_status, members, at)
        SELECT $1, status, members, $4 FROM (VALUES ('queued', $2::integer), ('scheduled', $3)) AS move(status, members)
        WHERE members > 0`,
@@ -54,7 +56,7 @@ export async function recordBatchMoves(client: Db, changes: readonly RecordedCha
     ({ email, from_status, to_status }) => email.batch_id !== null && from_status !== to_status,
   );
   if (moves.length === 0) return;
-  await client.query({
+  await execute(client, {
     name: 'record_batch_moves',
     text: `INSERT INTO batch_moves (batch_id, from_status, to_status, members, at)
            SELECT batch_id, from_status, to_status, count(*), coalesce(max(at), clock_timestamp())
@@ -111,17 +113,17 @@ function toBatch({ id, total, created_at, counts, last_at }: BatchRow): Batch {
 
 /** One batch as of now. */
 export async function findBatch(db: Db, orgId: string, id: string): Promise<Batch | undefined> {
-  const { rows } = await db.query<BatchRow>({
+  const row = await queryRow<BatchRow>(db, {
     name: 'find_batch',
     text: `${BATCHES} WHERE batch.id = $1 AND batch.org_id = $2`,
     values: [id, orgId],
   });
-  return rows[0] && toBatch(rows[0]);
+  return row && toBatch(row);
 }
 
 /** Batches of an organization, newest first. */
 export async function listBatches(db: Db, orgId: string, after: Cursor | null, limit: number): Promise<Batch[]> {
-  const { rows } = await db.query<BatchRow>({
+  const rows = await queryRows<BatchRow>(db, {
     name: 'list_batches',
     text: `${BATCHES}
       WHERE batch.org_id = $1
@@ -180,7 +182,8 @@ export function markAnnounced(db: Db, id: string): Promise<boolean> {
 
 /** Ids of batches whose end was not announced, after a certain one, at most `limit`. */
 export async function findUnannounced(db: Db, after: string | null, limit: number): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>(
+  const rows = await queryRows<{ id: string }>(
+    db,
     `SELECT id FROM batches WHERE announced_at IS NULL AND id > coalesce($1, '') ORDER BY id LIMIT $2`,
     [after, limit],
   );
@@ -193,7 +196,8 @@ export async function findUnannounced(db: Db, after: string | null, limit: numbe
  * @param limit the maximum number of batches @returns the number of batches
  */
 export async function foldBatchMoves(db: Db, limit: number): Promise<number> {
-  const { rows } = await db.query<{ batches: number }>(
+  const row = await queryRow<{ batches: number }>(
+    db,
     `WITH due AS MATERIALIZED (
        SELECT DISTINCT batch_id FROM (
          SELECT batch_id FROM batch_moves WHERE NOT folded AND at < now() - interval '1 minute' ORDER BY at LIMIT $1
@@ -208,5 +212,5 @@ export async function foldBatchMoves(db: Db, limit: number): Promise<number> {
      SELECT count(DISTINCT batch_id)::int AS batches FROM taken`,
     [limit],
   );
-  return rows[0]?.batches ?? 0;
+  return row?.batches ?? 0;
 }

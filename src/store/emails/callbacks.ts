@@ -1,9 +1,9 @@
 import type { ReportEvidence } from '../../domain/email/feedback.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRow } from '../postgres/pool.ts';
 
 /** Stores the unchanged body of a callback that changed nothing. */
 export async function keepCallback(db: Db, provider: string, body: string): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'keep_callback',
     text: `INSERT INTO provider_callbacks (provider, body) VALUES ($1, $2)`,
     values: [provider, body],
@@ -39,12 +39,12 @@ export async function findOrganizationOf(
   recipient: string,
   { messageId, isSigned }: ReportEvidence,
 ): Promise<string | undefined> {
-  const { rows } = await db.query<{ org_id: string }>({
+  const row = await queryRow<{ org_id: string }>(db, {
     name: 'find_organization_of_report',
     text: FIND_ORGANIZATION,
     values: [emailId, recipient.toLowerCase(), messageId, isSigned],
   });
-  return rows[0]?.org_id;
+  return row?.org_id;
 }
 
 const FIND_ORGANIZATION = `SELECT org_id FROM emails WHERE id = $1 AND ${matchesEvidence({

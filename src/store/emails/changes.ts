@@ -4,7 +4,7 @@ import type { EmailEventType } from '../../domain/email/states.ts';
 import type { EventDetail } from '../../domain/event-detail.ts';
 import type { StateSet } from '../../domain/statistics.ts';
 import { columns } from '../postgres/columns.ts';
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 import { matchesEvidence } from './callbacks.ts';
 import { timeProblem } from './emails.ts';
 
@@ -178,7 +178,7 @@ export async function insertEmailEvents(client: Db, changes: readonly RecordedCh
   const entered = changes.filter(({ event }) => event !== null);
   if (entered.length === 0) return;
   const inputs = entered.map(({ input }) => input);
-  await client.query({
+  await execute(client, {
     name: 'insert_email_events',
     text: `INSERT INTO email_events (email_id, id, type, created_at, dedupe_key, recipient, detail)
            SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::jsonb[])`,
@@ -194,7 +194,7 @@ export async function insertEmailEvents(client: Db, changes: readonly RecordedCh
 /** Updates the rows of locked emails. */
 export async function updateEmails(client: Db, updates: readonly EmailUpdate[]): Promise<void> {
   if (updates.length === 0) return;
-  await client.query({
+  await execute(client, {
     name: 'update_emails',
     text: `UPDATE emails AS email SET
              status              = coalesce(input.status, email.status),

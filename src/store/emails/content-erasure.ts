@@ -1,5 +1,5 @@
 import { HAS_COPIES_LEFT } from './recipients.ts';
-import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** What became of the content of an email. */
 export interface ContentErasure {
@@ -14,7 +14,7 @@ export interface ContentErasure {
  * @returns a result for each email that the organization has
  */
 export async function eraseContents(db: Db, orgId: string, ids: readonly string[]): Promise<ContentErasure[]> {
-  const { rows } = await db.query<ContentErasure>({
+  const rows = await queryRows<ContentErasure>(db, {
     name: 'lock_contents',
     text: `SELECT id, status IN ('queued', 'scheduled') OR ${HAS_COPIES_LEFT('email')} AS is_open
            FROM emails AS email WHERE id = ANY ($1) AND org_id = $2 ORDER BY id FOR UPDATE`,
@@ -22,8 +22,9 @@ export async function eraseContents(db: Db, orgId: string, ids: readonly string[
   });
   const ended = rows.filter(({ is_open: isOpen }) => !isOpen).map(({ id }) => id);
   if (ended.length > 0) {
-    await db.query(`DELETE FROM email_bodies WHERE email_id = ANY ($1)`, [ended]);
-    await db.query(
+    await execute(db, `DELETE FROM email_bodies WHERE email_id = ANY ($1)`, [ended]);
+    await execute(
+      db,
       `UPDATE emails SET headers = '{}', sealed_headers = NULL
        WHERE id = ANY ($1) AND (sealed_headers IS NOT NULL OR headers::text <> '{}')`,
       [ended],
@@ -89,7 +90,7 @@ export async function noteExpired(
   orgId: string,
   last: Pick<ExpiringEmail, 'id' | 'created_at'>,
 ): Promise<void> {
-  await db.query(`UPDATE organizations SET bodies_expired_at = $2, bodies_expired_id = $3 WHERE id = $1`, [
+  await execute(db, `UPDATE organizations SET bodies_expired_at = $2, bodies_expired_id = $3 WHERE id = $1`, [
     orgId,
     last.created_at,
     last.id,
@@ -99,7 +100,8 @@ export async function noteExpired(
 /** Has upkeep look at emails again in a day, since their content could not be erased yet. */
 export async function holdBodies(db: Db, orgId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await db.query(
+  await execute(
+    db,
     `INSERT INTO held_bodies (email_id, org_id, look_at) SELECT id, $1, now() + interval '1 day' FROM unnest($2::text[]) AS id
      ON CONFLICT (email_id) DO UPDATE SET look_at = excluded.look_at`,
     [orgId, ids],
@@ -139,7 +141,7 @@ export function setBodyRetention(db: Db, orgId: string, days: number | null): Pr
 
 /** Ids of the files of an email that have not been deleted. */
 export async function findFileIds(db: Db, emailIds: readonly string[]): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>({
+  const rows = await queryRows<{ id: string }>(db, {
     name: 'find_file_ids',
     text: `SELECT id FROM attachments WHERE email_id = ANY ($1) AND deleted_at IS NULL`,
     values: [emailIds],

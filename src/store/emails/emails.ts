@@ -4,7 +4,7 @@ import type { MessageChannel } from '../../domain/messages/message.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import type { EmailContents } from './contents.ts';
 import type { EmailSummary } from './summary.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRow } from '../postgres/pool.ts';
 
 /** Whole hours: an interval of days would follow the session's daylight saving. */
 export const timeProblem = (time: string): string =>
@@ -28,7 +28,7 @@ export async function findEmail(
   orgId: string,
   id: string,
 ): Promise<Email | undefined> {
-  const { rows } = await db.query<Email & { sealed_headers: Buffer | null }>({
+  const row = await queryRow<Email & { sealed_headers: Buffer | null }>(db, {
     name: 'find_email',
     text: `SELECT id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, headers, sealed_headers, status, error,
                   bounce_reason, created_at, scheduled_at, last_event_at,
@@ -39,7 +39,6 @@ export async function findEmail(
            FROM emails WHERE id = $1 AND org_id = $2`,
     values: [id, orgId],
   });
-  const [row] = rows;
   if (!row) return undefined;
   const { sealed_headers, ...email } = row;
   return { ...email, headers: await contents.openHeaders(db, { ...email, org_id: orgId, sealed_headers }) };
@@ -47,7 +46,7 @@ export async function findEmail(
 
 /** Links an email and the one that repeats it. */
 export async function recordResend(db: Db, orgId: string, originalId: string, copyId: string): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'record_resend',
     text: `UPDATE emails SET resend_of = CASE id WHEN $3 THEN $2 ELSE resend_of END,
                              resent_as = CASE id WHEN $2 THEN array_append(resent_as, $3) ELSE resent_as END
@@ -71,18 +70,19 @@ export async function whyUnmoved(
   channel?: MessageChannel,
 ): Promise<UnmovedReason> {
   const [table, condition] = channel ? ['chat_messages', 'AND channel = $4'] : ['emails', ''];
-  const { rows } = await db.query<{ time: 'past' | 'far' | null }>(
+  const row = await queryRow<{ time: 'past' | 'far' | null }>(
+    db,
     `SELECT ${timeProblem('$3::timestamptz')} AS time FROM ${table} WHERE id = $1 AND org_id = $2 ${condition}`,
     [id, orgId, scheduledAt, ...(channel ? [channel] : [])],
   );
-  return rows[0] ? (rows[0].time ?? 'not_scheduled') : 'not_found';
+  return row ? (row.time ?? 'not_scheduled') : 'not_found';
 }
 
 /** The `from` of an email of an organization; undefined when there is no such email. It never changes. */
 export async function senderOf(db: Db, orgId: string, id: string): Promise<string | undefined> {
-  const { rows } = await db.query<{ from: string }>(`SELECT "from" FROM emails WHERE id = $1 AND org_id = $2`, [
+  const row = await queryRow<{ from: string }>(db, `SELECT "from" FROM emails WHERE id = $1 AND org_id = $2`, [
     id,
     orgId,
   ]);
-  return rows[0]?.from;
+  return row?.from;
 }

@@ -71,7 +71,7 @@ export async function replaceAddressed(
   { pattern, placeholder }: ErasedAddress,
   emails: readonly AddressedEmail[],
 ): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'replace_addressed',
     text: `UPDATE emails AS email
            SET "to" = value.to, cc = value.cc, bcc = value.bcc, reply_to = value.reply_to, error = ${REPLACED('error')}
@@ -88,40 +88,41 @@ export async function replaceInRecords(
   { address, pattern, placeholder }: ErasedAddress,
 ): Promise<{ events: number; recipients: number; attempts: number }> {
   // A report that came again after an earlier erasure is a duplicate of the one that was renamed then.
-  await db.query(
+  await execute(
+    db,
     `DELETE FROM email_events AS event USING email_events AS former
      WHERE event.email_id = ANY ($1) AND event.recipient = $4 AND former.email_id = event.email_id
        AND former.id <> event.id AND former.dedupe_key = ${REPLACED('event.dedupe_key')}`,
     [ids, pattern, placeholder, address],
   );
-  const events = await db.query(
+  const events = await execute(
+    db,
     `UPDATE email_events
      SET recipient = CASE WHEN recipient = $4 THEN $3 ELSE recipient END, dedupe_key = ${REPLACED('dedupe_key')},
          detail = ${REPLACED('detail::text')}::jsonb
      WHERE email_id = ANY ($1) AND (recipient = $4 OR dedupe_key ~* $2 OR detail::text ~* $2)`,
     [ids, pattern, placeholder, address],
   );
-  await db.query(
+  await execute(
+    db,
     `DELETE FROM email_recipients AS recipient USING email_recipients AS former
      WHERE recipient.email_id = ANY ($1) AND recipient.recipient = $2
        AND former.email_id = recipient.email_id AND former.recipient = $3`,
     [ids, address, placeholder],
   );
-  const recipients = await db.query(
+  const recipients = await execute(
+    db,
     `UPDATE email_recipients
      SET recipient = CASE WHEN recipient = $4 THEN $3 ELSE recipient END, error = ${REPLACED('error')}
      WHERE email_id = ANY ($1) AND (recipient = $4 OR error ~* $2)`,
     [ids, pattern, placeholder, address],
   );
-  const attempts = await db.query(
+  const attempts = await execute(
+    db,
     `UPDATE attempts SET detail = ${REPLACED('detail')} WHERE message_id = ANY ($1) AND detail ~* $2`,
     [ids, pattern, placeholder],
   );
-  return {
-    events: events.rowCount ?? 0,
-    recipients: recipients.rowCount ?? 0,
-    attempts: attempts.rowCount ?? 0,
-  };
+  return { events, recipients, attempts };
 }
 
 /** Changes the rows of one step of a walk over a table, in the order of their ids. */
@@ -130,15 +131,16 @@ async function changeStep(
   table: string,
   after: string,
   limit: number,
-  change: (ids: string[]) => Promise<{ readonly rowCount: number | null }>,
+  change: (ids: string[]) => Promise<number>,
 ): Promise<WalkStep> {
-  const { rows } = await db.query<{ id: string }>(
+  const rows = await queryRows<{ id: string }>(
+    db,
     `SELECT id::text AS id FROM ${table} WHERE id > $1 ORDER BY ${table}.id LIMIT $2`,
     [after, limit],
   );
   const ids = rows.map(({ id }) => id);
-  const { rowCount } = await change(ids);
-  return { next: ids.length < limit ? null : (ids.at(-1) ?? null), changed: rowCount ?? 0 };
+  const changed = await change(ids);
+  return { next: ids.length < limit ? null : (ids.at(-1) ?? null), changed };
 }
 
 /** Replaces the address in events for the endpoints of an organization. */
@@ -150,7 +152,8 @@ export async function replaceInWebhookEvents(
   limit: number,
 ): Promise<WalkStep> {
   return changeStep(db, 'webhook_events', after, limit, (ids) =>
-    db.query(
+    execute(
+      db,
       `UPDATE webhook_events SET data = ${REPLACED('data::text')}::jsonb, payload = ${REPLACED('payload')}
        WHERE id = ANY ($1) AND org_id = $4 AND (position($5 IN lower(data::text)) > 0 OR position($5 IN lower(payload)) > 0)`,
       [ids, pattern, placeholder, orgId, needle],
@@ -167,7 +170,8 @@ export async function replaceInAuditLog(
   limit: number,
 ): Promise<WalkStep> {
   return changeStep(db, 'audit_log', after, limit, (ids) =>
-    db.query(
+    execute(
+      db,
       `UPDATE audit_log SET target = ${REPLACED('target')}, detail = ${REPLACED('detail::text')}::jsonb
        WHERE id = ANY ($1) AND org_id = $4 AND (position($5 IN lower(target)) > 0 OR position($5 IN lower(detail::text)) > 0)`,
       [ids, pattern, placeholder, orgId, needle],
@@ -183,7 +187,8 @@ export async function deleteCallbacksNaming(
   limit: number,
 ): Promise<WalkStep> {
   return changeStep(db, 'provider_callbacks', after === '' ? '0' : after, limit, (ids) =>
-    db.query(
+    execute(
+      db,
       `DELETE FROM provider_callbacks WHERE id = ANY ($1::bigint[]) AND position($2 IN lower(body)) > 0 AND body ~* $3`,
       [ids, needle, pattern],
     ),

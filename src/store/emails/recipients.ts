@@ -1,6 +1,6 @@
 import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import { REPORTED } from '../../domain/email/states.ts';
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { groupBy } from '../../lib/group.ts';
 import { columns } from '../postgres/columns.ts';
 
@@ -13,7 +13,7 @@ export interface Recipient {
 /** Records suppressed recipients of an email. */
 export async function noteSuppressed(db: Db, recipients: readonly Recipient[]): Promise<void> {
   if (recipients.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'note_suppressed',
     text: `INSERT INTO email_recipients (email_id, recipient, status)
            SELECT email_id, recipient, 'suppressed' FROM unnest($1::text[], $2::text[]) AS input(email_id, recipient)
@@ -44,7 +44,7 @@ export function highestReports(reports: readonly RecipientReport[]): RecipientRe
 /** Records what was reported about recipients, each at most once. */
 export async function reportRecipients(client: Db, reports: readonly RecipientReport[]): Promise<void> {
   if (reports.length === 0) return;
-  await client.query({
+  await execute(client, {
     name: 'report_recipients',
     text: `INSERT INTO email_recipients AS known (email_id, recipient, status, error, bounce_reason)
            SELECT * FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
@@ -99,7 +99,7 @@ export interface CopyEnding extends Recipient {
 /** Records how the sending of copies ended. A copy that was reported about meanwhile keeps its status. */
 export async function endCopies(db: Db, endings: readonly CopyEnding[]): Promise<void> {
   if (endings.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'end_copies',
     text: `UPDATE email_recipients AS known
            SET status = CASE WHEN known.status = 'queued' THEN ending.status ELSE known.status END,
@@ -115,7 +115,7 @@ export async function endCopies(db: Db, endings: readonly CopyEnding[]): Promise
 /** Fails the unsent copies of emails. @returns ids of the emails that had some */
 export async function failCopies(db: Db, failed: readonly { id: string; error: string }[]): Promise<Set<string>> {
   if (failed.length === 0) return new Set();
-  const { rows } = await db.query<{ email_id: string }>({
+  const rows = await queryRows<{ email_id: string }>(db, {
     name: 'fail_copies',
     text: `UPDATE email_recipients AS known SET status = 'failed', error = input.error, changed_at = clock_timestamp()
            FROM unnest($1::text[], $2::text[]) AS input(email_id, error)

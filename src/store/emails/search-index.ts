@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Searchable, termsOf } from '../../domain/email/search.ts';
 import { type Cursor } from '../postgres/page.ts';
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** Terms of more emails of a block are stored as bits. */
 const IDS_PER_TERM = 16;
@@ -34,7 +34,7 @@ export async function readSettledTime(db: Db, settledMs: number): Promise<string
 
 /** Starts the index of organizations that have none, with emails from `settledAt` on; older ones follow backwards. */
 export async function addSearchRanges(db: Db, settledAt: string): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'add_search_ranges',
     text: `INSERT INTO search_ranges (org_id, newest_at, newest_id, oldest_at, oldest_id)
            SELECT id, $1, '', $1, '' FROM organizations
@@ -126,7 +126,7 @@ export async function insertTerms(db: Db, orgId: string, emails: readonly Uninde
   // In the order of the index, whose pages are then changed one after the other.
   postings.sort((a, b) => (a.key < b.key ? -1 : 1));
   const isFew = (numbers: readonly number[]) => numbers.length <= IDS_PER_TERM;
-  await db.query({
+  await execute(db, {
     name: 'insert_terms',
     text: `INSERT INTO email_terms (term, created_at, email_id, email_ids, bits)
            SELECT term, $1, $2, string_to_array(ids, ','), bits
@@ -147,13 +147,13 @@ function toBits(numbers: readonly number[], length: number): Buffer {
 
 /** Records that the emails up to this one are indexed. */
 export async function noteNewest(db: Db, orgId: string, { created_at: at, id }: Cursor): Promise<void> {
-  await db.query(`UPDATE search_ranges SET newest_at = $2, newest_id = $3 WHERE org_id = $1`, [orgId, at, id]);
+  await execute(db, `UPDATE search_ranges SET newest_at = $2, newest_id = $3 WHERE org_id = $1`, [orgId, at, id]);
 }
 
 /** Records that the emails from this one on are indexed; null when no older ones are left. */
 export async function noteOldest(db: Db, orgId: string, oldest: Cursor | null): Promise<void> {
   const { created_at: at, id } = oldest ?? { created_at: null, id: '' };
-  await db.query(`UPDATE search_ranges SET oldest_at = $2, oldest_id = $3 WHERE org_id = $1`, [orgId, at, id]);
+  await execute(db, `UPDATE search_ranges SET oldest_at = $2, oldest_id = $3 WHERE org_id = $1`, [orgId, at, id]);
 }
 
 /**
@@ -168,7 +168,7 @@ export async function moveTerm(
   to: readonly string[],
   limit: number,
 ): Promise<number> {
-  await db.query(`SELECT FROM search_ranges WHERE org_id = $1 FOR UPDATE`, [orgId]);
+  await execute(db, `SELECT FROM search_ranges WHERE org_id = $1 FOR UPDATE`, [orgId]);
   const row = await queryRow<{ moved: number }>(
     db,
     // A block has the other term already if the address was erased before. Emails that have one of its forms may be missed.

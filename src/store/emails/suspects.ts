@@ -1,9 +1,9 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRow } from '../postgres/pool.ts';
 
 /** Notes that emails may have ended the process that delivered them, or may be about to. */
 export async function markSuspects(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'mark_suspects',
     text: 'UPDATE emails SET suspected_at = clock_timestamp() WHERE id = ANY ($1) AND suspected_at IS NULL',
     values: [ids],
@@ -13,7 +13,7 @@ export async function markSuspects(db: Db, ids: readonly string[]): Promise<void
 /** Notes that a process has delivered emails, or tried to, and still lives. */
 export async function clearSuspects(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'clear_suspects',
     text: 'UPDATE emails SET suspected_at = NULL WHERE id = ANY ($1) AND suspected_at IS NOT NULL',
     values: [ids],
@@ -22,10 +22,11 @@ export async function clearSuspects(db: Db, ids: readonly string[]): Promise<voi
 
 /** Counts that an isolated process ended when it had begun to deliver an email. @returns how often that has happened */
 export async function countCrash(db: Db, id: string): Promise<number> {
-  const { rows } = await db.query<{ crashes: number }>(
+  const row = await queryRow<{ crashes: number }>(
+    db,
     `UPDATE emails SET crashes = crashes + 1, suspected_at = coalesce(suspected_at, clock_timestamp())
      WHERE id = $1 RETURNING crashes`,
     [id],
   );
-  return rows[0]?.crashes ?? 0;
+  return row?.crashes ?? 0;
 }

@@ -1,6 +1,6 @@
 import type { Tag } from '../../domain/email/email.ts';
 import { TAGS } from '../../domain/limits.ts';
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** tag_bits() of all of an email's tags, from its column `tags` and its organization `$1`. */
@@ -49,7 +49,7 @@ export async function registerTags(
   tags: readonly Tag[],
   limit: number,
 ): Promise<TagRegistration> {
-  const { rows } = await db.query<TagRegistration>({
+  const row = await queryRow<TagRegistration>(db, {
     name: 'register_tags',
     // Tags are inserted in one order here and in fold_tags, so that the two never wait for each other's rows.
     text: `WITH wanted AS (
@@ -70,7 +70,7 @@ export async function registerTags(
            SELECT registered, added FROM totals`,
     values: [orgId, ...columns(tags, 'name', 'value'), limit],
   });
-  return rows[0] ?? { registered: 0, added: 0 };
+  return row ?? { registered: 0, added: 0 };
 }
 
 /** The advisory lock of this aggregation: one process at a time. */
@@ -82,7 +82,7 @@ const AGGREGATION_LOCK_ID = 4_418_093_672;
  * @returns how many it took, at most `limit`
  */
 export async function aggregateTags(db: Db, limit: number): Promise<number> {
-  const { rows } = await db.query<{ taken: number }>({
+  const row = await queryRow<{ taken: number }>(db, {
     name: 'aggregate_tags',
     text: `WITH taken AS (
              DELETE FROM tag_additions
@@ -96,5 +96,5 @@ export async function aggregateTags(db: Db, limit: number): Promise<number> {
            SELECT count(*)::int AS taken FROM taken`,
     values: [limit, AGGREGATION_LOCK_ID],
   });
-  return rows[0]?.taken ?? 0;
+  return row?.taken ?? 0;
 }

@@ -1,4 +1,4 @@
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
 
@@ -14,7 +14,7 @@ export async function reserveFiles(
   files: readonly { readonly id: string; readonly size: number }[],
   { maxStoredBytes, allowance }: { readonly maxStoredBytes: number; readonly allowance: number },
 ): Promise<{ refusal: 'quota' | 'bytes' | null }> {
-  const { rows } = await db.query<{ refusal: 'quota' | 'bytes' | null }>({
+  const row = await queryRow<{ refusal: 'quota' | 'bytes' | null }>(db, {
     name: 'reserve_files',
     text: `WITH file AS MATERIALIZED (
              SELECT id, size FROM unnest($2::text[], $3::bigint[]) AS file(id, size)
@@ -35,7 +35,7 @@ export async function reserveFiles(
                        WHEN NOT EXISTS (SELECT FROM counted) THEN 'bytes' END AS refusal`,
     values: [orgId, ...columns(files, 'id', 'size'), maxStoredBytes, allowance],
   });
-  return rows[0] ?? { refusal: null };
+  return row ?? { refusal: null };
 }
 
 /**
@@ -44,7 +44,7 @@ export async function reserveFiles(
  * @returns ids of files to remove, at most `limit`
  */
 export async function abandonReservations(db: Db, limit: number): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>({
+  const rows = await queryRows<{ id: string }>(db, {
     name: 'abandon_reservations',
     text: `UPDATE file_reservations SET abandoned_at = now()
            WHERE id = ANY (ARRAY(
@@ -58,7 +58,7 @@ export async function abandonReservations(db: Db, limit: number): Promise<string
 
 /** Forgets files that were removed without ever belonging to an email. */
 export async function deleteReservations(db: Db, ids: readonly string[]): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'delete_reservations',
     text: `WITH removed AS (
              DELETE FROM file_reservations WHERE id = ANY ($1) RETURNING org_id, size_bytes AS bytes

@@ -1,6 +1,6 @@
 import { digest } from '../../lib/digest.ts';
 import { columns } from '../postgres/columns.ts';
-import type { Db, Pool } from '../postgres/pool.ts';
+import { type Db, execute, type Pool, queryRow } from '../postgres/pool.ts';
 
 /** The idempotency key of a request and the fingerprint of its content. */
 export interface IdempotencyKey {
@@ -126,7 +126,7 @@ async function takeKey(
   high: number,
   low: number,
 ): Promise<{ known: StoredResponse | undefined; taken: boolean }> {
-  const { rows } = await db.query<StoredResponse & { found: boolean; taken: boolean | null }>({
+  const row = await queryRow<StoredResponse & { found: boolean; taken: boolean | null }>(db, {
     name: 'take_key',
     text: `WITH expired AS (
              DELETE FROM idempotency_keys WHERE org_id = $1 AND key = $2 AND created_at <= now() - interval '24 hours'
@@ -137,12 +137,11 @@ async function takeKey(
                 ON known.org_id = $1 AND known.key = $2 AND known.created_at > now() - interval '24 hours'`,
     values: [orgId, key, high, low],
   });
-  const row = rows[0];
   return { known: row?.found ? { fingerprint: row.fingerprint, answer: row.answer } : undefined, taken: !!row?.taken };
 }
 
 async function unlock(db: Db, high: number, low: number): Promise<void> {
-  await db.query({ name: 'unlock_key', text: `SELECT pg_advisory_unlock($1, $2)`, values: [high, low] });
+  await execute(db, { name: 'unlock_key', text: `SELECT pg_advisory_unlock($1, $2)`, values: [high, low] });
 }
 
 /**
@@ -155,7 +154,7 @@ export async function rememberResponses(
   responses: readonly (IdempotencyKey & { readonly response: unknown })[],
 ): Promise<void> {
   if (responses.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'remember_responses',
     text: `INSERT INTO idempotency_keys (org_id, key, fingerprint, answer)
            SELECT $1, * FROM unnest($2::text[], $3::bytea[], $4::json[])`,

@@ -5,7 +5,7 @@ import { setOf } from '../../domain/statistics.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
 import { timeProblem } from '../emails/emails.ts';
 import { columns } from '../postgres/columns.ts';
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** A number or service that messages are sent from. */
 export interface SenderRef {
@@ -117,7 +117,7 @@ export async function insertMessageTags(
   { id, channel, tags }: Pick<NewMessage, 'id' | 'channel' | 'tags'>,
 ): Promise<void> {
   if (tags.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'insert_message_tags',
     text: `INSERT INTO message_tags (org_id, channel, name, value, created_at, message_id)
            SELECT $1, $2, name, value, now()::timestamptz(3), $3 FROM unnest($4::text[], $5::text[]) AS tag(name, value)`,

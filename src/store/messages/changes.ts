@@ -4,7 +4,7 @@ import type { Rescheduled } from '../emails/changes.ts';
 import type { StateSet } from '../../domain/statistics.ts';
 import { timeProblem } from '../emails/emails.ts';
 import { columns } from '../postgres/columns.ts';
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** A message whose status is about to change. */
 export interface ChangingMessage {
@@ -104,7 +104,7 @@ export interface MessageUpdate {
  */
 export async function updateMessages(db: Db, updates: readonly MessageUpdate[]): Promise<void> {
   if (updates.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'update_messages',
     text: `UPDATE chat_messages AS message SET
              status              = coalesce(input.status, message.status),

@@ -139,7 +139,7 @@ export interface ReportedMessage {
 
 /** Messages that reports name; their rows are locked in the order of their ids. Those that do not exist are missing. */
 export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<string, ReportedMessage>> {
-  const { rows } = await db.query<ReportedMessage>({
+  const rows = await queryRows<ReportedMessage>(db, {
     name: 'lock_reported',
     text: `SELECT message.id, message."from", message."to", message.provider_message_id, number.provider, number.phone_number_id,
                   EXISTS (

@@ -1,4 +1,4 @@
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** The backlog is counted up to this number: a page then shows "more than" and costs the same. */
 export const COUNTED = 10_000;
@@ -15,7 +15,7 @@ export interface Backlog {
 }
 
 export async function readBacklog(db: Db, orgId: string): Promise<Backlog> {
-  const { rows } = await db.query<Backlog>({
+  const rows = await queryRows<Backlog>(db, {
     name: 'read_backlog',
     text: `SELECT
              (SELECT count(*)::int FROM (
@@ -69,10 +69,10 @@ export function listIssues(db: Db, orgId: string): Promise<Issue[]> {
 
 /** The name of a domain that an organization may send from, if it has one. */
 export async function findVerifiedDomain(db: Db, orgId: string): Promise<string | undefined> {
-  const { rows } = await db.query<{ name: string }>({
+  const row = await queryRow<{ name: string }>(db, {
     name: 'find_verified_domain',
     text: `SELECT name FROM domains WHERE org_id = $1 AND status = 'verified' ORDER BY name LIMIT 1`,
     values: [orgId],
   });
-  return rows[0]?.name;
+  return row?.name;
 }

@@ -1,6 +1,6 @@
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { HAS_COPIES_LEFT } from '../emails/recipients.ts';
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** A request to Temporal about one email. */
@@ -88,14 +88,14 @@ export const MESSAGE_ACTIONS = `('chat', 'chat_again', 'message', 'message_again
 
 /** Returns which kinds of rows a relay has to lock: mostly none, or one. */
 export async function findPendingKinds(db: Db): Promise<PendingKinds> {
-  const { rows } = await db.query<PendingKinds>({
+  const row = await queryRow<PendingKinds>(db, {
     name: 'find_pending_kinds',
     text: `SELECT EXISTS (SELECT FROM outbox WHERE action = 'chore') AS maintenance,
                   EXISTS (SELECT FROM outbox WHERE action IN ${MESSAGE_ACTIONS}) AS messages,
                   EXISTS (SELECT FROM outbox WHERE action = 'group') AS groups,
                   EXISTS (SELECT FROM outbox WHERE action IN ('start', 'leave', 'reschedule', 'cancel')) AS emails`,
   });
-  return rows[0] as PendingKinds;
+  return row as PendingKinds;
 }
 
 /** Rows about emails, with the email's current state, not that of when the row was written. */
@@ -193,7 +193,7 @@ export async function insertGroup(
   }: Pick<GroupRow, 'org_id' | 'batch_id' | 'traceparents'> & { readonly members: readonly string[] },
 ): Promise<void> {
   const groupOf = { ...shared, members: members.map((id) => ({ id, version: 0 })), bulk: true, due_at: null };
-  await db.query({
+  await execute(db, {
     name: 'insert_group',
     text: `INSERT INTO outbox (message_id, action, group_of) VALUES ($1, 'group', $2)`,
     values: [group, JSON.stringify(groupOf)],
@@ -207,7 +207,7 @@ export async function insertGroup(
  * @param group the workflow's id
  */
 export async function groupOutboxRows(db: Db, group: string, members: readonly GroupMember[]): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'group_outbox_rows',
     text: `WITH joining AS MATERIALIZED (
              SELECT input.*, email.org_id, email.batch_id, email.scheduled_at
@@ -247,7 +247,7 @@ export async function detachFromGroup(
   leavers: readonly { readonly id: string; readonly wait: number }[],
 ): Promise<void> {
   if (leavers.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'detach_from_group',
     text: `WITH leaving AS MATERIALIZED (
              SELECT input.*
@@ -268,18 +268,19 @@ export async function detachFromGroup(
 
 export async function deleteOutbox(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await db.query({ name: 'delete_outbox', text: `DELETE FROM outbox WHERE id = ANY ($1)`, values: [ids] });
+  await execute(db, { name: 'delete_outbox', text: `DELETE FROM outbox WHERE id = ANY ($1)`, values: [ids] });
 }
 
 /** Deletes rows by which processes of an earlier version woke the workflows of webhook endpoints and domains. */
 export async function deleteEarlierRows(db: Db): Promise<void> {
-  await db.query(`DELETE FROM outbox WHERE action IN ('webhook', 'domain')`);
+  await execute(db, `DELETE FROM outbox WHERE action IN ('webhook', 'domain')`);
 }
 
 /** Defers rows that Temporal refused: by a second, doubling to ten minutes, so that they do not block other rows. */
 export async function deferOutbox(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await db.query(
+  await execute(
+    db,
     `UPDATE outbox SET tries = tries + 1, retry_at = now() + least(power(2, least(tries, 20)), 600) * interval '1 second'
      WHERE id = ANY ($1)`,
     [ids],
@@ -297,7 +298,7 @@ export async function insertOutbox(
   traceparent?: string,
 ): Promise<void> {
   if (messageIds.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'insert_outbox',
     text: `INSERT INTO outbox (message_id, action, traceparent) SELECT id, $1, $3 FROM unnest($2::text[]) AS message(id)`,
     values: [action, messageIds, traceparent],

@@ -1,4 +1,4 @@
-import { type Db, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, queryRow } from '../postgres/pool.ts';
 
 export interface SealedDataKey {
   readonly version: number;
@@ -17,7 +17,7 @@ export function findDataKey(db: Db, orgId: string, version: number | null): Prom
 
 /** Stores a data key, unless another process has stored one of this version meanwhile. */
 export async function insertDataKey(db: Db, orgId: string, { version, sealed }: SealedDataKey): Promise<void> {
-  await db.query(`INSERT INTO data_keys (org_id, version, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, [
+  await execute(db, `INSERT INTO data_keys (org_id, version, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, [
     orgId,
     version,
     sealed,

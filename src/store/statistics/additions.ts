@@ -1,7 +1,7 @@
 import type { BounceReason } from '../../domain/email/email.ts';
 import type { StateSet, StatisticsChannel } from '../../domain/statistics.ts';
 import { columns } from '../postgres/columns.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, execute } from '../postgres/pool.ts';
 
 /** A message that has reached states for the first time. */
 export interface StatAddition {
@@ -28,7 +28,7 @@ export interface StatAddition {
 /** Adds messages to the statistics, one row for all alike. The caller changes the messages in the same transaction. */
 export async function addStatistics(db: Db, additions: readonly StatAddition[]): Promise<void> {
   if (additions.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'add_statistics',
     text: `INSERT INTO stat_additions (org_id, channel, hour, domain, key_id, batch_id, tags, states, bounced_for,
                                        bounced_states, sent_step, delivered_step, messages)

@@ -4,7 +4,7 @@ import type { StateSet, StatisticsChannel } from '../../domain/statistics.ts';
 import type { ChangingEmail } from '../emails/changes.ts';
 import type { ChangingMessage } from '../messages/changes.ts';
 import { columns } from '../postgres/columns.ts';
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** How far the backfill of a channel has come. */
 export interface Backfill {
@@ -20,8 +20,8 @@ export function lockBackfill(db: Db, channel: StatisticsChannel): Promise<Backfi
 
 /** Records that a backfill has come to an id; null ends it. */
 export async function noteBackfill(db: Db, channel: StatisticsChannel, lastId: string | null): Promise<void> {
-  if (lastId === null) await db.query(`DELETE FROM stat_backfills WHERE channel = $1`, [channel]);
-  else await db.query(`UPDATE stat_backfills SET last_id = $2 WHERE channel = $1`, [channel, lastId]);
+  if (lastId === null) await execute(db, `DELETE FROM stat_backfills WHERE channel = $1`, [channel]);
+  else await execute(db, `UPDATE stat_backfills SET last_id = $2 WHERE channel = $1`, [channel, lastId]);
 }
 
 /** A message as the backfill counts it: all statuses of its timeline, with what statistics have counted of it. */
@@ -113,7 +113,8 @@ interface StoredProgress {
 
 export async function storeEmailProgress(db: Db, emails: readonly StoredProgress[]): Promise<void> {
   if (emails.length === 0) return;
-  await db.query(
+  await execute(
+    db,
     `UPDATE emails AS email SET reached = input.reached, bounced_for = input.bounced_for
      FROM unnest($1::text[], $2::smallint[], $3::text[]) AS input(id, reached, bounced_for)
      WHERE email.id = input.id AND email.id = ANY ($1)`,
@@ -123,7 +124,8 @@ export async function storeEmailProgress(db: Db, emails: readonly StoredProgress
 
 export async function storeMessageProgress(db: Db, messages: readonly StoredProgress[]): Promise<void> {
   if (messages.length === 0) return;
-  await db.query(
+  await execute(
+    db,
     `UPDATE chat_messages AS message SET reached = input.reached
      FROM unnest($1::text[], $2::smallint[]) AS input(id, reached)
      WHERE message.id = input.id AND message.id = ANY ($1)`,

@@ -1,4 +1,4 @@
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 /**
  * Leaves word, also for the relay, that addresses must be taken off the provider's own list. One that the organization still sends nothing to
@@ -7,7 +7,7 @@ import { type Db, queryRows } from '../postgres/pool.ts';
  */
 export async function askForProviderRemoval(db: Db, orgId: string, emails: readonly string[]): Promise<void> {
   if (emails.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'ask_for_provider_removal',
     text: `WITH asked AS (
              INSERT INTO provider_list_removals (org_id, email)
@@ -50,7 +50,7 @@ export function dueProviderRemovals(db: Db, limit: number): Promise<ProviderRemo
 /** Forgets what is done. What was asked for meanwhile has a row of its own, and stays. */
 export async function endProviderRemovals(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'end_provider_removals',
     text: `DELETE FROM provider_list_removals WHERE id = ANY ($1)`,
     values: [ids],
@@ -59,7 +59,8 @@ export async function endProviderRemovals(db: Db, ids: readonly string[]): Promi
 
 /** Puts one off that the provider could not be asked: a minute, doubling to six hours. */
 export async function deferProviderRemoval(db: Db, id: string): Promise<void> {
-  await db.query(
+  await execute(
+    db,
     `UPDATE provider_list_removals
      SET tries = tries + 1, retry_at = now() + least(power(2, least(tries, 20)), 360) * interval '1 minute'
      WHERE id = $1`,

@@ -1,6 +1,6 @@
 import type { EmailProviderName } from '../../domain/email/email.ts';
 import { MESSAGE_ACTIONS } from '../outbox/outbox.ts';
-import type { Db } from '../postgres/pool.ts';
+import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** The detail of the attempts that represent possible sends between a backup and its restore. */
 const DETAIL = 'It was open when the backup was made, and may have been sent since.';
@@ -18,7 +18,8 @@ function insertAmbiguousAttempts(provider: string, startedAt: string, detail: st
 
 /** Returns the names of connected processes that send messages. */
 export async function findSenders(db: Db): Promise<string[]> {
-  const { rows } = await db.query<{ name: string }>(
+  const rows = await queryRows<{ name: string }>(
+    db,
     `SELECT DISTINCT application_name AS name FROM pg_stat_activity
      WHERE datname = current_database() AND application_name IN ('sendwright api', 'sendwright worker') ORDER BY name`,
   );
@@ -39,7 +40,8 @@ const VERSIONS_SINCE_BACKUP = 1_000_000;
  * @returns the number of emails
  */
 export async function markEmailsAmbiguous(db: Db, provider: EmailProviderName): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
+  const row = await queryRow<{ count: number }>(
+    db,
     `WITH open AS MATERIALIZED (
        SELECT waiting.* FROM organizations CROSS JOIN LATERAL (
          SELECT id, batch_id, status, schedule_version FROM emails
@@ -67,7 +69,7 @@ export async function markEmailsAmbiguous(db: Db, provider: EmailProviderName): 
      SELECT count(*)::int AS count FROM open`,
     [provider, DETAIL, VERSIONS_SINCE_BACKUP],
   );
-  return rows[0]?.count ?? 0;
+  return row?.count ?? 0;
 }
 
 /**
@@ -76,7 +78,8 @@ export async function markEmailsAmbiguous(db: Db, provider: EmailProviderName): 
  * @returns the number of messages
  */
 export async function markMessagesAmbiguous(db: Db): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
+  const row = await queryRow<{ count: number }>(
+    db,
     `WITH open AS MATERIALIZED (
        SELECT message.id, message.status, message.created_at, number.provider
        FROM organizations CROSS JOIN LATERAL (
@@ -98,5 +101,5 @@ export async function markMessagesAmbiguous(db: Db): Promise<number> {
      SELECT count(*)::int AS count FROM open`,
     [DETAIL, VERSIONS_SINCE_BACKUP],
   );
-  return rows[0]?.count ?? 0;
+  return row?.count ?? 0;
 }

@@ -1,4 +1,4 @@
-import { type Db, executeOne, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** A provider account, or one sender of it, that refused to send: messages wait until a probe succeeds. */
@@ -38,7 +38,7 @@ export async function openPauses(
   db: Db,
   pauses: readonly Pick<ProviderPause, 'provider' | 'sender' | 'reason'>[],
 ): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'open_provider_pauses',
     text: `INSERT INTO provider_pauses AS pause (provider, sender, reason, next_probe_at)
            SELECT DISTINCT ON (provider, sender) provider, sender, reason, now() + make_interval(secs => $4 / 1000.0)
@@ -71,7 +71,7 @@ export async function closePauses(
   db: Db,
   pauses: readonly Pick<ProviderPause, 'provider' | 'sender'>[],
 ): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'close_provider_pauses',
     text: `DELETE FROM provider_pauses
            WHERE (provider, sender) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
@@ -81,7 +81,7 @@ export async function closePauses(
 
 /** Ends the pauses of whole accounts whose reason begins with a text. */
 export async function closePausesOfReason(db: Db, providers: readonly string[], reasonStart: string): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'close_provider_pauses_of_reason',
     text: `DELETE FROM provider_pauses WHERE provider = ANY ($1) AND sender = '' AND starts_with(reason, $2)`,
     values: [providers, reasonStart],

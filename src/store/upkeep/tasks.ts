@@ -1,4 +1,4 @@
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 export interface UpkeepTask {
@@ -8,7 +8,7 @@ export interface UpkeepTask {
 
 /** Registers the tasks of this version, and removes those that it no longer has. */
 export async function registerUpkeepTasks(db: Db, tasks: readonly UpkeepTask[]): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'register_upkeep_tasks',
     text: `WITH registered AS (
              INSERT INTO upkeep_tasks (name, interval_seconds)
@@ -21,7 +21,7 @@ export async function registerUpkeepTasks(db: Db, tasks: readonly UpkeepTask[]):
 }
 
 export async function noteUpkeepSuccess(db: Db, name: string): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'note_upkeep_success',
     text: `UPDATE upkeep_tasks SET succeeded_at = now() WHERE name = $1`,
     values: [name],

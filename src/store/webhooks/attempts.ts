@@ -1,6 +1,6 @@
 import type { Tag } from '../../domain/email/email.ts';
 import type { DeliveryStatus } from '../../domain/webhooks.ts';
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** A delivery that is due, with its event and, as long as that has no payload, the email that it is about. */
@@ -78,7 +78,7 @@ export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> 
     db,
     tries.filter(({ payload }) => payload !== undefined),
   );
-  await db.query({
+  await execute(db, {
     name: 'record_tries',
     text: `WITH tried AS MATERIALIZED (
              SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::float8[], $4::integer[], $5::integer[], $6::text[], $7::text[],
@@ -107,7 +107,7 @@ export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> 
 /** Stores what failed attempts have posted, for later attempts. What another attempt has stored stays. */
 async function keepPayloads(db: Db, failed: readonly Try[]): Promise<void> {
   if (failed.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'keep_payloads',
     text: `WITH fresh AS MATERIALIZED (
              SELECT id FROM webhook_events WHERE id = ANY ($1) AND payload IS NULL ORDER BY id FOR NO KEY UPDATE

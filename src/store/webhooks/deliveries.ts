@@ -122,7 +122,8 @@ export async function replayPeriod(
   after: Cursor | null,
   limit: number,
 ): Promise<{ replayed: number; last: Cursor | null }> {
-  const { rows } = await db.query<Cursor>(
+  const rows = await queryRows<Cursor>(
+    db,
     `WITH ${ENABLED}, chosen AS MATERIALIZED (
        SELECT delivery.id FROM enabled CROSS JOIN LATERAL (
          SELECT id, created_at FROM webhook_deliveries
@@ -146,7 +147,8 @@ export async function replayPeriod(
  * @returns how many deliveries and events, whichever were more
  */
 export async function deleteOldDeliveries(db: Db, before: string, limit: number): Promise<number> {
-  const { rows } = await db.query<{ deliveries: number; events: number }>(
+  const row = await queryRow<{ deliveries: number; events: number }>(
+    db,
     `WITH old AS MATERIALIZED (
        SELECT id FROM webhook_deliveries WHERE id < 'whd_' || $1 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
      ), tries AS (
@@ -161,6 +163,6 @@ export async function deleteOldDeliveries(db: Db, before: string, limit: number)
      SELECT (SELECT count(*)::int FROM old) AS deliveries, (SELECT count(*)::int FROM events) AS events`,
     [before, limit],
   );
-  const { deliveries = 0, events = 0 } = rows[0] ?? {};
+  const { deliveries = 0, events = 0 } = row ?? {};
   return Math.max(deliveries, events);
 }

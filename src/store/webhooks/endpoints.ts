@@ -1,6 +1,6 @@
 import type { EndpointStatus } from '../../domain/webhooks.ts';
 import { latestOf } from '../postgres/page.ts';
-import { type Db, queryRow } from '../postgres/pool.ts';
+import { type Db, executeOne, queryRow } from '../postgres/pool.ts';
 
 /** An endpoint as its owner sees it. */
 export interface Endpoint {
@@ -102,8 +102,7 @@ export function disableEndpoint(
  * @returns whether there was one
  */
 export async function deleteEndpoint(db: Db, orgId: string, id: string): Promise<boolean> {
-  const { rowCount } = await db.query(`DELETE FROM webhook_endpoints WHERE id = $1 AND org_id = $2`, [id, orgId]);
-  return rowCount === 1;
+  return executeOne(db, `DELETE FROM webhook_endpoints WHERE id = $1 AND org_id = $2`, [id, orgId]);
 }
 
 /** Gives an endpoint another secret; the one before signs too for so many hours. */

@@ -1,4 +1,4 @@
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** An event with what its payload's data holds. */
@@ -78,7 +78,7 @@ const NOW = `date_trunc('milliseconds', now())`;
 
 async function insertEvents(db: Db, events: readonly NewWebhookEvent[]): Promise<void> {
   if (events.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'insert_webhook_events',
     text: `INSERT INTO webhook_events (id, org_id, type, created_at, message_id, data)
            SELECT id, org_id, type, coalesce(created_at, ${NOW}), message_id, data
@@ -95,7 +95,7 @@ type NewDelivery = Pick<NewWebhookEvent, 'event_id' | 'type'> & {
 
 async function insertDeliveries(db: Db, deliveries: readonly NewDelivery[]): Promise<void> {
   if (deliveries.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'insert_webhook_deliveries',
     text: `INSERT INTO webhook_deliveries (id, endpoint_id, event_id, type, created_at, next_attempt_at)
            SELECT delivery_id(event_id, endpoint_id), endpoint_id, event_id, type, at, at

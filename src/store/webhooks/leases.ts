@@ -1,5 +1,5 @@
 import type { EndpointStatus } from '../../domain/webhooks.ts';
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** A lease lapses after this time unless it is renewed: the endpoints of a worker that died then pass to another one. */
 export const LEASE_MS = 15_000;
@@ -79,7 +79,7 @@ export async function releaseEndpoint(
   id: string,
   { succeeded, failed }: Health,
 ): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'release_endpoint',
     text: `UPDATE webhook_endpoints SET leased_by = NULL, leased_until = NULL,
              failing_since = CASE WHEN status = 'disabled' THEN failing_since
