@@ -3,19 +3,19 @@ import type { Feedback } from '../domain/email/feedback.ts';
 import type { OutgoingEmail } from '../domain/email/outgoing.ts';
 import type { SendOutcome } from '../domain/email/retry.ts';
 
-/** One way for email to leave. An adapter classifies everything that can happen and throws only for bugs. */
+/** A provider that sends email. Its adapter classifies every outcome of a call and throws only for bugs. */
 export interface EmailProvider {
   readonly name: EmailProviderName;
-  /** Emails that one call takes at most. */
+  /** Maximum number of emails in one call. */
   readonly callSize: number;
   /**
-   * Unfinished emails beside which a group claims and hands over the next ones: a few that the provider is slow with must not
-   * hold up the others. 0 if a call begins when the one before has ended.
+   * A group starts its next call while at most this many emails are unfinished, so that a few slow emails do not delay the
+   * others. 0 if a call starts only after the previous one has ended.
    */
   readonly overlap: number;
-  /** Whether the provider tracks opens and clicks itself, as `tracking` of an email requests. */
+  /** True if the provider itself tracks opens and clicks, as `tracking` of an email requests. */
   readonly hasTracking: boolean;
-  /** Why the provider cannot deliver this email at all, naming the limit; undefined if it can. */
+  /** Returns the limit because of which the provider cannot deliver this email, as a sentence; undefined if it can. */
   refusal(email: OutgoingEmail): string | undefined;
   /**
    * The provider's stream of an email. A call contains emails of one stream only, because a provider may refuse a
@@ -23,10 +23,10 @@ export interface EmailProvider {
    */
   readonly streamOf?: (email: OutgoingEmail) => string;
   /**
-   * Hands emails over in one call.
-   * @param call names the call, so that `find` can ask about it
-   * @param onOutcome called with the outcome of the email at a position as soon as that is known, by a provider to whom
-   * emails go one by one
+   * Sends emails in one call.
+   * @param call identifies the call for `find`
+   * @param onOutcome called by a provider that accepts emails one by one, with the position of each as soon as its outcome is
+   * known
    * @returns an outcome for each email, in their order
    */
   send(
@@ -35,14 +35,14 @@ export interface EmailProvider {
     onOutcome?: (position: number, outcome: SendOutcome) => void,
   ): Promise<SendOutcome[]>;
   /**
-   * Which emails of a call the provider has, with its own message ids. Missing where a provider cannot be asked.
-   * Rejects when it cannot be asked now.
+   * Returns the emails of a call that the provider has, with the provider's message ids. Missing if the provider has no search.
+   * Rejects if the provider is unreachable.
    * @param call identifies the call, or an email and with it any call that contained it
    */
   find?(call: string): Promise<ReadonlyMap<string, string>>;
   /**
-   * The provider's reports about one message so far, equal to its callbacks, so none counts twice.
-   * Missing where a provider cannot be asked. Rejects when it cannot be asked now.
+   * Returns the provider's reports about one message so far. They equal its callbacks, so none counts twice. Missing if the
+   * provider has no such API. Rejects if the provider is unreachable.
    */
   readonly reports?: (emailId: string, messageId: string) => Promise<Feedback[]>;
 }

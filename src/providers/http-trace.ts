@@ -2,9 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Agent, type Dispatcher, fetch, type RequestInit } from 'undici';
 import { parseRetryAfter } from '../lib/retry-after.ts';
 
-/** What happened on the wire during one call, which an SDK does not report. */
+/** How far the request of one call came, which an SDK does not report. */
 export interface Trace {
-  /** Set when the request failed below HTTP. What never left cannot be sent twice by trying again. */
+  /** Set if the request failed below HTTP. A retry of a request that never left cannot send anything twice. */
   failure?: { readonly reached: 'never left' | 'may have arrived'; readonly reason: string };
   /** Milliseconds of the answer's Retry-After. */
   retryAfter?: number;
@@ -42,7 +42,7 @@ function noteDeparture(handler: Dispatcher.DispatchHandler, call: Call): Dispatc
   };
 }
 
-/** Runs an SDK call whose HTTP goes through `tracedFetch`, and reports what happened on the wire. */
+/** Runs an SDK call whose HTTP goes through `tracedFetch`. @returns its result, and how far its request came */
 export async function traced<T>(call: () => Promise<T>): Promise<{ trace: Trace; result: PromiseSettledResult<T> }> {
   const trace: Trace = {};
   const [result] = await calls.run({ trace, left: false }, () => Promise.allSettled([call()]));
@@ -53,7 +53,7 @@ export async function traced<T>(call: () => Promise<T>): Promise<{ trace: Trace;
 export const tracedFetch = (async (input: string, init?: RequestInit) => {
   const call = calls.getStore();
   try {
-    // Not to another host: our credentials go with the request.
+    // A redirect would send our credentials to another host.
     const response = await fetch(input, { ...init, redirect: 'manual', dispatcher: agent });
     const retryAfter = parseRetryAfter(response.headers.get('retry-after'), Date.now());
     if (call && retryAfter !== undefined) call.trace.retryAfter = retryAfter;
@@ -64,7 +64,7 @@ export const tracedFetch = (async (input: string, init?: RequestInit) => {
   }
 }) as unknown as typeof globalThis.fetch;
 
-/** Why there was no connection, by the codes of Node and undici. */
+/** The reasons for a missing connection, by the error codes of Node and undici. */
 const UNSENT: readonly (readonly [RegExp, string])[] = [
   [/^ECONNREFUSED$/, 'connection refused'],
   [/^ENOTFOUND$/, 'host name not found'],
@@ -96,7 +96,7 @@ function codes(error: unknown): string[] {
   return [...(typeof code === 'string' ? [code] : []), ...codes(cause), ...(errors ?? []).flatMap(codes)];
 }
 
-/** An outcome of email and chat-app messages; `unknown` may have been taken. */
+/** An outcome without acceptance. With `unknown`, the provider may have accepted the message. */
 interface Unaccepted {
   readonly kind: 'busy' | 'unknown';
   readonly detail: string;
@@ -110,7 +110,7 @@ export function classifyUnanswered(provider: string, { failure }: Trace): Unacce
     : { kind: 'unknown', detail: `${provider} did not answer: ${reason}.` };
 }
 
-/** An answer of success without a message id. */
+/** Classifies a successful response without a message id. */
 export function unclearAnswer(provider: string): Unaccepted {
   return { kind: 'unknown', detail: `${provider} answered without saying whether it took the message.` };
 }

@@ -6,7 +6,7 @@ const E164_DIGITS = /^[1-9]\d{4,14}$/;
 const MAX_TEXT_LENGTH = 4_096;
 const MAX_NAME_LENGTH = 255;
 
-/** E.164 of digits with or without the plus; null for something else. */
+/** Returns digits with or without the plus as E.164; null for anything else. */
 export function numberOf(value: unknown): string | null {
   const digits = typeof value === 'string' ? value.replace(/^\+/, '') : '';
   return E164_DIGITS.test(digits) ? `+${digits}` : null;
@@ -16,19 +16,19 @@ export function userIdOf(value: unknown): string | null {
   return typeof value === 'string' && isUserId(value) ? value : null;
 }
 
-/** What a user wrote, made fit for JSON and Postgres; null for nothing. */
+/** Returns the text of a user without characters that JSON or Postgres rejects; null if nothing is left. */
 export function textOf(value: unknown): string | null {
   return storable(value, MAX_TEXT_LENGTH);
 }
 
-/** A short text, such as the name of a user, of a file or of a place. */
+/** Returns a short text, such as the name of a user, a file or a place. */
 export function nameOf(value: unknown): string | null {
   return storable(value, MAX_NAME_LENGTH);
 }
 
 const CONTENT_TYPE = /^[a-z0-9]+\/[a-z0-9.+-]+/i;
 
-/** The type of a file without parameters; it becomes a header. */
+/** Returns the type of a file without parameters, for use in a header. */
 export function contentTypeOf(value: unknown): string {
   const type = typeof value === 'string' ? CONTENT_TYPE.exec(value.slice(0, MAX_NAME_LENGTH))?.[0] : undefined;
   return type?.toLowerCase() ?? 'application/octet-stream';

@@ -17,17 +17,17 @@ export function parseObject(text: string): Fields | undefined {
   }
 }
 
-/** An empty object for something else. */
+/** Returns an object; an empty one for any other value. */
 export function objectOf(value: unknown): Fields {
   return isObject(value) ? value : {};
 }
 
-/** The objects of a list. */
+/** Returns the objects of a list; none for any other value. */
 export function listOf(value: unknown): Fields[] {
   return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
-/** A text that can be stored and is not empty. */
+/** Returns true for a text that is not empty and that Postgres can store. */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && bodyProblem(value) === undefined;
 }

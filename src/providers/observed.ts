@@ -9,7 +9,7 @@ type Operation = 'send' | 'find' | 'report';
 /** Outcomes that the operator should investigate. */
 const TROUBLE = ['busy', 'account', 'unknown'];
 
-/** The same provider with metrics, a log line and, if tracing is enabled, a span for each call. */
+/** Wraps a provider with metrics, a log line and, if tracing is enabled, a span for each call. */
 export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailProvider {
   const { name, reports } = provider;
   const find = provider.find?.bind(provider);
@@ -32,7 +32,7 @@ export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailPr
   };
 }
 
-/** The same for a chat-app provider. */
+/** Wraps a chat-app provider likewise. */
 export function observedChat(provider: ChatProvider, tracer?: Tracer): ChatProvider {
   const { name } = provider;
   const find = provider.find?.bind(provider);

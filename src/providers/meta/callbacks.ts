@@ -6,7 +6,7 @@ import { type Fields, isObject, isText, listOf, parseObject } from '../json-fiel
 import { readError } from './errors.ts';
 
 /**
- * Whether the sender of these bytes knows the app's secret: `X-Hub-Signature-256`,
+ * Returns true if the app's secret has signed these bytes: `X-Hub-Signature-256`,
  * https://developers.facebook.com/docs/graph-api/webhooks/getting-started#event-notifications. Compares in constant time.
  * @param rawBody the signature is over the bytes, not over the parsed content
  */
@@ -17,7 +17,7 @@ export function isMetaSignature(appSecret: string, rawBody: Buffer, header: stri
   return timingSafeEqual(Buffer.from(signature, 'hex'), expected);
 }
 
-/** The plain-text answer to Meta's check of an address; undefined when the check does not know the token. */
+/** Returns the plain-text response to Meta's verification of a URL; undefined if the token is wrong. */
 export function answerMetaChallenge(verifyToken: string, query: object): string | undefined {
   const { 'hub.mode': mode, 'hub.verify_token': token, 'hub.challenge': challenge } = query as Fields;
   if (mode !== 'subscribe' || typeof token !== 'string' || typeof challenge !== 'string') return undefined;
@@ -36,7 +36,7 @@ const CHANGES: Readonly<Record<string, ChatReport['change']>> = {
 /**
  * Parses the reports of one post. Their order is not the order of events
  * (https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/components#statuses-object).
- * @returns none when it speaks of nothing that we keep, also when it is no JSON
+ * @returns an empty list if it contains no report of a known kind, or is not JSON
  */
 export function readMetaCallback(rawBody: Buffer): ChatReport[] {
   return readMetaValues(rawBody).flatMap(readStatuses);

@@ -2,7 +2,7 @@ import type { ChatOutcome } from '../chat-provider.ts';
 import { classifyRefusal, type ErrorCodes, kindOfCode } from '../chat-refusals.ts';
 import { isText, objectOf } from '../json-fields.ts';
 
-/** An error as Meta words it, in an answer or in a report; all of it may be missing. */
+/** Meta's error object in a response or report; every field may be missing. */
 export interface MetaError {
   readonly code: number | undefined;
   readonly subcode: number | undefined;

@@ -5,7 +5,7 @@ import { GRAPH_VERSION } from './meta.ts';
 export type AuthorizedFetch = (url: string, authorization: string) => Promise<Buffer>;
 
 /**
- * Fetches a file by Meta's id of it: the id gives a URL that is valid for some minutes
+ * Fetches a file by Meta's id. A first request returns its URL, which is valid for some minutes
  * (https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media). Rejects as the fetch does.
  */
 export function metaMedia(baseUrl: string, accessToken: string, mediaId: string) {

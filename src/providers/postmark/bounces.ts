@@ -4,9 +4,9 @@ import type { Feedback } from '../../domain/email/feedback.ts';
 
 export interface Bounce {
   readonly type: string;
-  /** The reply of the recipient's server, mostly behind `smtp;`; empty when no server spoke. */
+  /** The reply of the recipient's server, usually with the prefix `smtp;`; empty without a reply. */
   readonly details: string;
-  /** Postmark's own words for bounces of this type. */
+  /** Postmark's description of bounces of this type. */
   readonly description: string;
   /** Whether Postmark refuses further messages to the address. */
   readonly inactive: boolean;
@@ -19,19 +19,19 @@ export type BounceMeaning = Pick<Feedback, 'change' | 'error' | 'bounceReason'>;
  * precedence; `fallback` is the reason if the reply is not classified.
  */
 type Meaning =
-  /** Refused for good. */
+  /** Refused permanently. */
   | { readonly kind: 'bounced'; readonly fallback: BounceReason; readonly detail: string }
   /** Refused permanently by Postmark itself, independent of a server's reply. */
   | { readonly kind: 'decided'; readonly reason: BounceReason; readonly detail: string }
   | GivenUp
   | { readonly kind: 'delivery_delayed' | 'complained' | 'unsubscribed' };
 
-/** Refused for good if Postmark gave the address up. */
+/** A bounce that is permanent if Postmark has deactivated the address. */
 interface GivenUp {
   readonly kind: 'given up';
   readonly fallback: BounceReason;
   readonly detail: string;
-  /** Whether a reply that gives a reason is the end too: Postmark tries no further. */
+  /** True if a reply with a known reason is permanent too, because Postmark does not retry. */
   readonly byWords: boolean;
   /** The change if it is not final; undefined if that is unknown. */
   readonly otherwise?: 'delivery_delayed';
@@ -41,7 +41,7 @@ const REFUSED = "The recipient's server refused it";
 const UNREACHABLE = "The mail server of the recipient's domain cannot be found or reached";
 const SUPPRESSED = 'Postmark no longer sends to this address';
 
-/** Types that are not listed change nothing: automatic answers, confirmations, what is about inbound mail. */
+/** Unlisted types change nothing: automatic replies, confirmations and inbound mail. */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   HardBounce: { kind: 'bounced', fallback: 'mailbox_not_found', detail: REFUSED },
   BadEmailAddress: { kind: 'bounced', fallback: 'mailbox_not_found', detail: REFUSED },
@@ -65,7 +65,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   Unsubscribe: { kind: 'unsubscribed' },
 };
 
-/** What a bounce means for its recipient; undefined when it means nothing to us. */
+/** Returns the change that a bounce causes for its recipient; undefined if it causes none. */
 export function meaningOf(bounce: Bounce): BounceMeaning | undefined {
   const meaning = Object.hasOwn(MEANINGS, bounce.type) ? MEANINGS[bounce.type] : undefined;
   if (!meaning) return undefined;
@@ -93,12 +93,12 @@ function endOrDelay({ fallback, detail, byWords, otherwise }: GivenUp, bounce: B
 const MAX_REPLY_LENGTH = 2_000;
 
 function bounced(bounceReason: BounceReason, detail: string, { details, description }: Bounce): BounceMeaning {
-  // Without the name of the protocol (RFC 3464 §2.3.6).
+  // Removes the name of the protocol (RFC 3464 §2.3.6).
   const words = storable(details.trim().replace(/^smtp;\s*/i, '')) || storable(description.trim());
   return { change: 'bounced', bounceReason, error: words === '' ? `${detail}.` : `${detail}: ${words}` };
 }
 
-/** A server's reply may contain anything, at any length; Postgres accepts no NUL. */
+/** Bounds a server's reply and removes NUL, which Postgres rejects. */
 function storable(text: string): string {
   return text.replaceAll('\0', '').toWellFormed().slice(0, MAX_REPLY_LENGTH).toWellFormed();
 }

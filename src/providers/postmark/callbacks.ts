@@ -7,9 +7,9 @@ import { meaningOf } from './bounces.ts';
 
 export type Callback =
   | { readonly is: 'feedback'; readonly feedback: Feedback }
-  /** Postmark began to refuse an address, or takes it again. */
+  /** Postmark has added an address to its suppression list, or removed it. */
   | { readonly is: 'suppression'; readonly suppression: SuppressionChange }
-  /** About no email of ours, or nothing that changes anything. */
+  /** It concerns no email of ours, or changes nothing. */
   | { readonly is: 'kept' };
 
 /** The state of a recipient on Postmark's own suppression list. */
@@ -17,9 +17,9 @@ export interface SuppressionChange {
   readonly emailId: string;
   /** The bare address as Postmark wrote it. */
   readonly recipient: string;
-  /** How it came onto the list; null when it is off it. */
+  /** The reason for its entry; null if it was removed from the list. */
   readonly origin: SuppressionOrigin | null;
-  /** Whether it is the list of the stream for marketing email. Each stream has a list of its own. */
+  /** True for the list of the marketing stream. Each stream has a list of its own. */
   readonly isMarketing: boolean;
   readonly evidence: ReportEvidence;
 }
@@ -28,8 +28,7 @@ const KEPT: Callback = { is: 'kept' };
 
 /**
  * Reads a record that Postmark posts to its webhook (https://postmarkapp.com/developer/webhooks/webhooks-overview).
- * Our own id comes back in its metadata, with our signature, so a callback is accepted before our record of the hand-over
- * exists.
+ * Its metadata contains our email id with our signature, so a callback is accepted even before the acceptance is recorded.
  */
 export function parsePostmarkCallback(
   body: unknown,
@@ -78,8 +77,8 @@ function caused({ UserAgent: userAgent }: Fields, report: Feedback | undefined):
 }
 
 /**
- * Reads a bounce or complaint, whether it was posted or asked for.
- * @returns undefined when it changes nothing, or lacks what it needs
+ * Reads a bounce or complaint from a callback or from Postmark's API.
+ * @returns undefined if it changes nothing, or a required field is missing
  */
 export function readBounce(emailId: string, record: Fields): Feedback | undefined {
   const { MessageID: messageId, Email: recipient, ID: id, BouncedAt: at } = record;
@@ -92,20 +91,20 @@ export function readBounce(emailId: string, record: Fields): Feedback | undefine
   });
   if (!meaning) return undefined;
   const { change } = meaning;
-  // The list of a message's events gives a delay no id, only its time.
+  // A delay has no id in the list of a message's events, only a time.
   if (change === 'delivery_delayed') return happened({ emailId, messageId, recipient, change, at });
   if (!Number.isSafeInteger(id) && !isText(id)) return undefined;
   return { emailId, recipient, dedupeKey: keyOf('bounce', String(id)), ...meaning };
 }
 
-/** Something that happened to one recipient of a message, at a time. */
+/** An event of one recipient of a message. */
 export interface Happening extends Pick<Feedback, 'emailId' | 'change' | 'recipient'> {
   readonly messageId: string;
   readonly at: unknown;
   readonly link?: unknown;
 }
 
-/** @returns undefined when its time cannot be read */
+/** @returns undefined if its time is malformed */
 export function happened({ messageId, at, link, ...of }: Happening): Feedback | undefined {
   const time = Date.parse(textOf(at));
   if (Number.isNaN(time)) return undefined;
@@ -137,7 +136,7 @@ function readSubscription(emailId: string, record: Fields, evidence: ReportEvide
     const feedback = happened({ emailId, change: 'unsubscribed', messageId, recipient, at });
     return feedback ? { is: 'feedback', feedback: { ...feedback, evidence } } : KEPT;
   }
-  // Postmark also reports the bounce or complaint itself, with its reason; whichever report is first makes the entry.
+  // Postmark also reports the bounce or complaint itself, with its reason. The first report creates the entry.
   const provider = reason === 'ManualSuppression' && isMarketing ? 'unsubscribe' : 'provider';
   const origin = reason === 'SpamComplaint' ? 'complaint' : provider;
   return { is: 'suppression', suppression: { ...change, origin } };

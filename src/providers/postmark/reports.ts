@@ -2,10 +2,10 @@ import { Errors, type ServerClient } from 'postmark';
 import type { Feedback } from '../../domain/email/feedback.ts';
 import { happened, type Happening, readBounce } from './callbacks.ts';
 
-/** https://postmarkapp.com/developer/api/overview#error-codes: what Postmark does not have, or has no more. */
+/** https://postmarkapp.com/developer/api/overview#error-codes: codes for objects that do not exist or were deleted. */
 const NOT_FOUND = new Set([407, 701]);
 
-/** One line of a message's history; which of the details are there follows from its type. */
+/** An entry of a message's history. Its type determines the details. */
 interface MessageEvent {
   readonly Recipient: string;
   readonly Type: string;
@@ -14,8 +14,8 @@ interface MessageEvent {
 }
 
 /**
- * Postmark's reports about one message so far, each equal to its callback
- * (https://postmarkapp.com/developer/api/messages-api). Nothing when it does not know the message.
+ * Returns Postmark's reports about one message so far, each equal to its callback
+ * (https://postmarkapp.com/developer/api/messages-api). Returns none if Postmark does not have the message.
  */
 export async function askForReports(client: ServerClient, emailId: string, messageId: string): Promise<Feedback[]> {
   const details = await unlessMissing(client.getOutboundMessageDetails(messageId));

@@ -3,14 +3,14 @@ import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { DkimSigner } from '../../domain/senders/dkim.ts';
 
-/** What is signed: all that a reader sees or a mail program acts on, as RFC 6376 §5.4.1 and RFC 8058 §4 ask. */
+/** The signed headers: all that a mail program shows or acts on, as RFC 6376 §5.4.1 and RFC 8058 §4 require. */
 const SIGNED = [
   ...['from', 'sender', 'reply-to', 'subject', 'date', 'message-id', 'to', 'cc', 'mime-version', 'content-type'],
   ...['content-transfer-encoding', 'in-reply-to', 'references', 'list-id', 'list-unsubscribe', 'list-unsubscribe-post'],
 ];
 /**
- * Named once more than they occur, so that a signature becomes invalid when another one is added (RFC 6376 §8.15):
- * many programs show the first of several. nodemailer's own signatures name each field once.
+ * The signature lists these headers once more than they occur, so that adding another one makes it invalid (RFC 6376 §8.15):
+ * many programs show the first of several. nodemailer's own signatures list each header once.
  */
 const OVERSIGNED = new Set(['from', 'to', 'subject', 'date']);
 /** Characters of a line of the signature's header; a longer word has a longer line. */
@@ -46,12 +46,12 @@ export async function* signDkim(message: Iterable<Buffer>, signer: DkimSigner): 
     if (pieces.length % PIECES_PER_TURN === 0) await setImmediate();
   }
   const field = Buffer.from(`${await signature(head, body.digest(), signer)}\r\n`, 'latin1');
-  // In one piece, since the socket writes each by a system call.
+  // Joins the two, since the socket writes each piece by a system call.
   yield Buffer.concat([field, ...pieces.slice(0, 1)]);
   yield* pieces.slice(1);
 }
 
-/** The header field with the signature, folded, without the last line break. */
+/** Returns the header field with the signature, folded, without the last line break. */
 async function signature(head: string, bodyHash: string, { domain, selector, key }: DkimSigner): Promise<string> {
   const fields = new Map<string, string[]>();
   for (const field of head.split(/\r\n(?![ \t])/)) {
@@ -61,7 +61,7 @@ async function signature(head: string, bodyHash: string, { domain, selector, key
   const names: string[] = [];
   const signed: string[] = [];
   for (const name of SIGNED) {
-    // Of several, verifiers take the last first (RFC 6376 §5.4.2).
+    // Verifiers read repeated headers from the last to the first (RFC 6376 §5.4.2).
     const found = (fields.get(name) ?? []).toReversed();
     names.push(...found.map(() => name), ...(OVERSIGNED.has(name) ? [name] : []));
     signed.push(...found.map(relaxed));
@@ -95,7 +95,7 @@ function folded(names: readonly string[]): string {
   return text;
 }
 
-/** The hash of a body in relaxed form (RFC 6376 §3.4.4), line by line as it comes. */
+/** Hashes a body in relaxed form (RFC 6376 §3.4.4), line by line. */
 class RelaxedBodyHash {
   readonly #hash = createHash('sha256');
   #rest = '';
@@ -119,7 +119,7 @@ class RelaxedBodyHash {
       this.#emptyLines++;
       return;
     }
-    // Empty lines count only where another one follows.
+    // Empty lines at the end of the body do not count.
     this.#hash.update(`${'\r\n'.repeat(this.#emptyLines)}${text}\r\n`, 'latin1');
     this.#emptyLines = 0;
   }

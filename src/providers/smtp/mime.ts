@@ -2,11 +2,11 @@ import * as base64 from 'nodemailer/lib/base64';
 import type MimeNode from 'nodemailer/lib/mime-node';
 import * as qp from 'nodemailer/lib/qp';
 
-/** A multiple of 57 bytes, which are a line of 76 characters in base64. */
+/** A multiple of 57 bytes, which base64 encodes as a line of 76 characters. */
 const PIECE_BYTES = 57 * 1_024;
 
 /**
- * Serializes a message (RFC 5322, RFC 2045) in pieces of 58 kB, of which the last is shorter; instead of nodemailer's stream, for speed
+ * Serializes a message (RFC 5322, RFC 2045) in pieces of 58 kB; the last one is shorter. It is faster than nodemailer's stream
  * (decision 142). Its parts must be strings or buffers.
  * @returns the bytes before dot-stuffing; line breaks of text stay as they are, and the last one may be missing
  */

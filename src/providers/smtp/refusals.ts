@@ -2,15 +2,15 @@ import { classifyBounce, statedReason } from '../../domain/bounces/bounces.ts';
 import type { RefusedRecipient, SendOutcome } from '../../domain/email/retry.ts';
 import { SUPPRESSING } from '../../domain/email/suppression.ts';
 
-/** What nodemailer adds to an error: its own code, the SMTP command it waited for, and the server's reply. */
+/** nodemailer's error: its own code, the SMTP command that failed, and the server's reply. */
 export interface SmtpError extends Error {
   readonly code?: string | undefined;
   readonly command?: string | undefined;
   readonly response?: string | undefined;
   readonly responseCode?: number | undefined;
-  /** Of the refusal of one recipient. */
+  /** Set if one recipient was refused. */
   readonly recipient?: string | undefined;
-  /** Of the refusal of all of them. */
+  /** Set if all recipients were refused. */
   readonly rejectedErrors?: readonly SmtpError[] | undefined;
 }
 
@@ -39,7 +39,7 @@ export function classifyRefusal(failure: SmtpError, recipientCount: number): Sen
   if (command === 'DATA') return aboutData(reply, recipientCount);
 
   const refused = refusedRecipients(rejectedErrors);
-  // Of several reasons, one that suppresses no address represents them all.
+  // If there are several reasons, prefers one that suppresses no address.
   const first = refused.find(({ reason }) => !SUPPRESSING[reason]) ?? refused[0];
   if (!first) return { kind: 'bounced', reason: classifyBounce(reply).reason, detail };
   return { kind: 'bounced', reason: first.reason, detail: first.detail, refused };
@@ -62,7 +62,7 @@ export function refusedRecipients(errors: readonly SmtpError[]): RefusedRecipien
     const { recipient, responseCode = 0 } = error;
     if (recipient === undefined) return [];
     const reply = replyOf(error);
-    // Nothing is wrong with a recipient whom we may not write to.
+    // A refusal of our server says nothing about the recipient.
     if (ABOUT_US.test(reply)) return { recipient, reason: 'reputation_block', detail: sentence(reply) };
     if (responseCode >= 500) return { recipient, reason: classifyBounce(reply).reason, detail: sentence(reply) };
     const reason = statedReason(reply);

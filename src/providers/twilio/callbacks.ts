@@ -28,7 +28,7 @@ export function isTwilioSignature(
  * Parses a callback about a message's status, https://www.twilio.com/docs/messaging/guides/track-outbound-message-status.
  * @param params the form's fields
  * @param messageId ours, from the callback's URL
- * @returns undefined when it is about nothing that we keep
+ * @returns undefined if it concerns no message of ours, or its status is unknown
  */
 export function readTwilioCallback(params: URLSearchParams, messageId: string | undefined): ChatReport | undefined {
   const report = readTwilioStatus(
@@ -36,7 +36,7 @@ export function readTwilioCallback(params: URLSearchParams, messageId: string | 
       sid: params.get('MessageSid') ?? params.get('SmsSid'),
       status: params.get('MessageStatus') ?? params.get('SmsStatus'),
       errorCode: params.get('ErrorCode'),
-      // The second is the message of the chat app itself.
+      // `ChannelStatusMessage` is the message of the chat app itself.
       errorMessage: params.get('ErrorMessage') ?? params.get('ChannelStatusMessage'),
     },
     messageId,
@@ -49,7 +49,7 @@ export function readTwilioCallback(params: URLSearchParams, messageId: string | 
   return { ...report, endpoints: { ...(from !== undefined && { from }), ...(to !== undefined && { to }) } };
 }
 
-/** E.164 of `whatsapp:+…`. */
+/** Returns `whatsapp:+…` as E.164. */
 function numberOf(address: string | null): string | undefined {
   return address?.replace(/^whatsapp:/, '');
 }
@@ -88,8 +88,8 @@ interface TwilioStatus {
 }
 
 /**
- * Each of Twilio's statuses, of chat-app messages: SMS have the status `undelivered` themselves. Those before `sent` mean the
- * same to us: Twilio has the message.
+ * Twilio's statuses of chat-app messages; SMS have the status `undelivered` themselves. All statuses before `sent` mean that
+ * Twilio has the message.
  */
 const CHANGES: Readonly<Record<string, ChatReport['change']>> = {
   accepted: 'sent',

@@ -2,7 +2,7 @@ import twilio from 'twilio';
 import { tracedFetch } from '../http-trace.ts';
 
 export interface TwilioAccount {
-  /** `AC` and 32 digits; the SDK takes no other. */
+  /** `AC` and 32 digits; the SDK accepts no other. */
   readonly accountSid: string;
   readonly authToken: string;
   /** Replaces all of Twilio's hosts; a host at twilio.com replaces only that of messages. */
@@ -47,7 +47,7 @@ class TracedClient extends twilio.RequestClient {
   }
 }
 
-/** The URL of an SDK request. At twilio.com a base replaces the host of messages only, elsewhere all hosts. */
+/** Returns the URL of an SDK request. A base at twilio.com replaces only the host of messages, any other base all hosts. */
 export function locate(uri: string, base: URL | undefined): URL {
   const url = new URL(uri);
   if (!base || (OWN.test(base.hostname) && !url.hostname.startsWith('api.'))) return url;

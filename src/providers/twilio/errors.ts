@@ -19,7 +19,7 @@ const CODES: ErrorCodes = {
   ]),
 };
 
-/** What some codes mean, for callbacks that bring the bare number. */
+/** The meanings of some codes, for callbacks that contain only the number. */
 const WORDS: ReadonlyMap<number, string> = new Map([
   [OPTED_OUT, 'the recipient has opted out'],
   [30003, 'the phone is switched off or out of reach'],
@@ -45,7 +45,7 @@ const WORDS: ReadonlyMap<number, string> = new Map([
   [63049, 'the chat app chose not to deliver it'],
 ]);
 
-/** A sentence for customers, with the meaning of the code if Twilio gave no reason. */
+/** Returns a sentence for customers, with the meaning of the code if Twilio gave no reason. */
 export function twilioSentence(what: string, code: number | undefined, reason?: string): string {
   return sentence(what, code, reason ?? WORDS.get(code ?? 0));
 }

@@ -7,12 +7,12 @@ import type {
 } from '../../domain/chat/inbound.ts';
 import { contentTypeOf, nameOf, numberOf, textOf, userIdOf } from '../inbound-fields.ts';
 
-/** The path of a file; its host is that of the settings, so that credentials go to no other one. */
+/** The path of a file. The settings determine the host, so that credentials are sent to no other one. */
 const MEDIA_PATH = /\/2010-04-01\/Accounts\/AC\w{32}\/Messages\/[SM]M\w{32}\/Media\/ME\w{32}$/;
 const SID = /^[SM]M\w{32}$/;
 const PREFIX = /^whatsapp:/;
 
-/** The number of ours that a message was sent to; undefined for one that is not of the chat app. */
+/** Returns our number that a message was sent to; undefined if it is no chat-app message. */
 export function twilioReceiver(params: URLSearchParams): string | undefined {
   const to = params.get('To') ?? '';
   return PREFIX.test(to) ? (numberOf(to.replace(PREFIX, '')) ?? undefined) : undefined;
@@ -21,7 +21,7 @@ export function twilioReceiver(params: URLSearchParams): string | undefined {
 /**
  * Parses the message of a user (https://www.twilio.com/docs/messaging/guides/webhook-request). `From` is the user's id if it
  * withholds its number; `ExternalUserId` always is.
- * @returns undefined if it is not one that we record
+ * @returns undefined if it is no message of a user
  */
 export function readTwilioInbound(params: URLSearchParams): InboundCallback | undefined {
   const number = twilioReceiver(params);

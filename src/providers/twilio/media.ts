@@ -1,7 +1,7 @@
 import type { TwilioAccount } from './client.ts';
 
 /**
- * Fetches a file by its path at Twilio, which redirects to where the file is
+ * Fetches a file by its path at Twilio, which redirects to its location
  * (https://www.twilio.com/docs/messaging/api/media-resource). Rejects as the fetch does.
  */
 export function twilioMedia(

@@ -2,7 +2,7 @@ import { isMessagingService } from '../../domain/sms/senders.ts';
 import type { ChatProvider } from '../chat-provider.ts';
 import { type MessagingAccount, plain, twilioMessages } from './messages.ts';
 
-/** Sends SMS through Twilio, from a number, a short code or a messaging service. Throws when `accountSid` is none. */
+/** Sends SMS through Twilio, from a number, a short code or a messaging service. Throws if `accountSid` is malformed. */
 export function twilioSms(account: MessagingAccount): ChatProvider {
   return twilioMessages(account, {
     endpointsOf: ({ from, to }) => (isMessagingService(from) ? { to, messagingServiceSid: from } : { to, from }),

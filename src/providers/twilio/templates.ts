@@ -10,15 +10,15 @@ export interface TwilioTemplate extends TwilioContent {
 /** One value of a template's components. */
 interface Value {
   readonly of: 'header' | 'body' | 'button';
-  /** Its variable; undefined if its position determines that. */
+  /** Its variable; undefined if its position determines the variable. */
   readonly name: string | undefined;
   readonly text: string;
 }
 
-/** Something that Twilio's contents have no place for. */
+/** Thrown for a component that Twilio's contents cannot represent. */
 class Unfit extends Error {}
 
-/** Why Twilio can fill no template with these components, as a sentence; undefined when it can. */
+/** Returns the reason why Twilio cannot fill a template with these components, as a sentence; undefined if it can. */
 export function componentsProblem({ components }: ChatTemplate): string | undefined {
   try {
     valuesOf(components);
@@ -29,12 +29,12 @@ export function componentsProblem({ components }: ChatTemplate): string | undefi
   }
 }
 
-/** The code of a template's language, however it was given. */
+/** Returns the code of a template's language, which requests state as a string or an object. */
 export function languageOf({ language }: ChatTemplate): string {
   return typeof language === 'string' ? language : language.code;
 }
 
-/** The values that a template's text is filled with: what is seen of it in the message. */
+/** Returns the values of a template's text, which are visible in the message. */
 export function bodyValues({ components }: ChatTemplate): string[] {
   return valuesOf(components)
     .filter(({ of }) => of === 'body')
@@ -54,7 +54,7 @@ export function fillContent(
     return { problem: `The template has ${variables.length} variables at Twilio, not ${values.length}.` };
   const places = values.filter(({ name }) => name === undefined).map(({ text }) => text);
   const pairs = variables.map((name) => [name, named.get(name) ?? places.shift()] as const);
-  // Something is missing only when a name is given twice.
+  // A value is missing only if a name occurs twice.
   const missing = pairs.find(([, text]) => text === undefined);
   if (missing) return { problem: `The template's variable ${missing[0]} has no value.` };
   return { values: Object.fromEntries(pairs as (readonly [string, string])[]) };
@@ -64,7 +64,7 @@ const ORDER = ['header', 'body', 'button'] as const;
 /** Buttons whose parameter fills a variable. */
 const BUTTONS = new Set(['url', 'quick_reply', 'copy_code']);
 
-/** All values, in the order header, body, buttons by their index. Throws Unfit. */
+/** Returns all values in the order of header, body, and buttons by their index. Throws Unfit. */
 function valuesOf(components: unknown): Value[] {
   if (components === undefined || components === null) return [];
   if (!Array.isArray(components)) throw new Unfit('Twilio needs the components of a template as a list.');
@@ -98,7 +98,7 @@ function toValues({ of, parameters }: Component): Value[] {
   });
 }
 
-/** A parameter as the text of a variable: of a file, its link. */
+/** Returns a parameter as the text of a variable; for a file, its link. */
 function readParameter(parameter: Fields, of: Value['of']): string {
   const type = wordOf(parameter['type']);
   const value = parameter[type];
@@ -127,8 +127,8 @@ function readParameter(parameter: Fields, of: Value['of']): string {
 }
 
 /**
- * The contents of an account that WhatsApp knows as templates, as `GET /v1/ContentAndApprovals` of Twilio's Content API
- * lists them; of several with one name and language, one that is approved. Rejects when Twilio does not answer so.
+ * Lists the contents of an account that are WhatsApp templates, by `GET /v1/ContentAndApprovals` of Twilio's Content API. If
+ * several have one name and language, returns one that is approved. Rejects if the request fails.
  */
 export async function fetchTwilioTemplates(account: TwilioAccount): Promise<TwilioTemplate[]> {
   // According to the SDK's types, none of it is null.
@@ -162,7 +162,7 @@ function isApproved({ approvalRequests }: ListedContent): boolean {
 const HEADERS = ['header_text', 'title', 'media'];
 const BUTTON_LISTS = ['actions', 'code'];
 
-/** The variables as they come in header, body and buttons; those that are in none of them last. */
+/** Returns the variables in the order of header, body and buttons; variables that occur in none of them come last. */
 function orderOf(types: Fields | null, names: readonly string[]): string[] {
   const fields = objectOf(Object.values(types ?? {})[0]);
   const body = Object.keys(fields).filter((field) => !HEADERS.includes(field) && !BUTTON_LISTS.includes(field));

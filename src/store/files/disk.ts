@@ -9,8 +9,8 @@ const UNFINISHED = 'unfinished';
 const ABANDONED_AFTER_MS = 24 * 3_600_000;
 
 /**
- * Files on a disk, which every process that uses them must see: one folder for each two last letters of an id, so that
- * none grows large.
+ * Stores files on a disk that all processes share. The last two letters of an id determine its folder, so that no folder grows
+ * large.
  */
 export function diskStore(folder: string): FileStore {
   const folderOf = (id: string) => join(folder, id.slice(-2));
@@ -81,7 +81,7 @@ async function write(path: string, content: Buffer): Promise<void> {
   }
 }
 
-/** Makes a new name in a folder outlive a crash, as the file's own contents do. */
+/** Flushes a folder, so that a new name in it survives a crash, as the contents of the file do. */
 async function sync(folder: string): Promise<void> {
   const handle = await open(folder);
   try {
@@ -91,7 +91,7 @@ async function sync(folder: string): Promise<void> {
   }
 }
 
-/** Removes what writers that were killed have left. */
+/** Removes unfinished files of killed processes. */
 async function removeAbandoned(folder: string): Promise<void> {
   const before = Date.now() - ABANDONED_AFTER_MS;
   for (const name of await namesIn(folder)) {

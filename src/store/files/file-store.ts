@@ -1,23 +1,23 @@
 import type { Readable } from 'node:stream';
 
 /**
- * Where the contents of attachments are. A file is known by the id of its attachment, in our own letters, so no name
- * that a caller chose ever becomes a path. Every function throws FileStoreUnavailable when the store fails it.
+ * Stores the contents of attachments. The id of the attachment identifies its file, so that no text of a customer becomes a
+ * path. Every function throws FileStoreUnavailable if the store fails.
  */
 export interface FileStore {
-  /** Keeps a file; it outlives a crash of the machine from when this resolves. */
+  /** Stores a file. Once this resolves, the file survives a crash of the machine. */
   readonly put: (id: string, content: Buffer) => Promise<void>;
-  /** A file as a stream; undefined when there is none. */
+  /** Opens a file as a stream; undefined if it does not exist. */
   readonly open: (id: string) => Promise<Readable | undefined>;
-  /** Deletes files; those that are not there count as deleted. */
+  /** Deletes files. Files that do not exist count as deleted. */
   readonly remove: (ids: readonly string[]) => Promise<void>;
-  /** Some of the ids that it holds and where to go on for more, in no order; null is the beginning and the end. */
+  /** Lists ids in no particular order, with the cursor of the next page; null is the start and the end. */
   readonly list: (from: string | null) => Promise<{ readonly ids: readonly string[]; readonly next: string | null }>;
-  /** Makes sure that files can be put here. */
+  /** Checks that files can be stored. */
   readonly check: () => Promise<void>;
 }
 
-/** The store cannot do what it was asked now, and may later: full, gone, refusing us. */
+/** The store has failed for a reason that may pass: it is full, unreachable or refuses access. */
 export class FileStoreUnavailable extends Error {
   constructor(cause: unknown) {
     super('the attachment store failed', { cause });
@@ -27,17 +27,17 @@ export class FileStoreUnavailable extends Error {
 
 const ID = /^att_[0-9a-z]{26}$/;
 
-/** Whether a name in the store is one of ours. */
+/** Returns true for the id of an attachment; other names in the store are not ours. */
 export function isFileId(name: string): boolean {
   return ID.test(name);
 }
 
-/** @throws for what is not the id of an attachment, before it becomes part of a path */
+/** Throws unless a text is the id of an attachment. Call it before the text becomes part of a path. */
 export function requireFileId(id: string): void {
   if (!isFileId(id)) throw new Error('a file is named by the id of its attachment');
 }
 
-/** The same store, whose failures are FileStoreUnavailable. */
+/** Wraps a store so that its failures become FileStoreUnavailable. */
 export function guarded(store: FileStore): FileStore {
   const guard =
     <A extends unknown[], R>(work: (...args: A) => Promise<R>) =>

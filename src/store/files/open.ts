@@ -4,9 +4,9 @@ import type { FileStore } from './file-store.ts';
 import { s3Store } from './s3.ts';
 
 /**
- * The store that a location names: `file:<folder>`, or `s3://bucket/prefix` with, for servers that are not Amazon's,
- * `?endpoint=https://…` and `&region=…`. Nothing is asked of it yet.
- * @throws when the location is neither
+ * Opens the store at a location: `file:<folder>`, or `s3://bucket/prefix` with `?endpoint=https://…` and `&region=…` for servers
+ * other than Amazon's. Does not connect yet.
+ * @throws for any other location
  */
 export async function openFileStore(location: string): Promise<FileStore> {
   const folder = /^file:(.+)$/s.exec(location)?.[1];

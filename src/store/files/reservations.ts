@@ -3,10 +3,10 @@ import { columns } from '../postgres/columns.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
 
 /**
- * Reserves files of an organization that are about to be written, unless its quota is used up or they would exceed the
- * bytes that it may store. The bytes count exactly; the quota is only looked at here, and counted with the email.
+ * Reserves files of an organization before they are written, unless its quota is used up or they would exceed its storage
+ * limit. The bytes are counted here; the quota is only checked, and counted with the email.
  * @param maxStoredBytes 0 is no limit
- * @param allowance how much of the quota the email takes
+ * @param allowance the part of the quota that the email uses
  */
 export async function reserveFiles(
   db: Db,
@@ -39,8 +39,7 @@ export async function reserveFiles(
 }
 
 /**
- * Reservations that are an hour old: no request can still be about to store an email with their files, and none can from
- * now on.
+ * Abandons reservations that are an hour old. No request can still store an email with their files.
  * @returns ids of files to remove, at most `limit`
  */
 export async function abandonReservations(db: Db, limit: number): Promise<string[]> {
@@ -56,7 +55,7 @@ export async function abandonReservations(db: Db, limit: number): Promise<string
   return rows.map(({ id }) => id);
 }
 
-/** Forgets files that were removed without ever belonging to an email. */
+/** Deletes the reservations of removed files that never belonged to an email. */
 export async function deleteReservations(db: Db, ids: readonly string[]): Promise<void> {
   await execute(db, {
     name: 'delete_reservations',

@@ -8,8 +8,8 @@ const MAX_KEYS_PER_DELETE = 1_000;
 const TIMEOUTS_MS = { connectionTimeout: 3_000, requestTimeout: 20_000, socketTimeout: 20_000 };
 
 /**
- * Files in S3, or in a server that speaks like it. Credentials come as to every AWS tool: environment, profile, role.
- * The SDK is loaded here and not before, as it is large and most installations have no use for it.
+ * Stores files in S3 or a compatible server. The SDK finds credentials as every AWS tool does: environment, profile, role. It is
+ * loaded on demand, because it is large and most installations do not use it.
  */
 export async function s3Store({ host: Bucket, pathname, searchParams }: URL): Promise<FileStore> {
   const path = decodeURIComponent(pathname).replace(/^\/+|\/+$/g, '');
@@ -28,7 +28,7 @@ export async function s3Store({ host: Bucket, pathname, searchParams }: URL): Pr
     async open(id) {
       try {
         const { Body } = await client.send(new sdk.GetObjectCommand({ Bucket, Key: keyOf(id) }));
-        // In Node it is a stream of Node's.
+        // The SDK returns a Node stream in Node.
         return Body as Readable;
       } catch (error) {
         if (error instanceof sdk.NoSuchKey) return undefined;
@@ -62,7 +62,7 @@ function configuration(parameters: URLSearchParams): S3ClientConfig {
   const [endpoint, region] = [parameters.get('endpoint'), parameters.get('region')];
   return {
     requestHandler: TIMEOUTS_MS,
-    // A server that is not Amazon's is asked by path instead of by host name.
+    // Servers other than Amazon's need the bucket in the path instead of the host name.
     ...(endpoint !== null && { endpoint, forcePathStyle: true, region: 'us-east-1' }),
     ...(region !== null && { region }),
   };

@@ -25,9 +25,9 @@ export interface KeyHolder {
 }
 
 /**
- * Keys are held by advisory locks of one connection, which is taken from the pool while any is held. So nothing is
- * written to hold a key; those of a killed process are free immediately, and those of a machine that vanishes when
- * Postgres has found it silent for 25 s. Should the connection break, the table still takes one answer per key.
+ * Locks keys by advisory locks of one pool connection, which is held while any key is locked. Locking a key therefore writes
+ * nothing. Keys of a killed process are released immediately, those of a vanished machine after 25 s. If the connection breaks,
+ * the table still accepts only one response per key.
  */
 export function makeKeyHolder(pool: Pool): KeyHolder {
   // A connection can take its own lock again, so within this process the set decides.
@@ -63,16 +63,16 @@ export function makeKeyHolder(pool: Pool): KeyHolder {
 }
 
 interface Session {
-  /** Whether others may still come in. */
+  /** True while further requests may use it. */
   readonly open: boolean;
   readonly enter: () => {
-    /** Runs one statement after those that were asked for before. */
+    /** Runs a statement after the previous ones. */
     ask: <T>(statement: (db: Db) => Promise<T>) => Promise<T>;
     leave: (error?: unknown) => void;
   };
 }
 
-/** A connection that goes back to the pool with its last user, or is closed when it failed any of them. */
+/** A connection that its last user returns to the pool, or closes if any statement has failed. */
 function makeSession(pool: Pool): Session {
   const client = pool.connect();
   let users = 0;
@@ -112,13 +112,13 @@ function makeSession(pool: Pool): Session {
   };
 }
 
-/** The two numbers by which Postgres locks a name: a space of locks apart from those of a single number. */
+/** Returns the two numbers by which Postgres locks a name. Their locks are separate from those of a single number. */
 function lockOf(name: string): [number, number] {
   const bytes = digest(name);
   return [bytes.readInt32BE(0), bytes.readInt32BE(4)];
 }
 
-/** Finds a key's answer or else locks the key, for as long as the connection lives, unless another one has it locked. */
+/** Finds the response of a key. Without one, locks the key for the lifetime of the connection, unless another one has locked it. */
 async function takeKey(
   db: Db,
   orgId: string,
@@ -145,7 +145,7 @@ async function unlock(db: Db, high: number, low: number): Promise<void> {
 }
 
 /**
- * Stores responses under the idempotency keys of their requests, in the transaction of what they report.
+ * Stores responses under the idempotency keys of their requests, in the transaction of the requests' effects.
  * @throws SQLSTATE 23505 if a key has been used meanwhile
  */
 export async function rememberResponses(

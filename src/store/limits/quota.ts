@@ -6,11 +6,11 @@ const MONTH_BEGIN = `(date_trunc('month', now() AT TIME ZONE 'UTC') AT TIME ZONE
 /** An interval of months that is added to an instant would follow the session's time zone. */
 const MONTH_END = `((date_trunc('month', now() AT TIME ZONE 'UTC') + interval '1 month') AT TIME ZONE 'UTC')`;
 
-/** How much of the quota a stored email took. An address that stands in it twice counts twice here. */
+/** The part of the quota that a stored email has used. Repeated addresses count repeatedly here. */
 const ALLOWANCE = `CASE WHEN marketing
   THEN jsonb_array_length("to") + coalesce(jsonb_array_length(cc), 0) + coalesce(jsonb_array_length(bcc), 0) ELSE 1 END`;
 
-/** How many emails an organization may have accepted this month, and had. A marketing email counts once for each recipient. */
+/** An organization's quota and usage of this month. A marketing email counts once for each recipient. */
 export interface Usage {
   /** Its quota; null is any number. */
   monthly: number | null;
@@ -18,13 +18,13 @@ export interface Usage {
   used: number;
   /** When the next month begins. */
   resets_at: string;
-  /** Whole seconds until then, one at least. */
+  /** Whole seconds until then, at least 1. */
   resets_in: number;
 }
 
 /**
- * Emails that the quota of organization `org` leaves, fewer than none when it was lowered; NULL without a quota. There may be
- * fewer by the time they are counted.
+ * SQL of the emails that the quota of organization `org` leaves; negative after the quota was lowered, NULL without one. There
+ * may be fewer when the emails are counted.
  */
 export const LEFT_OF_QUOTA = (org: string): string => `(
   SELECT (monthly_quota - coalesce(
@@ -32,8 +32,8 @@ export const LEFT_OF_QUOTA = (org: string): string => `(
   FROM organizations WHERE id = ${org})`;
 
 /**
- * Counts `wanted.emails` of organization `$1`, if its quota leaves as many; counts nothing without a quota. Other emails of the
- * organization wait from here to the end of the transaction: no two take the same rest.
+ * Counts `wanted.emails` of organization `$1` if its quota leaves as many; counts nothing without a quota. Other transactions of
+ * the organization wait until the end of this one, so that two cannot use the same rest of the quota.
  */
 export const COUNT_WANTED = `
   quota AS MATERIALIZED (
@@ -45,12 +45,12 @@ export const COUNT_WANTED = `
       WHERE usage.emails + excluded.emails <= (SELECT monthly FROM quota)
     RETURNING emails
   )`;
-/** Whether they were counted, or need not be. */
+/** True if the emails were counted, or the organization has no quota. */
 export const WITHIN_QUOTA = `(NOT EXISTS (SELECT FROM quota, wanted) OR EXISTS (SELECT FROM counted_wanted))`;
 
 /**
- * Counts emails against their organization's quota, by what each takes of it (`allowanceOf`).
- * @returns whether the quota, if there is one, leaves as many; if not, nothing is counted
+ * Counts emails against their organization's quota, each by `allowanceOf`.
+ * @returns false if the quota leaves fewer; then nothing is counted
  */
 export async function countAgainstQuota(db: Db, orgId: string, emails: number): Promise<boolean> {
   const counted = await queryRow<{ within: boolean }>(db, {
@@ -62,8 +62,8 @@ export async function countAgainstQuota(db: Db, orgId: string, emails: number): 
 }
 
 /**
- * How much of its quota an organization has used in this month. Without a quota its emails of the month are counted one by
- * one from an index: a second for some millions.
+ * Returns an organization's quota and usage of this month. Without a quota, the emails of the month are counted from an index,
+ * which takes a second for some millions.
  */
 export function usage(db: Db, orgId: string): Promise<Usage | undefined> {
   return queryRow(
@@ -81,10 +81,10 @@ export function usage(db: Db, orgId: string): Promise<Usage | undefined> {
 }
 
 /**
- * Gives an organization a quota, or takes it away. An organization that had none is counted from the emails of this month;
- * what is being accepted in that very moment may be left out.
+ * Sets or removes the quota of an organization. Its first quota counts the emails of this month; emails that are being accepted
+ * at that moment may be missing.
  * @param monthly emails of a calendar month; null is any number
- * @returns false when there is no such organization
+ * @returns false if there is no such organization
  */
 export function setQuota(db: Db, orgId: string, monthly: number | null): Promise<boolean> {
   return executeOne(

@@ -1,8 +1,8 @@
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 /**
- * Leaves word, also for the relay, that addresses must be taken off the provider's own list. One that the organization still sends nothing to
- * stays there: only its entry for marketing email has gone.
+ * Requests the removal of addresses from the provider's own suppression list; the relay starts the task. Skips addresses that the
+ * organization still suppresses for all email, of which only the entry for marketing email was removed.
  * @param emails bare, in lower case
  */
 export async function askForProviderRemoval(db: Db, orgId: string, emails: readonly string[]): Promise<void> {
@@ -24,7 +24,7 @@ export async function askForProviderRemoval(db: Db, orgId: string, emails: reado
   });
 }
 
-/** An address that is to be taken off the provider's list. */
+/** An address to remove from the provider's list. */
 export interface ProviderRemoval {
   readonly id: string;
   readonly org_id: string;
@@ -47,7 +47,7 @@ export function dueProviderRemovals(db: Db, limit: number): Promise<ProviderRemo
   });
 }
 
-/** Forgets what is done. What was asked for meanwhile has a row of its own, and stays. */
+/** Deletes completed removals. Removals that were requested meanwhile have rows of their own. */
 export async function endProviderRemovals(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await execute(db, {
@@ -57,7 +57,7 @@ export async function endProviderRemovals(db: Db, ids: readonly string[]): Promi
   });
 }
 
-/** Puts one off that the provider could not be asked: a minute, doubling to six hours. */
+/** Defers a removal because the provider is unreachable: by a minute, doubling to six hours. */
 export async function deferProviderRemoval(db: Db, id: string): Promise<void> {
   await execute(
     db,
