@@ -4,9 +4,9 @@ import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /**
- * Stores the files of an email, in the transaction that stores the email. Their contents are in the attachment store
- * already and are reserved (`reserveFiles`).
- * @throws Error when upkeep has begun to remove one of them; then nothing may be committed
+ * Stores the files of an email, in the transaction that stores the email. Their contents were reserved (`reserveFiles`) and
+ * written before.
+ * @throws if upkeep has begun to remove one of them; then the transaction must not commit
  */
 export async function insertAttachments(
   db: Db,
@@ -30,7 +30,7 @@ export async function insertAttachments(
   if (row?.used !== files.length) throw new Error('a file of this email is being removed');
 }
 
-/** The files of one row of emails as JSON: what the API shows of them everywhere, in their order. */
+/** Returns SQL of an email's files as JSON, with the fields that the API shows, in their order. */
 export const ATTACHMENTS_OF_EMAIL = (emailId: string): string =>
   `(SELECT coalesce(json_agg(json_build_object(
       'id', file.id, 'filename', file.filename, 'content_type', file.content_type, 'size', file.size,
@@ -38,8 +38,8 @@ export const ATTACHMENTS_OF_EMAIL = (emailId: string): string =>
     FROM attachments AS file WHERE file.email_id = ${emailId})`;
 
 /**
- * When the file of a row of attachments expires: 30 days after the email was sent; else after it ended; else after it is
- * due. An email whose attempts go on has neither.
+ * SQL of the expiry of a row of attachments: 30 days after the email was sent; otherwise after it ended; otherwise after it is
+ * due, which applies while attempts continue.
  */
 const EXPIRES_AT = `(
   SELECT coalesce(
@@ -52,17 +52,17 @@ const EXPIRES_AT = `(
   FROM emails AS email LEFT JOIN email_events AS event ON event.email_id = email.id
   WHERE email.id = attachments.email_id)`;
 
-/** One file as the attachments endpoints show it, but for its link. */
+/** One file as the attachments endpoints show it, without its link. */
 export interface ListedAttachment extends Attachment {
   inline: boolean;
   expires_at: string;
-  /** Whether its content can still be had. */
+  /** True while its content is available. */
   kept: boolean;
 }
 
 /**
- * The files of an email, in their order; undefined when the organization has no such email.
- * @param attachmentId only this one, if it is one of them
+ * Returns the files of an email, in their order; undefined if the organization has no such email.
+ * @param attachmentId returns only this file
  */
 export async function findAttachments(
   db: Db,
@@ -85,7 +85,7 @@ export async function findAttachments(
 }
 
 /**
- * The file that a link leads to, while both last.
+ * Finds the file of a download link, unless the link or the file has expired.
  * @param linkExpires Unix seconds
  */
 export function findDownload(
@@ -103,7 +103,7 @@ export function findDownload(
   });
 }
 
-/** A time for links to end, by the database's clock. @returns Unix seconds */
+/** Returns the expiry of a link by the database's clock, in Unix seconds. */
 export async function secondsFromNow(db: Db, seconds: number): Promise<number> {
   const row = await queryRow<{ at: number }>(db, {
     name: 'seconds_from_now',
@@ -114,9 +114,9 @@ export async function secondsFromNow(db: Db, seconds: number): Promise<number> {
 }
 
 /**
- * Up to `limit` files that have expired. Those that were looked at and have not are put off until they may have: no
- * sooner than 30 days from now for email that is still to go.
- * @returns ids of files to delete, and whether there may be more to look at
+ * Finds expired files among the next `limit` files to check. Schedules the others for another check when they may have expired:
+ * for unsent email at least 30 days from now.
+ * @returns ids of files to delete, and whether there may be more files to check
  */
 export async function findExpired(db: Db, limit: number): Promise<{ expired: string[]; more: boolean }> {
   const rows = await queryRows<{ id: string; expired: boolean }>(db, {
@@ -136,7 +136,7 @@ export async function findExpired(db: Db, limit: number): Promise<{ expired: str
   return { expired: rows.filter((row) => row.expired).map((row) => row.id), more: rows.length === limit };
 }
 
-/** Notes that files are no longer in the store. */
+/** Records that files were deleted from the store. */
 export async function markDeleted(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await execute(
@@ -150,7 +150,7 @@ export async function markDeleted(db: Db, ids: readonly string[]): Promise<void>
   );
 }
 
-/** Which of these ids belong to files that are kept for an email or reserved for one. */
+/** Returns the ids of files that belong to an email or are reserved for one. */
 export async function findKnownFiles(db: Db, ids: readonly string[]): Promise<Set<string>> {
   const rows = await queryRows<{ id: string }>(
     db,

@@ -9,14 +9,14 @@ import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { SUSPENDED_FOR } from '../accounts/suspension.ts';
 import { columns } from '../postgres/columns.ts';
 
-/** An email locked for delivery, with all that goes out: its content as it is stored. */
+/** An email locked for delivery, with its stored content. */
 export interface LockedEmail
   extends
     StoredContent,
     Pick<Email, 'from' | 'to' | 'cc' | 'bcc' | 'reply_to' | 'subject' | 'marketing' | 'status' | 'scheduled_at'> {
-  /** Bytes of one copy's bodies in UTF-8. Of more than `SMALL_BODY_BYTES` the bodies are null here; see `readBodies`. */
+  /** Bytes of one copy's bodies in UTF-8. Larger bodies than `SMALL_BODY_BYTES` are null here; see `readBodies`. */
   body_bytes: number;
-  /** Copies that it goes out in at most; 1 unless it is a marketing email. */
+  /** Maximum number of copies; 1 unless it is a marketing email. */
   copies: number;
   schedule_version: number;
   provider: string | null;
@@ -27,19 +27,19 @@ export interface LockedEmail
   dueInMs: number;
   /** Time since it was due. */
   overdueMs: number;
-  /** Whether it is a marketing email of which copies are still to be sent. */
+  /** True for a marketing email with unsent copies. */
   copies_left: boolean;
-  /** Whether it may have ended the process that delivered it. */
+  /** True if it may have crashed the process that delivered it. */
   is_suspect: boolean;
-  /** How often it has ended an isolated process. */
+  /** The number of isolated processes that it has crashed. */
   crashes: number;
   /** Time since its organization was suspended; null while that is active. */
   suspendedForMs: number | null;
 }
 
 /**
- * Bytes of bodies, all copies together, up to which an email is read when it is locked. Larger ones are read after memory
- * was reserved for them: hundreds of emails may be under way in one process.
+ * Emails up to this size (bodies of all copies) are read when they are locked. Larger ones are read after memory was reserved for
+ * them, because hundreds of emails may be in flight in one process.
  */
 export const SMALL_BODY_BYTES = 65_536;
 
@@ -50,8 +50,8 @@ const COPIES = `CASE WHEN email.marketing THEN jsonb_array_length(email."to") + 
 const IS_SMALL = `size.body_bytes * size.copies <= ${SMALL_BODY_BYTES}`;
 
 /**
- * Reads emails and locks their rows until the caller's transaction ends, in the order of their ids: from here on,
- * reschedule and cancel wait, and find a claimed email when they go on.
+ * Reads emails and locks their rows until the caller's transaction ends, in the order of their ids. Meanwhile reschedule and
+ * cancel wait; they then find a claimed email.
  */
 export function lockEmails(db: Db, ids: readonly string[]): Promise<LockedEmail[]> {
   return queryRows(db, {
@@ -76,7 +76,7 @@ export function lockEmails(db: Db, ids: readonly string[]): Promise<LockedEmail[
 
 /**
  * Locks emails and returns their statuses; with a workflow id, only of emails that this workflow delivers. An email with
- * unsent copies is `queued`, also if other copies were reported about.
+ * unsent copies is `queued`, even if reports about other copies have arrived.
  */
 export async function lockStatuses(
   db: Db,
@@ -104,16 +104,16 @@ export function readBodies(db: Db, ids: readonly string[]): Promise<StoredBodies
   });
 }
 
-/** How much an email is to send. */
+/** The size of an email's copies. */
 export interface SendSize {
   id: string;
   /** A marketing email is sent once to each of its recipients. */
   copies: number;
-  /** Of the bodies of all copies. */
+  /** The size of the bodies of all copies. */
   bytes: number;
 }
 
-/** How much each email is to send, without reading its bodies. */
+/** Returns the size of each email's copies without reading the bodies. */
 export async function readSendSizes(db: Db, ids: readonly string[]): Promise<Map<string, SendSize>> {
   const rows = await queryRows<SendSize>(db, {
     name: 'readSendSizes',
@@ -129,7 +129,7 @@ export async function readSendSizes(db: Db, ids: readonly string[]): Promise<Map
 /** How an attempt ended: see the comments on the table `attempts`. */
 export type AttemptOutcome = 'sent' | 'refused' | 'again' | 'unknown' | 'lost' | 'risked' | 'account';
 
-/** What a provider's answer about one email changes: at its copies, and by the transition of the projection. */
+/** The changes that a provider's answer about one email causes: of its copies, and through the projection. */
 export interface AttemptChanges {
   readonly copies: readonly CopyEnding[];
   readonly sent: readonly Change[];
@@ -141,24 +141,24 @@ export interface Attempt {
   message_id: string;
   n: number;
   /**
-   * Attempts since a provider last took or refused a part of the message for good, this one included; those that ended
-   * because of our account do not count.
+   * Attempts since a provider last accepted or permanently refused a part of the message, including this one. Attempts that
+   * were refused because of our account do not count.
    */
   failures: number;
   call: string;
   provider: string;
   outcome: AttemptOutcome | null;
   detail: string | null;
-  /** The provider's own, of chat-app messages. */
+  /** The provider's own code for a chat-app message. */
   code: string | null;
   provider_message_id: string | null;
   /** See the comment on the column. */
   changes: AttemptChanges | null;
-  /** How often the provider was asked what became of it. */
+  /** The number of lookups at the provider. */
   checks: number;
   /** Time since it began. */
   ageMs: number;
-  /** Milliseconds since the provider first reported "not found"; null when it has not. */
+  /** Milliseconds since the provider's first "not found"; null without one. */
   not_found_for: number | null;
   /** Time since the first attempt that the provider refused because of our account; null without one. */
   accountRefusedForMs: number | null;
@@ -175,8 +175,8 @@ export function hasFinalOutcome({ outcome }: Attempt): boolean {
 }
 
 /**
- * The latest attempt of each message that has one. It must see what the last holder of their locks wrote: send it behind the
- * statement that locks them, so that it has a later snapshot.
+ * Returns the latest attempt of each message that has one. It must see the writes of the previous holder of their locks, so send
+ * it after the statement that locks them: its snapshot is then later.
  */
 export function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Attempt[]> {
   return queryRows(db, {
@@ -194,8 +194,8 @@ export function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Att
 }
 
 /**
- * How often each message was sent again, before this attempt of it, although a call may have delivered it; messages without a
- * repeat are missing. Workers that decide about the same attempt at the same time get the same number.
+ * Counts how often each message was sent again before this attempt although an earlier call may have delivered it. Messages
+ * without a repeat are missing. Workers that reconcile the same attempt concurrently get the same number.
  */
 export async function countRepeats(
   db: Db,
@@ -272,7 +272,7 @@ export async function clearChanges(db: Db, attempts: readonly Pick<Attempt, 'mes
 
 /**
  * Counts a lookup of a call at its provider.
- * @param isNotFound false when the provider could not be asked
+ * @param isNotFound false if the provider was unreachable
  */
 export async function recordLookups(
   db: Db,

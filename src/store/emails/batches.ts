@@ -7,7 +7,7 @@ import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/p
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
 import type { RecordedChange } from './changes.ts';
 
-/** A batch as the answer to its creation shows it. */
+/** A batch in the response to its creation. */
 export interface AcceptedBatch {
   id: string;
   total: number;
@@ -16,11 +16,11 @@ export interface AcceptedBatch {
 }
 
 /**
- * Stores a batch, whose members the caller stores in the same transaction, and remembers the answer under the
- * request's key, if it has one.
+ * Stores a batch, and the response under the idempotency key of the request, if it has one. The caller stores the members in the
+ * same transaction.
  * @param scheduled how many of the `total` members have a time of their own
- * @returns the answer, and how many emails the organization's quota leaves without it; null when it has none
- * @throws SQLSTATE 23505 when the key has been used meanwhile
+ * @returns the response, and the emails that the organization's quota leaves before this batch; null without a quota
+ * @throws SQLSTATE 23505 if the key has been used meanwhile
  */
 export async function insertBatch(
   client: Db,
@@ -66,18 +66,18 @@ export async function recordBatchMoves(client: Db, changes: readonly RecordedCha
   });
 }
 
-/** A batch with how far it has come. */
+/** A batch with its progress. */
 export interface Batch {
   id: string;
   total: number;
   status: BatchStatus;
   created_at: string;
-  /** When the last member stopped waiting; null while one does. */
+  /** When the last member was no longer pending; null while one is. */
   completed_at: string | null;
   counts: BatchCounts;
 }
 
-/** What the database knows of a batch: the rest follows. */
+/** The stored fields of a batch, from which the others are derived. */
 interface BatchRow {
   id: string;
   total: number;
@@ -88,7 +88,7 @@ interface BatchRow {
 
 const WAITING_LIST = `(${WAITING.map((status) => `'${status}'`).join()})`;
 
-/** Counts by status, and when a member last changed into or out of one in which it waits. */
+/** Counts by status, and the time of the last change into or out of a pending status. */
 const BATCHES = `
   SELECT batch.id, batch.total, batch.created_at, progress.counts, progress.last_at
   FROM batches AS batch CROSS JOIN LATERAL (
@@ -111,7 +111,7 @@ function toBatch({ id, total, created_at, counts, last_at }: BatchRow): Batch {
   return { id, total, status, created_at, completed_at: isOver ? last_at : null, counts: ordered };
 }
 
-/** One batch as of now. */
+/** Finds a batch with its current progress. */
 export async function findBatch(db: Db, orgId: string, id: string): Promise<Batch | undefined> {
   const row = await queryRow<BatchRow>(db, {
     name: 'find_batch',
@@ -134,7 +134,7 @@ export async function listBatches(db: Db, orgId: string, after: Cursor | null, l
   return rows.map(toBatch);
 }
 
-/** The subject of the first member of each of some batches. */
+/** Returns the subject of the first member of each batch. */
 export async function firstSubjects(db: Db, orgId: string, ids: readonly string[]): Promise<Map<string, string>> {
   const rows = await queryRows<{ id: string; subject: string }>(db, {
     name: 'first_subjects',
@@ -146,7 +146,7 @@ export async function firstSubjects(db: Db, orgId: string, ids: readonly string[
   return new Map(rows.map(({ id, subject }) => [id, subject]));
 }
 
-/** Ids of the members of a batch that are scheduled, in their order. */
+/** Lists the scheduled members of a batch, in their order. */
 export function scheduledMembers(db: Db, batchId: string): Promise<{ id: string; from: string }[]> {
   return queryRows(db, `SELECT id, "from" FROM emails WHERE batch_id = $1 AND status = 'scheduled' ORDER BY id`, [
     batchId,
@@ -154,8 +154,8 @@ export function scheduledMembers(db: Db, batchId: string): Promise<{ id: string;
 }
 
 /**
- * Finds finished batches whose end was not announced, among those with these ids or of emails with these ids. A batch is
- * finished when as many members have left the statuses in which they wait as came into them.
+ * Finds completed batches that were not announced, by their own ids or ids of their members. A batch is completed when as many
+ * members have left the pending statuses as have entered them.
  */
 export async function findFinishedBatches(db: Db, ids: readonly string[]): Promise<{ id: string; org_id: string }[]> {
   if (ids.length === 0) return [];
@@ -180,7 +180,7 @@ export function markAnnounced(db: Db, id: string): Promise<boolean> {
   return executeOne(db, `UPDATE batches SET announced_at = now() WHERE id = $1 AND announced_at IS NULL`, [id]);
 }
 
-/** Ids of batches whose end was not announced, after a certain one, at most `limit`. */
+/** Lists ids of batches that were not announced, after a certain one, at most `limit`. */
 export async function findUnannounced(db: Db, after: string | null, limit: number): Promise<string[]> {
   const rows = await queryRows<{ id: string }>(
     db,

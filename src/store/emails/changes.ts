@@ -17,13 +17,13 @@ export interface Change {
   readonly provider_message_id?: string;
   /** The deduplication key of a provider's report: a report that is recorded already changes nothing. */
   readonly dedupe_key?: string;
-  /** Whom of its recipients it is about, in lower case. */
+  /** The recipient that it concerns, in lower case. */
   readonly recipient?: string;
-  /** Of a click: where the link leads. */
+  /** For a click: the target of the link. */
   readonly link?: string;
   /** When it happened by the provider's clock, in milliseconds since 1970; only `sent` uses it. */
   readonly occurred_at?: number;
-  /** A provider's callback: must match the email. */
+  /** The evidence of a provider's callback, which must match the email. */
   readonly evidence?: ReportEvidence;
 }
 
@@ -51,7 +51,7 @@ export interface ChangingEmail {
   readonly tags: string | null;
 }
 
-/** Later than all before, so that a timeline has one order, whichever process the events come from. */
+/** Later than all earlier events, so that a timeline has one order although several processes write it. */
 const NEXT_EVENT_AT = `greatest(last_event_at + interval '1 millisecond', clock_timestamp())::timestamptz(3)`;
 
 /**
@@ -80,27 +80,27 @@ export interface ReportedChange {
   readonly email_id: string;
   readonly recipient: string | undefined;
   readonly dedupe_key: string | undefined;
-  /** Whether it states that the email was sent. */
+  /** True if it reports that the email was sent. */
   readonly is_sent: boolean;
   readonly occurred_at: number | undefined;
   /** Undefined if it is not from a callback. */
   readonly evidence: ReportEvidence | undefined;
 }
 
-/** What locked emails and their timelines say about a reported change. */
+/** The comparison of a reported change with its locked email and timeline. */
 export interface CheckedReport {
   readonly event_id: string;
   /** True if the evidence matches the email, or there is none. */
   readonly fits: boolean;
-  /** Whether the timeline has an event with its deduplication key. */
+  /** True if the timeline has an event with its deduplication key. */
   readonly is_recorded: boolean;
   /** The time of the event if the email was sent; otherwise null. */
   readonly sent_at: string | null;
 }
 
 /**
- * The provider's time where it is known, else now; but after what the service itself did before, and before the provider's
- * first report, which may be recorded earlier than the answer to the send. Only reports and answers have a dedupe_key.
+ * The provider's time if it is known, otherwise now. It is moved after the service's own earlier events and before the provider's
+ * first report, which may be recorded earlier than the response to the send. Only reports and responses have a dedupe_key.
  */
 const SENT_AT = `(
     SELECT greatest(max(created_at) FILTER (WHERE dedupe_key IS NULL OR type = 'email.sent') + interval '1 millisecond',
@@ -151,14 +151,14 @@ export interface RecordedChange {
   readonly event: EmailEventType | null;
   /** The time of the entry; undefined without one. */
   readonly at: string | undefined;
-  /** What the entry states besides its type; undefined without anything. */
+  /** Further fields of the entry; undefined without any. */
   readonly detail: EventDetail | undefined;
   readonly from_status: EmailStatus;
   /** The same if it stays. */
   readonly to_status: EmailStatus;
 }
 
-/** What changes write to the row of one email. */
+/** The update of one email's row. */
 export interface EmailUpdate {
   readonly id: string;
   /** The new status, with its error and bounce reason; without it all three stay. */

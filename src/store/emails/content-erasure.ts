@@ -1,16 +1,16 @@
 import { HAS_COPIES_LEFT } from './recipients.ts';
 import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 
-/** What became of the content of an email. */
+/** The result of an erasure for one email. */
 export interface ContentErasure {
   readonly id: string;
-  /** Whether the email is still to be sent, at least to some recipients: then its content was kept. */
+  /** True if the email must still be sent, at least to some recipients; its content was then kept. */
   readonly is_open: boolean;
 }
 
 /**
- * Erases bodies and custom headers of emails that have ended; files are the caller's. It locks the rows
- * of the emails, so call it in a transaction. Erasing again changes nothing.
+ * Erases bodies and custom headers of emails that have ended; the caller deletes files. Locks the rows of the emails, so call it
+ * in a transaction. Idempotent.
  * @returns a result for each email that the organization has
  */
 export async function eraseContents(db: Db, orgId: string, ids: readonly string[]): Promise<ContentErasure[]> {
@@ -33,7 +33,7 @@ export async function eraseContents(db: Db, orgId: string, ids: readonly string[
   return rows;
 }
 
-/** An organization whose content expires, and how far upkeep has come in it. */
+/** An organization whose content expires, and the position of upkeep in it. */
 export interface ExpiringOrganization {
   readonly id: string;
   readonly days: number;
@@ -42,8 +42,8 @@ export interface ExpiringOrganization {
 }
 
 /**
- * The next organization in the order of their ids whose content expires.
- * @param defaultDays of organizations without a retention of their own; 0 is for ever
+ * Returns the next organization whose content expires, in the order of ids.
+ * @param defaultDays the retention of organizations without their own; 0 is forever
  */
 export function nextExpiringOrganization(
   db: Db,
@@ -61,13 +61,13 @@ export function nextExpiringOrganization(
 
 export interface ExpiringEmail {
   readonly id: string;
-  /** In the database's own notation, to the microsecond. */
+  /** The time in Postgres's notation, to the microsecond. */
   readonly created_at: string;
   /** Days after it was due have passed. */
   readonly is_expired: boolean;
 }
 
-/** Emails of an organization whose retention may have ended, oldest first, behind where upkeep has come. */
+/** Lists emails of an organization whose retention may have ended, oldest first, after the position of upkeep. */
 export function listExpiring(
   db: Db,
   { id, days, expired_at, expired_id }: ExpiringOrganization,
@@ -84,7 +84,7 @@ export function listExpiring(
   });
 }
 
-/** Notes how far upkeep has come in an organization. */
+/** Stores the position of upkeep in an organization. */
 export async function noteExpired(
   db: Db,
   orgId: string,
@@ -97,7 +97,7 @@ export async function noteExpired(
   ]);
 }
 
-/** Has upkeep look at emails again in a day, since their content could not be erased yet. */
+/** Schedules emails whose content cannot be erased yet for another check in a day. */
 export async function holdBodies(db: Db, orgId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await execute(
@@ -108,7 +108,7 @@ export async function holdBodies(db: Db, orgId: string, ids: readonly string[]):
   );
 }
 
-/** Takes emails off the list of held ones whose time to look at them has come. @returns them, with their organizations */
+/** Removes held emails that are due for another check from their list. @returns them, with their organizations */
 export function takeHeldBodies(
   db: Db,
   defaultDays: number,
@@ -131,15 +131,15 @@ export function takeHeldBodies(
 }
 
 /**
- * Sets after how many days the content of an organization's emails is erased.
- * @param days 0 for never, null for the setting
- * @returns whether there is such an organization
+ * Sets the retention of the content of an organization's emails.
+ * @param days 0 is forever, null is the setting
+ * @returns false if there is no such organization
  */
 export function setBodyRetention(db: Db, orgId: string, days: number | null): Promise<boolean> {
   return executeOne(db, `UPDATE organizations SET body_retention_days = $2 WHERE id = $1`, [orgId, days]);
 }
 
-/** Ids of the files of an email that have not been deleted. */
+/** Lists ids of an email's files that have not been deleted. */
 export async function findFileIds(db: Db, emailIds: readonly string[]): Promise<string[]> {
   const rows = await queryRows<{ id: string }>(db, {
     name: 'find_file_ids',

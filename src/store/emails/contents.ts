@@ -29,16 +29,16 @@ export interface EmailContents {
    * @param db not a transaction: a key that is rolled back must not have encrypted anything
    */
   readonly seal: (db: Db, orgId: string, emailId: string, content: EmailContent) => Promise<SealedContent>;
-  /** Has the organization's data key at hand, so that sealing within a transaction needs no other connection. */
+  /** Caches the organization's data key, so that sealing within a transaction needs no other connection. */
   readonly prepare: (db: Db, orgId: string) => Promise<void>;
   /**
-   * Keyed hashes of addresses, by which erased recipients are recognized; null when the organization has no data key, so
-   * that it has erased none. They do not depend on SECRET_KEY.
+   * Returns keyed hashes of addresses, which identify erased recipients; null if the organization has no data key and therefore
+   * no erased recipients. They do not depend on SECRET_KEY.
    */
   readonly hashAddresses: (db: Db, orgId: string, addresses: readonly string[]) => Promise<Buffer[] | null>;
-  /** @throws Error when the content cannot be opened, for example since SECRET_KEY is another one */
+  /** Decrypts the content. @throws if that fails, for example because SECRET_KEY has changed */
   readonly open: (db: Db, stored: StoredContent) => Promise<EmailContent>;
-  /** Opens the custom headers alone. */
+  /** Decrypts only the custom headers. */
   readonly openHeaders: (
     db: Db,
     stored: Omit<StoredContent, 'html' | 'text' | 'sealed_body'>,
@@ -75,7 +75,7 @@ export function makeEmailContents(secretKeys: SecretKeys): EmailContents {
       if (found) return found;
       const version = FIRST_VERSION;
       await insertDataKey(db, orgId, { version, sealed: wrap.close(randomBytes(32), aboutDataKey(orgId, version)) });
-      // Another process may have been faster: its key counts.
+      // If another process has stored a key first, that one is used.
       const stored = await load(db, orgId, null);
       if (!stored) throw new Error(`the data key of ${orgId} was not stored`);
       return stored;
@@ -123,7 +123,7 @@ export function makeEmailContents(secretKeys: SecretKeys): EmailContents {
   };
 }
 
-/** What a data key is sealed about. */
+/** Returns the context that a data key is sealed with. */
 function aboutDataKey(orgId: string, version: number): string {
   return `${orgId} ${version}`;
 }

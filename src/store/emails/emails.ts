@@ -6,7 +6,7 @@ import type { EmailContents } from './contents.ts';
 import type { EmailSummary } from './summary.ts';
 import { type Db, execute, queryRow } from '../postgres/pool.ts';
 
-/** Whole hours: an interval of days would follow the session's daylight saving. */
+/** In hours, because an interval of days depends on the daylight saving of the session's time zone. */
 export const timeProblem = (time: string): string =>
   `CASE WHEN ${time} <= now() THEN 'past' WHEN ${time} > now() + interval '720 hours' THEN 'far' END`;
 
@@ -78,7 +78,7 @@ export async function whyUnmoved(
   return row ? (row.time ?? 'not_scheduled') : 'not_found';
 }
 
-/** The `from` of an email of an organization; undefined when there is no such email. It never changes. */
+/** Returns the `from` of an email, which never changes; undefined if there is no such email. */
 export async function senderOf(db: Db, orgId: string, id: string): Promise<string | undefined> {
   const row = await queryRow<{ from: string }>(db, `SELECT "from" FROM emails WHERE id = $1 AND org_id = $2`, [
     id,

@@ -2,21 +2,21 @@ import type { Email } from './emails.ts';
 import { HAS_COPIES_LEFT } from './recipients.ts';
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
-/** An address that is to disappear, in the forms in which statements look for it. */
+/** An address to erase, in the forms that statements search for. */
 export interface ErasedAddress {
   /** Bare, in lower case. */
   readonly address: string;
-  /** What stands in its place: an address under the reserved domain `invalid`. */
+  /** Its replacement: an address under the reserved domain `invalid`. */
   readonly placeholder: string;
-  /** The address as JSON writes it: a cheap test before the pattern is tried. */
+  /** The address in JSON, for a cheap test before the pattern. */
   readonly needle: string;
-  /** Postgres regular expression that matches the address and no longer one that contains it. */
+  /** A Postgres regular expression that matches the address, but no longer address that contains it. */
   readonly pattern: string;
 }
 
-/** How far a walk has come, and what it has changed. */
+/** The position of a walk, and the number of rows that it has changed. */
 export interface WalkStep {
-  /** Where the next step goes on; null at the end. */
+  /** The position of the next step; null at the end. */
   readonly next: string | null;
   readonly changed: number;
 }
@@ -25,11 +25,11 @@ export interface WalkStep {
 export interface WalkedEmail {
   readonly id: string;
   readonly created_at: string;
-  /** Whether the address may be in it. */
+  /** True if it may contain the address. */
   readonly is_candidate: boolean;
 }
 
-/** Emails of an organization in the order of (created_at, id). @param after of the last email of the previous step */
+/** Lists emails of an organization in the order of (created_at, id). @param after the last email of the previous step */
 export function walkEmails(
   db: Db,
   orgId: string,
@@ -65,7 +65,7 @@ export function lockAddressed(db: Db, ids: readonly string[]): Promise<Addressed
 
 const REPLACED = (text: string): string => `regexp_replace(${text}, $2, $3, 'gi')`;
 
-/** Stores the recipients of emails anew; the address disappears from their errors as well. */
+/** Replaces the recipients of emails, and the address in their errors. */
 export async function replaceAddressed(
   db: Db,
   { pattern, placeholder }: ErasedAddress,
@@ -81,13 +81,13 @@ export async function replaceAddressed(
   });
 }
 
-/** Replaces the address in what was recorded of emails. @returns how many rows of each table it has changed */
+/** Replaces the address in the records of emails. @returns the number of changed rows of each table */
 export async function replaceInRecords(
   db: Db,
   ids: readonly string[],
   { address, pattern, placeholder }: ErasedAddress,
 ): Promise<{ events: number; recipients: number; attempts: number }> {
-  // A report that came again after an earlier erasure is a duplicate of the one that was renamed then.
+  // A report that was repeated after an earlier erasure is a duplicate of the report that was renamed then.
   await execute(
     db,
     `DELETE FROM email_events AS event USING email_events AS former

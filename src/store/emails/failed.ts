@@ -9,18 +9,18 @@ export interface FailedEmail {
   readonly last_event_at: string;
 }
 
-/** Which emails of an organization. */
+/** Selects emails of an organization. */
 export interface FailedFilter {
   readonly status: 'failed' | 'rejected';
-  /** Those that failed at this time or later. */
+  /** Inclusive. */
   readonly since: Date;
-  /** A part of their error; null for any. */
+  /** A part of the error; null for any. */
   readonly errorPart: string | null;
 }
 
 /**
- * Emails of an organization that were not sent, in the order of their acceptance.
- * @param after the last one of those before
+ * Lists failed emails of an organization, in the order of their acceptance.
+ * @param after the last email of the previous call
  */
 export function listFailedEmails(
   db: Db,

@@ -6,7 +6,7 @@ import { bySearchIndex } from './search.ts';
 import type { Conditions, EmailSummary, Walker } from './summary.ts';
 import { byStatus, byTag, newest, ofBatch } from './walks.ts';
 
-/** What a listed email must have, all of it. */
+/** The conditions of a list; an email must meet all of them. */
 export interface EmailFilters extends Search {
   readonly tags: readonly Tag[];
   /** Several are alternatives. */
@@ -21,14 +21,14 @@ export interface EmailFilters extends Search {
 
 export interface EmailPage {
   readonly emails: EmailSummary[];
-  /** Where to go on, or null when nothing is left. */
+  /** The cursor of the next page, or null after the last one. */
   readonly next: Cursor | null;
 }
 
 /**
- * A page of an organization's emails, newest first, that have all that the filters ask for.
- * @param after where the previous page ended, or null
- * @param limit most emails of the page; it may hold fewer, even none, while `next` leads on
+ * Lists an organization's emails that meet all filters, newest first.
+ * @param after the end of the previous page, or null
+ * @param limit the maximum number of emails. A page may contain fewer, even none, although `next` is not null
  */
 export async function listEmails(
   db: Db,
@@ -69,17 +69,17 @@ function startOf(after: Cursor | null, createdBefore: string | null | undefined)
     : cursor;
 }
 
-/** Tag names are unique within an email, so nothing has one name with two values. */
+/** Tag names are unique within an email, so no email has two values of one name. */
 function contradicts({ tags, statuses }: Conditions): boolean {
   const names = new Set(tags.map(({ name }) => name));
   return statuses?.length === 0 || names.size < new Set(tags.map(({ name, value }) => `${name}:${value}`)).size;
 }
 
-/** Which indexes to walk, one after the other, each going on where the one before gave up. */
+/** Chooses the indexes to walk one after the other. Each walk continues where the previous one has stopped. */
 function walkers(db: Db, conditions: Conditions, batchId: string | null): Walker[] {
   const { tags, statuses, search } = conditions;
   if (batchId !== null) return [ofBatch(db, conditions, batchId)];
-  // Whatever is rare is found through its own index.
+  // Each filter has an index, by which rare values are found.
   const chosen = [
     ...(wantedTerms(search).length > 0 ? [bySearchIndex(db, conditions)] : []),
     ...(tags.length > 0 ? [byTag(db, conditions)] : []),

@@ -22,7 +22,7 @@ export async function noteSuppressed(db: Db, recipients: readonly Recipient[]): 
   });
 }
 
-/** What was reported about a recipient. */
+/** A report about a recipient. */
 export interface RecipientReport extends Recipient {
   readonly status: EmailStatus;
   readonly error: string | undefined;
@@ -32,7 +32,7 @@ export interface RecipientReport extends Recipient {
 /** A recipient's statuses in ascending order: a report never lowers the status. */
 const RANKS = ['queued', 'failed', ...REPORTED] satisfies EmailStatus[];
 
-/** Of several reports about the same recipients, the one of the highest rank about each. */
+/** Returns the report of the highest rank about each recipient. */
 export function highestReports(reports: readonly RecipientReport[]): RecipientReport[] {
   const rank = ({ status }: RecipientReport) => (RANKS as EmailStatus[]).indexOf(status);
   const ofRecipients = groupBy(reports, ({ email_id, recipient }) => `${email_id} ${recipient}`);
@@ -41,7 +41,7 @@ export function highestReports(reports: readonly RecipientReport[]): RecipientRe
   );
 }
 
-/** Records what was reported about recipients, each at most once. */
+/** Records reports about recipients, at most one for each. */
 export async function reportRecipients(client: Db, reports: readonly RecipientReport[]): Promise<void> {
   if (reports.length === 0) return;
   await execute(client, {
@@ -57,10 +57,9 @@ export async function reportRecipients(client: Db, reports: readonly RecipientRe
 }
 
 /**
- * Records the recipients of a marketing email unless that was done before. A recipient that is suppressed meanwhile gets no
- * copy.
- * An email that goes out in many parts comes here once for each part, so that rows that stay `queued` are only read.
- * @returns copies that are still to be sent
+ * Records the recipients of marketing emails unless they are recorded. A recipient that was suppressed meanwhile gets no copy. It
+ * is called for each part of an email, so it only reads rows that stay `queued`.
+ * @returns the unsent copies
  */
 export async function prepareCopies(
   db: Db,
@@ -126,15 +125,15 @@ export async function failCopies(db: Db, failed: readonly { id: string; error: s
   return new Set(rows.map(({ email_id }) => email_id));
 }
 
-/** A status that copies of an email are in. */
+/** A status of an email's copies. */
 export interface CopyStatus {
   readonly email_id: string;
   readonly status: EmailStatus;
-  /** Of one of them. */
+  /** The error of one of them. */
   readonly error: string | null;
 }
 
-/** The statuses that the copies of marketing emails are in, each once. */
+/** Returns the distinct statuses of marketing emails' copies. */
 export async function statusesOfCopies(db: Db, emailIds: readonly string[]): Promise<CopyStatus[]> {
   if (emailIds.length === 0) return [];
   return queryRows(db, {
@@ -146,8 +145,8 @@ export async function statusesOfCopies(db: Db, emailIds: readonly string[]): Pro
 }
 
 /**
- * Whether an email, given as SQL, is a marketing email of which copies are still to be sent. OFFSET 0 prevents a plan that reads
- * all copies.
+ * Returns SQL that is true for a marketing email with unsent copies. OFFSET 0 prevents a plan that reads all copies.
+ * @param email SQL of the email's row
  */
 export const HAS_COPIES_LEFT = (email: string): string =>
   `(${email}.marketing AND EXISTS (SELECT FROM email_recipients AS copy WHERE copy.email_id = ${email}.id AND copy.status = 'queued' OFFSET 0))`;

@@ -1,6 +1,6 @@
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
-/** The backlog is counted up to this number: a page then shows "more than" and costs the same. */
+/** Counts of the backlog stop at this number, which bounds their cost; a page then shows "more than". */
 export const COUNTED = 10_000;
 
 /** The backlog of an organization. A count of COUNTED + 1 means more than COUNTED. */

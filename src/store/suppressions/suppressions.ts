@@ -13,14 +13,14 @@ export interface Suppression {
   origin: SuppressionOrigin;
   /** Of a bounce. */
   reason: BounceReason | null;
-  /** The email that led to it. */
+  /** The email that caused it. */
   email_id: string | null;
   created_at: string;
 }
 
 const SUPPRESSION = 'id, email, origin, reason, message_id AS email_id, created_at';
 
-/** An address that an organization shall send nothing to, or, when it unsubscribed, no marketing email. */
+/** An address that receives no email of an organization; after an unsubscription, no marketing email. */
 export interface NewSuppression {
   readonly id: string;
   /** Of the webhook event. */
@@ -74,12 +74,12 @@ export async function addSuppressions(db: Db, suppressions: readonly NewSuppress
 export interface SuppressedAddress {
   readonly org_id: string;
   readonly email: string;
-  /** Nothing goes there; otherwise, no marketing email does. */
+  /** True if it receives no email; false if it receives no marketing email. */
   readonly all: boolean;
 }
 
 /**
- * Which of these addresses are on their organizations' lists, or were erased.
+ * Finds the addresses that are on their organizations' lists or were erased.
  * @param inputs bare addresses in lower case, with their hashes where the organization has a data key
  */
 export async function findSuppressed(
@@ -109,7 +109,7 @@ export async function findSuppressed(
 }
 
 /**
- * Entries of an organization's list, those for all mail before those for marketing email.
+ * Finds entries of an organization's list; entries for all email come before those for marketing email.
  * @param named ids, or bare addresses in lower case; an address has two entries at most
  */
 export function findSuppressions(db: Db, orgId: string, named: readonly string[]): Promise<Suppression[]> {
@@ -145,7 +145,7 @@ export function listSuppressions(
   });
 }
 
-/** A statement for each set of filters, so that each is planned for its own index. */
+/** Returns a separate statement for each set of filters, so that each is planned for its own index. */
 function filterBy({ origin, email }: SuppressionFilters): { name: string; condition: string; values: unknown[] } {
   if (email !== null) {
     const condition = 'AND email = $5 AND ($6::text IS NULL OR origin = $6)';
@@ -158,9 +158,9 @@ function filterBy({ origin, email }: SuppressionFilters): { name: string; condit
 /**
  * Removes entries from an organization's list and enqueues webhooks. The provider's list does not change.
  * @param named an id, or a bare address in lower case, which has two entries at most
- * @param origins the only ones that go; null for every one
+ * @param origins the origins to remove; null for all
  * @param eventIds of the webhook events
- * @returns what was removed
+ * @returns the removed entries
  */
 export function removeSuppressions(
   db: Db,

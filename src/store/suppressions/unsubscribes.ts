@@ -1,7 +1,7 @@
 import type { Email } from '../emails/emails.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
-/** An email as a link in it leads to it: whose it is, and who sent it to whom. */
+/** The organization, sender and recipients of an email that contains an unsubscribe link. */
 export interface AddressedEmail extends Pick<Email, 'id' | 'from' | 'to' | 'cc' | 'bcc'> {
   org_id: string;
 }
