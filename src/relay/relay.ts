@@ -55,7 +55,7 @@ const POLL_INTERVAL_MS = 1_000;
  * faster than the rate limit, all that arrive in this time share one.
  */
 const GROUP_INTERVAL_MS = 100;
-/** The same after a round of `MANY_SINGLES` single emails: ten workflows would take a fifth of the CPU time of 1,000 emails. */
+/** The interval after LONG_GROUP_MIN_SINGLES single emails: ten workflows would take a fifth of the CPU time of 1,000 emails. */
 const LONG_GROUP_INTERVAL_MS = 300;
 const LONG_GROUP_MIN_SINGLES = 50;
 /**
@@ -178,13 +178,7 @@ async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: Pend
   if (groupsUnreachable) return { next: 'wait', unreachable: groupsUnreachable };
   pace.batchesUntil = Math.max(pace.batchesUntil, pace.now()) + countBatchEmails(readyGroups) * BATCH_EMAIL_MS;
   const isBesideBatch = pace.batchesUntil > pace.now();
-  // With enough tokens for all rows that it dispatches together, a relay leaves the other rows to other relays.
-  const limit = bucket.available() < MAX_DISPATCHED_ROWS ? MAX_PLANNED_ROWS : MAX_DISPATCHED_ROWS;
-  const oldest = pending.emails ? await lockOutbox(client, limit) : [];
-  const isFull = oldest.length === limit;
-  // A one-time password must not wait behind a newsletter of 10,000.
-  const lateSingles = isFull ? await lockLateSingles(client, oldest.at(-1)?.id ?? '0', MAX_DISPATCHED_ROWS) : [];
-  const rows = [...oldest, ...lateSingles];
+  const { rows, isFull } = await lockEmailRows(client, bucket.available(), pending.emails);
   const untilGroupingMs = pace.groupAt - pace.now();
   const isBurst = rows.length > (deps.startsPerSecond * GROUP_INTERVAL_MS) / 1_000;
   const mode = isFull ? 'each' : modeOf(untilGroupingMs, isBurst, isBesideBatch);
@@ -194,14 +188,34 @@ async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: Pend
   bucket.take(groups.length + lone.length);
   const unreachable = await dispatchRows(deps, client, next);
   if (groups.length > 0) await insertGroups(client, groups);
-  // Beside a batch a lone email ends a round too, so that the next ones wait for each other.
-  const round = isBesideBatch ? [...groups.flat(), ...lone] : groups.flat();
-  const singles = round.filter(isSingle).length;
-  const isLong = isBesideBatch || singles >= LONG_GROUP_MIN_SINGLES;
-  if (singles > 0) pace.groupAt = pace.now() + (isLong ? LONG_GROUP_INTERVAL_MS : GROUP_INTERVAL_MS);
+  const intervalMs = groupIntervalMs(groups.flat(), lone, isBesideBatch);
+  if (intervalMs > 0) pace.groupAt = pace.now() + intervalMs;
   if (groups.length > 0 || alone.length > MAX_DISPATCHED_ROWS) return { next: 'immediately', unreachable };
   if (deferred > 0) return { next: Math.max(bucket.msUntilNext(), untilGroupingMs, 0), unreachable };
   return { next: isFull || readyGroups.length === MAX_DISPATCHED_ROWS ? 'immediately' : 'wait', unreachable };
+}
+
+/** Locks the oldest rows about emails. @returns `isFull` if others may be left, of which it has locked single emails only */
+async function lockEmailRows(
+  client: Db,
+  tokens: number,
+  isPending: boolean,
+): Promise<{ rows: EmailRow[]; isFull: boolean }> {
+  // With enough tokens for all rows that it dispatches together, a relay leaves the other rows to other relays.
+  const limit = tokens < MAX_DISPATCHED_ROWS ? MAX_PLANNED_ROWS : MAX_DISPATCHED_ROWS;
+  const oldest = isPending ? await lockOutbox(client, limit) : [];
+  if (oldest.length < limit) return { rows: oldest, isFull: false };
+  // A one-time password must not wait behind a newsletter of 10,000.
+  const lateSingles = await lockLateSingles(client, oldest.at(-1)?.id ?? '0', MAX_DISPATCHED_ROWS);
+  return { rows: [...oldest, ...lateSingles], isFull: true };
+}
+
+/** Returns the time until the next round of grouping; 0 if this was no round for single emails. */
+function groupIntervalMs(grouped: readonly EmailRow[], lone: readonly EmailRow[], isBesideBatch: boolean): number {
+  // Beside a batch a lone email ends a round too, so that the next ones wait for each other.
+  const singles = (isBesideBatch ? [...grouped, ...lone] : grouped).filter(isSingle).length;
+  if (singles === 0) return 0;
+  return isBesideBatch || singles >= LONG_GROUP_MIN_SINGLES ? LONG_GROUP_INTERVAL_MS : GROUP_INTERVAL_MS;
 }
 
 /** Counts the members of batches that workers can send immediately. */

@@ -3,7 +3,8 @@ import type { Member, MemberResult } from '../contract.ts';
 import type { OnResults } from '../call.ts';
 import { deliverOnce } from '../deliver.ts';
 import { emailChannel } from './channel.ts';
-import { MAX_CALL_BYTES, UNREADABLE } from './claim.ts';
+import { MAX_CALL_BYTES } from './assign.ts';
+import { UNREADABLE } from './claim.ts';
 import type { EmailDeps, HeldEmail, LargeContents, LargeEmail } from './contract.ts';
 import { deliverIsolated } from './quarantine.ts';
 

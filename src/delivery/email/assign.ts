@@ -1,0 +1,240 @@
+import { performance } from 'node:perf_hooks';
+import type { EmailContent } from '../../domain/email/content.ts';
+import { newId } from '../../domain/ids.ts';
+import { type OutgoingEmail, type OutgoingFile, toOutgoing } from '../../domain/email/outgoing.ts';
+import { UNTRACKED } from '../../domain/email/tracked-links.ts';
+import type { EmailProvider } from '../../providers/email-provider.ts';
+import { type Attempt, beginAttempts, type LockedEmail } from '../../store/emails/attempts.ts';
+import { type CommitWith, type Db, isUnreachable } from '../../store/postgres/pool.ts';
+import { clearSuspects } from '../../store/emails/suspects.ts';
+import type { Failure, MemberResult } from '../contract.ts';
+import type { ClaimedEmail, Copy, EmailDeps, LargeContents } from './contract.ts';
+import { insertAccountLinks } from './account-links.ts';
+import { fail } from './copies.ts';
+import { firstOpen, type Gate, judgePaused } from '../pauses.ts';
+import { chooseRecipients, type OpenedEmail, type Sendable, suppressionOf, toMessage } from './recipients.ts';
+
+/** The result of a member whose content cannot be decrypted because SECRET_KEY has changed since it was accepted. */
+const SEALED = {
+  state: 'again',
+  reason: 'Its content cannot be decrypted: SECRET_KEY is another one.',
+  alone: true,
+} as const;
+/**
+ * Maximum size of the bodies and files of one provider call. It is far below the 50 MB that Postmark allows, since the whole
+ * call is in memory. The copies of a marketing email are sent in several calls if needed.
+ */
+export const MAX_CALL_BYTES = 16 * 1_048_576;
+
+/** Returns the number of copies of this size that fit into one call. */
+export function copiesPerCall(sizeBytes: number): number {
+  return Math.max(1, Math.floor(MAX_CALL_BYTES / Math.max(1, sizeBytes)));
+}
+
+/** Returns the size of an email, or of each of its copies. */
+function sizeBytesOf({ body_bytes }: LockedEmail, { files }: OutgoingEmail): number {
+  return files.reduce((sum, { content }) => sum + content.length, body_bytes);
+}
+
+/** Returns the email for the provider, or an error: an email accepted weeks ago may violate a rule added since. */
+function buildOutgoing(
+  email: LockedEmail,
+  content: EmailContent,
+  files: readonly OutgoingFile[] | 'lost' = [],
+): OutgoingEmail | string {
+  try {
+    if (files === 'lost') return 'This email cannot be sent: its attachments are lost.';
+    return toOutgoing(email, content, files);
+  } catch (error) {
+    return `This email cannot be sent: ${(error as Error).message}.`;
+  }
+}
+
+/** @returns undefined if it cannot be decrypted; the operator can fix that, so the email does not fail */
+async function openContent(deps: EmailDeps, client: Db, email: LockedEmail): Promise<EmailContent | undefined> {
+  try {
+    return await deps.contents.open(client, email);
+  } catch (error) {
+    if (isUnreachable(error)) throw error;
+    deps.log.error({ err: error, email: email.id, org: email.org_id }, 'could not decrypt email content');
+    return undefined;
+  }
+}
+
+/** Emails with their decrypted content, and the results of the others. */
+interface Opening {
+  readonly opened: readonly OpenedEmail[];
+  readonly failed: Failure[];
+  readonly waiting: MemberResult[];
+}
+
+/** Decrypts emails and builds them for the provider. */
+async function openEmails(
+  deps: EmailDeps,
+  client: Db,
+  emails: readonly LockedEmail[],
+  attempts: ReadonlyMap<string, Attempt>,
+  contents: LargeContents,
+): Promise<Opening> {
+  const built: OpenedEmail[] = [];
+  const failed: Failure[] = [];
+  const waiting: MemberResult[] = [];
+  for (const email of emails) {
+    const { id } = email;
+    const large = contents.get(id);
+    const content = await openContent(deps, client, large ? { ...email, ...large } : email);
+    if (!content) {
+      waiting.push({ id, ...SEALED });
+      continue;
+    }
+    const outgoing = buildOutgoing(email, content, large?.files);
+    if (typeof outgoing === 'string') failed.push({ id, error: outgoing });
+    else built.push({ email, outgoing, wasAttempted: attempts.has(id) });
+  }
+  const { emails: opened, unreadable } = await insertAccountLinks(deps, client, built);
+  failed.push(...unreadable.map((id) => ({ id, error: 'This email cannot be sent: its link cannot be decrypted.' })));
+  return { opened, failed, waiting };
+}
+
+type ProviderChoice =
+  | {
+      readonly kind: 'send';
+      readonly provider: EmailProvider;
+      readonly copies: readonly Copy[];
+      readonly bytes: number;
+    }
+  | { readonly kind: 'wait'; readonly reason: string; readonly afterMs: number }
+  | { readonly kind: 'fail'; readonly error: string };
+
+/**
+ * Chooses the first provider that can deliver an email and whose account is not paused, and the copies of its next call.
+ * @param attempt the last attempt of the email
+ */
+async function chooseProvider(
+  deps: EmailDeps,
+  client: Db,
+  gate: Gate,
+  { email, outgoing, copies }: Sendable,
+  attempt: Attempt | undefined,
+): Promise<ProviderChoice> {
+  const sizeBytes = sizeBytesOf(email, outgoing);
+  const candidates = copies.slice(0, copiesPerCall(sizeBytes));
+  const refusals = deps.providers.map((provider) => refusal(provider, candidates));
+  const able = deps.providers.filter((_, index) => refusals[index] === undefined);
+  if (able.length === 0) return { kind: 'fail', error: `No provider can deliver this email. ${refusals.join(' ')}` };
+  const open = await firstOpen(gate, client, able, outgoing);
+  if ('pause' in open) {
+    const { pause } = open;
+    const waitedMs = attempt?.accountRefusedForMs ?? Math.min(email.overdueMs, pause.ageMs);
+    const verdict = judgePaused(pause, waitedMs, deps.accountRetryForMs);
+    return verdict.kind === 'fail' ? verdict : { ...verdict, reason: pause.reason };
+  }
+  const { provider } = open;
+  const inCall = candidates.slice(0, provider.callSize);
+  return { kind: 'send', provider, copies: inCall, bytes: inCall.length * sizeBytes };
+}
+
+/** The emails that a provider call may contain now, and the results of the others. */
+interface Assignment {
+  readonly ready: readonly ClaimedEmail[];
+  readonly results: readonly MemberResult[];
+}
+
+/**
+ * Assigns emails to providers and records their attempts. Emails that no provider can deliver fail. Emails whose providers are
+ * all paused wait without an attempt. Ends the transaction.
+ */
+export async function assign(
+  deps: EmailDeps,
+  client: Db,
+  commitWith: CommitWith,
+  emails: readonly LockedEmail[],
+  attempts: ReadonlyMap<string, Attempt>,
+  contents: LargeContents,
+  gate: Gate,
+): Promise<Assignment> {
+  const { opened, failed, waiting } = await openEmails(deps, client, emails, attempts, contents);
+  const [domainOf, isSuppressed] = await Promise.all([
+    deps.sendingDomains(client, opened),
+    suppressionOf(deps, client, opened),
+  ]);
+  const permitted = opened.flatMap((each): OpenedEmail[] => {
+    const domain = domainOf(each);
+    if (typeof domain === 'string') {
+      failed.push({ id: each.email.id, error: domain });
+      return [];
+    }
+    const { email, outgoing, wasAttempted } = each;
+    const ofDomain = { dkim: domain.signer, tracking: trackingOf(outgoing, domain.tracking) };
+    return [{ email, outgoing: Object.assign({}, outgoing, ofDomain), wasAttempted }];
+  });
+  const { sendable, ended } = await chooseRecipients(deps, client, permitted, isSuppressed);
+
+  const callOf = makeCalls();
+  const claimedAt = performance.now();
+  const claimedAtUnixMs = Date.now();
+  const ready: ClaimedEmail[] = [];
+  for (const each of sendable) {
+    const { id, org_id: orgId, overdueMs } = each.email;
+    const attempt = attempts.get(id);
+    const choice = await chooseProvider(deps, client, gate, each, attempt);
+    if (choice.kind === 'fail') {
+      failed.push({ id, error: choice.error });
+    } else if (choice.kind === 'wait') {
+      waiting.push({ id, state: 'again', reason: choice.reason, afterMs: choice.afterMs, postponed: true });
+    } else {
+      const { provider, copies, bytes } = choice;
+      const call = callOf(provider, provider.streamOf?.(each.outgoing), copies.length, bytes);
+      const n = (attempt?.n ?? 0) + 1;
+      ready.push({ id, copies, orgId, provider, n, call, claimedAt, claimedAtUnixMs, overdueMs });
+    }
+  }
+  for (const [id, status] of await fail(client, failed)) ended.push({ id, state: 'ended', status });
+  await commitWith(
+    Promise.all([
+      beginAttempts(
+        client,
+        ready.map(({ id, n, call, provider }) => ({ message_id: id, n, call, provider: provider.name })),
+      ),
+      // The attempts show which emails may have ended a worker, as `suspected_at` did before.
+      clearSuspects(
+        client,
+        ready.filter(({ id }) => contents.has(id)).map(({ id }) => id),
+      ),
+    ]),
+  );
+  return { ready, results: [...ended, ...waiting] };
+}
+
+/** Disables tracking for an email with the link of an account, regardless of its domain. */
+function trackingOf({ isTracked }: OutgoingEmail, ofDomain: OutgoingEmail['tracking']): OutgoingEmail['tracking'] {
+  return isTracked ? ofDomain : UNTRACKED;
+}
+
+function refusal(provider: EmailProvider, copies: readonly Copy[]): string | undefined {
+  for (const copy of copies) {
+    const refused = provider.refusal(toMessage(copy));
+    if (refused !== undefined) return refused;
+  }
+  return undefined;
+}
+
+/**
+ * Assigns emails to calls: each call has emails of one stream, and at most as many emails and bytes as its provider
+ * accepts.
+ */
+function makeCalls(): (provider: EmailProvider, stream: string | undefined, copies: number, bytes: number) => string {
+  const open = new Map<string, { call: string; copiesLeft: number; bytesLeft: number }>();
+  return (provider, stream, copies, bytes) => {
+    const key = `${provider.name} ${stream ?? ''}`;
+    const last = open.get(key);
+    const current =
+      last && copies <= last.copiesLeft && bytes <= last.bytesLeft
+        ? last
+        : { call: newId('call', Date.now()), copiesLeft: provider.callSize, bytesLeft: MAX_CALL_BYTES };
+    current.copiesLeft -= copies;
+    current.bytesLeft -= bytes;
+    open.set(key, current);
+    return current.call;
+  };
+}
