@@ -15,8 +15,8 @@ export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Milliseconds that the retry policy of the running activity would wait now. A provider that asks us back sooner than
- * that, every time, would else use up all attempts in no time.
+ * Returns the delay of the running activity's retry policy, in milliseconds. If a provider always requested an earlier retry,
+ * all attempts would otherwise be used up quickly.
  */
 export function policyWait(): number {
   const { attempt, retryPolicy } = Context.current().info;

@@ -29,17 +29,16 @@ export interface DeliverGroup {
 /** Groups have task queues of their own, with few slots each: one for emails of batches, one for single emails. */
 export type GroupQueue = 'email-groups' | 'email-bursts';
 
-/** Bookkeeping in Postgres: repeated until the database is there, for as long as that takes. */
+/** Bookkeeping in Postgres is retried without a limit until the database is reachable. */
 const BOOKKEEPING: ActivityOptions = {
   startToCloseTimeout: '1 minute',
   retry: { initialInterval: '1 second', maximumInterval: '30 seconds' },
 };
 
 /**
- * Delivers many emails from their acceptance to their end at the provider. An email that is rescheduled, or that must be
- * tried again when the others are through, is delivered by a workflow of its own from then on; one that was canceled is
- * found out when the group is due.
- * @returns how many were left in which status
+ * Delivers many emails from their acceptance to their end at the provider. An email that is rescheduled, or that must be retried
+ * after the others have ended, is detached: its own workflow delivers it. Canceled emails are skipped when the group is due.
+ * @returns the number of emails by their last status
  */
 export async function deliverGroup(group: DeliverGroup): Promise<GroupDelivery['counts']> {
   const { id, members, dueAt } = group;

@@ -1,6 +1,6 @@
 /**
- * Milliseconds between two rounds of a workflow if Postgres answered twice in a row that the work is due but not for this
- * workflow. Without the pause it would ask several times a second.
+ * Pause between two rounds of a workflow if Postgres reported twice in a row that the work is due but not for this workflow.
+ * Without it, the workflow would query Postgres several times a second.
  */
 export const ROUND_PAUSE_MS = 5_000;
 

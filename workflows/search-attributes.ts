@@ -1,4 +1,4 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 
-/** Who took an email. */
+/** The provider that accepted an email. */
 export const PROVIDER = defineSearchAttributeKey('Provider', 'KEYWORD');

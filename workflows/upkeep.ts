@@ -15,7 +15,7 @@ const MAX_STEPS = 1_000;
 
 /**
  * Runs maintenance tasks one after the other, each in steps until nothing is left. A failure does not stop the other tasks.
- * @returns how much each has done
+ * @returns the number of items that each has processed
  */
 export async function upkeep(tasks: readonly UpkeepTaskName[]): Promise<Partial<Record<UpkeepTaskName, number>>> {
   const done: Partial<Record<UpkeepTaskName, number>> = {};

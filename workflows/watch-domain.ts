@@ -22,7 +22,7 @@ const MAX_ROUNDS = 200;
 const WITHOUT_WORKFLOW = 'domains-without-workflow';
 
 /**
- * Waited for the checks of one domain in earlier versions. One that is still open ends when its time has come, or when upkeep
+ * Waited for the checks of one domain in earlier versions. An open one ends at its next check, or when upkeep
  * signals it (`endEarlierWorkflows`), also if the activity that it waits for has no worker any longer. The rest is for replays.
  * Remove it, with that task and the histories, two versions after the one that polls.
  */

@@ -88,7 +88,7 @@ export interface AttemptedMessage {
   readonly attempt: Attempt;
 }
 
-/** What a claim found for one member. `held` needs something of its channel before it can be claimed. */
+/** The result of a claim for one member. `held` needs something of its channel before it can be claimed. */
 export type Claim<T extends ChannelTypes> =
   | { readonly state: 'ready'; readonly message: T['claimed'] }
   /** Its last attempt must be looked up at the provider. */
@@ -109,7 +109,7 @@ export interface Answer {
   readonly copies?: number;
   /** Contains everything that is needed to apply the answer later. */
   readonly ending: AttemptEnding;
-  /** What it shows about our account. */
+  /** The state of our account that the answer reveals. */
   readonly accounts: readonly AccountAnswer[];
 }
 
@@ -121,11 +121,11 @@ export interface ChannelTypes {
   readonly answer: Answer;
 }
 
-/** What differs between channels: tables, transitions, recipients and providers. */
+/** The part of a delivery that depends on the channel: tables, transitions, recipients and providers. */
 export interface Channel<T extends ChannelTypes> extends ChannelEndings {
   /** Claims the members that may be sent now. After its commit their attempts are recorded, and none can be rescheduled. */
   claim(members: readonly Member[]): Promise<Claim<T>[]>;
-  /** Hands messages over in one provider call. @param onAnswer called for each message as soon as its answer is known */
+  /** Sends messages in one provider call. @param onAnswer called for each message as soon as its answer is known */
   call(messages: readonly T['claimed'][], onAnswer: (answer: T['answer']) => void): Promise<void>;
   /** Applies recorded answers. Idempotent. @returns one result for each, in order */
   apply(answers: readonly T['answer'][]): Promise<CallResult[]>;
@@ -146,13 +146,13 @@ export interface Channel<T extends ChannelTypes> extends ChannelEndings {
 /** How messages of a channel end without a provider call. */
 export interface ChannelEndings {
   readonly kind: MessageKind;
-  /** Whether the provider of an attempt can be asked about it. */
+  /** Returns true if the provider of an attempt can be asked about it. */
   canBeLookedUp(client: Db, attempt: Attempt): Promise<boolean>;
   /** Fails messages. @returns their statuses */
   fail(client: Db, failed: readonly Failure[]): Promise<Map<string, DeliveryStatus>>;
   /** Locks messages of one workflow. @returns their statuses: `queued` while something is to be sent */
   lockStatuses(client: Db, ids: readonly string[], workflowId: string): Promise<Map<string, DeliveryStatus>>;
-  /** The messages among these whose organization is suspended. */
+  /** Returns the messages whose organization is suspended. */
   findSuspended(client: Db, ids: readonly string[]): Promise<ReadonlySet<string>>;
   /** Lets upkeep leave a message alone until ten minutes after it has waited for `waitMs`. */
   postponeCheck(id: string, waitMs: number): Promise<void>;
@@ -176,18 +176,18 @@ export interface AttemptRecorder {
   readonly isBlocked: () => boolean;
 }
 
-/** What decides whether a locked message may be claimed. */
+/** The fields of a locked message that decide whether it may be claimed. */
 export interface Claimable {
   readonly id: string;
   readonly status: DeliveryStatus;
   readonly schedule_version: number;
   readonly scheduled_at: string | null;
-  /** Milliseconds until it is due by the database's clock; 0 when it is. */
+  /** By the database's clock; 0 when it is due. */
   readonly dueInMs: number;
   readonly provider: string | null;
   /** The workflow that delivers it. */
   readonly workflow_id: string;
-  /** Whether it is a marketing email of which copies are still to be sent. */
+  /** True for a marketing email with unsent copies. */
   readonly copies_left: boolean;
 }
 

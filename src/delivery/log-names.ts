@@ -1,7 +1,7 @@
 import { MESSAGE_NAMES } from '../domain/messages/message.ts';
 import type { MessageKind } from '../telemetry/topics.ts';
 
-/** What the log calls a message of each channel. */
+/** The names of messages in the log, by channel. */
 export const KIND_NAMES: Readonly<Record<MessageKind, string>> = { email: 'email', ...MESSAGE_NAMES };
 
 /** The id of a message as a field of the log. */

@@ -70,7 +70,7 @@ async function projectUserChange(db: Db, number: ReceivingNumber, change: UserCh
   await applyPlan(db, number, contactAfterChange([...found, ...others], change));
 }
 
-/** First what gives up an id or number that is unique. */
+/** Removes and withdraws first, because ids and numbers are unique. */
 async function applyPlan(db: Db, number: ReceivingNumber, { remove, withdrawNumber: loser, save }: ContactPlan) {
   for (const { id } of remove) await deleteContact(db, id);
   if (loser) await withdrawNumber(db, loser.id);

@@ -47,8 +47,8 @@ export async function project(
  * allows them, adds them to their timelines, queues webhooks and adds recipients to the suppression list, all in the caller's
  * transaction, or in one of its own if `db` is a pool. An email may occur several times, also for several recipients.
  * @param orgId restricts the changes to emails of this organization
- * @returns ids of the emails that were changed or got a timeline entry, one per recipient; and what was refused because a
- * callback's evidence does not match the email
+ * @returns ids of the emails that were changed or got a timeline entry, one per recipient; and the changes that were refused
+ * because a callback's evidence does not match the email
  */
 export async function projectChanges(
   db: Db,
@@ -81,7 +81,7 @@ function idsOf(changes: readonly ChangeInput<EmailChange>[]): string[] {
 /** A change that the status of its email allows, and that is not recorded yet. */
 interface Step extends RecordedChange {
   readonly change: EmailChange;
-  /** Whether the email gets the status of the transition; otherwise it only gets an event. */
+  /** True if the email gets the status of the transition; otherwise it only gets an event. */
   readonly moves: boolean;
 }
 
@@ -161,7 +161,7 @@ async function recordSteps(client: Db, steps: readonly Step[]): Promise<void> {
   ]);
 }
 
-/** What changes add to the statistics, and how far they bring each email in them. */
+/** Returns the additions of changes to the statistics, and the progress of each email. */
 function statisticsOf(steps: readonly Step[]): { additions: StatAddition[]; progress: ReadonlyMap<string, Progress> } {
   const additions: StatAddition[] = [];
   const progress = new Map<string, Progress>();
@@ -183,7 +183,7 @@ function statisticsOf(steps: readonly Step[]): { additions: StatAddition[]; prog
   return { additions, progress };
 }
 
-/** What a change writes to its email, after earlier ones of the same transaction. */
+/** Returns the update of a change's email, after earlier changes of the same transaction. */
 function toUpdate(
   { email: { id }, moves, to_status, at, input }: Step,
   earlier?: EmailUpdate,
@@ -199,7 +199,7 @@ function toUpdate(
   };
 }
 
-/** The webhook events of changes. */
+/** Returns the webhook events of changes. */
 function webhookEvents(steps: readonly Step[]): NewWebhookEvent[] {
   return steps.flatMap(
     ({ change, event, input, event_id, email: { id: message_id, org_id }, to_status: status, at }) => {
@@ -211,7 +211,7 @@ function webhookEvents(steps: readonly Step[]): NewWebhookEvent[] {
   );
 }
 
-/** The recipients that changes suppress. */
+/** Returns the recipients that changes suppress. */
 function suppressionsOf(steps: readonly Step[]): NewSuppression[] {
   const now = Date.now();
   return steps.flatMap(({ change, input: { recipient, bounce_reason }, email }) => {

@@ -115,7 +115,7 @@ export async function projectMessages(
   return statuses;
 }
 
-/** What a change adds to the statistics. @param reached after earlier changes of the same transaction */
+/** Returns the addition of a change to the statistics. @param reached after earlier changes of the same transaction */
 function reachedBy(
   message: ChangingMessage,
   reached = message.reached,

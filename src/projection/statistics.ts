@@ -6,13 +6,13 @@ import type { ChangingEmail } from '../store/emails/changes.ts';
 import type { ChangingMessage } from '../store/messages/changes.ts';
 import type { StatAddition } from '../store/statistics/additions.ts';
 
-/** What statistics count a message by. */
+/** The fields of a message that statistics count by. */
 export type Counted = Pick<
   StatAddition,
   'org_id' | 'channel' | 'accepted_at' | 'due_at' | 'domain' | 'key_id' | 'batch_id' | 'tags'
 >;
 
-/** What statistics count an email by. */
+/** Returns the fields of an email that statistics count by. */
 export function countedEmail(
   email: Pick<ChangingEmail, 'org_id' | 'accepted_at' | 'due_at' | 'from' | 'key_id' | 'batch_id' | 'tags'>,
 ): Counted {
@@ -22,7 +22,7 @@ export function countedEmail(
   return { org_id, channel: 'email', accepted_at, due_at, domain, key_id, batch_id, tags };
 }
 
-/** What statistics count a chat-app message or SMS by. */
+/** Returns the fields of a chat-app message or SMS that statistics count by. */
 export function countedMessage(
   message: Pick<ChangingMessage, 'org_id' | 'channel' | 'accepted_at' | 'due_at' | 'key_id' | 'tags'>,
 ): Counted {
@@ -30,7 +30,7 @@ export function countedMessage(
   return { org_id, channel, accepted_at, due_at, domain: null, key_id, batch_id: null, tags };
 }
 
-/** What statistics have counted of a message. */
+/** The progress of a message in the statistics. */
 export interface Progress {
   readonly reached: StateSet;
   readonly bounced_for: BounceReason | null;

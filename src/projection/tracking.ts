@@ -11,15 +11,15 @@ import { type ChangeInput, projectChanges } from './emails.ts';
 
 /** A request for the image or a link of an email. */
 export interface TrackingHit extends TrackedEmail {
-  /** Of a click: the target of the link. */
+  /** For a click: the target of the link. */
   readonly url?: string;
   readonly machine: boolean;
 }
 
-/** Records hits in the background: the reader does not wait for the database, nor notices its absence. */
+/** Records hits in the background, so that responses do not depend on the database. */
 export interface TrackingRecorder {
   readonly record: (hit: TrackingHit) => void;
-  /** Records what is held, and resolves when nothing is left to write. */
+  /** Records held hits. Resolves when all hits are written. */
   readonly settle: () => Promise<void>;
 }
 

@@ -2,7 +2,7 @@ import { GROUP_SIZE } from '../domain/limits.ts';
 import { groupBy } from '../lib/group.ts';
 import type { EmailRow } from '../store/outbox/outbox.ts';
 
-/** How the relay dispatches the outbox rows that it has locked. */
+/** A plan for dispatching locked outbox rows. */
 export interface Plan {
   /** Dispatched one by one. */
   readonly alone: readonly EmailRow[];
@@ -13,7 +13,7 @@ export interface Plan {
 }
 
 /**
- * How starts that need a token are planned: `each` starts one workflow per email while there are enough tokens, `group`
+ * Plans starts that need a token: `each` starts one workflow per email while there are enough tokens, `group`
  * always groups them, `group singles` always groups single emails, so that a small batch does not wait behind a large one,
  * `defer` leaves them in the outbox.
  */
@@ -48,12 +48,12 @@ export function plan(rows: readonly EmailRow[], tokens: number, mode: Mode = 'ea
   };
 }
 
-/** True for a start that may be one of many at the same time. */
+/** Returns true for a start that may be one of many at the same time. */
 export function needsToken(row: EmailRow): boolean {
   return row.action === 'start' && row.open && (!row.waits || !isSingle(row));
 }
 
-/** Whether an email belongs to no batch. */
+/** Returns true if an email belongs to no batch. */
 export function isSingle({ batch_id }: EmailRow): boolean {
   return batch_id === null;
 }

@@ -59,7 +59,7 @@ const GROUP_INTERVAL_MS = 100;
 const LONG_GROUP_INTERVAL_MS = 300;
 const LONG_GROUP_MIN_SINGLES = 50;
 /**
- * How long one email of a batch occupies the workers, as an estimate: 0.7 ms through Postmark, 3 ms by SMTP. Meanwhile single
+ * The estimated time for which one email of a batch occupies the workers: 0.7 ms through Postmark, 3 ms by SMTP. Meanwhile single
  * emails share workflows, since one workflow takes as much CPU time as forty emails of the batch.
  */
 const BATCH_EMAIL_MS = 2;
@@ -227,8 +227,8 @@ function countBatchEmails(groups: readonly GroupRow[]): number {
 /**
  * Chooses the mode shortly after a grouping, and beside a batch.
  * @param untilGroupingMs time until the next round of grouping; negative if it has passed
- * @param isBurst whether more rows wait than tokens come in `GROUP_INTERVAL_MS`
- * @param isBesideBatch whether workers are estimated to be sending a batch
+ * @param isBurst true if more rows are pending than tokens are refilled in `GROUP_INTERVAL_MS`
+ * @param isBesideBatch true if workers are probably sending a batch
  */
 function modeOf(untilGroupingMs: number, isBurst: boolean, isBesideBatch: boolean): Mode {
   if (untilGroupingMs > 0) return 'defer';

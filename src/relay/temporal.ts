@@ -160,7 +160,7 @@ async function ignoreAlreadyStarted(starting: Promise<unknown>): Promise<void> {
   }
 }
 
-/** A workflow that has ended needs no signal. */
+/** Ignores that a workflow has ended, because it then needs no signal. */
 async function ignoreNotFound(signaling: Promise<unknown>): Promise<void> {
   try {
     await signaling;
@@ -190,7 +190,7 @@ function groupOptions(row: GroupRow, retry: RetryPolicy) {
   };
 }
 
-/** What a row about a message requests, as spans name it. */
+/** The names of requests about messages in spans. */
 const MESSAGE_REQUESTS: Readonly<Record<MessageRow['action'], string>> = {
   message: 'start',
   message_again: 'start',

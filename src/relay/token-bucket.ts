@@ -9,10 +9,10 @@ export interface TokenBucket {
   readonly msUntilNext: () => number;
 }
 
-/** The bucket holds the tokens of so many seconds, for a burst. */
+/** A burst may use the tokens of this time. */
 const BURST_SECONDS = 2.5;
 
-/** The most tokens that a bucket holds. */
+/** Returns the capacity of a bucket. */
 export function capacityOf(tokensPerSecond: number): number {
   return Math.max(1, tokensPerSecond * BURST_SECONDS);
 }

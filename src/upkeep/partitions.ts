@@ -26,7 +26,7 @@ const ROWS_PER_STEP = 5_000;
 
 export interface PartitionDeps {
   readonly pool: Pool;
-  /** The setting `EMAIL_RETENTION_DAYS`; 0 is for ever. */
+  /** The setting `EMAIL_RETENTION_DAYS`; 0 is forever. */
   readonly emailRetentionDays: number;
   /** The setting `REQUEST_LOG_DAYS`. */
   readonly requestLogDays: number;
@@ -36,13 +36,13 @@ export interface PartitionDeps {
 type Prefix = 'em' | 'req';
 const idAt = (at: number, prefix: Prefix = 'em') => `${prefix}_${idTime(at)}`;
 
-/** Days of a new partition: at most 12 of them are kept with a retention. @param retentionDays 0 for ever */
+/** Returns the days of a new partition, so that a retention keeps at most 12 of them. @param retentionDays 0 is forever */
 export function partitionDays(retentionDays: number): number {
   if (retentionDays === 0) return MAX_DAYS_PER_PARTITION;
   return Math.min(Math.ceil(Math.max(retentionDays, MIN_RETENTION_DAYS) / MAX_PARTITIONS), MAX_DAYS_PER_PARTITION);
 }
 
-/** Adds the partitions that emails need next, and those that an interrupted run has left out. @param now Unix milliseconds */
+/** Adds the next partitions of emails, and those that an interrupted run has not added. @param now Unix milliseconds */
 export async function addPartitions(pool: Pool, retentionDays: number, now: number): Promise<number> {
   const days = partitionDays(retentionDays);
   const partitions = await listPartitions(pool, 'emails');
@@ -63,15 +63,15 @@ function following({ end_id }: Partition, days: number, prefix?: Prefix): Partit
   return partitionFrom(createdAt(`${end_id}${'0'.repeat(16)}`), days, prefix);
 }
 
-/** The partition of so many days. @param begin the start of a day, Unix milliseconds @param prefix of its ids */
+/** Returns the partition of a number of days. @param begin the start of a day, Unix milliseconds @param prefix of its ids */
 export function partitionFrom(begin: number, days: number, prefix?: Prefix): Partition {
   const suffix = new Date(begin).toISOString().slice(0, 10).replaceAll('-', '');
   return { suffix, first_id: idAt(begin, prefix), end_id: idAt(begin + days * DAY_MS, prefix) };
 }
 
 /**
- * One step of dropping the partitions whose emails have all outlived the retention, and what belongs to them. A partition with
- * emails that are still to be sent waits.
+ * Drops the partitions whose emails have all exceeded the retention, with their dependent rows, one step at a time. A partition
+ * with unsent emails is kept.
  * @param now Unix milliseconds
  */
 export async function expireEmails(

@@ -29,7 +29,7 @@ interface IndexOptions {
 }
 
 /**
- * Indexes the emails of all organizations that are to be searched, until a whole block of none is left.
+ * Indexes the emails of all organizations until none has a whole block of unindexed emails.
  * @returns how many emails it indexed
  */
 export async function indexEmails(
@@ -82,7 +82,7 @@ async function indexBlock(pool: Pool, orgId: string, settledAt: string, blockSiz
   });
 }
 
-/** The first emails of a list that are in one partition: what is indexed together is dropped together. */
+/** Returns the first emails of a list that are in one partition, because a block is dropped with its partition. */
 function ofOnePartition(emails: readonly UnindexedEmail[]): UnindexedEmail[] {
   const other = emails.findIndex(({ partition }) => partition !== emails[0]?.partition);
   return emails.slice(0, other < 0 ? emails.length : other);

@@ -28,7 +28,7 @@ const MESSAGES_PER_STEP = 1_000;
 /** Younger messages may belong to transactions that are not committed yet; the backfill would pass them. */
 const MIN_AGE_MS = 60_000;
 
-/** A locked message, and what statistics count for it. */
+/** A locked message with its additions to the statistics. */
 interface Found {
   readonly id: string;
   readonly progress: Progress;

@@ -11,7 +11,7 @@ export interface WebhookAttempt {
   readonly durationMs: number;
   /** The first 4 kB of the response, as text. */
   readonly response: string | null;
-  /** Why there was no response, or why it was not accepted; a sentence for the endpoint's owner. */
+  /** The reason for a missing or rejected response, as a sentence for the endpoint's owner. */
   readonly error: string | null;
   /** The headers that were sent. */
   readonly requestHeaders: Readonly<Record<string, string>>;

@@ -21,7 +21,7 @@ export interface EmailFacts {
   readonly tags: readonly Tag[];
 }
 
-/** A stored delivery, as far as its payload depends on it. */
+/** The fields of a stored delivery that determine its payload. */
 export interface DeliveryFacts extends Omit<EventFacts, 'id'> {
   readonly event_id: string;
   /** The payload that a failed attempt has posted; null if none has failed. */

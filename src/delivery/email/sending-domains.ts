@@ -24,7 +24,7 @@ type SendingDecision = { readonly signer: DkimSigner | null; readonly tracking: 
  */
 export type SendingDomains = (db: Db, emails: readonly DomainUse[]) => Promise<(email: DomainUse) => SendingDecision>;
 
-/** The size of the key cache; each key takes some kilobytes. */
+/** Each key takes some kilobytes. */
 const MAX_CACHED_KEYS = 1_000;
 
 /**

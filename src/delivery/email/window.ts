@@ -1,6 +1,6 @@
 /**
- * Runs deliveries concurrently and counts their unfinished emails.
- * @param overlap another delivery may start while at most so many emails are unfinished
+ * Limits the concurrency of deliveries by their unfinished emails.
+ * @param overlap another delivery may start while at most this many emails are unfinished
  */
 export function makeWindow(overlap: number) {
   const running: Promise<void>[] = [];
@@ -12,7 +12,7 @@ export function makeWindow(overlap: number) {
     if (unfinished <= overlap) wake();
   };
   return {
-    /** Waits for capacity. If a delivery has failed, rejects once all have ended. */
+    /** Waits until another delivery may start. If one has failed, rejects once all have ended. */
     async waitForCapacity(): Promise<void> {
       while (unfinished > overlap && !failed) await new Promise<void>((resolve) => (wake = resolve));
       if (failed) await this.end();

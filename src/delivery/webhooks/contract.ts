@@ -10,7 +10,7 @@ export interface WebhookDeps {
   readonly seal: Seal;
   readonly openLine: OpenLine;
   /**
-   * A run ends after so long without due deliveries. The events of one email follow each other closely, and new connections
+   * A run ends after this time without due deliveries. The events of one email follow each other closely, and new connections
    * cost more than a few polls.
    */
   readonly idleTimeoutMs: number;
