@@ -3,7 +3,7 @@ import { columns } from '../postgres/columns.ts';
 import type { Cursor } from '../postgres/page.ts';
 import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
-/** A request as its organization sees it. */
+/** A request with the fields that its organization can see. */
 export interface ApiRequest {
   /** The request id of its response. */
   id: string;
@@ -21,7 +21,7 @@ export interface ApiRequest {
 
 export type NewApiRequest = Omit<ApiRequest, 'created_at'> & { org_id: string };
 
-/** Conditions that a request must meet, all of them; null is no condition. */
+/** The conditions of a list; a request must meet all of them. Null is no condition. */
 export interface RequestFilters {
   readonly status: { readonly min: number; readonly max: number } | null;
   readonly path: string | null;
@@ -48,8 +48,8 @@ export async function insertApiRequests(db: Db, requests: readonly NewApiRequest
 }
 
 /**
- * Requests of an organization that meet the filters, latest first. It looks through 10,000 requests, so a page may hold fewer
- * than asked for, even none, while `next` leads on.
+ * Lists requests of an organization that meet the filters, latest first. It reads at most 10,000 requests, so a page may not be
+ * full, or even be empty, although `next` is not null.
  */
 export async function listApiRequests(
   db: Db,
@@ -78,14 +78,14 @@ export async function listApiRequests(
 }
 
 const BEFORE = 'SELECT * FROM api_requests WHERE org_id = $1 AND id < $2';
-/** SQL of the requests of organization $1 that a page looks at, latest first, by the index that it reads. */
+/** SQL of the requests of organization $1 that a page reads, latest first, by index. */
 const WALKS = {
   all: `${BEFORE} ORDER BY id DESC`,
   failed: `${BEFORE} AND status >= 400 ORDER BY id DESC`,
   one: 'SELECT * FROM api_requests WHERE org_id = $1 AND id = $2',
 } as const;
 
-/** Returns the last request that a page has looked at; null if it came to the end of the log. */
+/** Returns the last request that a page has read; null at the end of the log. */
 async function lastLookedAt(db: Db, orgId: string, walk: 'all' | 'failed', begin: string): Promise<Cursor | null> {
   const last = await queryRow<{ id: string }>(db, {
     name: `last_of_${walk}_requests`,

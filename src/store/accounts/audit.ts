@@ -11,10 +11,10 @@ export interface AuditChange {
   readonly actor_kind: ActorKind;
   /** The user's or key's id; for the system the name of its part. */
   readonly actor_id: string;
-  /** What it was done to and what was done, as in `webhooks.create`. */
+  /** The resource and the operation, as in `webhooks.create`. */
   readonly action: string;
   readonly target: string | null;
-  /** What else is worth knowing; never a secret. */
+  /** Further details, but no secrets. */
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
@@ -60,7 +60,7 @@ export function listAudit(db: Db, orgId: string, after: Cursor | null, limit: nu
   );
 }
 
-/** Which of an organization's objects with a page of their own still exist, by their ids. */
+/** Returns the ids of an organization's objects that still exist and have a page. */
 export async function findExistingTargets(db: Db, orgId: string, ids: readonly string[]): Promise<Set<string>> {
   const rows = await queryRows<{ id: string }>(
     db,

@@ -1,6 +1,6 @@
 import { type Db, execute, queryRow } from '../postgres/pool.ts';
 
-/** What an organization has done of the first steps in the dashboard. */
+/** The completed first steps of an organization in the dashboard. */
 export interface FirstSteps {
   readonly domain: boolean;
   readonly key: boolean;

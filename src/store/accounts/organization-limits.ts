@@ -1,6 +1,6 @@
 import { type Db, execute, queryRow } from '../postgres/pool.ts';
 
-/** What an organization can create and the operator limits the number of. */
+/** The resources of an organization whose number the operator limits. */
 export type LimitedResource = 'endpoints' | 'domains' | 'keys' | 'numbers' | 'members' | 'invitations';
 
 /** The rows of organization `$1` that count. `invitations` counts members too: each open invitation may become one. */
@@ -34,7 +34,7 @@ export async function lockAndCount(
   orgId: string,
   limit: number,
 ): Promise<number> {
-  // A statement of its own: one sees what was committed when it began, not what it waited for.
+  // A separate statement, since a statement does not see the commits for which it has waited.
   await lockLimit(client, resource === 'invitations' ? 'members' : resource, orgId);
   const row = await queryRow<{ count: number }>(client, {
     name: `count_${resource}`,

@@ -4,15 +4,15 @@ import type { Pool } from '../postgres/pool.ts';
 import { insertApiRequests, type NewApiRequest } from './api-requests.ts';
 
 const WRITE_INTERVAL_MS = 1_000;
-/** Bounds what the log costs: a process stores at most so many requests a second. */
+/** Bounds the cost of the log: a process stores at most this many requests per second. */
 const ROWS_PER_WRITE = 1_000;
-/** Requests in memory; a burst of ten seconds, or a database that is away for as long. */
+/** Requests in memory, for a burst or an outage of the database of ten seconds. */
 const MAX_PENDING = 10_000;
-/** The last slots are for failed requests, which are those that people look for. */
+/** The last slots are reserved for failed requests, which users search for most. */
 const MAX_PENDING_SUCCESSES = 8_000;
 
 export interface RequestLog {
-  /** Stores a request in the background, or leaves it out under overload. It never waits or fails. */
+  /** Stores a request in the background, or drops it under overload. Never waits or fails. */
   readonly record: (request: NewApiRequest) => void;
   /** Writes what is pending. */
   readonly stop: () => Promise<void>;

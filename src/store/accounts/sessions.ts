@@ -31,7 +31,7 @@ export interface Session {
   by_oidc: boolean;
   /** Whether the user has set up a second factor. */
   has_second_factor: boolean;
-  /** Whether it is time to note that it is in use. */
+  /** True if its last use must be recorded. */
   is_stale: boolean;
 }
 
@@ -123,7 +123,7 @@ export async function touchSession(db: Db, sha256: Buffer, address: string): Pro
   ]);
 }
 
-/** Looks at another organization from now on. @returns false when the user is not in it */
+/** Selects another organization. @returns false if the user is not its member */
 export function setSessionOrganization(db: Db, sha256: Buffer, orgId: string): Promise<boolean> {
   return executeOne(
     db,

@@ -6,7 +6,7 @@ export type AttemptKind =
   | ('reset_network' | 'reset_pair' | 'reset_email')
   | ('invite_org' | 'invite_email');
 
-/** What an attempt is counted for. */
+/** A subject that attempts are counted for. */
 export interface AttemptSubject {
   readonly kind: AttemptKind;
   /** SHA-256 of what is counted. */
@@ -41,7 +41,7 @@ export function countAttempts(
   );
 }
 
-/** Takes back the count of an attempt that succeeded; what is then zero is deleted. */
+/** Subtracts an attempt that succeeded. Deletes counts of zero. */
 export async function uncountAttempts(
   db: Db,
   subjects: readonly Pick<AttemptSubject, 'kind' | 'subject'>[],

@@ -10,8 +10,8 @@ export interface ReceivingNumber {
 }
 
 /**
- * Finds the number that received a callback and locks it, so that one transaction at a time writes its contacts. A claim to
- * a number that the provider or the operator has not confirmed gets no messages.
+ * Finds the number that received a callback and locks it, so that one transaction at a time writes its contacts. A number that
+ * neither the provider nor the operator has confirmed receives no messages.
  */
 export function lockReceivingNumber(db: Db, callback: InboundCallback): Promise<ReceivingNumber | undefined> {
   const [column, value] =
@@ -37,7 +37,7 @@ export function findReceivingNumber(
 }
 
 export interface RecordedInbound {
-  /** When the user sent it: as the provider reports it, but not in the future. */
+  /** The provider's time of the message, but not in the future. */
   readonly sent_at: string;
   /** Unix seconds; when a link to its file ends. */
   readonly link_expires: number;
@@ -75,7 +75,7 @@ export function recordInbound(
   });
 }
 
-/** Our id of a message that a user answers: one that was sent to the user, or one of the user's own. */
+/** Finds our id of a message that a user answers: a message to the user, or one of the user's own. */
 export async function findAnsweredMessage(
   db: Db,
   { id: numberId, org_id }: ReceivingNumber,

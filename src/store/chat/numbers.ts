@@ -2,7 +2,7 @@ import type { ChatProviderName, NumberVerifier } from '../../domain/chat/chat.ts
 import { latestOf } from '../postgres/page.ts';
 import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
-/** Which of Twilio's contents a template of a number is. */
+/** The content at Twilio of a number's template. */
 export interface NumberTemplate {
   name: string;
   language: string;
@@ -11,15 +11,15 @@ export interface NumberTemplate {
   variables: string[];
 }
 
-/** A connected number as lists show it; its credentials never leave by this way. */
+/** A connected number in lists, without its credentials. */
 export interface NumberSummary {
   id: string;
   /** E.164. */
   number: string;
   provider: ChatProviderName;
-  /** What Meta calls it. */
+  /** Meta's id of the number. */
   phone_number_id: string | null;
-  /** The Twilio account of its own; null for the one of the settings. */
+  /** Its own Twilio account; null for that of the settings. */
   account_sid: string | null;
   own_token: boolean;
   created_at: string;
@@ -29,13 +29,13 @@ export type ChatNumber = NumberSummary & { templates: NumberTemplate[] };
 
 const SUMMARY = `id, number, provider, phone_number_id, account_sid, credentials IS NOT NULL AS own_token, created_at`;
 
-/** Of the lock under which numbers are connected, which happens seldom. */
+/** The name of the advisory lock under which numbers are connected. */
 const NUMBERS_LOCK = 'connecting chat-app numbers';
 
 /**
- * Finds connected numbers of all organizations with this number, or with this id at the provider. Until the caller's
- * transaction ends, no other one connects a number: an index that keeps (provider, phone_number_id) unique could not be
- * made, since older versions allowed duplicates.
+ * Finds connected numbers of all organizations with this number, or with this id at the provider. No other transaction connects
+ * a number until the caller's ends. A unique index on (provider, phone_number_id) is impossible, since older versions allowed
+ * duplicates.
  */
 export async function lockConflictingNumbers(
   client: Db,
@@ -43,7 +43,7 @@ export async function lockConflictingNumbers(
   provider: ChatProviderName,
   phoneNumberId: string | null,
 ): Promise<Pick<OperatorNumber, 'id' | 'org_id' | 'number' | 'verified_by'>[]> {
-  // A statement of its own: the next one must see what was committed while this one waited.
+  // A separate statement: the next one must see the commits for which this one has waited.
   await execute(client, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [NUMBERS_LOCK]);
   return queryRows(
     client,
@@ -67,7 +67,7 @@ export function listNumbersOfAll(db: Db, orgId: string | null): Promise<Operator
 
 /**
  * Connects a number and its templates.
- * @param credentials the sealed token of its own, or null
+ * @param credentials its own sealed token, or null
  * @throws SQLSTATE 23505 if an organization has connected it already
  */
 export function insertNumber(

@@ -23,12 +23,12 @@ export interface Domain {
   click_tracking: boolean;
 }
 
-/** With all that its records are made of. */
+/** A domain with the fields that determine its DNS records. */
 export interface WholeDomain extends Domain {
   token: string;
   dkim_public: string | null;
   findings: Findings;
-  /** Its id at Postmark, and what Postmark wants; null where Postmark does not know it. */
+  /** Its id and required records at Postmark; null if Postmark does not have it. */
   provider_id: number | null;
   provider: ProviderRecords | null;
 }
@@ -43,8 +43,8 @@ const WHOLE = `
 /**
  * Adds a domain by its A-label. A domain that is not trusted is checked immediately.
  * @param trusted verified without looking at DNS
- * @returns undefined when another organization has verified it
- * @throws SQLSTATE 23505 when this organization has it, or another one has just verified it
+ * @returns undefined if another organization has verified it
+ * @throws SQLSTATE 23505 if this organization has it, or another one has just verified it
  */
 export function insertDomain(
   db: Db,
@@ -64,7 +64,7 @@ export function insertDomain(
   );
 }
 
-/** Those of an organization that have these names. */
+/** Finds domains of an organization by name. */
 export function findDomains(db: Db, orgId: string, names: readonly string[]): Promise<Domain[]> {
   return queryRows(db, `SELECT ${DOMAIN} FROM domains WHERE org_id = $1 AND name = ANY($2)`, [orgId, names]);
 }

@@ -14,7 +14,7 @@ export interface SenderRef {
   readonly from: string;
 }
 
-/** What decides whether a message may be stored, by the database's clock. */
+/** The facts that decide whether a message may be stored, by the database's clock. */
 export interface Admission {
   readonly is_suspended: boolean;
   readonly time: 'past' | 'far' | null;
@@ -32,8 +32,8 @@ export async function readAdmission(db: Db, orgId: string, scheduledAt: string |
 }
 
 /**
- * The chat-app numbers of an organization, or the one with this number; at most two, which is enough to refuse a request
- * that does not name one.
+ * Finds the chat-app numbers of an organization, or the one with this number. Returns at most two, which suffice to refuse a
+ * request without a number.
  */
 export function findSendingNumbers(db: Db, orgId: string, number: string | null): Promise<SenderRef[]> {
   return queryRows(db, {
@@ -98,7 +98,7 @@ export async function insertMessage(db: Db, orgId: string, message: NewMessage):
              SELECT $5, channel, date_trunc('hour', created_at, 'UTC'), key_id, nullif(tags, '[]'), ${ACCEPTED}, 1 FROM stored
            )
            SELECT created_at, scheduled_at FROM stored`,
-    // The driver would write an object as the array or text that it takes it for.
+    // The driver would not write these values as JSON.
     values: [
       JSON.stringify(row),
       JSON.stringify(message.content),

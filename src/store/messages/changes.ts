@@ -29,7 +29,7 @@ export interface ChangingMessage {
   readonly tags: string | null;
 }
 
-/** Where messages are looked for. */
+/** Restricts messages to an organization and channel. */
 export interface MessageScope {
   readonly orgId: string;
   readonly channel: MessageChannel;
@@ -83,7 +83,7 @@ export async function insertMessageEvents(db: Db, events: readonly MessageEvent[
   return new Map(rows.map(({ id, created_at }) => [id, created_at]));
 }
 
-/** What a change writes to the row of one message. */
+/** The update of one message's row. */
 export interface MessageUpdate {
   readonly id: string;
   /** The new status, with its error and the provider's own code; without it all three stay. */
@@ -99,8 +99,8 @@ export interface MessageUpdate {
 }
 
 /**
- * Updates the rows of locked messages. Upkeep asks for the final status of messages that Twilio accepted: Meta cannot be
- * asked. A message that is queued again keeps its time.
+ * Updates the rows of locked messages. Upkeep queries the final status of messages that Twilio has accepted; Meta has no such API.
+ * A message that is queued again keeps its time.
  */
 export async function updateMessages(db: Db, updates: readonly MessageUpdate[]): Promise<void> {
   if (updates.length === 0) return;

@@ -3,20 +3,20 @@ import type { MessageChannel, MessageStatus } from '../../domain/messages/messag
 import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
 import { IS_SUSPENDED, SUSPENDED_FOR } from '../accounts/suspension.ts';
 
-/** What it takes to send from a number, or from an SMS sender. */
+/** The provider and credentials of a number or SMS sender. */
 export interface SendingNumber {
   readonly id: string;
   readonly channel: MessageChannel;
   readonly provider: ChatProviderName;
-  /** What Meta calls it. */
+  /** Meta's id of the number. */
   readonly phone_number_id: string | null;
-  /** The Twilio account of its own; null for the one of the settings. */
+  /** Its own Twilio account; null for that of the settings. */
   readonly account_sid: string | null;
-  /** The token of its own, sealed; null for the one of the settings. */
+  /** Its own token, sealed; null for that of the settings. */
   readonly credentials: Buffer | null;
 }
 
-/** A message with all that goes out. */
+/** A message with everything that is sent. */
 export interface StoredMessage {
   readonly id: string;
   readonly org_id: string;
@@ -30,7 +30,7 @@ export interface StoredMessage {
   readonly schedule_version: number;
   readonly provider: ChatProviderName | null;
   readonly provider_message_id: string | null;
-  /** Since when it goes out as its fallback template; then `type` and `content` are those of the template. */
+  /** The time since which it is sent as its fallback template; then `type` and `content` are those of the template. */
   readonly fallback_at: string | null;
   /** By the database's clock; 0 when it is due. */
   readonly dueInMs: number;
@@ -38,7 +38,7 @@ export interface StoredMessage {
   readonly overdueMs: number;
   /** Time since its organization was suspended; null while that is active. */
   readonly suspendedForMs: number | null;
-  /** Whether the recipient of an SMS has opted out of its sender. */
+  /** True if the recipient of an SMS has opted out of its sender. */
   readonly has_opted_out: boolean;
   /** Null if it is no longer connected. */
   readonly number: SendingNumber | null;
@@ -93,7 +93,7 @@ async function readMessages(db: Db, name: string, locking: string, ids: readonly
   });
 }
 
-/** The message as its fallback template. */
+/** Returns the message as its fallback template. */
 export function asFallback(message: StoredMessage): StoredMessage {
   const { fallback_template: template } = message.content;
   if (!template) return message;
@@ -111,7 +111,7 @@ export async function lockMessageStatuses(db: Db, ids: readonly string[]): Promi
   return new Map(rows.map(({ id, status }) => [id, status]));
 }
 
-/** The messages among these whose organization is suspended. */
+/** Returns the messages whose organization is suspended. */
 export async function findSuspendedMessages(db: Db, ids: readonly string[]): Promise<Set<string>> {
   const rows = await queryRows<{ id: string }>(db, {
     name: 'find_suspended_messages',
@@ -121,23 +121,23 @@ export async function findSuspendedMessages(db: Db, ids: readonly string[]): Pro
   return new Set(rows.map(({ id }) => id));
 }
 
-/** What a callback about a message is compared with. */
+/** The fields of a message that a callback must match. */
 export interface ReportedMessage {
   readonly id: string;
   readonly from: string;
   readonly to: string;
-  /** Null until the provider took it. */
+  /** Null until the provider has accepted it. */
   readonly provider_message_id: string | null;
-  /** Whether it may have been sent more than once, so that the provider may know it by several ids. */
+  /** True if it may have been sent more than once, so that the provider may have several ids for it. */
   readonly is_ambiguous: boolean;
   /** Ids that the provider gave it before it was sent as its fallback template. */
   readonly replaced_ids: readonly string[];
-  /** Of its number; null if that is no longer connected. */
+  /** The provider of its number; null if the number is no longer connected. */
   readonly provider: ChatProviderName | null;
   readonly phone_number_id: string | null;
 }
 
-/** Messages that reports name; their rows are locked in the order of their ids. Those that do not exist are missing. */
+/** Reads messages of reports and locks their rows in the order of their ids. Messages that do not exist are missing. */
 export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<string, ReportedMessage>> {
   const rows = await queryRows<ReportedMessage>(db, {
     name: 'lock_reported',
@@ -157,7 +157,7 @@ export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** Whether a provider's id is known as that of another message to the same recipient. */
+/** Returns true if a provider's id belongs to another message to the same recipient. */
 export function isAnothers(
   db: Db,
   { id, org_id, to }: Pick<StoredMessage, 'id' | 'org_id' | 'to'>,
@@ -170,7 +170,7 @@ export function isAnothers(
   });
 }
 
-/** The number that sends a message; undefined if the message does not exist or its number is no longer connected. */
+/** Finds the number that sends a message; undefined if the message does not exist or its number is no longer connected. */
 export function findNumberOf(db: Db, messageId: string): Promise<SendingNumber | undefined> {
   return queryRow(db, {
     name: 'find_number_of_message',

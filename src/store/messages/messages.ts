@@ -26,7 +26,7 @@ export interface MessageSummary {
 /** One message as the API shows it. */
 export type Message = MessageSummary &
   ChatContent & {
-    /** Since when a chat-app message goes out as its fallback template; null while it goes out as it was given. */
+    /** The time since which a chat-app message is sent as its fallback template; null if it is sent as requested. */
     fallback_at: string | null;
     events: { type: string; created_at: string }[];
   };
@@ -49,7 +49,7 @@ export function findMessage(db: Db, orgId: string, channel: MessageChannel, id: 
   });
 }
 
-/** What a listed message must have, all of it. */
+/** The conditions of a list; a message must meet all of them. */
 export interface MessageFilters {
   readonly status: MessageStatus | null;
   /** As stored: E.164. */
@@ -69,7 +69,7 @@ type Listed = MessageSummary & { readonly is_match?: boolean; readonly is_last?:
 
 export interface MessagePage {
   readonly rows: readonly MessageSummary[];
-  /** Where to go on, or null when nothing is left. */
+  /** The cursor of the next page, or null after the last one. */
   readonly next: Cursor | null;
 }
 
@@ -108,7 +108,7 @@ interface ListStatement {
   readonly values: readonly unknown[];
 }
 
-/** The page and the times, which are the same in every statement. */
+/** SQL of the page and the times, which all statements share. */
 const within = (row: string, id: string): string =>
   `${row}.org_id = $1 AND ${row}.channel = $2 AND (${row}.created_at, ${row}.${id}) < ($3::timestamptz, $4)
    AND ${row}.created_at >= $5 AND ${row}.created_at < $6`;

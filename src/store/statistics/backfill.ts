@@ -6,7 +6,7 @@ import type { ChangingMessage } from '../messages/changes.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
-/** How far the backfill of a channel has come. */
+/** The progress of a channel's backfill. */
 export interface Backfill {
   readonly channel: StatisticsChannel;
   readonly last_id: string;

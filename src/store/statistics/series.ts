@@ -15,7 +15,7 @@ export interface StatisticsFilter {
   readonly step: Step;
   /** `all`, `domain`, `key`, `batch`, `bounce_reason`, or `tag:` and the name of a tag. */
   readonly dimension: string;
-  /** Only this one; null for all. */
+  /** Restricts the statistics to this key; null for all. */
   readonly key: string | null;
 }
 
@@ -32,7 +32,7 @@ export interface Series {
   readonly times: Readonly<Record<Milestone, ReadonlyMap<number, number>>>;
 }
 
-/** The begin of the hour or day of a time, UTC. */
+/** Returns the start of the hour or day of a time, in UTC. */
 export function beginOf(time: Date, step: Step): Date {
   return new Date(Math.floor(time.getTime() / STEP_MS[step]) * STEP_MS[step]);
 }
@@ -57,7 +57,7 @@ const ADDED = STATES.map((state) => `CASE WHEN side.states & ${setOf(state)} = 0
 
 /**
  * Reads statistics: each message counts once for each state that it ever reached, in the hour or day of its acceptance.
- * @param limit the most keys: those with the most accepted messages, then by key
+ * @param limit the maximum number of keys: those with the most accepted messages, then by key
  */
 export async function readSeries(db: Db, orgId: string, filter: StatisticsFilter, limit: number): Promise<Series[]> {
   const values = valuesOf(orgId, filter);

@@ -65,14 +65,14 @@ export async function aggregateStatistics(db: Db, limit: number): Promise<number
   return row?.taken ?? 0;
 }
 
-/** Days for which figures are kept. Requests by day reach back for so many; those of deleted emails are kept as long. */
+/** Retention of statistics in days. It limits queries by day, and also applies to statistics of deleted emails. */
 const KEPT_DAYS = { hour: 100, day: 400 };
 
-/** Deletes at most `limit` figures that have been kept long enough, oldest first. */
+/** Deletes at most `limit` expired rows, oldest first. */
 export function deleteOldStatistics(db: Db, limit: number): Promise<number> {
   return execute(db, {
     name: 'delete_old_statistics',
-    // By place, which a hash join of keys would look for in the whole table. A row that moves meanwhile stays for the next call.
+    // Deletes by ctid, since a hash join of keys would read the whole table. The next call deletes rows that move meanwhile.
     text: `DELETE FROM stat_totals WHERE ctid = ANY (ARRAY(
              (SELECT ctid FROM stat_totals WHERE step = 'hour' AND at < now() - interval '${KEPT_DAYS.hour} days' ORDER BY at LIMIT $1)
              UNION ALL

@@ -3,10 +3,10 @@ import { type Db, execute } from '../postgres/pool.ts';
 /** Rows that expire some time after `since`. */
 interface Expiring {
   readonly key: string;
-  /** Has an index, or the table is small, unless there is `order`. */
+  /** Indexed, unless the table is small or `order` is set. */
   readonly since: string;
   readonly after: string;
-  /** What has the order of `since`, and an index instead of it. */
+  /** An indexed column with the same order as `since`. */
   readonly order?: string;
 }
 

@@ -11,16 +11,16 @@ export interface ProviderPause {
   readonly sender: string;
   /** The provider's answer, as a sentence. */
   readonly reason: string;
-  /** Since it began. */
+  /** Time since it began. */
   readonly ageMs: number;
-  /** Until one message may be sent to find out whether the account works again; 0 when it may. */
+  /** Time until one message may be sent as a probe; 0 if it may now. */
   readonly probeInMs: number;
 }
 
-/** Milliseconds before the first probe; the wait doubles with each that fails, up to ten minutes. */
+/** The first probe comes after FIRST_PROBE_MS; the delay doubles with each failure up to MAX_PROBE_MS. */
 const FIRST_PROBE_MS = 30_000;
 const MAX_PROBE_MS = 600_000;
-/** A pause without a probe for so long has ended: nothing is sent from there. */
+/** A pause ends after this time without a probe, because nothing is sent through the account. */
 const ABANDONED = `interval '24 hours'`;
 
 export function readPauses(db: Db): Promise<ProviderPause[]> {
@@ -54,7 +54,7 @@ export async function openPauses(
 
 const IS_ABANDONED = `pause.next_probe_at <= now() - ${ABANDONED}`;
 
-/** Reserves the next probe of a paused account. @returns whether the caller may send one message; one worker may at a time */
+/** Reserves the next probe of a paused account. @returns true if the caller may send one message; only one worker at a time may */
 export function takeProbe(db: Db, { provider, sender }: ProviderPause): Promise<boolean> {
   return executeOne(db, {
     name: 'take_provider_probe',
@@ -66,7 +66,7 @@ export function takeProbe(db: Db, { provider, sender }: ProviderPause): Promise<
   });
 }
 
-/** Ends pauses: a message was sent from there. */
+/** Ends the pauses of accounts that have accepted a message. */
 export async function closePauses(
   db: Db,
   pauses: readonly Pick<ProviderPause, 'provider' | 'sender'>[],

@@ -3,7 +3,7 @@ import type { DeliveryStatus } from '../../domain/webhooks.ts';
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
-/** A delivery that is due, with its event and, as long as that has no payload, the email that it is about. */
+/** A due delivery with its event; if the event has no stored payload, also with its email. */
 export interface DueDelivery {
   id: string;
   event_id: string;
@@ -20,7 +20,7 @@ export interface DueDelivery {
 }
 
 /**
- * Deliveries of an endpoint that are due, the longest due first. They are not locked: one worker leases the endpoint.
+ * Finds due deliveries of an endpoint, the longest overdue first. They are not locked, because one worker leases the endpoint.
  * @param except ids of deliveries that are in flight
  */
 export function findDue(db: Db, endpointId: string, except: readonly string[], limit: number): Promise<DueDelivery[]> {
@@ -43,16 +43,16 @@ export function findDue(db: Db, endpointId: string, except: readonly string[], l
 }
 
 /**
- * Part of a statement that does not wait until its commit is on disk. What a crash of the database's machine takes with it
- * are the last tries of a second at most: they are made again, with the same id and, from the same facts, the same payload.
+ * Part of a statement whose commit does not wait for the disk. A crash of the database's machine loses the attempts of the last
+ * second at most. They are repeated with the same id and the same payload.
  */
 const NO_FLUSH = `no_flush AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))`;
 
-/** The result of an attempt, and what follows. */
+/** The result of an attempt, and the new state of its delivery. */
 export interface Try {
   readonly id: string;
   readonly eventId: string;
-  /** When the delivery became due. If it is due at another time by now, it was replayed and its state is left alone. */
+  /** The due time of the delivery when it was read. If it has another one now, it was replayed and does not change. */
   readonly dueAt: string;
   /** Time since the attempt began. */
   readonly startedAgoMs: number;
@@ -65,7 +65,7 @@ export interface Try {
   readonly retryInMs: number | null;
   /** The headers that were sent, if it failed. */
   readonly requestHeaders?: Readonly<Record<string, string>> | undefined;
-  /** What was posted, if it failed and its event has no payload yet. */
+  /** The posted payload, if the attempt failed and its event has no stored one. */
   readonly payload?: string | undefined;
 }
 
@@ -104,7 +104,7 @@ export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> 
   });
 }
 
-/** Stores what failed attempts have posted, for later attempts. What another attempt has stored stays. */
+/** Stores the payloads of failed attempts for later attempts. A stored payload does not change. */
 async function keepPayloads(db: Db, failed: readonly Try[]): Promise<void> {
   if (failed.length === 0) return;
   await execute(db, {

@@ -35,7 +35,7 @@ const listing = (filter: string): string => `
 const LIST_DELIVERIES = ['list_deliveries', listing('')] as const;
 const LIST_BY_STATUS = ['list_deliveries_by_status', listing(' AND status = $5')] as const;
 
-/** One try of a delivery. */
+/** One attempt of a delivery. */
 export interface DeliveryAttempt {
   at: string;
   status_code: number | null;
@@ -67,7 +67,7 @@ export function findDelivery(
   );
 }
 
-/** The tries of a delivery, oldest first. */
+/** Lists the attempts of a delivery, oldest first. */
 export function findAttempts(db: Db, deliveryId: string): Promise<AttemptWithHeaders[]> {
   return queryRows(
     db,
@@ -79,7 +79,7 @@ export function findAttempts(db: Db, deliveryId: string): Promise<AttemptWithHea
 /** Part of a statement: the endpoint `$1` if it is enabled. */
 const ENABLED = `enabled AS MATERIALIZED (SELECT id, org_id FROM webhook_endpoints WHERE id = $1 AND status = 'enabled')`;
 
-/** Enqueues an event for one enabled endpoint, also if it does not subscribe to the type. */
+/** Enqueues an event for one enabled endpoint, even if it does not subscribe to the type. */
 export function addDelivery(
   db: Db,
   endpointId: string,
@@ -144,7 +144,7 @@ export async function replayPeriod(
 /**
  * Deletes deliveries with their attempts, and then events, with older ids than `before`, at most `limit` of each.
  * @param before the time of ids, as `idTime` writes it
- * @returns how many deliveries and events, whichever were more
+ * @returns the number of deleted deliveries or events, whichever is larger
  */
 export async function deleteOldDeliveries(db: Db, before: string, limit: number): Promise<number> {
   const row = await queryRow<{ deliveries: number; events: number }>(

@@ -3,7 +3,7 @@ import { type Cursor, cursorValues, cutPage } from '../postgres/page.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
 import type { Delivery } from './deliveries.ts';
 
-/** A delivery with what helps to find out why it failed. */
+/** A delivery with the details that explain a failure. */
 export interface FoundDelivery extends Delivery {
   /** Since it was created or replayed. */
   tries: number;
@@ -11,14 +11,14 @@ export interface FoundDelivery extends Delivery {
   status_code: number | null;
   /** The email of the event. */
   message_id: string | null;
-  /** Whom of its recipients the event is about. */
+  /** The recipient that the event concerns. */
   recipient: string | null;
 }
 
 /** Responses by the first digit of their status codes; `none` is no response. */
 export const RESPONSES = ['2xx', '3xx', '4xx', '5xx', 'none'] as const;
 
-/** What a found delivery must have, all of it; null is anything. */
+/** The conditions of a search; a delivery must meet all of them. Null is no condition. */
 export interface DeliveryFilters {
   readonly status: DeliveryStatus | null;
   readonly type: string | null;
@@ -36,7 +36,7 @@ const MAX_READ_DELIVERIES = 10_000;
 /** The last row that a statement may read is always returned, because the next page continues after it. */
 type Read = FoundDelivery & { readonly is_match: boolean; readonly is_last: boolean };
 
-/** Deliveries of an endpoint, newest first. @returns the page, and where to go on; null if nothing is left */
+/** Lists deliveries of an endpoint, newest first. @returns the page, and the cursor of the next one or null */
 export async function searchDeliveries(
   db: Db,
   endpointId: string,
@@ -87,7 +87,7 @@ export async function searchDeliveries(
 const IDS_OF_MESSAGE = `ARRAY(SELECT delivery_id(id, $1) FROM email_events WHERE email_id = $10
                              UNION ALL SELECT delivery_id(id, $1) FROM chat_events WHERE message_id = $10)`;
 
-/** How the latest deliveries of an endpoint went. */
+/** Counts of the latest deliveries of an endpoint. */
 export interface DeliveryHealth {
   endpoint_id: string;
   /** Of the deliveries of the last 24 hours, or the latest HEALTH_SAMPLE of them. */

@@ -10,7 +10,7 @@ export interface Endpoint {
   /** The types that it subscribes to; empty means all. */
   events: string[];
   status: EndpointStatus;
-  /** Why we disabled it; null when its owner did. */
+  /** The reason if Sendwright disabled it; null if its owner did. */
   disabled_reason: string | null;
   /** Null while it is enabled. */
   disabled_at: string | null;
@@ -78,7 +78,7 @@ export interface DisabledEndpoint {
 
 /**
  * Disables an endpoint that is enabled.
- * @param failingDays only if it has done nothing but fail for so many days; null disables it in any case
+ * @param failingDays disables it only if all attempts of so many days have failed; null disables it unconditionally
  * @returns the endpoint if this call has disabled it
  */
 export function disableEndpoint(
@@ -99,13 +99,13 @@ export function disableEndpoint(
 
 /**
  * Deletes an endpoint; its deliveries are deleted later.
- * @returns whether there was one
+ * @returns false if there is no such endpoint
  */
 export async function deleteEndpoint(db: Db, orgId: string, id: string): Promise<boolean> {
   return executeOne(db, `DELETE FROM webhook_endpoints WHERE id = $1 AND org_id = $2`, [id, orgId]);
 }
 
-/** Gives an endpoint another secret; the one before signs too for so many hours. */
+/** Replaces the secret of an endpoint. The previous secret also signs for a number of hours. */
 export function rotateSecret(
   db: Db,
   orgId: string,

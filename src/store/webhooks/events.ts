@@ -1,14 +1,14 @@
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
-/** An event with what its payload's data holds. */
+/** An event with the data of its payload. */
 export interface NewWebhookEvent {
   readonly event_id: string;
   readonly org_id: string;
   readonly type: string;
   /** The time of its entry in a timeline; now if it has none. */
   readonly created_at?: string;
-  /** The email that it is about, which its payload shows. */
+  /** The email that it concerns; its payload contains fields of the email. */
   readonly message_id?: string;
   readonly data: Readonly<Record<string, unknown>>;
 }

@@ -72,7 +72,7 @@ export interface Health {
   readonly hasRepeatedFailure: boolean;
 }
 
-/** Returns a lease, and records whether the endpoint has done nothing but fail, and since when. */
+/** Ends a lease, and records since when all attempts of the endpoint have failed. */
 export async function releaseEndpoint(
   db: Db,
   holder: string,
