@@ -80,7 +80,11 @@ export async function chooseRecipients(
 type IsSuppressed = (email: LockedEmail, address: string) => boolean;
 
 /** Reads which recipients of emails are on their organizations' suppression lists. */
-export async function suppressionOf(deps: EmailDeps, client: Db, emails: readonly OpenedEmail[]): Promise<IsSuppressed> {
+export async function suppressionOf(
+  deps: EmailDeps,
+  client: Db,
+  emails: readonly OpenedEmail[],
+): Promise<IsSuppressed> {
   const requested: { org_id: string; email: string; hash: Buffer | undefined }[] = [];
   // One key look-up per organization, not per email.
   for (const [orgId, own] of groupBy(emails, ({ email }) => email.org_id)) {
