@@ -6,7 +6,9 @@ import { format, resolveConfig } from 'prettier';
 import ts from 'typescript';
 // Writes the client's types, which the examples in the documents need and git does not have.
 import '../dev/build/client-types.ts';
+import { Sendwright } from '../client/index.ts';
 import { SETTINGS } from '../src/settings.ts';
+import { CHAT_STATUSES } from '../src/domain/chat/chat.ts';
 import { BOUNCE_REASONS_IN_WORDS } from '../src/domain/bounces/reasons.ts';
 import { BLOCKED_EXTENSIONS } from '../src/domain/email/blocked-files.ts';
 import { CONTROL_HEADERS } from '../src/domain/email/control-headers.ts';
@@ -94,6 +96,27 @@ test('docs/sending.md lists every reason of a bounce, and whether it suppresses'
       const { meaning, remedy } = BOUNCE_REASONS_IN_WORDS[reason];
       return [`\`${reason}\``, SUPPRESSING[reason] ? 'yes' : 'no', meaning, remedy];
     }),
+  );
+});
+
+test('docs/client.md lists every method of the client, and no other', () => {
+  const client = new Sendwright({ baseUrl: 'http://127.0.0.1:3000', apiKey: 'key' });
+  const listed = rows(documentAt('docs/client.md')).flatMap(([name = '', methods = '']) => {
+    const { 1: resource } = /^`(\w+)`$/.exec(name) ?? [];
+    const isResource = resource !== undefined && resource in client;
+    return isResource ? [[resource, [...methods.matchAll(/`(\w+)`/g)].map(({ 1: method }) => method).sort()]] : [];
+  });
+  assert.deepEqual(
+    Object.fromEntries(listed),
+    Object.fromEntries(Object.entries(client).map(([name, methods]) => [name, Object.keys(methods as object).sort()])),
+  );
+});
+
+test('docs/sending.md lists every status of a chat-app message', () => {
+  const [, sentence = ''] = /^The statuses are ([^.]*)\./m.exec(documentAt('docs/sending.md').text) ?? [];
+  assert.deepEqual(
+    [...sentence.matchAll(/`(\w+)`/g)].map(({ 1: status }) => status),
+    CHAT_STATUSES,
   );
 });
 
