@@ -1,4 +1,4 @@
-# The image of every process of Sendwright: which one a container is, its command says.
+# The image of every process of Sendwright. The command of a container selects the process.
 ARG NODE=node:24-bookworm-slim
 
 FROM ${NODE} AS build
