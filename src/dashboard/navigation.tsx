@@ -65,7 +65,7 @@ export function NavigationButton(): Html {
 }
 
 const KEYS = [
-  ['/', 'Search this page'],
+  ['/', 'Search emails'],
   ['j', 'Next row'],
   ['k', 'Previous row'],
   ['Enter', 'Open the row'],

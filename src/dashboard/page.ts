@@ -89,6 +89,11 @@ export interface Context<Query = unknown> extends Visit<Query> {
   readonly role: Role;
 }
 
+/** The time zone in which times are entered. */
+export function zoneOf({ session }: Context): string {
+  return session.timeZone ?? 'UTC';
+}
+
 export function idOf({ params }: Visit): string {
   return params['id'] ?? '';
 }

@@ -56,6 +56,13 @@ describe('a number', () => {
     }
   });
 
+  it('is connected on a form with the URLs to enter at its provider', async () => {
+    const text = textOf((await owner.get(`${PATH}/new`)).html);
+    for (const path of ['/callbacks/meta', '/callbacks/twilio/inbound']) {
+      assert.ok(text.includes(`: ${service.url}${path}`), `${path} in ${text}`);
+    }
+  });
+
   it('of Twilio is connected with its account and templates', async () => {
     await owner.change(`${PATH}/new`, {
       number: fresh(),

@@ -36,13 +36,13 @@ function secretOf({ status, html }: Page): string {
 }
 
 const FAILED: Omit<Try, 'id' | 'eventId' | 'dueAt'> = {
-  startedAgoMs: 5,
+  ago: 5,
   statusCode: 500,
   durationMs: 1_234,
   response: '<b>out of order</b>',
   error: 'the answer was 500',
   status: 'failed',
-  retryInMs: null,
+  wait: null,
   requestHeaders: { 'webhook-signature': 'v1,x' },
 };
 
@@ -249,7 +249,7 @@ describe('a delivery', () => {
     );
     const [queued, , bounced] = rows.map((row) => row.id);
     assert.equal(rows.at(-1)?.type, 'email.bounced');
-    await recordResults({ id: queued ?? '', ...FAILED, statusCode: 503, status: 'pending', retryInMs: 60_000 });
+    await recordResults({ id: queued ?? '', ...FAILED, statusCode: 503, status: 'pending', wait: 60_000 });
     const found = async (query: string) => {
       const { status, html } = await viewer.get(`${PATH}/${id}?${query}`);
       assert.equal(status, 200, textOf(html));
@@ -298,6 +298,25 @@ describe('a period', () => {
     const every = await member.change(`${PATH}/${id}/replay`, { since: day, until: '', status: '' });
     assert.ok(textOf(every.html).includes('2 deliveries were queued again.'), textOf(every.html));
     assert.equal(await statusOf(id, two), 'pending');
+  });
+
+  it("is entered in the user's time zone, as a filter and for a replay", async () => {
+    const user = await signedIn(service, ours.id, 'member');
+    await user.change('/dashboard/account/time-zone', { time_zone: 'Asia/Tokyo' });
+    const { id } = await make();
+    const delivery = await test(id);
+    await service.pool.query(`UPDATE webhook_deliveries SET created_at = '2026-03-01T20:00:30Z' WHERE id = $1`, [
+      delivery,
+    ]);
+    const isFound = async (query: string) => (await user.get(`${PATH}/${id}?${query}`)).html.includes(delivery);
+    const [before, after] = ['2026-03-02T05:00', '2026-03-02T05:01'];
+    assert.ok(await isFound(`since=${before}&until=${after}`));
+    assert.ok(!(await isFound(`since=${after}`)) && !(await isFound(`until=${before}`)));
+    for (const path of [`${PATH}/${id}`, `${PATH}/${id}/replay`]) {
+      assert.match(textOf((await user.get(path)).html), /From \(Asia\/Tokyo\) To \(Asia\/Tokyo\)/, path);
+    }
+    const replayed = await user.change(`${PATH}/${id}/replay`, { since: before, until: after, status: '' });
+    assert.ok(textOf(replayed.html).includes('One delivery was queued again.'), textOf(replayed.html));
   });
 
   it('that is not valid is refused at its field', async () => {

@@ -156,7 +156,7 @@ const cancel = buttonAction<{ id: string; canceled: number }>((context) => ({
   detail: ({ canceled }) => ({ canceled }),
   next: ({ id, canceled }) =>
     new Redirect(`${PATH}/${id}`, {
-      flash: `${canceled.toLocaleString('en')} ${canceled === 1 ? 'email was' : 'emails were'} called back.`,
+      flash: `${canceled.toLocaleString('en')} ${canceled === 1 ? 'email was' : 'emails were'} canceled.`,
     }),
 }));
 

@@ -46,11 +46,11 @@ interface ChannelPages {
 const CHATS: ChannelPages = {
   channel: 'chatapp',
   path: '/dashboard/chatapp',
-  title: 'Chat messages',
+  title: 'WhatsApp messages',
   statuses: CHAT_STATUSES,
   detail: ['Type', ({ type }) => type],
   empty: {
-    title: 'No chat message yet',
+    title: 'No WhatsApp messages yet',
     hint: 'Send one from a number that is connected to this organization, to your own phone.',
     api: '/v1/chatapp',
   },

@@ -7,7 +7,7 @@ import { Command, Facts, Id, NumberCell, Section, StatusBadge, Table, Text, Time
 import { BLANK, field, Form, FormProblem, optionsOf, select } from '../form-elements.tsx';
 import { zonedInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
+import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect, zoneOf } from '../page.ts';
 import { crumbsTo, intakeOf, PATH } from './webhook-form.tsx';
 
 /** A delivery is polled more often when its next attempt is due within this time. */
@@ -53,8 +53,8 @@ const replayPeriod = action(Period, {
   run: (context, { since, until, status = null }) => {
     const id = idOf(context);
     const period = {
-      since: zonedInstant(since, 'UTC', 'since'),
-      until: until === undefined ? null : zonedInstant(until, 'UTC', 'until'),
+      since: zonedInstant(since, zoneOf(context), 'since'),
+      until: until === undefined ? null : zonedInstant(until, zoneOf(context), 'until'),
       status,
     };
     return act(context, {
@@ -150,7 +150,7 @@ function messageOf(payload: unknown): MessageLink | undefined {
   const { type = '', data = {} } = payload as { type?: string; data?: { emailId?: string; messageId?: string } };
   if (data.emailId !== undefined) return { name: 'Email', href: `/dashboard/emails/${data.emailId}`, id: data.emailId };
   const [channel = ''] = type.split('.');
-  const name = { chatapp: 'Chat message', sms: 'SMS' }[channel];
+  const name = { chatapp: 'WhatsApp message', sms: 'SMS' }[channel];
   // Messages that were received have no page.
   if (data.messageId === undefined || name === undefined || type.endsWith('.received')) return undefined;
   return { name, href: `/dashboard/${channel}/${data.messageId}`, id: data.messageId };
@@ -199,8 +199,8 @@ async function periodPage(context: Context, filled: Filled): Promise<Html> {
       <Form visit={context} action={`${PATH}/${endpoint.id}/replay`} class="card">
         <FormProblem filled={filled} />
         <p>Deliveries created in this period are sent again, oldest first, with the same IDs and bodies.</p>
-        {field(filled, 'since', 'From (UTC)', { type: 'datetime-local', required: true })}
-        {field(filled, 'until', 'To (UTC)', { type: 'datetime-local', hint: 'Leave empty for now.' })}
+        {field(filled, 'since', `From (${zoneOf(context)})`, { type: 'datetime-local', required: true })}
+        {field(filled, 'until', `To (${zoneOf(context)})`, { type: 'datetime-local', hint: 'Leave empty for now.' })}
         {select(filled, 'status', 'Status', optionsOf(DELIVERY_STATUSES), 'failed')}
         <button class="primary">Replay deliveries</button>
       </Form>

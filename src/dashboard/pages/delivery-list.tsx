@@ -12,7 +12,7 @@ import { LinkHeading, NumberCell, Pager, Section, StatusCell, Table, TimeCell } 
 import { formProblems } from '../errors.tsx';
 import { field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { zonedInstant } from '../instants.ts';
-import type { Context, Filled, Html } from '../page.ts';
+import { type Context, type Filled, type Html, zoneOf } from '../page.ts';
 import { textToPlace } from '../places.ts';
 import { PATH } from './webhook-form.tsx';
 
@@ -31,11 +31,12 @@ export const DeliveryQuery = Type.Object({
 type Query = Static<typeof DeliveryQuery>;
 
 /** The filters of a request, with the problems of its fields. */
-export function readDeliveryFilters({ query, given, problems }: Context<Query>): Filled & { filters: DeliveryFilters } {
+export function readDeliveryFilters(context: Context<Query>): Filled & { filters: DeliveryFilters } {
+  const { query, given, problems } = context;
   const found = { ...problems };
   const instant = (name: 'since' | 'until'): string | null => {
     try {
-      return query[name] === undefined ? null : zonedInstant(query[name], 'UTC', name);
+      return query[name] === undefined ? null : zonedInstant(query[name], zoneOf(context), name);
     } catch (error) {
       const refused = formProblems(error);
       if (!refused) throw error;
@@ -111,8 +112,8 @@ function FilterFields({ context, filled }: { context: Context; filled: Filled })
       {select(filled, 'status', 'Status', optionsOf(DELIVERY_STATUSES))}
       {select(filled, 'response', 'Status code', [['', 'any'], ...responses])}
       {field(filled, 'message', 'Message ID', { type: 'search', placeholder: 'em_…', autocomplete: 'off' })}
-      {field(filled, 'since', 'From (UTC)', { type: 'datetime-local' })}
-      {field(filled, 'until', 'To (UTC)', { type: 'datetime-local' })}
+      {field(filled, 'since', `From (${zoneOf(context)})`, { type: 'datetime-local' })}
+      {field(filled, 'until', `To (${zoneOf(context)})`, { type: 'datetime-local' })}
     </Filters>
   );
 }

@@ -3,7 +3,7 @@ import type { Email } from '../../store/emails/emails.ts';
 import { Section } from '../elements.tsx';
 import { confirm, field, Form, FormProblem, timeZoneField } from '../form-elements.tsx';
 import { zonedValue } from '../instants.ts';
-import type { Context, Filled, Html } from '../page.ts';
+import { type Context, type Filled, type Html, zoneOf } from '../page.ts';
 import { PATH } from './emails.tsx';
 
 export function EmailButtons({ context, email }: { context: Context; email: Email }): Html {
@@ -31,7 +31,7 @@ export function EmailButtons({ context, email }: { context: Context; email: Emai
 /** A time and the name of its time zone: that of the user, else of the browser, which a script enters. */
 export function rescheduleForm(context: Context, email: Email, filled: Filled): Html {
   const at = email.scheduled_at ?? new Date().toISOString();
-  const timeZone = context.session.timeZone ?? 'UTC';
+  const timeZone = zoneOf(context);
   const isBlank = Object.keys(filled.given).length === 0;
   return (
     <Section title="Reschedule">

@@ -11,7 +11,7 @@ import { Command, Copy, curl } from '../elements.tsx';
 import { BLANK, Checkbox, field, Form, FormProblem, select } from '../form-elements.tsx';
 import { zonedInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
+import { action, type Context, type Filled, type Html, page, type PageRow, zoneOf } from '../page.ts';
 import { CRUMBS, PATH } from './keys.tsx';
 
 const PRESET_CHOICES = [
@@ -69,11 +69,6 @@ function rangesOf(text: string): string[] | null {
     if (problem !== undefined) throw new ServiceError('validation_error', `${range} ${problem}`, 'allowed_ips');
   }
   return ranges.length === 0 ? null : ranges;
-}
-
-/** The time zone in which times are entered. */
-function zoneOf({ session }: Context): string {
-  return session.timeZone ?? 'UTC';
 }
 
 async function newPage(context: Context, filled: Filled): Promise<Html> {

@@ -185,7 +185,7 @@ function connectPage(context: Context, filled: Filled): Html {
         })}
         {select(filled, 'provider', 'Provider', PROVIDERS, 'meta')}
         <MetaFields context={context} filled={filled} />
-        <TwilioFields filled={filled} />
+        <TwilioFields context={context} filled={filled} />
         <button class="primary">Connect</button>
       </Form>
     </Layout>
@@ -211,7 +211,7 @@ function MetaFields({ context, filled }: { context: Context; filled: Filled }): 
   );
 }
 
-function TwilioFields({ filled }: { filled: Filled }): Html {
+function TwilioFields({ context, filled }: { context: Context; filled: Filled }): Html {
   return (
     <fieldset class="for-twilio">
       <legend>Twilio</legend>
@@ -222,6 +222,10 @@ function TwilioFields({ filled }: { filled: Filled }): Html {
         placeholder: 'receipt,en_US,HX00000000000000000000000000000000,1,2',
         hint: "One per line: name, language, content SID, and the content's variables in the order of a message's parameters.",
       })}
+      <p class="hint">
+        URL to enter at Twilio for incoming messages of this sender:{' '}
+        <code safe>{`${context.baseUrl}/callbacks/twilio/inbound`}</code>
+      </p>
     </fieldset>
   );
 }
