@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
 import { useService } from '../http/service.ts';
+import { eventually } from '../support/eventually.ts';
 import { violations } from './axe.ts';
 import { openBrowser, openTab, PHONE } from './browser.ts';
 
@@ -58,6 +59,53 @@ test('the search shows sections while one types, and keys lead to them', async (
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/docs\/.+/);
+});
+
+test('the search loads its files again after they could not be loaded', async (t) => {
+  const page = await openTab(t, await openBrowser(t), { viewport: SCREEN });
+  const refused = new Set<string>();
+  await page.route(/(?:search\.json|minisearch\.js)(?:\?\d+)?$/, async (route) => {
+    const [url = ''] = route.request().url().split('?');
+    if (refused.has(url)) return route.continue();
+    refused.add(url);
+    return route.fulfill({ status: 429, json: { error: {} } });
+  });
+  await open(t, page, '/docs');
+  await page.keyboard.press('/');
+  await page.getByRole('searchbox').fill('suppression list');
+  await eventually(
+    'the results are shown',
+    async () => {
+      await page.getByRole('searchbox').press('Space');
+      return page.locator('.results a').first().isVisible();
+    },
+    20_000,
+  );
+  assert.equal(refused.size, 2);
+});
+
+test('pages work where the browser blocks the storage', async (t) => {
+  const page = await openTab(t, await openBrowser(t), { viewport: SCREEN });
+  await page.addInitScript(`Object.defineProperty(window, 'localStorage', {
+    get() { throw new DOMException('Access is denied for this document.', 'SecurityError'); },
+  })`);
+  await open(t, page, '/docs/api/emails');
+  await page.locator('.languages').first().getByRole('radio', { name: 'Python' }).check();
+  await page.locator('[data-language="python"]').last().waitFor();
+  await page.getByRole('searchbox').fill('suppression list');
+  await page.locator('.results a').first().waitFor();
+});
+
+test('/ with Control or Alt stays with the browser', async (t) => {
+  const page = await openTab(t, await openBrowser(t), { viewport: SCREEN });
+  await open(t, page, '/docs');
+  const isFocused = () => page.evaluate<boolean>(`document.activeElement.matches('input[type="search"]')`);
+  for (const keys of ['Control+/', 'Alt+/', 'Meta+/']) {
+    await page.keyboard.press(keys);
+    assert.equal(await isFocused(), false, keys);
+  }
+  await page.keyboard.press('/');
+  assert.equal(await isFocused(), true);
 });
 
 test('a language that is chosen once counts for every request, also on the next page', async (t) => {

@@ -23,12 +23,20 @@ const choices = document.querySelectorAll('.languages input');
 function choose(language) {
   for (const choice of choices) choice.checked = choice.value === language;
 }
-const chosen = localStorage.getItem(LANGUAGE);
+/** Runs an access to the storage, which throws where the browser blocks it. */
+function tryStorage(access) {
+  try {
+    return access(localStorage);
+  } catch {
+    return null;
+  }
+}
+const chosen = tryStorage((storage) => storage.getItem(LANGUAGE));
 if ([...choices].some(({ value }) => value === chosen)) choose(chosen);
 for (const choice of choices) {
   choice.addEventListener('change', () => {
     const before = choice.getBoundingClientRect().top;
-    localStorage.setItem(LANGUAGE, choice.value);
+    tryStorage((storage) => storage.setItem(LANGUAGE, choice.value));
     choose(choice.value);
     // Examples above have another height now; the chosen one stays where it was.
     scrollBy(0, choice.getBoundingClientRect().top - before);
@@ -38,15 +46,16 @@ for (const choice of choices) {
 const form = document.querySelector('header form[role="search"]');
 const input = form.querySelector('input');
 const results = form.querySelector('.results');
-let loading;
 
-/** Loads the library and the index when somebody is about to search. */
+let tries = 0;
+
+/** Loads the library and the index of the search. */
 async function load() {
-  loading ??= Promise.all([
-    import(form.dataset.library),
-    fetch(form.dataset.index).then((response) => response.json()),
-  ]);
-  const [{ default: MiniSearch }, { index, options, search, maxResults }] = await loading;
+  // Browsers remember a module that could not be loaded, by its URL.
+  const library = tries++ === 0 ? form.dataset.library : `${form.dataset.library}?${tries}`;
+  const [{ default: MiniSearch }, response] = await Promise.all([import(library), fetch(form.dataset.index)]);
+  if (!response.ok) throw new Error(`the index of the search could not be loaded: ${response.status}`);
+  const { index, options, search, maxResults } = await response.json();
   const loaded = MiniSearch.loadJS(index, options);
   return (query) => {
     const all = loaded.search(query, search);
@@ -72,12 +81,19 @@ function show(found) {
 }
 
 let searching;
-input.addEventListener('focus', () => (searching ??= load()), { once: true });
+/** Loads the search once; after a failure, the next input tries again. Enter opens the page with results in any case. */
+function getSearch() {
+  searching ??= load().catch(() => (searching = undefined));
+  return searching;
+}
+
+input.addEventListener('focus', getSearch);
 input.addEventListener('input', async () => {
   const query = input.value.trim();
-  results.hidden = query === '';
+  results.hidden = query === '' || results.childElementCount === 0;
   if (query === '') return;
-  const search = await (searching ??= load());
+  const search = await getSearch();
+  if (search === undefined) return;
   // The reader may have typed on while the index was loaded.
   if (query === input.value.trim()) show(search(query));
 });
@@ -98,7 +114,8 @@ document.addEventListener('click', (event) => {
   if (!form.contains(event.target)) results.hidden = true;
 });
 document.addEventListener('keydown', (event) => {
-  if (event.key !== '/' || event.target.closest('input, textarea')) return;
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest('input, textarea')) return;
   event.preventDefault();
   input.focus();
 });
