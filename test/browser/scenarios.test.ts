@@ -78,6 +78,44 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     assert.equal(await live.getAttribute('hx-trigger'), null, 'a final state is not polled');
   },
 
+  async 'a part that refreshes itself waits while a dialog or details in it are open'(t, { dev, browser }) {
+    const to = 'suppressed@example.com';
+    await call(dev, 'POST', '/v1/suppressions', { emails: [to] });
+    const id = await sendMail(dev, { to, scheduled_at: inSeconds(110) });
+    const page = await openTab(t, browser);
+    await signIn(page, dev, `/emails/${id}`);
+    const live = page.locator('#live');
+    // Runs after the listener of the dashboard.
+    await page.evaluate(`window.refreshes = [];
+      document.addEventListener('htmx:beforeRequest', (event) => window.refreshes.push(event.defaultPrevented))`);
+    const refreshes = () => page.evaluate<boolean[]>('window.refreshes');
+    const forget = () => page.evaluate('window.refreshes.length = 0');
+    const assertKept = async () => {
+      await forget();
+      await eventually('a refresh is due', async () => (await refreshes()).length > 0, 20_000);
+      assert.ok((await refreshes()).every((isPrevented) => isPrevented));
+    };
+
+    await live.getByRole('button', { name: 'Remove' }).click();
+    const dialog = live.getByRole('dialog');
+    await dialog.waitFor();
+    await assertKept();
+    assert.ok(await dialog.isVisible());
+    await page.evaluate(`document.getElementById('live').dataset.before = ''`);
+    await page.keyboard.press('Escape');
+    await page.locator('#live[data-before]').waitFor({ state: 'detached' });
+    await live.waitFor();
+
+    await page.evaluate(`document.getElementById('live').insertAdjacentHTML(
+      'beforeend', '<details open id="opened"><summary>More</summary>Text</details>')`);
+    const details = live.locator('#opened');
+    await assertKept();
+    assert.ok(await details.getByText('Text').isVisible());
+    await details.getByText('More').click();
+    // The page of the server does not have it.
+    await details.waitFor({ state: 'detached' });
+  },
+
   async 'a bar of the overview shows its values and leads to the emails of its hour'(t, { dev, browser }) {
     const id = await sendMail(dev);
     await eventually(
