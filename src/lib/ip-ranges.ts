@@ -45,8 +45,9 @@ const PLATFORM_ADDRESSES = new Set(['168.63.129.16']);
 /** All allocated IPv6 addresses (RFC 4291 §2.4); others may map to an internal IPv4 address. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3') as [ipaddr.IPv6, number];
 
-/** Returns true for an IPv4 or IPv6 address, without brackets, of the public internet. */
+/** Returns true for an IPv4 or IPv6 address, without brackets, of the public internet, and false for other text. */
 export function isPublicAddress(text: string): boolean {
+  if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.parse(text);
   if (address.range() !== 'unicast' || PLATFORM_ADDRESSES.has(address.toString())) return false;
   return address instanceof ipaddr.IPv4 || address.match(GLOBAL_IPV6);

@@ -76,7 +76,8 @@ export async function connectorTo(url: URL, network: Network, turn: Turn): Promi
   return (options, done) => {
     connect(options, (...[error, socket]) => {
       if (error) done(error, null);
-      // The last check, independent of resolvers and libraries: the address of the connected socket.
+      // The last check, independent of resolvers and libraries: the address of the connected socket. It is undefined when the
+      // peer has reset the connection already.
       else if (network.mayReach(socket.remoteAddress ?? '', network.allowed)) done(null, socket);
       else {
         socket.destroy();

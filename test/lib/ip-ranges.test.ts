@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isAllowed, networkOf, parseRanges, rangeProblem } from '../../src/lib/ip-ranges.ts';
+import { isAllowed, isPublicAddress, networkOf, parseRanges, rangeProblem } from '../../src/lib/ip-ranges.ts';
 
 describe('a written address or range', () => {
   for (const text of [
@@ -47,6 +47,11 @@ describe('an address is in a range', () => {
       assert.ok(!isAllowed(text, ranges), text);
     assert.ok(!isAllowed('192.0.2.1', []), 'an empty list');
   });
+});
+
+it('isPublicAddress returns false for text that is not an IP address', () => {
+  assert.ok(isPublicAddress('8.8.8.8'));
+  for (const text of ['', 'x', 'localhost', '1.2.3.4:80']) assert.equal(isPublicAddress(text), false, text);
 });
 
 describe('networkOf', () => {
