@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
+import { connect as connectSocket, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { makeMediaLinks } from '../../src/domain/chat/media-links.ts';
 import { newId } from '../../src/domain/ids.ts';
@@ -8,6 +11,7 @@ import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
 import type { StoredMedia } from '../../src/store/chat/inbound.ts';
 import { secondsFromNow } from '../../src/store/emails/attachments.ts';
 import { connect } from '../store/chats.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Answer, assertRefused, CHAT_CALLBACKS, SECRET_KEY, useService } from './service.ts';
 
 const PUBLIC_URL = 'https://mail.example/base';
@@ -15,12 +19,16 @@ const INBOUND = '/callbacks/twilio/inbound';
 const { twilioAuthToken: TOKEN, metaAppSecret: SECRET } = CHAT_CALLBACKS;
 
 let fetched: StoredMedia[] = [];
+let releases = 0;
+/** Delivers the media whose reference is `slow`. */
+const deliverSlow = new EventEmitter();
 const service = await useService({
   publicUrl: PUBLIC_URL,
   fetchMedia: async (media) => {
     fetched.push(media);
     if (media.reference === 'gone') throw new Unfetchable('its server answers 404');
-    return { content: Buffer.from('a picture'), release: () => undefined };
+    if (media.reference === 'slow') await once(deliverSlow, 'now');
+    return { content: Buffer.from('a picture'), release: () => releases++ };
   },
 });
 const ours = await service.organization();
@@ -209,6 +217,36 @@ describe('GET /v1/chatapp/received/:id/download', () => {
       fetched.map(({ reference, number: { id, provider } }) => [reference, id, provider]),
       [['5551', metaId, 'meta']],
     );
+  });
+
+  it('releases the memory of the file when the response has ended', async () => {
+    releases = 0;
+    await open(await linkOf('5557'));
+    await eventually('the file is released', () => releases === 1, 5_000);
+  });
+
+  it('releases the memory of the file when the client disconnects before the provider delivers it', async () => {
+    const { pathname, search } = await linkOf('slow');
+    [fetched, releases] = [[], 0];
+    const connected = once(service.server, 'connection') as Promise<[Socket]>;
+    const client = connectSocket(service.port, '127.0.0.1');
+    client.write(`GET ${pathname.replace('/base', '')}${search} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    const [socket] = await connected;
+    await eventually('the file is requested', () => fetched.length === 1);
+    client.destroy();
+    if (!socket.closed) await once(socket, 'close');
+    await setImmediate();
+    deliverSlow.emit('now');
+    await eventually('the file is released', () => releases === 1, 5_000);
+  });
+
+  it('answers HEAD without asking the provider', async () => {
+    const { pathname, search } = await linkOf('5558');
+    fetched = [];
+    const answer = await service.call('HEAD', pathname.replace('/base', '') + search);
+    assert.deepEqual([answer.status, answer.text, answer.headers['content-type']], [200, '', 'image/png']);
+    assert.equal(answer.headers['content-length'], undefined, 'the size is unknown');
+    assert.deepEqual(fetched, []);
   });
 
   it('returns 404 for a changed link, and asks no provider', async () => {

@@ -57,16 +57,19 @@ export function noFile(): ServiceError {
   return new ServiceError('not_found', 'this link has ended or leads to no file; ask the API for a fresh one');
 }
 
-/** Sends a file as a download: browsers must not display it, run it or guess its type under our origin. */
+/**
+ * Sends a file as a download: browsers must not display it, run it or guess its type under our origin.
+ * @param file without `size` in a response to HEAD if the size is unknown
+ */
 export function sendFile(
   reply: FastifyReply,
-  { filename, content_type, size }: Pick<Attachment, 'filename' | 'content_type' | 'size'>,
+  { filename, content_type, size }: Pick<Attachment, 'filename' | 'content_type'> & Partial<Pick<Attachment, 'size'>>,
   content: Readable,
 ): FastifyReply {
+  if (size !== undefined) reply.header('content-length', size);
   return reply
     .headers({
       'content-type': content_type,
-      'content-length': size,
       'content-disposition': disposition(filename),
       'x-content-type-options': 'nosniff',
       'content-security-policy': "default-src 'none'; sandbox",

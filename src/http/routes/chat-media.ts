@@ -17,16 +17,21 @@ export const download = route('downloadChatMedia', "Download the file of a user'
     200: FileContent,
     ...errorResponses(404, 422, 429, 500, 503),
   },
-  handler: async ({ pool, mediaLinks, fetchMedia }, { params: { id }, query: { expires, signature } }, reply) => {
+  handler: async ({ pool, mediaLinks, fetchMedia }, { method, params: { id }, query }, reply) => {
+    const { expires, signature } = query;
     const isOurs = mediaLinks.verify(id, expires, signature);
     const file = isOurs ? await findInboundMedia(pool, id, Number(expires)) : undefined;
     if (!file) throw noFile();
+    const head = { filename: file.filename ?? id, content_type: file.content_type };
+    // The provider is not asked for the size.
+    if (method === 'HEAD') return sendFile(reply, head, Readable.from([]));
     const { content, release } = await fetchMedia(file).catch((error: unknown) => {
       throw error instanceof Unfetchable ? notFetched() : error;
     });
-    reply.raw.once('close', release);
-    const { filename, content_type } = file;
-    return sendFile(reply, { filename: filename ?? id, content_type, size: content.length }, Readable.from([content]));
+    // The client may have disconnected while the file was fetched.
+    if (reply.raw.closed) release();
+    else reply.raw.once('close', release);
+    return sendFile(reply, { ...head, size: content.length }, Readable.from([content]));
   },
   options: { networkLimit: 'requests' },
 });
