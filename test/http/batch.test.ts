@@ -193,6 +193,13 @@ describe('all or nothing: emails.<index>.<field>: <problem>', () => {
     });
   }
 
+  for (const emails of [[null], 'x'] as const) {
+    it(`422 for an unknown field named emails.1 beside ${JSON.stringify(emails)}`, async () => {
+      const json = { emails, 'emails.1': 0 };
+      assertRefused(await ours.call('POST', '/v1/emails/batch', { json }), 422, 'validation_error', 'emails.1');
+    });
+  }
+
   it('422 for an email that is not an object', async () => {
     await refuses([...mails(2), 'x'], 422, 'validation_error', 'emails.2', 'must be an object');
   });

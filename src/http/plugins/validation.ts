@@ -47,6 +47,11 @@ function schemaProperties(schema: TSchema): Record<string, Property> {
   return (schema as { properties?: Record<string, Property> }).properties ?? {};
 }
 
+/** An error in one item of a long array. The items before it match the schema. */
+export interface ItemError extends ServiceError {
+  readonly itemIndex: number;
+}
+
 /** Validates the body without the items of one array, then each item, and yields to other requests in between. */
 function inSlices(
   schema: TSchema,
@@ -62,7 +67,7 @@ function inSlices(
     const turn = startTimeSlices();
     for (const [index, item] of (value as Record<string, unknown[]>)[name]?.entries() ?? []) {
       const problem = inner(item);
-      if (problem) throw problem.within(`${name}.${index}`);
+      if (problem) throw Object.assign(problem.within(`${name}.${index}`), { itemIndex: index }) satisfies ItemError;
       await turn();
     }
     return true;

@@ -1,7 +1,8 @@
-import { requireFound, ServiceError } from '../../domain/errors.ts';
+import { requireFound } from '../../domain/errors.ts';
 import { acceptBatch, cancelBatch, refuseBadTimes } from '../../intake/batches.ts';
 import { findBatch, listBatches } from '../../store/emails/batches.ts';
 import { changerOf } from '../plugins/auth.ts';
+import type { ItemError } from '../plugins/validation.ts';
 import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { AcceptedBatch, BatchBody, BatchParams, CanceledBatch, SendBatchBody } from '../schemas/batches.ts';
@@ -17,23 +18,17 @@ export const sendBatch = route('sendBatch', 'Send a batch', {
   response: { 202: AcceptedBatch },
   handler: async (deps, request) => {
     const sender = changerOf(request);
-    const { validationError: refusal } = request;
-    if (refusal) {
+    const { validationError } = request;
+    if (validationError) {
       // The schema accepted the members before, but it does not check times.
-      const before = refusedMember(refusal);
-      if (before > 0) await refuseBadTimes(deps, sender, request.body.emails.slice(0, before).map(toRequest));
-      throw refusal;
+      const { itemIndex = 0 } = validationError as Partial<ItemError>;
+      if (itemIndex > 0) await refuseBadTimes(deps, sender, request.body.emails.slice(0, itemIndex).map(toRequest));
+      throw validationError;
     }
     return acceptBatch(deps, sender, request.body.emails.map(toRequest), request.idempotency);
   },
   options: { attachValidation: true },
 });
-
-/** Returns the index of the member that an error is about, or 0 for other errors. */
-function refusedMember(refusal: Error): number {
-  const param = refusal instanceof ServiceError ? refusal.param : undefined;
-  return Number(/^emails\.(\d+)/.exec(param ?? '')?.[1] ?? 0);
-}
 
 export const getBatch = route('getBatch', 'Get a batch', {
   description: 'How far a batch has come.',
