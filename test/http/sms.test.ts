@@ -124,6 +124,8 @@ describe('a stored SMS', () => {
     assert.deepEqual((await listed(`to=${number}&created_after=${String(created_at)}`)).includes(a), false);
     const first = (await shown(`/v1/sms?to=${number}&limit=2`)) as { messages: Json[]; next_cursor: string };
     assert.deepEqual(await listed(`to=${number}&limit=2&cursor=${first.next_cursor}`), [a]);
+    const foreign = await ours.call('GET', `/v1/chatapp?to=${number}&limit=2&cursor=${first.next_cursor}`);
+    assertRefused(foreign, 422, 'validation_error', 'cursor');
     assertRefused(await ours.call('GET', '/v1/sms?status=read'), 422, 'validation_error', 'status');
   });
 

@@ -58,7 +58,9 @@ export function messageRoutes(of: ChannelRoutes) {
       filters: of.filters,
       filtersOf: ({ query }) => {
         const { status = null, to, tag, created_after, created_before } = query as MessageQuery;
+        // The lists of both channels have the same name, so that a cursor would be valid for both without the channel.
         return {
+          channel,
           status,
           to: to === undefined ? null : recipientOf(to),
           tag: (tag !== undefined && parseTag(tag)) || null,
