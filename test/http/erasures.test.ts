@@ -142,6 +142,11 @@ describe('erasing a recipient', () => {
     assert.equal((await elsewhere.email(foreign)).status, 'sent', 'another organization still sends to the address');
   });
 
+  it('accepts null for the cursor', async () => {
+    const answer = await ours.call('POST', '/v1/erasures', { json: { email: ADDRESS, cursor: null } });
+    assert.equal(answer.status, 200, answer.text);
+  });
+
   it('returns 422 for an invalid address or cursor', async () => {
     for (const [json, param] of [
       [{ email: 'x' }, 'email'],

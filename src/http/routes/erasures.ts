@@ -14,7 +14,7 @@ export const erase = route('eraseRecipient', 'Erase a recipient', {
   handler: async (deps, { orgId, body }) => {
     const email = listedAddress(body.email, 'email');
     const listing = { list: 'erasures', orgId, filters: { email } };
-    const opened = body.cursor === undefined ? null : deps.cursors.open(listing, body.cursor);
+    const opened = body.cursor == null ? null : deps.cursors.open(listing, body.cursor);
     const position = opened && parsePosition(opened.id, opened.created_at);
     if (position === undefined)
       throw new ServiceError('validation_error', 'must be the next_cursor of an erasure', 'cursor');

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { closedObject, nullable, objectOf } from './common.ts';
+import { closedObject, nullable, objectOf, optional } from './common.ts';
 
 export const EraseBody = closedObject('EraseRecipientRequest', null, {
   email: Type.String({
@@ -7,9 +7,9 @@ export const EraseBody = closedObject('EraseRecipientRequest', null, {
     description: 'The address to erase',
     examples: ['ada@example.net'],
   }),
-  cursor: Type.Optional(
-    Type.String({ description: 'The next_cursor of the previous answer, to go on with the same address' }),
-  ),
+  cursor: optional('string', {
+    description: 'The next_cursor of the previous answer, to go on with the same address',
+  }),
 });
 
 const count = (description: string) => Type.Integer({ description });
