@@ -66,6 +66,7 @@ describe('POST /v1/domains', () => {
     ['localhost', /is not a domain name$/],
     ['CO.UK', 'co.uk is a public suffix'],
     [`${'a'.repeat(55)}.`.repeat(4) + 'com', 'must be at most 220 characters'],
+    ['x'.repeat(1_000_000), /^name: must be at most 253 characters$/],
   ] as const) {
     it(`returns 422 for ${JSON.stringify([name]).slice(1, 40)}`, async () => {
       assertRefused(await registrar.post(name), 422, 'validation_error', 'name', message);
