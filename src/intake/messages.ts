@@ -1,4 +1,5 @@
 import { organizationSuspended } from '../accounts/suspension.ts';
+import type { Tag } from '../domain/email/email.ts';
 import { newId } from '../domain/ids.ts';
 import { MESSAGE_NAMES, type MessageChannel } from '../domain/messages/message.ts';
 import { eventData, projectMessageReschedule, projectMessages } from '../projection/messages.ts';
@@ -17,11 +18,13 @@ import { type Db, transaction } from '../store/postgres/pool.ts';
 import { enqueueEvents } from '../store/webhooks/events.ts';
 import { accepted } from '../telemetry/topics.ts';
 import type { Changer } from '../accounts/actor.ts';
-import type { Caller, IntakeDeps } from './emails.ts';
+import type { Caller, IntakeDeps, Limits } from './emails.ts';
 import { rejectReusedKey } from './idempotency.ts';
 import { parseSchedule, scheduleError, unmoved } from './schedule.ts';
 
-export type MessageIntakeDeps = Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer'>;
+export type MessageIntakeDeps = Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer'> & {
+  readonly limits: Pick<Limits, 'tags'>;
+};
 
 /** The organization and API key of a request. */
 export type MessageCaller = Pick<Caller, 'orgId' | 'keyId'>;
@@ -44,11 +47,11 @@ const ID_PREFIXES = { chatapp: 'wa', sms: 'sms' } as const;
  * Stores one message for delivery, with its first event, outbox row, webhooks and response.
  * @param findSender returns the sender, or throws the refusal
  * @param toResponse the response, which is stored under the request's idempotency key
- * @throws ServiceError validation_error for the time; insufficient_scope for a suspended organization;
+ * @throws ServiceError validation_error for the time; insufficient_scope for a suspended organization; limit_exceeded;
  *   concurrent_idempotent_requests when another request has used the key meanwhile
  */
 export async function sendMessage<Response>(
-  { pool, wakeRelay, tracer }: MessageIntakeDeps,
+  { pool, wakeRelay, limits, tracer }: MessageIntakeDeps,
   orgId: string,
   request: MessageRequest,
   findSender: (db: Db) => Promise<SenderRef>,
@@ -56,12 +59,22 @@ export async function sendMessage<Response>(
   idempotency?: IdempotencyKey,
 ): Promise<Response> {
   const { channel, scheduled_at: scheduledAt } = request;
-  const now = Date.now();
-  const storing = transaction(pool, async (client) => {
-    const admission = await readAdmission(client, orgId, scheduledAt);
+  const admit = async (db: Db): Promise<SenderRef> => {
+    const admission = await readAdmission(db, orgId, scheduledAt);
     if (admission.is_suspended) throw organizationSuspended();
     if (admission.time) throw scheduleError(admission.time);
-    const sender = await findSender(client);
+    return findSender(db);
+  };
+  const newTags = new Map<string, Tag>();
+  limits.tags.collectUnknown(orgId, request.tags, newTags);
+  if (newTags.size > 0) {
+    // Errors of the message itself take precedence over limits.
+    await admit(pool);
+    await limits.tags.register(orgId, newTags);
+  }
+  const now = Date.now();
+  const storing = transaction(pool, async (client) => {
+    const sender = await admit(client);
     const id = newId(ID_PREFIXES[channel], now);
     const message: NewMessage = { ...request, id, event_id: newId('evt', now), sender, traceparent: tracer?.current() };
     const { created_at, scheduled_at } = await insertMessage(client, orgId, message);
@@ -93,7 +106,7 @@ export async function sendMessage<Response>(
  * @throws ServiceError validation_error, not_found or not_scheduled
  */
 export async function rescheduleMessage(
-  { pool, wakeRelay }: MessageIntakeDeps,
+  { pool, wakeRelay }: Pick<MessageIntakeDeps, 'pool' | 'wakeRelay'>,
   orgId: string,
   channel: MessageChannel,
   id: string,
@@ -123,7 +136,7 @@ export async function rescheduleMessage(
  * @throws ServiceError not_found or not_scheduled
  */
 export async function cancelMessage(
-  { pool, wakeRelay }: MessageIntakeDeps,
+  { pool, wakeRelay }: Pick<MessageIntakeDeps, 'pool' | 'wakeRelay'>,
   orgId: string,
   channel: MessageChannel,
   id: string,

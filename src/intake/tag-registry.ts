@@ -10,8 +10,8 @@ import { limitExceeded } from '../accounts/organization-limits.ts';
 const MAX_REMEMBERED_TAGS = 50_000;
 
 /**
- * Limits the distinct tags of an organization. Every tag is registered before the first email with it is stored. A process
- * remembers registered tags, so that only emails with new tags cost statements and locks.
+ * Limits the distinct tags of an organization. Every tag is registered before the first message with it is stored. A process
+ * remembers registered tags, so that only messages with new tags cost statements and locks.
  */
 export interface TagRegistry {
   /** Adds the tags that this process does not know to be registered to `unknown`. */

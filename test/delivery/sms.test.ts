@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { addSender } from '../../src/accounts/sms-senders.ts';
+import { unlimited } from '../../src/intake/emails.ts';
 import { sendSms } from '../../src/intake/sms.ts';
 import { projectInboundSms } from '../../src/projection/inbound-sms.ts';
 import { projectMessageReports } from '../../src/projection/messages.ts';
@@ -14,16 +15,17 @@ const { pool, orgId } = await organizationFixture(8);
 
 let count = 0;
 
+const deps = { pool, wakeRelay: () => undefined, limits: unlimited() };
+
 /** An SMS to a recipient of its own, from a sender of its own. */
 async function accepted() {
   const unique = String(1_000 + ++count);
   const [from, to] = [`+1202555${unique}`, `+4915123${unique}0`];
   await addSender(pool, orgId, from, []);
   const request = { from, to, text: 'Grüße', tags: [], scheduled_at: null };
-  const { id } = await sendSms({ pool, wakeRelay: () => undefined, tracer: undefined }, { orgId }, request);
+  const { id } = await sendSms(deps, { orgId }, request);
   const provider = new ScriptedChat();
-  const again = async () =>
-    (await sendSms({ pool, wakeRelay: () => undefined, tracer: undefined }, { orgId }, request)).id;
+  const again = async () => (await sendSms(deps, { orgId }, request)).id;
   return { id, from, to, provider, again, ...chatHarness(pool, provider) };
 }
 

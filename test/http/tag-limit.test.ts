@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { makeTagRegistry } from '../../src/intake/tag-registry.ts';
+import { connectNumber } from './resources.ts';
 import { assertRefused, type Organization, useService } from './service.ts';
 
 const LIMIT = 4;
@@ -44,6 +45,25 @@ describe('distinct tags beyond the limit of an organization', () => {
     assert.equal((await batch(tags(1, 2), tags(2, 3), tags(4))).status, 202);
     assertRefused(await batch(tags(1), tags(6)), 409, 'limit_exceeded');
     assert.equal(await stored(ours), 3);
+  });
+
+  it('get 409 in SMS and chat-app messages too, after every other error', async () => {
+    const ours = await service.organization();
+    await ours.addSender('+12025550142', ['US']);
+    const { number } = await connectNumber(ours);
+    const sms = (fields: object) =>
+      ours.call('POST', '/v1/sms', { json: { to: '+12025550199', text: 'Hi.', ...fields } });
+    const chat = (fields: object) =>
+      ours.call('POST', '/v1/chatapp', { json: { to: '+14165550123', text: 'Hi.', ...fields } });
+    assert.equal((await sms(tags(1, 2))).status, 202);
+    assertRefused(await sms({ to: '+447400123456', ...tags(3, 4) }), 422, 'no_sms_sender');
+    assertRefused(await chat({ from: '+12025550100', ...tags(5, 6) }), 422, 'no_chatapp_account', 'from');
+    assert.equal((await chat({ from: number, ...tags(3, 4) })).status, 202);
+    assertRefused(await sms(tags(5)), 409, 'limit_exceeded');
+    assertRefused(await chat(tags(5)), 409, 'limit_exceeded');
+    assertRefused(await ours.send(tags(5)), 409, 'limit_exceeded');
+    assert.equal((await sms(tags(4))).status, 202);
+    assert.deepEqual(await listed(ours), [], 'GET /v1/emails/tags counts emails only');
   });
 
   it('return 409 after every other error, and an email that is refused registers no tags', async () => {

@@ -24,13 +24,7 @@ const MOVING = [
 ];
 
 /** Operations that count against a limit of the organization. Sending adds tags and files. */
-const CREATING = [
-  ...SENDING_EMAIL,
-  'POST /v1/webhooks',
-  'POST /v1/domains',
-  'POST /v1/keys',
-  'POST /v1/chatapp/numbers',
-];
+const CREATING = [...SENDING, 'POST /v1/webhooks', 'POST /v1/domains', 'POST /v1/keys', 'POST /v1/chatapp/numbers'];
 
 const WAKING = [
   'POST /v1/webhooks/{id}/test',
