@@ -13,7 +13,7 @@ import { newId } from '../domain/ids.ts';
 import { ATTACHMENTS_BYTES } from '../domain/limits.ts';
 import type { Budget, PublicFetch } from '../public-fetch/fetch.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
-import { deleteReservations, reserveFiles } from '../store/files/reservations.ts';
+import { deleteReservations, releaseReservedBytes, reserveFiles } from '../store/files/reservations.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { limitExceeded } from '../accounts/organization-limits.ts';
@@ -87,7 +87,13 @@ export function makeWithFiles(deps: FileDeps): WithFiles {
       const attachments = incoming.map(({ index, request }) => describe(request, contents.get(index) as Buffer));
       await upload.admit();
       await reserve(deps, upload, attachments);
-      await Promise.all(attachments.map(({ id }, index) => files.put(id, contents.get(index) as Buffer)));
+      try {
+        await Promise.all(attachments.map(({ id }, index) => files.put(id, contents.get(index) as Buffer)));
+      } catch (error) {
+        const ids = attachments.map(({ id }) => id);
+        await releaseReservedBytes(deps.pool, ids).catch(() => undefined);
+        throw error;
+      }
       return attachments;
     } finally {
       for (const release of releases) release();

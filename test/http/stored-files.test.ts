@@ -3,6 +3,8 @@ import { describe, it, type TestContext } from 'node:test';
 import { giveQuota } from '../../src/intake/quota.ts';
 import { markDeleted } from '../../src/store/emails/attachments.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
+import { FileStoreUnavailable } from '../../src/store/files/file-store.ts';
+import { abandonReservations, deleteReservations } from '../../src/store/files/reservations.ts';
 import { allIds } from '../store/files/store-contract.ts';
 import { assertRefused, type Organization, startService, useService } from './service.ts';
 
@@ -84,6 +86,23 @@ describe('the bytes that an organization may store', () => {
     );
     assert.equal(await storedBytes(ours), half);
     await ours.sent({ attachments: [file(half)] });
+  });
+
+  it('are not counted for files that the store fails to write; upkeep still removes these files', async (t) => {
+    const ours = await service.organization();
+    const put = t.mock.method(service.files, 'put', () => Promise.reject(new FileStoreUnavailable(new Error('full'))));
+    const attachments = [file(MAX_STORED_BYTES / 2), file(MAX_STORED_BYTES / 2)];
+    for (let i = 0; i < 2; i++) assertRefused(await ours.send({ attachments }), 503, 'unavailable');
+    assert.equal(await storedBytes(ours), 0);
+    const ids = put.mock.calls.map(({ arguments: [id] }) => String(id));
+    put.mock.restore();
+    await ours.sent({ attachments });
+    assert.equal(await storedBytes(ours), MAX_STORED_BYTES);
+    await service.pool.query(`UPDATE file_reservations SET created_at = now() - interval '2 hours'`);
+    const abandoned = await abandonReservations(service.pool, 100);
+    assert.deepEqual(abandoned.sort(), ids.sort());
+    await deleteReservations(service.pool, abandoned);
+    assert.equal(await storedBytes(ours), MAX_STORED_BYTES);
   });
 
   it('are exact for requests that come concurrently', async () => {

@@ -67,6 +67,20 @@ export async function deleteReservations(db: Db, ids: readonly string[]): Promis
   });
 }
 
+/** Stops counting the bytes of reserved files that could not be written. Upkeep still removes what may have been written. */
+export async function releaseReservedBytes(db: Db, ids: readonly string[]): Promise<void> {
+  await db.query({
+    name: 'release_reserved_bytes',
+    text: `WITH removed AS MATERIALIZED (
+             SELECT id, org_id, size_bytes AS bytes FROM file_reservations WHERE id = ANY ($1) FOR UPDATE
+           ), emptied AS (
+             UPDATE file_reservations SET size_bytes = 0 WHERE id IN (SELECT id FROM removed)
+           )${SUBTRACT_STORED_BYTES}
+           SELECT`,
+    values: [ids],
+  });
+}
+
 /** The part of a statement that subtracts what the part `removed(org_id, bytes)` frees. Begins with a comma. */
 export const SUBTRACT_STORED_BYTES = `
   , freed AS (
