@@ -66,13 +66,13 @@ export interface EndpointRequest {
  * Creates an endpoint, which receives events from now on. The result contains the only copy of its secret.
  * @throws ServiceError validation_error for its URL, or limit_exceeded
  */
-export function createEndpoint(
+export async function createEndpoint(
   { pool, seal, allowed, limits }: WebhookIntakeDeps,
   orgId: string,
   { url, events, description }: EndpointRequest,
 ): Promise<Endpoint & { secret: string }> {
+  refuseBadUrl(allowed, url);
   return withinLimit(pool, limits, 'endpoints', orgId, async (client) => {
-    refuseBadUrl(allowed, url);
     const id = newId('wh', Date.now());
     const secret = newSecret();
     const request = { id, url, events: [...new Set(events)], description: description === '' ? null : description };

@@ -49,6 +49,13 @@ describe('the limit of an organization', () => {
   }
 });
 
+it('POST /v1/webhooks returns 422 for its URL also when the limit is reached', async () => {
+  const ours = await service.organization();
+  const post = (url: string) => ours.call('POST', '/v1/webhooks', { json: { url } });
+  for (let i = 0; i < LIMIT; i++) assert.equal((await post(`https://${REACHABLE}/hook`)).status, 201);
+  assertRefused(await post('http://127.0.0.1'), 422, 'validation_error', 'url');
+});
+
 describe('members', () => {
   const limits = { ...UNLIMITED_ORGANIZATION, members: LIMIT };
   const isRefused = { code: 'limit_exceeded' };
