@@ -15,7 +15,10 @@ export async function createReset(pool: Pool, email: string): Promise<string | u
     await insertReset(client, digest(token), user.id);
     const actor = { actor_kind: 'system', actor_id: 'dashboard' } as const;
     await insertAuditOfUser(client, user.id, {
-      ...{ ...actor, action: 'account.request-reset', target: user.id, detail: {} },
+      ...actor,
+      action: 'account.request-reset',
+      target: user.id,
+      detail: {},
     });
   });
   return token;

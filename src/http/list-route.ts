@@ -24,24 +24,36 @@ interface List<F, Query extends TProperties, Params extends TSchema> {
   readonly filters?: Query;
   /** Returns the filters of a request. A cursor is bound to them. */
   readonly filtersOf?: (request: ListRequest<Query, Params>, deps: RouteDeps) => F | Promise<F>;
-  /**
-   * Returns at most `limit` rows after a position, which is one more than the page has; or the page itself, for lists whose
-   * pages may hold fewer rows than asked for.
-   */
-  readonly read: (
-    deps: RouteDeps,
-    request: ListRequest<Query, Params>,
-    after: Cursor | null,
-    limit: number,
-    filters: F,
-  ) => Promise<Cursor[] | Page>;
 }
+
+/** How a list reads the rows after a position. */
+type Reader<F, Query extends TProperties, Params extends TSchema> =
+  /** Returns at most `limit` rows, of which a page is cut: `limit` is one more than the page has. */
+  | { readonly read: Read<F, Query, Params, Cursor[]>; readonly readPage?: never }
+  /** Returns a page of at most `limit` rows. It may have fewer rows although others follow. */
+  | { readonly readPage: Read<F, Query, Params, Page>; readonly read?: never };
+
+type Read<F, Query extends TProperties, Params extends TSchema, Result> = (
+  deps: RouteDeps,
+  request: ListRequest<Query, Params>,
+  after: Cursor | null,
+  limit: number,
+  filters: F,
+) => Promise<Result>;
 
 /** Creates a route that returns rows page by page, newest first. */
 export function listRoute<F extends Filters, Query extends TProperties, Params extends TSchema>(
   operationId: string,
   summary: string,
-  { name, item, filters: properties, filtersOf, read, ...schema }: List<F, Query, Params>,
+  {
+    name,
+    item,
+    filters: properties,
+    filtersOf,
+    read,
+    readPage,
+    ...schema
+  }: List<F, Query, Params> & Reader<F, Query, Params>,
 ): Route {
   return route(operationId, summary, {
     ...schema,
@@ -53,8 +65,9 @@ export function listRoute<F extends Filters, Query extends TProperties, Params e
       const filters = ((await filtersOf?.(request, deps)) ?? {}) as F;
       const listing = { list: name, orgId: request.orgId, filters };
       const after = cursor === undefined ? null : deps.cursors.open(listing, cursor);
-      const found = await read(deps, request, after, limit + 1, filters);
-      const { rows, next } = Array.isArray(found) ? cutPage(found, limit) : found;
+      const { rows, next } = readPage
+        ? await readPage(deps, request, after, limit, filters)
+        : cutPage(await read(deps, request, after, limit + 1, filters), limit);
       return { [name]: rows, has_more: next !== null, next_cursor: next && deps.cursors.seal(listing, next) };
     },
   });

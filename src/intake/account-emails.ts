@@ -98,7 +98,12 @@ function requestOf(from: string, { to, subject, before, linkText, after }: Lette
     html`<p>${after}</p>`,
   ];
   return {
-    ...{ from, to: [to], cc: null, bcc: null, reply_to: null, subject },
+    from,
+    to: [to],
+    cc: null,
+    bcc: null,
+    reply_to: null,
+    subject,
     html: html`<!doctype html>
       <html lang="en">
         <body>
@@ -108,6 +113,8 @@ function requestOf(from: string, { to, subject, before, linkText, after }: Lette
     text: [...before, `${linkText}:\n${ACCOUNT_LINK}`, after].join('\n\n'),
     // RFC 3834: vacation responders do not answer.
     headers: { 'Auto-Submitted': 'auto-generated' },
-    ...{ marketing: false, tags: [], scheduled_at: null },
+    marketing: false,
+    tags: [],
+    scheduled_at: null,
   };
 }

@@ -45,8 +45,16 @@ const EMAILS_PER_TRANSACTION = 100;
 const CALL_MS = 3_000;
 
 const NOTHING = {
-  ...{ emails: 0, contents: 0, files: 0, events: 0, recipients: 0, attempts: 0 },
-  ...{ webhook_events: 0, audit_entries: 0, provider_callbacks: 0, suppressions: 0 },
+  emails: 0,
+  contents: 0,
+  files: 0,
+  events: 0,
+  recipients: 0,
+  attempts: 0,
+  webhook_events: 0,
+  audit_entries: 0,
+  provider_callbacks: 0,
+  suppressions: 0,
 };
 /** Numbers of rows that an erasure has changed or deleted, as the API's schema describes them. */
 export type ErasureReport = typeof NOTHING;

@@ -296,8 +296,16 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     request: { email: suppression.email },
     answer: {
       report: {
-        ...{ emails: 3, contents: 2, files: 1, events: 9, recipients: 0, attempts: 0 },
-        ...{ webhook_events: 4, audit_entries: 0, provider_callbacks: 0, suppressions: 1 },
+        emails: 3,
+        contents: 2,
+        files: 1,
+        events: 9,
+        recipients: 0,
+        attempts: 0,
+        webhook_events: 4,
+        audit_entries: 0,
+        provider_callbacks: 0,
+        suppressions: 1,
       },
       has_more: false,
       next_cursor: null,

@@ -23,8 +23,8 @@ export const emails = listRoute('listEmails', 'List emails', {
     'Emails that are accepted meanwhile neither repeat nor hide one.',
   filters: EmailFilters,
   filtersOf: ({ query }) => filtersOf(query),
-  read: async ({ pool }, { orgId }, after, limit, filters) => {
-    const { emails: rows, next } = await listEmails(pool, orgId, filters, after, limit - 1);
+  readPage: async ({ pool }, { orgId }, after, limit, filters) => {
+    const { emails: rows, next } = await listEmails(pool, orgId, filters, after, limit);
     return { rows, next };
   },
 });
@@ -34,9 +34,15 @@ function filtersOf(query: Query): ListFilters {
   const { tag, status, batch_id = null, to, from, subject, created_after, created_before, bounce_reason } = query;
   const statuses = [...new Set([status ?? []].flat())].sort();
   const filters = {
-    ...{ tags: tagsOf(tag), status: statuses.length > 1 ? statuses : (statuses[0] ?? null), batch_id },
-    ...{ to: addressOf(to), from: addressOf(from), subject: subject === undefined ? null : wordsOf(subject) },
-    ...{ created_after: instantOf(created_after), created_before: instantOf(created_before), bounce_reason },
+    tags: tagsOf(tag),
+    status: statuses.length > 1 ? statuses : (statuses[0] ?? null),
+    batch_id,
+    to: addressOf(to),
+    from: addressOf(from),
+    subject: subject === undefined ? null : wordsOf(subject),
+    created_after: instantOf(created_after),
+    created_before: instantOf(created_before),
+    bounce_reason,
   };
   const isGiven = ([name, value]: [string, unknown]) => value != null || name === 'status' || name === 'batch_id';
   return Object.fromEntries(Object.entries(filters).filter(isGiven)) as unknown as ListFilters;

@@ -68,8 +68,8 @@ export function messageRoutes(of: ChannelRoutes) {
           created_before: instantOf(created_before),
         };
       },
-      read: async ({ pool }, { orgId }, after, limit, filters) => {
-        const { rows, next } = await listMessages(pool, orgId, channel, filters, after, limit - 1);
+      readPage: async ({ pool }, { orgId }, after, limit, filters) => {
+        const { rows, next } = await listMessages(pool, orgId, channel, filters, after, limit);
         return { rows: rows.map(present), next };
       },
     }),

@@ -18,5 +18,5 @@ export const list = listRoute('listApiRequests', 'List API requests', {
     key,
     request_id,
   }),
-  read: ({ pool }, { orgId }, after, limit, filters) => listApiRequests(pool, orgId, filters, after, limit - 1),
+  readPage: ({ pool }, { orgId }, after, limit, filters) => listApiRequests(pool, orgId, filters, after, limit),
 });
