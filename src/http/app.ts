@@ -295,5 +295,5 @@ function noRoute(request: FastifyRequest, reply: FastifyReply): ServiceError {
   if (allowed.length === 0)
     return new ServiceError('not_found', 'there is nothing at this address; /docs lists the addresses of this API');
   reply.header('allow', allowed.join(', '));
-  return new ServiceError('method_not_allowed', `this address takes ${allowed.join(', ')}`);
+  return new ServiceError('method_not_allowed', `this method is not allowed here; allowed: ${allowed.join(', ')}`);
 }

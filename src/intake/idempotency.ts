@@ -9,6 +9,11 @@ export function concurrentRequest(): ServiceError {
   );
 }
 
+/** The error for a request whose idempotency key was used for a request with another body. */
+export function reusedKey(): ServiceError {
+  return new ServiceError('invalid_idempotent_request', 'this Idempotency-Key was used for another request');
+}
+
 /**
  * Refuses a request whose idempotency key was used while its email was stored: a lock is lost with its database connection,
  * and then the table decides which request was first.

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { describeErrors } from '../../src/http/docs/errors.ts';
 import { eventually } from '../support/eventually.ts';
-import { assertRefused, REQUEST_ID, useService } from './service.ts';
+import { assertRefused, type Call, REQUEST_ID, useService } from './service.ts';
 import { dial, head, speak } from './socket.ts';
 
 const service = await useService();
@@ -21,6 +22,37 @@ describe('the error body', () => {
       assert.deepEqual(answer.body, { error: { ...error, request_id: answer.headers['x-request-id'] } });
     }
   });
+});
+
+/** Requests that get an example of /openapi.json exactly. */
+const EXAMPLES: readonly [code: string, method: string, path: string, call: Call][] = [
+  ['invalid_json', 'POST', '/v1/emails', { raw: '{\n"a" 1}', headers: { 'content-type': 'application/json' } }],
+  ['invalid_idempotency_key', 'POST', '/v1/emails', { json: {}, headers: { 'idempotency-key': '' } }],
+  ['unauthorized', 'GET', '/v1/emails', { key: 'no key' }],
+  ['domain_not_found', 'POST', '/v1/emails', { json: ours.mail({ from: 'a@example.org' }) }],
+  ['not_found', 'GET', `/v1/emails/${ID}`, {}],
+  ['unsupported_media_type', 'POST', '/v1/emails', { raw: 'x', headers: { 'content-type': 'text/plain' } }],
+  ['validation_error', 'GET', '/v1/emails?x=1', {}],
+  [
+    'invalid_attachment',
+    'POST',
+    '/v1/emails',
+    { json: ours.mail({ attachments: [{ filename: 'setup.exe', content: 'aGk=' }] }) },
+  ],
+  ['no_chatapp_account', 'POST', '/v1/chatapp', { json: { to: '+14165550123', text: 'Hi.' } }],
+  ['no_sms_sender', 'POST', '/v1/sms', { json: { to: '+14165550123', text: 'Hi.' } }],
+];
+
+describe('an example of /openapi.json is an error that the API returns', () => {
+  for (const [code, method, path, call] of EXAMPLES) {
+    it(code, async () => {
+      const answer = await ours.call(method, path, call);
+      const operation = `${method} ${path.replace(/\?.*/, '').replace(ID, '{id}')}`;
+      const { value } = describeErrors(operation, answer.status).examples[code] ?? {};
+      const { error } = value as { error: object };
+      assert.deepEqual(answer.body, { error: { ...error, request_id: answer.headers['x-request-id'] } });
+    });
+  }
 });
 
 describe('X-Request-Id is on every response, and the log line has the same id', () => {
@@ -151,7 +183,14 @@ describe('405 method_not_allowed with Allow', () => {
       const answer = await ours.call(method, path);
       assert.equal(answer.headers['allow'], allow);
       if (method === 'HEAD') assert.equal(answer.status, 405);
-      else assertRefused(answer, 405, 'method_not_allowed', undefined, `this address takes ${allow}`);
+      else
+        assertRefused(
+          answer,
+          405,
+          'method_not_allowed',
+          undefined,
+          `this method is not allowed here; allowed: ${allow}`,
+        );
     });
   }
 });

@@ -1,4 +1,6 @@
 import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
+import { concurrentRequest, reusedKey } from '../../intake/idempotency.ts';
+import { unmoved } from '../../intake/schedule.ts';
 import { envelope, STATUS } from '../plugins/errors.ts';
 import type { RouteRow } from '../route.ts';
 
@@ -13,15 +15,6 @@ interface ErrorDoc {
 
 const SENDING_EMAIL = ['POST /v1/emails', 'POST /v1/emails/batch'];
 const SENDING = [...SENDING_EMAIL, 'POST /v1/chatapp', 'POST /v1/sms'];
-const MOVING = [
-  'PATCH /v1/emails/{id}',
-  'POST /v1/emails/{id}/cancel',
-  'POST /v1/emails/batch/{id}/cancel',
-  'PATCH /v1/chatapp/{id}',
-  'POST /v1/chatapp/{id}/cancel',
-  'PATCH /v1/sms/{id}',
-  'POST /v1/sms/{id}/cancel',
-];
 
 /** Operations that count against a limit of the organization. Sending adds tags and files. */
 const CREATING = [...SENDING, 'POST /v1/webhooks', 'POST /v1/domains', 'POST /v1/keys', 'POST /v1/chatapp/numbers'];
@@ -61,7 +54,11 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
     only: SENDING_EMAIL,
   },
   not_found: { when: 'The account has nothing with this id.', message: 'there is no email with this id' },
-  method_not_allowed: { when: 'The address takes other methods.', message: 'this address takes GET', only: [] },
+  method_not_allowed: {
+    when: 'The address takes other methods.',
+    message: 'this method is not allowed here; allowed: GET',
+    only: [],
+  },
   conflict: [
     {
       when: 'The email is still to be sent.',
@@ -93,12 +90,12 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
   },
   invalid_idempotent_request: {
     when: 'The Idempotency-Key was used with another request.',
-    message: 'this key was used for another request',
+    message: reusedKey().message,
     only: SENDING,
   },
   concurrent_idempotent_requests: {
     when: 'The first request with this Idempotency-Key is still running.',
-    message: 'the first request with this key is still running',
+    message: concurrentRequest().message,
     only: SENDING,
   },
   content_erased: {
@@ -121,15 +118,32 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
   },
   invalid_attachment: {
     when: 'A file is of a blocked type, too large, not base64, or cannot be fetched; the message names it.',
-    message: 'setup.exe is of a type that is not accepted',
-    param: 'attachments.0',
+    message: '"setup.exe" is of a blocked type (.exe)',
+    param: 'attachments.0.filename',
     only: ['POST /v1/emails'],
   },
-  not_scheduled: {
-    when: 'It is no longer scheduled.',
-    message: 'only an email that is still scheduled can be moved or canceled',
-    only: MOVING,
-  },
+  not_scheduled: [
+    {
+      when: 'The email is no longer scheduled.',
+      message: unmoved('not_scheduled', 'email', 'an email').message,
+      only: ['PATCH /v1/emails/{id}', 'POST /v1/emails/{id}/cancel'],
+    },
+    {
+      when: 'No email of the batch is still scheduled.',
+      message: 'no email of this batch is still scheduled',
+      only: ['POST /v1/emails/batch/{id}/cancel'],
+    },
+    {
+      when: 'The chat-app message or SMS is no longer scheduled.',
+      message: unmoved('not_scheduled', 'message', 'a message').message,
+      only: [
+        'PATCH /v1/chatapp/{id}',
+        'POST /v1/chatapp/{id}/cancel',
+        'PATCH /v1/sms/{id}',
+        'POST /v1/sms/{id}/cancel',
+      ],
+    },
+  ],
   no_chatapp_account: {
     when: 'No number is connected, or not the one in `from`.',
     message: 'no chat-app number is connected to this account',

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ServiceError } from '../../domain/errors.ts';
 import { IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.ts';
 import { characters } from '../../lib/text.ts';
-import { concurrentRequest } from '../../intake/idempotency.ts';
+import { concurrentRequest, reusedKey } from '../../intake/idempotency.ts';
 import { makeKeyHolder, type IdempotencyKey, type Release } from '../../store/limits/idempotency.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { fingerprint } from './fingerprint.ts';
@@ -38,9 +38,7 @@ export function registerIdempotency(app: FastifyInstance, pool: Pool): void {
       return;
     }
     if (!taken) throw concurrentRequest();
-    if (!taken.fingerprint.equals(print)) {
-      throw new ServiceError('invalid_idempotent_request', 'this Idempotency-Key stands for another request');
-    }
+    if (!taken.fingerprint.equals(print)) throw reusedKey();
     reply.code(202).header('idempotent-replayed', 'true');
     return reply.send(taken.answer);
   });
