@@ -140,7 +140,7 @@ export const SETTINGS = {
     httpUrl,
   ),
   TRUST_PROXY: optional(
-    'addresses and ranges of the proxies in front of the API, whose X-Forwarded-For is believed',
+    'addresses and ranges of the proxies in front of the API whose X-Forwarded-For header is trusted',
     '10.0.0.0/8',
     ranges,
   ),
@@ -269,7 +269,11 @@ export const SETTINGS = {
     '00000000000000000000000000000000',
     text,
   ),
-  META_VERIFY_TOKEN: optional('what Meta says when it first calls /callbacks/meta', 'a long random text', text),
+  META_VERIFY_TOKEN: optional(
+    'token that Meta sends when it verifies the address /callbacks/meta',
+    'a long random text',
+    text,
+  ),
   META_BASE_URL: preset("where Meta's Graph API is", 'https://graph.facebook.com', httpUrl),
   CHATAPP_WINDOW: preset(
     "when a chat-app message is held back outside its recipient's 24-hour window: `known` if that is certain or it has a fallback template; `enforce`; `off`",
@@ -315,7 +319,7 @@ export const SETTINGS = {
   LIMIT_ENDPOINTS: limit('webhook endpoints', '20'),
   LIMIT_DOMAINS: limit('domains', '100'),
   LIMIT_KEYS: limit('API keys', '100'),
-  LIMIT_NUMBERS: limit('chat-app numbers', '50'),
+  LIMIT_NUMBERS: limit('chat-app numbers and SMS senders (counted together)', '50'),
   LIMIT_MEMBERS: preset('members of one organization, open invitations included; 0 is no limit', '100', count),
   LIMIT_TAG_PAIRS: limit('distinct tags (pairs of name and value)', '10000'),
   LIMIT_STORED_MB: limit('MB (1,048,576 bytes) of stored attachments', '51200'),
