@@ -25,13 +25,13 @@ const INCLUDES: Readonly<Record<Preset, readonly Preset[]>> = {
  */
 export function refuseWider(issuer: KeyBounds, requested: KeyBounds): void {
   const refuse = (param: string, rule: string): never => {
-    throw new ServiceError('insufficient_scope', `is more than the API key that asks has; ${rule}`, param);
+    throw new ServiceError('insufficient_scope', `exceeds this API key; ${rule}`, param);
   };
-  if (!INCLUDES[issuer.preset].includes(requested.preset)) refuse('preset', 'a key makes keys of its own preset only');
+  if (!INCLUDES[issuer.preset].includes(requested.preset))
+    refuse('preset', 'a key may create keys of its own preset only');
 
   const domains = firstBeyond(issuer.domain_ids, requested.domain_ids, (id, allowed) => allowed.includes(id));
-  if (domains !== undefined)
-    refuse(`domain_ids${domains}`, 'this API key makes keys only for the domains it may send from');
+  if (domains !== undefined) refuse(`domain_ids${domains}`, 'it may create keys only for the domains it may send from');
 
   const expires = issuer.expires_at === null ? null : Date.parse(issuer.expires_at);
   const requestedExpires = requested.expires_at === null ? null : parseInstant(requested.expires_at)?.getTime();
@@ -44,7 +44,7 @@ export function refuseWider(issuer: KeyBounds, requested: KeyBounds): void {
     const [parsed] = parseRanges([range]);
     return parsed !== undefined && isWithin(parsed, parseRanges(allowed));
   });
-  if (addresses !== undefined) refuse(`allowed_ips${addresses}`, 'must lie within the addresses of the key that asks');
+  if (addresses !== undefined) refuse(`allowed_ips${addresses}`, 'must lie within its own addresses');
 }
 
 /** @returns `.3` for the first item that is not allowed, an empty text when all are missing, undefined when all are allowed */

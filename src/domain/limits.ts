@@ -29,7 +29,7 @@ export const LINK_LENGTH = 8_192;
 export const CHAT_FILENAME_LENGTH = 255;
 /** Nesting of a template's components; WhatsApp uses at most ten levels. */
 export const COMPONENTS_DEPTH = 20;
-/** A request for one chat-app message: it contains links to files. */
+/** A request for one chat-app message or SMS: a chat-app message contains links to files. */
 export const CHAT_BODY_BYTES = 1_048_576;
 export const TEMPLATES_PER_NUMBER = 1_000;
 export const TEMPLATE_VARIABLES = 100;

@@ -78,7 +78,7 @@ function headerValueProblem(value: string): string | undefined {
 }
 
 function uniqueTags(tags: readonly { name: string }[]): Problem | undefined {
-  const message = 'appears twice; tag names are unique within an email';
+  const message = 'appears twice; tag names are unique within a message';
   return repetition(tags, ({ name }) => name, 'name', message);
 }
 

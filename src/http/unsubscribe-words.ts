@@ -23,7 +23,7 @@ export const WORDS = {
     done: { title: 'You are unsubscribed', text: '{sender} sends no more marketing email to {address}.' },
     unknown: {
       title: 'This link does not work',
-      text: 'It may be incomplete. Please use the link in the newest email.',
+      text: 'It may be incomplete. Please use the link in your most recent email.',
     },
     trouble: {
       title: 'Not possible right now',

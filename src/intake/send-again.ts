@@ -31,7 +31,7 @@ export async function sendAgain(deps: AgainDeps, orgId: string, id: string, requ
   const request = { from, to, cc, bcc, reply_to, marketing, tags, ...content, scheduled_at: null };
   const idempotency = { key: `again ${requestId}`, fingerprint: digest(id) };
   const files = await filesOf(deps, orgId, id);
-  const repeated = 'This email was resent already; see the newest emails.';
+  const repeated = 'This email was resent already; see your latest emails.';
   const acceptance = await acceptOnce(deps, orgId, request, files, idempotency, repeated);
   await recordResend(pool, orgId, id, acceptance.id);
   return acceptance;

@@ -33,7 +33,7 @@ export async function findSubscriber(db: Db, tokens: UnsubscribeTokens, token: s
 }
 
 function noSuchLink(): ServiceError {
-  return new ServiceError('not_found', 'this link is not valid; use the one in the newest email');
+  return new ServiceError('not_found', 'this link is not valid; use the link in your most recent email');
 }
 
 interface UnsubscribeDeps {

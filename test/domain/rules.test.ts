@@ -142,7 +142,7 @@ describe('tags', () => {
     assert.equal(tags('a', 'b', 'A', '__proto__', 'constructor'), undefined);
     assert.deepEqual(tags('a', 'b', 'a'), {
       path: '2.name',
-      message: 'appears twice; tag names are unique within an email',
+      message: 'appears twice; tag names are unique within a message',
     });
     assert.equal(tags('__proto__', '__proto__')?.path, '1.name');
   });

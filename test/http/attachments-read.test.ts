@@ -145,7 +145,7 @@ describe('a link', () => {
       makeDownloadLinks(`${SECRET_KEY}!`).make(emailId, one.id, expires),
     ]) {
       const answer = await service.call('GET', target);
-      assertRefused(answer, 404, 'not_found', undefined, 'this link has ended or leads to no file');
+      assertRefused(answer, 404, 'not_found', undefined, 'this link has expired or is not valid');
     }
     const bare = signed.slice(0, signed.indexOf('?'));
     assertRefused(await service.call('GET', bare), 422, 'validation_error', 'expires', 'is required');

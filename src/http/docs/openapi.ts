@@ -41,8 +41,8 @@ export function openapi(publicUrl: string | undefined): SwaggerOptions {
       info: {
         title: 'Sendwright',
         description:
-          'Sends email and chat-app messages now or later, and reports what becomes of each.\n\n' +
-          'Every request needs an API key. Timestamps are in UTC with milliseconds. All errors have the same form, and ' +
+          'Sends email, SMS and chat-app messages now or later, and reports the status of each.\n\n' +
+          'Requests need an API key unless the operation says otherwise. Timestamps are in UTC with milliseconds. All errors have the same form, and ' +
           'every response has an `X-Request-Id`: quote it when you report a problem. While the requests or emails of an ' +
           'organization are limited, every response to a valid key states in `RateLimit-…` headers what is left.\n\n' +
           'A request body may have 43 MB (45,088,768 bytes) unless the operator has set another limit, and must not be ' +

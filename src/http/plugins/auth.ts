@@ -11,8 +11,8 @@ import type { KeyCache } from '../../store/accounts/key-cache.ts';
 import type { ApiKey, Preset } from '../../store/accounts/keys.ts';
 
 /**
- * The permission that a route requires: `send` (send and change email), `chat` (send chat-app messages), `manage` (change
- * the account). A key for certain domains is refused on `manage` routes, which affect the whole organization;
+ * The permission that a route requires: `send` (send and change email), `chat` (send chat-app messages and SMS),
+ * `manage` (change the account). A key for certain domains is refused on `manage` routes, which affect the whole organization;
  * `manage-bounded` routes accept it and restrict it to its domains. `public` routes need no key.
  */
 export type Scope = 'public' | 'read' | 'send' | 'chat' | 'manage' | 'manage-bounded';
@@ -33,7 +33,7 @@ const MAY: Readonly<Record<Preset, readonly Scope[]>> = {
 
 /** Why a key for certain domains is refused. */
 const DOMAINS_ONLY: Partial<Record<Scope, string>> = {
-  chat: 'this API key may send from certain domains only, and no chat-app messages',
+  chat: 'this API key may send from certain domains only, and no chat-app messages or SMS',
   manage: 'this API key is for certain domains only, and this request concerns the whole organization',
 };
 

@@ -54,7 +54,7 @@ export const downloadAttachment = route('downloadAttachment', 'Download an attac
 });
 
 export function noFile(): ServiceError {
-  return new ServiceError('not_found', 'this link has ended or leads to no file; ask the API for a fresh one');
+  return new ServiceError('not_found', 'this link has expired or is not valid; request a new one from the API');
 }
 
 /**

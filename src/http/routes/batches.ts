@@ -31,7 +31,7 @@ export const sendBatch = route('sendBatch', 'Send a batch', {
 });
 
 export const getBatch = route('getBatch', 'Get a batch', {
-  description: 'How far a batch has come.',
+  description: 'A batch with its status and the number of its emails in each status.',
   params: BatchParams,
   response: { 200: BatchBody },
   handler: async ({ pool }, { orgId, params }) => requireFound(await findBatch(pool, orgId, params.id), 'batch'),
@@ -40,7 +40,7 @@ export const getBatch = route('getBatch', 'Get a batch', {
 export const listOfBatches = listRoute('listBatches', 'List batches', {
   name: 'batches',
   item: BatchBody,
-  description: 'Batches with how far each has come, newest first. Follow `next_cursor` until it is null.',
+  description: 'Batches with their status and counts, newest first. Follow `next_cursor` until it is null.',
   read: ({ pool }, { orgId }, after, limit) => listBatches(pool, orgId, after, limit),
 });
 

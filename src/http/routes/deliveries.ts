@@ -15,7 +15,7 @@ import {
 export const list = listRoute('listDeliveries', 'List the deliveries of an endpoint', {
   name: 'deliveries',
   item: DeliverySummary,
-  description: 'One for each event that it wanted, newest first, for 30 days. Follow `next_cursor` until it is null.',
+  description: 'One for each event of its types, newest first, for 30 days. Follow `next_cursor` until it is null.',
   params: EndpointParams,
   filters: DeliveryFilters,
   filtersOf: async ({ orgId, params, query: { status = null } }, { pool }) => {

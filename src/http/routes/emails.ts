@@ -74,7 +74,7 @@ export const reschedule = route('rescheduleEmail', 'Reschedule an email', {
 });
 
 export const cancel = route('cancelEmail', 'Cancel an email', {
-  description: 'Calls an email back that is still scheduled. It stays retrievable and listable.',
+  description: 'Cancels an email that is still scheduled. It stays retrievable and listable.',
   params: EmailParams,
   response: { 200: Canceled },
   handler: (deps, request) => cancelEmail(deps, request.orgId, request.params.id, changerOf(request)),

@@ -18,7 +18,7 @@ export const apiDescription = hiddenRoute({
 });
 
 export const healthz = route('getHealth', 'Is the process alive?', {
-  description: 'Looks at nothing but the process itself.',
+  description: 'Checks only the process itself, not its database.',
   response: { 200: Ok, ...errorResponses(422) },
   handler: async () => ({ status: 'ok' }),
 });

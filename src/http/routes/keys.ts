@@ -9,9 +9,9 @@ import { IssuedKey, IssueKeyBody, KeyBody, KeyParams } from '../schemas/keys.ts'
 
 export const issue = route('createApiKey', 'Make an API key', {
   description:
-    'The response contains the key, which is shown this once. A key makes no key that may do more than itself, from ' +
-    'other domains or addresses, or for longer: `domain_ids`, `allowed_ips` and `expires_at` that limit the key that ' +
-    'asks have to be given, and to lie within its own.',
+    'The response contains the key, which is shown only once. The new key cannot have more permissions, domains or ' +
+    'addresses than the key that creates it, nor expire later: if `domain_ids`, `allowed_ips` or `expires_at` limit the ' +
+    'creating key, they are required and must lie within its limits.',
   body: IssueKeyBody,
   response: { 201: IssuedKey },
   handler: ({ pool, limits }, request) =>

@@ -46,5 +46,5 @@ export const BatchBody = objectOf('Batch', {
 export const CanceledBatch = objectOf('CanceledBatch', {
   id: Type.String(),
   status: Status,
-  canceled: Type.Integer({ description: 'How many emails were called back' }),
+  canceled: Type.Integer({ description: 'How many emails were canceled' }),
 });

@@ -24,10 +24,10 @@ const domain = {
   status: enumOf(
     DOMAIN_STATUSES,
     'DomainStatus',
-    '`pending`: it must still prove itself. `verified`: email can be sent from it. `failed`: not proved within 72 ' +
-      'hours, lost, or proved by another account; verify it to begin anew.',
+    '`pending`: not verified yet. `verified`: email can be sent from it. `failed`: not verified within 72 hours, no ' +
+      'longer verified, or verified by another account; verify it to start over.',
   ),
-  trusted: Type.Boolean({ description: 'Taken on trust by the operator: verified regardless of DNS' }),
+  trusted: Type.Boolean({ description: 'Verified by the operator, regardless of DNS' }),
   created_at: Timestamp,
   verified_at: nullable(Timestamp, 'Null unless it is verified'),
   last_checked_at: nullable(Timestamp, 'When DNS was last asked'),
@@ -60,5 +60,5 @@ const record = objectOf('DomainRecord', {
 
 export const DomainBody = objectOf('Domain', {
   ...domain,
-  records: Type.Array(record, { description: 'What belongs into its DNS, and what is there' }),
+  records: Type.Array(record, { description: 'The DNS records that the domain needs, and what was found for each' }),
 });

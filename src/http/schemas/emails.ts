@@ -41,9 +41,9 @@ const scheduledAt = {
 const tagPart = (description: string) =>
   Type.String({ minLength: 1, maxLength: TAG_LENGTH, pattern: '^[A-Za-z0-9_-]*$', description });
 
-/** A tag of an email, in requests and responses. */
+/** A tag of a message, in requests and responses. */
 export const Tag = closedObject('Tag', null, {
-  name: tagPart('Unique within the email'),
+  name: tagPart('Unique within the message'),
   value: tagPart('What it is tagged with'),
 });
 

@@ -49,7 +49,7 @@ export const EVENTS = {
         description: 'Of `email.scheduled` and `email.rescheduled`: when it will be sent',
       }),
     ),
-    recipient: text('Whom of its recipients the event is about, in lower case; left out where that is not known'),
+    recipient: text('The recipient that the event is about, in lower case; absent if unknown'),
     error: text('What the server or the provider reported'),
     bounceReason: Type.Optional(enumOf(BOUNCE_REASONS, 'BounceReason')),
     click: Type.Optional(Type.Object({ link: Type.String() })),

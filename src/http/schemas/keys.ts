@@ -5,7 +5,8 @@ import { closedObject, enumOf, nullable, objectOf, optional, Timestamp } from '.
 
 const PRESET =
   'What it may do: everything; send, move and cancel, and read nothing; or read everything but keys, and change nothing';
-const DOMAINS = 'The only domains it may send from, and then no chat-app messages; null is every one';
+const DOMAINS =
+  'The only domains it may send email from; such a key sends no chat-app messages or SMS. Null means all domains';
 const RANGES = 'Addresses and ranges it may be used from; null is anywhere';
 
 export const IssueKeyBody = closedObject('CreateApiKeyRequest', 'A key', {

@@ -28,7 +28,7 @@ const more = {
   events: optional<EventType[]>('array', {
     items: { type: 'string', title: 'EventType', enum: [...EVENT_TYPES] },
     maxItems: 100,
-    description: 'Types that it wants; none means all, also those that come later',
+    description: 'Event types that it subscribes to; none means all, also types that are added later',
     examples: [['email.delivered', 'email.bounced']],
   }),
   description: optional('string', {
@@ -58,7 +58,7 @@ const endpoint = {
   id: Type.String(),
   url: Type.String(),
   description: nullable(Type.String()),
-  events: Type.Array(EventTypeName, { description: 'Types that it wants; none means all' }),
+  events: Type.Array(EventTypeName, { description: 'Event types that it subscribes to; none means all' }),
   status: enumOf(ENDPOINT_STATUSES, 'WebhookStatus', STATUS),
   disabled_reason: nullable(Type.String(), 'Why it was disabled, when you did not do that yourself'),
   disabled_at: nullable(Timestamp, 'When it was disabled; null while it is enabled'),
