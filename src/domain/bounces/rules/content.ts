@@ -67,7 +67,6 @@ export const CONTENT = {
     'classified as',
     'suspicious\\b(?! activity)',
     'mail rejete',
-    ...LANGUAGES.spam,
   ],
   /** Violates a standard, or the rules of the recipient for content. */
   form: [

@@ -36,8 +36,6 @@ const LISTS: Readonly<Record<string, string>> = {
   unproven:
     'fail|invalid|not|missing|require|none|verif|bad|unsigned|unauth\\w*|prohibit|reject|error|policy|sign|record|' +
     'deny|denied|violation|check|mismatch|forbid|hard|soft|must',
-  disproving:
-    'fail\\w*|invalid|missing|bad|per|no|without|require\\w*|lack\\w*|not|reject\\w*|violat\\w*|with|either|by|must|should|use',
   parallel: 'concurrent|simultaneous|open|new|smtp|tls|parallel|active|related',
 };
 
