@@ -1,5 +1,5 @@
 import { parseMailbox } from '../domain/email/address.ts';
-import type { Attachment, AttachmentRequest } from '../domain/email/attachments.ts';
+import type { AttachmentRequest } from '../domain/email/attachments.ts';
 import { allowanceOf } from '../domain/email/allowance.ts';
 import type { EmailRequest, Tag } from '../domain/email/email.ts';
 import { ServiceError } from '../domain/errors.ts';
@@ -90,64 +90,109 @@ export async function acceptEmail(
   attachments: readonly AttachmentRequest[] = [],
   idempotency?: IdempotencyKey,
 ): Promise<Acceptance> {
-  const { orgId, domainIds, keyId } = caller;
+  const { orgId, keyId } = caller;
   const { limits } = deps;
-  const allowance = allowanceOf(request);
   const origin = { batchId: null, keyId, traceparent: deps.tracer?.current(), idempotency };
   const email = newEmail(request, senderAndTime(request), origin);
-  const judge = async (): Promise<void> => {
-    const first = await judgeEmails(deps.pool, orgId, domainIds, [email]);
-    if (first) throw refused(first.refusal, request);
-  };
-  const judged = async (db: Db, storing: Promise<Acceptance | undefined>) => {
-    const acceptance = await rejectReusedKey(storing);
-    if (!acceptance) throw new Error('acceptEmails returned no row');
-    limits.quota.note(orgId, acceptance.has_quota);
-    if (acceptance.refusal === 'quota_exceeded') throw await quotaExceeded(db, orgId, allowance);
-    if (acceptance.refusal) throw refused(acceptance.refusal, request);
-    return acceptance;
-  };
-  const storeWith = (sealed: NewEmail, files: readonly Attachment[]) =>
-    transaction(deps.pool, async (client) => {
-      const storing = acceptEmails(client, orgId, domainIds, [sealed]).then(([answer]) => answer);
-      const acceptance = await judged(client, storing);
-      await insertAttachments(client, orgId, email.id, files);
-      return acceptance;
-    });
-  const hasFiles = attachments.length > 0;
   const newTags = new Map<string, Tag>();
   limits.tags.collectUnknown(orgId, request.tags, newTags);
+  const hasFiles = attachments.length > 0;
   // Errors of the email itself take precedence over those of its files and over limits.
-  if (hasFiles || newTags.size > 0) await judge();
-  let tokens = 0;
-  const admit = async (): Promise<void> => {
-    try {
-      limits.mails?.take(orgId, allowance);
-    } catch (limit) {
-      // Otherwise it is judged when it is stored.
-      await judge();
-      throw limit;
-    }
-    tokens = allowance;
-    if (newTags.size > 0) await limits.tags.register(orgId, newTags);
-  };
-  const store = async (): Promise<Acceptance> => {
-    if (hasFiles) {
-      const upload = { orgId, requests: attachments, allowance, admit };
-      return deps.withFiles(upload, async (files) => {
-        const sealed = await sealEmail(deps, orgId, email);
-        return limits.quota.run(orgId, () => storeWith(sealed, files));
-      });
-    }
-    await admit();
-    return judged(deps.pool, deps.storeEmail(caller, await sealEmail(deps, orgId, email)));
-  };
-  const acceptance = await store().catch((error: unknown) => {
-    if (tokens > 0) limits.mails?.refund(orgId, tokens);
+  if (hasFiles || newTags.size > 0) await judge(deps, caller, email);
+  const admission: Admission = { allowance: allowanceOf(request), newTags, hasTokens: false };
+  const storing = hasFiles
+    ? storeWithFiles(deps, caller, email, attachments, admission)
+    : storeAlone(deps, caller, email, admission);
+  const acceptance = await storing.catch((error: unknown) => {
+    if (admission.hasTokens) limits.mails?.refund(orgId, admission.allowance);
     throw error;
   });
   accepted.publish({ kind: 'email', by: 'single', count: 1 });
   deps.wakeRelay();
+  return acceptance;
+}
+
+/** What an email needs to pass the limits of its organization. */
+interface Admission {
+  /** Tokens of the email in the monthly quota and the rate limit. */
+  readonly allowance: number;
+  /** Its tags that may be new to the organization. */
+  readonly newTags: ReadonlyMap<string, Tag>;
+  /** Whether it has taken its tokens of the rate limit. */
+  hasTokens: boolean;
+}
+
+/** @throws ServiceError for a refusal by the email's own sender or time */
+async function judge({ pool }: IntakeDeps, { orgId, domainIds }: Caller, email: NewEmail): Promise<void> {
+  const first = await judgeEmails(pool, orgId, domainIds, [email]);
+  if (first) throw refused(first.refusal, email);
+}
+
+async function storeAlone(
+  deps: IntakeDeps,
+  caller: Caller,
+  email: NewEmail,
+  admission: Admission,
+): Promise<Acceptance> {
+  await admit(deps, caller, email, admission);
+  const storing = deps.storeEmail(caller, await sealEmail(deps, caller.orgId, email));
+  return requireAccepted(deps, deps.pool, caller, email, admission, storing);
+}
+
+function storeWithFiles(
+  deps: IntakeDeps,
+  caller: Caller,
+  email: NewEmail,
+  requests: readonly AttachmentRequest[],
+  admission: Admission,
+): Promise<Acceptance> {
+  const { orgId, domainIds } = caller;
+  const upload = {
+    orgId,
+    requests,
+    allowance: admission.allowance,
+    admit: () => admit(deps, caller, email, admission),
+  };
+  return deps.withFiles(upload, async (files) => {
+    const sealed = await sealEmail(deps, orgId, email);
+    const store = async (client: Db): Promise<Acceptance> => {
+      const storing = acceptEmails(client, orgId, domainIds, [sealed]).then(([answer]) => answer);
+      const acceptance = await requireAccepted(deps, client, caller, email, admission, storing);
+      await insertAttachments(client, orgId, email.id, files);
+      return acceptance;
+    };
+    return deps.limits.quota.run(orgId, () => transaction(deps.pool, store));
+  });
+}
+
+/** Takes tokens of the rate limit and registers new tags. @throws ServiceError rate_limit_exceeded or limit_exceeded */
+async function admit(deps: IntakeDeps, caller: Caller, email: NewEmail, admission: Admission): Promise<void> {
+  const { mails, tags } = deps.limits;
+  try {
+    mails?.take(caller.orgId, admission.allowance);
+  } catch (limit) {
+    // Otherwise it is judged when it is stored.
+    await judge(deps, caller, email);
+    throw limit;
+  }
+  admission.hasTokens = true;
+  if (admission.newTags.size > 0) await tags.register(caller.orgId, admission.newTags);
+}
+
+/** @throws ServiceError if the statement that stores the email refused it */
+async function requireAccepted(
+  { limits }: IntakeDeps,
+  db: Db,
+  { orgId }: Caller,
+  email: NewEmail,
+  { allowance }: Admission,
+  storing: Promise<Acceptance | undefined>,
+): Promise<Acceptance> {
+  const acceptance = await rejectReusedKey(storing);
+  if (!acceptance) throw new Error('acceptEmails returned no row');
+  limits.quota.note(orgId, acceptance.has_quota);
+  if (acceptance.refusal === 'quota_exceeded') throw await quotaExceeded(db, orgId, allowance);
+  if (acceptance.refusal) throw refused(acceptance.refusal, email);
   return acceptance;
 }
 
@@ -231,8 +276,8 @@ function domainOf(from: string): string {
 }
 
 /** Translates a refusal of the database into an error. */
-export function refused(refusal: Refusal, request: EmailRequest): ServiceError {
-  const domain = domainOf(request.from);
+export function refused(refusal: Refusal, { from }: Pick<EmailRequest, 'from'>): ServiceError {
+  const domain = domainOf(from);
   switch (refusal) {
     case 'past':
     case 'far':
