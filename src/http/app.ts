@@ -3,7 +3,7 @@ import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
-import { isAllowed } from '../lib/ip-ranges.ts';
+import { isInRanges } from '../lib/ip-ranges.ts';
 import { answered } from '../telemetry/topics.ts';
 import { type HttpDeps, makeRouteDeps, type RouteDeps } from './deps.ts';
 import { makeCurrentDescription } from './docs/current-examples.ts';
@@ -167,7 +167,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     requestIdHeader: false,
     return503OnClosing: false,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    trustProxy: deps.trustedProxies.length > 0 && ((address) => isAllowed(address, deps.trustedProxies)),
+    trustProxy: deps.trustedProxies.length > 0 && ((address) => isInRanges(address, deps.trustedProxies)),
     rewriteUrl: (request) => normalizeTarget(request.url as string),
     // A longer id does not exist; the request line is limited anyway.
     routerOptions: { maxParamLength: maxHeaderSize },

@@ -23,7 +23,7 @@ function whole(address: Address): [Address, number] {
 }
 
 /** Returns true if an address is in one of the ranges. An IPv4-mapped IPv6 address counts as its IPv4 address. */
-export function isAllowed(text: string, allowed: Ranges): boolean {
+export function isInRanges(text: string, allowed: Ranges): boolean {
   if (!ipaddr.isValid(text)) return false;
   const plain = ipaddr.process(text);
   return allowed.some(([range, bits]) => contains(range, bits, plain));

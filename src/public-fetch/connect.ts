@@ -53,7 +53,7 @@ export function makeNetwork({ allowedCidrs, resolve, resolver }: PublicFetchSett
 /**
  * Creates a client for one host that connects only to addresses that were resolved and checked here. The name is resolved
  * once, and one private address refuses the host. The caller destroys the client.
- * @param url as `publicUrl` returned it
+ * @param url as `parseFetchableUrl` returned it
  * @throws Unfetchable
  */
 export async function connectTo(url: URL, network: Network, turn: Turn): Promise<Client> {

@@ -1,5 +1,5 @@
-import { isAllowed, type Ranges } from '../lib/ip-ranges.ts';
-import { literalAddress, NOT_PUBLIC, publicUrl } from './public-url.ts';
+import { isInRanges, type Ranges } from '../lib/ip-ranges.ts';
+import { literalAddress, NOT_PUBLIC, parseFetchableUrl } from './public-url.ts';
 import { Unfetchable } from './unfetchable.ts';
 
 /**
@@ -12,16 +12,16 @@ export function endpointUrl(text: string, allowed: Ranges): URL {
   if (/[\s\p{Cc}]/u.test(text)) throw new Unfetchable('it holds white space or control characters');
   // The parser would replace lone surrogates.
   if (!text.isWellFormed()) throw new Unfetchable('it is not well-formed Unicode');
-  const url = publicUrl(text, allowed);
+  const url = parseFetchableUrl(text, allowed);
   const given = new URL(text);
   if (given.username !== '' || given.password !== '') throw new Unfetchable('it holds a user name or a password');
-  if (isLocalhost(url.hostname) && !LOOPBACK.some((address) => isAllowed(address, allowed))) {
+  if (isLocalhost(url.hostname) && !LOOPBACK.some((address) => isInRanges(address, allowed))) {
     throw new Unfetchable(NOT_PUBLIC);
   }
   if (url.protocol === 'http:') {
     const address = literalAddress(url);
-    const hope = address === undefined ? allowed.length > 0 : isAllowed(address, allowed);
-    if (!hope) throw new Unfetchable('it is not an https URL');
+    const isReachable = address === undefined ? allowed.length > 0 : isInRanges(address, allowed);
+    if (!isReachable) throw new Unfetchable('it is not an https URL');
   }
   return url;
 }

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { connectTo, makeNetwork, type Network, type PublicFetchSettings, type Turn, waitFor } from './connect.ts';
-import { publicUrl } from './public-url.ts';
+import { parseFetchableUrl } from './public-url.ts';
 import { FetchBusy, Unfetchable } from './unfetchable.ts';
 
 /** Bytes that may still be fetched. Several fetches may share it. */
@@ -59,13 +59,13 @@ export function makePublicFetch(settings: PublicFetchSettings, deadlineMs = FETC
     const signal = caller ? AbortSignal.any([deadline, caller]) : deadline;
     const turn: Turn = { signal, holder: budget.holder, waitedMs: 0 };
     try {
-      let url = publicUrl(text, network.allowed);
+      let url = parseFetchableUrl(text, network.allowed);
       const { origin } = url;
       for (let redirects = 0; redirects <= REDIRECTS; redirects++) {
         const headers = authorization !== undefined && url.origin === origin ? { ...HEADERS, authorization } : HEADERS;
         const answer = await ask(url, headers, network, budget, turn);
         if (Buffer.isBuffer(answer)) return answer;
-        url = publicUrl(answer.location, network.allowed, url);
+        url = parseFetchableUrl(answer.location, network.allowed, url);
       }
       throw new Unfetchable(`it redirects more than ${REDIRECTS} times`);
     } catch (error) {

@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import { isAllowed } from '../lib/ip-ranges.ts';
+import { isInRanges } from '../lib/ip-ranges.ts';
 import { connectorTo, makeNetwork, type PublicFetchSettings, type Turn } from './connect.ts';
 import { endpointUrl } from './endpoint-url.ts';
 import { exchange, type Exchanged } from './exchange.ts';
@@ -54,7 +54,7 @@ export function makePublicPost(settings: PublicFetchSettings, deadlineMs = POST_
 
   async function connect(text: string, connections: number, turn: Turn): Promise<Target> {
     const url = endpointUrl(text, network.allowed);
-    const may = url.protocol === 'http:' ? isAllowed : mayReach;
+    const may = url.protocol === 'http:' ? isInRanges : mayReach;
     const connector = await connectorTo(url, { ...network, mayReach: may }, turn);
     const pool = new Pool(url.origin, {
       connect: connector,

@@ -25,7 +25,7 @@ export const NOT_PUBLIC = 'its host cannot be found on the public internet';
  * @param base for a relative URL
  * @throws Unfetchable
  */
-export function publicUrl(text: string, allowed: Ranges, base?: URL): URL {
+export function parseFetchableUrl(text: string, allowed: Ranges, base?: URL): URL {
   if (!URL.canParse(text, base?.href)) throw new Unfetchable('it is not a URL');
   const url = new URL(text, base);
   if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Unfetchable('it is not an http or https URL');

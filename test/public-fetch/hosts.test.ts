@@ -3,7 +3,7 @@ import { describe, it, test } from 'node:test';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import { parseRanges } from '../../src/lib/ip-ranges.ts';
 import { mayReach } from '../../src/public-fetch/public-address.ts';
-import { publicUrl } from '../../src/public-fetch/public-url.ts';
+import { parseFetchableUrl } from '../../src/public-fetch/public-url.ts';
 import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
 import { OWN_NAMES, PRIVATE_LITERALS } from './private-hosts.ts';
 import { canary, names, REACHABLE, site } from './web.ts';
@@ -76,7 +76,7 @@ test('what the operator allows is reached, as a range, an address, and in IPv6 c
 describe('a URL', () => {
   const problem = (text: string): string | undefined => {
     try {
-      publicUrl(text, []);
+      parseFetchableUrl(text, []);
       return undefined;
     } catch (error) {
       assert.ok(error instanceof Unfetchable);
@@ -109,6 +109,6 @@ describe('a URL', () => {
   });
 
   it('loses its user name, password and fragment', () => {
-    assert.equal(publicUrl('http://user:pass@example.com/a?b=c#d', []).href, 'http://example.com/a?b=c');
+    assert.equal(parseFetchableUrl('http://user:pass@example.com/a?b=c#d', []).href, 'http://example.com/a?b=c');
   });
 });

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { digest } from '../../lib/digest.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { isAllowed } from '../../lib/ip-ranges.ts';
+import { isInRanges } from '../../lib/ip-ranges.ts';
 import type { Changer } from '../../accounts/actor.ts';
 import type { Caller } from '../../intake/emails.ts';
 import type { NetworkLimits } from '../../intake/network-limits.ts';
@@ -25,7 +25,7 @@ declare module 'fastify' {
   }
 }
 
-const MAY: Readonly<Record<Preset, readonly Scope[]>> = {
+const SCOPES_OF: Readonly<Record<Preset, readonly Scope[]>> = {
   full_access: ['read', 'send', 'chat', 'manage', 'manage-bounded'],
   sending_access: ['send', 'chat'],
   read_only: ['read'],
@@ -50,7 +50,7 @@ export async function authenticate(keys: KeyCache, networks: NetworkLimits, requ
   const key = parts && (await keys.find(parts.id));
   const isRight = parts && key && timingSafeEqual(digest(parts.secret), key.sha256);
   if (parts && !isRight) networks.countFailure(request.ip);
-  if (!isRight || (key.allowed && !isAllowed(request.ip, key.allowed))) {
+  if (!isRight || (key.allowed && !isInRanges(request.ip, key.allowed))) {
     throw new ServiceError('unauthorized', 'a valid API key is required: Authorization: Bearer <API_KEY>');
   }
   keys.recordUse(key.id);
@@ -60,7 +60,7 @@ export async function authenticate(keys: KeyCache, networks: NetworkLimits, requ
 /** @throws ServiceError insufficient_scope */
 export function authorize(key: ApiKey, scope: Scope): void {
   if (scope === 'public') return;
-  if (!MAY[key.preset].includes(scope)) {
+  if (!SCOPES_OF[key.preset].includes(scope)) {
     throw new ServiceError('insufficient_scope', `this API key has ${key.preset}, which does not allow this request`);
   }
   const refusal = key.domain_ids && DOMAINS_ONLY[scope];
