@@ -11,18 +11,18 @@ import { findContent } from '../store/emails/message-details.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { acceptEmail, type IntakeDeps } from './emails.ts';
 
-export interface AgainDeps extends IntakeDeps {
+export interface ResendDeps extends IntakeDeps {
   readonly files: FileStore;
 }
 
 /**
- * Sends a stored email again immediately: a new email with the same content and recipients and copies of its files. Headers
+ * Resends a stored email immediately: as a new email with the same content and recipients and copies of its files. Headers
  * that Sendwright generates are generated anew.
  * @param requestId deduplicates: a repeated click sends one email
- * @throws ServiceError not_found; conflict when its content was deleted, or it was sent again already; the errors of
+ * @throws ServiceError not_found; conflict when its content was deleted, or it was resent already; the errors of
  *   acceptEmail
  */
-export async function sendAgain(deps: AgainDeps, orgId: string, id: string, requestId: string): Promise<Acceptance> {
+export async function resendEmail(deps: ResendDeps, orgId: string, id: string, requestId: string): Promise<Acceptance> {
   const { pool } = deps;
   const email = requireFound(await findEmail(pool, deps.contents, orgId, id), 'email');
   const content = await findContent(pool, deps.contents, orgId, id);
@@ -55,7 +55,7 @@ export async function acceptOnce(
 }
 
 /** Reads files one after the other: each may be as large as a whole request. */
-async function filesOf({ pool, files }: AgainDeps, orgId: string, id: string): Promise<AttachmentRequest[]> {
+async function filesOf({ pool, files }: ResendDeps, orgId: string, id: string): Promise<AttachmentRequest[]> {
   const requests: AttachmentRequest[] = [];
   const attachments = (await findAttachments(pool, orgId, id)) ?? [];
   for (const { id: fileId, filename, content_type, content_id, kept } of attachments) {

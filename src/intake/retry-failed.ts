@@ -2,7 +2,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { type FailedEmail, type FailedFilter, listFailedEmails } from '../store/emails/failed.ts';
 import { readAll } from '../store/postgres/page.ts';
 import { requireOrganization } from '../accounts/organizations.ts';
-import { type AgainDeps, sendAgain } from './send-again.ts';
+import { type ResendDeps, resendEmail } from './resend.ts';
 
 export interface RetrySummary {
   readonly matched: number;
@@ -17,12 +17,12 @@ export interface RetrySummary {
  * within the last 24 hours is skipped.
  * @throws ServiceError not_found for the organization
  */
-export async function retryFailed(deps: AgainDeps, orgId: string, filter: FailedFilter): Promise<RetrySummary> {
+export async function retryFailed(deps: ResendDeps, orgId: string, filter: FailedFilter): Promise<RetrySummary> {
   const summary: RetrySummary = { matched: 0, sent: [], refused: [] };
   const matched = await listAll(deps, orgId, filter);
   for (const { id } of matched) {
     try {
-      const { id: sentAs } = await sendAgain(deps, orgId, id, `retry ${id}`);
+      const { id: sentAs } = await resendEmail(deps, orgId, id, `retry ${id}`);
       summary.sent.push({ id, sent_as: sentAs });
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
@@ -32,9 +32,9 @@ export async function retryFailed(deps: AgainDeps, orgId: string, filter: Failed
   return { ...summary, matched: matched.length };
 }
 
-/** Lists the emails that `retryFailed` would send again. */
+/** Lists the emails that `retryFailed` would resend. */
 export async function listAll(
-  { pool }: Pick<AgainDeps, 'pool'>,
+  { pool }: Pick<ResendDeps, 'pool'>,
   orgId: string,
   filter: FailedFilter,
 ): Promise<FailedEmail[]> {

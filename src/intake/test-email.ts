@@ -3,7 +3,7 @@ import { digest } from '../lib/digest.ts';
 import type { Acceptance } from '../store/emails/accept.ts';
 import { findVerifiedDomain } from '../store/outbox/backlog.ts';
 import type { IntakeDeps } from './emails.ts';
-import { acceptOnce } from './send-again.ts';
+import { acceptOnce } from './resend.ts';
 
 /**
  * Sends a test email from a verified domain of an organization, with the limits of other emails.

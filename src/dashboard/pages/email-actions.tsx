@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { cancelEmail, rescheduleEmail } from '../../intake/emails.ts';
-import { sendAgain } from '../../intake/send-again.ts';
+import { resendEmail } from '../../intake/resend.ts';
 import { act, buttonAction } from '../act.ts';
 import { timeZoneOf, zonedInstant, zonedWords } from '../instants.ts';
 import { action, idOf, type PageRow, Redirect } from '../page.ts';
@@ -35,7 +35,7 @@ const again = action(Type.Object({ request_id: Type.String({ minLength: 1, maxLe
   run: (context, { request_id }) =>
     act(context, {
       action: 'emails.send',
-      run: () => sendAgain(context.deps, context.organization.id, idOf(context), request_id),
+      run: () => resendEmail(context.deps, context.organization.id, idOf(context), request_id),
       target: ({ id }) => id,
       detail: { again: idOf(context) },
       next: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'Email resent. This is the new one.' }),
