@@ -23,14 +23,14 @@ const MAX_LENGTH = 1_000;
 
 export type SignIn =
   /** `browser` is the token that identifies this browser from now on. */
-  | { readonly outcome: 'in'; readonly token: string; readonly browser: string; readonly userId: string }
+  | { readonly kind: 'in'; readonly token: string; readonly browser: string; readonly userId: string }
   /** The password is right, and a code of the second factor is still to be checked. */
-  | { readonly outcome: 'code'; readonly challenge: string }
+  | { readonly kind: 'code'; readonly challenge: string }
   /** The password is right, but all organizations of the user require sign-in by OpenID Connect. */
-  | { readonly outcome: 'oidc' }
+  | { readonly kind: 'oidc' }
   /** The same for a wrong email and a wrong password. */
-  | { readonly outcome: 'wrong' }
-  | { readonly outcome: 'wait'; readonly seconds: number };
+  | { readonly kind: 'wrong' }
+  | { readonly kind: 'wait'; readonly seconds: number };
 
 export interface SignInRequest extends SessionClient {
   readonly email: string;
@@ -60,14 +60,14 @@ export async function signIn(
   { email: typed, password, address, userAgent, browser = '' }: SignInRequest,
 ): Promise<SignIn> {
   // Postgres does not store NUL, so no user has one.
-  if (typed.length > MAX_LENGTH || password.length > MAX_LENGTH || typed.includes('\0')) return { outcome: 'wrong' };
+  if (typed.length > MAX_LENGTH || password.length > MAX_LENGTH || typed.includes('\0')) return { kind: 'wrong' };
   const email = typed.trim().toLowerCase();
   const browserId = knownBrowsers.read(browser, email, Date.now());
   const attempt: Attempt = { email, address, browserId };
   const isKnown = browserId !== undefined;
 
   const seconds = await countAttempt(pool, attempt);
-  if (seconds !== undefined) return { outcome: 'wait', seconds };
+  if (seconds !== undefined) return { kind: 'wait', seconds };
   const user = await findUserByEmail(pool, email);
   const isRight = await withPasswordSlot(
     isKnown ? browserId : networkOf(address),
@@ -77,17 +77,17 @@ export async function signIn(
   const detail = { address, known_browser: isKnown };
   if (!isRight || !user) {
     if (user) await noteFailure(pool, user, detail);
-    return { outcome: 'wrong' };
+    return { kind: 'wrong' };
   }
   await forgiveAttempt(pool, attempt);
   if (await needsOidc(pool, user.id)) {
     await noteFailure(pool, user, { ...detail, reason: 'OpenID Connect is required' });
-    return { outcome: 'oidc' };
+    return { kind: 'oidc' };
   }
   const factor = await findSecondFactor(pool, user.id);
-  if (factor?.is_confirmed) return { outcome: 'code', challenge: issueChallenge(user, Date.now()) };
+  if (factor?.is_confirmed) return { kind: 'code', challenge: issueChallenge(user, Date.now()) };
   const token = await startSession(pool, user, { address, userAgent }, detail);
-  return { outcome: 'in', token, browser: knownBrowsers.issue(email, Date.now(), browserId), userId: user.id };
+  return { kind: 'in', token, browser: knownBrowsers.issue(email, Date.now(), browserId), userId: user.id };
 }
 
 /** Starts a session of a user who has signed in. @param detail of the audit log @returns its token */

@@ -45,16 +45,16 @@ const doSignIn = publicAction(Credentials, {
       { pool, knownBrowsers, issueChallenge },
       { email, password, address, userAgent, browser },
     );
-    if (result.outcome === 'in') {
+    if (result.kind === 'in') {
       // Prevents session fixation: another person may know the token of the previous session.
       if (visit.session) await deleteSession(pool, digest(visit.session.token));
       return signedIn(pool, result, next);
     }
-    if (result.outcome === 'code') {
+    if (result.kind === 'code') {
       return <CodePage visit={visit} challenge={result.challenge} next={safeNext(next)} />;
     }
-    if (result.outcome === 'oidc') return passwordRefused(visit, safeNext(next));
-    if (result.outcome === 'wait') throw tooManyAttempts(result.seconds);
+    if (result.kind === 'oidc') return passwordRefused(visit, safeNext(next));
+    if (result.kind === 'wait') throw tooManyAttempts(result.seconds);
     const filled = {
       given: { email, ...(next !== undefined && { next }) },
       problems: { '': 'That email or password is not right.' },
