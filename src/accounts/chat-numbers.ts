@@ -155,9 +155,9 @@ export async function removeNumber(db: Db, orgId: string, id: string): Promise<v
 export async function removeNumberByName(
   db: Db,
   orgId: string,
-  given: string,
+  numberText: string,
 ): Promise<{ id: string; number: string }> {
-  const { id, number } = await requireNumberByName(db, orgId, given);
+  const { id, number } = await requireNumberByName(db, orgId, numberText);
   await removeNumber(db, orgId, id);
   return { id, number };
 }
@@ -169,10 +169,10 @@ export async function removeNumberByName(
 export async function addNumberTemplates(
   db: Db,
   orgId: string,
-  given: string,
+  numberText: string,
   templates: readonly NumberTemplate[],
 ): Promise<ChatNumber> {
-  const { id, provider } = await requireNumberByName(db, orgId, given);
+  const { id, provider } = await requireNumberByName(db, orgId, numberText);
   if (provider !== 'twilio') throw new ServiceError('validation_error', `are not used by ${provider}`, 'template');
   await addContents(
     db,
@@ -182,8 +182,8 @@ export async function addNumberTemplates(
   return requireNumber(db, orgId, id);
 }
 
-async function requireNumberByName(db: Db, orgId: string, given: string): Promise<OperatorNumber> {
-  const number = toE164(given);
+async function requireNumberByName(db: Db, orgId: string, numberText: string): Promise<OperatorNumber> {
+  const number = toE164(numberText);
   const found = (await listNumbersOfAll(db, orgId)).find((each) => each.number === number);
   if (!found) throw new ServiceError('not_found', `the organization has no number ${number}`, 'number');
   return found;

@@ -1,12 +1,12 @@
 import { parseDomain } from '../domain/email/address.ts';
-import { DOMAIN_NAME_LENGTH } from '../domain/limits.ts';
+import { DOMAIN_OCTETS } from '../domain/limits.ts';
 import { controlProblem } from '../lib/text.ts';
 import { ServiceError } from '../domain/errors.ts';
 
 /** Normalizes a domain name to a lower-case A-label. @throws ServiceError validation_error */
 export function domainName(text: string, param: string): string {
-  if (text.length > DOMAIN_NAME_LENGTH) {
-    throw new ServiceError('validation_error', `must be at most ${DOMAIN_NAME_LENGTH} characters`, param);
+  if (text.length > DOMAIN_OCTETS) {
+    throw new ServiceError('validation_error', `must be at most ${DOMAIN_OCTETS} characters`, param);
   }
   // Surrounding blanks are ignored. Line breaks are refused, although trimming would remove them too.
   const name = controlProblem(text) === undefined ? parseDomain(text.trim()) : undefined;

@@ -5,8 +5,8 @@ import { characters } from '../lib/text.ts';
 
 /** OWASP's first choice for scrypt: 128 MB and about 0.3 s per hash. */
 const COST = { log2N: 17, r: 8, p: 1 } as const;
-const SALT = 16;
-const HASH = 32;
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
 /** Passwords hashed concurrently: a burst of sign-ins must not exhaust the memory. */
 const HASHES_AT_A_TIME = 2;
 /** Hashes that may wait, separately for known browsers and for all others. */
@@ -39,7 +39,7 @@ export const withPasswordSlot = slots.run;
 
 /** Returns the stored form of a password: hash, salt and cost as text. @throws ServiceError unavailable */
 export async function hashPassword(password: string, holder = ''): Promise<string> {
-  const salt = randomBytes(SALT);
+  const salt = randomBytes(SALT_BYTES);
   const { log2N, r, p } = COST;
   const hash = await withPasswordSlot(holder, () => derive(password, salt, COST));
   return ['scrypt', log2N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$');
@@ -54,7 +54,7 @@ export async function isPassword(password: string, hashed: string | undefined, h
 export async function checkPassword(password: string, hashed: string | undefined): Promise<boolean> {
   const [, log2N, r, p, salt = '', hash = ''] = hashed?.split('$') ?? [];
   const cost = hashed === undefined ? COST : { log2N: Number(log2N), r: Number(r), p: Number(p) };
-  const expected = hashed === undefined ? Buffer.alloc(HASH) : Buffer.from(hash, 'base64url');
+  const expected = hashed === undefined ? Buffer.alloc(HASH_BYTES) : Buffer.from(hash, 'base64url');
   const derived = await derive(password, Buffer.from(salt, 'base64url'), cost);
   return timingSafeEqual(derived, expected) && hashed !== undefined;
 }
@@ -67,7 +67,7 @@ function derive(
   return new Promise((resolve, reject) => {
     const N = 2 ** log2N;
     // The same text has several encodings (UAX #15), and keyboards differ in which they produce.
-    scrypt(password.normalize('NFKC'), salt, HASH, { N, r, p, maxmem: 256 * N * r }, (error, key) => {
+    scrypt(password.normalize('NFKC'), salt, HASH_BYTES, { N, r, p, maxmem: 256 * N * r }, (error, key) => {
       if (error) reject(error);
       else resolve(key);
     });

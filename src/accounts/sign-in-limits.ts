@@ -10,7 +10,7 @@ import {
   uncountAttempts,
 } from '../store/accounts/sign-ins.ts';
 
-const QUARTER_HOUR = 900;
+const WINDOW_SECONDS = 900;
 const HOUR = 3_600;
 const DAY = 86_400;
 
@@ -19,13 +19,13 @@ const DAY = 86_400;
  * network alone cannot reach it (`pair_day`).
  */
 const LIMITS: Readonly<Record<AttemptKind, { readonly max: number; readonly windowSeconds: number }>> = {
-  network: { max: 60, windowSeconds: QUARTER_HOUR },
-  pair: { max: 10, windowSeconds: QUARTER_HOUR },
+  network: { max: 60, windowSeconds: WINDOW_SECONDS },
+  pair: { max: 10, windowSeconds: WINDOW_SECONDS },
   pair_day: { max: 50, windowSeconds: DAY },
   email: { max: 250, windowSeconds: DAY },
-  browser: { max: 10, windowSeconds: QUARTER_HOUR },
-  password: { max: 10, windowSeconds: QUARTER_HOUR },
-  code: { max: 10, windowSeconds: QUARTER_HOUR },
+  browser: { max: 10, windowSeconds: WINDOW_SECONDS },
+  password: { max: 10, windowSeconds: WINDOW_SECONDS },
+  code: { max: 10, windowSeconds: WINDOW_SECONDS },
   reset_network: { max: 20, windowSeconds: HOUR },
   reset_pair: { max: 3, windowSeconds: HOUR },
   reset_email: { max: 20, windowSeconds: DAY },

@@ -39,7 +39,7 @@ export const LOCAL_PART_OCTETS = 64;
 export const ADDRESS_OCTETS = 254;
 export const LABEL_OCTETS = 63;
 /** A domain name as text, by RFC 1035 §2.3.4. */
-export const DOMAIN_NAME_LENGTH = 253;
+export const DOMAIN_OCTETS = 253;
 /** A complete address field with its display name: RFC 5322's line limit. The contract defines none. */
 export const MAILBOX_LENGTH = 998;
 

@@ -18,7 +18,7 @@ const FORM = 2;
 const KEY_ID_BYTES = 4;
 /** AES-GCM sizes by NIST SP 800-38D. */
 const NONCE_BYTES = 12;
-const TAG = 16;
+const TAG_BYTES = 16;
 const CIPHER = 'aes-256-gcm';
 /** Nonces that one request to the system brings: each request costs about as much as encrypting an ordinary email. */
 const NONCES_PER_REQUEST = 256;
@@ -38,8 +38,8 @@ export function makeSeal(keys: DerivedKeys): Seal {
     open(sealed, about) {
       if (sealed[0] === FORM_WITHOUT_KEY) return openWithAny(known, sealed.subarray(1), about);
       if (sealed[0] !== FORM) throw new Error('the value has no form that is known here');
-      const used = known.filter((candidate) => sealed.subarray(0, prefix.length).equals(candidate.prefix));
-      return openWithAny(used, sealed.subarray(prefix.length), about);
+      const candidates = known.filter((candidate) => sealed.subarray(0, prefix.length).equals(candidate.prefix));
+      return openWithAny(candidates, sealed.subarray(prefix.length), about);
     },
   };
 }
@@ -65,7 +65,7 @@ function openWithAny(keys: readonly { readonly key: KeyObject }[], encrypted: Bu
 /** @returns the prefix, a random nonce, the tag and the ciphertext */
 export function encrypt(key: KeyObject, prefix: Buffer, secret: Buffer, about: Buffer): Buffer {
   const nonce = nextNonce();
-  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG }).setAAD(about);
+  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAAD(about);
   const ciphertext = [cipher.update(secret), cipher.final()];
   return Buffer.concat([prefix, nonce, cipher.getAuthTag(), ...ciphertext]);
 }
@@ -81,8 +81,8 @@ function nextNonce(): Buffer {
 
 /** @param encrypted the result of `encrypt` without its prefix */
 export function decrypt(key: KeyObject, encrypted: Buffer, about: Buffer): Buffer {
-  if (encrypted.length < NONCE_BYTES + TAG) throw new Error('the value is too short to be sealed');
-  const decipher = createDecipheriv(CIPHER, key, encrypted.subarray(0, NONCE_BYTES), { authTagLength: TAG });
-  decipher.setAAD(about).setAuthTag(encrypted.subarray(NONCE_BYTES, NONCE_BYTES + TAG));
-  return Buffer.concat([decipher.update(encrypted.subarray(NONCE_BYTES + TAG)), decipher.final()]);
+  if (encrypted.length < NONCE_BYTES + TAG_BYTES) throw new Error('the value is too short to be sealed');
+  const decipher = createDecipheriv(CIPHER, key, encrypted.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
+  decipher.setAAD(about).setAuthTag(encrypted.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+  return Buffer.concat([decipher.update(encrypted.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
 }

@@ -33,25 +33,27 @@ export async function lookUpRecords(
       const old = before[key];
       const answer = await ask(dns, name, record);
       if (answer.kind === 'unknown') {
-        findings[key] = old ? { ...old, error: old.error ?? unasked(old, answer.reason) } : notAsked(answer.reason);
+        findings[key] = old
+          ? { ...old, error: old.error ?? lookupErrorOf(old, answer.reason) }
+          : pendingFinding(answer.reason);
         return;
       }
       certain.add(key);
       const judged =
         answer.kind === 'found'
           ? judgeFound(record, answer.values)
-          : judgeMissing(record, await doubled(dns, name, record));
+          : judgeMissing(record, await findDoubledZone(dns, name, record));
       findings[key] = { ...judged, was_right: old?.was_right === true || judged.status === 'verified' };
     }),
   );
   return { findings, certain };
 }
 
-function unasked({ status }: Finding, reason: string): string | null {
+function lookupErrorOf({ status }: Finding, reason: string): string | null {
   return status === 'verified' ? null : couldNotAsk(reason);
 }
 
-function notAsked(reason: string): Finding {
+function pendingFinding(reason: string): Finding {
   return { found: null, status: 'pending', error: couldNotAsk(reason), was_right: false };
 }
 
@@ -68,7 +70,7 @@ async function ask(dns: Dns, domain: string, { record, type, name }: WantedRecor
 }
 
 /** Returns the zone that was doubled: many DNS providers append it to the name that was entered. */
-async function doubled(dns: Dns, domain: string, { type, name }: WantedRecord): Promise<string | null> {
+async function findDoubledZone(dns: Dns, domain: string, { type, name }: WantedRecord): Promise<string | null> {
   const zones = [...new Set([domain, organizationalDomain(domain)])].filter((zone) => name.endsWith(`.${zone}`));
   for (const zone of zones) {
     const at = `${name}.${zone}`;

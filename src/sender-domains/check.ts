@@ -51,10 +51,10 @@ export async function checkDomain(deps: SenderDomainDeps, found: WholeDomain, is
   const dkim = findingKey({ record: 'DKIM', name: ownDkimName(name) });
   const verdict = verdictOf(wanted, findings, certain);
   // Postmark's records are unknown until it has the domain, and it does not send from it before.
-  const isUnplaced = deps.postmark !== undefined && domain.provider_id === null;
+  const isMissingAtPostmark = deps.postmark !== undefined && domain.provider_id === null;
   await write(deps, domain, {
     findings,
-    verdict: isUnplaced && verdict === 'complete' ? 'unsure' : verdict,
+    verdict: isMissingAtPostmark && verdict === 'complete' ? 'unsure' : verdict,
     published: certain.has(dkim) ? findings[dkim]?.status === 'verified' : undefined,
     leasedUntil: isBackground ? found.next_check_at : undefined,
   });

@@ -13,9 +13,9 @@ export async function prepareDomain(deps: SenderDomainDeps, domain: WholeDomain)
   const { pool, senders, postmark } = deps;
   if (domain.trusted) return domain;
   const lacksKey = senders.smtpHost !== null && domain.dkim_public === null;
-  const lacksPlace = postmark !== undefined && domain.provider_id === null;
-  if (!lacksKey && !lacksPlace) return domain;
-  await Promise.all([lacksKey && makeKey(deps, domain), lacksPlace && addToPostmark(deps, domain.name)]);
+  const isMissingAtPostmark = postmark !== undefined && domain.provider_id === null;
+  if (!lacksKey && !isMissingAtPostmark) return domain;
+  await Promise.all([lacksKey && makeKey(deps, domain), isMissingAtPostmark && addToPostmark(deps, domain.name)]);
   return findDomain(pool, domain.org_id, domain.id);
 }
 

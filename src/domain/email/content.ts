@@ -30,7 +30,7 @@ export interface SealedContent {
  */
 const PLAIN = 1;
 const DEFLATED = 2;
-const PREFIX = 5;
+const PREFIX_BYTES = 5;
 /** Smallest value for which compression pays. */
 const MIN_COMPRESSED_BYTES = 512;
 /** Smallest value that is compressed on another thread. */
@@ -77,7 +77,7 @@ async function seal({ key, version }: DataKey, emailId: string, part: Part, valu
   const json = Buffer.from(JSON.stringify(value));
   const isCompressed = json.length >= MIN_COMPRESSED_BYTES;
   const plain = isCompressed ? await deflate(json) : json;
-  const prefix = Buffer.alloc(PREFIX);
+  const prefix = Buffer.alloc(PREFIX_BYTES);
   prefix.writeUInt8(isCompressed ? DEFLATED : PLAIN, 0);
   prefix.writeUInt32BE(version, 1);
   return encrypt(key, prefix, plain, associated(prefix, emailId, part));
@@ -86,7 +86,11 @@ async function seal({ key, version }: DataKey, emailId: string, part: Part, valu
 async function open(key: KeyObject, emailId: string, part: Part, sealed: Buffer): Promise<unknown> {
   const form = sealed[0];
   if (form !== PLAIN && form !== DEFLATED) throw new Error('the content has no form that is known here');
-  const plain = decrypt(key, sealed.subarray(PREFIX), associated(sealed.subarray(0, PREFIX), emailId, part));
+  const plain = decrypt(
+    key,
+    sealed.subarray(PREFIX_BYTES),
+    associated(sealed.subarray(0, PREFIX_BYTES), emailId, part),
+  );
   return JSON.parse((form === DEFLATED ? await inflate(plain) : plain).toString());
 }
 

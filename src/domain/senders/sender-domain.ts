@@ -93,32 +93,32 @@ export interface Step {
   readonly next: number | null | undefined;
 }
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const LONGEST_WAIT = 6 * HOUR;
-const GIVE_UP_AFTER = 72 * HOUR;
-const DAILY = 24 * HOUR;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const MAX_BACK_OFF_MS = 6 * HOUR_MS;
+const VERIFICATION_DEADLINE_MS = 72 * HOUR_MS;
+const VERIFIED_CHECK_INTERVAL_MS = 24 * HOUR_MS;
 /** Delay of the next check after failed lookups. */
-const SOON = HOUR;
-const MISSES = 3;
+const UNSURE_RETRY_MS = HOUR_MS;
+const MAX_MISSES = 3;
 
 /** @param isBackground false for a check on request: only background checks count towards giving up */
 export function nextStep(progress: Progress, verdict: Verdict, isBackground: boolean): Step {
   const { status, trusted, tries, misses, waited } = progress;
   if (trusted || status === 'failed') return { status, tries, misses, next: null };
   if (verdict === 'complete') {
-    const next = status === 'verified' && !isBackground ? undefined : DAILY;
+    const next = status === 'verified' && !isBackground ? undefined : VERIFIED_CHECK_INTERVAL_MS;
     return { status: 'verified', tries: 0, misses: 0, next };
   }
   if (!isBackground) return { status, tries, misses, next: undefined };
   if (status === 'verified') {
-    if (verdict === 'unsure') return { status, tries, misses, next: SOON };
+    if (verdict === 'unsure') return { status, tries, misses, next: UNSURE_RETRY_MS };
     const missed = verdict === 'lost' ? misses + 1 : 0;
-    if (missed >= MISSES) return { status: 'failed', tries, misses: missed, next: null };
-    return { status, tries, misses: missed, next: DAILY };
+    if (missed >= MAX_MISSES) return { status: 'failed', tries, misses: missed, next: null };
+    return { status, tries, misses: missed, next: VERIFIED_CHECK_INTERVAL_MS };
   }
-  const left = GIVE_UP_AFTER - waited;
+  const left = VERIFICATION_DEADLINE_MS - waited;
   if (left <= 0 && verdict !== 'unsure') return { status: 'failed', tries: tries + 1, misses, next: null };
-  const backOff = Math.min(MINUTE * 2 ** Math.min(tries, 20), LONGEST_WAIT);
-  return { status, tries: tries + 1, misses, next: left <= 0 ? SOON : Math.min(backOff, left) };
+  const backOff = Math.min(MINUTE_MS * 2 ** Math.min(tries, 20), MAX_BACK_OFF_MS);
+  return { status, tries: tries + 1, misses, next: left <= 0 ? UNSURE_RETRY_MS : Math.min(backOff, left) };
 }

@@ -28,10 +28,11 @@ export function makeCurrentDescription(
   senderDomain: string | undefined,
   now = Date.now,
 ): CurrentDescription {
-  let made: { readonly days: number; readonly text: string } | undefined;
+  let description: { readonly days: number; readonly text: string } | undefined;
   return () => {
     const days = daysSinceExamples(now());
-    if (made?.days !== days) made = { days, text: makeCurrent(JSON.stringify(describe()), days, senderDomain) };
-    return made.text;
+    if (description?.days !== days)
+      description = { days, text: makeCurrent(JSON.stringify(describe()), days, senderDomain) };
+    return description.text;
   };
 }

@@ -12,7 +12,7 @@ export function serveHtml(pages: FastifyInstance): void {
   acceptAnyBody(pages, () => undefined);
   pages.addHook('onSend', async (request, reply, payload) => {
     if (reply.statusCode < 400 || !readsHtml(request)) return payload;
-    dress(request, reply);
+    setPageHeaders(request, reply);
     return errorPage(languageOf(request), reply.statusCode === 404 ? 'unknown' : 'trouble');
   });
 }
@@ -22,11 +22,11 @@ export function sendPage(
   reply: FastifyReply,
   page: (language: Language) => string,
 ): FastifyReply {
-  dress(request, reply);
+  setPageHeaders(request, reply);
   return reply.send(page(languageOf(request)));
 }
 
-function dress(request: FastifyRequest, reply: FastifyReply): void {
+function setPageHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.headers({
     'content-type': 'text/html; charset=utf-8',
     'content-language': languageOf(request),

@@ -6,19 +6,19 @@ import type { FastifyInstance } from 'fastify';
  */
 export function closeAfterLastResponse(app: FastifyInstance): void {
   let ending = false;
-  let underWay = 0;
-  const hangUp = (): void => {
-    if (ending && underWay === 0) app.server.closeAllConnections();
+  let pendingRequests = 0;
+  const closeIfIdle = (): void => {
+    if (ending && pendingRequests === 0) app.server.closeAllConnections();
   };
   app.addHook('preClose', async () => {
     ending = true;
-    hangUp();
+    closeIfIdle();
   });
   app.addHook('onRequest', async (_request, reply) => {
-    underWay++;
+    pendingRequests++;
     reply.raw.once('close', () => {
-      underWay--;
-      hangUp();
+      pendingRequests--;
+      closeIfIdle();
     });
   });
   app.addHook('onSend', async (_request, reply) => {

@@ -29,8 +29,8 @@ export function traced(tracer: Tracer, handler: Handler): Handler {
       const status = result.status === 'fulfilled' ? reply.statusCode : STATUS[toServiceError(result.reason).code];
       setAttributes({ 'http.response.status_code': status });
       if (status >= 500) fail();
-      const { id: made } = ((result.status === 'fulfilled' && result.value) || {}) as { id?: unknown };
-      if (typeof made === 'string') setAttributes({ 'sendwright.message.id': made });
+      const { id: messageId } = ((result.status === 'fulfilled' && result.value) || {}) as { id?: unknown };
+      if (typeof messageId === 'string') setAttributes({ 'sendwright.message.id': messageId });
       return results;
     });
     if (outcome.status === 'rejected') throw outcome.reason as Error;

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
-import { DOMAIN_NAME_LENGTH } from '../../domain/limits.ts';
+import { DOMAIN_OCTETS } from '../../domain/limits.ts';
 import { DOMAIN_STATUSES, RECORD_KINDS, RECORD_STATUSES } from '../../domain/senders/sender-domain.ts';
 import { closedObject, enumOf, nullable, objectOf, optional, Timestamp } from './common.ts';
 
 export const AddDomainBody = closedObject('CreateDomainRequest', 'A domain', {
   name: Type.String({
-    maxLength: DOMAIN_NAME_LENGTH,
+    maxLength: DOMAIN_OCTETS,
     description: 'A domain name, also in Unicode; a name below another one is registered on its own',
     examples: ['example.com', 'mail.example.com'],
   }),

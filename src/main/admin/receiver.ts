@@ -29,7 +29,7 @@ const RESPONSE_TIMEOUT_MS = 14_000;
 const CLOSE_GRACE_MS = 2_000;
 
 /** Headers that belong to the connection (RFC 9110 §7.6.1), or are derived from the body and URL. */
-const OWN = [
+const CONNECTION_HEADERS = [
   'connection',
   'keep-alive',
   'transfer-encoding',
@@ -147,7 +147,9 @@ async function pass(agent: Agent, target: URL, rawHeaders: readonly string[], bo
 }
 
 function endToEnd(rawHeaders: readonly string[]): string[] {
-  return rawHeaders.filter((_, index) => !OWN.includes(String(rawHeaders[index - (index % 2)]).toLowerCase()));
+  return rawHeaders.filter(
+    (_, index) => !CONNECTION_HEADERS.includes(String(rawHeaders[index - (index % 2)]).toLowerCase()),
+  );
 }
 
 function answer(outgoing: ServerResponse, status: number, { headers = {}, body, error }: Partial<Passed> = {}): void {
