@@ -36,13 +36,13 @@ function secretOf({ status, html }: Page): string {
 }
 
 const FAILED: Omit<Try, 'id' | 'eventId' | 'dueAt'> = {
-  ago: 5,
+  startedAgoMs: 5,
   statusCode: 500,
   durationMs: 1_234,
   response: '<b>out of order</b>',
   error: 'the answer was 500',
   status: 'failed',
-  wait: null,
+  retryInMs: null,
   requestHeaders: { 'webhook-signature': 'v1,x' },
 };
 
@@ -249,7 +249,7 @@ describe('a delivery', () => {
     );
     const [queued, , bounced] = rows.map((row) => row.id);
     assert.equal(rows.at(-1)?.type, 'email.bounced');
-    await recordResults({ id: queued ?? '', ...FAILED, statusCode: 503, status: 'pending', wait: 60_000 });
+    await recordResults({ id: queued ?? '', ...FAILED, statusCode: 503, status: 'pending', retryInMs: 60_000 });
     const found = async (query: string) => {
       const { status, html } = await viewer.get(`${PATH}/${id}?${query}`);
       assert.equal(status, 200, textOf(html));
