@@ -82,8 +82,8 @@ function makeDeliveryActivities(
 
   return {
     /**
-     * Sends one message that is due. A local activity: the workflow decides what follows. While it waits, Temporal shows
-     * nothing pending, and upkeep would take it for stuck.
+     * Sends one message that is due. A local activity: the workflow decides what follows. While the workflow waits after it,
+     * nothing is pending at Temporal, and upkeep would take the message for stuck.
      */
     attempt: async (member: Member): Promise<MemberResult> => {
       const result = await attempt(member);
