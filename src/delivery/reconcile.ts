@@ -1,4 +1,5 @@
 import { groupBy } from '../lib/group.ts';
+import { mapConcurrently } from '../lib/map-concurrently.ts';
 import { type AttemptOutcome, countRepeats, endAttempts, recordLookups } from '../store/emails/attempts.ts';
 import { transaction } from '../store/postgres/pool.ts';
 import { ambiguousEnded, type AmbiguousOutcome } from '../telemetry/topics.ts';
@@ -37,11 +38,9 @@ export async function reconcile<T extends ChannelTypes>(
   messages: readonly T['attempted'][],
 ): Promise<Reconciled> {
   const calls = [...groupBy(messages, ({ attempt }) => attempt.call).values()];
-  const reconciled: Reconciled[] = [];
-  for (let from = 0; from < calls.length; from += MAX_CONCURRENT_LOOKUPS) {
-    const some = calls.slice(from, from + MAX_CONCURRENT_LOOKUPS);
-    reconciled.push(...(await Promise.all(some.map((members) => reconcileCall(deps, channel, members)))));
-  }
+  const reconciled = await mapConcurrently(calls, MAX_CONCURRENT_LOOKUPS, (members) =>
+    reconcileCall(deps, channel, members),
+  );
   return { lost: reconciled.flatMap(({ lost }) => lost), results: reconciled.flatMap(({ results }) => results) };
 }
 

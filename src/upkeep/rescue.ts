@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { groupBy } from '../lib/group.ts';
+import { mapConcurrently } from '../lib/map-concurrently.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { putBackMessages } from '../store/messages/stuck.ts';
 import {
@@ -34,7 +35,7 @@ export function makeRescueActivities(deps: RescueDeps) {
     async putBackOverdue(): Promise<UpkeepStep> {
       const emails = await findOverdue(deps.pool, OVERDUE_PER_STEP);
       const ofWorkflows = groupBy(emails, (email) => email.workflow_id);
-      await eachOf(ofWorkflows.entries(), async ([workflowId, members]) => {
+      await mapConcurrently(ofWorkflows, MAX_CONCURRENT_REQUESTS, async ([workflowId, members]) => {
         const ids = members.map(({ id }) => id);
         const state = await deps.workflows.describe(workflowId);
         if (state !== 'running') await putBack(deps, workflowId, ids, state);
@@ -53,7 +54,7 @@ export function makeRescueActivities(deps: RescueDeps) {
       const running = await workflows.findRunning(ids);
       let done = 0;
       const notRunning = ids.filter((id) => !running.has(id));
-      await eachOf(notRunning, async (workflowId) => {
+      await mapConcurrently(notRunning, MAX_CONCURRENT_REQUESTS, async (workflowId) => {
         const state = await workflows.describe(workflowId);
         // An idle workflow is expected: it waits until its email is due.
         if (state === 'running' || state === 'idle') return;
@@ -106,14 +107,4 @@ async function putBack(
   rescued.publish({ kind: 'email', state, count: open.length });
   log.warn({ workflow: workflowId, state, emails: open.length, first: open[0] }, 'started a new workflow for emails');
   return open.length;
-}
-
-/** Calls `act` for each item, ten at a time. Rejects with the first failure once all running calls have ended. */
-async function eachOf<T>(items: Iterable<T>, act: (item: T) => Promise<void>): Promise<void> {
-  const left = items[Symbol.iterator]();
-  const work = async (): Promise<void> => {
-    for (let next = left.next(); !next.done; next = left.next()) await act(next.value);
-  };
-  const results = await Promise.allSettled(Array.from({ length: MAX_CONCURRENT_REQUESTS }, work));
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
 }

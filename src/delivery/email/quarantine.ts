@@ -1,3 +1,4 @@
+import { mapConcurrently } from '../../lib/map-concurrently.ts';
 import { type Attempt, endAttempts, type LockedEmail } from '../../store/emails/attempts.ts';
 import { afterCommit, type Db } from '../../store/postgres/pool.ts';
 import { clearSuspects, countCrash } from '../../store/emails/suspects.ts';
@@ -74,23 +75,17 @@ export async function deliverIsolated(
   members: readonly Member[],
   onResults: (count: number) => void,
 ): Promise<MemberResult[]> {
-  const results: MemberResult[] = [];
   const overlap = !deps.providers.some((provider) => !provider.find);
   const size = overlap ? MAX_WAITING_OVERLAPPING : MAX_WAITING;
   let isBusy = false;
-  for (let from = 0; from < members.length; from += size) {
-    const some = members.slice(from, from + size);
-    const deliver = async (member: Member): Promise<MemberResult> => {
-      const result = isBusy ? 'busy' : await deliverAlone(deps, member, overlap);
-      onResults(1);
-      if (result !== 'busy') return result;
-      // The remaining suspects would wait as well, and this activity occupies a slot that other activities wait for.
-      isBusy = true;
-      return postponed(member, 'It waits for the isolated process.');
-    };
-    results.push(...(await Promise.all(some.map(deliver))));
-  }
-  return results;
+  return mapConcurrently(members, size, async (member) => {
+    const result = isBusy ? 'busy' : await deliverAlone(deps, member, overlap);
+    onResults(1);
+    if (result !== 'busy') return result;
+    // The remaining suspects would wait as well, and this activity occupies a slot that other activities wait for.
+    isBusy = true;
+    return postponed(member, 'It waits for the isolated process.');
+  });
 }
 
 async function deliverAlone(deps: EmailDeps, member: Member, overlap: boolean): Promise<MemberResult | 'busy'> {

@@ -1,4 +1,5 @@
 import { type Client, WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
+import { mapConcurrently } from '../../lib/map-concurrently.ts';
 import type { FailingWorkflow, Workflows, WorkflowState } from '../../upkeep/workflow-state.ts';
 
 /** Temporal's search attribute of workflows whose tasks keep failing. */
@@ -60,17 +61,14 @@ async function findRunning({ workflow }: Client, ids: readonly string[]): Promis
   const queries = Array.from({ length: Math.ceil(ids.length / IDS_PER_QUERY) }, (_, i) =>
     ids.slice(i * IDS_PER_QUERY, (i + 1) * IDS_PER_QUERY),
   );
-  const ask = async (): Promise<void> => {
-    for (let some = queries.pop(); some; some = queries.pop()) {
-      const query = `ExecutionStatus = 'Running' AND WorkflowId IN (${some.map((id) => `'${id}'`).join(', ')})`;
-      if ((await workflow.count(query)).count === some.length) {
-        for (const id of some) running.add(id);
-        continue;
-      }
-      for await (const { workflowId } of workflow.list({ query, pageSize: IDS_PER_QUERY })) running.add(workflowId);
+  await mapConcurrently(queries, MAX_CONCURRENT_QUERIES, async (some) => {
+    const query = `ExecutionStatus = 'Running' AND WorkflowId IN (${some.map((id) => `'${id}'`).join(', ')})`;
+    if ((await workflow.count(query)).count === some.length) {
+      for (const id of some) running.add(id);
+      return;
     }
-  };
-  await Promise.all(Array.from({ length: MAX_CONCURRENT_QUERIES }, ask));
+    for await (const { workflowId } of workflow.list({ query, pageSize: IDS_PER_QUERY })) running.add(workflowId);
+  });
   return running;
 }
 
