@@ -1,8 +1,8 @@
 interface SlotLimits {
   readonly slots: number;
-  /** Work that waits, separately for priority and other work. */
+  /** The maximum number of waiting calls, for priority work and for other work each. */
   readonly maxWaiting: number;
-  /** Creates the error for work that may not wait. */
+  /** Creates the error for work that exceeds `maxWaiting`. */
   readonly refuse: () => Error;
 }
 
@@ -18,15 +18,15 @@ export function makeFairSlots({ slots, maxWaiting, refuse }: SlotLimits) {
   let running = 0;
 
   /**
-   * Runs `work` in a slot. Holders with waiting work are served in rotation; priority work is served before all other.
-   * @throws what `refuse` returns when too much work is waiting
+   * Runs `work` in a slot. Holders with waiting work are served in rotation; priority work is served first.
+   * @throws the error of `refuse` if too much work is waiting
    */
   async function run<T>(holder: string, work: () => Promise<T>, { isPriority = false } = {}): Promise<T> {
     const queue = isPriority ? priority : others;
     if (running < slots) running++;
     else {
       if (queue.size >= maxWaiting && !queue.evictFor(holder, refuse)) throw refuse();
-      // The finishing work passes its slot on.
+      // The work that finishes passes its slot to this waiter.
       await new Promise<void>((start, reject) => queue.add(holder, { start, reject }));
     }
     try {
@@ -61,7 +61,7 @@ class RotatingQueue {
     return waiter;
   }
 
-  /** Refuses the last waiter of the holder with most of them. @returns false when that holder is not ahead of `holder` */
+  /** Rejects the last waiter of the holder with the most waiters. @returns false if `holder` would then have the most */
   evictFor(holder: string, refuse: () => Error): boolean {
     const own = this.#queues.get(holder)?.length ?? 0;
     const [longest] = [...this.#queues].sort(([, a], [, b]) => b.length - a.length);

@@ -53,7 +53,7 @@ export function isPublicAddress(text: string): boolean {
   return address instanceof ipaddr.IPv4 || address.match(GLOBAL_IPV6);
 }
 
-/** Prefix length of the smallest IPv6 network of one site (RFC 6177); its addresses cost the site nothing. */
+/** The prefix length of the smallest IPv6 network of one site (RFC 6177): a site can use any number of addresses in it. */
 const IPV6_NETWORK_BITS = 64;
 
 /**

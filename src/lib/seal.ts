@@ -5,9 +5,9 @@ import type { DerivedKeys } from './secret-key.ts';
 export interface Seal {
   /** @param about identifies the owner; a value does not open for another one */
   readonly close: (secret: Buffer, about: string) => Buffer;
-  /** @throws Error when it was sealed with an unknown key or for another owner, or was modified */
+  /** @throws if it was sealed with an unknown key or for another owner, or was modified */
   readonly open: (sealed: Buffer, about: string) => Buffer;
-  /** The first bytes of each result of `close`: they identify the form and the key. */
+  /** The first bytes of each result of `close`, which identify the form and the key. */
   readonly prefix: Buffer;
 }
 
@@ -16,16 +16,16 @@ const FORM_WITHOUT_KEY = 1;
 const FORM = 2;
 /** The start of a hash of the key, enough to distinguish a few keys. */
 const KEY_ID_BYTES = 4;
-/** AES-GCM sizes by NIST SP 800-38D. */
+/** AES-GCM sizes from NIST SP 800-38D. */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const CIPHER = 'aes-256-gcm';
-/** Nonces that one request to the system brings: each request costs about as much as encrypting an ordinary email. */
+/** Nonces per call of `randomBytes`: a call costs about as much as encrypting an ordinary email. */
 const NONCES_PER_REQUEST = 256;
 
 /**
- * Seals with AES-256-GCM. A value is a form byte, the key id, a random nonce, the tag and the ciphertext.
- * @param keys 32 bytes each, for this purpose only. The first seals; each opens its own values.
+ * Seals with AES-256-GCM. A sealed value consists of a form byte, the key id, a random nonce, the tag and the ciphertext.
+ * @param keys 32 bytes each, for this purpose only. The first seals; each opens the values that it has sealed.
  */
 export function makeSeal(keys: DerivedKeys): Seal {
   const [primary, ...old] = keys;
@@ -49,7 +49,7 @@ function prefixOf(key: KeyObject): Buffer {
   return Buffer.concat([Buffer.of(FORM), id]);
 }
 
-/** @throws the error of the last key when none of them opens it */
+/** @throws the error of the last key if no key opens the value */
 function openWithAny(keys: readonly { readonly key: KeyObject }[], encrypted: Buffer, about: string): Buffer {
   let failure = new Error('the value was sealed with a key that is not known here');
   for (const { key } of keys) {

@@ -1,6 +1,6 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 
-/** Shortest `SECRET_KEY`: 24 random bytes in base64. */
+/** The minimum length of `SECRET_KEY`: 24 random bytes in base64 have 32 characters. */
 export const SECRET_KEY_LENGTH = 32;
 
 /** `SECRET_KEY` and the keys of `SECRET_KEY_OLD`. The first signs and seals; each verifies and opens. */
@@ -49,8 +49,8 @@ export function secretKeysOf(settings: {
 }
 
 /**
- * Estimated bits below which a key counts as guessable. An unsubscribe link confirms a guess offline. Frequencies of so few
- * characters underestimate: 24 random bytes in base64 have at least 120 bits.
+ * A key with fewer estimated bits counts as guessable: an attacker can verify guesses offline with an unsubscribe link. The
+ * frequencies of so few characters underestimate: 24 random bytes in base64 have at least 120 bits.
  */
 const WEAK_BITS = 100;
 

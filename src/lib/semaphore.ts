@@ -19,14 +19,13 @@ interface Waiter {
 }
 
 /**
- * Bounds what concurrent work holds: bytes in memory, or places. A weighted semaphore with a share for each holder; published
- * ones (async-mutex, semaphore-async-await) have weights but no shares.
- *
- * Grants permits in the order of the calls, with two exceptions. A holder at its own share is skipped. A request that does
- * not fit is skipped for later ones that do, until they have been granted `capacity` permits in total: so a large request
+ * Limits the memory (bytes) or slots that concurrent work holds. It is a weighted semaphore with a share for each holder;
+ * published packages (async-mutex, semaphore-async-await) have weights but no shares.
+ * Grants permits in FIFO order, with two exceptions. A holder at its own share is skipped. A request that exceeds the free
+ * permits is skipped for later ones that fit, until these have been granted `capacity` permits in total. So a large request
  * delays small ones only briefly, and small ones cannot starve a large one.
- * @param capacity permits that may be held at a time
- * @param share permits that one holder may hold
+ * @param capacity the maximum number of permits in use
+ * @param share the maximum number of permits of one holder
  */
 export function makeSemaphore(capacity: number, share = capacity) {
   const queue: Waiter[] = [];
@@ -70,8 +69,8 @@ export function makeSemaphore(capacity: number, share = capacity) {
 
   return {
     /**
-     * Waits until this many permits may be held. They count as held until the result is called.
-     * @param requested more than one holder's share counts as the whole share
+     * Waits until this many permits are free. They stay in use until the result is called.
+     * @param requested is limited to the share of one holder
      */
     async take(requested: number, { signal, holder }: TakeOptions = {}): Promise<Release> {
       signal?.throwIfAborted();
@@ -89,7 +88,7 @@ export function makeSemaphore(capacity: number, share = capacity) {
         const giveUp = (): void => {
           queue.splice(queue.indexOf(waiter), 1);
           reject(signal?.reason as Error);
-          // Later waiters may need less.
+          // Later waiters may need fewer permits.
           grant();
         };
         signal?.addEventListener('abort', giveUp, { once: true });
@@ -97,7 +96,7 @@ export function makeSemaphore(capacity: number, share = capacity) {
         grant();
       });
     },
-    /** Takes the permits if that is possible without waiting or overtaking; undefined otherwise. */
+    /** Takes the permits if they are free and no other holder waits for them; otherwise returns undefined. */
     tryTake(requested: number, holder?: string): Release | undefined {
       const permits = Math.min(requested, share);
       if (permits > free || !isWithinShare({ permits, holder }) || queue.some(isWithinShare)) return undefined;

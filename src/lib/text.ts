@@ -1,4 +1,4 @@
-/** C0, DEL and the line breaks of Unicode: not allowed in text that may become a header. */
+/** C0 controls, DEL and the line separators of Unicode: not allowed in text that may become a header. */
 // eslint-disable-next-line no-control-regex -- control characters are what this expression is about
 const CONTROL = /[\u0000-\u001F\u007F\u2028\u2029]/;
 

@@ -23,7 +23,10 @@ export interface Standing {
 /** Rounding errors stay below this many tokens: without it, a request after exactly Retry-After may be refused. */
 const ROUNDING = 1e-9;
 
-/** Adds the tokens of the time since `at`. */
+/**
+ * Adds the tokens for the time since `atMs`.
+ * @param now milliseconds of the same clock
+ */
 export function refill(bucket: Bucket, { perSecond }: Rate, now: number): void {
   bucket.usage = Math.max(0, bucket.usage - ((now - bucket.atMs) / 1_000) * perSecond);
   bucket.atMs = now;
@@ -32,7 +35,7 @@ export function refill(bucket: Bucket, { perSecond }: Rate, now: number): void {
 /**
  * Takes tokens from a bucket that was just refilled. A cost above half of the capacity needs only a half-full bucket and
  * overdraws it; otherwise it might wait forever under steady load.
- * @returns 0 after taking the tokens; otherwise the seconds until there are enough
+ * @returns 0 if it took the tokens; otherwise the seconds until there are enough
  */
 export function take(bucket: Bucket, { perSecond, burst }: Rate, cost: number): number {
   const needed = Math.min(cost, Math.max(1, burst / 2));
