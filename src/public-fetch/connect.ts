@@ -7,10 +7,10 @@ import { literalAddress, NOT_PUBLIC } from './public-url.ts';
 import { type HostAddress, makeResolver, type ResolveHost, type ResolverOptions } from './resolve.ts';
 import { FetchBusy, Unfetchable } from './unfetchable.ts';
 
-/** Concurrent lookups of one process, and the share of one holder. */
+/** The maximum number of concurrent lookups of one process. */
 const MAX_LOOKUPS = 256;
 const MAX_LOOKUPS_OF_ONE = 4;
-/** Time that a request waits for a lookup slot. */
+/** The maximum time that a request waits for a lookup slot. */
 const LOOKUP_WAIT_MS = 5_000;
 
 export interface PublicFetchSettings {
@@ -21,7 +21,7 @@ export interface PublicFetchSettings {
   readonly resolver?: Omit<ResolverOptions, 'hasSearchList'>;
 }
 
-/** The state of one request with respect to our own limits. */
+/** One request, with the time that it has waited for our own limits. */
 export interface Turn {
   readonly signal: AbortSignal;
   /** The organization of the request; each has a share of the lookups. */
@@ -33,13 +33,13 @@ export interface Turn {
 /** The allowed addresses and the resolver. */
 export interface Network {
   readonly allowed: Ranges;
-  /** Whether an address may be connected to. */
+  /** Returns true if a connection to an address is allowed. */
   readonly mayReach: typeof mayReach;
   readonly resolve: ResolveHost;
   readonly lookups: Semaphore;
 }
 
-/** @throws when a range is not valid */
+/** @throws if a range is not valid */
 export function makeNetwork({ allowedCidrs, resolve, resolver }: PublicFetchSettings): Network {
   const allowed = parseRanges(allowedCidrs);
   return {
@@ -51,9 +51,9 @@ export function makeNetwork({ allowedCidrs, resolve, resolver }: PublicFetchSett
 }
 
 /**
- * Creates a client for one host that connects only to addresses that were resolved and checked here. The name is resolved
- * once, and one private address refuses the host. The caller destroys the client.
- * @param url as `parseFetchableUrl` returned it
+ * Creates a client for one host that connects only to addresses that were resolved and checked here. The name is resolved once. A
+ * single private address among the results makes the host unfetchable. The caller destroys the client.
+ * @param url the result of `parseFetchableUrl`
  * @throws Unfetchable
  */
 export async function connectTo(url: URL, network: Network, turn: Turn): Promise<Client> {
@@ -61,12 +61,12 @@ export async function connectTo(url: URL, network: Network, turn: Turn): Promise
 }
 
 /**
- * Creates a connector with the same checks.
+ * Creates an undici connector with the same checks.
  * @throws Unfetchable
  */
 export async function connectorTo(url: URL, network: Network, turn: Turn): Promise<buildConnector.connector> {
   const addresses = literalAddress(url) === undefined ? await resolved(url, network, turn) : [];
-  // Not called for a host that is a literal address, which was checked with the URL.
+  // undici does not call it for a literal address, which was checked with the URL.
   const pinned: LookupFunction = (_hostname, options, done) => {
     const [first] = addresses;
     if (options.all) done(null, [...addresses]);
@@ -76,8 +76,8 @@ export async function connectorTo(url: URL, network: Network, turn: Turn): Promi
   return (options, done) => {
     connect(options, (...[error, socket]) => {
       if (error) done(error, null);
-      // The last check, independent of resolvers and libraries: the address of the connected socket. It is undefined when the
-      // peer has reset the connection already.
+      // The last check is independent of resolvers and libraries: it uses the address of the connected socket, which is undefined
+      // if the peer has already reset the connection.
       else if (network.mayReach(socket.remoteAddress ?? '', network.allowed)) done(null, socket);
       else {
         socket.destroy();
@@ -110,8 +110,8 @@ async function resolved({ hostname }: URL, network: Network, turn: Turn): Promis
 }
 
 /**
- * Waits for one of our limits, and adds the waiting time to the turn.
- * @throws FetchBusy when that takes too long, or the request's own time ends meanwhile
+ * Waits for a slot or memory, and adds the waiting time to the turn.
+ * @throws FetchBusy if the wait exceeds `withinMs` or the request is aborted meanwhile
  */
 export async function waitFor<T>(turn: Turn, withinMs: number, take: (signal: AbortSignal) => Promise<T>): Promise<T> {
   turn.signal.throwIfAborted();

@@ -3,18 +3,18 @@ import { literalAddress, NOT_PUBLIC, parseFetchableUrl } from './public-url.ts';
 import { Unfetchable } from './unfetchable.ts';
 
 /**
- * Checks a URL for webhooks: https on the public internet; or any, also http, in the allowed ranges of the operator's
- * network. Resolved addresses are checked when connecting.
+ * Parses the URL of a webhook endpoint. It must be https on the public internet, or http or https in the allowed ranges of the
+ * operator's network. Resolved addresses are checked again at the connection.
  * @throws Unfetchable
  */
 export function endpointUrl(text: string, allowed: Ranges): URL {
-  // The parser would remove white space and line breaks instead of refusing them.
+  // The URL parser would remove white space and line breaks instead of rejecting them.
   if (/[\s\p{Cc}]/u.test(text)) throw new Unfetchable('it holds white space or control characters');
-  // The parser would replace lone surrogates.
+  // The URL parser would replace lone surrogates.
   if (!text.isWellFormed()) throw new Unfetchable('it is not well-formed Unicode');
   const url = parseFetchableUrl(text, allowed);
-  const given = new URL(text);
-  if (given.username !== '' || given.password !== '') throw new Unfetchable('it holds a user name or a password');
+  const original = new URL(text);
+  if (original.username !== '' || original.password !== '') throw new Unfetchable('it holds a user name or a password');
   if (isLocalhost(url.hostname) && !LOOPBACK.some((address) => isInRanges(address, allowed))) {
     throw new Unfetchable(NOT_PUBLIC);
   }

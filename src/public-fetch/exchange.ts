@@ -1,19 +1,18 @@
 import type { Dispatcher } from 'undici';
 
-/** A response. */
 export interface Exchanged {
   readonly status: number;
   readonly headers: Dispatcher.ResponseData['headers'];
-  /** Its first bytes. */
+  /** The first bytes of the body. */
   readonly body: Buffer;
 }
 
-/** Bytes of a body that are read, so that its connection can be reused. */
+/** A body is read up to this size, so that its connection can be reused. */
 const MAX_READ_BYTES = 65_536;
 
 /**
- * Sends a request and returns the response with up to `keep` bytes of its body. An interrupted body is returned as far as it
- * was received. It uses undici's callbacks: the stream of `Dispatcher.request` costs as much as the rest of a short exchange.
+ * Sends a request and returns the response with up to `keep` bytes of its body. An interrupted body is returned as far as it was
+ * received. Uses undici's callbacks because the stream of `Dispatcher.request` costs as much as the rest of a short exchange.
  */
 export function exchange(
   dispatcher: Dispatcher,
@@ -22,13 +21,13 @@ export function exchange(
   signal: AbortSignal,
 ): Promise<Exchanged> {
   return new Promise((resolve, reject) => {
-    let answered: Omit<Exchanged, 'body'> | undefined;
-    const kept: Buffer[] = [];
+    let response: Omit<Exchanged, 'body'> | undefined;
+    const chunks: Buffer[] = [];
     let bytes = 0;
     let started: Dispatcher.DispatchController | undefined;
     const abort = (): void => {
       if (started) started.abort(signal.reason as Error);
-      // It still waits for a connection.
+      // The request still waits for a connection.
       else reject(signal.reason as Error);
     };
     signal.addEventListener('abort', abort, { once: true });
@@ -38,18 +37,18 @@ export function exchange(
         if (signal.aborted) abort();
       },
       onResponseStart(_, status, headers) {
-        if (status >= 200) answered = { status, headers };
+        if (status >= 200) response = { status, headers };
       },
       onResponseData(controller, chunk) {
-        if (bytes < keep) kept.push(chunk.subarray(0, keep - bytes));
+        if (bytes < keep) chunks.push(chunk.subarray(0, keep - bytes));
         bytes += chunk.length;
         if (bytes >= MAX_READ_BYTES) controller.abort(new Error('the rest of the body is not read'));
       },
       onResponseEnd() {
-        if (answered) resolve({ ...answered, body: Buffer.concat(kept) });
+        if (response) resolve({ ...response, body: Buffer.concat(chunks) });
       },
       onResponseError(_, error) {
-        if (answered) resolve({ ...answered, body: Buffer.concat(kept) });
+        if (response) resolve({ ...response, body: Buffer.concat(chunks) });
         else reject(error);
       },
     });

@@ -3,27 +3,28 @@ import { connectTo, makeNetwork, type Network, type PublicFetchSettings, type Tu
 import { parseFetchableUrl } from './public-url.ts';
 import { FetchBusy, Unfetchable } from './unfetchable.ts';
 
-/** Bytes that may still be fetched. Several fetches may share it. */
+/** The bytes that may still be fetched. Several fetches may share a budget. */
 export interface Budget {
   left: number;
-  /** The organization of the fetch. */
+  /** The organization that the fetch is for. */
   readonly holder?: string;
   readonly memory?: FetchMemory;
 }
 
-/** The memory for fetched bytes until the caller releases them. */
+/** Reserves memory for fetched bytes; the caller of the fetch releases it. */
 export interface FetchMemory {
-  /** @returns true if the bytes were taken */
+  /** @returns true if the memory was reserved */
   readonly tryTake: (bytes: number) => boolean;
-  /** Waits until the bytes are taken. */
+  /** Waits until the memory is reserved. */
   readonly take: (bytes: number, signal: AbortSignal) => Promise<unknown>;
 }
 
 /**
- * Fetches a URL from a request. Only public hosts are contacted, and every redirect is checked like the first URL.
+ * Fetches a URL that a customer has chosen. Only public hosts and the operator's allowed ranges are contacted, and every redirect
+ * is checked like the first URL.
  * @param budget the response's bytes are subtracted from it
- * @param authorization sent to the origin of the URL, not to another one that it redirects to
- * @throws Unfetchable; FetchBusy when our own limits are the cause; or the signal's reason when the caller aborted
+ * @param authorization sent only to the origin of the URL, not to another origin that it redirects to
+ * @throws Unfetchable; FetchBusy if our own limits are the cause; or the signal's reason if the caller aborted
  */
 export type PublicFetch = (
   url: string,
@@ -32,13 +33,13 @@ export type PublicFetch = (
   authorization?: string,
 ) => Promise<Buffer>;
 
-/** Time for lookups, connections, redirects and the whole body. */
+/** The deadline of a fetch: lookups, connections, redirects and the whole body. */
 const FETCH_DEADLINE_MS = 15_000;
-/** A fetch that timed out after a longer wait for our own limits failed because of them, not because of its host. */
+/** If a fetch times out after waiting longer than this for our own limits, these are the cause, not its host. */
 const BLAMED_WAIT_MS = 1_000;
-/** Time that a fetch waits for memory. */
+/** The maximum time that a fetch waits for memory. */
 const MEMORY_WAIT_MS = 5_000;
-const REDIRECTS = 3;
+const MAX_REDIRECTS = 3;
 const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
 
 const HEADERS = {
@@ -61,13 +62,13 @@ export function makePublicFetch(settings: PublicFetchSettings, deadlineMs = FETC
     try {
       let url = parseFetchableUrl(text, network.allowed);
       const { origin } = url;
-      for (let redirects = 0; redirects <= REDIRECTS; redirects++) {
+      for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
         const headers = authorization !== undefined && url.origin === origin ? { ...HEADERS, authorization } : HEADERS;
         const answer = await ask(url, headers, network, budget, turn);
         if (Buffer.isBuffer(answer)) return answer;
         url = parseFetchableUrl(answer.location, network.allowed, url);
       }
-      throw new Unfetchable(`it redirects more than ${REDIRECTS} times`);
+      throw new Unfetchable(`it redirects more than ${MAX_REDIRECTS} times`);
     } catch (error) {
       caller?.throwIfAborted();
       if (error instanceof FetchBusy) throw error;
@@ -120,16 +121,16 @@ async function read(
   return Buffer.concat(chunks);
 }
 
-/** Returns true for a compressed body, by the response's headers. */
+/** Returns true if the headers of a response declare a compressed body. */
 export function isEncoded(headers: Dispatcher.ResponseData['headers']): boolean {
-  const given = [headers['content-encoding'], headers['transfer-encoding']]
+  const encodings = [headers['content-encoding'], headers['transfer-encoding']]
     .flat()
     .filter((value) => value !== undefined);
-  const codings = given.flatMap((value) => value.split(','));
+  const codings = encodings.flatMap((value) => value.split(','));
   return codings.some((coding) => !['', 'identity', 'chunked'].includes(coding.trim().toLowerCase()));
 }
 
-/** Error messages by error codes of Node and undici, or by the name of an error without a code. */
+/** Maps error codes of Node and undici, or the name of an error without a code, to messages. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^(?:HTTPParserError|UND_ERR_HEADERS_OVERFLOW)$/, 'its server does not answer in HTTP'],
   [/^(?:CERT_|ERR_TLS_CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_)/, 'the certificate of its server is not trusted'],

@@ -10,13 +10,13 @@ import { FetchBusy, Unfetchable } from './unfetchable.ts';
 /** An endpoint's response. */
 export interface PostAnswer {
   readonly status: number;
-  /** The header Retry-After, not parsed. */
+  /** The unparsed header Retry-After. */
   readonly retryAfter: string | null;
   /** The first bytes of the body; null for a compressed one. */
   readonly body: Buffer | null;
 }
 
-/** Connections to one URL. Its name is resolved once, and connections are kept alive. */
+/** A connection pool for one URL. The host name is resolved once, and connections are kept alive. */
 export interface Line {
   /**
    * Posts once, within 15 s in total. A received status counts even if the body fails.
@@ -28,21 +28,21 @@ export interface Line {
 }
 
 /**
- * Creates a line to a customer's URL. It does not connect yet, and does not fail.
+ * Creates a connection pool for a customer's URL. It connects at the first post.
  * @param keep bytes of the response body to return
  * @param holder the organization whose share of the lookups it uses
  */
 export type OpenLine = (url: string, connections: number, keep: number, holder?: string) => Line;
 
-/** Connections to the origin of a URL, and the rest of it. */
+/** A connection pool for the origin of a URL, and the path and query of the URL. */
 interface Target {
   readonly pool: Pool;
   readonly path: string;
 }
 
-/** Time for one post: lookup, connection, request and response. */
+/** The deadline of one post: lookup, connection, request and response. */
 const POST_DEADLINE_MS = 15_000;
-/** Time for which an idle connection is kept; the server may request less. */
+/** Idle connections are closed after this time; the server may request a shorter one. */
 const IDLE_TIMEOUT_MS = 3_000;
 
 /**
@@ -71,7 +71,7 @@ export function makePublicPost(settings: PublicFetchSettings, deadlineMs = POST_
     let target: Promise<Target> | undefined;
     const open = (signal: AbortSignal): Promise<Target> => {
       const opening = (target ??= connect(text, connections, { signal, holder, waitedMs: 0 }));
-      // The next post retries a failed lookup.
+      // Clears a failed lookup, so that the next post retries it.
       opening.catch(() => {
         if (target === opening) target = undefined;
       });

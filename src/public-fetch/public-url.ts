@@ -3,7 +3,7 @@ import type { Ranges } from '../lib/ip-ranges.ts';
 import { mayReach } from './public-address.ts';
 import { Unfetchable } from './unfetchable.ts';
 
-/** Ports of other services, which requests through us must not reach. */
+/** Ports of services other than web servers. Requests of customers must not reach them through us. */
 const REFUSED_PORTS = new Set(
   [
     // Mail.
@@ -20,9 +20,9 @@ const REFUSED_PORTS = new Set(
 export const NOT_PUBLIC = 'its host cannot be found on the public internet';
 
 /**
- * Parses a URL that may be fetched: http or https, no refused port, and no internal address. User name, password and
- * fragment are removed.
- * @param base for a relative URL
+ * Parses a URL that may be fetched: http or https, no refused port and no internal address. Removes the user name, password and
+ * fragment.
+ * @param base resolves a relative URL
  * @throws Unfetchable
  */
 export function parseFetchableUrl(text: string, allowed: Ranges, base?: URL): URL {
@@ -38,7 +38,7 @@ export function parseFetchableUrl(text: string, allowed: Ranges, base?: URL): UR
   return url;
 }
 
-/** Returns the address in place of a host name, normalized; undefined for a name. */
+/** Returns a URL's literal IP address without brackets; undefined if it has a host name. */
 export function literalAddress({ hostname }: URL): string | undefined {
   const bare = hostname.replace(/^\[|\]$/g, '');
   return isIP(bare) ? bare : undefined;

@@ -3,13 +3,13 @@ import { isIP } from 'node:net';
 import { cachedFor } from '../lib/cached.ts';
 import { isNotFound, queryDns } from '../lib/dns-query.ts';
 
-/** An address in the form of `node:dns`. */
+/** An address as `node:dns` returns it. */
 export interface HostAddress {
   readonly address: string;
   readonly family: number;
 }
 
-/** Resolves a host name. Rejects when it has no address, or when the signal is aborted. */
+/** Resolves a host name. Rejects if it has no address or the signal is aborted. */
 export type ResolveHost = (hostname: string, signal: AbortSignal) => Promise<readonly HostAddress[]>;
 
 /** Options of the resolver; the system's values are the defaults. */
@@ -17,22 +17,22 @@ export interface ResolverOptions {
   /** Addresses of DNS servers, with or without a port. */
   readonly servers?: readonly string[] | undefined;
   readonly hostsFile?: string | undefined;
-  /** The file with the domains that are appended to a name that does not exist, as `search` in resolv.conf. */
+  /** A resolv.conf file. The domains of its `search` line are appended to names that do not exist. */
   readonly resolvConf?: string | undefined;
-  /** Uses the search list, which only names on the operator's network need. */
+  /** True to use the search list, which only names on the operator's network need. */
   readonly hasSearchList: boolean;
 }
 
 /** Deadline of all queries for one name. */
 const LOOKUP_DEADLINE_MS = 5_000;
-/** Time for which the system's files are cached. */
+/** The cache lifetime of the system's files. */
 const FILES_TTL_MS = 10_000;
 
 /**
- * Resolves names that customers choose. It sends DNS queries itself (c-ares) instead of calling `getaddrinfo`, as
- * `dns.lookup` does: that blocks one of libuv's four threads until the last name server has timed out and cannot be
- * canceled, so a zone whose servers never answer would stop every other lookup of the process. Here a lookup costs a
- * socket and ends after 5 s. The hosts file and `localhost` are honored as `getaddrinfo` honors them.
+ * Resolves host names that customers choose. Sends DNS queries itself (c-ares) instead of calling `getaddrinfo`, as `dns.lookup`
+ * does. `getaddrinfo` blocks one of libuv's four threads until the last name server has timed out, and cannot be canceled: a zone
+ * whose servers never respond would stop every other lookup of the process. Here a lookup costs a socket and ends after 5 s. The
+ * hosts file and `localhost` are handled as in `getaddrinfo`.
  */
 export function makeResolver({ servers = [], hostsFile, resolvConf, hasSearchList }: ResolverOptions): ResolveHost {
   const readHosts = cachedFor(FILES_TTL_MS, async () => parseHosts(await read(hostsFile ?? '/etc/hosts')));
@@ -59,7 +59,7 @@ const LOOPBACK: readonly HostAddress[] = [
   { address: '::1', family: 6 },
 ];
 
-/** @returns an empty list when the name does not exist. Rejects when no server responds. */
+/** @returns an empty list if the name does not exist. Rejects if no server responds. */
 function query(name: string, servers: readonly string[], signal: AbortSignal): Promise<readonly HostAddress[]> {
   return queryDns(servers, signal, async (resolver) => {
     const results = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
@@ -78,7 +78,7 @@ function refuseFailure(result: PromiseSettledResult<unknown>): void {
   if (result.status === 'rejected' && !isNotFound(result.reason)) throw result.reason as Error;
 }
 
-/** Parses lines of an address and its names (hosts(5)). */
+/** Parses lines that contain an address and its names (hosts(5)). */
 function parseHosts(text: string): ReadonlyMap<string, readonly HostAddress[]> {
   const hosts = new Map<string, HostAddress[]>();
   for (const line of text.split('\n')) {
