@@ -8,16 +8,17 @@ import {
 } from '../domain/senders/sender-domain.ts';
 import type { Dns } from '../providers/dns.ts';
 
-/** DNS findings, and the records that got a response. */
+/** DNS findings of a domain's records. */
 export interface RecordLookup {
   readonly findings: Findings;
-  /** Keys of the records with a response; others are unchanged. */
+  /** Keys of the records whose lookup succeeded. The findings of the others are unchanged. */
   readonly certain: ReadonlySet<string>;
 }
 
 /**
  * Looks up all records of a domain concurrently. A record whose lookup fails keeps its previous finding.
- * @param name of the domain
+ * @param name the domain
+ * @param before the stored findings
  */
 export async function lookUpRecords(
   dns: Dns,
@@ -39,25 +40,25 @@ export async function lookUpRecords(
         return;
       }
       certain.add(key);
-      const judged =
+      const finding =
         answer.kind === 'found'
           ? judgeFound(record, answer.values)
           : judgeMissing(record, await findDoubledZone(dns, name, record));
-      findings[key] = { ...judged, was_right: old?.was_right === true || judged.status === 'verified' };
+      findings[key] = { ...finding, was_right: old?.was_right === true || finding.status === 'verified' };
     }),
   );
   return { findings, certain };
 }
 
 function lookupErrorOf({ status }: Finding, reason: string): string | null {
-  return status === 'verified' ? null : couldNotAsk(reason);
+  return status === 'verified' ? null : lookupFailure(reason);
 }
 
 function pendingFinding(reason: string): Finding {
-  return { found: null, status: 'pending', error: couldNotAsk(reason), was_right: false };
+  return { found: null, status: 'pending', error: lookupFailure(reason), was_right: false };
 }
 
-function couldNotAsk(reason: string): string {
+function lookupFailure(reason: string): string {
   return `DNS could not be asked: ${reason}; it is asked again`;
 }
 
@@ -69,7 +70,7 @@ async function ask(dns: Dns, domain: string, { record, type, name }: WantedRecor
   return own.kind === 'found' ? own : dns.txt(name);
 }
 
-/** Returns the zone that was doubled: many DNS providers append it to the name that was entered. */
+/** Returns the zone if the record exists at a name with a doubled zone: many DNS providers append it to the entered name. */
 async function findDoubledZone(dns: Dns, domain: string, { type, name }: WantedRecord): Promise<string | null> {
   const zones = [...new Set([domain, organizationalDomain(domain)])].filter((zone) => name.endsWith(`.${zone}`));
   for (const zone of zones) {

@@ -4,13 +4,13 @@ import { checkDomain } from './check.ts';
 import type { SenderDomainDeps } from './deps.ts';
 
 const POLL_INTERVAL_MS = 1_000;
-/** Concurrent checks of one worker. They mostly wait for DNS. */
+/** The maximum number of concurrent checks of one worker. They mostly wait for DNS. */
 const MAX_CHECKS = 20;
 
 /**
- * Checks domains that are due. Any number of workers may share the domains. A check that fails, or whose worker dies, is
- * repeated when its lease lapses.
- * @returns stops polling; resolves when no check is in flight
+ * Checks domains that are due. Several workers can share the domains. If a check fails or its worker crashes, the domain is
+ * checked again after its lease expires.
+ * @returns a function that stops polling; it resolves when no check is in flight
  */
 export function startDomainChecks(deps: SenderDomainDeps, pollIntervalMs = POLL_INTERVAL_MS): () => Promise<void> {
   const checks = new Set<Promise<void>>();

@@ -24,13 +24,13 @@ import { lookUpRecords } from './ask.ts';
 import type { SenderDomainDeps } from './deps.ts';
 import { addToPostmark, prepareDomain } from './prepare.ts';
 
-/** The error for an organization whose domain was verified by another one, without naming it. */
-const TAKEN =
+/** The error for an organization whose domain another one has verified. It does not name the other one. */
+const OWNED_BY_ANOTHER =
   'another account has proved that it owns this domain; delete this one, or ask to verify it when that has ended';
 
 /**
- * Looks up a domain's records in DNS, and at Postmark if used, and stores the result: whether the domain is verified or
- * failed, and when it is checked next. Safe to repeat.
+ * Looks up a domain's records in DNS, and at Postmark if used. Stores the findings, the status and the time of the next check.
+ * Safe to repeat.
  * @param isBackground false for a check on request
  */
 export async function checkDomain(deps: SenderDomainDeps, found: WholeDomain, isBackground: boolean): Promise<void> {
@@ -38,19 +38,19 @@ export async function checkDomain(deps: SenderDomainDeps, found: WholeDomain, is
   if (!domain) return;
   const { name, findings: before } = domain;
   let wanted = wantedRecords(domain, deps.senders);
-  let asked = await lookUpRecords(deps.dns, name, wanted, before);
-  const isOurs = asked.certain.has(ownershipKey(name)) && asked.findings[ownershipKey(name)]?.status === 'verified';
-  // Only after its ownership is proved: all organizations share one account at Postmark.
+  let lookup = await lookUpRecords(deps.dns, name, wanted, before);
+  const isOurs = lookup.certain.has(ownershipKey(name)) && lookup.findings[ownershipKey(name)]?.status === 'verified';
+  // Ask Postmark only after ownership is proved, because all organizations share one account at Postmark.
   if (deps.postmark && isOurs && domain.provider_id !== null && (await askPostmark(deps, name, domain.provider_id))) {
     domain = await findDomain(deps.pool, domain.org_id, domain.id);
     if (!domain) return;
     wanted = wantedRecords(domain, deps.senders);
-    asked = await lookUpRecords(deps.dns, name, wanted, before);
+    lookup = await lookUpRecords(deps.dns, name, wanted, before);
   }
-  const { findings, certain } = asked;
+  const { findings, certain } = lookup;
   const dkim = findingKey({ record: 'DKIM', name: ownDkimName(name) });
   const verdict = verdictOf(wanted, findings, certain);
-  // Postmark's records are unknown until it has the domain, and it does not send from it before.
+  // Postmark's records are unknown until the domain is registered there. Before that, Postmark does not send from it.
   const isMissingAtPostmark = deps.postmark !== undefined && domain.provider_id === null;
   await write(deps, domain, {
     findings,
@@ -67,8 +67,8 @@ async function askPostmark(
   id: number,
 ): Promise<boolean> {
   try {
-    const known = await postmark?.verify(id);
-    if (known) await keepProviderDomain(pool, name, known, false);
+    const registered = await postmark?.verify(id);
+    if (registered) await keepProviderDomain(pool, name, registered, false);
     else await addToPostmark({ pool, postmark, log, ...deps }, name);
     return true;
   } catch (error) {
@@ -85,23 +85,23 @@ function ownershipKey(name: string): string {
 interface Outcome {
   readonly findings: Findings;
   readonly verdict: Verdict;
-  /** Whether our own DKIM key is in DNS; undefined when unknown. */
+  /** True if our own DKIM key is in DNS; undefined if that is unknown. */
   readonly published: boolean | undefined;
-  /** When the lease of a background check lapses; undefined for a check on request. */
+  /** The time when the lease of a background check expires; undefined for a check on request. */
   readonly leasedUntil: string | null | undefined;
 }
 
 async function write({ pool, log }: SenderDomainDeps, domain: WholeDomain, outcome: Outcome): Promise<void> {
   const attempt = () => transaction(pool, (client) => writeIn(client, domain, outcome));
   const status = await attempt().catch((error: unknown) => {
-    // A newer registration of another organization has been verified meanwhile.
+    // The unique index rejected it: a competing registration has been verified meanwhile.
     if (isDuplicate(error)) return attempt();
     throw error;
   });
   if (status) log.info({ domain: domain.id, status, verdict: outcome.verdict }, 'the status of a domain has changed');
 }
 
-/** @returns the new status; undefined when it has not changed, or the domain was deleted meanwhile */
+/** @returns the new status; undefined if it has not changed or the domain was deleted meanwhile */
 async function writeIn(
   client: Db,
   { id, name }: WholeDomain,
@@ -112,10 +112,10 @@ async function writeIn(
   if (!self) return undefined;
   const others = registrations.filter((each) => each !== self);
   const isTaken = others.some((each) => each.status === 'verified');
-  // A check whose lease has lapsed is repeated; only the repeated one counts.
+  // A check whose lease has expired is repeated, and only the repeated check counts.
   const isBackground = self.next_check_at === leasedUntil;
   const step = isTaken ? supersededStep(self) : nextStep(self, verdict, isBackground);
-  await saveCheck(client, id, isTaken ? { ...findings, ...taken(name, findings) } : findings, step, published);
+  await saveCheck(client, id, isTaken ? { ...findings, ...ownedByAnother(name, findings) } : findings, step, published);
   if (step.status === self.status) return undefined;
   await notifyEndpoints(client, { ...self, status: step.status });
   if (step.status === 'verified') await failCompetingRegistrations(client, self, others);
@@ -126,15 +126,15 @@ function supersededStep({ tries, misses }: Registration): Step {
   return { status: 'failed', tries, misses, next: null };
 }
 
-function taken(name: string, findings: Findings): Findings {
+function ownedByAnother(name: string, findings: Findings): Findings {
   const key = ownershipKey(name);
   const was = findings[key] ?? { found: null, was_right: false };
-  return { [key]: { ...was, status: 'failed', error: TAKEN } };
+  return { [key]: { ...was, status: 'failed', error: OWNED_BY_ANOTHER } };
 }
 
 /**
- * Fails all competing registrations of a name after one organization has proved ownership or the operator has trusted it.
- * The caller has locked them, and verified that one.
+ * Fails all pending registrations of a name after one organization has proved ownership or the operator has trusted it.
+ * @param others the other registrations of the name, locked by the caller
  */
 export async function failCompetingRegistrations(
   db: Db,
@@ -143,13 +143,13 @@ export async function failCompetingRegistrations(
 ): Promise<void> {
   const superseded = others.filter(({ status }) => status === 'pending');
   const ids = superseded.map(({ id }) => id);
-  await failDomains(db, ids, taken(name, {}));
+  await failDomains(db, ids, ownedByAnother(name, {}));
   for (const registration of superseded) await notifyEndpoints(db, { ...registration, status: 'failed' });
 }
 
 type Change = 'created' | 'verified' | 'failed' | 'deleted';
 
-/** Enqueues webhooks about a domain, by default about its status. */
+/** Enqueues webhook events about a domain, by default about its status. */
 export async function notifyEndpoints(
   db: Db,
   { id, org_id, name, status }: Pick<Registration, 'id' | 'org_id' | 'name' | 'status'>,

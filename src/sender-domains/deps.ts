@@ -12,7 +12,7 @@ export interface SenderDomainDeps {
   readonly seal: Seal;
   readonly dns: Dns;
   readonly senders: Senders;
-  /** Undefined when Postmark is not used or its account token is not set. */
+  /** Undefined if Postmark is not used or its account token is not set. */
   readonly postmark: PostmarkDomains | undefined;
   readonly log: Pick<Logger, 'info' | 'warn'>;
 }
@@ -22,7 +22,7 @@ export function dkimSeal(secretKey: SecretKeys): Seal {
   return makeSeal(deriveKeys(secretKey, 'DKIM keys'));
 }
 
-/** Returns the owner to which a sealed key is bound. */
+/** Returns the associated data that binds a sealed key to its domain. */
 export function dkimOwner({ org_id: orgId, id }: { readonly org_id: string; readonly id: string }): string {
   return `${orgId} ${id}`;
 }

@@ -5,9 +5,9 @@ import { makeDkimKey } from './dkim-keys.ts';
 import { dkimOwner, type SenderDomainDeps } from './deps.ts';
 
 /**
- * Prepares the records of a domain: a DKIM key of our own if we sign, and a registration in the operator's account at
- * Postmark. A trusted domain gets neither. It may be repeated; what Postmark cannot provide now is added later.
- * @returns the updated domain; undefined when it was deleted meanwhile
+ * Prepares the records of a domain: a DKIM key of our own if we sign, and a registration in the operator's account at Postmark. A
+ * trusted domain needs neither. Safe to repeat: a check adds later what failed now.
+ * @returns the updated domain; undefined if it was deleted meanwhile
  */
 export async function prepareDomain(deps: SenderDomainDeps, domain: WholeDomain): Promise<WholeDomain | undefined> {
   const { pool, senders, postmark } = deps;
@@ -30,7 +30,7 @@ async function makeKey({ pool, seal, log }: SenderDomainDeps, domain: WholeDomai
   await saveDkimKey(pool, domain.id, publicKey, seal.close(privateKey, dkimOwner(domain)));
 }
 
-/** Also used when Postmark no longer has the domain. */
+/** Registers a domain at Postmark, also if Postmark no longer has it. Failures are logged; the next check retries them. */
 export async function addToPostmark({ pool, postmark, log }: SenderDomainDeps, name: string): Promise<void> {
   try {
     const added = await postmark?.add(name);
