@@ -11,11 +11,11 @@ import { findVerifiedHolder } from '../store/domains/domains.ts';
 import { insertAccountLink } from '../store/emails/account-links.ts';
 import { acceptEmail, type IntakeDeps } from './emails.ts';
 
-/** How this service sends emails about accounts. */
+/** Settings for emails about user accounts. */
 export interface AccountEmails {
-  /** The setting `SYSTEM_EMAIL_FROM`. The organization that has verified its domain sends. */
+  /** The setting `SYSTEM_EMAIL_FROM`. The email is sent by the organization that has verified its domain. */
   readonly from: string;
-  /** The setting `PUBLIC_URL`: a link must not depend on a request's `Host`, which an attacker chooses. */
+  /** The setting `PUBLIC_URL`. Links must not depend on a request's `Host`, which an attacker can choose. */
   readonly publicUrl: string;
   readonly seal: Seal;
 }
@@ -27,14 +27,14 @@ interface Letter {
   readonly before: readonly string[];
   readonly linkText: string;
   readonly after: string;
-  /** The path that the link leads to; it contains a secret. */
+  /** The path of the link; it contains a secret. */
   readonly path: string;
 }
 
 /**
- * Sends an invitation by email. From then on only that email contains its link, so accepting it confirms the address.
+ * Sends an invitation by email. From then on its link is only in that email, so accepting it confirms the address.
  * @param inviter the address of the member who invites
- * @throws ServiceError rate_limit_exceeded, or why the email was not accepted; the inviter can then pass on the link
+ * @throws ServiceError rate_limit_exceeded, or the error of acceptEmail; the inviter can then share the link
  */
 export async function emailInvitation(
   deps: IntakeDeps,
@@ -57,7 +57,7 @@ export async function emailInvitation(
   await markEmailed(deps.pool, orgId, id);
 }
 
-/** Sends a link to choose a new password, if a user has this address. */
+/** Sends a link to choose a new password if a user has this address. */
 export async function emailPasswordReset(deps: IntakeDeps, settings: AccountEmails, email: string): Promise<void> {
   const token = await createReset(deps.pool, email);
   if (token === undefined) return;
@@ -72,9 +72,9 @@ export async function emailPasswordReset(deps: IntakeDeps, settings: AccountEmai
 }
 
 /**
- * Sends an email about an account on the ordinary path. Its stored body has a placeholder for the link, which is sealed in a
- * row of its own and inserted when the email is sent: members of the sending organization cannot read it.
- * @throws ServiceError why the email was not accepted
+ * Sends an email about an account like any other email. Its stored body contains a placeholder for the link. The link is sealed
+ * in a separate row and inserted when the email is sent, so members of the sending organization cannot read it.
+ * @throws ServiceError the errors of acceptEmail
  */
 async function sendLetter(deps: IntakeDeps, { from, publicUrl, seal }: AccountEmails, letter: Letter): Promise<void> {
   const mailbox = parseMailbox(from);
@@ -84,7 +84,7 @@ async function sendLetter(deps: IntakeDeps, { from, publicUrl, seal }: AccountEm
   }
   const link = publicUrl + letter.path;
   const storeEmail: IntakeDeps['storeEmail'] = async (caller, email) => {
-    // Before the email, which a worker may claim as soon as it is stored.
+    // Store the link before the email, because a worker may claim the email as soon as it is stored.
     await insertAccountLink(deps.pool, email.id, seal.close(Buffer.from(link), email.id));
     return deps.storeEmail(caller, email);
   };
@@ -111,7 +111,7 @@ function requestOf(from: string, { to, subject, before, linkText, after }: Lette
         </body>
       </html>`.text,
     text: [...before, `${linkText}:\n${ACCOUNT_LINK}`, after].join('\n\n'),
-    // RFC 3834: vacation responders do not answer.
+    // RFC 3834: vacation responders do not reply to it.
     headers: { 'Auto-Submitted': 'auto-generated' },
     marketing: false,
     tags: [],

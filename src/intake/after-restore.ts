@@ -3,9 +3,9 @@ import { markEmailsAmbiguous, markMessagesAmbiguous } from '../store/upkeep/afte
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 
 /**
- * Marks all open messages of a database that was restored from a backup as ambiguous: only the provider knows which were
- * sent since the backup. No worker may send meanwhile.
- * @param provider the email provider that reconciles them
+ * Marks all open messages of a database that was restored from a backup as ambiguous, because only the provider knows which were
+ * sent after the backup. No worker may send meanwhile.
+ * @param provider the email provider at which they are reconciled
  * @returns the number of open emails and chat-app messages
  */
 export async function markAllAmbiguous(

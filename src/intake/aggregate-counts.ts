@@ -3,14 +3,14 @@ import type { Pool } from '../store/postgres/pool.ts';
 import { aggregateTags } from '../store/emails/tags.ts';
 import { aggregateStatistics } from '../store/statistics/totals.ts';
 
-/** Bounds the additions that readers of the counts must add up. */
+/** A short interval keeps the number of rows small that readers of the counts must add up. */
 const INTERVAL_MS = 1_000;
-/** Additions per statement, so that none is slow. */
+/** Limits the rows per statement, so that no statement is slow. */
 const ADDITIONS_PER_STATEMENT = 5_000;
 
 /**
- * Adds additions to the counts of tags and to the statistics within a second or two. If it does not run, counts remain
- * correct but slower to read.
+ * Adds new rows to the counts of tags and to the statistics within a second or two. While it does not run, counts remain correct
+ * but are slower to read.
  * @param onError called for the first of consecutive failures; the loop continues
  * @returns a function that stops the loop
  */

@@ -20,26 +20,26 @@ import { limitExceeded } from '../accounts/organization-limits.ts';
 import { quotaExceeded } from './quota.ts';
 import { startTimeSlices } from './time-slices.ts';
 
-/** Fetched files that one process holds in memory, and the share of one organization. */
+/** The maximum bytes of fetched files in the memory of one process, and the share of one organization. */
 const MAX_FETCHED_BYTES = 5 * ATTACHMENTS_BYTES;
-const FETCHED_BYTES_OF_ONE = 2 * ATTACHMENTS_BYTES;
+const MAX_FETCHED_BYTES_OF_ONE = 2 * ATTACHMENTS_BYTES;
 const BYTES_PER_MB = 1_048_576;
 
-/** The files of one request, with the checks that precede storing them. */
+/** The files of one email, with the checks that precede storing them. */
 export interface Upload {
   readonly orgId: string;
   readonly requests: readonly AttachmentRequest[];
-  /** Tokens of the email in the monthly quota and the rate limit. */
+  /** The number of copies that count against the monthly quota and the rate limit. */
   readonly allowance: number;
-  /** Refuses the request by throwing. It is called after all files are valid and before any is stored. */
+  /** Throws if a limit refuses the email. Called after all files are valid and before any file is stored. */
   readonly admit: () => Promise<void>;
 }
 
 /**
- * Checks the files of an email, fetches remote ones, stores all and runs `store`, which stores the email that refers to
- * them. Files of a refused email are deleted.
- * @throws ServiceError invalid_attachment, whose message names the file; unavailable when too many files are being
- *   fetched; quota_exceeded; limit_exceeded; the errors of `admit` and `store`; FileStoreUnavailable
+ * Validates the files of an email, fetches remote ones, stores all of them and runs `store`, which stores the email. If `store`
+ * refuses the email, its files are deleted.
+ * @throws ServiceError invalid_attachment, whose message names the file; unavailable if too many files are being fetched;
+ * quota_exceeded; limit_exceeded; the errors of `admit` and `store`; FileStoreUnavailable
  */
 export type WithFiles = <T>(upload: Upload, store: (files: readonly Attachment[]) => Promise<T>) => Promise<T>;
 
@@ -47,7 +47,7 @@ export interface FileDeps {
   readonly pool: Pool;
   readonly files: FileStore;
   readonly fetchPublic: PublicFetch;
-  /** Stored files of one organization in bytes; 0 means no limit. */
+  /** The maximum bytes of stored files of one organization; 0 means no limit. */
   readonly maxStoredBytes: number;
 }
 
@@ -59,7 +59,7 @@ interface Incoming {
 
 export function makeWithFiles(deps: FileDeps): WithFiles {
   const { files, fetchPublic } = deps;
-  const memory = makeSemaphore(MAX_FETCHED_BYTES, FETCHED_BYTES_OF_ONE);
+  const memory = makeSemaphore(MAX_FETCHED_BYTES, MAX_FETCHED_BYTES_OF_ONE);
 
   const storeAll = async (upload: Upload): Promise<Attachment[]> => {
     const { orgId } = upload;
@@ -105,7 +105,7 @@ export function makeWithFiles(deps: FileDeps): WithFiles {
     try {
       return await store(attachments);
     } catch (error) {
-      // After other errors the email may have been stored: upkeep deletes orphaned files an hour later.
+      // After any other error the email may have been stored. Upkeep deletes orphaned files an hour later.
       if (error instanceof ServiceError) await discard(deps, attachments).catch(() => undefined);
       throw error;
     }
@@ -113,7 +113,7 @@ export function makeWithFiles(deps: FileDeps): WithFiles {
 }
 
 /**
- * Records the files before they are written, so that upkeep can delete those that no email refers to.
+ * Records the files before they are written, so that upkeep can delete files without an email.
  * @throws ServiceError quota_exceeded or limit_exceeded
  */
 async function reserve(
@@ -154,7 +154,7 @@ async function decode(file: Incoming, text: string, budget: Budget): Promise<Buf
   return checked(file, 'content', step.value);
 }
 
-/** Fetches all files concurrently within the deadline of one. The first failure aborts the others. */
+/** Fetches all files concurrently, so they share one deadline. The first failure aborts the others. */
 async function fetchAll(
   incoming: readonly Incoming[],
   fetchPublic: PublicFetch,

@@ -28,13 +28,13 @@ import { quotaExceeded } from './quota.ts';
 import { startTimeSlices } from './time-slices.ts';
 
 /**
- * Emails per statement: enough to amortize the round trip, and few enough not to delay other requests. A group is stored by a
+ * Emails per statement: enough to amortize the round trip, and few enough not to delay other requests. A group consists of a
  * whole number of statements.
  */
 const EMAILS_PER_STATEMENT = GROUP_SIZE / 2;
 
 export interface BatchIntakeDeps extends IntakeDeps {
-  /** Whether a relay may not start a workflow for each of `GROUP_SIZE` emails in a burst, so that they share one. */
+  /** True if relays start fewer than `GROUP_SIZE` workflows in a burst, so that the members of a batch share workflows. */
   readonly sharesWorkflows: boolean;
 }
 
@@ -42,7 +42,7 @@ export interface BatchIntakeDeps extends IntakeDeps {
  * Stores all emails of a batch for delivery, or none.
  * @param idempotency the request's idempotency key, with which the response is stored
  * @throws ServiceError at `emails.<index>.<field>` for the errors of acceptEmail, times of all emails before domains;
- *   rate_limit_exceeded, quota_exceeded or limit_exceeded for the whole batch
+ * rate_limit_exceeded, quota_exceeded or limit_exceeded for the whole batch
  */
 export async function acceptBatch(
   deps: BatchIntakeDeps,
@@ -64,7 +64,8 @@ export async function acceptBatch(
   await deps.contents.prepare(deps.pool, caller.orgId);
   let tokens = 0;
   const storing = transaction(deps.pool, async (client) => {
-    // Judge all emails first: refusing the last one later would leave dead rows of the others for Postgres to vacuum.
+    // Check all emails first: if the last one were refused later, the rows of the others would be dead tuples that Postgres must
+    // vacuum.
     const first = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
     if (first) refuse(first);
     deps.limits.mails?.take(caller.orgId, allowance);
@@ -95,8 +96,8 @@ export async function acceptBatch(
 }
 
 /**
- * Registers new tags before the transaction that stores the batch, which would otherwise block other requests with new
- * tags until it ends.
+ * Registers new tags before the transaction that stores the batch. Otherwise it would block other requests with new tags until it
+ * ends.
  */
 async function registerTags(
   { pool, limits }: IntakeDeps,
@@ -118,8 +119,8 @@ async function registerTags(
 }
 
 /**
- * Stores the members of a batch. Those of a whole group that is due immediately share a workflow from the start, which saves
- * a row of the outbox and a change of each email. While Postgres stores one chunk, the next one is prepared and sent.
+ * Stores the members of a batch. If a whole group is due immediately, its members share a workflow from the start, which saves
+ * one outbox row and one update for each email. While Postgres stores one chunk, the next one is prepared and sent.
  */
 async function storeMembers(
   deps: BatchIntakeDeps,
@@ -150,7 +151,7 @@ async function storeMembers(
     );
     members.push(...emails.map(({ id }) => id));
     const storing = acceptEmails(client, orgId, domainIds, emails, group).then((answers) => {
-      // The domain was deleted between the two statements.
+      // An email can still be refused, for example if its domain was deleted after `judgeEmails`.
       const index = answers.findIndex(({ refusal }) => refusal !== null);
       const refusal = answers[index]?.refusal;
       if (refusal && refusal !== 'quota_exceeded') refuse({ index: from + index, refusal });
@@ -161,7 +162,7 @@ async function storeMembers(
         members.length === GROUP_SIZE &&
         insertGroup(client, group, { members, org_id: orgId, batch_id, traceparents }),
     ]);
-    // Report the first failure.
+    // The loop awaits this promise later; the handler prevents an unhandled rejection until then.
     stored.catch(() => undefined);
     await before;
     before = stored;
@@ -184,7 +185,7 @@ async function sealEmails(deps: IntakeDeps, orgId: string, emails: readonly NewE
 }
 
 /**
- * Refuses the first email of a batch whose time is out of bounds, before the database checks anything else.
+ * Refuses the first email of a batch whose time is out of bounds. Other refusals are left to `acceptBatch`.
  * @throws ServiceError validation_error at `emails.<index>.scheduled_at`
  */
 export async function refuseBadTimes(
@@ -210,10 +211,10 @@ async function parse(requests: readonly EmailRequest[]): Promise<SenderAndTime[]
 }
 
 /**
- * Cancels every scheduled member of a batch. None of them is sent once this returns.
+ * Cancels every scheduled member of a batch. None of them is sent after this returns.
  * @returns the number of canceled members, and the status of the batch
- * @throws ServiceError not_found, not_scheduled when no member is scheduled, or insufficient_scope when one is from a
- *   domain that the caller may not change
+ * @throws ServiceError not_found, not_scheduled if no member is scheduled, or insufficient_scope if a member is from a domain
+ * that the caller may not change
  */
 export async function cancelBatch(
   deps: IntakeDeps,
@@ -235,7 +236,7 @@ export async function cancelBatch(
     let canceled = 0;
     for (let from = 0; from < members.length; from += EMAILS_PER_STATEMENT) {
       const chunk = members.slice(from, from + EMAILS_PER_STATEMENT);
-      // Members that a worker has claimed meanwhile have another status.
+      // Members that a worker has claimed meanwhile are no longer scheduled and remain unchanged.
       const changed = await project(
         client,
         'canceled',
@@ -251,7 +252,7 @@ export async function cancelBatch(
     const batch = await findBatch(client, orgId, id);
     return { id, status: batch?.status ?? 'canceled', canceled };
   });
-  // The batch is canceled even if this fails; upkeep announces it later.
+  // The batch is canceled even if this fails; upkeep publishes the event later.
   await announceBatches(deps.pool, [id]).catch(() => undefined);
   deps.wakeRelay();
   return answer;

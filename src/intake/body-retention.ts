@@ -4,7 +4,7 @@ import type { Db } from '../store/postgres/pool.ts';
 
 /**
  * Sets the retention of an organization for the operator.
- * @param days 0 for never, null for the setting `BODY_RETENTION_DAYS`
+ * @param days 0 is forever, null is the setting `BODY_RETENTION_DAYS`
  * @throws ServiceError not_found
  */
 export async function giveBodyRetention(db: Db, orgId: string, days: number | null): Promise<void> {

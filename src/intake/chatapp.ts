@@ -14,7 +14,7 @@ import { parseSchedule } from './schedule.ts';
 
 /** A valid request to send one chat-app message, with defaults filled in. */
 export interface ChatRequest {
-  /** In international form; null for the only connected number. */
+  /** In international form; null if the organization has only one connected number. */
   readonly from: string | null;
   /** A number in international form, or a business-scoped user id. */
   readonly to: string;
@@ -32,15 +32,15 @@ export interface AcceptedChat {
   readonly from: string;
   readonly country: string;
   readonly created_at: string;
-  /** Only if the request has it: the response of the contract has no such field. */
+  /** Only present if the request has it, because the response of the API contract has no such field. */
   readonly scheduled_at?: string;
 }
 
 /**
  * Stores one chat-app message for delivery.
  * @param idempotency the request's idempotency key, with which the response is stored
- * @throws ServiceError validation_error for a link that is not public, for numbers, or for a missing `from`;
- *   no_chatapp_account; and those of `sendMessage`
+ * @throws ServiceError validation_error for a link that is not public, for numbers, or for a missing `from`; no_chatapp_account;
+ * the errors of `sendMessage`
  */
 export async function sendChat(
   deps: MessageIntakeDeps,
@@ -66,7 +66,7 @@ export async function sendChat(
   );
 }
 
-/** @throws ServiceError validation_error */
+/** Returns the parsed value. @throws ServiceError validation_error with the parser's message */
 export function valid<T extends object>(parsed: T | string, param: string): T {
   if (typeof parsed === 'string') throw new ServiceError('validation_error', parsed, param);
   return parsed;
@@ -81,11 +81,11 @@ async function chooseNumber(db: Db, orgId: string, from: string | null): Promise
     : new ServiceError('no_chatapp_account', `the number ${from} is not connected to this account`, 'from');
 }
 
-/** Names that resolve only inside a network (RFC 6762, RFC 8375, and the one that ICANN reserves). */
+/** Names that resolve only inside a network (RFC 6762, RFC 8375, and `internal`, which ICANN reserves). */
 const INSIDE = /(?:^|\.)(?:local|internal|home\.arpa)\.?$/;
 
 /**
- * Refuses links that the provider's servers cannot reach. The link is not fetched.
+ * Refuses links that the provider's servers cannot reach. Does not fetch them.
  * @throws ServiceError validation_error
  */
 function refusePrivate(link: string, param: string): void {

@@ -31,7 +31,7 @@ export async function readContent(deps: ContentDeps, orgId: string, id: string):
 }
 
 /**
- * Erases body, custom headers and files of an email and keeps its record. Repeating it changes nothing.
+ * Erases the body, custom headers and files of an email, and keeps its record. Idempotent.
  * @throws ServiceError not_found, or conflict while the email is pending
  */
 export async function eraseContent(deps: ContentDeps, orgId: string, id: string): Promise<void> {
@@ -44,7 +44,7 @@ export async function eraseContent(deps: ContentDeps, orgId: string, id: string)
     const ids = await findFileIds(client, [id]);
     if (ids.length === 0) return;
     await markDeleted(client, ids);
-    // Before the commit: if the store is unreachable, nothing is erased and the caller may retry.
+    // Remove the files before the commit: if the file store is unreachable, nothing is erased and the caller can retry.
     await files.remove(ids);
   });
 }

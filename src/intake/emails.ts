@@ -38,23 +38,22 @@ import { parseSchedule, scheduleError, unmoved } from './schedule.ts';
 /** The organization and restrictions of a request. */
 export interface Caller {
   readonly orgId: string;
-  /** The only domains that it may send from; null for every domain of its organization. */
+  /** The only domains that the caller may send from; null allows every domain of the organization. */
   readonly domainIds: readonly string[] | null;
-  /** The API key of the request; absent for the dashboard. */
+  /** The API key of the request; undefined for the dashboard. */
   readonly keyId?: string;
 }
 
-/** Stores a single email; resolves with the result after the commit. */
+/** Stores a single email. Resolves after the commit. */
 export type StoreEmail = (caller: Caller, email: NewEmail) => Promise<Acceptance>;
 
-/** Limits on sending. Quotas are stored in the database. */
+/** Limits on sending. Quotas themselves are stored in the database. */
 export interface Limits extends RateLimits {
   readonly quota: QuotaQueue;
   readonly organization: OrganizationLimits;
   readonly tags: TagRegistry;
 }
 
-/** Disables all limits. */
 export const unlimited = (): Limits => ({
   requests: null,
   mails: null,
@@ -79,9 +78,9 @@ export interface IntakeDeps {
 /**
  * Stores one email for delivery, with its files.
  * @param idempotency the request's idempotency key, with which the response is stored
- * @throws ServiceError validation_error for a time out of bounds; domain_not_found, domain_not_verified or
- *   insufficient_scope for its `from` or a suspended organization; then invalid_attachment; then rate_limit_exceeded,
- *   quota_exceeded or limit_exceeded; concurrent_idempotent_requests when another request has used the key meanwhile
+ * @throws ServiceError in this order: validation_error for a time out of bounds; domain_not_found, domain_not_verified or
+ * insufficient_scope for its `from` or a suspended organization; invalid_attachment; rate_limit_exceeded, quota_exceeded or
+ * limit_exceeded. Also concurrent_idempotent_requests if another request has used the key meanwhile
  */
 export async function acceptEmail(
   deps: IntakeDeps,
@@ -112,17 +111,17 @@ export async function acceptEmail(
   return acceptance;
 }
 
-/** What an email needs to pass the limits of its organization. */
+/** The state of an email with respect to the limits of its organization. */
 interface Admission {
-  /** Tokens of the email in the monthly quota and the rate limit. */
+  /** The number of copies that count against the monthly quota and the rate limit. */
   readonly allowance: number;
-  /** Its tags that may be new to the organization. */
+  /** The email's tags that may be new to the organization. */
   readonly newTags: ReadonlyMap<string, Tag>;
-  /** Whether it has taken its tokens of the rate limit. */
+  /** True after its tokens were taken from the rate limit. */
   hasTokens: boolean;
 }
 
-/** @throws ServiceError for a refusal by the email's own sender or time */
+/** @throws ServiceError if the sender or the time of the email is refused */
 async function judge({ pool }: IntakeDeps, { orgId, domainIds }: Caller, email: NewEmail): Promise<void> {
   const first = await judgeEmails(pool, orgId, domainIds, [email]);
   if (first) throw refused(first.refusal, email);
@@ -171,7 +170,7 @@ async function admit(deps: IntakeDeps, caller: Caller, email: NewEmail, admissio
   try {
     mails?.take(caller.orgId, admission.allowance);
   } catch (limit) {
-    // Otherwise it is judged when it is stored.
+    // Errors of the email take precedence over the limit. Without a limit the statement that stores the email reports them.
     await judge(deps, caller, email);
     throw limit;
   }
@@ -196,10 +195,13 @@ async function requireAccepted(
   return acceptance;
 }
 
-/** Emails per statement. */
+/** The maximum number of emails per statement. */
 const MAX_GROUP_SIZE = 100;
 
-/** Groups emails of one caller that arrive while others are being stored into one statement and commit. */
+/**
+ * Creates a writer that stores concurrent emails of one caller in one statement and commit: those that arrive during a write
+ * share the next one.
+ */
 export function gatherEmails(pool: Pool): StoreEmail {
   const callers = new Map<string, (email: NewEmail) => Promise<Acceptance>>();
 
@@ -221,27 +223,27 @@ async function storeTogether(
   emails: readonly NewEmail[],
 ): Promise<Acceptance[]> {
   const answers = await acceptEmails(pool, orgId, domainIds, emails);
-  // None was stored. The quota may suffice for some of them, so each is tried alone.
+  // Nothing was stored. The error makes `gather` store each email alone, because the quota may suffice for some of them.
   if (emails.length > 1 && answers.some(({ refusal }) => refusal === 'quota_exceeded')) {
     throw new Error('the quota does not reach for all of these emails');
   }
   return answers;
 }
 
-/** The batch, API key and trace of an email. */
+/** The batch, API key, trace and idempotency key of an email. */
 export interface Origin {
   readonly batchId: string | null;
   /** Undefined for the dashboard. */
   readonly keyId: string | undefined;
   /** The span of the request; undefined when tracing is disabled. */
   readonly traceparent: string | undefined;
-  /** Undefined for the members of a batch, whose request has the key. */
+  /** Undefined for the members of a batch, because the key belongs to the whole batch. */
   readonly idempotency?: IdempotencyKey | undefined;
 }
 
 /**
- * Combines a request with its parsed sender and time. Code that each email passes adds fields to a copy by `Object.assign`: in
- * Node 20 each field that is added to a spread costs 2 µs and leaves garbage that only a full collection removes.
+ * Combines a request with its parsed sender and time. Uses `Object.assign` on this hot path: in Node 20 each field that is added
+ * to a spread costs 2 µs and leaves garbage that only a full collection frees.
  */
 export function newEmail(
   request: EmailRequest,
@@ -264,7 +266,7 @@ export async function sealEmail(
   return Object.assign({}, email, { html: null, text: null, headers: {}, sealed });
 }
 
-/** The fields by which the database judges an email. */
+/** Returns the fields that the database checks. */
 export function senderAndTime({ from, scheduled_at: time }: EmailRequest): SenderAndTime {
   return { from_domain: domainOf(from), scheduled_at: time === null ? null : parseSchedule(time) };
 }
@@ -275,7 +277,7 @@ function domainOf(from: string): string {
   return mailbox.domain;
 }
 
-/** Translates a refusal of the database into an error. */
+/** Converts a refusal of the database into an error. */
 export function refused(refusal: Refusal, { from }: Pick<EmailRequest, 'from'>): ServiceError {
   const domain = domainOf(from);
   switch (refusal) {
@@ -320,7 +322,7 @@ export async function rescheduleEmail(
 }
 
 /**
- * Cancels a scheduled email. It is not sent once this returns.
+ * Cancels a scheduled email. It is not sent after this returns.
  * @throws ServiceError not_found, not_scheduled or, for an email from another domain, insufficient_scope
  */
 export async function cancelEmail(
@@ -343,7 +345,7 @@ export async function cancelEmail(
   return { id, status: 'canceled' };
 }
 
-/** Keys without domain restriction need no query. */
+/** Refuses changes to an email from a domain that the key may not send from. Unrestricted keys need no query. */
 async function refuseOthersEmail(db: Db, orgId: string, id: string, { domainIds = null }: Changer): Promise<void> {
   if (domainIds === null) return;
   const from = await senderOf(db, orgId, id);

@@ -27,24 +27,24 @@ interface ErasureDeps {
   readonly files: FileStore;
 }
 
-/** The tables to erase from, in this order. */
+/** The tables and logs to erase from, in this order. */
 const PHASES = ['emails', 'search_index', 'webhook_events', 'audit_log', 'provider_callbacks'] as const;
 type Phase = (typeof PHASES)[number];
 
 /** The position at which an erasure continues. */
 export interface ErasurePosition {
   readonly phase: Phase;
-  /** The last row of the previous step, in the phase's own order; empty at its start. */
+  /** The last row of the previous step, in the order of the phase; empty at its start. */
   readonly after: string;
 }
 
-/** Rows that one step reads; also emails that one transaction changes. */
+/** Rows that one step reads, and emails that one transaction changes. */
 const STEP_ROWS = 2_000;
 const EMAILS_PER_TRANSACTION = 100;
-/** Time after which a call returns; the caller continues with the next one. */
-const CALL_MS = 3_000;
+/** A call returns after this time; the caller continues with another call. */
+const MAX_CALL_MS = 3_000;
 
-const NOTHING = {
+const EMPTY_REPORT = {
   emails: 0,
   contents: 0,
   files: 0,
@@ -56,15 +56,15 @@ const NOTHING = {
   provider_callbacks: 0,
   suppressions: 0,
 };
-/** Numbers of rows that an erasure has changed or deleted, as the API's schema describes them. */
-export type ErasureReport = typeof NOTHING;
+/** The numbers of rows that an erasure has changed or deleted. The API's schema describes them. */
+export type ErasureReport = typeof EMPTY_REPORT;
 
 /**
- * Replaces an address in all stored data of an organization by a placeholder. From the first step on the address gets no
- * email, since its hash is kept. It works for a few seconds in small transactions and may be repeated.
+ * Replaces an address in all stored data of an organization by a placeholder. From the first step on the address is suppressed by
+ * its hash. A call takes a few seconds and works in small transactions. Idempotent.
  * @param email bare, in lower case
- * @param position the position at which the previous call ended; null for the first
- * @returns the changes of this call, and the position for the next one; null when nothing remains
+ * @param position the position at which the previous call ended; null for the first call
+ * @returns the changes of this call, and the position for the next call; null after the last one
  */
 export async function eraseRecipient(
   deps: ErasureDeps,
@@ -72,18 +72,18 @@ export async function eraseRecipient(
   email: string,
   position: ErasurePosition | null,
 ): Promise<{ report: ErasureReport; next: ErasurePosition | null }> {
-  const report = { ...NOTHING };
+  const report = { ...EMPTY_REPORT };
   await deps.contents.prepare(deps.pool, orgId);
   const hash = await hashOf(deps, orgId, email);
   const erased = describe(email, `erased-${hash.toString('hex', 0, 8)}@erased.invalid`);
   if (!position) {
-    // Pending email then names the placeholder, which must not get mail either.
+    // Pending emails are then addressed to the placeholder, which must not get mail either.
     const hashes = [hash, await hashOf(deps, orgId, erased.placeholder)];
     report.suppressions = await suppressHashes(deps.pool, orgId, email, hashes);
   }
   const begun = performance.now();
   let next: ErasurePosition | null = position ?? { phase: PHASES[0], after: '' };
-  while (next && performance.now() - begun < CALL_MS) {
+  while (next && performance.now() - begun < MAX_CALL_MS) {
     const after: string | null = await takeStep(deps, orgId, erased, next, report);
     const following: Phase | undefined = PHASES[PHASES.indexOf(next.phase) + 1];
     if (after !== null) next = { phase: next.phase, after };
@@ -135,14 +135,17 @@ async function eraseInEmails(
   const walked = await walkEmails(deps.pool, orgId, erased, { created_at, id }, STEP_ROWS);
   const ids = walked.filter(({ is_candidate: isCandidate }) => isCandidate).map((email) => email.id);
   for (let from = 0; from < ids.length; from += EMAILS_PER_TRANSACTION) {
-    const some = ids.slice(from, from + EMAILS_PER_TRANSACTION);
-    await transaction(deps.pool, (client) => eraseInSome(deps, client, orgId, erased, some, report));
+    const chunk = ids.slice(from, from + EMAILS_PER_TRANSACTION);
+    await transaction(deps.pool, (client) => eraseInSome(deps, client, orgId, erased, chunk, report));
   }
   const last = walked.at(-1);
   return last && walked.length === STEP_ROWS ? `${last.created_at}|${last.id}` : null;
 }
 
-/** Emails are found by the placeholder then. Terms of domains stay: what they lead to is compared with the emails. */
+/**
+ * Moves the address's own term to the placeholder, so that a search for the placeholder finds its emails. The terms of the domain
+ * remain: search results are checked against the emails.
+ */
 async function eraseInSearchIndex(
   { pool }: ErasureDeps,
   orgId: string,
@@ -215,16 +218,16 @@ function describe(address: string, placeholder: string): ErasedAddress {
   };
 }
 
-/** Erases an address completely. @returns the whole report */
+/** Erases an address completely. @returns the sum of the reports of all calls */
 export async function eraseRecipientWhole(deps: ErasureDeps, orgId: string, email: string): Promise<ErasureReport> {
-  const whole = { ...NOTHING };
+  const total = { ...EMPTY_REPORT };
   let position: ErasurePosition | null = null;
   do {
     const part: Awaited<ReturnType<typeof eraseRecipient>> = await eraseRecipient(deps, orgId, email, position);
-    for (const name of Object.keys(whole) as (keyof ErasureReport)[]) whole[name] += part.report[name];
+    for (const name of Object.keys(total) as (keyof ErasureReport)[]) total[name] += part.report[name];
     position = part.next;
   } while (position);
-  return whole;
+  return total;
 }
 
 /** Parses a position. @returns undefined for invalid text */

@@ -1,7 +1,7 @@
 import { ServiceError } from '../domain/errors.ts';
 import { isDuplicate } from '../store/postgres/pool.ts';
 
-/** The error for the second of two concurrent requests with the same idempotency key. */
+/** Creates the error for the second of two concurrent requests with the same idempotency key. */
 export function concurrentRequest(): ServiceError {
   return new ServiceError(
     'concurrent_idempotent_requests',
@@ -9,14 +9,14 @@ export function concurrentRequest(): ServiceError {
   );
 }
 
-/** The error for a request whose idempotency key was used for a request with another body. */
+/** Creates the error for an idempotency key that was used with another body. */
 export function reusedKey(): ServiceError {
   return new ServiceError('invalid_idempotent_request', 'this Idempotency-Key was used for another request');
 }
 
 /**
- * Refuses a request whose idempotency key was used while its email was stored: a lock is lost with its database connection,
- * and then the table decides which request was first.
+ * Converts a unique violation into `concurrent_idempotent_requests`. The advisory lock on an idempotency key is lost with its
+ * database connection; then the unique index detects concurrent requests.
  */
 export async function rejectReusedKey<T>(storing: Promise<T>): Promise<T> {
   return storing.catch((error: unknown) => {

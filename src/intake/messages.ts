@@ -32,7 +32,7 @@ export type MessageCaller = Pick<Caller, 'orgId' | 'keyId'>;
 /** A valid request to send one message, without its sender. */
 export type MessageRequest = Omit<NewMessage, 'id' | 'event_id' | 'sender' | 'traceparent'>;
 
-/** A stored message as its response needs it. */
+/** The fields of a stored message that responses contain. */
 export interface AcceptedMessage {
   readonly id: string;
   readonly status: 'queued' | 'scheduled';
@@ -45,10 +45,10 @@ const ID_PREFIXES = { chatapp: 'wa', sms: 'sms' } as const;
 
 /**
  * Stores one message for delivery, with its first event, outbox row, webhooks and response.
- * @param findSender returns the sender, or throws the refusal
- * @param toResponse the response, which is stored under the request's idempotency key
+ * @param findSender returns the sender, or throws if there is none
+ * @param toResponse creates the response, which is stored under the request's idempotency key
  * @throws ServiceError validation_error for the time; insufficient_scope for a suspended organization; limit_exceeded;
- *   concurrent_idempotent_requests when another request has used the key meanwhile
+ * concurrent_idempotent_requests if another request has used the key meanwhile
  */
 export async function sendMessage<Response>(
   { pool, wakeRelay, limits, tracer }: MessageIntakeDeps,
@@ -132,7 +132,7 @@ export async function rescheduleMessage(
 }
 
 /**
- * Cancels a scheduled message. It is not sent once this returns.
+ * Cancels a scheduled message. It is not sent after this returns.
  * @throws ServiceError not_found or not_scheduled
  */
 export async function cancelMessage(

@@ -3,15 +3,12 @@ import { ServiceError } from '../domain/errors.ts';
 import { networkOf } from '../lib/ip-ranges.ts';
 import { type Bucket, type Rate, refill, take } from '../lib/token-bucket.ts';
 
-/** Tokens that a network may accumulate, in seconds of its rate. */
+/** The capacity of a network's bucket, in seconds of its rate. */
 const BURST_SECONDS = 5;
-/** Networks in memory. The least recently used one is evicted and starts with a full bucket. */
+/** The maximum number of networks in memory. The least recently used one is evicted; it then starts with a full bucket. */
 const MAX_NETWORKS = 50_000;
 
-/**
- * Limits the cost of callers without valid credentials: a token bucket per network (`networkOf`) in the memory of this
- * process.
- */
+/** Limits the cost of callers without valid credentials. Each process has a token bucket per network (`networkOf`) in memory. */
 export interface NetworkLimits {
   /** Counts a request. @throws ServiceError rate_limit_exceeded */
   readonly take: (address: string) => void;
@@ -46,7 +43,7 @@ export function makeNetworkLimits(perSecond: number): NetworkLimits {
       const bucket = buckets.get(networkOf(address));
       if (!bucket) return;
       refill(bucket, rate, performance.now());
-      // Checks for a token without taking it.
+      // Takes from a copy, so that the check takes no token.
       refuse(take({ ...bucket }, rate, 1));
     },
     countFailure: (address) => void takeTokens(address, 1),

@@ -1,19 +1,19 @@
 import { LRUCache } from 'lru-cache';
 import { type Semaphore, makeSemaphore } from '../lib/semaphore.ts';
 
-/** Emails of one organization that are counted concurrently: one holds the lock, the others are in transit. */
+/** The maximum number of concurrent transactions per organization with a quota: one holds the lock, the others are in transit. */
 const MAX_CONCURRENT_EMAILS = 4;
-/** Organizations that are remembered to have a quota; the least recently used one is evicted. */
+/** The maximum number of organizations in the cache of those with a quota; the least recently used one is evicted. */
 const MAX_ORGANIZATIONS = 10_000;
 
 /**
- * Emails of an organization with a quota are counted one after the other, each until its commit. Those with files, which
- * are stored singly, wait here without a database connection, so that a burst of them leaves connections to others.
+ * Limits the transactions that wait for an organization's quota. The quota row is locked until the commit. Emails with files are
+ * stored one by one; they wait here without a database connection, so that a burst leaves connections to others.
  */
 export interface QuotaQueue {
-  /** Runs `work` in turn, or immediately for an organization that is not known to have a quota. */
+  /** Runs `work` when the organization has a free slot; immediately if it is not known to have a quota. */
   readonly run: <T>(orgId: string, work: () => Promise<T>) => Promise<T>;
-  /** Records whether the last email of an organization was counted against a quota. */
+  /** Records whether the last email of an organization counted against a quota. */
   readonly note: (orgId: string, counted: boolean) => void;
 }
 

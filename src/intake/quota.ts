@@ -15,7 +15,7 @@ export async function quotaExceeded(db: Db, orgId: string, emails: number): Prom
 
 /**
  * Sets the quota of an organization for the operator.
- * @param monthly emails per calendar month (UTC); 0 for none, null for any number
+ * @param monthly emails per calendar month (UTC); 0 allows none, null means no limit
  * @throws ServiceError not_found
  */
 export async function giveQuota(db: Db, orgId: string, monthly: number | null): Promise<Usage> {

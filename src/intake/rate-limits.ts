@@ -4,11 +4,14 @@ import { type Bucket, type Rate, refill, type Standing, standing, take } from '.
 import type { Pool } from '../store/postgres/pool.ts';
 import { type BucketName, exchangeUsage, type ProcessUsage } from '../store/limits/rate-usage.ts';
 
-/** Bursts in seconds of the rate. Batches are bursts. */
+/** Capacities of the buckets in seconds of the rate. The capacity for emails allows batches. */
 const BURST_SECONDS: Readonly<Record<BucketName, number>> = { requests: 2, mails: 20, domains: 100 };
-/** Time between two exchanges with the other processes. */
+/** The interval of exchanges with the other processes through the database. */
 const EXCHANGE_INTERVAL_MS = 200;
-/** Time since the last exchange after which refills in this process are not reported: the database has refilled too. */
+/**
+ * If the last exchange is older, tokens that this process has refilled are not reported, because the database has refilled them
+ * too.
+ */
 const STALE_AFTER_MS = 1_000;
 /** Buckets per statement. */
 const BUCKETS_PER_STATEMENT = 1_000;
@@ -19,7 +22,7 @@ const BUCKET_LABELS: Readonly<Record<BucketName, string>> = {
   domains: 'domain registrations and checks',
 };
 
-/** `standing` is the state of the bucket that refused the request. */
+/** A request exceeded a rate limit. `standing` is the state of its bucket. */
 export class RateLimitExceeded extends ServiceError {
   readonly standing: Standing;
 
@@ -35,10 +38,10 @@ export interface RateLimit {
   readonly rate: Rate;
   /**
    * Takes tokens from an organization's bucket.
-   * @throws RateLimitExceeded when there are too few; then none is taken
+   * @throws RateLimitExceeded if the bucket has too few tokens; then none is taken
    */
   readonly take: (orgId: string, tokens: number) => void;
-  /** Returns tokens of an operation that did not take place. */
+  /** Returns the tokens of a failed operation. */
   readonly refund: (orgId: string, tokens: number) => void;
   readonly standing: (orgId: string) => Standing;
 }
@@ -48,7 +51,7 @@ export interface RateLimits {
   readonly requests: RateLimit | null;
   /** A batch takes one token per email. */
   readonly mails: RateLimit | null;
-  /** Registrations and checks of domains cost a key pair, DNS queries or calls to the provider. */
+  /** A registration or check of a domain costs a key pair, DNS queries or calls to the provider. */
   readonly domains: RateLimit | null;
 }
 
@@ -56,25 +59,25 @@ export interface RateLimits {
 interface LocalBucket extends Bucket {
   /** Tokens taken since the last exchange. */
   unreported: number;
-  /** True if tokens were requested since the last exchange, also without success. */
+  /** True if tokens were requested since the last exchange, even without success. */
   isRequested: boolean;
 }
 
 type Buckets = RateLimit & {
   readonly name: BucketName;
-  /** Returns the usage to report. Buckets that are full and unused are removed. */
+  /** Returns the usage to report. Removes buckets that are full and unused. */
   readonly collectUsage: () => ProcessUsage[];
-  /** Sets the usage of all processes after an exchange. */
+  /** Sets the bucket's usage to that of all processes, after an exchange. */
   readonly setTotal: (orgId: string, usage: number) => void;
-  /** Restores usage that could not be reported. */
+  /** Restores usage whose report failed. */
   readonly restore: (usage: ProcessUsage) => void;
 };
 
 /**
- * Starts rate limits that processes share. Each process decides locally, and every 200 ms adds its usage to the database and
- * reads that of all processes. Between two exchanges another process may admit requests beyond the limit: at most what it
- * admits in 200 ms, and at most one full bucket for each process beyond the first. The excess is deducted from later tokens.
- * While the database is unreachable each process limits on its own.
+ * Starts rate limits that are shared by all processes. Each process decides locally. Every 200 ms it adds its usage to the
+ * database and reads that of all processes. Between two exchanges processes may together exceed the limit: each further process
+ * by what it admits in 200 ms, at most one full bucket. The excess is deducted from later tokens. While the database is
+ * unreachable, each process limits on its own.
  * @param perSecond tokens per organization; 0 or undefined means no limit
  * @param onError called for the first of consecutive failures; the exchanges continue
  * @returns the limits, and a function that stops the exchanges after a last one

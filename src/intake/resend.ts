@@ -16,11 +16,10 @@ export interface ResendDeps extends IntakeDeps {
 }
 
 /**
- * Resends a stored email immediately: as a new email with the same content and recipients and copies of its files. Headers
- * that Sendwright generates are generated anew.
+ * Resends a stored email immediately as a new email with the same content, recipients and copies of its files. Sendwright
+ * generates its own headers again.
  * @param requestId deduplicates: a repeated click sends one email
- * @throws ServiceError not_found; conflict when its content was deleted, or it was resent already; the errors of
- *   acceptEmail
+ * @throws ServiceError not_found; conflict if its content was deleted or `requestId` was used before; the errors of acceptEmail
  */
 export async function resendEmail(deps: ResendDeps, orgId: string, id: string, requestId: string): Promise<Acceptance> {
   const { pool } = deps;
@@ -37,7 +36,9 @@ export async function resendEmail(deps: ResendDeps, orgId: string, id: string, r
   return acceptance;
 }
 
-/** Accepts an email of the dashboard. @param repeated the message of the error `conflict` when the key was used before */
+/**
+ * Accepts an email of the dashboard once per idempotency key. @param repeated the message of the error `conflict` for a used key
+ */
 export async function acceptOnce(
   deps: IntakeDeps,
   orgId: string,

@@ -6,15 +6,15 @@ import { type ResendDeps, resendEmail } from './resend.ts';
 
 export interface RetrySummary {
   readonly matched: number;
-  /** Emails that were sent again, with the id of the new email. */
+  /** Resent emails, with the id of the new email. */
   readonly sent: { readonly id: string; readonly sent_as: string }[];
-  /** Emails that were not sent again: they already were, their content is erased, or a new email would be refused. */
+  /** Emails that were not resent: they already were, their content was erased, or the new email was refused. */
   readonly refused: { readonly id: string; readonly reason: string }[];
 }
 
 /**
- * Sends failed emails of an organization again, each as a new email with the same content. An email that was sent again
- * within the last 24 hours is skipped.
+ * Resends failed emails of an organization, each as a new email with the same content. Skips an email that this function has
+ * resent within the last 24 hours; other resends do not count.
  * @throws ServiceError not_found for the organization
  */
 export async function retryFailed(deps: ResendDeps, orgId: string, filter: FailedFilter): Promise<RetrySummary> {

@@ -9,12 +9,16 @@ export function parseSchedule(text: string): string {
   return date.toISOString();
 }
 
-/** The error for a `scheduled_at` that is not allowed. */
+/** Creates the error for a `scheduled_at` that is not allowed. */
 export function scheduleError(problem: keyof typeof SCHEDULE_PROBLEMS): ServiceError {
   return new ServiceError('validation_error', SCHEDULE_PROBLEMS[problem], 'scheduled_at');
 }
 
-/** The error for what could not be rescheduled or canceled. @param name its name, @param one its name with the article */
+/**
+ * Creates the error for an email, message or batch that could not be rescheduled or canceled.
+ * @param name its noun
+ * @param one its noun with the article
+ */
 export function unmoved(reason: UnmovedReason, name: string, one: string): ServiceError {
   if (reason === 'not_found') return notFound(name);
   if (reason !== 'not_scheduled') return scheduleError(reason);

@@ -4,7 +4,7 @@ import { type RuleName, RULES } from '../domain/rules.ts';
 
 type Validate = ReturnType<NonNullable<FuncKeywordDefinition['compile']>>;
 
-/** The type of value that a rule checks if it is not a string; the schema handles values of other types. */
+/** The type of the values that a rule checks, unless they are strings. The schema rejects values of other types. */
 const RULE_TYPES: Readonly<Partial<Record<RuleName, 'array' | 'object'>>> = {
   headers: 'object',
   'unique-tags': 'array',
@@ -18,7 +18,7 @@ const RULE_TYPES: Readonly<Partial<Record<RuleName, 'array' | 'object'>>> = {
   'unique-templates': 'array',
 };
 
-/** Creates a validator of JSON schemas that also checks our field rules (`x-rule`). */
+/** Creates a JSON schema validator that also checks our field rules (`x-rule`). */
 export function makeSchemaValidator(options: { readonly allErrors?: boolean } = {}): Ajv {
   const ajv = new Ajv({ ...options, allowUnionTypes: true, verbose: true, formats: { 'date-time': true } });
   ajv.addKeyword('x-sliced');
@@ -43,12 +43,12 @@ export function makeSchemaValidator(options: { readonly allErrors?: boolean } = 
   return ajv;
 }
 
-/** Ajv would also accept 1e1, 0x1 and blanks as numbers. Other text stays a string, which has the wrong type. */
+/** Parses a whole number. Ajv would also accept 1e1, 0x1 and blanks. Other text stays a string, whose type the schema rejects. */
 export function toWholeNumber(text: string): number | string {
   return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
 }
 
-/** Describes a failed rule, length or range; undefined for other keywords, whose text depends on where the value is. */
+/** Describes a failed rule, length or range. Returns undefined for other keywords, which the caller describes. */
 export function describeLimit({ keyword, params, parentSchema }: ErrorObject): Problem | undefined {
   const schema = (parentSchema ?? {}) as Record<string, number | undefined>;
   switch (keyword) {
@@ -73,14 +73,14 @@ function range(min: number | undefined, max: number | undefined): string {
   return min ? `${min} to ${max}` : `at most ${max}`;
 }
 
-/** Adds a hint to the problem of a string that holds several addresses where an array of them is accepted. */
+/** Adds a hint to the problem of a string that contains several addresses, if an array of addresses is accepted. */
 function withListHint(problem: Problem, data: unknown, types: unknown): Problem {
   const acceptsList = Array.isArray(types) && types.includes('array');
   if (!acceptsList || typeof data !== 'string' || !holdsSeveral(data)) return problem;
   return { ...problem, message: `${problem.message}; give several addresses as an array` };
 }
 
-/** Returns true if a comma is between two `@`. A regular expression for this takes quadratic time. */
+/** Returns true if a comma is between two `@`. A regular expression would take quadratic time. */
 function holdsSeveral(addresses: string): boolean {
   const at = addresses.indexOf('@');
   const comma = addresses.indexOf(',', at);

@@ -12,7 +12,7 @@ import { parseSchedule } from './schedule.ts';
 
 /** A valid request to send one SMS, with defaults filled in. */
 export interface SmsRequest {
-  /** A number, short code or messaging service; null for one that serves the recipient's country. */
+  /** A number, short code or messaging service; null chooses a sender that serves the recipient's country. */
   readonly from: string | null;
   /** In international form. */
   readonly to: string;
@@ -32,7 +32,7 @@ export interface AcceptedSms extends AcceptedMessage {
 /**
  * Stores one SMS for delivery.
  * @param idempotency the request's idempotency key, with which the response is stored
- * @throws ServiceError validation_error for numbers; no_sms_sender; and those of `sendMessage`
+ * @throws ServiceError validation_error for numbers; no_sms_sender; the errors of `sendMessage`
  */
 export async function sendSms(
   deps: MessageIntakeDeps,

@@ -6,24 +6,24 @@ import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { registerTags } from '../store/emails/tags.ts';
 import { limitExceeded } from '../accounts/organization-limits.ts';
 
-/** Registered tags that a process remembers, of all organizations: at most 30 MB of the longest tags. */
+/** The maximum number of tags in the cache of one process, for all organizations: at most 30 MB for the longest tags. */
 const MAX_REMEMBERED_TAGS = 50_000;
 
 /**
  * Limits the distinct tags of an organization. Every tag is registered before the first message with it is stored. A process
- * remembers registered tags, so that only messages with new tags cost statements and locks.
+ * caches registered tags, so that only messages with new tags need statements and locks.
  */
 export interface TagRegistry {
-  /** Adds the tags that this process does not know to be registered to `unknown`. */
+  /** Adds the tags that are not in the cache to `unknown`. */
   readonly collectUnknown: (orgId: string, tags: readonly Tag[], unknown: Map<string, Tag>) => void;
   /** @throws ServiceError limit_exceeded; then none of them is registered */
   readonly register: (orgId: string, unknown: ReadonlyMap<string, Tag>) => Promise<void>;
 }
 
-/** For organizations without a tag limit. */
+/** The registry without a tag limit. */
 export const UNLIMITED_TAGS: TagRegistry = { collectUnknown: () => undefined, register: async () => undefined };
 
-/** @param limit distinct tags of one organization; 0 means no limit */
+/** @param limit the maximum number of distinct tags of one organization; 0 means no limit */
 export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
   if (limit === 0) return UNLIMITED_TAGS;
   const registered = new LRUCache<string, true>({ max: MAX_REMEMBERED_TAGS });
@@ -31,7 +31,6 @@ export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
 
   const write = async (orgId: string, tags: ReadonlyMap<string, Tag>): Promise<void> => {
     const missing = [...tags].filter(([key]) => !registered.has(key));
-    // An organization that had all of them would exceed its limit too.
     if (missing.length > limit) throw tooMany(limit, missing.length);
     const result = await transaction(pool, async (client) => {
       await lockLimit(client, 'tags', orgId);
@@ -54,7 +53,7 @@ export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
         if (!registered.get(key)) unknown.set(key, tag);
       }
     },
-    // Serialized per organization, so that one that always sends new tags holds at most one connection.
+    // Registrations are serialized per organization, so that one that always sends new tags uses at most one connection.
     async register(orgId, unknown) {
       const release = await turns.take(1, { holder: orgId });
       await write(orgId, unknown).finally(release);

@@ -6,10 +6,10 @@ import type { IntakeDeps } from './emails.ts';
 import { acceptOnce } from './resend.ts';
 
 /**
- * Sends a test email from a verified domain of an organization, with the limits of other emails.
- * @param to the address of the user who asks for it
+ * Sends a test email from a verified domain of an organization. It counts against the limits like other emails.
+ * @param to the address of the user who requests it
  * @param requestId deduplicates: a repeated click sends one email
- * @throws ServiceError conflict without a verified domain, or when it was sent already; the errors of acceptEmail
+ * @throws ServiceError conflict without a verified domain or if `requestId` was used before; the errors of acceptEmail
  */
 export async function sendTestEmail(
   deps: IntakeDeps,

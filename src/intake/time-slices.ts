@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Time for which one request may block the event loop. */
+/** The maximum time that one request may block the event loop. */
 const SLICE_MS = 10;
 
 /**
- * Splits long work into time slices. Await the result of the returned function between two steps: once per slice it yields
- * to other requests.
+ * Splits long work into time slices. Await the returned function between two steps: at the end of a slice it yields to other
+ * requests.
  */
 export function startTimeSlices(): () => Promise<void> | undefined {
   let sliceEnd = performance.now() + SLICE_MS;

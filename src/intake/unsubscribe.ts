@@ -19,8 +19,8 @@ export interface Subscriber {
 }
 
 /**
- * Finds the recipient of an unsubscribe link. It changes nothing.
- * @throws ServiceError not_found for an invalid token, or when its email was deleted
+ * Finds the recipient of an unsubscribe link, without changing anything.
+ * @throws ServiceError not_found if the token is invalid or its email was deleted
  */
 export async function findSubscriber(db: Db, tokens: UnsubscribeTokens, token: string): Promise<Subscriber> {
   const claim = claimOf(token);
@@ -43,12 +43,12 @@ interface UnsubscribeDeps {
 
 /**
  * Unsubscribes a recipient from an organization's marketing email immediately, and records it on the email of the link.
- * Repeating it changes nothing, unless the organization has removed the suppression meanwhile: then it is added again.
+ * Idempotent. If the organization has removed the suppression meanwhile, it is added again.
  */
 export async function unsubscribe(deps: UnsubscribeDeps, { orgId, emailId, address }: Subscriber): Promise<void> {
   await transaction(deps.pool, async (client) => {
     await project(client, 'unsubscribed', [{ id: emailId, recipient: address, dedupe_key: `unsubscribed ${address}` }]);
-    // The recipient is suppressed even if the email already has this event, or a status that records none.
+    // Add the suppression even if the email already has this event or its status does not allow the event.
     const now = Date.now();
     await addSuppressions(client, [
       {
