@@ -20,14 +20,14 @@ import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { requireOrganization } from './organizations.ts';
 import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 
-/** Seals the tokens of numbers. The associated data is the number's id. */
+/** Creates the seal for the tokens of numbers. The associated data is the number's id. */
 export function chatSeal(secretKey: SecretKeys): Seal {
   return makeSeal(deriveKeys(secretKey, 'chat credentials'));
 }
 
-/** A request to connect a number, which is in international form. Fields that its provider does not use are null. */
+/** A request to connect a number. Fields that its provider does not use are null. */
 export interface NumberRequest extends Omit<NumberClaim, 'token'> {
-  /** The number's own token; null uses the token of the settings. */
+  /** The number's own token; null uses the token in the settings. */
   readonly token: string | null;
   readonly templates: readonly NumberTemplate[];
 }
@@ -36,16 +36,16 @@ export interface ConnectDeps {
   readonly pool: Pool;
   readonly seal: Seal;
   readonly verifyNumber: (claim: NumberClaim) => Promise<NumberVerification>;
-  /** Undefined does not limit the organization. */
+  /** Undefined means no limits. */
   readonly limits?: OrganizationLimits;
 }
 
 /**
- * Connects a number for its organization, after the provider has confirmed that it belongs to the account of its token.
- * Without a token of its own it would send on the operator's account, whose numbers may belong to other organizations:
- * only the operator connects those.
- * @throws ServiceError validation_error; conflict when it is connected already, to this organization or another one;
- *   unavailable when the provider does not answer; limit_exceeded
+ * Connects a number for its organization after the provider has confirmed that it belongs to the account of the token. A number
+ * without its own token would send from the operator's account, whose numbers may belong to other organizations; only the
+ * operator can connect those.
+ * @throws ServiceError validation_error; conflict if it is connected already, to this or another organization; unavailable if the
+ * provider does not respond; limit_exceeded
  */
 export async function connectOwnNumber(
   { pool, seal, verifyNumber, limits }: ConnectDeps,
@@ -76,9 +76,9 @@ function toE164(number: string): string {
 }
 
 /**
- * Connects a number that belongs to an organization, which can then send messages from it. It replaces unconfirmed claims
- * to the number.
+ * Stores a number that belongs to an organization, and deletes unconfirmed claims to it.
  * @param number E.164
+ * @throws ServiceError conflict if a confirmed claim exists; limit_exceeded
  */
 async function connectNumber(
   pool: Pool,
@@ -99,7 +99,7 @@ async function connectNumber(
     }
     for (const conflict of conflicts) await deleteNumber(client, conflict.org_id, conflict.id);
     await requireCapacity(client, limits, 'numbers', orgId);
-    // Keep the id when the organization confirms its own number: pending messages refer to it.
+    // Keep the id if the organization itself had an unconfirmed claim, because pending messages refer to it.
     const own = conflicts.find((conflict) => conflict.org_id === orgId && conflict.number === number);
     const id = own?.id ?? newId('num', Date.now());
     const sealed = token === null ? null : seal.close(Buffer.from(token), id);
@@ -111,8 +111,8 @@ async function connectNumber(
 }
 
 /**
- * Connects a number for an organization without asking the provider, on the operator's authority.
- * @throws ServiceError validation_error, not_found for the organization, conflict when it is connected already
+ * Connects a number on the operator's authority, without asking the provider.
+ * @throws ServiceError validation_error, not_found for the organization, conflict if it is connected already
  */
 export async function addNumber(
   pool: Pool,
@@ -141,7 +141,7 @@ export async function requireNumber(db: Db, orgId: string, id: string): Promise<
 }
 
 /**
- * Deletes a number. Messages that wait to be sent from it fail.
+ * Deletes a number. Pending messages from it fail.
  * @throws ServiceError not_found
  */
 export async function removeNumber(db: Db, orgId: string, id: string): Promise<void> {
@@ -149,7 +149,7 @@ export async function removeNumber(db: Db, orgId: string, id: string): Promise<v
 }
 
 /**
- * Disconnects a number, which the operator names by its organization and number.
+ * Deletes a number for the operator, who identifies it by its organization and number.
  * @throws ServiceError validation_error, not_found
  */
 export async function removeNumberByName(
@@ -163,7 +163,7 @@ export async function removeNumberByName(
 }
 
 /**
- * Adds or replaces templates of a Twilio number, which map to contents of its account; other templates are unchanged.
+ * Adds or replaces templates of a Twilio number. Each maps to a content of its Twilio account. Other templates are unchanged.
  * @throws ServiceError validation_error, not_found
  */
 export async function addNumberTemplates(

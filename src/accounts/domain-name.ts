@@ -8,7 +8,7 @@ export function domainName(text: string, param: string): string {
   if (text.length > DOMAIN_OCTETS) {
     throw new ServiceError('validation_error', `must be at most ${DOMAIN_OCTETS} characters`, param);
   }
-  // Surrounding blanks are ignored. Line breaks are refused, although trimming would remove them too.
+  // Ignore surrounding blanks. Reject line breaks first, because trimming would remove them too.
   const name = controlProblem(text) === undefined ? parseDomain(text.trim()) : undefined;
   if (name === undefined) throw new ServiceError('validation_error', `${text} is not a domain name`, param);
   return name;

@@ -21,7 +21,7 @@ import { requireOrganization } from './organizations.ts';
 import { domainName } from './domain-name.ts';
 import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 
-/** Limits on the domains of an organization and on the rate of registrations and checks; null means no limit. */
+/** Limits on the number of domains, and on the rate of registrations and checks; null means no limit. */
 interface DomainLimits {
   readonly organization: OrganizationLimits;
   readonly domains: { readonly take: (orgId: string, tokens: number) => void } | null;
@@ -30,7 +30,7 @@ interface DomainLimits {
 export interface DomainIntakeDeps extends SenderDomainDeps {
   /** Called after each commit that may have added outbox rows. */
   readonly wakeRelay: () => void;
-  /** Undefined for the operator's command line, which is not limited. */
+  /** Undefined for the operator's command line, which has no limits. */
   readonly limits?: DomainLimits | undefined;
 }
 
@@ -38,16 +38,16 @@ type ShowDeps = Pick<DomainIntakeDeps, 'pool' | 'senders'>;
 
 /** A domain in its organization's list. */
 export type ListedDomain = Omit<Domain, 'org_id'>;
-/** A domain with its required DNS records and their state. */
+/** A domain with its required DNS records and their status. */
 export type ShownDomain = ListedDomain & { readonly records: ShownRecord[] };
 
-/** Checks of one domain within this time are answered from the stored result. */
+/** A check within this time after the last one returns the stored result. */
 const CHECK_INTERVAL_SECONDS = 5;
 
 /**
- * Registers a sender domain, which must be verified before email can be sent from it.
- * @throws ServiceError rate_limit_exceeded, validation_error for its name, conflict when this organization has it or
- *   another one has verified it, or limit_exceeded
+ * Registers a sender domain. It must be verified before email can be sent from it.
+ * @throws ServiceError rate_limit_exceeded, validation_error for its name, conflict if this organization has registered it or
+ * another one has verified it, or limit_exceeded
  */
 export async function registerDomain(deps: DomainIntakeDeps, orgId: string, name: string): Promise<ShownDomain> {
   deps.limits?.domains?.take(orgId, 1);
@@ -59,7 +59,7 @@ export async function registerDomain(deps: DomainIntakeDeps, orgId: string, name
 
 /**
  * Registers a domain for the operator.
- * @param trusted marks it verified immediately and skips DNS checks from then on
+ * @param trusted marks it as verified immediately and skips DNS checks
  * @throws ServiceError not_found for the organization, and the errors of registerDomain
  */
 export async function addDomain(pool: Pool, orgId: string, name: string, trusted: boolean): Promise<Domain> {
@@ -79,7 +79,7 @@ async function insert(
   if (problem) throw new ServiceError('validation_error', problem, 'name');
   const inserting = transaction(pool, async (client) => {
     await requireCapacity(client, limits, 'domains', orgId);
-    // Every transaction that verifies a domain locks the competing registrations before it writes.
+    // A transaction that verifies a domain must lock the competing registrations before it writes.
     const others = trusted ? await lockRegistrations(client, name) : [];
     const domain = await insertDomain(client, newId('dm', Date.now()), orgId, name, trusted);
     if (!domain) return undefined;
@@ -93,7 +93,7 @@ async function insert(
   const domain = await inserting.catch((error: unknown) => {
     if (!isDuplicate(error)) throw error;
   });
-  // The message is the same for every owner, so that it does not reveal other organizations.
+  // The message does not depend on the owner, so that it does not reveal other organizations.
   if (!domain) throw new ServiceError('conflict', `the domain ${text} is registered already`, 'name');
   return domain;
 }
@@ -104,7 +104,7 @@ export async function showDomain(deps: ShowDeps, orgId: string, id: string): Pro
 }
 
 /**
- * Returns the id of a domain, which the operator names by organization and name.
+ * Finds the id of a domain for the operator, who identifies it by organization and name.
  * @throws ServiceError not_found for the organization, domain_not_found, or validation_error
  */
 export async function findDomainId(db: Db, orgId: string, text: string): Promise<string> {
@@ -116,8 +116,8 @@ export async function findDomainId(db: Db, orgId: string, text: string): Promise
 }
 
 /**
- * Checks a domain now and returns the result. Repeated requests within seconds return the stored result. A failed domain
- * starts over.
+ * Checks a domain immediately and returns the result. A request shortly after the last check returns the stored result. A failed
+ * domain becomes pending again.
  * @throws ServiceError rate_limit_exceeded or not_found
  */
 export async function checkDomain(deps: DomainIntakeDeps, orgId: string, id: string): Promise<ShownDomain> {
@@ -128,15 +128,15 @@ export async function checkDomain(deps: DomainIntakeDeps, orgId: string, id: str
   return showDomain(deps, orgId, id);
 }
 
-/** What to change; what is undefined or null stays. */
+/** Changes of tracking; fields that are undefined or null are unchanged. */
 interface TrackingChange {
   readonly open_tracking?: boolean | null;
   readonly click_tracking?: boolean | null;
 }
 
 /**
- * Switches tracking of opens and clicks for email that is handed over from now on.
- * @param publicUrl the setting `PUBLIC_URL`, to which the links of email by SMTP lead
+ * Changes tracking of opens and clicks for email that is sent from now on.
+ * @param publicUrl the setting `PUBLIC_URL`: the base of tracking links in email by SMTP
  * @throws ServiceError not_found, or validation_error if tracking needs `PUBLIC_URL` and it is not set
  */
 export async function changeTracking(
@@ -157,7 +157,7 @@ export async function changeTracking(
 }
 
 /**
- * Deletes a domain. New email from it is refused, and email that waits to be sent from it fails.
+ * Deletes a domain. New email from it is refused, and pending email from it fails.
  * @throws ServiceError not_found
  */
 export async function removeDomain(

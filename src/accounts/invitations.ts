@@ -18,9 +18,9 @@ import { newToken } from './sign-in.ts';
 import { addUser, join, memberAlready, newUser, userEmail } from './users.ts';
 
 /**
- * Invites an address for 7 days. It replaces an earlier invitation of the address.
+ * Creates an invitation that expires after 7 days, and deletes earlier ones to the address.
  * @returns the invitation's id and the token for its link, which is not stored
- * @throws ServiceError validation_error, conflict when it is a member's address, or limit_exceeded
+ * @throws ServiceError validation_error, conflict if a member has the address, or limit_exceeded
  */
 export async function invite(
   pool: Pool,
@@ -34,7 +34,7 @@ export async function invite(
   if (known && (await findMember(pool, orgId, known.id))) throw memberAlready();
   const [id, token] = [newId('inv', Date.now()), newToken()];
   await transaction(pool, async (client) => {
-    // The new invitation replaces an earlier one to the same address, which then does not count twice.
+    // Delete an earlier invitation first, so that it does not count against the limit.
     await deleteInvitationsTo(client, orgId, address);
     await requireCapacity(client, limits, 'invitations', orgId);
     await insertInvitation(client, { id, org_id: orgId, email: address, role }, digest(token));
@@ -47,24 +47,24 @@ export async function withdrawInvitation(db: Db, orgId: string, id: string): Pro
   if (!(await deleteInvitation(db, orgId, id))) throw new ServiceError('not_found', 'there is no such invitation');
 }
 
-/** Finds an open invitation. @throws ServiceError not_found */
+/** Finds a pending invitation. @throws ServiceError not_found */
 export async function requireInvitation(db: Db, token: string): Promise<Invitation> {
   const invitation = await findInvitation(db, digest(token));
   if (!invitation) throw new ServiceError('not_found', 'this invitation has expired, was used or was revoked');
   return invitation;
 }
 
-/** Returns true if the address has a user, who needs no new password. */
+/** Returns true if a user has the address; such a user needs no new password. */
 export async function isUser(db: Db, email: string): Promise<boolean> {
   return (await findUserByEmail(db, email)) !== undefined;
 }
 
 /**
  * Accepts an invitation by the token of its link.
- * @param who the signed-in user, or name and password of a new one
+ * @param who the signed-in user, or the name and password of a new user
  * @returns the user's id
- * @throws ServiceError not_found, validation_error, limit_exceeded; conflict when it is for another address, or for a new
- *   password although the organization requires OpenID Connect
+ * @throws ServiceError not_found, validation_error, limit_exceeded; conflict if it is for another address, or if a new user has a
+ * password although the organization requires OpenID Connect
  */
 export async function acceptInvitation(
   pool: Pool,
@@ -84,7 +84,7 @@ export async function acceptInvitation(
   const user = added ?? (who as User);
   await transaction(pool, async (client) => {
     await requireCapacity(client, limits, 'members', invitation.org_id);
-    // The link of an emailed invitation is known only to the holder of the address.
+    // Only the holder of the address knows the link of an emailed invitation.
     if (added) await addUser(client, added, invitation.emailed);
     await useInvitation(client, invitation, user.id);
   });
@@ -92,8 +92,8 @@ export async function acceptInvitation(
 }
 
 /**
- * Accepts an invitation of a signed-in user whose address was confirmed.
- * @throws ServiceError not_found, conflict when the user is a member already, limit_exceeded
+ * Accepts an invitation to a signed-in user whose address was confirmed.
+ * @throws ServiceError not_found, conflict if the user is a member already, limit_exceeded
  */
 export async function acceptOwnInvitation(
   pool: Pool,
@@ -109,7 +109,7 @@ export async function acceptOwnInvitation(
   });
 }
 
-/** Declines an invitation of a signed-in user whose address was confirmed. @throws ServiceError not_found */
+/** Declines an invitation to a signed-in user whose address was confirmed. @throws ServiceError not_found */
 export async function declineInvitation(pool: Pool, user: User, id: string): Promise<Invitation> {
   return transaction(pool, async (client) => {
     const invitation = await requireOwnInvitation(client, user, id);

@@ -6,7 +6,7 @@ import { domainNames } from '../store/domains/domains.ts';
 import type { ApiKey, Preset } from '../store/accounts/keys.ts';
 import type { Db } from '../store/postgres/pool.ts';
 
-/** The restrictions of an API key; null does not restrict. */
+/** The permissions and restrictions of an API key; null means no restriction. */
 export type KeyBounds = Readonly<Pick<ApiKey, 'preset' | 'expires_at'>> & {
   readonly domain_ids: readonly string[] | null;
   readonly allowed_ips: readonly string[] | null;
@@ -19,9 +19,9 @@ const INCLUDES: Readonly<Record<Preset, readonly Preset[]>> = {
 };
 
 /**
- * Refuses a key that would have more permissions than its issuer, last longer or work from other addresses. Restrictions
- * of the issuer must be repeated for the new key instead of being copied, so that the response equals the request.
- * @throws ServiceError insufficient_scope at the first field that is wider
+ * Refuses a key that would have more permissions than its issuer, expire later, or work from other addresses. The request must
+ * repeat the issuer's restrictions. They are not copied, so that the response equals the request.
+ * @throws ServiceError insufficient_scope at the first field that exceeds the issuer
  */
 export function refuseWider(issuer: KeyBounds, requested: KeyBounds): void {
   const refuse = (param: string, rule: string): never => {
@@ -35,7 +35,7 @@ export function refuseWider(issuer: KeyBounds, requested: KeyBounds): void {
 
   const expires = issuer.expires_at === null ? null : Date.parse(issuer.expires_at);
   const requestedExpires = requested.expires_at === null ? null : parseInstant(requested.expires_at)?.getTime();
-  // The parser refuses malformed times.
+  // A malformed time is undefined here; `issueKey` rejects it later.
   if (expires !== null && requestedExpires !== undefined && (requestedExpires === null || requestedExpires > expires)) {
     refuse('expires_at', `must be given, and at most ${issuer.expires_at}`);
   }
@@ -47,7 +47,7 @@ export function refuseWider(issuer: KeyBounds, requested: KeyBounds): void {
   if (addresses !== undefined) refuse(`allowed_ips${addresses}`, 'must lie within its own addresses');
 }
 
-/** @returns `.3` for the first item that is not allowed, an empty text when all are missing, undefined when all are allowed */
+/** @returns `.3` for the first item that is not allowed, '' if `requested` is unrestricted, undefined if all are allowed */
 function firstBeyond(
   allowed: readonly string[] | null,
   requested: readonly string[] | null,
@@ -60,8 +60,8 @@ function firstBeyond(
 }
 
 /**
- * Refuses changes to emails from domains that the key is not restricted to.
- * @param domainIds the key's domains; null allows all
+ * Refuses changes to emails that are not from the domains of a restricted key.
+ * @param domainIds the key's domains
  * @param froms the `from` fields of the emails to change
  * @throws ServiceError insufficient_scope
  */

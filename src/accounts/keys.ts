@@ -21,18 +21,18 @@ import { type KeyBounds, refuseWider } from './key-bounds.ts';
 
 const API_KEY = /^sw_live_([0-9a-z]{26})_([0-9a-f]{64})$/;
 
-/** Splits an API key into id and secret. Undefined when it does not have the form of one. */
+/** Splits an API key into id and secret. Returns undefined for text that is not an API key. */
 export function parseApiKey(apiKey: string): { id: string; secret: string } | undefined {
   const match = API_KEY.exec(apiKey);
   return match ? { id: `key_${match[1]}`, secret: match[2] as string } : undefined;
 }
 
-/** A request for a key. Absent and null fields do not restrict it. */
+/** A request for a key. Absent and null fields do not restrict the key. */
 export interface KeyRequest {
   readonly preset: Preset;
   readonly name?: string | null;
   readonly domain_ids?: readonly string[] | null;
-  /** An instant in the future. */
+  /** A time in the future. */
   readonly expires_at?: string | null;
   readonly allowed_ips?: readonly string[] | null;
 }
@@ -41,9 +41,9 @@ export type IssuedKey = KeySummary & { readonly api_key: string };
 
 /**
  * Creates an API key. The response contains the only copy.
- * @param issuer the key that requests it and bounds its permissions; null for an owner or the operator
- * @throws ServiceError validation_error for a domain that the organization does not have, or for a time in the past;
- *   insufficient_scope for permissions that the issuer does not have
+ * @param issuer the key that requests it and limits its permissions; null for an owner or the operator
+ * @throws ServiceError validation_error for an unknown domain or a time in the past; insufficient_scope for permissions that the
+ * issuer does not have
  */
 export async function issueKey(
   db: Db,
@@ -103,7 +103,8 @@ export async function createKey(
 }
 
 /**
- * @param within domains of the requesting key; keys that are not restricted to these are not found
+ * Finds a key.
+ * @param within the domains of the requesting key, which finds only keys that are restricted to these
  * @throws ServiceError not_found, also for a revoked key
  */
 export async function requireKey(
@@ -115,14 +116,14 @@ export async function requireKey(
   return requireFound(await showKey(db, orgId, id, within), 'API key');
 }
 
-/** @param name null is none @throws ServiceError not_found */
+/** Renames a key. @param name null removes the name @throws ServiceError not_found */
 export async function nameKey(db: Db, orgId: string, id: string, name: string | null): Promise<void> {
   if (!(await renameKey(db, orgId, id, name))) throw notFound('API key');
 }
 
 /**
- * Revokes a key of an organization. Every process refuses it within a second. A key may revoke itself.
- * @param within domains of the requesting key; keys that are not restricted to these are not found
+ * Revokes a key of an organization. Every process refuses it within a second. A key can revoke itself.
+ * @param within the domains of the requesting key, which finds only keys that are restricted to these
  * @throws ServiceError not_found
  */
 export async function removeKey(
@@ -136,7 +137,7 @@ export async function removeKey(
 
 /**
  * Revokes a key for the operator.
- * @param key its id, or the key itself
+ * @param key its id, or the API key itself
  * @throws ServiceError not_found
  */
 export async function endKey(db: Db, key: string): Promise<{ id: string }> {

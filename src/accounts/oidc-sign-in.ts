@@ -12,17 +12,17 @@ import { noteFailure, startSession } from './sign-in.ts';
 import { addUser, newPasswordHash, newUser, requirePassword, takeOver } from './users.ts';
 
 interface OidcSignIn {
-  /** Of the session. */
+  /** The token of the session. */
   readonly token: string;
   readonly userId: string;
-  /** Whether the user was created now, and so is a member of no organization yet. */
+  /** True if the user was just created and is not a member of any organization yet. */
   readonly isNew: boolean;
 }
 
 /**
- * Starts a session for an identity. One that is not linked yet is linked to the user of its verified address, or to a new user
- * if the address is invited. The second factor is left to the issuer.
- * @throws ServiceError insufficient_scope when the identity belongs to no user
+ * Starts a session for an identity. A new identity is linked to the user with its verified address, or to a new user if the
+ * address is invited. The issuer is responsible for a second factor.
+ * @throws ServiceError insufficient_scope if no user can be linked
  */
 export async function signInByOidc(
   pool: Pool,
@@ -44,15 +44,16 @@ async function linkIdentity(
   if (email === null) throw refused('your identity provider does not confirm your email address');
   const known = await findUserByEmail(pool, email);
   if (known) {
-    // Another person may have created the account by a link that was shown, and know its password.
+    // The account's address was never confirmed: another person may have created it from an invitation link and know its
+    // password.
     const hash = known.proved_at === null ? await newPasswordHash(generatePassword()) : undefined;
     const isLinked = await transaction(pool, async (client) => {
-      // First, because it removes the identity that the other person may have linked.
+      // Take over first, because that deletes an identity that the other person may have linked.
       if (hash !== undefined) await takeOver(client, known, hash);
       return link(client, identity, known);
     });
     if (isLinked) return { user: known, isNew: false };
-    // The issuer may have given the address to another person, who must not get the account.
+    // The issuer may have reassigned the address to another person, who must not get the account.
     await noteFailure(pool, known, { address, oidc: true, reason: 'another identity is linked' });
     throw refused(
       `another identity is linked to the account of ${email}; ask the operator of this service to unlink it`,
@@ -68,7 +69,7 @@ async function linkIdentity(
 }
 
 /**
- * Links an identity to a signed-in user, who has authenticated at the issuer. The address does not matter.
+ * Links an identity to a signed-in user who has authenticated at the issuer. Their addresses may differ.
  * @throws ServiceError conflict
  */
 export async function linkToUser(pool: Pool, identity: OidcIdentity, user: User): Promise<void> {
@@ -83,7 +84,7 @@ export async function linkToUser(pool: Pool, identity: OidcIdentity, user: User)
 
 /**
  * Unlinks the identity of a signed-in user and ends the other sessions.
- * @param organizations those of the user
+ * @param organizations the organizations of the user
  * @param keep the token of the current session
  * @throws ServiceError conflict, validation_error, rate_limit_exceeded
  */
@@ -95,7 +96,7 @@ export async function unlinkFromUser(
 ): Promise<void> {
   const strict = organizations.find(({ requires_oidc: isRequired }) => isRequired);
   if (strict) throw new ServiceError('conflict', `${strict.name} requires sign-in by OpenID Connect`);
-  // A user without a known password could not sign in afterwards.
+  // A user who does not know the password could not sign in afterwards.
   await requirePassword(pool, user, current);
   await transaction(pool, async (client) => {
     await deleteIdentities(client, user.id);

@@ -6,36 +6,36 @@ import type { IdentityKey } from '../store/accounts/oidc-identities.ts';
 import { userEmail } from './users.ts';
 
 const REQUEST_TIMEOUT_SECONDS = 10;
-/** By how much the clocks of the issuer and this process may differ. */
+/** The maximum difference between the clocks of the issuer and this process. */
 const CLOCK_TOLERANCE_SECONDS = 60;
-/** For how long the issuer's metadata is used. Its keys are read again within minutes. */
+/** The cache lifetime of the issuer's metadata. openid-client refreshes its keys more often. */
 const METADATA_TTL_MS = 3_600_000;
-/** OpenID Connect Core §2. */
+/** The maximum length of `sub` (OpenID Connect Core §2). */
 const MAX_SUBJECT_LENGTH = 255;
 
-/** The secrets of one sign-in. Its browser keeps them, sealed, until the issuer has answered. */
+/** The secrets of one sign-in. The browser stores them, sealed, until the issuer redirects back. */
 export interface OidcFlow {
   readonly state: string;
   readonly nonce: string;
   readonly codeVerifier: string;
 }
 
-/** A person whom the issuer has authenticated. */
+/** A person who has authenticated at the issuer. */
 export interface OidcIdentity extends IdentityKey {
-  /** In lower case; null unless the issuer states that it has verified the address. */
+  /** In lower case; null unless the issuer has verified the address. */
   readonly email: string | null;
 }
 
-/** The identity provider of the settings. */
+/** The configured identity provider. */
 export interface Oidc {
-  /** Its name on pages. */
+  /** Its name on dashboard pages. */
   readonly name: string;
-  /** @returns the URL at the issuer, and the secrets for `finish` @throws ServiceError unavailable */
+  /** Starts a sign-in. @returns the URL at the issuer, and the secrets for `finish` @throws ServiceError unavailable */
   readonly begin: () => Promise<{ url: string; flow: OidcFlow }>;
   /**
    * Exchanges the code of a callback for the identity.
    * @param search the query string of the callback
-   * @throws ServiceError unauthorized when the issuer refused or its answer is not valid for the flow; unavailable
+   * @throws ServiceError unauthorized if the issuer refused or its response is not valid for the flow; unavailable
    */
   readonly finish: (search: string, flow: OidcFlow) => Promise<OidcIdentity>;
 }
@@ -51,15 +51,15 @@ export interface OidcSettings {
 }
 
 /**
- * Signs in by the authorization code flow with PKCE (RFC 7636), `state` and `nonce`. The issuer's metadata is read when it is
- * first needed, so a process starts while the issuer is down.
+ * Creates a client for the authorization code flow with PKCE (RFC 7636), `state` and `nonce`. It reads the issuer's metadata on
+ * first use, so the process can start while the issuer is down.
  */
 export function makeOidc(settings: OidcSettings): Oidc {
   const { name, log } = settings;
-  // Also in the form in which openid-client derives it from the URL of the callback.
+  // Normalized like the redirect URI that openid-client derives from the URL of the callback.
   const callbackUrl = new URL(settings.callbackUrl).href;
   const configuration = cachedWhileGood(() => discover(settings));
-  /** Messages and causes of errors may contain tokens and claims, so only a code is logged. */
+  /** Logs only a code, because messages and causes of errors may contain tokens and claims. */
   const fail = (error: unknown): never => {
     const reason = reasonOf(error);
     const isOutage = isUnreachable(error);
@@ -132,14 +132,14 @@ async function exchangeCode(
   });
   const claims = tokens.claims();
   if (!claims || !isSubject(claims.sub)) throw new client.ClientError('the ID token has no valid subject');
-  // Issuers may give the claims of the scope `email` by UserInfo only (OpenID Connect Core §5.4).
+  // An issuer may return the claims of the scope `email` only from UserInfo (OpenID Connect Core §5.4).
   const isInToken = claims['email'] !== undefined || config.serverMetadata().userinfo_endpoint === undefined;
   const person = isInToken ? claims : await client.fetchUserInfo(config, tokens.access_token, claims.sub);
   return { issuer: claims.iss, subject: claims.sub, email: verifiedEmail(person) };
 }
 
 function isSubject(subject: string): boolean {
-  // Postgres does not store NUL.
+  // Postgres cannot store NUL.
   return subject !== '' && subject.length <= MAX_SUBJECT_LENGTH && !subject.includes('\0');
 }
 
@@ -152,7 +152,7 @@ function verifiedEmail({ email, email_verified: isVerified }: Readonly<Record<st
   }
 }
 
-/** Caches a result, but no failure. */
+/** Caches a result, but not a failure. */
 function cachedWhileGood<T>(load: () => Promise<T>): () => Promise<T> {
   let cached = cachedFor(METADATA_TTL_MS, load);
   return async () => {
@@ -165,16 +165,16 @@ function cachedWhileGood<T>(load: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Returns true if the issuer gave no answer, or one of a server in trouble. */
+/** Returns true if the issuer did not respond, or responded with an unexpected status. */
 function isUnreachable(error: unknown): boolean {
   const { code, cause } = error as { code?: unknown; cause?: unknown };
-  // fetch() reports failed connections by a TypeError with a cause.
+  // fetch() reports failed connections as a TypeError with a cause.
   if (error instanceof TypeError && cause !== undefined) return true;
   if (code === 'OAUTH_TIMEOUT') return true;
   return cause instanceof Response && cause.status !== 400 && cause.status !== 401;
 }
 
-/** A short code: of OAuth, of openid-client, or of the connection. */
+/** Returns a short error code from OAuth, openid-client or the connection. */
 function reasonOf(error: unknown): string {
   const { error: oauth, code, cause } = error as { error?: unknown; code?: unknown; cause?: unknown };
   const ofCause = (cause as { code?: unknown } | undefined)?.code;

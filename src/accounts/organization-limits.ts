@@ -2,17 +2,17 @@ import { ServiceError } from '../domain/errors.ts';
 import { type LimitedResource, lockAndCount } from '../store/accounts/organization-limits.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 
-/** Limits of one organization; 0 means no limit, as for the operator's command line. */
+/** Disables all limits of an organization, as for the operator's command line; 0 means no limit. */
 export const UNLIMITED_ORGANIZATION = {
   endpoints: 0,
   domains: 0,
   keys: 0,
   numbers: 0,
-  /** Open invitations count when another one is created. */
+  /** An invitation also counts against this limit when it is created. */
   members: 0,
-  /** Distinct tags: pairs of name and value. */
+  /** Distinct pairs of tag name and value. */
   tagPairs: 0,
-  /** Of the stored attachments. */
+  /** Bytes of stored attachments. */
   storedBytes: 0,
 };
 export type OrganizationLimits = Readonly<typeof UNLIMITED_ORGANIZATION>;
@@ -26,7 +26,7 @@ const NAMES: Readonly<Record<LimitedResource, string>> = {
   invitations: 'members and open invitations',
 };
 
-/** Checks in the transaction that creates an object that it is within its limit. @throws ServiceError limit_exceeded */
+/** Checks the limit in the transaction that creates an object. @throws ServiceError limit_exceeded */
 export async function requireCapacity(
   client: Db,
   limits: OrganizationLimits,
@@ -39,7 +39,7 @@ export async function requireCapacity(
 }
 
 /**
- * Creates an object in its own transaction if the organization may have one more.
+ * Creates an object in its own transaction, unless the organization has reached the limit.
  * @throws ServiceError limit_exceeded, and the errors of `create`
  */
 export function withinLimit<T>(

@@ -5,7 +5,7 @@ import { insertOrganization, organizationExists, setOrganizationName } from '../
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { issueKey } from './keys.ts';
 
-/** Creates an organization with an API key with all permissions. The response contains the only copy of the key. */
+/** Creates an organization and an API key with all permissions. The response contains the only copy of the key. */
 export async function createOrganization(
   pool: Pool,
   name: string,

@@ -24,14 +24,14 @@ export async function createReset(pool: Pool, email: string): Promise<string | u
   return token;
 }
 
-/** Returns true if the link of this token can be used. */
+/** Returns true if the token is valid. */
 export function isReset(db: Db, token: string): Promise<boolean> {
   return resetExists(db, digest(token));
 }
 
 /**
- * Sets a new password by the token of an emailed link, which confirms the holder of the address. Ends the user's sessions,
- * limits and other links.
+ * Sets a new password by the token of an emailed link, which also confirms the address. Ends the user's sessions and clears
+ * sign-in limits.
  * @returns false if the link was used or has expired
  * @throws ServiceError validation_error
  */

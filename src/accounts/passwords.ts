@@ -7,15 +7,15 @@ import { characters } from '../lib/text.ts';
 const COST = { log2N: 17, r: 8, p: 1 } as const;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
-/** Passwords hashed concurrently: a burst of sign-ins must not exhaust the memory. */
-const HASHES_AT_A_TIME = 2;
-/** Hashes that may wait, separately for known browsers and for all others. */
+/** The maximum number of passwords hashed concurrently: a burst of sign-ins must not exhaust the memory. */
+const MAX_CONCURRENT_HASHES = 2;
+/** The maximum number of waiting hashes, for known browsers and for all others each. */
 const MAX_WAITING_HASHES = 50;
 
 const LENGTH = { min: 8, max: 200 } as const;
 
 const slots = makeFairSlots({
-  slots: HASHES_AT_A_TIME,
+  slots: MAX_CONCURRENT_HASHES,
   maxWaiting: MAX_WAITING_HASHES,
   refuse: () => new ServiceError('unavailable', 'too many passwords are being checked; try again'),
 });
@@ -26,18 +26,18 @@ export function passwordProblem(password: string): string | undefined {
   return undefined;
 }
 
-/** Generates a password of 144 random bits in 24 letters and digits. */
+/** Generates a password of 144 random bits: 24 characters in base64url. */
 export function generatePassword(): string {
   return randomBytes(18).toString('base64url');
 }
 
 /**
- * Runs `work`, which hashes a password, in one of few slots. Holders, such as networks, wait in rotation.
- * @throws ServiceError unavailable when too much work is waiting
+ * Runs `work`, which hashes a password, in one of few slots. Holders, such as networks, are served in rotation.
+ * @throws ServiceError unavailable if too much work is waiting
  */
 export const withPasswordSlot = slots.run;
 
-/** Returns the stored form of a password: hash, salt and cost as text. @throws ServiceError unavailable */
+/** Hashes a password for storage. @returns hash, salt and cost as text @throws ServiceError unavailable */
 export async function hashPassword(password: string, holder = ''): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const { log2N, r, p } = COST;
@@ -45,12 +45,12 @@ export async function hashPassword(password: string, holder = ''): Promise<strin
   return ['scrypt', log2N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$');
 }
 
-/** Compares a password with a hash in a slot. @throws ServiceError unavailable */
+/** Runs `checkPassword` in a slot. @throws ServiceError unavailable */
 export async function isPassword(password: string, hashed: string | undefined, holder: string): Promise<boolean> {
   return withPasswordSlot(holder, () => checkPassword(password, hashed));
 }
 
-/** Compares a password with a hash. Without a hash it takes as long and returns false. */
+/** Compares a password with a hash. Without a hash it returns false after the same time. */
 export async function checkPassword(password: string, hashed: string | undefined): Promise<boolean> {
   const [, log2N, r, p, salt = '', hash = ''] = hashed?.split('$') ?? [];
   const cost = hashed === undefined ? COST : { log2N: Number(log2N), r: Number(r), p: Number(p) };
@@ -66,7 +66,7 @@ function derive(
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const N = 2 ** log2N;
-    // The same text has several encodings (UAX #15), and keyboards differ in which they produce.
+    // Keyboards produce different encodings of the same text (UAX #15), so normalize it.
     scrypt(password.normalize('NFKC'), salt, HASH_BYTES, { N, r, p, maxmem: 256 * N * r }, (error, key) => {
       if (error) reject(error);
       else resolve(key);

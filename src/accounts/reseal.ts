@@ -24,16 +24,15 @@ const PURPOSES: Readonly<Record<SealedColumn, KeyPurpose>> = {
 const VALUES_PER_STATEMENT = 500;
 
 export interface ResealCount {
-  /** Now sealed with the primary key. */
+  /** Values that are now sealed with the primary key. */
   resealed: number;
-  /** Unchanged, since no key opens them. */
+  /** Values that no key can open; they are unchanged. */
   unreadable: number;
 }
 
 /**
- * Reseals all values that are not sealed with the primary key. It works in small steps, so it can be interrupted and
- * repeated while the service runs. Values that another process changes meanwhile are sealed with the primary key by that
- * process.
+ * Reseals all values that are not sealed with the primary key. Works in small steps, so it can be interrupted and repeated while
+ * the service runs. If another process changes a value meanwhile, that process seals it with the primary key.
  */
 export async function reseal(
   db: Db,
@@ -47,7 +46,10 @@ export async function reseal(
   return { ...(counts as Record<SealedColumn, ResealCount>), email_contents: { resealed } };
 }
 
-/** Encrypts contents from before encryption. Encrypted contents depend on a data key, not on `SECRET_KEY`. */
+/**
+ * Encrypts contents that were stored before encryption was introduced. Encrypted contents depend on a data key, not on
+ * `SECRET_KEY`.
+ */
 async function sealContents(db: Db, contents: EmailContents): Promise<number> {
   let [count, after] = [0, ''];
   for (;;) {

@@ -20,14 +20,14 @@ import { requirePassword } from './users.ts';
 
 /** RFC 4226 §4 recommends 160 bits. */
 const SECRET_BYTES = 20;
-/** Steps of 30 s by which a clock may differ (RFC 6238 §5.2). */
+/** The accepted clock difference in steps of 30 s (RFC 6238 §5.2). */
 const WINDOW_STEPS = 1;
 const RECOVERY_CODES = 10;
 const RECOVERY_CODE_BYTES = 10;
 
 export interface SecondFactorDeps {
   readonly pool: Pool;
-  /** Seals the secrets of codes. The associated data is the user's id. */
+  /** Seals the TOTP secrets. The associated data is the user's id. */
   readonly seal: Seal;
 }
 
@@ -35,18 +35,18 @@ export function secondFactorSeal(secretKeys: SecretKeys): Seal {
   return makeSeal(deriveKeys(secretKeys, 'second factors'));
 }
 
-/** Starts the set-up with a new secret. A completed one stays. */
+/** Starts the set-up with a new secret. A completed set-up is unchanged. */
 export async function startSetUp({ pool, seal }: SecondFactorDeps, userId: string): Promise<void> {
   await insertSecondFactor(pool, userId, seal.close(randomBytes(SECRET_BYTES), userId));
 }
 
-/** What an authenticator app needs: its URI and the secret alone, in base32. */
+/** The secret for an authenticator app, as a URI and in base32. */
 export interface SetUp {
   readonly uri: string;
   readonly secret: string;
 }
 
-/** The state of a user's second factor; `setUp` while it is not completed. */
+/** Returns the state of a user's second factor; `setUp` is set until the set-up is completed. */
 export async function readSecondFactor(
   { pool, seal }: SecondFactorDeps,
   { id, email }: User,
@@ -60,9 +60,9 @@ export async function readSecondFactor(
 }
 
 /**
- * Completes the set-up by a code of the authenticator app.
- * @param current the user's password; null in a session by OpenID Connect, whose user may not know one
- * @returns recovery codes, which are not stored
+ * Completes the set-up with a code of the authenticator app.
+ * @param current the user's password; null in a session by OpenID Connect, whose user may not have one
+ * @returns recovery codes, of which only digests are stored
  * @throws ServiceError validation_error, rate_limit_exceeded
  */
 export async function completeSetUp(
@@ -91,7 +91,7 @@ export async function turnOff(deps: SecondFactorDeps, user: User, code: string):
 }
 
 /**
- * Uses up a code of the authenticator app, or a recovery code.
+ * Verifies and consumes a code of the authenticator app or a recovery code.
  * @throws ServiceError validation_error for a wrong or used code, rate_limit_exceeded after too many of them
  */
 export async function checkCode(deps: SecondFactorDeps, user: User, code: string): Promise<void> {
@@ -103,7 +103,7 @@ export async function checkCode(deps: SecondFactorDeps, user: User, code: string
   });
 }
 
-/** Counts the check before its result is known, so that a burst cannot overtake the limit. */
+/** Counts an attempt before the code is checked, so that concurrent attempts cannot exceed the limit. */
 async function requireCode({ pool }: SecondFactorDeps, user: User, take: (db: Db) => Promise<boolean>): Promise<void> {
   const seconds = await countCode(pool, user);
   if (seconds !== undefined) {
@@ -124,7 +124,7 @@ async function takeTotp(db: Db, seal: Seal, { id, email }: User, code: string, c
 }
 
 function makeTotp(secret: Buffer, email: string): TOTP {
-  // A plain ArrayBuffer: small Buffers share one.
+  // Copy into an ArrayBuffer of its own, because small Buffers share one.
   return new TOTP({
     issuer: 'Sendwright',
     label: email,
@@ -144,7 +144,7 @@ async function issueRecoveryCodes(pool: Pool, user: User, action: string): Promi
   return codes;
 }
 
-/** People enter codes in lower case and with other separators. */
+/** Users enter codes in lower case and with other separators. */
 function digestOf(recoveryCode: string): Buffer {
   return digest(recoveryCode.toUpperCase().replace(/[^A-Z2-7]/g, ''));
 }

@@ -14,8 +14,8 @@ type Subject = Pick<UserWithPassword, 'id' | 'password'>;
 export type Challenges = ReturnType<typeof makeChallenges>;
 
 /**
- * Tokens of users whose password was right and whose second factor is still to be checked. A token alone opens nothing. It ends
- * after 10 minutes and with the password.
+ * Creates tokens for users whose password was correct and who still have to enter a code of the second factor. A token alone
+ * grants no access. It expires after 10 minutes, or when the password changes.
  */
 export function makeChallenges(secretKeys: SecretKeys) {
   const signer = makeSigner(secretKeys, 'sign-in challenges');
@@ -26,7 +26,7 @@ export function makeChallenges(secretKeys: SecretKeys) {
       const expiresAt = String(now + LIFETIME_MS);
       return `${user.id}.${expiresAt}.${signer.sign(signed(user, expiresAt))}`;
     },
-    /** @returns the id in a token, which `verify` has yet to check */
+    /** @returns the user id in a token, before `verify` has checked it */
     userIdOf: (token: string): string | undefined => TOKEN.exec(token)?.[1],
     verify: (token: string, user: Subject, now: number): boolean => {
       const [, id, expiresAt = '', signature = ''] = TOKEN.exec(token) ?? [];
@@ -42,8 +42,8 @@ interface CodeRequest extends SessionClient {
 }
 
 /**
- * Starts a session for a user whose password was right and who enters a code.
- * @returns undefined if the challenge is not valid any longer
+ * Starts a session for a user whose password was correct and who enters a code.
+ * @returns undefined if the challenge is no longer valid
  * @throws ServiceError validation_error for a wrong code, rate_limit_exceeded
  */
 export async function completeSignIn(

@@ -11,41 +11,41 @@ import {
 } from '../store/accounts/sign-ins.ts';
 
 const WINDOW_SECONDS = 900;
-const HOUR = 3_600;
-const DAY = 86_400;
+const HOUR_SECONDS = 3_600;
+const DAY_SECONDS = 86_400;
 
 /**
- * Failed attempts, and emails sent, per window. The limit of one email counts only browsers in which its user has never signed in, and one
- * network alone cannot reach it (`pair_day`).
+ * Limits of failed attempts and sent emails per window. The limit of an email (`email`) counts only attempts from unknown
+ * browsers. A single network cannot reach it, because `pair_day` is lower.
  */
 const LIMITS: Readonly<Record<AttemptKind, { readonly max: number; readonly windowSeconds: number }>> = {
   network: { max: 60, windowSeconds: WINDOW_SECONDS },
   pair: { max: 10, windowSeconds: WINDOW_SECONDS },
-  pair_day: { max: 50, windowSeconds: DAY },
-  email: { max: 250, windowSeconds: DAY },
+  pair_day: { max: 50, windowSeconds: DAY_SECONDS },
+  email: { max: 250, windowSeconds: DAY_SECONDS },
   browser: { max: 10, windowSeconds: WINDOW_SECONDS },
   password: { max: 10, windowSeconds: WINDOW_SECONDS },
   code: { max: 10, windowSeconds: WINDOW_SECONDS },
-  reset_network: { max: 20, windowSeconds: HOUR },
-  reset_pair: { max: 3, windowSeconds: HOUR },
-  reset_email: { max: 20, windowSeconds: DAY },
-  invite_org: { max: 200, windowSeconds: DAY },
-  invite_email: { max: 10, windowSeconds: DAY },
+  reset_network: { max: 20, windowSeconds: HOUR_SECONDS },
+  reset_pair: { max: 3, windowSeconds: HOUR_SECONDS },
+  reset_email: { max: 20, windowSeconds: DAY_SECONDS },
+  invite_org: { max: 200, windowSeconds: DAY_SECONDS },
+  invite_email: { max: 10, windowSeconds: DAY_SECONDS },
 };
 
 export interface Attempt {
   /** In lower case. */
   readonly email: string;
-  /** The address of the network peer. */
+  /** The IP address of the client. */
   readonly address: string;
   /** The id of a browser in which this user has signed in before. */
   readonly browserId: string | undefined;
 }
 
 /**
- * Counts an attempt per subject and stops at the first subject over its limit: an address over its own limit does not
- * raise the counts of the emails that it tries.
- * @returns the seconds to wait when a limit is exceeded
+ * Counts an attempt for each of its subjects, in stages. It stops at the first stage that exceeds a limit: a network over its own
+ * limit does not raise the counts of the emails that it tries.
+ * @returns the seconds to wait if a limit is exceeded
  */
 export async function countAttempt(db: Db, attempt: Attempt): Promise<number | undefined> {
   return countStages(db, stagesOf(attempt));
@@ -59,7 +59,7 @@ async function countStages(db: Db, stages: readonly AttemptSubject[][]): Promise
   return undefined;
 }
 
-/** Reverts the counts of a successful attempt, and clears earlier failures of the same browser or network. */
+/** Reverts the counts of a successful attempt. Clears earlier failures of the same browser, or of the same email and network. */
 export async function forgiveAttempt(db: Db, attempt: Attempt): Promise<void> {
   const subjects = stagesOf(attempt).flat();
   const shared = subjects.filter(({ kind }) => kind === 'network' || kind === 'email');
@@ -71,9 +71,9 @@ export async function forgiveAttempt(db: Db, attempt: Attempt): Promise<void> {
 }
 
 /**
- * Counts a request for a password reset, whether or not a user has this email, so that the limit discloses no account.
+ * Counts a request for a password reset even if no user has this email, so that the limit reveals no account.
  * @param email in lower case
- * @returns the seconds to wait when a limit is exceeded
+ * @returns the seconds to wait if a limit is exceeded
  */
 export async function countResetRequest(db: Db, email: string, address: string): Promise<number | undefined> {
   const network = networkOf(address);
@@ -84,12 +84,12 @@ export async function countResetRequest(db: Db, email: string, address: string):
   ]);
 }
 
-/** Counts an emailed invitation: strangers get them. @returns the seconds to wait when a limit is exceeded */
+/** Counts an emailed invitation, because its recipient may not want it. @returns the seconds to wait if a limit is exceeded */
 export async function countInvitation(db: Db, orgId: string, email: string): Promise<number | undefined> {
   return countStages(db, [[subject('invite_org', [orgId])], [subject('invite_email', [email], email)]]);
 }
 
-/** Counts a check of a signed-in user's current password. @returns the seconds to wait when a limit is exceeded */
+/** Counts a check of a signed-in user's current password. @returns the seconds to wait if a limit is exceeded */
 export async function countPasswordCheck(db: Db, user: { id: string; email: string }): Promise<number | undefined> {
   return count(db, [passwordSubject(user)]);
 }
@@ -98,17 +98,17 @@ export async function forgivePasswordChecks(db: Db, user: { id: string; email: s
   await deleteAttempts(db, [passwordSubject(user)]);
 }
 
-/** Counts a sign-in by OpenID Connect, whose email is not known yet. @returns the seconds to wait when a limit is exceeded */
+/** Counts a sign-in by OpenID Connect, before its email is known. @returns the seconds to wait if a limit is exceeded */
 export async function countNetworkAttempt(db: Db, address: string): Promise<number | undefined> {
   return count(db, [networkSubject(address)]);
 }
 
-/** Reverts the count of an attempt that succeeded, or that the identity provider could not answer. */
+/** Reverts the count of an attempt that succeeded, or that failed because the identity provider was unavailable. */
 export async function forgiveNetworkAttempt(db: Db, address: string): Promise<void> {
   await uncountAttempts(db, [networkSubject(address)]);
 }
 
-/** Counts a check of a user's second factor. @returns the seconds to wait when a limit is exceeded */
+/** Counts a check of a user's second factor. @returns the seconds to wait if a limit is exceeded */
 export async function countCode(db: Db, { id, email }: { id: string; email: string }): Promise<number | undefined> {
   return count(db, [subject('code', [id], email)]);
 }
@@ -117,7 +117,7 @@ export async function forgiveCodes(db: Db, { id, email }: { id: string; email: s
   await deleteAttempts(db, [subject('code', [id], email)]);
 }
 
-/** Clears every limit that an email has reached. @returns the number of counts removed */
+/** Clears every limit that counts an email. @returns the number of deleted counts */
 export async function unlock(db: Db, email: string): Promise<number> {
   return deleteAttemptsOf(db, digest(email));
 }
@@ -128,7 +128,7 @@ async function count(db: Db, subjects: readonly AttemptSubject[]): Promise<numbe
   return over.length === 0 ? undefined : Math.max(1, ...over.map(({ seconds }) => seconds));
 }
 
-/** A known browser has its own count, which attempts elsewhere cannot raise. */
+/** A known browser has its own count, which attempts from elsewhere cannot raise. */
 function stagesOf({ email, address, browserId }: Attempt): AttemptSubject[][] {
   const network = networkOf(address);
   if (browserId !== undefined) return [[subject('browser', [email, browserId], email)]];

@@ -7,9 +7,9 @@ import {
 import type { Db } from '../store/postgres/pool.ts';
 
 /**
- * Sets what members must do to open an organization. Only an owner who has signed in by OpenID Connect can require that:
- * otherwise perhaps nobody could open the organization any more.
- * @param byOidc whether the owner has signed in so
+ * Sets what members must do to access an organization. Only an owner who has signed in by OpenID Connect can require it:
+ * otherwise all members might be locked out.
+ * @param byOidc true if the owner has signed in by OpenID Connect
  * @throws ServiceError validation_error
  */
 export async function requireOfMembers(
@@ -28,7 +28,7 @@ export async function requireOfMembers(
   await setSignInRequirements(db, orgId, required);
 }
 
-/** Lets members sign in by password again, when the identity provider locks them out. @throws ServiceError not_found */
+/** Allows sign-in by password again, for when the identity provider locks members out. @throws ServiceError not_found */
 export async function allowPasswords(db: Db, orgId: string): Promise<{ id: string; requires_oidc: false }> {
   if (!(await clearOidcRequirement(db, orgId))) throw noOrganization(orgId);
   return { id: orgId, requires_oidc: false };

@@ -18,17 +18,17 @@ import { findUserByEmail, type User, type UserWithPassword } from '../store/acco
 import { checkPassword, withPasswordSlot } from './passwords.ts';
 import { type Attempt, countAttempt, forgiveAttempt } from './sign-in-limits.ts';
 
-/** Longest email and password that are checked. */
+/** Longer emails and passwords are rejected without a check. */
 const MAX_LENGTH = 1_000;
 
 export type SignIn =
-  /** `browser` is the token that identifies this browser from now on. */
+  /** `browser` is the token by which this browser is recognized later. */
   | { readonly kind: 'in'; readonly token: string; readonly browser: string; readonly userId: string }
-  /** The password is right, and a code of the second factor is still to be checked. */
+  /** The password is correct; a code of the second factor is still required. */
   | { readonly kind: 'code'; readonly challenge: string }
-  /** The password is right, but all organizations of the user require sign-in by OpenID Connect. */
+  /** The password is correct, but all organizations of the user require sign-in by OpenID Connect. */
   | { readonly kind: 'oidc' }
-  /** The same for a wrong email and a wrong password. */
+  /** The email or the password is wrong. */
   | { readonly kind: 'wrong' }
   | { readonly kind: 'wait'; readonly seconds: number };
 
@@ -42,7 +42,7 @@ export interface SignInRequest extends SessionClient {
 interface SignInDeps {
   readonly pool: Pool;
   readonly knownBrowsers: KnownBrowsers;
-  /** Issues a token with which a user continues who has a second factor. */
+  /** Issues the token with which a user who has a second factor continues. */
   readonly issueChallenge: (user: UserWithPassword, now: number) => string;
 }
 
@@ -52,14 +52,14 @@ export function newToken(): string {
 }
 
 /**
- * Starts a session for a user with a correct password. Attempts are counted in Postgres, for all processes together.
- * @throws ServiceError unavailable when too many passwords are being checked
+ * Starts a session for a user with a correct password. Attempts are counted in Postgres, across all processes.
+ * @throws ServiceError unavailable if too many passwords are being checked
  */
 export async function signIn(
   { pool, knownBrowsers, issueChallenge }: SignInDeps,
   { email: typed, password, address, userAgent, browser = '' }: SignInRequest,
 ): Promise<SignIn> {
-  // Postgres does not store NUL, so no user has one.
+  // Postgres cannot store NUL, so no user's email contains it.
   if (typed.length > MAX_LENGTH || password.length > MAX_LENGTH || typed.includes('\0')) return { kind: 'wrong' };
   const email = typed.trim().toLowerCase();
   const browserId = knownBrowsers.read(browser, email, Date.now());
@@ -90,7 +90,7 @@ export async function signIn(
   return { kind: 'in', token, browser: knownBrowsers.issue(email, Date.now(), browserId), userId: user.id };
 }
 
-/** Starts a session of a user who has signed in. @param detail of the audit log @returns its token */
+/** Starts a session of a user who has signed in, and records it. @param detail for the audit log @returns the session's token */
 export async function startSession(pool: Pool, user: User, from: SessionClient, detail: Detail): Promise<string> {
   const token = newToken();
   await transaction(pool, async (client) => {
@@ -100,7 +100,7 @@ export async function startSession(pool: Pool, user: User, from: SessionClient, 
   return token;
 }
 
-/** Starts a session of a user. @returns its token */
+/** Starts a session without an entry in the audit log. @returns the session's token */
 export async function beginSession(pool: Pool, userId: string, from: SessionClient): Promise<string> {
   const token = newToken();
   await insertSession(pool, digest(token), userId, from);
@@ -121,7 +121,7 @@ export async function signOutEverywhere(pool: Pool, user: User): Promise<void> {
   });
 }
 
-/** Ends a user's sessions except the one of this token. */
+/** Ends a user's sessions except the one with this token. */
 export async function signOutElsewhere(pool: Pool, user: User, token: string): Promise<void> {
   await transaction(pool, async (client) => {
     const sessions = await deleteOtherSessions(client, user.id, digest(token));
@@ -144,7 +144,8 @@ async function noteSession(db: Db, { id }: User, action: string, detail: Detail)
 }
 
 /**
- * Records a failed attempt. Its author is unknown, so the user is only its target. Sign-in limits bound these entries too.
+ * Records a failed attempt. The user is only its target, because it is unknown who made it. Sign-in limits also limit the number
+ * of these entries.
  */
 export async function noteFailure(db: Db, { id }: User, detail: Detail): Promise<void> {
   const actor = { actor_kind: 'system', actor_id: 'dashboard' } as const;

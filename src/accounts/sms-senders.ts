@@ -14,16 +14,11 @@ import { requireOrganization } from './organizations.ts';
 
 /**
  * Connects a sender of the operator's account.
- * @param countries ISO 3166-1 alpha-2 of the recipients that it serves; empty for all
- * @throws ServiceError validation_error, not_found for the organization, conflict when it is connected already
+ * @param countries ISO 3166-1 alpha-2 codes of the recipients that it serves; empty for all
+ * @throws ServiceError validation_error, not_found for the organization, conflict if it is connected already
  */
-export async function addSender(
-  db: Db,
-  orgId: string,
-  given: string,
-  countries: readonly string[],
-): Promise<SmsSender> {
-  const sender = requireSender(given);
+export async function addSender(db: Db, orgId: string, text: string, countries: readonly string[]): Promise<SmsSender> {
+  const sender = requireSender(text);
   const isService = isMessagingService(sender);
   if (!countries.every(isCountry)) throw new ServiceError('validation_error', COUNTRY_PROBLEM, 'country');
   await requireOrganization(db, orgId);
@@ -43,15 +38,15 @@ export async function addSender(
 }
 
 /** @throws ServiceError validation_error, not_found */
-export async function removeSender(db: Db, orgId: string, given: string): Promise<{ id: string; sender: string }> {
-  const sender = requireSender(given);
+export async function removeSender(db: Db, orgId: string, text: string): Promise<{ id: string; sender: string }> {
+  const sender = requireSender(text);
   const deleted = await deleteSender(db, orgId, sender);
   if (!deleted) throw new ServiceError('not_found', `the organization has no sender ${sender}`, 'sender');
   return { ...deleted, sender };
 }
 
-function requireSender(given: string): string {
-  const sender = parseSender(given);
+function requireSender(text: string): string {
+  const sender = parseSender(text);
   if (sender === undefined) throw new ServiceError('validation_error', SENDER_PROBLEM, 'sender');
   return sender;
 }

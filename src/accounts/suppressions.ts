@@ -10,7 +10,7 @@ import {
   type Suppression,
 } from '../store/suppressions/suppressions.ts';
 
-/** Normalizes an address to a bare one in lower case. @throws ServiceError validation_error */
+/** Returns the bare address in lower case. @throws ServiceError validation_error */
 export function listedAddress(text: string, param: string): string {
   const mailbox = parseMailbox(text);
   if (typeof mailbox === 'string') throw new ServiceError('validation_error', mailbox, param);
@@ -18,9 +18,9 @@ export function listedAddress(text: string, param: string): string {
 }
 
 /**
- * Suppresses addresses manually. Addresses that are suppressed for any reason are unchanged.
+ * Suppresses addresses manually. Addresses that are already suppressed for all mail are unchanged.
  * @param addresses bare, in lower case
- * @returns the number of new entries, and the entry of each address in the given order
+ * @returns the number of new entries, and the entry of each distinct address in the given order
  */
 export async function suppress(
   db: Db,
@@ -30,8 +30,8 @@ export async function suppress(
   const distinct = [...new Set(addresses)];
   const listed = new Map<string, Suppression>();
   let added = 0;
-  // Repeats for entries that another request removes between the two statements. They share no transaction, since a second
-  // pass would take locks out of order while it holds those of the first.
+  // Repeat for entries that another request removes between the two statements. The passes do not share a transaction, because
+  // the second would take locks out of order while holding those of the first.
   for (let missing = distinct; missing.length > 0; missing = distinct.filter((email) => !listed.has(email))) {
     const now = Date.now();
     const additions = missing.map((email) => ({
@@ -50,7 +50,7 @@ export async function suppress(
 }
 
 /**
- * Finds a suppression; of two for one address, the one for all mail.
+ * Finds a suppression. If an address has two, returns the one for all mail.
  * @param idOrEmail an id, or an address in any case
  * @throws ServiceError not_found
  */
@@ -61,8 +61,7 @@ export async function findSuppression(db: Db, orgId: string, idOrEmail: string):
 }
 
 /**
- * Removes one suppression or all of an address, and enqueues the removal at the provider. The provider accepts mail again
- * within seconds as a rule.
+ * Removes one suppression or all of an address, and enqueues the removal at the provider, which usually takes seconds.
  * @param idOrEmail an id, or an address in any case
  * @returns the number of removed entries
  * @throws ServiceError not_found
@@ -82,7 +81,7 @@ export async function unsuppress(pool: Pool, orgId: string, idOrEmail: string): 
   });
 }
 
-/** Text that is not an address is treated as an id. */
+/** Returns the normalized address. Text that is not an address is treated as an id. */
 function nameOf(idOrEmail: string): string {
   const mailbox = parseMailbox(idOrEmail);
   return typeof mailbox === 'string' ? idOrEmail : mailbox.address.toLowerCase();

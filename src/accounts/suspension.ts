@@ -3,7 +3,7 @@ import { characters, controlProblem } from '../lib/text.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import { resume, suspend, type Suspension } from '../store/accounts/suspension.ts';
 
-/** Longest reason, which the dashboard shows on every page. */
+/** The maximum length of a reason, because the dashboard shows it on every page. */
 const MAX_REASON_LENGTH = 500;
 
 export function organizationSuspended(): ServiceError {
@@ -14,7 +14,7 @@ export function organizationSuspended(): ServiceError {
 }
 
 /**
- * Suspends an organization: requests to send are refused, and accepted messages wait.
+ * Suspends an organization: requests to send are refused, and accepted messages stay pending.
  * @param reason shown to its members; null for none
  * @throws ServiceError not_found, or validation_error for the reason
  */
@@ -25,15 +25,15 @@ export async function suspendOrganization(
 ): Promise<Suspension & { id: string }> {
   const problem = reason === null ? undefined : reasonProblem(reason);
   if (problem !== undefined) throw new ServiceError('validation_error', problem, 'reason');
-  return found(orgId, await suspend(db, orgId, reason));
+  return withId(orgId, await suspend(db, orgId, reason));
 }
 
 /**
- * Lets a suspended organization send again, waiting messages first.
+ * Resumes a suspended organization. Pending messages are sent.
  * @throws ServiceError not_found
  */
 export async function resumeOrganization(db: Db, orgId: string): Promise<Suspension & { id: string }> {
-  return found(orgId, await resume(db, orgId));
+  return withId(orgId, await resume(db, orgId));
 }
 
 function reasonProblem(reason: string): string | undefined {
@@ -42,7 +42,7 @@ function reasonProblem(reason: string): string | undefined {
   return controlProblem(reason);
 }
 
-function found(orgId: string, suspension: Suspension | undefined): Suspension & { id: string } {
+function withId(orgId: string, suspension: Suspension | undefined): Suspension & { id: string } {
   if (!suspension) throw noOrganization(orgId);
   return { id: orgId, ...suspension };
 }

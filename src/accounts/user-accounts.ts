@@ -38,9 +38,9 @@ export async function showUsers(db: Db, orgId: string | null): Promise<ListedUse
 }
 
 /**
- * Sets a new password, ends the user's sessions and clears sign-in limits. The operator hands over the password and
- * thereby confirms the holder of the address.
- * @param password undefined generates one, of which the result contains the only copy
+ * Sets a new password, ends the user's sessions and clears sign-in limits. The operator gives the password to the user and
+ * thereby confirms the address.
+ * @param password undefined generates one; the result contains the only copy
  * @throws ServiceError not_found, validation_error
  */
 export async function resetUser(
@@ -59,7 +59,7 @@ export async function resetUser(
   });
 }
 
-/** Clears the sign-in limits that a user has reached. @throws ServiceError not_found */
+/** Clears the sign-in limits of a user. @throws ServiceError not_found */
 export async function unlockUser(pool: Pool, name: UserName): Promise<{ id: string; email: string; cleared: number }> {
   const { id, email } = await requireUser(pool, name);
   return transaction(pool, async (client) => {
@@ -69,7 +69,7 @@ export async function unlockUser(pool: Pool, name: UserName): Promise<{ id: stri
   });
 }
 
-/** Removes a user's second factor, for one who has lost it and its recovery codes. @throws ServiceError not_found */
+/** Removes the second factor of a user who has lost it and the recovery codes. @throws ServiceError not_found */
 export async function removeSecondFactor(
   pool: Pool,
   name: UserName,
@@ -83,8 +83,8 @@ export async function removeSecondFactor(
 }
 
 /**
- * Removes the identity with which a user signs in by OpenID Connect, and ends the user's sessions. The next identity with the
- * user's verified address is linked.
+ * Unlinks a user's OpenID Connect identity and ends the user's sessions. At the next sign-in, an identity with the user's
+ * verified address is linked.
  * @throws ServiceError not_found
  */
 export async function unlinkOidc(
@@ -115,8 +115,8 @@ export async function signUserOut(
 
 /**
  * Deletes a user with all memberships and sessions. The audit log keeps the user's id.
- * @param isForced allows to leave an organization without an owner
- * @throws ServiceError not_found, conflict when the user is the only owner of an organization
+ * @param isForced allows an organization to remain without an owner
+ * @throws ServiceError not_found, conflict if the user is the only owner of an organization
  */
 export async function removeUser(
   pool: Pool,

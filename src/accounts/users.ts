@@ -32,9 +32,9 @@ import { generatePassword, hashPassword, isPassword, passwordProblem } from './p
 import { countPasswordCheck, forgivePasswordChecks, unlock } from './sign-in-limits.ts';
 import { newToken } from './sign-in.ts';
 
-const LONGEST_NAME = 200;
+const MAX_NAME_LENGTH = 200;
 
-/** Normalizes an address to lower case. @throws ServiceError validation_error */
+/** Returns the bare address in lower case. @throws ServiceError validation_error */
 export function userEmail(text: string): string {
   const mailbox = parseMailbox(text);
   if (typeof mailbox === 'string') throw new ServiceError('validation_error', mailbox, 'email');
@@ -43,29 +43,29 @@ export function userEmail(text: string): string {
 
 interface UserRequest {
   readonly email: string;
-  /** Undefined generates a password, of which the result contains the only copy. */
+  /** Undefined generates a password; the result contains the only copy. */
   readonly password?: string | undefined;
   /** Defaults to owner for a new user and member for an existing one. */
   readonly role?: Role | undefined;
-  /** Takes over an account whose address was never confirmed: it gets a new password and its sessions end. */
+  /** Takes over an account whose address was never confirmed: sets a new password and ends its sessions. */
   readonly resetPassword?: boolean;
 }
 
-/** A member, or a user of another organization with the invitation to accept. */
+/** A new member, or an existing user with an invitation. */
 interface CreatedUser {
   readonly id: string;
   readonly email: string;
-  /** A generated password. */
+  /** Only a generated password. */
   readonly password?: string;
   readonly invitation?: { readonly id: string; readonly role: Role; readonly expires_at: string };
 }
 
 /**
- * Makes a user a member of an organization for the operator, who thereby confirms the address. An existing user is invited
- * and accepts when signed in. An account that was created from an invitation link may belong to someone other than the
- * holder of its address, so it needs `resetPassword` to join.
- * @throws ServiceError validation_error, not_found for the organization, conflict when the user is a member already or
- *   exists and the request does not apply
+ * Adds a user to an organization for the operator, who thereby confirms the address. An existing user with a confirmed address
+ * gets an invitation instead, to accept when signed in. An account with an unconfirmed address was created from an invitation
+ * link and may belong to another person, so it needs `resetPassword` to join.
+ * @throws ServiceError validation_error, not_found for the organization, conflict if the user is a member already or the options
+ * do not apply to the existing account
  */
 export async function createUser(
   pool: Pool,
@@ -114,7 +114,7 @@ async function inviteKnown(
   }
   return transaction(pool, async (client) => {
     const invitation = { id: newId('inv', Date.now()), org_id: orgId, email, role };
-    // The token is discarded: the signed-in user accepts the invitation by its id.
+    // The token is discarded, because the signed-in user accepts the invitation by its id.
     const expires_at = await insertInvitation(client, invitation, digest(newToken()));
     const change = { action: 'members.invite', target: invitation.id, detail: { email, role } };
     await insertAudit(client, { org_id: orgId, ...OPERATOR, ...change });
@@ -122,10 +122,10 @@ async function inviteKnown(
   });
 }
 
-/** Sets an account's password, ends its sessions and limits, and confirms its address. @returns the number of sessions */
+/** Sets the password, confirms the address, clears sign-in limits and ends all sessions. @returns the number of ended sessions */
 export async function takeOver(db: Db, { id, email }: User, passwordHash: string): Promise<number> {
   await setPassword(db, id, passwordHash);
-  // Who created an account that was never confirmed must not keep the holder of its address out.
+  // The address was never confirmed: remove what another person may have added, which would lock out the holder of the address.
   if (!(await findUser(db, id))?.proved_at) {
     await deleteSecondFactor(db, id);
     await deleteIdentities(db, id);
@@ -135,7 +135,7 @@ export async function takeOver(db: Db, { id, email }: User, passwordHash: string
   return deleteOtherSessions(db, id, null);
 }
 
-/** Hashing is slow, so call this before the transaction starts. @throws ServiceError validation_error */
+/** Creates a user. Call it before a transaction starts, because hashing is slow. @throws ServiceError validation_error */
 export async function newUser(
   email: string,
   name: string,
@@ -144,7 +144,7 @@ export async function newUser(
   return { id: newId('usr', Date.now()), email, name: userName(name), password: await newPasswordHash(password) };
 }
 
-/** @throws ServiceError validation_error for a password that is not allowed */
+/** Hashes a valid password. @throws ServiceError validation_error, unavailable */
 export async function newPasswordHash(password: string): Promise<string> {
   const problem = passwordProblem(password);
   if (problem) throw new ServiceError('validation_error', problem, 'password');
@@ -168,7 +168,8 @@ export function memberAlready(): ServiceError {
 
 function userName(text: string): string {
   const name = text.trim();
-  const problem = characters(name) > LONGEST_NAME ? `must be at most ${LONGEST_NAME} characters` : controlProblem(name);
+  const problem =
+    characters(name) > MAX_NAME_LENGTH ? `must be at most ${MAX_NAME_LENGTH} characters` : controlProblem(name);
   if (problem) throw new ServiceError('validation_error', problem, 'name');
   return name;
 }
@@ -181,19 +182,19 @@ export async function renameUser(db: Db, userId: string, name: string): Promise<
 /**
  * Changes a password and ends the user's other sessions.
  * @param keep the token of the session that remains
- * @throws ServiceError validation_error when the current one is wrong or the new one is not allowed; rate_limit_exceeded
- *   after too many wrong current passwords
+ * @throws ServiceError validation_error if the current password is wrong or the new one is not allowed; rate_limit_exceeded after
+ * too many wrong current passwords
  */
 export async function changePassword(
   pool: Pool,
   user: User,
-  given: { readonly current: string; readonly password: string },
+  passwords: { readonly current: string; readonly password: string },
   keep: string,
 ): Promise<void> {
-  const problem = passwordProblem(given.password);
+  const problem = passwordProblem(passwords.password);
   if (problem) throw new ServiceError('validation_error', problem, 'password');
-  await requirePassword(pool, user, given.current);
-  const hash = await hashPassword(given.password, user.id);
+  await requirePassword(pool, user, passwords.current);
+  const hash = await hashPassword(passwords.password, user.id);
   await transaction(pool, async (client) => {
     await setPassword(client, user.id, hash);
     await deleteOtherSessions(client, user.id, digest(keep));
@@ -202,7 +203,7 @@ export async function changePassword(
 
 /**
  * Checks the current password of a signed-in user.
- * @throws ServiceError validation_error when it is wrong, rate_limit_exceeded after too many wrong ones
+ * @throws ServiceError validation_error if it is wrong, rate_limit_exceeded after too many wrong ones
  */
 export async function requirePassword(db: Db, { id, email }: User, current: string): Promise<void> {
   const seconds = await countPasswordCheck(db, { id, email });
@@ -223,7 +224,7 @@ export async function requireMember(db: Db, orgId: string, userId: string): Prom
   return member;
 }
 
-/** @throws ServiceError not_found, conflict when no owner would remain */
+/** Changes a member's role. @throws ServiceError not_found, conflict if no owner would remain */
 export async function setRole(pool: Pool, orgId: string, userId: string, role: Role): Promise<void> {
   await transaction(pool, async (client) => {
     if (role !== 'owner') await keepAnOwner(client, orgId, userId);
@@ -231,7 +232,7 @@ export async function setRole(pool: Pool, orgId: string, userId: string, role: R
   });
 }
 
-/** @throws ServiceError not_found, conflict when no owner would remain */
+/** Removes a member. @throws ServiceError not_found, conflict if no owner would remain */
 export async function removeMember(pool: Pool, orgId: string, userId: string): Promise<void> {
   await transaction(pool, async (client) => {
     await keepAnOwner(client, orgId, userId);

@@ -55,7 +55,7 @@ export function webhookSeal(secretKey: SecretKeys): Seal {
   return makeSeal(deriveKeys(secretKey, 'webhook secrets'));
 }
 
-/** A request for an endpoint; an empty `events` subscribes to all types. */
+/** A request for an endpoint. An empty `events` subscribes to all types. */
 export interface EndpointRequest {
   readonly url: string;
   readonly events: readonly EventType[];
@@ -63,7 +63,7 @@ export interface EndpointRequest {
 }
 
 /**
- * Creates an endpoint, which receives events from now on. The result contains the only copy of its secret.
+ * Creates an endpoint, which receives events from now on. The response contains its secret.
  * @throws ServiceError validation_error for its URL, or limit_exceeded
  */
 export async function createEndpoint(
@@ -82,7 +82,7 @@ export async function createEndpoint(
   });
 }
 
-/** Changes to an endpoint; fields that are left out or null are unchanged. */
+/** Changes to an endpoint. Fields that are undefined or null are unchanged. */
 export interface EndpointChanges {
   readonly url?: string | null;
   readonly events?: readonly EventType[] | null;
@@ -90,7 +90,7 @@ export interface EndpointChanges {
   readonly status?: EndpointStatus | null;
 }
 
-/** @throws ServiceError not_found, or validation_error for its URL */
+/** Changes an endpoint. @throws ServiceError not_found, or validation_error for its URL */
 export async function editEndpoint(
   deps: WebhookIntakeDeps,
   orgId: string,
@@ -129,7 +129,7 @@ export async function removeEndpoint(
 }
 
 /**
- * Rotates an endpoint's secret; the result contains the only copy. The old secret also signs for 24 hours.
+ * Rotates an endpoint's secret; the response contains the new one. For 24 hours the old secret signs as well.
  * @throws ServiceError not_found
  */
 export async function rotateEndpoint(
@@ -143,7 +143,7 @@ export async function rotateEndpoint(
 }
 
 /**
- * Shows the secret of an endpoint again.
+ * Returns an endpoint with its secret.
  * @throws ServiceError not_found
  */
 export async function revealSecret(
@@ -158,7 +158,7 @@ export async function revealSecret(
 
 /**
  * Sends a test event to an endpoint, even if it is not subscribed to the type.
- * @throws ServiceError not_found, or conflict when it is disabled
+ * @throws ServiceError not_found, or conflict if it is disabled
  */
 export async function testEndpoint(deps: WebhookIntakeDeps, orgId: string, id: string): Promise<Delivery> {
   await requireEndpoint(deps.pool, orgId, id);
@@ -170,8 +170,8 @@ export async function testEndpoint(deps: WebhookIntakeDeps, orgId: string, id: s
 }
 
 /**
- * Sends a delivery again with a full set of attempts.
- * @throws ServiceError not_found, or conflict when the endpoint is disabled
+ * Sends a delivery again with the full number of attempts.
+ * @throws ServiceError not_found, or conflict if the endpoint is disabled
  */
 export async function replayOne(
   deps: WebhookIntakeDeps,
@@ -187,22 +187,22 @@ export async function replayOne(
   return delivery;
 }
 
-/** A period of event times, both ends included. */
+/** A period of event times, including both ends, and an optional status of the deliveries. */
 export interface Period {
   readonly since: string;
   readonly until: string | null;
   readonly status: DeliveryStatus | null;
 }
 
-/** Deliveries per statement: it blocks inserts of new ones while it runs. */
+/** Limits the deliveries per statement, because the statement blocks inserts of new ones. */
 const DELIVERIES_PER_STATEMENT = 2_000;
 const END_OF_TIME = '9999-12-31T23:59:59.999Z';
 
 /**
- * Sends all deliveries of a period again with full sets of attempts.
+ * Sends all deliveries of a period again, each with the full number of attempts.
  * @returns the number of deliveries
- * @throws ServiceError not_found, validation_error for a period that ends before it begins, or conflict when the endpoint
- *   is disabled
+ * @throws ServiceError not_found, validation_error for a period that ends before it begins, or conflict if the endpoint is
+ * disabled
  */
 export async function replayMany(deps: WebhookIntakeDeps, orgId: string, id: string, period: Period): Promise<number> {
   const since = instant(period.since);
@@ -226,7 +226,7 @@ export async function replayMany(deps: WebhookIntakeDeps, orgId: string, id: str
   }
 }
 
-/** The schema has validated the text. */
+/** The schema has already validated the text. */
 function instant(text: string): string {
   return (parseInstant(text) as Date).toISOString();
 }
