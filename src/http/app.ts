@@ -49,7 +49,7 @@ import * as unsubscribe from './routes/unsubscribe.ts';
 import * as webhooks from './routes/webhooks.ts';
 import { errorResponses } from './schemas/common.ts';
 
-/** A slow upload of the largest body fits: 43 MB at 1.2 Mbit/s. */
+/** Long enough for a slow upload of the largest body: 43 MB at 1.2 Mbit/s. */
 const REQUEST_TIMEOUT_MS = 300_000;
 
 declare module 'fastify' {
@@ -60,7 +60,7 @@ declare module 'fastify' {
   }
 }
 
-/** Every route of the API: method, path, required scope and handler. */
+/** All routes of the API: method, path, required scope and handler. */
 export const ROUTES: readonly RouteRow[] = [
   ['POST', '/v1/emails', 'send', emails.sendEmail],
   ['GET', '/v1/emails', 'read', lists.emails],
@@ -157,7 +157,7 @@ function requireHttps(app: FastifyInstance): void {
   });
 }
 
-/** Composes the HTTP API. It does not listen yet. */
+/** Creates the HTTP server. It does not listen yet. */
 export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: deps.log,
@@ -169,7 +169,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     requestTimeout: REQUEST_TIMEOUT_MS,
     trustProxy: deps.trustedProxies.length > 0 && ((address) => isInRanges(address, deps.trustedProxies)),
     rewriteUrl: (request) => normalizeTarget(request.url as string),
-    // A longer id does not exist; the request line is limited anyway.
+    // No id is that long; the request line limits the length anyway.
     routerOptions: { maxParamLength: maxHeaderSize },
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id);
@@ -222,7 +222,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     for (const row of ROUTES) if (row[3].isPage) serve(pages, routeDeps, row);
   });
   await app.register(async (callbacks) => {
-    // Signatures cover the bytes of a body.
+    // Signatures are computed over the raw bytes of a body.
     acceptAnyBody(callbacks, (body) => body);
     for (const row of ROUTES) if (row[3].isRaw) serve(callbacks, routeDeps, row);
   });
@@ -236,7 +236,7 @@ function serve(app: FastifyInstance, deps: RouteDeps, row: RouteRow): void {
   const handle = deps.tracer && scope !== 'public' ? traced(deps.tracer, handler) : handler;
   const [success = 200] = Object.keys(schema.response ?? {}).map(Number);
   const errors = scope === 'public' ? {} : errorResponses(...errorStatuses(row));
-  // The audit log records who changed the account.
+  // Changes of the account are recorded in the audit log.
   const isAudited = scope.startsWith('manage') && method !== 'GET';
   const hooks = {
     ...(scope !== 'public' && method !== 'GET' && { preSerialization: recordCreatedId }),
@@ -270,7 +270,9 @@ async function admit(deps: RouteDeps, request: FastifyRequest, reply: FastifyRep
   if (scope !== 'public' && !request.is404) refuseCompression(request, reply);
 }
 
-/** Refuses a network that has used up its limit, unless the guard of the route accepts the caller. */
+/**
+ * Applies the rate limit of the caller's network on a public route, unless the guard of the route has authenticated the caller.
+ */
 function admitNetwork(deps: RouteDeps, request: FastifyRequest): void {
   const { networks } = deps;
   const { guard, networkLimit } = request.routeOptions.config;
@@ -284,12 +286,12 @@ function admitNetwork(deps: RouteDeps, request: FastifyRequest): void {
   if (networkLimit === 'failures') networks.check(request.ip);
 }
 
-/** Under /v1 authentication precedes 404 and 405. */
+/** Under /v1, authentication takes precedence over 404 and 405. */
 function unknownScope(request: FastifyRequest): Scope {
   return /^\/v1(?:\/|$)/.test(decodeURIComponent(pathOf(request.url))) ? 'read' : 'public';
 }
 
-/** Returns the error for a path without a route, or for a path that has no route with this method. */
+/** Creates the error for a path without a route, or for a path that has no route with this method. */
 function noRoute(request: FastifyRequest, reply: FastifyReply): ServiceError {
   const allowed = methodsOf(ROUTES, pathOf(request.url));
   if (allowed.length === 0)

@@ -3,11 +3,11 @@ import { decodeCursor, encodeCursor, type Cursor } from '../store/postgres/page.
 import type { SecretKeys } from '../lib/secret-key.ts';
 import { makeSigner } from '../lib/signer.ts';
 
-/** The list that a cursor belongs to. A cursor is valid for this list only. */
+/** Identifies the list that a cursor is valid for. */
 export interface Listing {
   readonly list: string;
   readonly orgId: string;
-  /** All parameters that select the rows, as JSON. Equivalent filters must have the same form. */
+  /** All parameters that select the rows. Equivalent filters must result in the same JSON. */
   readonly filters: Readonly<Record<string, unknown>>;
 }
 
@@ -24,18 +24,18 @@ export function makeCursors(secretKey: SecretKeys) {
     JSON.stringify([list, orgId, filters, position]);
 
   return {
-    /** Returns the cursor that continues after a position. The result is the same in every process. */
+    /** Returns the cursor for the rows after a position. The result is the same in every process. */
     seal: (listing: Listing, position: Cursor): string => {
       const text = encodeCursor(position);
       const signature = Buffer.from(signer.sign(signed(listing, text)), 'base64url');
       return Buffer.concat([signature, Buffer.from(text)]).toString('base64url');
     },
-    /** @throws ServiceError validation_error for a cursor that is malformed, modified or of another listing */
+    /** @throws ServiceError validation_error for a cursor that is malformed, modified or from another list */
     open: (listing: Listing, cursor: string): Cursor => {
       const bytes = Buffer.from(cursor, 'base64url');
       const position = bytes.subarray(SIGNATURE_BYTES).toString();
       const signature = bytes.subarray(0, SIGNATURE_BYTES).toString('base64url');
-      // Decoding ignores spare bits and characters that are not base64url: only the issued spelling is accepted.
+      // Decoding ignores spare bits and characters that are not base64url, so only the issued spelling is accepted.
       const isOurs = bytes.length > SIGNATURE_BYTES && bytes.toString('base64url') === cursor;
       if (!isOurs || !signer.verify(signed(listing, position), signature)) {
         throw new ServiceError(

@@ -25,49 +25,49 @@ export interface HttpDeps extends BatchIntakeDeps, Pick<ConnectDeps, 'verifyNumb
   readonly log: FastifyBaseLogger;
   /** The setting `SECRET_KEY`. It signs cursors and links that callers send back. */
   readonly secretKey: SecretKeys;
-  /** The base of download links and callbacks; links without it start with the address that the caller reached. */
+  /** The base of download links and callbacks. Without it, links start with the local address of the caller's connection. */
   readonly publicUrl: string | undefined;
   readonly maxBodyBytes: number;
-  /** Sender domain in the examples of the API description; undefined means `example.com`. */
+  /** The sender domain in the examples of the API description; undefined means `example.com`. */
   readonly docsSenderDomain: string | undefined;
   readonly files: FileStore;
   readonly keys: KeyCache;
   readonly networks: NetworkLimits;
-  /** Absent if `REQUEST_LOG_DAYS` is 0. */
+  /** Undefined if `REQUEST_LOG_DAYS` is 0. */
   readonly requestLog?: Pick<RequestLog, 'record'> | undefined;
-  /** Proxies whose X-Forwarded-For header is trusted. Without any, the caller is the network peer. */
+  /** Proxies whose X-Forwarded-For header is trusted. If empty, the caller is the network peer. */
   readonly trustedProxies: Ranges;
   readonly senderDomains: SenderDomainDeps;
   readonly webhookAllowCidrs: readonly string[];
   readonly postmarkCallbacks: {
-    /** User name and password of HTTP Basic authentication (RFC 7617); null refuses every callback. */
+    /** The user name and password of HTTP Basic authentication (RFC 7617); null refuses every callback. */
     readonly credentials: { readonly user: string; readonly password: string } | null;
     /** The message stream for marketing email. */
     readonly broadcastStream: string;
   };
   /** Secrets that authenticate callbacks of chat-app providers. Without them, callbacks are refused. */
   readonly chatCallbacks: {
-    /** The token of the account that numbers without their own token use. */
+    /** The token of the account for numbers without their own token. */
     readonly twilioAuthToken: string | undefined;
     readonly metaAppSecret: string | undefined;
-    /** The token that Meta must present when it verifies the callback URL. */
+    /** The token that Meta must send when it verifies the callback URL. */
     readonly metaVerifyToken: string | undefined;
   };
   /**
-   * Fetches the file of a user's message from its provider. The caller releases the memory when the file has been sent.
+   * Fetches the file of a received message from its provider. The caller releases the memory after sending the file.
    * @throws Unfetchable, FetchBusy
    */
   readonly fetchMedia: (media: StoredMedia) => Promise<{ readonly content: Buffer; readonly release: () => void }>;
   readonly metrics: Metrics;
 }
 
-/** The metrics for Prometheus, rendered for each request, and their content type. */
+/** The metrics in the text format of Prometheus, rendered on each call. */
 export interface Metrics {
   readonly type: string;
   readonly text: () => Promise<string>;
 }
 
-/** The dependencies of handlers: those of the process, and what is derived from them once. */
+/** The dependencies of handlers: those of the process and those derived from them. */
 export type RouteDeps = ReturnType<typeof makeRouteDeps>;
 
 export function makeRouteDeps(deps: HttpDeps, describeApi: CurrentDescription) {

@@ -20,17 +20,17 @@ interface List<F, Query extends TProperties, Params extends TSchema> {
   readonly item: TSchema & { title?: string };
   readonly description: string;
   readonly params?: Params;
-  /** The query parameters besides those of every list. */
+  /** The query parameters in addition to those of every list. */
   readonly filters?: Query;
-  /** Returns the filters of a request. A cursor is bound to them. */
+  /** Returns the filters of a request. A cursor is valid only with the same filters. */
   readonly filtersOf?: (request: ListRequest<Query, Params>, deps: RouteDeps) => F | Promise<F>;
 }
 
-/** How a list reads the rows after a position. */
+/** Reads the rows after a position. */
 type Reader<F, Query extends TProperties, Params extends TSchema> =
-  /** Returns at most `limit` rows, of which a page is cut: `limit` is one more than the page has. */
+  /** Returns at most `limit` rows. `limit` is one more than the page length, which shows whether more rows follow. */
   | { readonly read: Read<F, Query, Params, Cursor[]>; readonly readPage?: never }
-  /** Returns a page of at most `limit` rows. It may have fewer rows although others follow. */
+  /** Returns a page of at most `limit` rows. The page may be shorter even if more rows follow. */
   | { readonly readPage: Read<F, Query, Params, Page>; readonly read?: never };
 
 type Read<F, Query extends TProperties, Params extends TSchema, Result> = (
@@ -41,7 +41,7 @@ type Read<F, Query extends TProperties, Params extends TSchema, Result> = (
   filters: F,
 ) => Promise<Result>;
 
-/** Creates a route that returns rows page by page, newest first. */
+/** Creates a route that lists rows in pages, newest first. */
 export function listRoute<F extends Filters, Query extends TProperties, Params extends TSchema>(
   operationId: string,
   summary: string,

@@ -9,13 +9,13 @@ import type { Scope } from './plugins/auth.ts';
 
 /** The schema of a route, for validation and for the API description. */
 export interface RouteSchema {
-  /** The API description contains only routes with a name. */
+  /** The API description contains only routes with an operation id. */
   readonly operationId?: string;
   readonly summary?: string;
   readonly description?: string;
   readonly params?: TSchema;
   readonly querystring?: TSchema;
-  /** The request headers that the route describes: Idempotency-Key, or none. */
+  /** The request headers of the route: only Idempotency-Key. */
   readonly headers?: TSchema;
   readonly body?: TSchema;
   readonly response?: Readonly<Record<number, TSchema>>;
@@ -32,18 +32,18 @@ export type TypedRequest<S extends FastifySchema> = FastifyRequest<
 export type Guard = (deps: RouteDeps, request: FastifyRequest) => void;
 
 interface RouteOptions {
-  /** Authenticates callers of a public route before the body is read. Throws ServiceError. */
+  /** Authenticates callers of a public route before the body is read. @throws ServiceError */
   readonly guard?: Guard;
   /** Calls the handler even if validation fails, with `validationError` set. */
   readonly attachValidation?: boolean;
   /**
-   * How a public route uses the rate limit of the caller's network: each request takes a token, or only each failed
-   * authentication (401) does.
+   * Applies the rate limit of the caller's network to a public route. A token is taken for each request, or only for each failed
+   * authentication (401).
    */
   readonly networkLimit?: 'requests' | 'failures';
-  /** The largest accepted body, if smaller than on other routes. */
+  /** The maximum size of a body in bytes, if it is smaller than on other routes. */
   readonly bodyLimit?: number;
-  /** A page for browsers: it accepts any body, and its errors are pages. */
+  /** The route is a page for browsers: it accepts any body, and its errors are HTML pages. */
   readonly isPage?: true;
   /** The handler gets the body as raw bytes of any content type. */
   readonly isRaw?: true;
@@ -57,7 +57,7 @@ export interface Route extends RouteOptions {
 /** One row of the route table in `app.ts`. */
 export type RouteRow = readonly [method: HTTPMethods, url: string, scope: Scope, route: Route];
 
-/** The schema of a route without its names, its handler, and its options. */
+/** The schema of a route without its operation id and summary, its handler, and its options. */
 interface Definition<Params extends TSchema, Query extends TSchema, Body extends TSchema> extends Omit<
   RouteSchema,
   'operationId' | 'summary'
@@ -74,9 +74,8 @@ interface Definition<Params extends TSchema, Query extends TSchema, Body extends
 }
 
 /**
- * Creates a route that the API description does not contain. The handler's types follow from the schema. It responds with
- * the lowest status of the schema's responses, unless the handler sets another one. Query parameters that the schema does
- * not list are refused.
+ * Creates a route that is not in the API description. The schema determines the handler's types. The status is the lowest one in
+ * the schema's responses, unless the handler sets another one. Query parameters that are not in the schema are refused.
  */
 export function hiddenRoute<Params extends TSchema, Query extends TSchema, Body extends TSchema>({
   handler,
@@ -87,7 +86,7 @@ export function hiddenRoute<Params extends TSchema, Query extends TSchema, Body 
   return { schema: { querystring: NO_QUERY, ...schema }, handler: handler as unknown as Route['handler'], ...options };
 }
 
-/** Creates a route of the API description. @param operationId its name in generated clients */
+/** Creates a route in the API description. @param operationId its name in generated clients */
 export function route<Params extends TSchema, Query extends TSchema, Body extends TSchema>(
   operationId: string,
   summary: string,

@@ -4,7 +4,7 @@ import { html, Html } from '../lib/html.ts';
 import { maskAddress } from '../lib/mask.ts';
 import { type Language, WORDS, type Words } from './unsubscribe-words.ts';
 
-/** Colors are custom properties: older phones do not support `light-dark()`. */
+/** Colors are custom properties, because older phones do not support `light-dark()`. */
 const STYLE = `
 :root { color-scheme: light dark; --page: #f3f4f6; --card: #fff; --line: #d8dce2; --text: #1d2127; --soft: #565e69;
   --button: #1f5fbf; --label: #fff; }
@@ -35,15 +35,15 @@ export const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The sender and recipient that a page names. */
+/** The sender and recipient in the texts of a page. */
 interface Names {
   /** A domain as an A-label. */
   readonly sender: string;
-  /** A bare address. The page masks it, since links may be forwarded. */
+  /** A bare address. The page masks it, because links may be forwarded. */
   readonly address: string;
 }
 
-/** The page that asks for confirmation. Its form posts the same as one-click unsubscribe (RFC 8058). */
+/** Returns the page that asks for confirmation. Its form posts the same body as one-click unsubscribe (RFC 8058). */
 export function askPage(language: Language, names: Names): string {
   const { ask, button, rest } = WORDS[language];
   return page(
@@ -58,7 +58,7 @@ export function askPage(language: Language, names: Names): string {
   );
 }
 
-/** The page that confirms the unsubscription. */
+/** Returns the page that confirms the unsubscription. */
 export function donePage(language: Language, names: Names): string {
   const { done, rest } = WORDS[language];
   return page(
@@ -69,7 +69,7 @@ export function donePage(language: Language, names: Names): string {
   );
 }
 
-/** The error page for an invalid link or an internal error. */
+/** Returns the error page for an invalid link or an internal error. */
 export function errorPage(language: Language, which: keyof Pick<Words, 'unknown' | 'trouble'>): string {
   const { title, text } = WORDS[language][which];
   return page(language, title, html`<p>${text}</p>`);
@@ -94,7 +94,7 @@ function page(language: Language, title: string, content: Html): string {
     </html>`.text;
 }
 
-/** Fills a sentence's placeholders. */
+/** Replaces the placeholders of a sentence. */
 function fill(sentence: string, { sender, address }: Names): Html[] {
   const names = { '{sender}': domainToUnicode(sender) || sender, '{address}': maskAddress(address) };
   return sentence

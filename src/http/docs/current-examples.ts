@@ -1,10 +1,10 @@
-/** The date for which example times are written. */
+/** The date that the example times are relative to. */
 const EXAMPLE_DATE = Date.parse('2026-03-02T00:00:00Z');
 const EXAMPLE_DATES = /2026-03-\d\d(?=T)/g;
 const EXAMPLE_SENDER = 'hello@example.com';
 const DAY_MS = 86_400_000;
 
-/** @returns the API description as JSON text, with examples that are valid when it is read */
+/** Returns the API description as JSON text, with examples that are valid today. */
 export type CurrentDescription = () => string;
 
 /** @returns the whole days from EXAMPLE_DATE to `now` */
@@ -22,7 +22,7 @@ export function makeCurrent(text: string, days: number, senderDomain: string | u
   return senderDomain === undefined ? shifted : shifted.replaceAll(EXAMPLE_SENDER, `hello@${senderDomain}`);
 }
 
-/** Describes the API with current examples; the text is kept for the day. */
+/** Creates the API description with current examples. The text is cached for the day. */
 export function makeCurrentDescription(
   describe: () => object,
   senderDomain: string | undefined,

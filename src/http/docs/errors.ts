@@ -6,17 +6,17 @@ import type { RouteRow } from '../route.ts';
 
 interface ErrorDoc {
   readonly when: string;
-  /** An example message, and the field in `param`. */
+  /** An example message, and an example of the field in `param`. */
   readonly message: string;
   readonly param?: string;
-  /** The only operations that return this error. By default, all operations that list its status do. */
+  /** The only operations that return this error. By default, all operations with its status do. */
   readonly only?: readonly string[];
 }
 
 const SENDING_EMAIL = ['POST /v1/emails', 'POST /v1/emails/batch'];
 const SENDING = [...SENDING_EMAIL, 'POST /v1/chatapp', 'POST /v1/sms'];
 
-/** Operations that count against a limit of the organization. Sending adds tags and files. */
+/** Operations that are subject to a limit of the organization. Sending creates tags and files. */
 const CREATING = [...SENDING, 'POST /v1/webhooks', 'POST /v1/domains', 'POST /v1/keys', 'POST /v1/chatapp/numbers'];
 
 const WAKING = [
@@ -25,7 +25,7 @@ const WAKING = [
   'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay',
 ];
 
-/** The documentation of every error code. Codes without an operation are returned where no route matches. */
+/** The documentation of every error code. A code with an empty `only` is returned only where no route matches. */
 export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>> = {
   invalid_json: { when: 'The body is not JSON.', message: 'the request body is not valid JSON at line 2, character 5' },
   invalid_idempotency_key: {
@@ -175,7 +175,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
 
 const REQUEST_ID = 'req_01kajc8wz6h3xkq3m1x8e6v5tn';
 
-/** Statuses that only the operations in `ERRORS` return. */
+/** Statuses that an operation has only if an error in `ERRORS` names it in `only`. */
 const RARE_STATUSES = [409, 410];
 
 /** Returns the error statuses of a route that requires an API key. */

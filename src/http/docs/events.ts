@@ -7,7 +7,7 @@ const EMAIL_ID = 'em_01kajc8wz6h3xkq3m1x8e6v5tn';
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** The name of a webhook for generated clients, its summary, and an example of `data` for each event type. */
+/** The name of a webhook in generated clients, its summary, and an example of `data` for each event type. */
 interface EventDoc {
   readonly operationId: string;
   readonly summary: string;
@@ -175,7 +175,7 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, EventDoc>> = {
   },
 };
 
-/** A payload for each type of an event. */
+/** Returns an example payload for each event type. */
 function examplesOf({ data }: EventDoc) {
   return Object.fromEntries(
     Object.entries(data).map(([type, fields]) => {
@@ -203,7 +203,7 @@ const HEADERS = [
   ),
 ];
 
-/** Describes the requests that are posted to customers' endpoints, for the API description. */
+/** Describes the webhook requests to customers' endpoints, for the API description. */
 export function describeEvents() {
   return Object.fromEntries(
     Object.entries(EVENTS).map(([name, schema]) => {

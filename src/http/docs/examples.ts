@@ -1,7 +1,7 @@
 import { domain, wholeDomain } from './domain-example.ts';
 import { statistics } from './statistics-example.ts';
 
-/** A request of an operation and its response. Tests send the request and compare the form of the response. */
+/** An example request of an operation and its response. Tests send the request and compare the shape of the response. */
 export interface Example {
   readonly request?: unknown;
   readonly answer: unknown;
@@ -13,7 +13,7 @@ const AT = '2026-03-01T09:30:00.000Z';
 const SENT_AT = '2026-03-01T09:30:01.118Z';
 const DELIVERED_AT = '2026-03-01T09:30:02.431Z';
 
-/** The last page of a list. */
+/** An example of a list with one page. */
 const pageOf = (name: string, item: unknown): Example => ({
   answer: { [name]: [item], has_more: false, next_cursor: null },
 });
@@ -25,7 +25,7 @@ const timeline = (channel: string) => [
   { type: `${channel}.delivered`, created_at: DELIVERED_AT },
 ];
 
-/** Rescheduling and canceling a message. */
+/** Examples of rescheduling and canceling a message. */
 const scheduleChanges = (path: string, id: string): Readonly<Record<string, Example>> => ({
   [`PATCH ${path}`]: {
     request: { scheduled_at: '2026-03-03T09:00:00+01:00' },
@@ -170,7 +170,7 @@ const key = {
 };
 const usedKey = { ...key, last_used_at: DELIVERED_AT };
 
-/** Examples in the API description, by operation id. */
+/** The examples in the API description, by method and path. */
 export const EXAMPLES: Readonly<Record<string, Example>> = {
   'POST /v1/emails': {
     request: {

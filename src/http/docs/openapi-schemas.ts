@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Keywords that only our validator knows. */
+/** Keywords that only our validator supports. */
 const VALIDATOR_KEYWORDS = ['x-rule', 'x-sliced'];
-/** Keywords that describe one use of a schema; they stay beside the reference to an enumeration. */
+/** Keywords that describe one use of a schema. They remain beside the reference to an enumeration. */
 const ANNOTATIONS = ['description', 'examples', 'default'];
 /** Keywords that apply to values of one type. */
 const TYPE_KEYWORDS: Readonly<Record<string, readonly string[]>> = {
@@ -25,9 +25,9 @@ export interface Describable {
 }
 
 /**
- * Rewrites the schemas of an API description for generators of clients, which support a part of JSON Schema only. It
- * moves each schema with a title to the components and refers to it, states the type of each enumeration, and writes
- * values of several types as `oneOf`. Requests are validated by the original schemas.
+ * Rewrites the schemas of an API description for client generators, which support only a part of JSON Schema. It moves each
+ * schema with a title to the components and refers to it, adds the type of each enumeration, and converts a schema of several
+ * types into `oneOf`. Requests are validated with the original schemas.
  */
 export function nameSchemas({ paths, webhooks, components, ...rest }: Describable) {
   const schemas = new Map<string, Json>();
@@ -45,7 +45,7 @@ function rewrite(part: unknown, named: Map<string, Json>): unknown {
   return typeof schema['title'] === 'string' ? refer(schema['title'], schema, named) : oneOfTypes(schema);
 }
 
-/** A property that no request may have. */
+/** Returns true for the schema of a property that no request may have. */
 function isNever(schema: unknown): boolean {
   return typeof schema === 'object' && schema !== null && 'not' in schema;
 }
@@ -55,7 +55,7 @@ function withType(schema: Json): Json {
   return Array.isArray(values) && !('type' in schema) ? { type: 'string', ...schema } : schema;
 }
 
-/** Writes `anyOf` of a type and null as one schema of both types. */
+/** Converts `anyOf` of a type and null into one schema with both types. */
 function withNull(schema: Json): Json {
   const { anyOf, ...rest } = schema;
   if (!Array.isArray(anyOf) || anyOf.length !== 2 || (anyOf[1] as Json)['type'] !== 'null') return schema;

@@ -4,7 +4,7 @@ import { describeEvents } from './events.ts';
 import { EXAMPLES } from './examples.ts';
 import { type Describable, nameSchemas } from './openapi-schemas.ts';
 
-/** Tags of operations, the beginning of their paths, and their descriptions. */
+/** Tags of operations, with the prefix of their paths and a description. */
 const TAGS: readonly (readonly [name: string, start: string, description: string])[] = [
   ['Emails', '/v1/emails', 'Send an email, follow it, and reschedule or cancel a scheduled one'],
   ['Batches', '/v1/emails/batch', 'Up to 10,000 emails in one request'],
@@ -22,15 +22,15 @@ const TAGS: readonly (readonly [name: string, start: string, description: string
   ['Health', '/', 'For load balancers'],
 ];
 
-/** Returns the tag of an operation: the one with the longest beginning of its path. */
+/** Returns the tag of an operation: the one with the longest matching prefix. */
 function tagOf(url: string): string {
   const matching = TAGS.filter(([, start]) => url.startsWith(start));
   return matching.reduce((best, tag) => (tag[1].length > best[1].length ? tag : best))[0];
 }
 
 /**
- * Returns the API description without the schemas of the routes.
- * @param publicUrl address of the API; without it the description names the address that it was fetched from
+ * Returns the OpenAPI document without the schemas of the routes.
+ * @param publicUrl the address of the API; without it, the server is the address that the document was fetched from
  */
 export function openapi(publicUrl: string | undefined): SwaggerOptions {
   return {
@@ -61,13 +61,13 @@ export function openapi(publicUrl: string | undefined): SwaggerOptions {
       schema: { ...schema, tags: [tagOf(url)], security: route.config?.scope === 'public' ? [] : [{ apiKey: [] }] },
       url,
     }),
-    transformObject: (made) => {
-      if (!('openapiObject' in made)) throw new Error('this API is described in OpenAPI 3');
-      const document = made.openapiObject as unknown as Document;
+    transformObject: (generated) => {
+      if (!('openapiObject' in generated)) throw new Error('this API is described in OpenAPI 3');
+      const document = generated.openapiObject as unknown as Document;
       complete(document.paths);
       const named = nameSchemas(document);
       describePayloads(named);
-      return named as unknown as typeof made.openapiObject;
+      return named as unknown as typeof generated.openapiObject;
     },
   };
 }
@@ -100,23 +100,25 @@ function describePayloads({ webhooks, components }: ReturnType<typeof nameSchema
   properties['payload'] = { oneOf, description: 'The request body of every attempt' };
 }
 
-const whole = (description: string) => ({ description, schema: { type: 'integer' as const, minimum: 0 } });
+const integerHeader = (description: string) => ({ description, schema: { type: 'integer' as const, minimum: 0 } });
 
 /** Response headers that the description lists. */
 const HEADERS = {
   'X-Request-Id': { description: 'Names the request in our log', schema: { type: 'string' as const } },
-  'RateLimit-Limit': whole('Requests that may be made at once after a pause; of an answer 429 about emails: emails'),
-  'RateLimit-Remaining': whole('How many of them may be made now'),
-  'RateLimit-Reset': whole('Seconds until all of them may be made again'),
+  'RateLimit-Limit': integerHeader(
+    'Requests that may be made at once after a pause; of an answer 429 about emails: emails',
+  ),
+  'RateLimit-Remaining': integerHeader('How many of them may be made now'),
+  'RateLimit-Reset': integerHeader('Seconds until all of them may be made again'),
   'RateLimit-Policy': {
     description: 'Every limit that is on: how many, and in how many seconds they come in',
     schema: { type: 'string' as const },
     example: '20000;w=2;comment="requests", 200000;w=20;comment="emails"',
   },
-  'Retry-After': whole('Seconds after which to try again'),
+  'Retry-After': integerHeader('Seconds after which to try again'),
 };
 
-/** Returns the headers of a response by its status and by whether the operation requires an API key. */
+/** Returns the headers of a response. */
 function headersOf(status: number, needsKey: boolean): Record<string, { $ref: string }> {
   const limits = needsKey && status !== 401 ? Object.keys(HEADERS).filter((name) => name.startsWith('RateLimit-')) : [];
   const names = ['X-Request-Id', ...limits, ...(status === 429 || status === 503 ? ['Retry-After'] : [])];
@@ -125,7 +127,7 @@ function headersOf(status: number, needsKey: boolean): Record<string, { $ref: st
 
 const SUCCESSES: Readonly<Record<string, string>> = { 200: 'Success', 201: 'Created', 202: 'Accepted', 204: 'Deleted' };
 
-/** Adds examples, and the meaning of each response. */
+/** Adds descriptions, headers and examples to responses, and examples to requests. */
 function complete(paths: Paths): void {
   for (const [path, methods] of Object.entries(paths)) {
     for (const [method, { requestBody, responses, security }] of Object.entries(methods)) {
@@ -139,7 +141,7 @@ function complete(paths: Paths): void {
         if (Number(status) < 400) {
           response.description = SUCCESSES[status] ?? response.description ?? '';
           if (media && example) media.example = example.answer;
-          // Schemas contain no media type, and the generator describes every response as JSON.
+          // Schemas have no media type, and the generator describes every response as JSON.
           if (media?.schema?.format === 'binary') response.content = { 'application/octet-stream': media };
         } else {
           const { description, examples } = describeErrors(operation, Number(status));

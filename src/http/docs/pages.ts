@@ -5,8 +5,8 @@ import { errorPage, POLICY } from '../unsubscribe-page.ts';
 import { type Language, WORDS } from '../unsubscribe-words.ts';
 
 /**
- * Lets browsers use the routes. Bodies of any type are discarded, since the URL identifies the request, and browsers get
- * errors as pages. Programs get JSON errors.
+ * Configures routes for browsers. Request bodies of any type are discarded, because the URL identifies the request. Browsers get
+ * errors as HTML pages; other clients get JSON errors.
  */
 export function serveHtml(pages: FastifyInstance): void {
   acceptAnyBody(pages, () => undefined);
@@ -40,7 +40,7 @@ function setPageHeaders(request: FastifyRequest, reply: FastifyReply): void {
   });
 }
 
-/** Browsers list HTML in Accept; programs that accept anything do not. */
+/** Returns true for browsers, which list HTML in Accept; other clients accept anything and do not list it. */
 function readsHtml(request: FastifyRequest): boolean {
   return new Negotiator(request).mediaType(['application/json', 'text/html']) === 'text/html';
 }

@@ -13,7 +13,7 @@ const figures = {
   canceled: 1,
 };
 
-/** The response of `GET /v1/stats`. */
+/** The example response of `GET /v1/stats`. */
 export const statistics = {
   from: '2026-03-01T00:00:00.000Z',
   to: '2026-03-02T00:00:00.000Z',

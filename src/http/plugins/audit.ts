@@ -19,7 +19,7 @@ export async function recordCreatedId(
   return payload;
 }
 
-/** Writes a successful change to the audit log before the response is sent. A failure to write is logged. */
+/** Writes a successful change to the audit log before the response is sent. If that fails, it logs the error. */
 export function auditChange(db: Db) {
   return async (request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> => {
     const { caller, method, routeOptions, params, createdId } = request;
@@ -34,7 +34,7 @@ export function auditChange(db: Db) {
       detail: {},
     } as const;
     await insertAudit(db, change).catch((error: unknown) => {
-      // The change is committed: an error response would make the caller retry it.
+      // The change is already committed; after an error response the caller would retry it.
       request.log.error({ err: error, ...change }, 'a change is missing in the audit log');
     });
     return payload;

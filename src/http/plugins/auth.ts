@@ -11,15 +11,15 @@ import type { KeyCache } from '../../store/accounts/key-cache.ts';
 import type { ApiKey, Preset } from '../../store/accounts/keys.ts';
 
 /**
- * The permission that a route requires: `send` (send and change email), `chat` (send chat-app messages and SMS),
- * `manage` (change the account). A key for certain domains is refused on `manage` routes, which affect the whole organization;
- * `manage-bounded` routes accept it and restrict it to its domains. `public` routes need no key.
+ * The permission that a route requires: `send` (send and change email), `chat` (send chat-app messages and SMS), `manage` (change
+ * the account). `manage` routes affect the whole organization and refuse keys that are restricted to domains. `manage-bounded`
+ * routes accept such a key and restrict it to its domains. `public` routes need no key.
  */
 export type Scope = 'public' | 'read' | 'send' | 'chat' | 'manage' | 'manage-bounded';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The API key of the request. It is set on every route that is not public. */
+    /** The API key of the request. It is set on all routes that are not public. */
     caller: ApiKey | null;
     orgId: string;
   }
@@ -31,7 +31,7 @@ const SCOPES_OF: Readonly<Record<Preset, readonly Scope[]>> = {
   read_only: ['read'],
 };
 
-/** Why a key for certain domains is refused. */
+/** Errors for keys that are restricted to domains. */
 const DOMAINS_ONLY: Partial<Record<Scope, string>> = {
   chat: 'this API key may send from certain domains only, and no chat-app messages or SMS',
   manage: 'this API key is for certain domains only, and this request concerns the whole organization',
@@ -39,13 +39,13 @@ const DOMAINS_ONLY: Partial<Record<Scope, string>> = {
 
 /**
  * Finds the API key of a request by its Authorization header.
- * @throws ServiceError rate_limit_exceeded when the caller's network has used too many invalid keys; unauthorized for an
- *   invalid key or a forbidden address, with one message for all reasons
+ * @throws ServiceError rate_limit_exceeded if the caller's network has used too many invalid keys; unauthorized for an invalid
+ * key or a forbidden address, with the same message for all reasons
  */
 export async function authenticate(keys: KeyCache, networks: NetworkLimits, request: FastifyRequest): Promise<ApiKey> {
   const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
   const parts = token === undefined ? undefined : parseApiKey(token);
-  // Only an uncached id may cost a query: a cached key is never refused because of its network.
+  // Only an uncached id needs a query. So a cached key is never refused because of its network.
   if (parts && !keys.isCached(parts.id)) networks.check(request.ip);
   const key = parts && (await keys.find(parts.id));
   const isRight = parts && key && timingSafeEqual(digest(parts.secret), key.sha256);
@@ -67,7 +67,7 @@ export function authorize(key: ApiKey, scope: Scope): void {
   if (refusal) throw new ServiceError('insufficient_scope', refusal);
 }
 
-/** Adds the properties of requests that name the caller. */
+/** Adds `caller` and `orgId` to requests. */
 export function decorateCaller(app: FastifyInstance): void {
   app.decorateRequest('caller', null);
   app.decorateRequest('orgId', {
@@ -77,13 +77,13 @@ export function decorateCaller(app: FastifyInstance): void {
   });
 }
 
-/** @throws ServiceError insufficient_scope for a domain that the key is not restricted to */
+/** @throws ServiceError insufficient_scope for a domain that a restricted key may not use */
 export function authorizeDomain({ domain_ids: domainIds }: ApiKey, id: string): void {
   if (domainIds === null || domainIds.includes(id)) return;
   throw new ServiceError('insufficient_scope', 'this API key is not for this domain');
 }
 
-/** Makes every route of a plugin public. The plugin authenticates callers itself, or needs no authentication. */
+/** Makes every route of a plugin public. The plugin authenticates callers itself or needs no authentication. */
 export function makePublic(plugin: FastifyInstance): void {
   plugin.addHook('onRoute', (route) => {
     route.config = { ...route.config, scope: 'public' };

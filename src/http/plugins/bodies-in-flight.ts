@@ -4,26 +4,26 @@ import { ServiceError } from '../../domain/errors.ts';
 import { networkOf } from '../../lib/ip-ranges.ts';
 import { endSlowBodies } from './slow-bodies.ts';
 
-/** Smaller bodies are not counted: a connection costs about as much. */
+/** Bodies up to this size are not counted, because a connection costs about as much memory. */
 const UNCOUNTED_BYTES = 16_384;
-/** Smallest body that counts against the budget of large ones. */
+/** Larger bodies count against the budget of large ones. */
 const LARGE_BYTES = 1_048_576;
-/** Largest bodies that are processed concurrently. Each occupies up to four times its size. */
-const LARGEST_IN_FLIGHT = 3;
-/** Largest bodies of one organization, so that its slow uploads leave capacity for others. */
-const LARGEST_OF_ONE = 2;
+/** The budget of large bodies, in bodies of the maximum size. A body occupies up to four times its size while it is processed. */
+const LARGE_BUDGET_BODIES = 3;
+/** The share of one organization, in bodies of the maximum size. Its slow uploads leave capacity for others. */
+const LARGE_SHARE_BODIES = 2;
 const SMALL_BUDGET_BYTES = 64 * 1_048_576;
-/** All requests without a key share this budget. */
+/** The budget of all requests without a key. */
 const PUBLIC_BUDGET_BYTES = 32 * 1_048_576;
-/** Part of the public budget that one network may hold. */
+/** The share of one network in the public budget. */
 const PUBLIC_SHARE = 1 / 4;
-/** How long a request waits for its budget before it gets 503. */
-const WAIT_MS = 60_000;
-const PUBLIC_WAIT_MS = 5_000;
+/** The maximum time that a request waits for its budget before the response 503. */
+const MAX_WAIT_MS = 60_000;
+const MAX_PUBLIC_WAIT_MS = 5_000;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The organization whose session authenticated the request; null for an API key or without authentication. */
+    /** The organization whose dashboard session authenticated the request; null for an API key or without authentication. */
     sessionOrgId: string | null;
   }
 }
@@ -35,37 +35,36 @@ interface Budget {
 }
 
 /**
- * Bounds the memory of request bodies. A body above 16 KiB waits, unread, until its budget has capacity: one budget for
- * large bodies of authenticated callers, one for their small ones, and a small one for all requests without a key. A body
- * without a key must keep a minimum transfer rate; one with a key only while other callers wait for its budget.
- *
- * Runs after all `onRequest` hooks, so after authentication and guards, and before a byte of the body is read.
+ * Limits the memory of request bodies. A body above 16 KiB is not read until its budget has capacity. There is a budget for large
+ * bodies of authenticated callers, one for their small bodies, and a small one for all requests without a key. A body without a
+ * key must always meet the minimum transfer rate; one with a key only while other callers wait for the same budget.
+ * Runs after all `onRequest` hooks, therefore after authentication and guards, and before the body is read.
  */
 export function limitBodiesInFlight(app: FastifyInstance, maxBodyBytes: number): void {
-  const large = makeSemaphore(LARGEST_IN_FLIGHT * maxBodyBytes, LARGEST_OF_ONE * maxBodyBytes);
-  const small = makeSemaphore(SMALL_BUDGET_BYTES, SMALL_BUDGET_BYTES / 2);
-  const open = makeSemaphore(PUBLIC_BUDGET_BYTES, PUBLIC_BUDGET_BYTES * PUBLIC_SHARE);
+  const largeBudget = makeSemaphore(LARGE_BUDGET_BODIES * maxBodyBytes, LARGE_SHARE_BODIES * maxBodyBytes);
+  const smallBudget = makeSemaphore(SMALL_BUDGET_BYTES, SMALL_BUDGET_BYTES / 2);
+  const publicBudget = makeSemaphore(PUBLIC_BUDGET_BYTES, PUBLIC_BUDGET_BYTES * PUBLIC_SHARE);
   const watch = endSlowBodies(app);
 
   const budgetOf = (request: FastifyRequest, bytes: number): Budget => {
     const orgId = request.caller?.org_id ?? request.sessionOrgId;
-    if (orgId === null) return { limit: open, waitMs: PUBLIC_WAIT_MS, holder: networkOf(request.ip) };
-    return { limit: bytes > LARGE_BYTES ? large : small, waitMs: WAIT_MS, holder: orgId };
+    if (orgId === null) return { limit: publicBudget, waitMs: MAX_PUBLIC_WAIT_MS, holder: networkOf(request.ip) };
+    return { limit: bytes > LARGE_BYTES ? largeBudget : smallBudget, waitMs: MAX_WAIT_MS, holder: orgId };
   };
 
   app.decorateRequest('sessionOrgId', null);
   app.addHook('preParsing', (request, reply, _payload, done) => {
     const bytes = expectedBytes(request);
-    const isOpen = request.caller === null && request.sessionOrgId === null;
+    const isPublic = request.caller === null && request.sessionOrgId === null;
     if (bytes <= UNCOUNTED_BYTES) {
-      if (isOpen && bytes > 0) watch(request.raw, () => true);
+      if (isPublic && bytes > 0) watch(request.raw, () => true);
       done();
       return;
     }
     const budget = budgetOf(request, bytes);
     hold(budget, bytes, reply).then(
       () => {
-        watch(request.raw, () => isOpen || budget.limit.isContended());
+        watch(request.raw, () => isPublic || budget.limit.isContended());
         done();
       },
       (error: unknown) => done(error as Error),
@@ -73,11 +72,11 @@ export function limitBodiesInFlight(app: FastifyInstance, maxBodyBytes: number):
   });
 }
 
-/** Holds the bytes until the request is answered or the caller has hung up. */
+/** Reserves the bytes until the response is sent or the caller disconnects. */
 async function hold({ limit, waitMs, holder }: Budget, bytes: number, reply: FastifyReply): Promise<void> {
-  const gone = new AbortController();
-  reply.raw.once('close', () => gone.abort());
-  const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(waitMs)]);
+  const disconnected = new AbortController();
+  reply.raw.once('close', () => disconnected.abort());
+  const signal = AbortSignal.any([disconnected.signal, AbortSignal.timeout(waitMs)]);
   const release = await limit.take(bytes, { signal, holder }).catch(() => {
     throw new ServiceError('unavailable', 'too many large requests at a time; try again');
   });
@@ -85,7 +84,7 @@ async function hold({ limit, waitMs, holder }: Budget, bytes: number, reply: Fas
   else reply.raw.once('close', release);
 }
 
-/** Returns the announced length of a body, or for a chunked one the limit of its route. */
+/** Returns the Content-Length of a body, or for a chunked body the limit of its route. */
 function expectedBytes({ method, headers, routeOptions }: FastifyRequest): number {
   if (method === 'GET' || method === 'HEAD') return 0;
   if (headers['transfer-encoding'] !== undefined) return routeOptions.bodyLimit;

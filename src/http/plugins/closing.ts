@@ -1,17 +1,17 @@
 import type { FastifyInstance } from 'fastify';
 
 /**
- * Makes `app.close()` wait only for requests in progress. Node would also wait for connections without a request, and
- * keep connections alive after their response.
+ * Makes `app.close()` wait only for requests in progress. Node would also wait for connections without a request, and would keep
+ * connections alive after their response.
  */
 export function closeAfterLastResponse(app: FastifyInstance): void {
-  let ending = false;
+  let isClosing = false;
   let pendingRequests = 0;
   const closeIfIdle = (): void => {
-    if (ending && pendingRequests === 0) app.server.closeAllConnections();
+    if (isClosing && pendingRequests === 0) app.server.closeAllConnections();
   };
   app.addHook('preClose', async () => {
-    ending = true;
+    isClosing = true;
     closeIfIdle();
   });
   app.addHook('onRequest', async (_request, reply) => {
@@ -22,6 +22,6 @@ export function closeAfterLastResponse(app: FastifyInstance): void {
     });
   });
   app.addHook('onSend', async (_request, reply) => {
-    if (ending) reply.header('connection', 'close');
+    if (isClosing) reply.header('connection', 'close');
   });
 }

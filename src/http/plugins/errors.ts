@@ -7,12 +7,12 @@ import { RateLimitExceeded } from '../../intake/rate-limits.ts';
 import { FileStoreUnavailable } from '../../store/files/file-store.ts';
 import { isUnreachable } from '../../store/postgres/pool.ts';
 
-/** Largest rest of a refused body that is read and discarded to keep the connection. */
+/** If at most this much of a refused body remains, it is read and discarded to keep the connection. */
 const MAX_DISCARDED_BYTES = 65_536;
-/** Time between a response and the end of its connection while the client is still sending. */
+/** The time between a response and the closing of its connection while the client is still sending. */
 const LINGER_MS = 1_000;
 
-/** Fits the longest header name with the path that leads to it. */
+/** Long enough for the longest header name and the path to it. */
 const MAX_PARAM_LENGTH = 200;
 
 /** Maps error codes to HTTP statuses. It is the only such table. */
@@ -43,7 +43,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   unavailable: 503,
 };
 
-/** Maps errors of Fastify to errors of the contract. */
+/** Maps Fastify's errors to errors of the API. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['payload_too_large', 'the request body is too large'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [
@@ -54,14 +54,14 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_BAD_URL: ['not_found', 'there is nothing at this address'],
 };
 
-/** @param limit the largest accepted body in bytes */
+/** Creates the error for a body that is too large. @param limit the maximum size in bytes */
 export function tooLarge(limit: number): ServiceError {
   const megabytes = limit >= 1_048_576 ? `${Math.floor(limit / 104_857.6) / 10} MB, ` : '';
-  const most = `${megabytes}${limit.toLocaleString('en')} bytes`;
-  return new ServiceError('payload_too_large', `the request body is too large; at most ${most} are allowed`);
+  const max = `${megabytes}${limit.toLocaleString('en')} bytes`;
+  return new ServiceError('payload_too_large', `the request body is too large; at most ${max} are allowed`);
 }
 
-/** Converts an error for the caller; `cause` is for the log only. */
+/** Converts an error into one that may be returned to the caller. */
 export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   const [code, message] = FRAMEWORK_ERRORS[(error as Partial<FastifyError> | null)?.code ?? ''] ?? [];
@@ -73,9 +73,9 @@ export function toServiceError(error: unknown): ServiceError {
   return new ServiceError('internal_error', 'something went wrong on our side');
 }
 
-/** Fastify's error handler. It logs internal errors and responds with the contract's envelope. */
+/** Fastify's error handler. Logs internal errors, and responds with the error envelope of the API. */
 export function sendError(failure: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  // The caller disconnected while sending. This must not be logged as a lost database connection.
+  // The caller disconnected while sending. That must not be mistaken for a lost database connection.
   const hasDisconnected = failure === request.raw.errored;
   const error = hasDisconnected
     ? new ServiceError('invalid_json', 'the request body ended early')
@@ -98,17 +98,17 @@ export function sendError(failure: unknown, request: FastifyRequest, reply: Fast
     .send(JSON.stringify(envelope(error, request.id)));
 }
 
-/** Returns whether the rest of a refused body costs more to read than a new connection. */
+/** Returns true if reading the rest of a refused body costs more than a new connection. */
 function hasLongRest({ raw, headers }: FastifyRequest): boolean {
   return !raw.complete && !(Number(headers['content-length']) <= MAX_DISCARDED_BYTES);
 }
 
 /**
- * Leaves the rest of a request unread and ends the connection after its response in two steps: closing while the client
- * still sends would reset the connection and might lose the response.
+ * Leaves the rest of a request unread, and closes the connection after its response in two steps. Closing it while the client
+ * still sends would reset the connection, and the client might not get the response.
  */
 function closeSlowly(request: IncomingMessage): void {
-  // Without a listener Node reads and discards the body.
+  // Without a listener, Node would read and discard the body.
   request.on('readable', () => undefined);
   request.read(1);
   const { socket } = request;
@@ -118,7 +118,7 @@ function closeSlowly(request: IncomingMessage): void {
   };
 }
 
-/** Maps errors of Node's HTTP parser; any other error is a bad request. */
+/** Maps errors of Node's HTTP parser. Any other error results in 400. */
 const BROKEN_REQUESTS: Readonly<Record<string, [status: number, ErrorCode, string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'payload_too_large', 'the request headers are too large'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'payload_too_large', 'the request body has too large chunk extensions'],
@@ -126,8 +126,8 @@ const BROKEN_REQUESTS: Readonly<Record<string, [status: number, ErrorCode, strin
 };
 
 /**
- * Responds to bytes that never became a request with the same envelope and closes the connection. The bytes may contain an
- * API key, so none is logged.
+ * Responds with the error envelope to bytes that are not a valid HTTP request, and closes the connection. The bytes may contain
+ * an API key, so they are not logged.
  */
 export function respondToBrokenRequest(
   this: FastifyInstance,
@@ -156,7 +156,7 @@ export function respondToBrokenRequest(
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
 
-/** Truncates a field's path for a response: callers choose the name, and it may be as long as the request. */
+/** Truncates a field's path for a response. Callers choose the names, which may be as long as the request. */
 export function shortParam(param: string): string {
   return param.slice(0, MAX_PARAM_LENGTH);
 }

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { ServiceError } from '../../domain/errors.ts';
 import { startTimeSlices } from '../../intake/time-slices.ts';
 
-/** Deepest nesting of a body. No accepted request is nested half as deep. */
+/** The maximum nesting of a body. No valid request is nested half as deep. */
 const MAX_DEPTH = 64;
 
 /**
- * Returns the SHA-256 of method, path and body. The order of keys and the spelling of numbers and strings do not change
- * it. The calculation yields to other requests after each item of a list in the body.
+ * Returns the SHA-256 of method, path and body. It does not depend on the order of keys or the spelling of numbers and strings.
+ * The calculation yields to other requests after each item of an array in the body.
  * @throws ServiceError validation_error for a body that is nested too deeply
  */
 export async function fingerprint(method: string, path: string, body: unknown): Promise<Buffer> {
@@ -36,7 +36,7 @@ function* parts(body: unknown): Generator<string> {
   }
 }
 
-/** Serializes a value unambiguously: strings, lists and objects start with their size. */
+/** Serializes a value unambiguously: strings, arrays and objects start with their size. */
 function spell(value: unknown, depth: number): string {
   if (depth === 0) throw new ServiceError('validation_error', 'the request body is nested too deeply');
   if (typeof value === 'string') return `"${value.length}:${value}`;

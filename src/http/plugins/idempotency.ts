@@ -10,16 +10,16 @@ import { fingerprint } from './fingerprint.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The request's idempotency key, locked until the response; undefined without the header. */
+    /** The request's idempotency key, locked until the response is sent; undefined without the header. */
     idempotency: IdempotencyKey | undefined;
     releaseKey: Release | undefined;
   }
 }
 
 /**
- * Handles Idempotency-Key on every route that describes the header: it repeats the stored response, or locks the key
- * until the request is answered. It runs after the body is read and before validation, so that a response is repeated even
- * if the same request would be refused now.
+ * Handles Idempotency-Key on every route whose schema has the header: returns the stored response, or locks the key until the
+ * response is sent. It runs after the body is read and before validation, so that a response is repeated even if the same request
+ * would now be refused.
  */
 export function registerIdempotency(app: FastifyInstance, pool: Pool): void {
   const keys = makeKeyHolder(pool);
@@ -30,21 +30,21 @@ export function registerIdempotency(app: FastifyInstance, pool: Pool): void {
     if (!routeOptions.schema?.headers) return;
     const key = keyOf(request);
     if (key === undefined) return;
-    const print = await fingerprint(method, routeOptions.url ?? '', body);
-    const taken = await keys.take(request.orgId, key);
-    if (typeof taken === 'function') {
-      request.idempotency = { key, fingerprint: print };
-      request.releaseKey = taken;
+    const bodyFingerprint = await fingerprint(method, routeOptions.url ?? '', body);
+    const result = await keys.take(request.orgId, key);
+    if (typeof result === 'function') {
+      request.idempotency = { key, fingerprint: bodyFingerprint };
+      request.releaseKey = result;
       return;
     }
-    if (!taken) throw concurrentRequest();
-    if (!taken.fingerprint.equals(print)) throw reusedKey();
+    if (!result) throw concurrentRequest();
+    if (!result.fingerprint.equals(bodyFingerprint)) throw reusedKey();
     reply.code(202).header('idempotent-replayed', 'true');
-    return reply.send(taken.answer);
+    return reply.send(result.answer);
   });
   app.addHook('onSend', async (request, reply) => {
     const released = request.releaseKey?.();
-    // A stored response is found by its key even while the lock is held.
+    // After 202 the response is stored and found by its key, so there is no need to wait for the unlock.
     if (reply.statusCode !== 202) await released;
   });
 }
@@ -52,7 +52,7 @@ export function registerIdempotency(app: FastifyInstance, pool: Pool): void {
 /** @throws ServiceError invalid_idempotency_key */
 function keyOf(request: FastifyRequest): string | undefined {
   if (request.headers['idempotency-key'] === undefined) return undefined;
-  // Node would join repeated headers into one.
+  // Node would otherwise join repeated headers.
   const values = request.raw.headersDistinct['idempotency-key'] ?? [];
   const [header = ''] = values;
   if (values.length > 1) throw new ServiceError('invalid_idempotency_key', 'Idempotency-Key may be given once');

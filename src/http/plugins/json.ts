@@ -8,20 +8,20 @@ import { characters } from '../../lib/text.ts';
 import { type LargeJson, LargeJsonReader, NOT_UTF8, PROTOTYPE_KEYS } from './large-json.ts';
 import { repeatsHeader } from './repeated-headers.ts';
 
-/** Larger bodies are parsed while they arrive. Parsing a smaller one takes at most about 20 ms. */
+/** Larger bodies are parsed incrementally while they arrive. Parsing a smaller one takes at most about 20 ms. */
 const LARGE_BODY_BYTES = 131_072;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The error of a body that is valid JSON but was not built. It is thrown during validation. */
+    /** The error of a body that is valid JSON but exceeds a limit or has a forbidden key. It is thrown before validation. */
     refusedBody: ServiceError | null;
   }
 }
 
 /**
- * Parses JSON bodies strictly: UTF-8 only (RFC 8259 §8.1), and no keys that would reach an object's prototype. A route
- * without a body schema accepts an empty body, no body or `{}`, since some clients always send a content type.
- * @param limit the largest accepted body in bytes
+ * Parses JSON bodies strictly: only UTF-8 (RFC 8259 §8.1), and no keys that would change an object's prototype. A route without a
+ * body schema accepts an empty body, no body or `{}`, because some clients always send a content type.
+ * @param limit the maximum size of a body in bytes
  */
 export function readJson(app: FastifyInstance, limit: number): void {
   app.decorateRequest('refusedBody', null);
@@ -50,7 +50,7 @@ export function readJson(app: FastifyInstance, limit: number): void {
     });
 
   app.addHook('onRequest', async ({ routeOptions, headers }) => {
-    // `curl -d ''` and `fetch` set a content type on an empty body.
+    // `curl -d ''` and `fetch` send a content type with an empty body.
     if (!routeOptions.schema?.body && headers['content-length'] === '0') delete headers['content-type'];
   });
   app.addHook('preValidation', async ({ body, routeOptions }) => {
@@ -60,17 +60,17 @@ export function readJson(app: FastifyInstance, limit: number): void {
   });
 }
 
-/** Refuses compressed bodies, so that size limits apply to the parsed data. */
+/** Refuses compressed bodies, so that size limits apply to the decoded data. */
 export function refuseCompression({ method, headers }: FastifyRequest, reply: FastifyReply): void {
   const { 'content-encoding': encoding = 'identity' } = headers;
   if (encoding.toLowerCase() === 'identity' || method === 'GET' || method === 'HEAD') return;
-  // RFC 9110 §15.5.16: the response names the codings that are accepted.
+  // RFC 9110 §15.5.16: the response lists the accepted codings.
   reply.header('accept-encoding', 'identity');
   const message = 'the request body must not be compressed; leave out Content-Encoding';
   throw new ServiceError('unsupported_media_type', message);
 }
 
-/** Throws the errors that the body parser recorded, before validation. */
+/** Before validation, throws the error that the body parser recorded and refuses fields on routes without a body schema. */
 export function refuseBodies(app: FastifyInstance): void {
   app.addHook('preValidation', async ({ body, refusedBody, routeOptions }) => {
     if (refusedBody) throw refusedBody;
@@ -78,7 +78,7 @@ export function refuseBodies(app: FastifyInstance): void {
   });
 }
 
-/** Refuses fields on a route that accepts no body. */
+/** Refuses any body except `{}`. */
 function refuseFields(body: unknown): void {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new ServiceError('validation_error', 'the request body must be left out or {}');
@@ -88,9 +88,9 @@ function refuseFields(body: unknown): void {
 }
 
 /**
- * Reads a body to its end. Long bodies are parsed while they arrive. After a syntax error the rest is still read, since the
+ * Reads a body to its end. Large bodies are parsed while they arrive. After a syntax error the rest is still read, because the
  * body may also be too large, which takes precedence.
- * @returns the bytes of a short body, or the content of a long one
+ * @returns the bytes of a small body, or the parsed value of a large one
  */
 function receive(payload: IncomingMessage, limit: number): Promise<Buffer | LargeJson> {
   const start: Buffer[] = [];
@@ -122,30 +122,30 @@ function receive(payload: IncomingMessage, limit: number): Promise<Buffer | Larg
 
   const turn = startTimeSlices();
   return new Promise((resolve, reject) => {
-    const leave = (error: Error): void => {
-      payload.off('data', onData).off('end', onEnd).off('error', leave);
+    const fail = (error: Error): void => {
+      payload.off('data', onData).off('end', onEnd).off('error', fail);
       reject(error);
     };
     const onData = (chunk: Buffer): void => {
       try {
         read(chunk);
       } catch (error) {
-        leave(error as Error);
+        fail(error as Error);
         return;
       }
-      const over = turn();
-      if (!over) return;
+      const nextSlice = turn();
+      if (!nextSlice) return;
       payload.pause();
-      void over.then(() => payload.resume());
+      void nextSlice.then(() => payload.resume());
     };
     const onEnd = (): void => {
       try {
         resolve(result());
       } catch (error) {
-        leave(error as Error);
+        fail(error as Error);
       }
     };
-    payload.on('data', onData).on('end', onEnd).on('error', leave);
+    payload.on('data', onData).on('end', onEnd).on('error', fail);
   });
 }
 
@@ -172,20 +172,20 @@ function placeOf(body: Buffer): string {
   return '';
 }
 
-/** Parses a valid body again to find the path of a repeated header. */
+/** Parses a valid body again to find the path of the repeated header. */
 function reread(body: Buffer): LargeJson {
   const reader = new LargeJsonReader();
   reader.feed(body);
   return reader.end();
 }
 
-/** Converts an error of the incremental parser, which does not count lines. */
+/** Converts an error of the incremental parser. It reports a byte offset, because the parser does not count lines. */
 function largeProblem(error: unknown, { offset }: LargeJsonReader): Error {
   if (!(error instanceof SyntaxError)) return error as Error;
   return error.message === NOT_UTF8 ? notUtf8() : notJson(` at byte ${offset + 1}`);
 }
 
-/** Returns true for text that Fastify's parser refused only because of a forbidden key. */
+/** Returns true if Fastify's parser rejected the text only because of a forbidden key. */
 function isJson(text: string): boolean {
   try {
     JSON.parse(text);

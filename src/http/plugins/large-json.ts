@@ -1,24 +1,25 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { REPEATED_HEADER } from '../../domain/rules.ts';
 
-/** Longest array and object that is built: no valid request contains a longer one. */
+/** The maximum number of items of an array that is built; no valid request exceeds it. */
 const MAX_ITEMS = 10_000;
-const KEYS = 1_000;
-/** All values of a body: more than 10,000 valid emails can contain. */
+/** The maximum number of keys of an object that is built; no valid request exceeds it. */
+const MAX_KEYS = 1_000;
+/** The maximum number of values in a body. It exceeds that of 10,000 valid emails. */
 const MAX_VALUES = 3_000_000;
-/** Longest path in an error message. */
+/** The maximum length of a path in an error message. */
 const MAX_PATH_PARTS = 20;
 
 /** The message of the SyntaxError for invalid UTF-8. */
 export const NOT_UTF8 = 'not UTF-8';
 
-/** The error for keys that would reach an object's prototype. */
+/** The error for keys that would change an object's prototype. */
 export const PROTOTYPE_KEYS = 'the request body must not hold a key __proto__, or prototype in constructor';
 
 /** A parsed value, or the error for valid JSON that exceeds a limit. */
 export type LargeJson = { readonly value: unknown } | Refused;
 interface Refused {
-  /** Dotted path of the invalid part; undefined for the whole body. */
+  /** The dotted path of the invalid part; undefined for the whole body. */
   readonly path: string | undefined;
   readonly problem: string;
 }
@@ -27,23 +28,23 @@ const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c];
 const [ARRAY, ARRAY_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 const WHITE = [0x20, 0x09, 0x0a, 0x0d];
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
-/** Bytes that end a number or a word. */
+/** Marks the bytes that end a number or a word. */
 const ENDS = new Uint8Array(256);
 for (const byte of [...WHITE, QUOTE, COMMA, COLON, ARRAY, ARRAY_END, OBJECT, OBJECT_END]) ENDS[byte] = 1;
 
-/** The token that may follow (RFC 8259 §2–5). */
+/** The token that may follow next (RFC 8259 §2–5). */
 type Next = 'value' | 'first item' | 'key' | 'first key' | 'colon' | 'comma' | 'end';
 
 /**
- * Parses large JSON incrementally with the results of JSON.parse. The text is never held as a whole, and other requests run
- * between pieces. Values beyond the limits are not built: of 40 MB of `{}` only the first are. The rest is still parsed,
- * since truncated text is not valid JSON. It tokenizes the structure and delegates strings, numbers and words to JSON.parse.
- * Both methods throw SyntaxError for text that is not JSON in UTF-8.
+ * Parses large JSON incrementally, with the same results as JSON.parse. It does not hold the whole text, and other requests can
+ * run between pieces. Values beyond the limits are parsed but not built, because only complete text is valid JSON: of 40 MB of
+ * `{}` only the first ones are built. It tokenizes the structure and delegates strings, numbers and words to JSON.parse. `feed`
+ * and `end` throw SyntaxError for text that is not JSON in UTF-8.
  */
 export class LargeJsonReader {
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
-  /** Bytes before `#bytes`. */
+  /** The number of bytes before `#bytes`. */
   #bytesBefore = 0;
   #encoding: 'latin1' | 'utf8' = 'utf8';
   #isFirst = true;
@@ -51,11 +52,12 @@ export class LargeJsonReader {
   /** The opening bytes of the enclosing arrays and objects. */
   #open = new Uint8Array(64);
   #depth = 0;
-  /** The start of a string, number or word that continues in the next piece. */
+  /** The start of a string that continues in the next piece. */
   #text: string | undefined;
+  /** The start of a number or word that continues in the next piece. */
   #word: string | undefined;
 
-  /** The enclosing arrays and objects, and for each object its latest key and number of keys. */
+  /** The enclosing arrays and objects. `#keys` and `#sizes` contain the latest key and the number of keys of each. */
   #built: (unknown[] | Record<string, unknown>)[] = [];
   #keys: string[] = [];
   #sizes: number[] = [];
@@ -81,16 +83,16 @@ export class LargeJsonReader {
       if (this.#text === undefined) this.#token();
       else if (!this.#readString()) break;
     }
-    // Keeps unread bytes: part of a character or of an escape.
+    // Keep unread bytes: part of a character or of an escape.
     this.#bytes = bytes;
   }
 
-  /** Number of bytes read. After a SyntaxError it is the position of the error or just before it. */
+  /** The number of bytes read. After a SyntaxError it is the position of the error or just before it. */
   get offset(): number {
     return this.#bytesBefore + this.#at;
   }
 
-  /** @returns the parsed value, after all pieces were fed */
+  /** Ends the text. @returns the parsed value */
   end(): LargeJson {
     if (this.#word !== undefined) this.#endWord(this.#word);
     const rest = this.#bytes.subarray(this.#at);
@@ -148,7 +150,7 @@ export class LargeJsonReader {
     }
   }
 
-  /** Reads a number or one of three words; JSON.parse refuses anything else. */
+  /** Reads a number, `true`, `false` or `null`; JSON.parse rejects anything else. */
   #readWord(): void {
     let end = this.#at;
     while (end < this.#bytes.length && !ENDS[this.#bytes[end] as number]) end++;
@@ -174,7 +176,7 @@ export class LargeJsonReader {
     this.#step(this.#depth === 0 ? 'end' : 'comma');
   }
 
-  /** Fast path for a string without escaped quotes that ends in this piece. */
+  /** Starts a string. Strings without escaped quotes that end in this piece take a fast path. */
   #string(): void {
     const end = this.#bytes.indexOf(QUOTE, this.#at + 1);
     if (end >= 0 && this.#bytes[end - 1] !== BACKSLASH) {
@@ -187,7 +189,7 @@ export class LargeJsonReader {
     }
   }
 
-  /** Reads a string up to its end or that of the piece. @returns false when there was nothing to read */
+  /** Reads a string up to its end or the end of the piece. @returns false if nothing could be read */
   #readString(): boolean {
     const bytes = this.#bytes;
     let end = this.#at;
@@ -218,12 +220,12 @@ export class LargeJsonReader {
     const inConstructor = this.#keys[last - 1] === 'constructor' && this.#open[last - 1] === OBJECT;
     if (key === '__proto__' || (key === 'prototype' && inConstructor)) {
       this.#refuse(PROTOTYPE_KEYS);
-    } else if (this.#sizes[last] === KEYS) {
-      this.#refuse(`must hold at most ${KEYS} fields`, last);
+    } else if (this.#sizes[last] === MAX_KEYS) {
+      this.#refuse(`must hold at most ${MAX_KEYS} fields`, last);
     } else {
       this.#keys[last] = key;
       this.#sizes[last] = (this.#sizes[last] as number) + 1;
-      // In other objects a repeated key keeps its last value, as in JSON.parse.
+      // In other objects the last value of a repeated key is used, as in JSON.parse.
       const isRepeated = this.#keys[last - 1] === 'headers' && Object.hasOwn(this.#built[last] ?? {}, key);
       if (isRepeated) this.#refuse(REPEATED_HEADER, last + 1);
     }
@@ -251,7 +253,7 @@ export class LargeJsonReader {
     }
   }
 
-  /** Records the error and stops building. @param depth the depth of the invalid array or object; 0 is the whole body */
+  /** Records the error and stops building values. @param depth the depth of the invalid array or object; 0 is the whole body */
   #refuse(problem: string, depth = 0): void {
     const parts = this.#built
       .slice(0, Math.min(depth, MAX_PATH_PARTS))

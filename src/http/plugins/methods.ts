@@ -1,7 +1,7 @@
 import type { RouteRow } from '../route.ts';
 
 /**
- * Returns the methods of the routes that match a path, in the table's order.
+ * Returns the methods of the routes that match a path, in the order of the table.
  * @param path escaped, without its query string
  */
 export function methodsOf(table: readonly RouteRow[], path: string): string[] {

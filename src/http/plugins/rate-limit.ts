@@ -5,7 +5,7 @@ import type { ApiKey } from '../../store/accounts/keys.ts';
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** The bucket that admitted or refused the request; null before that. */
+    /** The state of the bucket after this request was admitted or refused; null before that. */
     standing: Standing | null;
   }
 }
@@ -17,14 +17,14 @@ declare module 'fastify' {
 export function limitRequests({ requests }: RateLimits, { org_id: orgId }: ApiKey, reply: FastifyReply): void {
   if (!requests) return;
   requests.take(orgId, 1);
-  // Read now: tokens refill until the response, and the request would seem to have cost nothing.
+  // Read the state now: tokens refill until the response is sent, so the request would seem to cost nothing.
   reply.standing = requests.standing(orgId);
 }
 
 /**
- * Reports the organization's bucket in every authenticated response while a limit is set (headers of
- * draft-ietf-httpapi-ratelimit-headers-06): the bucket of requests, or that of emails if it refused the request or is the
- * only one.
+ * Adds the state of the organization's bucket to every authenticated response while a limit is set
+ * (draft-ietf-httpapi-ratelimit-headers-06). It is the bucket of requests, or that of emails if that refused the request or is
+ * the only one.
  */
 export function reportRateLimits(app: FastifyInstance, limits: RateLimits): void {
   app.decorateReply('standing', null);
@@ -43,7 +43,7 @@ export function reportRateLimits(app: FastifyInstance, limits: RateLimits): void
   });
 }
 
-/** Lists all limits: the burst of each bucket and the seconds in which it refills. */
+/** Lists all limits: the capacity of each bucket and the seconds in which it refills. */
 function policies({ requests, mails }: RateLimits): string {
   const policy = ({ rate: { burst, perSecond } }: RateLimit, comment: string) =>
     `${burst};w=${Math.ceil(burst / perSecond)};comment="${comment}"`;

@@ -2,10 +2,10 @@ import { cachedFor } from '../../lib/cached.ts';
 import { migrationNames, pendingMigrations } from '../../store/postgres/migrate.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 
-/** Caches the result, so that frequent requests of `/readyz` are cheap. */
+/** Results are cached for this time, so that frequent requests of `/readyz` are cheap. */
 const READY_TTL_MS = 1_000;
 
-/** @returns a function that names the migrations that the database lacks */
+/** @returns a function that returns the names of pending migrations */
 export function makeMigrationCheck(db: Db): () => Promise<readonly string[]> {
   let names: readonly string[] | undefined;
   return cachedFor(READY_TTL_MS, async () => pendingMigrations(db, (names ??= await migrationNames())));

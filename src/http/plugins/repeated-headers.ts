@@ -2,8 +2,8 @@ const HEADERS = /"headers"\s*:\s*\{/g;
 const MEMBER = /\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*"[^"\\]*(?:\\.[^"\\]*)*"\s*,?/y;
 
 /**
- * Returns true if an object named `headers` in valid JSON contains the same key twice. JSON.parse keeps only the last
- * one, so the parsed body does not show it. It reads each such object once and nothing else.
+ * Returns true if an object named `headers` in valid JSON contains the same key twice. The parsed body does not show that,
+ * because JSON.parse keeps only the last value. Searches the text for such objects and tokenizes only these.
  */
 export function repeatsHeader(text: string): boolean {
   for (const { index, 0: start } of text.matchAll(HEADERS)) {

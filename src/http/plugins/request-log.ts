@@ -4,14 +4,15 @@ import type { RequestLog } from '../../store/accounts/request-log.ts';
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** The code of an error response; null for a success. */
+    /** The code of an error response; null for other responses. */
     errorCode: ErrorCode | null;
   }
 }
 
 /**
- * Records an answered request for its organization: each one with an API key, and those of the dashboard that failed on our
- * side, whose error page shows the request id. It contains the path of the route but no values, which may be addresses.
+ * Records a request in its organization's log after the response: all requests with an API key, and dashboard requests that
+ * failed with a 5xx, whose error page shows the request id. It records the route's pattern without values, which may be
+ * addresses.
  */
 export function recordRequest(log: Pick<RequestLog, 'record'>, request: FastifyRequest, reply: FastifyReply): void {
   const { caller, sessionOrgId, id, method, routeOptions } = request;

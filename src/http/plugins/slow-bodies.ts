@@ -2,26 +2,26 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { respondToBrokenRequest } from './errors.ts';
 
-/** Milliseconds between two checks of all bodies. */
+/** The interval between checks of all bodies. */
 const CHECK_INTERVAL_MS = 1_000;
-/** Checks before the rate is enforced: a connection may start slowly. */
+/** The rate is not enforced during the first checks, because a connection may start slowly. */
 const GRACE_CHECKS = 10;
-/** Bytes per check that a body must average after the grace period. */
+/** The minimum average bytes per check after the grace period. */
 const MIN_BYTES_PER_CHECK = 65_536;
 
 interface Upload {
   readonly request: IncomingMessage;
-  /** `bytesRead` of the connection when the body began. */
+  /** `bytesRead` of the connection at the start of the body. */
   readonly startBytes: number;
   readonly isEnforced: () => boolean;
-  /** Time is counted in checks, so a stalled process does not blame its clients. */
+  /** The age in checks rather than in time, so that a stalled process does not end uploads. */
   checks: number;
 }
 
 /**
- * Enforces a minimum transfer rate. A body that averages less than 64 KiB a second after its first 10 s gets 408, as if it
- * had exceeded the server's request timeout, and its connection is closed.
- * @returns a function that watches one body until it has arrived; each second `isEnforced` returns whether the rate applies
+ * Enforces a minimum transfer rate. If a body averages less than 64 KiB a second after its first 10 s, the response is 408, as if
+ * it had exceeded the server's request timeout, and the connection is closed.
+ * @returns a function that watches one body until it has arrived. `isEnforced` returns true while the rate applies to the body
  */
 export function endSlowBodies(app: FastifyInstance) {
   const uploads = new Set<Upload>();

@@ -1,6 +1,6 @@
 /**
- * Normalizes a request target (RFC 9112 §3.2) for the router. It removes scheme and host of an absolute target, and escapes
- * the `%` of a path with invalid or NUL escapes. So every request is routed, and authenticated before a 404.
+ * Normalizes a request target (RFC 9112 §3.2) for the router. Removes scheme and host of an absolute target. If a path has
+ * invalid or NUL escapes, escapes its `%`. So every request is routed, and authenticated before a 404.
  */
 export function normalizeTarget(target: string): string {
   const url = target.replace(/^https?:\/\/[^/?#]*\/?/i, '/');
@@ -13,7 +13,7 @@ export function pathOf(url: string): string {
   return /^[^?#]*/.exec(url)?.[0] ?? '';
 }
 
-/** Postgres does not store NUL, so no id contains it. */
+/** Returns true if a path has only valid escapes and no NUL, which Postgres cannot store. */
 function isText(path: string): boolean {
   try {
     return !decodeURIComponent(path).includes('\0');

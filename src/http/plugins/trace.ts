@@ -5,8 +5,8 @@ import { STATUS, toServiceError } from './errors.ts';
 export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
 /**
- * Wraps a handler in a span that starts with the request's first byte; messages that the handler stores continue the
- * trace. Requests that are refused before have no span, so unauthenticated callers cannot create traces.
+ * Wraps a handler in a span that starts at the arrival of the request. Messages that the handler stores continue the trace.
+ * Requests that are refused before the handler have no span, so that unauthenticated callers cannot create traces.
  */
 export function traced(tracer: Tracer, handler: Handler): Handler {
   return async (request, reply) => {
@@ -22,7 +22,7 @@ export function traced(tracer: Tracer, handler: Handler): Handler {
         'sendwright.request.id': id,
       },
     } as const;
-    // A refusal is a valid response; thrown inside, it would mark the span as failed.
+    // A refusal is a valid response. If it were thrown inside the span, it would mark the span as failed.
     const [outcome] = await tracer.span(`${method} ${routeOptions.url}`, options, async ({ setAttributes, fail }) => {
       const results = await Promise.allSettled([handler(request, reply)]);
       const [result] = results;

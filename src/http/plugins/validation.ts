@@ -6,12 +6,12 @@ import { describeLimit, makeSchemaValidator, toWholeNumber } from '../../intake/
 import { startTimeSlices } from '../../intake/time-slices.ts';
 import { shortParam } from './errors.ts';
 
-/** The location of a schema's values: a query string, a body, or a long array of a body. */
+/** The name of a schema's part in error messages: of a query string, a body, or an item of a long array. */
 type Noun = 'parameter' | 'field' | 'item';
 
 /**
- * Compiles schemas for request bodies, parameters and query strings. Values are not coerced, except whole numbers in a
- * query string, which contains only text. Unknown fields are errors, so that callers notice their mistake.
+ * Compiles schemas for request bodies, parameters and query strings. Values are not coerced, except whole numbers in query
+ * strings, which contain only text. Unknown fields are errors, so that callers notice mistakes.
  */
 export function makeValidatorCompiler(): FastifySchemaCompiler<TSchema> {
   const ajv = makeSchemaValidator();
@@ -47,12 +47,12 @@ function schemaProperties(schema: TSchema): Record<string, Property> {
   return (schema as { properties?: Record<string, Property> }).properties ?? {};
 }
 
-/** An error in one item of a long array. The items before it match the schema. */
+/** An error in one item of a long array. The items before it are valid. */
 export interface ItemError extends ServiceError {
   readonly itemIndex: number;
 }
 
-/** Validates the body without the items of one array, then each item, and yields to other requests in between. */
+/** Validates the body without the items of one array, then each item. Yields to other requests in between. */
 function inSlices(
   schema: TSchema,
   name: string,
@@ -72,7 +72,7 @@ function inSlices(
     }
     return true;
   };
-  // Fastify accepts promises, but its types require one that only Fastify declares.
+  // Fastify accepts promises, but its types require a type that only Fastify declares.
   return validate as unknown as ReturnType<FastifySchemaCompiler<TSchema>>;
 }
 
@@ -91,7 +91,7 @@ function pointer(instancePath: string): string[] {
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** Translates a failed schema keyword into an error message. */
+/** Converts a failed schema keyword into an error message. */
 function describe(error: ErrorObject, noun: Noun): Problem {
   const { keyword, params, parentSchema, instancePath, data } = error;
   const details = params as Record<string, unknown>;
@@ -120,7 +120,7 @@ function describe(error: ErrorObject, noun: Noun): Problem {
   }
 }
 
-/** Suggests to wrap an array that was sent in place of an object with one array property. */
+/** Returns a hint to wrap an array that was sent instead of an object with one array property. */
 function wrapHint(data: unknown, schema: TSchema): string {
   const [name, ...others] = Object.entries(schemaProperties(schema)).flatMap(([key, { type }]) =>
     type === 'array' ? [key] : [],

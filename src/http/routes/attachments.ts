@@ -47,7 +47,7 @@ export const downloadAttachment = route('downloadAttachment', 'Download an attac
     const expires = downloadLinks.read(id, attachmentId, query);
     const file = expires === undefined ? undefined : await findDownload(pool, id, attachmentId, expires);
     const content = file && (method === 'HEAD' ? Readable.from([]) : await files.open(file.id));
-    // The same error for a forged link, an expired link and a deleted file.
+    // The error is the same for a forged link, an expired link and a deleted file.
     if (!content) throw noFile();
     return sendFile(reply, file, content);
   },
@@ -58,8 +58,8 @@ export function noFile(): ServiceError {
 }
 
 /**
- * Sends a file as a download: browsers must not display it, run it or guess its type under our origin.
- * @param file without `size` in a response to HEAD if the size is unknown
+ * Sends a file as a download. Browsers must not display it, run it or guess its type in our origin.
+ * @param file without `size` if the size is unknown in a response to HEAD
  */
 export function sendFile(
   reply: FastifyReply,
@@ -80,7 +80,7 @@ export function sendFile(
     .send(content);
 }
 
-/** RFC 6266: the name in UTF-8 (RFC 8187), and in ASCII for clients that do not support that. */
+/** Content-Disposition by RFC 6266: the name in UTF-8 (RFC 8187), and in ASCII for clients without support for that. */
 function disposition(filename: string): string {
   const plain = filename.replace(/[^\x20-\x7E]|["%\\]/gu, '_');
   const encoded = encodeURIComponent(filename).replace(
@@ -90,7 +90,7 @@ function disposition(filename: string): string {
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 
-/** Finds files of an email and adds download links with a common expiry. */
+/** Finds files of an email and adds download links, all with the same expiry. */
 async function linkedAttachments(deps: RouteDeps, request: FastifyRequest, emailId: string, attachmentId?: string) {
   const { pool, publicUrl, downloadLinks } = deps;
   const attachments = requireFound(await findAttachments(pool, request.orgId, emailId, attachmentId), 'email');
@@ -103,7 +103,7 @@ async function linkedAttachments(deps: RouteDeps, request: FastifyRequest, email
   }));
 }
 
-/** The local address of the caller's connection. The Host header is not trusted. */
+/** Returns the local address of the caller's connection, because the Host header is not trustworthy. */
 export function addressOf({ socket: { localAddress = '', localPort } }: FastifyRequest): string {
   const address = localAddress.replace(/^::ffff:/, '');
   return `http://${address.includes(':') ? `[${address}]` : address}:${localPort}`;

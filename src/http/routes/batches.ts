@@ -20,7 +20,7 @@ export const sendBatch = route('sendBatch', 'Send a batch', {
     const sender = changerOf(request);
     const { validationError } = request;
     if (validationError) {
-      // The schema accepted the members before, but it does not check times.
+      // The schema has accepted the members before the invalid one, but does not check times, whose errors take precedence.
       const { itemIndex = 0 } = validationError as Partial<ItemError>;
       if (itemIndex > 0) await refuseBadTimes(deps, sender, request.body.emails.slice(0, itemIndex).map(toRequest));
       throw validationError;

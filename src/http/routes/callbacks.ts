@@ -6,12 +6,12 @@ import { parsePostmarkCallback } from '../../providers/postmark/callbacks.ts';
 import { keepCallback } from '../../store/emails/callbacks.ts';
 import { hiddenRoute } from '../route.ts';
 
-/** Largest record. Postmark is configured to omit the email from bounces. */
+/** The maximum size of a callback. Postmark must be configured to omit the email from bounces. */
 const MAX_RECORD_BYTES = 1_048_576;
 
 /**
- * Receives Postmark's webhooks. Postmark retries on 5xx and gives up on other errors: a callback that cannot be stored now
- * gets 503, and one that is not understood is kept and gets 200.
+ * Receives Postmark's webhooks. Postmark retries after 5xx and gives up after other errors. The response is 503 if the callback
+ * cannot be stored now, and 200 if it is not understood; then it is kept.
  */
 export const postmark = hiddenRoute({
   body: Type.Unknown(),
@@ -23,7 +23,7 @@ export const postmark = hiddenRoute({
         ? await projectFeedback(callback.feedback)
         : callback.is === 'suppression' && (await projectProviderSuppression(pool, callback.suppression));
     if (!isAccepted) await keepCallback(pool, 'postmark', JSON.stringify(body));
-    // The outbox may contain webhook deliveries. Grouped reports notify the relay together.
+    // The outbox may contain webhook deliveries.
     wakeRelay();
     return {};
   },

@@ -21,19 +21,19 @@ import type { RouteDeps } from '../deps.ts';
 import { hiddenRoute } from '../route.ts';
 import { addressOf } from './attachments.ts';
 
-/** Twilio posts a few hundred bytes, and may add fields. */
+/** The maximum size of a callback. Twilio posts a few hundred bytes, and may add fields. */
 const MAX_FORM_BYTES = 65_536;
-/** Meta posts at most this much. */
+/** The maximum size of Meta's callbacks. */
 const MAX_META_BYTES = 3 * 1_048_576;
 
-/** Base64 of an HMAC-SHA1. A header in another form, or several of them, is refused before the body is read. */
+/** Base64 of an HMAC-SHA1. A request with a malformed or repeated header is refused before its body is read. */
 const TWILIO_SIGNATURE = /^[A-Za-z0-9+/]{27}=$/;
-/** Hexadecimal HMAC-SHA256. */
+/** HMAC-SHA256 in hexadecimal. */
 const META_SIGNATURE = /^sha256=[0-9a-f]{64}$/i;
 
 const MESSAGE_ID = /^(?:wa|sms)_[0-9a-z]{26}$/;
 
-/** Providers may add query parameters. */
+/** Providers may add query parameters, so unknown ones are accepted. */
 const callback = {
   querystring: Type.Object({}, { additionalProperties: true }),
 } as const;
@@ -45,14 +45,14 @@ const SIGNED_FORM = {
     if (!TWILIO_SIGNATURE.test(String(headers['x-twilio-signature']))) throw unsigned('Twilio');
   },
 } as const;
-const posted = { ...callback, body: Type.Unknown(), response: { 200: Type.Object({}) } } as const;
+const postSchema = { ...callback, body: Type.Unknown(), response: { 200: Type.Object({}) } } as const;
 
 /**
- * Receives Twilio's status callback for the message in the query. It must be signed with the token of the account that the
- * message's number uses, so that the owner of a number cannot report on others' messages.
+ * Receives Twilio's status callback for the message in the query. It must be signed with the token for the message's number, so
+ * that the owner of one number cannot report on messages of another.
  */
 export const twilio = hiddenRoute({
-  ...posted,
+  ...postSchema,
   handler: async (deps, request) => {
     const form = new URLSearchParams((request.body as Buffer).toString());
     const { m } = request.query as { m?: unknown };
@@ -69,11 +69,11 @@ export const twilio = hiddenRoute({
 });
 
 /**
- * Receives a message of a user or an SMS, signed with the token of the receiving number. The response is TwiML without
- * instructions.
+ * Receives a chat-app message or an SMS from a user, signed with the token for the receiving number. The response is TwiML
+ * without instructions.
  */
 export const twilioInbound = hiddenRoute({
-  ...posted,
+  ...postSchema,
   response: { 200: Type.String() },
   handler: async (deps, request, reply) => {
     const form = new URLSearchParams((request.body as Buffer).toString());
@@ -92,7 +92,7 @@ export const twilioInbound = hiddenRoute({
   options: SIGNED_FORM,
 });
 
-/** @param number without a token of its own, or undefined, that of the settings is required */
+/** Verifies Twilio's signature. @param number if undefined or without its own token, the token in the settings is required */
 function requireSignature(
   { publicUrl, chatCallbacks, seal }: RouteDeps,
   number: Pick<SendingNumber, 'id' | 'credentials'> | undefined,
@@ -112,7 +112,7 @@ async function recordSms({ pool, wakeRelay }: RouteDeps, sms: InboundSms): Promi
   return isKnown;
 }
 
-/** Records messages of users. @returns whether connected numbers received all of them */
+/** Records received messages. @returns true if all of them were sent to connected numbers */
 async function recordInbound(
   { pool, publicUrl, mediaLinks, wakeRelay }: RouteDeps,
   request: FastifyRequest,
@@ -127,7 +127,7 @@ async function recordInbound(
   return isKnown;
 }
 
-/** Answers Meta's verification request, which contains the configured token. */
+/** Responds to Meta's verification request, which contains the configured token. */
 export const metaChallenge = hiddenRoute({
   ...callback,
   handler: async ({ chatCallbacks: { metaVerifyToken: token } }, request, reply) => {
@@ -138,9 +138,9 @@ export const metaChallenge = hiddenRoute({
   },
 });
 
-/** Receives Meta's reports and messages of users: many in one post, in any order, and most of them twice. */
+/** Receives Meta's reports and received messages. One post contains many, in any order; most of them arrive twice. */
 export const meta = hiddenRoute({
-  ...posted,
+  ...postSchema,
   handler: async (deps, request) => {
     const { metaAppSecret: secret } = deps.chatCallbacks;
     const body = request.body as Buffer;

@@ -8,7 +8,7 @@ import { InboundParams } from '../schemas/chatapp.ts';
 import { errorResponses } from '../schemas/common.ts';
 import { noFile, sendFile } from './attachments.ts';
 
-/** Downloads the file of a user's message from the provider with the number's token, which the receiver does not have. */
+/** Downloads the file of a received message from the provider, with the number's token, which the caller does not have. */
 export const download = route('downloadChatMedia', "Download the file of a user's message", {
   description: 'Where `media.url` of `chatapp.received` leads. Valid for seven days; needs no API key.',
   params: InboundParams,
@@ -23,7 +23,7 @@ export const download = route('downloadChatMedia', "Download the file of a user'
     const file = isOurs ? await findInboundMedia(pool, id, Number(expires)) : undefined;
     if (!file) throw noFile();
     const head = { filename: file.filename ?? id, content_type: file.content_type };
-    // The provider is not asked for the size.
+    // The size is unknown without a request to the provider.
     if (method === 'HEAD') return sendFile(reply, head, Readable.from([]));
     const { content, release } = await fetchMedia(file).catch((error: unknown) => {
       throw error instanceof Unfetchable ? notFetched() : error;

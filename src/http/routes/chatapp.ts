@@ -21,7 +21,7 @@ export const send = route('sendChatMessage', 'Send a chat-app message', {
   options: { bodyLimit: CHAT_BODY_BYTES },
 });
 
-/** Fills in the defaults of a valid body and leaves other values unchanged. */
+/** Sets the defaults of a valid body and leaves other values unchanged. */
 function toRequest(body: Static<typeof SendChatBody>): ChatRequest {
   return {
     from: body.from ?? null,
@@ -40,7 +40,7 @@ function toRequest(body: Static<typeof SendChatBody>): ChatRequest {
   };
 }
 
-/** Null means no components, but a provider would treat it as a value. */
+/** Removes null components, which a provider would treat as a value. */
 function templateOf({ components, ...template }: ChatTemplate): ChatTemplate {
   return components == null ? template : { ...template, components };
 }
@@ -57,9 +57,11 @@ export const { get, list, reschedule, cancel } = messageRoutes({
   present: withoutDefaults,
 });
 
-/** The contract's message has no tags, time or fallback: they are shown only if the request had them. */
-function withoutDefaults({ tags: given, ...message }: MessageSummary): MessageSummary {
+/**
+ * Removes fields that messages in the API contract do not have: tags, time and fallback are shown only if the request had them.
+ */
+function withoutDefaults({ tags, ...message }: MessageSummary): MessageSummary {
   const optional: readonly string[] = ['scheduled_at', 'fallback_template', 'fallback_at'];
   const shown = Object.entries(message).filter(([name, value]) => value !== null || !optional.includes(name));
-  return { ...Object.fromEntries(shown), ...(given.length > 0 && { tags: given }) } as unknown as MessageSummary;
+  return { ...Object.fromEntries(shown), ...(tags.length > 0 && { tags }) } as unknown as MessageSummary;
 }

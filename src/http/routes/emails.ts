@@ -36,7 +36,7 @@ function attachmentsOf({ attachments }: Static<typeof SendEmailBody>): Attachmen
   return (attachments ?? []).map((file) => ({ ...absent, ...file }));
 }
 
-/** Fills in the defaults of a valid body. Attachments are handled separately. */
+/** Sets the defaults of a valid body. Attachments are handled separately. */
 export function toRequest(body: Omit<Static<typeof SendEmailBody>, 'attachments'>): EmailRequest {
   const list = (addresses: string | string[] | null | undefined) => (addresses == null ? null : [addresses].flat());
   const replyTo = list(body.reply_to);

@@ -5,7 +5,7 @@ import { errorResponses, objectOf } from '../schemas/common.ts';
 
 const Ok = objectOf('Health', { status: Type.Literal('ok') });
 
-/** Redirects browsers that open the address of the service to its dashboard. */
+/** Redirects browsers from the root of the service to its dashboard. */
 export const toDashboard = hiddenRoute({
   handler: async (_deps, _request, reply) => reply.redirect('/dashboard', 303),
 });
@@ -33,7 +33,6 @@ export const readyz = route('getReadiness', 'Can the process serve?', {
   },
 });
 
-/** Metrics for Prometheus. */
 export const metrics = hiddenRoute({
   handler: async ({ metrics: { type, text } }, _request, reply) => {
     reply.type(type);

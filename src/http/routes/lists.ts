@@ -29,7 +29,7 @@ export const emails = listRoute('listEmails', 'List emails', {
   },
 });
 
-/** Filters of one form, however they are written: a cursor is bound to them. Those that were not given are left out. */
+/** Returns filters in a normalized form, because a cursor is bound to them. Absent filters are omitted. */
 function filtersOf(query: Query): ListFilters {
   const { tag, status, batch_id = null, to, from, subject, created_after, created_before, bounce_reason } = query;
   const statuses = [...new Set([status ?? []].flat())].sort();
@@ -44,8 +44,8 @@ function filtersOf(query: Query): ListFilters {
     created_before: instantOf(created_before),
     bounce_reason,
   };
-  const isGiven = ([name, value]: [string, unknown]) => value != null || name === 'status' || name === 'batch_id';
-  return Object.fromEntries(Object.entries(filters).filter(isGiven)) as unknown as ListFilters;
+  const isPresent = ([name, value]: [string, unknown]) => value != null || name === 'status' || name === 'batch_id';
+  return Object.fromEntries(Object.entries(filters).filter(isPresent)) as unknown as ListFilters;
 }
 
 function addressOf(text: string | undefined): string | null {
@@ -53,16 +53,16 @@ function addressOf(text: string | undefined): string | null {
   return typeof parsed === 'object' ? parsed.address : null;
 }
 
-/** Sorts and deduplicates tags, so that a cursor does not depend on how the filters are written. */
+/** Sorts and deduplicates tags, so that a cursor does not depend on their order in the query. */
 function tagsOf(tag: string | string[] = []): Tag[] {
-  const written = new Set([tag].flat().sort());
-  return [...written].flatMap((text) => parseTag(text) ?? []);
+  const tagTexts = new Set([tag].flat().sort());
+  return [...tagTexts].flatMap((text) => parseTag(text) ?? []);
 }
 
-/** Bounds the memory for a list: an organization without a tag limit may have millions. */
+/** Limits the memory for a list: an organization without a tag limit may have millions of tags. */
 const TAGS_PER_PAGE = 5_000;
 
-/** Yields the JSON of a list of tags page by page. No database connection is held while a slow client reads. */
+/** Yields the JSON of a list of tags page by page. It holds no database connection while a slow client reads. */
 async function* tagListParts(pool: Db, orgId: string, first: TagCount[]): AsyncGenerator<string> {
   yield '{"tags":[';
   for (let page = first; page.length > 0;) {

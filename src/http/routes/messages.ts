@@ -11,19 +11,19 @@ import { changerOf } from '../plugins/auth.ts';
 import { route } from '../route.ts';
 import { CanceledMessage, RescheduledMessage, RescheduleMessageBody } from '../schemas/messages.ts';
 
-/** How the routes of a channel are described. */
+/** Describes the routes of a channel. */
 interface ChannelRoutes {
   readonly channel: MessageChannel;
-  /** The end of operation ids: `ChatMessage`. */
+  /** The suffix of operation ids: `ChatMessage`. */
   readonly operation: string;
-  /** The name of one message with its article, and of several. */
+  /** The noun for one message, with its article, and for several. */
   readonly one: string;
   readonly many: string;
   readonly params: TObject;
   readonly body: TSchema;
   readonly summary: TSchema & { title?: string };
   readonly filters: TProperties;
-  /** Changes the fields of a stored message that responses show. */
+  /** Converts a stored message into the one in responses. */
   readonly present?: (message: MessageSummary) => MessageSummary;
 }
 
@@ -35,7 +35,7 @@ interface MessageQuery {
   readonly created_before?: string;
 }
 
-/** The routes that read, reschedule and cancel messages of one channel. */
+/** Creates the routes that read, reschedule and cancel messages of one channel. */
 export function messageRoutes(of: ChannelRoutes) {
   const { channel, operation, one, many, params, present = (message) => message } = of;
   const idOf = (request: { readonly params: unknown }) => (request.params as { id: string }).id;
@@ -58,7 +58,7 @@ export function messageRoutes(of: ChannelRoutes) {
       filters: of.filters,
       filtersOf: ({ query }) => {
         const { status = null, to, tag, created_after, created_before } = query as MessageQuery;
-        // The lists of both channels have the same name, so that a cursor would be valid for both without the channel.
+        // The lists of both channels have the same name. Without the channel, a cursor would be valid for both.
         return {
           channel,
           status,
@@ -94,14 +94,14 @@ export function messageRoutes(of: ChannelRoutes) {
   };
 }
 
-/** Converts a recipient in a query to the form in which it is stored. */
+/** Converts a recipient in a query to its stored form. */
 function recipientOf(text: string): string {
   const recipient = parseRecipientQuery(text);
   if (typeof recipient === 'string') throw new ServiceError('validation_error', recipient, 'to');
   return recipient.to;
 }
 
-/** The time of a parameter whose rule is `instant`, as the API writes it. */
+/** Converts a time that the rule `instant` has validated to the API's format; null without one. */
 export function instantOf(text: string | undefined): string | null {
   return (text !== undefined && parseInstant(text)?.toISOString()) || null;
 }

@@ -8,7 +8,7 @@ import { Statistics, StatisticsQuery } from '../schemas/statistics.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_DAYS: Readonly<Record<Step, number>> = { hour: 31, day: 400 };
-/** Bounds a response: to 50 series of 744 hours. */
+/** Limits a response to 50 series of 744 hours. */
 const MAX_SERIES = 50;
 
 export const statistics = route('getStatistics', 'Get statistics', {
@@ -28,14 +28,14 @@ export const statistics = route('getStatistics', 'Get statistics', {
       from: from.toISOString(),
       to: to.toISOString(),
       step,
-      series: (isEmpty ? [NOTHING] : series).map(present),
+      series: (isEmpty ? [EMPTY_SERIES] : series).map(present),
     };
   },
 });
 
-const NOTHING: Series = { key: 'all', points: [], times: { sent: new Map(), delivered: new Map() } };
+const EMPTY_SERIES: Series = { key: 'all', points: [], times: { sent: new Map(), delivered: new Map() } };
 
-/** @throws ServiceError validation_error */
+/** @throws ServiceError validation_error if the period is reversed or too long */
 function checkPeriod(from: Date, to: Date, step: Step): void {
   if (from > to) throw new ServiceError('validation_error', 'must not be after to', 'from');
   const days = MAX_DAYS[step];

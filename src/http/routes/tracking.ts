@@ -9,7 +9,7 @@ import { hiddenRoute } from '../route.ts';
 /** A transparent GIF of one pixel (GIF89a, https://www.w3.org/Graphics/GIF/spec-gif89a.txt). */
 const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64');
 
-/** Each request must reach this service, and neither the next site nor a search engine learns the link. */
+/** Every request must reach this service. Neither the target site nor a search engine must learn the link. */
 const HEADERS = {
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
@@ -19,11 +19,11 @@ const HEADERS = {
 
 const schema = {
   params: Type.Object({ token: Type.String() }),
-  // Scanners and other trackers add query parameters to links.
+  // Scanners and other trackers add query parameters to links, so unknown ones are accepted.
   querystring: Type.Object({}),
 };
 
-/** The image that reports an open. It needs no database. */
+/** Serves the image that records an open. Needs no database. */
 export const openImage = hiddenRoute({
   ...schema,
   handler: async (deps, request, reply) => {
@@ -35,7 +35,7 @@ export const openImage = hiddenRoute({
   options: { networkLimit: 'requests' },
 });
 
-/** Redirects to the target that the token contains and its signature covers. It needs no database. */
+/** Records a click and redirects to the target in the signed token. Needs no database. */
 export const followLink = hiddenRoute({
   ...schema,
   handler: async (deps, request, reply) => {
@@ -47,7 +47,7 @@ export const followLink = hiddenRoute({
   options: { networkLimit: 'requests' },
 });
 
-/** A HEAD request is never a person's. */
+/** Ignores HEAD requests, which never come from a person. */
 function record(
   { trackingRecorder }: RouteDeps,
   { method, headers }: FastifyRequest,

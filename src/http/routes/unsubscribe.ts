@@ -4,16 +4,16 @@ import { sendPage } from '../docs/pages.ts';
 import { hiddenRoute } from '../route.ts';
 import { askPage, donePage } from '../unsubscribe-page.ts';
 
-/** Anyone may send this body without a key. A mail client sends 26 bytes. */
+/** The maximum size of a body, which needs no authentication. A mail client sends 26 bytes. */
 const MAX_BODY_BYTES = 10_000;
 
 const schema = {
   params: Type.Object({ token: Type.String() }),
-  // Click trackers add query parameters to links.
+  // Click trackers add query parameters to links, so unknown ones are accepted.
   querystring: Type.Object({}),
 };
 
-/** The page behind the link of a marketing email. It changes nothing, since scanners follow every link. */
+/** Serves the page for the unsubscribe link of a marketing email. GET changes nothing, because scanners follow every link. */
 export const askToUnsubscribe = hiddenRoute({
   ...schema,
   handler: async ({ pool, unsubscribeTokens }, request, reply) => {
@@ -23,7 +23,7 @@ export const askToUnsubscribe = hiddenRoute({
   options: { isPage: true, networkLimit: 'requests' },
 });
 
-/** Unsubscribes immediately: for the page's form, and for one-click unsubscribe of mail clients (RFC 8058). */
+/** Unsubscribes immediately: for the form of the page, and for one-click unsubscribe by mail clients (RFC 8058). */
 export const unsubscribeNow = hiddenRoute({
   ...schema,
   handler: async (deps, request, reply) => {

@@ -100,12 +100,12 @@ const head = {
   created_at: Timestamp,
 };
 
-const onlyIfGiven = Type.Optional({ ...Timestamp, description: 'Only if the request has it' });
+const optionalScheduledAt = Type.Optional({ ...Timestamp, description: 'Only if the request has it' });
 
 export const AcceptedChat = objectOf('AcceptedChatMessage', {
   ...head,
   status: Type.Enum(['queued', 'scheduled']),
-  scheduled_at: onlyIfGiven,
+  scheduled_at: optionalScheduledAt,
 });
 
 const summary = {
@@ -114,7 +114,7 @@ const summary = {
   error: nullable(Type.String(), 'Why it failed'),
   error_code: nullable(Type.String(), "The provider's own code for that, or `window_closed`"),
   tags: Type.Optional(Type.Array(Tag, { description: 'Only if the request has any' })),
-  scheduled_at: onlyIfGiven,
+  scheduled_at: optionalScheduledAt,
   last_event_at: Timestamp,
 };
 

@@ -3,27 +3,27 @@ import { ERROR_CODES } from '../../domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
 import { IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.ts';
 
-/** A field of a request that may be left out or null. */
+/** Creates a request field that may be absent or null. */
 export function optional<T = string>(type: string | readonly string[], schema: Record<string, unknown>) {
   return Type.Optional(Type.Unsafe<T | null>({ type: [type, 'null'].flat(), ...schema }));
 }
 
-/** A field of a response that may be null. */
+/** Creates a response field that may be null. */
 export function nullable<T extends TSchema>(schema: T, description?: string) {
   return Type.Union([schema, Type.Null()], description === undefined ? {} : { description });
 }
 
-/** An object that the API description names. */
+/** Creates an object that has a name in the API description. */
 export function objectOf<T extends TProperties>(title: string, properties: T) {
   return Type.Object(properties, { title });
 }
 
-/** An object of a request that the API description names. Unknown fields are refused. */
+/** Creates a request object that has a name in the API description. Unknown fields are refused. */
 export function closedObject<T extends TProperties>(title: string, description: string | null, properties: T) {
   return ruledObject(null, title, description, properties);
 }
 
-/** A closed object with a rule about several of its fields (`domain/rules.ts`). */
+/** Creates a closed object with a rule for several of its fields (`domain/rules.ts`). */
 export function ruledObject<T extends TProperties>(
   rule: string | null,
   title: string,
@@ -34,13 +34,13 @@ export function ruledObject<T extends TProperties>(
   return Type.Object(properties, { title, additionalProperties: false, ...more });
 }
 
-/** One of some values, which the API description names. */
+/** Creates an enumeration that has a name in the API description. */
 export function enumOf<const T extends string>(values: readonly T[], title: string, description = '', example?: T) {
   const examples = example === undefined ? {} : { examples: [example] };
   return Type.Enum([...values], { title, ...(description !== '' && { description }), ...examples });
 }
 
-/** An enum of a request that may be left out or null. */
+/** Creates an enumeration of a request that may be absent or null. */
 export function optionalEnum<const T extends string>(
   values: readonly T[],
   title: string,
@@ -58,12 +58,12 @@ export const Timestamp = Type.String({
 
 export const EventTypeName = enumOf(EVENT_TYPES, 'EventType');
 
-/** The event types with a prefix, such as `email`. Messages to us have another payload. */
+/** Returns the event types with a prefix, such as `email`. Received messages are excluded, because they have another payload. */
 export function eventTypes(prefix: string): EventType[] {
   return EVENT_TYPES.filter((type) => type.startsWith(`${prefix}.`) && !type.endsWith('.received'));
 }
 
-/** @param more fields that only entries of this prefix have */
+/** @param more additional fields of the entries of this prefix */
 export function timelineEntry(prefix: string, title: string, more: TProperties = {}) {
   return objectOf(`${title}TimelineEntry`, {
     type: enumOf(eventTypes(prefix), `${title}EventType`),
@@ -90,12 +90,12 @@ export const ErrorBody = Type.Object(
   { title: 'Error', description: 'An error' },
 );
 
-/** Response schemas for these statuses, all with the error body. */
+/** Returns response schemas for these statuses, all with the error body. */
 export function errorResponses(...statuses: number[]) {
   return Object.fromEntries(statuses.map((status) => [status, ErrorBody]));
 }
 
-/** The header is only described here: `idempotency.ts` checks it. */
+/** Describes the header for the API description and enables `registerIdempotency`, which validates it. */
 export const IdempotencyHeader = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({

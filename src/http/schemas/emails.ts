@@ -4,14 +4,14 @@ import { BODY_LENGTH, HEADERS, RECIPIENTS_PER_FIELD, SUBJECT_LENGTH, TAG_LENGTH,
 import { AttachmentMetadata, AttachmentsField } from './attachments.ts';
 import { closedObject, enumOf, nullable, objectOf, optional, ruledObject, timelineEntry, Timestamp } from './common.ts';
 
-/** Whether an open or click is automatic. */
+/** True if an open or click was probably automatic. */
 export const ByMachine = Type.Optional(
   Type.Boolean({
     description: 'Of `email.opened` and `email.clicked`: true if a program caused it, not a person; the status stays',
   }),
 );
 
-/** One or several addresses. The type keyword lists both, so that an error names the invalid address. */
+/** One or several addresses. The rule applies to both types, so that an error names the invalid address. */
 function addresses(description: string, minItems: 0 | 1) {
   const rule = { 'x-rule': 'mailbox' };
   return {
@@ -56,7 +56,7 @@ export const tagsField = optional<Static<typeof Tag>[]>('array', {
 
 export const scheduledAtField = optional('string', scheduledAt);
 
-/** Fields that single emails and batch members share. */
+/** The fields of single emails and batch members. */
 const emailFields = {
   from: Type.String({
     'x-rule': 'mailbox',

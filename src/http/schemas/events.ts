@@ -11,7 +11,7 @@ import { Counts } from './batches.ts';
 import { enumOf, eventTypes, objectOf, Timestamp } from './common.ts';
 import { ByMachine, Tag } from './emails.ts';
 
-/** The payload of the event types with a prefix. Absent values are omitted; fields may be added later. */
+/** Creates the payload of the event types with a prefix. Absent values are omitted; fields may be added later. */
 function eventOf(prefix: string, name: string, data: TProperties) {
   return payloadOf(name, eventTypes(prefix), data);
 }
@@ -27,8 +27,8 @@ function payloadOf(name: string, types: readonly EventType[], data: TProperties)
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 
-/** A message to which a user refers. */
-const answered = {
+/** The message that a user's reaction or reply refers to. */
+const referredMessage = {
   messageId: text('Our id of it, if it is known'),
   providerMessageId: Type.String(),
 };
@@ -105,9 +105,12 @@ export const EVENTS = {
       }),
     ),
     reaction: Type.Optional(
-      Type.Object({ ...answered, emoji: text('Left out when the reaction was taken back') }, { title: 'ChatReaction' }),
+      Type.Object(
+        { ...referredMessage, emoji: text('Left out when the reaction was taken back') },
+        { title: 'ChatReaction' },
+      ),
     ),
-    context: Type.Optional(Type.Object(answered, { description: 'The message that it answers' })),
+    context: Type.Optional(Type.Object(referredMessage, { description: 'The message that it answers' })),
   }),
   smsReceived: payloadOf('SmsReceived', ['sms.received'], {
     from: Type.String({ description: 'Who sent it, E.164' }),

@@ -13,7 +13,7 @@ import { enumOf, nullable, objectOf } from './common.ts';
 import { EmailBody } from './emails.ts';
 import { instantFilter } from './messages.ts';
 
-/** Query parameters of every list. */
+/** The query parameters of every list. */
 export const paging = {
   limit: Type.Optional(
     Type.Integer({
@@ -29,7 +29,7 @@ export const paging = {
   ),
 };
 
-/** The response of a list: a page of items under their plural name. */
+/** Creates the response of a list: a page of items under their plural name. */
 export function listOf<const Name extends string, Item extends TSchema & { title?: string }>(name: Name, item: Item) {
   const items = { [name]: Type.Array(item) } as Record<Name, ReturnType<typeof Type.Array<Item>>>;
   const pageOfItems = {
@@ -97,7 +97,7 @@ export const EmailFilters = {
   ),
 };
 
-/** An email without the fields that only its detail shows. */
+/** An email without the fields that only the detail shows. */
 export const EmailSummary = Type.Omit(EmailBody, ['cc', 'bcc', 'reply_to', 'headers', 'events', 'attachments'], {
   title: 'EmailSummary',
 });

@@ -2,18 +2,18 @@ import { type TSchema, Type } from 'typebox';
 import { closedObject, objectOf } from './common.ts';
 import { Canceled, RescheduleBody, Rescheduled, scheduledAtField, tagsField } from './emails.ts';
 
-/** Fields that requests to send a message share. */
+/** The fields of requests to send a message. */
 export const messageFields = { tags: tagsField, scheduled_at: scheduledAtField };
 
 export const RescheduleMessageBody = closedObject('RescheduleMessageRequest', null, RescheduleBody.properties);
 export const RescheduledMessage = objectOf('RescheduledMessage', Rescheduled.properties);
 export const CanceledMessage = objectOf('CanceledMessage', Canceled.properties);
 
-/** A time in the query of a list. */
+/** Creates a query parameter for a time. */
 export const instantFilter = (description: string) =>
   Type.Optional(Type.String({ 'x-rule': 'instant', maxLength: 64, description, examples: ['2026-03-01T09:30:00Z'] }));
 
-/** The filters of a list of messages. */
+/** Creates the filters of a list of messages. */
 export function messageFilters<Status extends TSchema>(status: Status, to: Record<string, unknown>) {
   return {
     status: Type.Optional(status),
