@@ -184,7 +184,7 @@ export async function addNumberTemplates(
 
 async function requireNumberByName(db: Db, orgId: string, numberText: string): Promise<OperatorNumber> {
   const number = toE164(numberText);
-  const found = (await listNumbersOfAll(db, orgId)).find((each) => each.number === number);
-  if (!found) throw new ServiceError('not_found', `the organization has no number ${number}`, 'number');
-  return found;
+  const match = (await listNumbersOfAll(db, orgId)).find((each) => each.number === number);
+  if (!match) throw new ServiceError('not_found', `the organization has no number ${number}`, 'number');
+  return match;
 }

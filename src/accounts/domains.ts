@@ -54,7 +54,7 @@ export async function registerDomain(deps: DomainIntakeDeps, orgId: string, name
   const { id } = await insert(deps.pool, orgId, name, false, deps.limits?.organization);
   deps.wakeRelay();
   const prepared = await prepareDomain(deps, await requireWhole(deps.pool, orgId, id));
-  return shown(deps, requireFound(prepared, 'domain'));
+  return toShownDomain(deps, requireFound(prepared, 'domain'));
 }
 
 /**
@@ -100,7 +100,7 @@ async function insert(
 
 /** @throws ServiceError not_found */
 export async function showDomain(deps: ShowDeps, orgId: string, id: string): Promise<ShownDomain> {
-  return shown(deps, await requireWhole(deps.pool, orgId, id));
+  return toShownDomain(deps, await requireWhole(deps.pool, orgId, id));
 }
 
 /**
@@ -122,8 +122,8 @@ export async function findDomainId(db: Db, orgId: string, text: string): Promise
  */
 export async function checkDomain(deps: DomainIntakeDeps, orgId: string, id: string): Promise<ShownDomain> {
   deps.limits?.domains?.take(orgId, 1);
-  const asked = requireFound(await requestCheck(deps.pool, orgId, id, CHECK_INTERVAL_SECONDS), 'domain');
-  if (asked.check) await check(deps, await requireWhole(deps.pool, orgId, id), false);
+  const request = requireFound(await requestCheck(deps.pool, orgId, id, CHECK_INTERVAL_SECONDS), 'domain');
+  if (request.check) await check(deps, await requireWhole(deps.pool, orgId, id), false);
   deps.wakeRelay();
   return showDomain(deps, orgId, id);
 }
@@ -176,7 +176,7 @@ async function requireWhole(pool: Pool, orgId: string, id: string): Promise<Whol
   return requireFound(await findDomain(pool, orgId, id), 'domain');
 }
 
-function shown({ senders }: ShowDeps, domain: WholeDomain): ShownDomain {
+function toShownDomain({ senders }: ShowDeps, domain: WholeDomain): ShownDomain {
   const { id, name, status, trusted, created_at, verified_at, last_checked_at, next_check_at } = domain;
   const { open_tracking, click_tracking } = domain;
   const records = showRecords(wantedRecords(domain, senders), domain.findings);

@@ -30,8 +30,8 @@ export async function invite(
   limits = UNLIMITED_ORGANIZATION,
 ): Promise<{ id: string; email: string; token: string }> {
   const address = userEmail(email);
-  const known = await findUserByEmail(pool, address);
-  if (known && (await findMember(pool, orgId, known.id))) throw memberAlready();
+  const existing = await findUserByEmail(pool, address);
+  if (existing && (await findMember(pool, orgId, existing.id))) throw memberAlready();
   const [id, token] = [newId('inv', Date.now()), newToken()];
   await transaction(pool, async (client) => {
     // Delete an earlier invitation first, so that it does not count against the limit.

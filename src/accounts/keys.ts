@@ -94,10 +94,10 @@ export async function createKey(
 ): Promise<Pick<IssuedKey, 'id' | 'api_key'>> {
   if (!(await organizationExists(db, orgId))) throw noOrganization(orgId);
   const names = domains.map((domain) => domainName(domain, 'domain'));
-  const found = await findDomains(db, orgId, names);
-  const missing = names.find((name) => !found.some((domain) => domain.name === name));
+  const matches = await findDomains(db, orgId, names);
+  const missing = names.find((name) => !matches.some((domain) => domain.name === name));
   if (missing) throw new ServiceError('domain_not_found', `the organization has no domain ${missing}`, 'domain');
-  const domain_ids = domains.length > 0 ? found.map(({ id }) => id) : null;
+  const domain_ids = domains.length > 0 ? matches.map(({ id }) => id) : null;
   const { id, api_key } = await issueKey(db, orgId, { preset, domain_ids });
   return { id, api_key };
 }

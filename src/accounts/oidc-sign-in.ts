@@ -42,19 +42,19 @@ async function linkIdentity(
 ): Promise<{ user: User; isNew: boolean }> {
   const { email } = identity;
   if (email === null) throw refused('your identity provider does not confirm your email address');
-  const known = await findUserByEmail(pool, email);
-  if (known) {
+  const existing = await findUserByEmail(pool, email);
+  if (existing) {
     // The account's address was never confirmed: another person may have created it from an invitation link and know its
     // password.
-    const hash = known.proved_at === null ? await newPasswordHash(generatePassword()) : undefined;
+    const hash = existing.proved_at === null ? await newPasswordHash(generatePassword()) : undefined;
     const isLinked = await transaction(pool, async (client) => {
       // Take over first, because that deletes an identity that the other person may have linked.
-      if (hash !== undefined) await takeOver(client, known, hash);
-      return link(client, identity, known);
+      if (hash !== undefined) await takeOver(client, existing, hash);
+      return link(client, identity, existing);
     });
-    if (isLinked) return { user: known, isNew: false };
+    if (isLinked) return { user: existing, isNew: false };
     // The issuer may have reassigned the address to another person, who must not get the account.
-    await noteFailure(pool, known, { address, oidc: true, reason: 'another identity is linked' });
+    await noteFailure(pool, existing, { address, oidc: true, reason: 'another identity is linked' });
     throw refused(
       `another identity is linked to the account of ${email}; ask the operator of this service to unlink it`,
     );

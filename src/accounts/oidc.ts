@@ -178,7 +178,7 @@ function isUnreachable(error: unknown): boolean {
 function reasonOf(error: unknown): string {
   const { error: oauth, code, cause } = error as { error?: unknown; code?: unknown; cause?: unknown };
   const ofCause = (cause as { code?: unknown } | undefined)?.code;
-  const known = [oauth, error instanceof TypeError ? ofCause : code, code, ofCause];
-  const reason = known.find((each): each is string => typeof each === 'string') ?? 'unknown error';
+  const candidates = [oauth, error instanceof TypeError ? ofCause : code, code, ofCause];
+  const reason = candidates.find((each): each is string => typeof each === 'string') ?? 'unknown error';
   return reason.slice(0, 100);
 }

@@ -74,9 +74,9 @@ export async function createUser(
 ): Promise<CreatedUser> {
   await requireOrganization(pool, orgId);
   const address = userEmail(email);
-  const known = await findUserByEmail(pool, address);
-  if (known && (await findMember(pool, orgId, known.id))) throw memberAlready();
-  if (known && !known.proved_at && !resetPassword) {
+  const existing = await findUserByEmail(pool, address);
+  if (existing && (await findMember(pool, orgId, existing.id))) throw memberAlready();
+  if (existing && !existing.proved_at && !resetPassword) {
     throw new ServiceError(
       'conflict',
       'has an account that was created from an invitation link, perhaps by another person; with --reset-password it gets a ' +
@@ -84,23 +84,23 @@ export async function createUser(
       'email',
     );
   }
-  if (known?.proved_at) return inviteKnown(pool, orgId, known, { password, role, resetPassword });
+  if (existing?.proved_at) return inviteExisting(pool, orgId, existing, { password, role, resetPassword });
 
   const chosen = password ?? generatePassword();
   const user = await newUser(address, '', chosen);
-  const joinedRole = role ?? (known ? 'member' : 'owner');
-  const id = known?.id ?? user.id;
+  const joinedRole = role ?? (existing ? 'member' : 'owner');
+  const id = existing?.id ?? user.id;
   await transaction(pool, async (client) => {
-    if (known) await takeOver(client, known, user.password);
+    if (existing) await takeOver(client, existing, user.password);
     else await addUser(client, user, true);
     await join(client, orgId, id, joinedRole);
-    const detail = { email: address, role: joinedRole, ...(known && { password_reset: true }) };
+    const detail = { email: address, role: joinedRole, ...(existing && { password_reset: true }) };
     await insertAudit(client, { org_id: orgId, ...OPERATOR, action: 'members.create', target: id, detail });
   });
   return { id, email: address, ...(password === undefined && { password: chosen }) };
 }
 
-async function inviteKnown(
+async function inviteExisting(
   pool: Pool,
   orgId: string,
   { id, email }: User,

@@ -271,7 +271,8 @@ async function admit(deps: RouteDeps, request: FastifyRequest, reply: FastifyRep
 }
 
 /**
- * Applies the rate limit of the caller's network on a public route, unless the guard of the route has authenticated the caller.
+ * Runs the guard of a public route. Applies the rate limit of the caller's network if the guard refuses the caller, and as the
+ * route's `networkLimit` requires.
  */
 function admitNetwork(deps: RouteDeps, request: FastifyRequest): void {
   const { networks } = deps;

@@ -308,7 +308,7 @@ export async function rescheduleEmail(
 ): Promise<{ id: string; status: 'scheduled'; scheduled_at: string }> {
   const time = parseSchedule(scheduledAt);
   await refuseOthersEmail(deps.pool, orgId, id, changer);
-  const moved = await transaction(deps.pool, async (client) => {
+  const newTime = await transaction(deps.pool, async (client) => {
     const scheduled_at = await projectReschedule(client, orgId, id, time);
     if (scheduled_at === undefined) return undefined;
     const { actor } = changer;
@@ -316,9 +316,9 @@ export async function rescheduleEmail(
     if (actor) await insertAudit(client, { org_id: orgId, ...actor, ...change });
     return scheduled_at;
   });
-  if (moved === undefined) throw unmoved(await whyUnmoved(deps.pool, orgId, id, time), 'email', 'an email');
+  if (newTime === undefined) throw unmoved(await whyUnmoved(deps.pool, orgId, id, time), 'email', 'an email');
   deps.wakeRelay();
-  return { id, status: 'scheduled', scheduled_at: moved };
+  return { id, status: 'scheduled', scheduled_at: newTime };
 }
 
 /**

@@ -81,9 +81,9 @@ export async function eraseRecipient(
     const hashes = [hash, await hashOf(deps, orgId, erased.placeholder)];
     report.suppressions = await suppressHashes(deps.pool, orgId, email, hashes);
   }
-  const begun = performance.now();
+  const startedAt = performance.now();
   let next: ErasurePosition | null = position ?? { phase: PHASES[0], after: '' };
-  while (next && performance.now() - begun < MAX_CALL_MS) {
+  while (next && performance.now() - startedAt < MAX_CALL_MS) {
     const after: string | null = await takeStep(deps, orgId, erased, next, report);
     const following: Phase | undefined = PHASES[PHASES.indexOf(next.phase) + 1];
     if (after !== null) next = { phase: next.phase, after };
@@ -152,10 +152,10 @@ async function eraseInSearchIndex(
   { address, placeholder }: ErasedAddress,
 ): Promise<string | null> {
   const [from] = recipientTerms(address);
-  const moved = await transaction(pool, (client) =>
+  const movedBlocks = await transaction(pool, (client) =>
     moveTerm(client, orgId, from, recipientTerms(placeholder), STEP_ROWS),
   );
-  return moved === STEP_ROWS ? 'more' : null;
+  return movedBlocks === STEP_ROWS ? 'more' : null;
 }
 
 async function eraseInSome(
@@ -232,6 +232,6 @@ export async function eraseRecipientWhole(deps: ErasureDeps, orgId: string, emai
 
 /** Parses a position. @returns undefined for invalid text */
 export function parsePosition(phase: string, after: string): ErasurePosition | undefined {
-  const known = PHASES.find((name) => name === phase);
-  return known && { phase: known, after };
+  const parsed = PHASES.find((name) => name === phase);
+  return parsed && { phase: parsed, after };
 }

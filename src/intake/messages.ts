@@ -114,7 +114,7 @@ export async function rescheduleMessage(
   { actor }: Changer = {},
 ): Promise<{ id: string; status: 'scheduled'; scheduled_at: string }> {
   const time = parseSchedule(scheduledAt);
-  const moved = await transaction(pool, async (client) => {
+  const newTime = await transaction(pool, async (client) => {
     const scheduled_at = await projectMessageReschedule(client, { orgId, channel }, id, time);
     if (scheduled_at === undefined) return undefined;
     const action = `${channel}.reschedule`;
@@ -124,11 +124,11 @@ export async function rescheduleMessage(
     ]);
     return scheduled_at;
   });
-  if (moved === undefined) {
+  if (newTime === undefined) {
     throw unmoved(await whyUnmoved(pool, orgId, id, time, channel), MESSAGE_NAMES[channel], 'a message');
   }
   wakeRelay();
-  return { id, status: 'scheduled', scheduled_at: moved };
+  return { id, status: 'scheduled', scheduled_at: newTime };
 }
 
 /**

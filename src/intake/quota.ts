@@ -5,10 +5,10 @@ import { setQuota, type Usage, usage } from '../store/limits/quota.ts';
 /** Creates the error for an exceeded quota. @param emails the number of refused emails */
 export async function quotaExceeded(db: Db, orgId: string, emails: number): Promise<ServiceError> {
   const { monthly, used, resets_at, resets_in } = await requireUsage(db, orgId);
-  const left = Math.max(0, (monthly ?? used) - used);
+  const remaining = Math.max(0, (monthly ?? used) - used);
   const number = (count: number) => count.toLocaleString('en');
   const message =
-    `the quota of ${number(monthly ?? 0)} emails a month leaves ${number(left)}, and this takes ${number(emails)}; ` +
+    `the quota of ${number(monthly ?? 0)} emails a month leaves ${number(remaining)}, and this takes ${number(emails)}; ` +
     `the next month begins at ${resets_at}`;
   return new ServiceError('quota_exceeded', message, undefined, resets_in);
 }

@@ -73,8 +73,8 @@ export async function sendSms(
 }
 
 async function chooseSender(db: Db, orgId: string, from: string | null, country: string): Promise<SenderRef> {
-  const found = await findSender(db, orgId, from, country);
-  if (found) return { id: found.id, from: found.sender };
+  const match = await findSender(db, orgId, from, country);
+  if (match) return { id: match.id, from: match.sender };
   throw from === null
     ? new ServiceError('no_sms_sender', `no sender of this account serves ${country}`)
     : new ServiceError('no_sms_sender', `the sender ${from} is not connected to this account for ${country}`, 'from');

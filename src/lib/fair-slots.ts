@@ -61,7 +61,7 @@ class RotatingQueue {
     return waiter;
   }
 
-  /** Rejects the last waiter of the holder with the most waiters. @returns false if `holder` would then have the most */
+  /** Rejects the last waiter of the holder with the most waiters. @returns false unless it has two more than `holder` */
   evictFor(holder: string, refuse: () => Error): boolean {
     const own = this.#queues.get(holder)?.length ?? 0;
     const [longest] = [...this.#queues].sort(([, a], [, b]) => b.length - a.length);

@@ -30,15 +30,15 @@ const NONCES_PER_REQUEST = 256;
 export function makeSeal(keys: DerivedKeys): Seal {
   const [primary, ...old] = keys;
   const prefix = prefixOf(primary);
-  const known = [primary, ...old].map((key) => ({ key, prefix: prefixOf(key) }));
+  const openers = [primary, ...old].map((key) => ({ key, prefix: prefixOf(key) }));
 
   return {
     prefix,
     close: (secret, about) => encrypt(primary, prefix, secret, Buffer.from(about)),
     open(sealed, about) {
-      if (sealed[0] === FORM_WITHOUT_KEY) return openWithAny(known, sealed.subarray(1), about);
+      if (sealed[0] === FORM_WITHOUT_KEY) return openWithAny(openers, sealed.subarray(1), about);
       if (sealed[0] !== FORM) throw new Error('the value has no form that is known here');
-      const candidates = known.filter((candidate) => sealed.subarray(0, prefix.length).equals(candidate.prefix));
+      const candidates = openers.filter((candidate) => sealed.subarray(0, prefix.length).equals(candidate.prefix));
       return openWithAny(candidates, sealed.subarray(prefix.length), about);
     },
   };

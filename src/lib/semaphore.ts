@@ -96,7 +96,7 @@ export function makeSemaphore(capacity: number, share = capacity) {
         grant();
       });
     },
-    /** Takes the permits if they are free and no other holder waits for them; otherwise returns undefined. */
+    /** Takes the permits if they are free and no waiter could get them; otherwise returns undefined. */
     tryTake(requested: number, holder?: string): Release | undefined {
       const permits = Math.min(requested, share);
       if (permits > free || !isWithinShare({ permits, holder }) || queue.some(isWithinShare)) return undefined;

@@ -33,8 +33,8 @@ const OWNED_BY_ANOTHER =
  * Safe to repeat.
  * @param isBackground false for a check on request
  */
-export async function checkDomain(deps: SenderDomainDeps, found: WholeDomain, isBackground: boolean): Promise<void> {
-  let domain = await prepareDomain(deps, found);
+export async function checkDomain(deps: SenderDomainDeps, stored: WholeDomain, isBackground: boolean): Promise<void> {
+  let domain = await prepareDomain(deps, stored);
   if (!domain) return;
   const { name, findings: before } = domain;
   let wanted = wantedRecords(domain, deps.senders);
@@ -56,7 +56,7 @@ export async function checkDomain(deps: SenderDomainDeps, found: WholeDomain, is
     findings,
     verdict: isMissingAtPostmark && verdict === 'complete' ? 'unsure' : verdict,
     published: certain.has(dkim) ? findings[dkim]?.status === 'verified' : undefined,
-    leasedUntil: isBackground ? found.next_check_at : undefined,
+    leasedUntil: isBackground ? stored.next_check_at : undefined,
   });
 }
 

@@ -62,6 +62,6 @@ export const { get, list, reschedule, cancel } = messageRoutes({
  */
 function withoutDefaults({ tags, ...message }: MessageSummary): MessageSummary {
   const optional: readonly string[] = ['scheduled_at', 'fallback_template', 'fallback_at'];
-  const shown = Object.entries(message).filter(([name, value]) => value !== null || !optional.includes(name));
-  return { ...Object.fromEntries(shown), ...(tags.length > 0 && { tags }) } as unknown as MessageSummary;
+  const visible = Object.entries(message).filter(([name, value]) => value !== null || !optional.includes(name));
+  return { ...Object.fromEntries(visible), ...(tags.length > 0 && { tags }) } as unknown as MessageSummary;
 }

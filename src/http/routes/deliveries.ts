@@ -33,14 +33,14 @@ export const get = route('getDelivery', 'Get a delivery', {
   handler: async ({ pool }, { orgId, params }) => {
     const { delivery, payload, attempts } = await requireDelivery(pool, orgId, params.id, params.deliveryId);
     const { id, event_id, type, status, created_at, next_attempt_at } = delivery;
-    const shown = attempts.map(({ at, status_code, duration_ms, response, error }) => ({
+    const items = attempts.map(({ at, status_code, duration_ms, response, error }) => ({
       at,
       status_code,
       duration_ms,
       response,
       error,
     }));
-    return { id, event_id, type, status, created_at, next_attempt_at, payload, attempts: shown };
+    return { id, event_id, type, status, created_at, next_attempt_at, payload, attempts: items };
   },
 });
 
