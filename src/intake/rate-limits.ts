@@ -49,7 +49,7 @@ export interface RateLimit {
 /** Null means no limit. */
 export interface RateLimits {
   readonly requests: RateLimit | null;
-  /** A batch takes one token per email. */
+  /** An email takes one token, a marketing email one per recipient. */
   readonly mails: RateLimit | null;
   /** A registration or check of a domain costs a key pair, DNS queries or calls to the provider. */
   readonly domains: RateLimit | null;

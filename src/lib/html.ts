@@ -20,7 +20,7 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] as string);
 }
 
-/** A template that escapes its values unless they are Html. */
+/** Template tag that escapes its values unless they are `Html`. */
 export function html(strings: TemplateStringsArray, ...values: (string | number | Html | Html[])[]): Html {
   const texts = values.map((value) =>
     [value]

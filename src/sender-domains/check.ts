@@ -60,7 +60,7 @@ export async function checkDomain(deps: SenderDomainDeps, stored: WholeDomain, i
   });
 }
 
-/** @returns true if Postmark's response changed the stored state */
+/** Updates the state at Postmark. @returns false if Postmark could not be reached; otherwise the stored state may have changed */
 async function askPostmark(
   { pool, postmark, log, ...deps }: SenderDomainDeps,
   name: string,

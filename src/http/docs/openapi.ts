@@ -72,7 +72,7 @@ export function openapi(publicUrl: string | undefined): SwaggerOptions {
   };
 }
 
-/** The parts of a description that `complete` changes. */
+/** The parts of an OpenAPI document that `complete` changes. */
 interface Media {
   readonly schema?: { readonly format?: string };
   example?: unknown;

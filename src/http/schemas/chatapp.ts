@@ -29,7 +29,7 @@ const link = {
 const caption = optionalText('body', CAPTION_LENGTH, 'What stands below; without it, `text`', 'Your receipt');
 const language = { type: 'string', minLength: 1, maxLength: LANGUAGE_LENGTH, 'x-rule': 'one-line' };
 
-/** An object that is required by one message type. */
+/** Creates an object field that one message type requires. */
 function optionalObject<T>(properties: Record<string, unknown>, required: string[], description: string, more = {}) {
   return optional<T>('object', { properties, required, additionalProperties: false, description, ...more });
 }

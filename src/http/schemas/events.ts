@@ -33,7 +33,7 @@ const referredMessage = {
   providerMessageId: Type.String(),
 };
 
-/** Webhook payloads by the prefix of the event type. */
+/** Schemas of webhook payloads by the prefix of the event type. */
 export const EVENTS = {
   email: eventOf('email', 'Email', {
     emailId: Type.String(),
