@@ -1,6 +1,6 @@
 type Names = readonly (readonly [pattern: RegExp, name: string])[];
 
-/** In this order: most browsers also claim to be others. */
+/** Order matters: the User-Agent of most browsers also contains the names of others. */
 const BROWSERS: Names = [
   [/\bEdgA?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -18,7 +18,7 @@ const SYSTEMS: Names = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** Names browser and operating system by a User-Agent, as far as they are known: `Firefox on Linux`. */
+/** Returns the browser and operating system of a User-Agent, such as `Firefox on Linux`, as far as it names known ones. */
 export function browserName(userAgent: string): string {
   const nameIn = (names: Names) => names.find(([pattern]) => pattern.test(userAgent))?.[1];
   const [browser, system] = [nameIn(BROWSERS), nameIn(SYSTEMS)];

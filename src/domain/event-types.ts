@@ -32,7 +32,7 @@ export const EVENT_TYPES = [
   'chatapp.failed',
   /** A user has written to a connected number. */
   'chatapp.received',
-  /** A recipient of SMS has answered a sender, perhaps with a keyword. */
+  /** A recipient of SMS has replied to a sender, possibly with a keyword. */
   'sms.received',
   'chatapp.canceled',
   'sms.queued',

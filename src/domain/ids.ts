@@ -23,7 +23,7 @@ export type IdPrefix =
   | 'inv'
   | 'aud';
 
-/** Node buffers random bytes for integers; the library would request them 16 times per id. */
+/** Uses Node's randomInt, which buffers random bytes; the library would request them 16 times per id. */
 const next = monotonicFactory(() => randomInt(32) / 32);
 
 /**

@@ -12,8 +12,9 @@ const TOKEN = /^([\w-]{22})\.(\d{1,16})\.([\w-]{43})$/;
 export type KnownBrowsers = ReturnType<typeof makeKnownBrowsers>;
 
 /**
- * Tokens of browsers in which a user has signed in before. A token is bound to one email, so that failures elsewhere do not
- * lock the user out of this browser. It does not authenticate: the password is still checked.
+ * Creates and verifies tokens of browsers in which a user has signed in before. A token is bound to one email address, so
+ * that failed sign-ins elsewhere do not lock the user out of this browser. It does not authenticate: the password is still
+ * required.
  */
 export function makeKnownBrowsers(secretKey: SecretKeys) {
   const signer = makeSigner(secretKey, 'known browsers');
@@ -26,7 +27,7 @@ export function makeKnownBrowsers(secretKey: SecretKeys) {
       const expiresAt = String(now + KNOWN_BROWSER_DAYS * DAY_MS);
       return `${id}.${expiresAt}.${signer.sign(signed(id, expiresAt, email))}`;
     },
-    /** @returns the browser's id; undefined for a token that is forged, expired or of another email */
+    /** @returns the browser's id; undefined for a token that is forged, expired or for another email address */
     read(token: string, email: string, now: number): string | undefined {
       const [, id = '', expiresAt = '', signature = ''] = TOKEN.exec(token) ?? [];
       const isValid = signer.verify(signed(id, expiresAt, email), signature) && Number(expiresAt) > now;

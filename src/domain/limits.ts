@@ -1,10 +1,10 @@
-/** Limits of interface.md and Sendwright's own. Lengths are Unicode code points. */
+/** Limits of interface.md and Sendwright's own. Lengths are counted in Unicode code points. */
 export const RECIPIENTS_PER_FIELD = 50;
 export const SUBJECT_LENGTH = 998;
 export const BODY_LENGTH = 1_000_000;
 export const TAGS = 10;
 export const TAG_LENGTH = 256;
-/** Words of a subject that one search may ask for; each costs a look-up. */
+/** Maximum number of words in a search by subject; each costs a lookup. */
 export const SEARCH_WORDS = 10;
 export const HEADERS = 20;
 export const HEADER_NAME_LENGTH = 126;
@@ -29,7 +29,7 @@ export const LINK_LENGTH = 8_192;
 export const CHAT_FILENAME_LENGTH = 255;
 /** Nesting of a template's components; WhatsApp uses at most ten levels. */
 export const COMPONENTS_DEPTH = 20;
-/** A request for one chat-app message or SMS: a chat-app message contains links to files. */
+/** The body of a request for one chat-app message or SMS. Files are passed as links. */
 export const CHAT_BODY_BYTES = 1_048_576;
 export const TEMPLATES_PER_NUMBER = 1_000;
 export const TEMPLATE_VARIABLES = 100;
@@ -40,18 +40,18 @@ export const ADDRESS_OCTETS = 254;
 export const LABEL_OCTETS = 63;
 /** A domain name as text, by RFC 1035 §2.3.4. */
 export const DOMAIN_OCTETS = 253;
-/** A complete address field with its display name: RFC 5322's line limit. The contract defines none. */
+/** A complete address field with its display name: RFC 5322's line limit. interface.md defines none. */
 export const MAILBOX_LENGTH = 998;
 
 export const ATTACHMENTS = 20;
 export const FILENAME_LENGTH = 255;
 export const CONTENT_ID_LENGTH = 128;
-/** RFC 6838 §4.2 allows 127 characters for each half; this is ours for the whole with its parameters. */
+/** Our limit for a type with its parameters. RFC 6838 §4.2 allows 127 characters for each half of the type. */
 export const CONTENT_TYPE_LENGTH = 255;
-/** All files of one email, decoded. */
+/** The decoded size of all files of one email. */
 export const ATTACHMENTS_BYTES = 30 * 1_048_576;
-/** Ours, and more than browsers and servers agree on. */
+/** Our limit, larger than that of many browsers and servers. */
 export const ATTACHMENT_PATH_LENGTH = 8_192;
 
-/** The maximum number of emails in one workflow: what Postmark accepts in one call. */
+/** The maximum number of emails in one workflow: Postmark's limit for one call. */
 export const GROUP_SIZE = 500;

@@ -97,9 +97,9 @@ function someBody(email: { html?: string | null; text?: string | null }): Proble
 }
 
 function oneSource(file: { content?: unknown; path?: unknown }): Problem | undefined {
-  const given = [file.content, file.path].filter((source) => source != null).length;
-  if (given === 1) return undefined;
-  return given === 0
+  const sourceCount = [file.content, file.path].filter((source) => source != null).length;
+  if (sourceCount === 1) return undefined;
+  return sourceCount === 0
     ? { path: 'content', message: 'is required unless path is given' }
     : { path: 'path', message: 'cannot be given together with content' };
 }

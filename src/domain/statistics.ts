@@ -1,7 +1,7 @@
 import type { EmailStatus } from './email/email.ts';
 import type { MessageStatus } from './messages/message.ts';
 
-/** What statistics count. The position of a state is its bit in `emails.reached`: append new ones. */
+/** The states that statistics count. The position of a state is its bit in `emails.reached`, so only append new ones. */
 export const STATES = [
   'accepted',
   'sent',
@@ -29,10 +29,10 @@ export function setOf(...states: readonly State[]): StateSet {
 }
 
 /**
- * The states that each status implies. A provider's report may move an email over several states: who clicks has opened,
- * who opens has received, and all that is reported after the hand-over was sent. An address can bounce or a recipient
- * complain without a reported delivery, so these imply none. `read` of a chat-app message counts as opened, `undelivered` of
- * an SMS as bounced.
+ * The states that each status implies. A provider's report may move an email over several states: a clicked email was opened,
+ * an opened one was delivered, and every state reported after the hand-over implies sent. An address can bounce or a
+ * recipient can complain without a reported delivery, so these do not imply it. `read` of a chat-app message counts as
+ * opened, `undelivered` of an SMS as bounced.
  */
 const IMPLIED: Readonly<Record<EmailStatus | MessageStatus, StateSet>> = {
   queued: setOf('accepted'),
@@ -52,19 +52,19 @@ const IMPLIED: Readonly<Record<EmailStatus | MessageStatus, StateSet>> = {
   canceled: setOf('accepted', 'canceled'),
 };
 
-/** The states that a message with this status has reached at least. */
+/** Returns the states that a message with this status has reached at least. */
 export function impliedStates(status: EmailStatus | MessageStatus): StateSet {
   return IMPLIED[status];
 }
 
 export type Counts = Readonly<Record<State, number>>;
 
-/** Shares from 0 to 1; null when there is nothing to compare with. */
+/** Shares from 0 to 1; null if the denominator is 0. */
 export interface Rates {
-  /** Of those sent. */
+  /** Share of sent messages. */
   readonly delivery: number | null;
   readonly bounce: number | null;
-  /** Of those delivered. */
+  /** Share of delivered messages. */
   readonly complaint: number | null;
   readonly open: number | null;
   readonly click: number | null;

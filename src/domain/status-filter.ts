@@ -1,7 +1,7 @@
 const CLASS = /^([1-5])xx$/;
 const STATUS = /^[1-5]\d\d$/;
 
-/** The HTTP statuses that a filter selects: `404` is one, `4xx` a class. Undefined for another text. */
+/** Parses a filter of HTTP statuses: `404` is one status, `4xx` a class. Returns undefined for other text. */
 export function parseStatusFilter(text: string): { readonly min: number; readonly max: number } | undefined {
   const [, digit] = CLASS.exec(text) ?? [];
   if (digit !== undefined) return { min: Number(digit) * 100, max: Number(digit) * 100 + 99 };

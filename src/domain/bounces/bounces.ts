@@ -6,25 +6,28 @@ import { readableWords } from './words.ts';
 import type { BounceReason } from '../email/email.ts';
 import { SUPPRESSING } from '../email/suppression.ts';
 
-/** Longest part of a reply that is read, in UTF-16 units; servers need a third of it. */
+/** Maximum length of a reply that is parsed, in UTF-16 code units; real replies are about a third as long. */
 const MAX_REPLY_LENGTH = 2_000;
 
-/** Classifies a bounce: `unknown` when its reply states no reason; `suppress` when the recipient is to be suppressed. */
+/**
+ * Classifies a bounce. `reason` is `unknown` if the reply states none; `suppress` is true if the recipient must be
+ * suppressed.
+ */
 export function classifyBounce(response: string): { reason: BounceReason; suppress: boolean } {
   const reason = statedReason(response) ?? 'unknown';
   return { reason, suppress: SUPPRESSING[reason] };
 }
 
 /**
- * Returns the reason in a receiving server's reply. In this order: an enhanced code that is specific, unless words name the
- * recipient as the cause; words (`rules/`); other enhanced codes; the basic code. A reason that suppresses is corrected where
- * the reply contradicts it. Undefined without any, so that a caller may use other facts.
- * @param response a reply as a provider or an SMTP client quotes it: in any case and language, on one line or many, also a
+ * Returns the reason in a receiving server's reply. Sources in order of precedence: a specific enhanced code, unless words
+ * name the recipient as the cause; words (`rules/`); other enhanced codes; the basic code. A reason that suppresses is
+ * replaced if the reply contradicts it. Returns undefined without a reason, so that the caller can use other facts.
+ * @param response a reply as quoted by a provider or an SMTP client: in any case and language, on one or several lines, or a
  * transcript of several replies
  */
 export const statedReason = classifier(RULES);
 
-/** Returns `statedReason` by other rules. Tests leave phrases out. */
+/** Builds `statedReason` from other rules; tests use it to leave phrases out. */
 export function classifier(rules: readonly Rule[]): (response: string) => BounceReason | undefined {
   const compiled = rules.map(({ reason, phrases, isExplicit = false, isLastResort = false, isVague = false }) => ({
     reason,
@@ -56,10 +59,10 @@ export function classifier(rules: readonly Rule[]): (response: string) => Bounce
   };
 }
 
-/** A word that is not a stand-in for a code, a host or an address. */
+/** Matches a word that is not a placeholder for a code, a host or an address. */
 const HAS_WORDS = /(?<![@\p{L}])\p{L}{2}/u;
 
-/** Words for a state that passes. */
+/** Words for a temporary condition. */
 const PASSING = /temporar|later|again|in progress|unverified|lookup fail/;
 
 /** The server refused in reply to MAIL FROM, HELO or EHLO. */
@@ -70,7 +73,7 @@ const SENDER_WORDS = /(?<![a-z])(?:sender|return|mail ?from|from domain|envelope
 const REFUSED = /connection refused/;
 const IP_ADDRESS = /(?<![a-z@])ips?(?![a-z])/;
 
-/** Whether an enhanced code without its class is about the network (RFC 3463: x.4.x). */
+/** True if an enhanced code without its class is about the network (RFC 3463: x.4.x). */
 const isOfRouting = (detail: string): boolean => detail.startsWith('4.');
 
 interface Reading {
@@ -81,18 +84,18 @@ interface Reading {
   readonly isExplicit: boolean;
 }
 
-/** Returns the reason that replaces one that would suppress, if the reply shows that the recipient is not at fault. */
+/** Returns the replacement of a reason that would suppress, if the reply shows that the recipient is not at fault. */
 function nonSuppressingReason({ reply, codes, words, reason, isExplicit }: Reading): BounceReason | undefined {
   const isRefusalOfServer = codes.basic !== undefined;
-  // Before RCPT, a server refuses the sender.
+  // A refusal before RCPT concerns the sender.
   if (OF_SENDER.test(reply)) return 'reputation_block';
   if (OF_CLIENT.test(reply) && reason !== 'dns_failure') return 'reputation_block';
-  // A server that replies can be reached; the domain that it cannot resolve may be the sender's.
+  // A server that replies is reachable, so the domain that it cannot resolve may be the sender's.
   if (reason === 'dns_failure' && isRefusalOfServer && SENDER_WORDS.test(words)) return 'reputation_block';
   if (reason === 'dns_failure' && isRefusalOfServer && !codes.details.some(isOfRouting) && REFUSED.test(words)) {
     return 'reputation_block';
   }
-  // A rule about IP addresses is one about the sending server. An address alone may be the one of the host that replies.
+  // A policy about IP addresses concerns the sending server. An address without such words may be that of the replying host.
   if (reason === 'policy_block' && IP_ADDRESS.test(words)) return 'reputation_block';
   if (!codes.isTransient || (reason === 'dns_failure' && !isRefusalOfServer)) return undefined;
   // A transient refusal suppresses only if its words state a lasting cause.

@@ -18,10 +18,13 @@ const ENHANCED: readonly (readonly [BounceReason, string])[] = [
 
 const REASON_BY_DETAIL = new Map(ENHANCED.flatMap(([reason, codes]) => codes.split(' ').map((code) => [code, reason])));
 
-/** Codes so specific that they precede the words, unless these name the recipient as the cause. Gmail uses 7.23 and 7.27 otherwise. */
+/** Codes that precede the words, unless these name the recipient as the cause. Gmail uses 7.23 and 7.27 for other reasons. */
 const EXACT = new Set('3.4 2.121 2.122 7.20 7.21 7.22 7.24 7.25 7.26 7.30 7.508 7.509 7.515'.split(' '));
 
-/** Reasons by basic code (RFC 5321 §4.2.3, RFC 4954, RFC 7504); 550 and 554 are used for everything. */
+/**
+ * Reasons by basic code (RFC 5321 §4.2.3, RFC 4954, RFC 7504). 550 and 554 are missing because servers use them for
+ * everything.
+ */
 const BASIC: Readonly<Record<string, BounceReason>> = {
   452: 'mailbox_full',
   500: 'rate_limited',
@@ -36,17 +39,17 @@ const BASIC: Readonly<Record<string, BounceReason>> = {
   556: 'dns_failure',
 };
 
-/** Enhanced codes; class, and subject with detail, in groups. */
+/** Matches enhanced codes. Groups: the class; the subject with the detail. */
 const ENHANCED_CODES = /(?<![\w.])([45])\.(\d{1,3}\.\d{1,3})(?!\w|\.\d)/g;
 
 export interface ReplyCodes {
-  /** Three digits at the start of the reply. */
+  /** The three digits at the start of the reply. */
   readonly basic: string | undefined;
-  /** All enhanced codes without their class: `1.1` of 5.1.1. */
+  /** All enhanced codes without their class: `1.1` for 5.1.1. */
   readonly details: readonly string[];
-  /** The first enhanced code, as the reply contains it. */
+  /** The first enhanced code as the reply contains it. */
   readonly enhanced: string | undefined;
-  /** A refusal for now: by the basic code, else by the class of the first enhanced code. */
+  /** True for a temporary refusal (4xx): by the basic code, otherwise by the class of the first enhanced code. */
   readonly isTransient: boolean;
 }
 
@@ -59,9 +62,9 @@ export function readCodes(reply: string): ReplyCodes {
 }
 
 /**
- * Returns the reason of the first specific enhanced code, else of the basic code.
- * @param hasWords whether the reply has words, too. Then x.7.x ("security or policy") means a refusal of the sender:
- * a rule of the recipient's side, which suppresses, is named by those that have one.
+ * Returns the reason of the first specific enhanced code, otherwise of the basic code.
+ * @param hasWords true if the reply also contains words. Then x.7.x ("security or policy") means a refusal of the sender:
+ * servers that apply a policy of the recipient's side, which suppresses, state it in words.
  */
 export function reasonByCodes({ basic, details }: ReplyCodes, hasWords: boolean): BounceReason | undefined {
   for (const detail of details) {
@@ -72,7 +75,7 @@ export function reasonByCodes({ basic, details }: ReplyCodes, hasWords: boolean)
   return BASIC[basic];
 }
 
-/** Returns the reason of an enhanced code that leaves no doubt. */
+/** Returns the reason of an enhanced code that precedes the words. */
 export function exactReason({ details }: ReplyCodes): BounceReason | undefined {
   const detail = details.find((code) => EXACT.has(code));
   return detail === undefined ? undefined : REASON_BY_DETAIL.get(detail);
@@ -83,10 +86,10 @@ export function addressReason({ details, isTransient }: ReplyCodes): BounceReaso
   return !isTransient && details.some((code) => /^1\.[1346]$/.test(code)) ? 'mailbox_not_found' : undefined;
 }
 
-/** Returns the reason of an unlisted enhanced code by its subject. */
+/** Returns the reason of an enhanced code that is not listed, by its subject. */
 function reasonBySubject(detail: string, hasWords: boolean): BounceReason | undefined {
   if (detail.startsWith('6.')) return 'content_rejected';
-  // Exchange Online: banned addresses, and senders over a limit of theirs.
+  // Exchange Online uses these for banned addresses and for senders that exceed its limits.
   if (/^7\.[67]\d\d$/.test(detail)) return 'reputation_block';
   if (!detail.startsWith('7.')) return undefined;
   return hasWords ? 'reputation_block' : 'policy_block';

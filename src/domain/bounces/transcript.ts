@@ -1,14 +1,14 @@
-/** Reply codes of SMTP that a transcript may contain, where text follows. */
+/** Matches SMTP reply codes within a transcript, if text follows. */
 const REPLY_CODES =
   /(?<![\w.#/+-])(?:4(?:2[12]|5[0-5]|71)|5(?:0[0-4]|2[135]|3[0458]|4[0-2]|5[0-7]|7[01]))(?=[- ]+["'<#([]{0,2}[\p{L}\d])/gu;
 
-/** A reply to a command that failed only because all recipients had been refused before. */
+/** Matches a reply to a command that failed only because all recipients had been refused before. */
 const CONSEQUENCE = /^(?:503|554[- ]5\.5\.1)|no valid recipients|need rcpt|valid rcpt command/i;
 
 /**
- * Returns the reply that decides, with the text before the first one, of a text that contains several: the last 5xx, else
- * the last 4xx. Consequences of an earlier refusal do not decide. Lines of one reply repeat its code. Undefined if the text
- * contains fewer than two replies.
+ * Returns the decisive reply of a transcript of several, including the text before the first one: the last 5xx, otherwise the
+ * last 4xx. Consequences of an earlier refusal are skipped. The lines of one reply repeat its code. Returns undefined if the
+ * text contains fewer than two replies.
  */
 export function decisiveReply(text: string): string | undefined {
   const replies: { code: string; start: number; text: string }[] = [];

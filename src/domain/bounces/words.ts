@@ -1,12 +1,12 @@
 import type { ReplyCodes } from './codes.ts';
 
-/** Operators of block lists: the ends of their hosts' names. A word like "spamhaus" in another name means nothing. */
+/** Host name suffixes of block list operators. A word such as "spamhaus" in another name has no meaning. */
 const LIST_OPERATORS =
   'spamhaus\\.(?:org|net|com)|spamcop\\.net|sorbs\\.net|barracudacentral\\.org|senderbase\\.org|abuseat\\.org|abusix\\.\\w{2,4}|' +
   'senderscore\\.(?:com|org|net)|uceprotect\\.net|csi\\.cloudmark\\.com|csi\\.mimecast\\.org|sender\\.office\\.com|mailspike\\.\\w{3}|nixspam\\.\\w{3}|' +
   'manitu\\.net|trendmicro\\.com|proofpoint\\.com';
 
-/** Replacements for URLs and host names in a reply: names of block lists, and help pages for one error. */
+/** Placeholders for URLs and host names in a reply: sites of block lists, and help pages about one error. */
 const SITES: readonly (readonly [RegExp, string])[] = [
   [/(?:^|[/.])(?:uribl\.com|surbl\.org)(?![\w-])/, '@links'],
   [new RegExp(`(?:^|[/.])(?:${LIST_OPERATORS})(?![\\w.-])`), '@list'],
@@ -19,7 +19,7 @@ const SITES: readonly (readonly [RegExp, string])[] = [
   [/^http.*p=unsolicited(?:ratelimit|ip)/, 'ip reputation'],
 ];
 
-/** A host's name under a known top-level domain. Two letters that are an English word may follow a sentence's full stop. */
+/** Matches a host name under a known top-level domain, except two letters that are an English word and may begin a sentence. */
 const KNOWN_HOST =
   /(?<![\w.-])(?:[\w-]{1,63}\.){1,8}(?:com|net|org|edu|gov|info|biz|mil|zap|example|test|invalid|local|app|dev|shop|online|cloud|email|xyz|(?!(?:am|an|as|at|be|by|do|go|he|if|in|is|it|me|my|no|of|on|or|so|to|up|us|we)(?![\w-]))[a-z]{2})(?![\w-])/gi;
 
@@ -38,7 +38,7 @@ function plainLetter(letter: string): string {
   return letter.normalize('NFKD').charAt(0);
 }
 
-/** Boilerplate of Gmail, qmail, IronPort and relays that contains words of a reason without stating it. */
+/** Boilerplate of Gmail, qmail, IronPort and relays that contains words of a reason without stating that reason. */
 const ASIDES = [
   'to reduce the amount of spam sent to gmail',
   'to (?:best )?protect our users from spam(?: and phishing)?',
@@ -49,10 +49,10 @@ const ASIDES = [
 ];
 const ASIDE = new RegExp(ASIDES.join('|'), 'g');
 
-/** Postfix words every refusal that it makes after RCPT as one of the recipient; the reason follows. */
+/** Postfix begins every refusal after RCPT with words about the recipient; the reason follows. */
 const POSTFIX_RECIPIENT = /recipient address rejected: (?!access denied)([^ ]+ [^ ].*)$/s;
 
-/** The point at which a relay starts to quote the server that refused. */
+/** Matches the text before a relay's quotation of the refusing server. */
 const QUOTED =
   /^.{0,1000}(?:the error that the other server returned was|the response (?:from the remote server )?was):/s;
 const QUOTING =
@@ -66,22 +66,22 @@ function withoutEntitiesAndAccents(reply: string): string {
 }
 
 /**
- * Normalizes a reply to words: lower-case, without accents, quotation marks, codes, addresses and boilerplate. "doesn't"
- * becomes "not", a site its replacement in SITES, an IPv4 address `@ip`; the first basic code and the first enhanced code
- * lead.
+ * Normalizes a reply to words: lower case, without accents, quotation marks, codes, addresses and boilerplate. "doesn't"
+ * becomes "not", a site becomes its placeholder in SITES, an IPv4 address becomes `@ip`. The first basic code and the first
+ * enhanced code come first.
  */
 export function readableWords(reply: string, { basic, enhanced }: ReplyCodes): string {
   const words = withoutEntitiesAndAccents(reply)
-    // A URL, an email address, an IPv4 address, host names under known domains, other names of three labels.
+    // Replaces a URL, an email address, an IPv4 address, host names under known domains and other names of three labels.
     .replace(/https?:\s?\/\/ ?[^\s<>"']{1,300}/gi, siteWord)
     .replace(/(?<![^\s<>()[\]"',;:=])[^\s<>()[\]"',;:=@]{1,100}@[^\s<>()[\]"',;:]{1,255}/g, ' ')
     .replace(/(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\d)/g, ' @ip ')
     .replace(KNOWN_HOST, siteWord)
     .replace(/(?<![\w.-])(?:[\w-]{1,63}\.){2,8}(?:[a-z]{2,12}|[A-Z]{2,3})(?![\w-])/g, siteWord)
-    // Codes, also those at the start of each line of a long reply.
+    // Removes codes, including those at the start of each line of a multi-line reply.
     .replace(/(?<![\w.])(?:[245]\d\d[-\s])?#?[245]\.\d{1,3}\.\d{1,3}(?!\w|\.\d)/g, ' ')
     .replace(/(?<![\w.])[245]\d\d[-\s]/g, ' ')
-    // Exchange and Postmark write NamesLikeThis.
+    // Splits the NamesLikeThis of Exchange and Postmark.
     .replace(/([a-z])([A-Z][a-z])/g, '$1 $2')
     .toLowerCase()
     .replace(/\s+/g, ' ')

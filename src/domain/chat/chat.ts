@@ -1,6 +1,6 @@
 /** The statuses of a chat-app message, with what each does not promise. */
 export const CHAT_STATUSES = [
-  /** Accepted and waiting for a worker or for the next attempt. A provider may already have it. */
+  /** Accepted and pending: for a worker or for the next attempt. A provider may already have it. */
   'queued',
   /** Accepted, and due later. */
   'scheduled',
@@ -54,7 +54,7 @@ export interface ChatTemplate {
   readonly components?: unknown;
 }
 
-/** Which content at Twilio a template is. */
+/** The Twilio content of a template. */
 export interface TwilioContent {
   readonly contentSid: string;
   /** The names of its variables in the order header, body, buttons: `1`, `2` or names. */
@@ -63,7 +63,7 @@ export interface TwilioContent {
 
 /** The content of a message. At most one of template, image and document is set, according to the type. */
 export interface ChatContent {
-  /** The body of a text message; otherwise the caption of a file without one. */
+  /** The body of a text message; otherwise the caption of a file that has none of its own. */
   readonly text: string | null;
   readonly preview_url: boolean;
   readonly template: ChatTemplate | null;
@@ -73,7 +73,7 @@ export interface ChatContent {
     readonly caption?: string | null;
     readonly filename?: string | null;
   } | null;
-  /** Goes out instead of a message that is no template while the recipient's customer-service window is closed. */
+  /** Sent instead of a message without template while the recipient's customer-service window is closed. */
   readonly fallback_template?: ChatTemplate;
 }
 
@@ -88,7 +88,7 @@ export interface OutgoingChat {
   readonly content: ChatContent;
 }
 
-/** Returns the caption of an image or document: its own, else the text; null without either. */
+/** Returns the caption of an image or document: its own, otherwise the text; null without either. */
 export function captionOf({ text, image, document }: ChatContent): string | null {
   return ((image ?? document)?.caption ?? text) || null;
 }

@@ -1,4 +1,4 @@
-/** The content of a message from a chat-app user. */
+/** The types of messages from chat-app users. */
 export const INBOUND_TYPES = [
   'text',
   'image',
@@ -7,7 +7,7 @@ export const INBOUND_TYPES = [
   'document',
   'sticker',
   'location',
-  /** A reply by a button or an entry of a list. */
+  /** The user pressed a button or selected an entry of a list. */
   'button',
   'reaction',
   /** Content of another kind, such as a contact or an order, or one that the provider does not pass on. */
@@ -22,11 +22,11 @@ export interface ChatUser {
   /** Business-scoped; null before April 2026. */
   readonly userId: string | null;
   readonly username: string | null;
-  /** The name of its profile, which it chooses freely. */
+  /** The profile name, which the user chooses freely. */
   readonly name: string | null;
 }
 
-/** A file that the provider keeps. */
+/** A file stored by the provider. */
 export interface InboundMedia {
   /** Meta's id, or the path at Twilio. */
   readonly reference: string;
@@ -36,7 +36,7 @@ export interface InboundMedia {
 
 export interface InboundMessage {
   readonly kind: 'message';
-  /** The same for every repetition of the callback. */
+  /** Identical in repeated callbacks. */
   readonly providerMessageId: string;
   readonly user: ChatUser;
   readonly type: InboundType;
@@ -52,13 +52,13 @@ export interface InboundMessage {
     readonly name: string | null;
     readonly address: string | null;
   } | null;
-  /** `emoji` is null when a reaction is taken back. */
+  /** `emoji` is null if the user removed the reaction. */
   readonly reaction: { readonly emoji: string | null; readonly providerMessageId: string } | null;
-  /** The provider's id of the message that it answers. */
+  /** The provider's id of the message to which it replies. */
   readonly repliesTo: string | null;
 }
 
-/** A user got another id or number. */
+/** A user's id or number changed. */
 export interface UserChange {
   readonly kind: 'userChange';
   readonly before: Pick<ChatUser, 'number' | 'userId'>;
@@ -67,11 +67,11 @@ export interface UserChange {
 
 export type InboundEvent = InboundMessage | UserChange;
 
-/** Events at one of our numbers, by its number or by Meta's id of it. */
+/** Events at one of our numbers, which is identified by the number or by Meta's id. */
 export type InboundCallback = { readonly events: readonly InboundEvent[] } & (
   | { readonly provider: 'meta'; readonly phoneNumberId: string }
   | { readonly provider: 'twilio'; readonly number: string }
 );
 
-/** Seconds for which a link to a file is valid: longer than the attempts of a webhook; Meta keeps the file no longer. */
+/** The lifetime of a link to a file in seconds: longer than all attempts of a webhook. Meta stores the file no longer. */
 export const MEDIA_LINK_SECONDS = 7 * 86_400;

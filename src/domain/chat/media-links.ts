@@ -1,7 +1,7 @@
 import type { SecretKeys } from '../../lib/secret-key.ts';
 import { makeSigner } from '../../lib/signer.ts';
 
-/** Makes and verifies signed links to files of users' messages. They work without an API key until they expire. */
+/** Creates and verifies signed links to files of users' messages. A link needs no API key until it expires. */
 export function makeMediaLinks(secretKey: SecretKeys) {
   const signer = makeSigner(secretKey, 'media links');
   return {
@@ -10,7 +10,7 @@ export function makeMediaLinks(secretKey: SecretKeys) {
       const signature = signer.sign(JSON.stringify([id, String(expires)]));
       return `/v1/chatapp/received/${id}/download?${new URLSearchParams({ expires: String(expires), signature }).toString()}`;
     },
-    /** Returns whether a link is ours, expired or not. */
+    /** Returns true if we signed the link; does not check the expiry. */
     verify: (id: string, expires: string, signature: string): boolean =>
       signer.verify(JSON.stringify([id, expires]), signature),
   };

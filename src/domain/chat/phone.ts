@@ -7,9 +7,9 @@ export interface Phone {
   readonly country: string | undefined;
 }
 
-/** Longest text that is parsed: 15 digits with separators. */
+/** Maximum length of a text that is parsed: 15 digits with separators. */
 const TEXT_LENGTH = 50;
-/** Separators between digits: spaces, dots, dashes and brackets, also typographic ones. */
+/** Matches digits with separators: spaces, dots, dashes and brackets, including typographic ones. */
 const WRITTEN = /^\+[\d \u00A0\u202F.\-\u2010-\u2015()[\]]+$/;
 const E164 = /^\+[1-9]\d{4,14}$/;
 
@@ -19,19 +19,19 @@ export const PHONE_PROBLEMS = {
   nowhere: 'belongs to no country, and only numbers of a country can be sent to',
 } as const;
 
-/** Codes for parts of a country, and a code that ISO 3166-1 only reserves, with their standard replacements. */
+/** Replaces codes for parts of a country, and a code that ISO 3166-1 only reserves, by the standard ones. */
 const RESERVED: Readonly<Record<string, string>> = { AC: 'SH', TA: 'SH' };
 
 /**
- * Parses a number in international form, or returns an error message. The length must be valid in the country; a number of
- * valid length that is not assigned yet is accepted, since numbering plans change faster than tables. The country is that
- * of the number if the plan defines it, else the main country of the calling code.
+ * Parses a number in international form, or returns an error message. The length must be valid in its country. A number of
+ * valid length that is not assigned yet is accepted, since numbering plans change faster than tables. The country is that of
+ * the number if the plan defines it, otherwise the main country of the calling code.
  */
 export function parsePhone(text: string): Phone | string {
   if (text.length > TEXT_LENGTH || !WRITTEN.test(text)) return PHONE_PROBLEMS.form;
   const parsed = parsePhoneNumberFromString(text);
   if (!parsed?.isPossible() || !E164.test(parsed.number)) return PHONE_PROBLEMS.impossible;
-  // The parser drops one trunk prefix; with several of them the result would differ from the input.
+  // The parser removes one trunk prefix; with several of them the result would differ from the input.
   const isWhole = parsed.number === `+${text.replace(/\D/g, '')}`;
   if (!isWhole && parsePhoneNumberFromString(parsed.number)?.number !== parsed.number) return PHONE_PROBLEMS.impossible;
   // The library lists the main country of a calling code first, and none for codes without a country.
@@ -39,7 +39,7 @@ export function parsePhone(text: string): Phone | string {
   return { number: parsed.number, country: country && (RESERVED[country] ?? country) };
 }
 
-/** Restores the `+` in a query string, where an unescaped one is decoded as a blank. */
+/** Restores the `+` of a number in a query string, where an unescaped one is decoded as a space. */
 export function phoneInQuery(text: string): string {
   return text.replace(/^ /, '+');
 }

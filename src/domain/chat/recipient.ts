@@ -1,7 +1,7 @@
 import { isSupportedCountry } from 'libphonenumber-js/max';
 import { parsePhone, PHONE_PROBLEMS, phoneInQuery } from './phone.ts';
 
-/** Where a message goes: a phone number, or a user of the chat app that may have none. */
+/** The destination of a message: a phone number, or a chat-app user whose number may be unknown. */
 export interface Recipient {
   /** E.164, or a business-scoped user id. */
   readonly to: string;
@@ -14,7 +14,7 @@ export interface Recipient {
  * share (https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids).
  */
 const USER_ID = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/;
-/** Distinguishes an attempt at a user id from an attempt at a number. */
+/** Matches text that was probably meant as a user id and not as a number. */
 const LIKE_USER_ID = /^[A-Za-z]{2}\./;
 
 export const USER_ID_PROBLEM =

@@ -8,7 +8,7 @@ type Contents = { readonly type?: ChatType | null; readonly text?: unknown; read
   readonly [T in Exclude<ChatType, 'text'>]?: unknown;
 };
 
-/** Requires the object that the type is named after, and refuses objects of other types. */
+/** Requires the object that the type names, and rejects objects of other types. */
 export function contentProblem(body: Contents): Problem | undefined {
   const type = body.type ?? 'text';
   if (type === 'template' && body.fallback_template != null) {
@@ -19,17 +19,17 @@ export function contentProblem(body: Contents): Problem | undefined {
   return unused && { path: unused, message: `cannot be given when type is ${type}` };
 }
 
-/** `text` may be the caption of a file. */
+/** True if `text` is the caption of a file. */
 function isCaption(field: ChatType, type: ChatType): boolean {
   return field === 'text' && (type === 'image' || type === 'document');
 }
 
-/** A template's components may be any JSON that can be passed on unchanged. */
+/** Returns why a template's components cannot be stored and passed on unchanged, or undefined. They may be any other JSON. */
 export function templateProblem({ components }: { readonly components?: unknown }): Problem | undefined {
   return jsonProblem({ components }, COMPONENTS_DEPTH + 1);
 }
 
-/** Returns the path and message of JSON that cannot be stored and passed on unchanged. */
+/** Returns the path and message of JSON that cannot be stored and passed on unchanged, or undefined. */
 function jsonProblem(value: unknown, depth: number): Problem | undefined {
   if (typeof value === 'string') return textProblem(value);
   if (typeof value === 'number') return isExact(value) ? undefined : { message: INEXACT };
@@ -47,7 +47,7 @@ function textProblem(text: string): Problem | undefined {
   return message === undefined ? undefined : { message };
 }
 
-/** Parsing rounds numbers with more digits silently. */
+/** JSON.parse silently rounds numbers with more digits. */
 const INEXACT = 'is a number with more digits than can be passed on; write it as a string';
 
 function isExact(value: number): boolean {
@@ -60,20 +60,20 @@ const FIELDS: Readonly<Record<ChatProviderName, readonly string[]>> = {
   twilio: ['account_sid', 'auth_token', 'templates'],
 };
 
-/** Requires the fields of a number's provider, and refuses those of others. */
+/** Requires the fields of a number's provider, and rejects those of other providers. */
 export function numberProblem(
   body: { readonly provider: ChatProviderName } & Readonly<Record<string, unknown>>,
 ): Problem | undefined {
-  const given = (field: string): boolean => body[field] != null;
+  const isSet = (field: string): boolean => body[field] != null;
   if (!Object.hasOwn(FIELDS, body.provider)) return undefined;
   for (const [provider, fields] of Object.entries(FIELDS)) {
-    const stray = provider === body.provider ? undefined : fields.find(given);
+    const stray = provider === body.provider ? undefined : fields.find(isSet);
     if (stray !== undefined) return { path: stray, message: `is not used by ${body.provider}` };
   }
-  if (body.provider === 'meta' && !given('phone_number_id')) {
+  if (body.provider === 'meta' && !isSet('phone_number_id')) {
     return { path: 'phone_number_id', message: 'is required when provider is meta' };
   }
-  return given('account_sid') && !given('auth_token')
+  return isSet('account_sid') && !isSet('auth_token')
     ? { path: 'auth_token', message: 'is required with account_sid' }
     : undefined;
 }
@@ -95,7 +95,7 @@ export function tokenProblem(token: string): string | undefined {
     : 'must be 1 to 2048 printable ASCII characters without spaces';
 }
 
-/** Requires distinct names and languages of a number's templates. */
+/** Requires that the templates of a number differ in name or language. */
 export function uniqueTemplates(
   templates: readonly { readonly name: string; readonly language: string }[],
 ): Problem | undefined {

@@ -1,7 +1,7 @@
 import type { ChatProviderName, ChatType } from './chat.ts';
 
 /**
- * Within so many hours after a user's last message, WhatsApp delivers any message to the user; afterwards only templates
+ * For this many hours after a user's last message, WhatsApp delivers any message to the user; afterwards only templates
  * (https://developers.facebook.com/documentation/business-messaging/whatsapp/messages/send-messages#customer-service-windows).
  */
 export const WINDOW_HOURS = 24;
@@ -10,10 +10,13 @@ export const WINDOW_HOURS = 24;
 export const WINDOW_POLICIES = ['known', 'enforce', 'off'] as const;
 export type WindowPolicy = (typeof WINDOW_POLICIES)[number];
 
-/** What is known of a recipient's customer-service window. */
+/** The state of a recipient's customer-service window. */
 export interface Window {
   readonly is_open: boolean;
-  /** Whether a message of the user would have reached us: the user wrote before, or the number receives messages for a day. */
+  /**
+   * True if we would have received a message of the user: the user wrote before, or the number has received messages for a
+   * day.
+   */
   readonly is_known: boolean;
 }
 
@@ -22,7 +25,7 @@ export const WINDOW_CLOSED = 'window_closed';
 export const WINDOW_CLOSED_ERROR =
   'The recipient has not written for 24 hours: only a template may be sent, and the message has no fallback_template.';
 
-/** The providers' own codes for that. */
+/** The providers' error codes for a closed window. */
 const PROVIDER_CODES: Readonly<Record<ChatProviderName, string>> = { meta: '131047', twilio: '63016' };
 
 export function isWindowError(provider: string, code: string | null | undefined): boolean {
@@ -30,8 +33,8 @@ export function isWindowError(provider: string, code: string | null | undefined)
 }
 
 /**
- * Decides whether a message may not be sent as it is. A message with a fallback is delivered in any case, so the window must
- * be known to be open for it; one without a fallback fails only if it is known to be closed.
+ * True if a message must not be sent as it is. A message with a fallback is delivered in any case, so it is held unless the
+ * window is known to be open; one without a fallback only if the window is known to be closed.
  */
 export function isHeldByWindow(
   { type, hasFallback }: { readonly type: ChatType; readonly hasFallback: boolean },

@@ -15,7 +15,7 @@ export function hasAccountLink({ html, text }: Pick<OutgoingEmail, 'html' | 'tex
   return [html, text].some((body) => body?.includes(ACCOUNT_LINK));
 }
 
-/** Inserts the link. The provider must not track the email: a report of a click would contain the link. */
+/** Inserts the link. The provider must not track the email, because its report of a click would contain the link. */
 export function insertAccountLink(email: OutgoingEmail, link: string): OutgoingEmail {
   return {
     ...email,

@@ -17,7 +17,7 @@ export interface Mailbox {
 /** RFC 5321 §4.1.2 Dot-string, ASCII only. */
 const LOCAL_PART = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
-/** An encoded word (RFC 2047) has no meaning in an address, yet some parsers decode it there and see another one. */
+/** Matches an encoded word (RFC 2047). It has no meaning in an address, but some parsers decode it and get another address. */
 const ENCODED_WORD = /=\?.*\?=/;
 /** Characters that an unquoted display name must not contain: RFC 5322 specials except the dot, which is common. */
 const NAME_SPECIALS = /[()<>[\]:;@\\,"]/;
@@ -29,9 +29,9 @@ const IGNORABLE = /\p{Default_Ignorable_Code_Point}/u;
 const INVISIBLE = /(?!\p{Variation_Selector})\p{Default_Ignorable_Code_Point}|[\u0080-\u009F\uFFF9-\uFFFB]/u;
 
 /**
- * Parses one address in the two forms that interface.md allows; deliberately stricter than RFC 5322 (no quoted local
- * parts, comments, groups or domain literals), since each of those has been read differently by two parsers.
- * @returns the mailbox, or a sentence about what is wrong with the text
+ * Parses one address in the two forms of interface.md. Stricter than RFC 5322 on purpose: quoted local parts, comments,
+ * groups and domain literals are invalid, because parsers disagree about each of them.
+ * @returns the mailbox, or an error message
  */
 export function parseMailbox(text: string): Mailbox | string {
   if (characters(text) > MAILBOX_LENGTH) return `must be at most ${MAILBOX_LENGTH} characters`;
@@ -46,7 +46,7 @@ export function parseMailbox(text: string): Mailbox | string {
   return typeof named === 'string' ? named : parseAddress(named.name, trimmed.slice(bracket + 1, -1).trim());
 }
 
-/** Parses the name before `<`, quoted or not; an empty one is null. */
+/** Parses the name before `<`, quoted or not; returns null for an empty one. */
 function parseName(text: string): { name: string | null } | string {
   if (text === '') return { name: null };
   if (!text.startsWith('"')) {
@@ -78,11 +78,11 @@ function parseAddress(name: string | null, text: string): Mailbox | string {
 }
 
 /**
- * Normalizes a domain name in ASCII or Unicode to a lower-case A-label. Undefined when it is not valid: no dot, an empty or
- * overlong label, an underscore, a hyphen at a label's edge, an IP address, or invalid Punycode.
+ * Normalizes a domain name in ASCII or Unicode to a lower-case A-label. Returns undefined if it is invalid: no dot, an empty
+ * or too long label, an underscore, a hyphen at the edge of a label, an IP address, or invalid Punycode.
  */
 export function parseDomain(text: string): string | undefined {
-  // No longer name fits in an address; converting a whole request body would block other requests.
+  // A longer name does not fit in an address, and converting a whole request body would block other requests.
   if (characters(text) > MAILBOX_LENGTH) return undefined;
   const ascii = toAscii(text);
   if (ascii === undefined || ascii.length > ADDRESS_OCTETS - 2) return undefined;
@@ -96,7 +96,7 @@ export function parseDomain(text: string): string | undefined {
   return ascii;
 }
 
-/** Node's conversion parses a URL host, which also decodes %-escapes and rewrites numbers to IPv4: pass names only. */
+/** Node parses the text as a URL host, which also decodes %-escapes and rewrites numbers to IPv4: pass only names. */
 function toAscii(text: string): string | undefined {
   const lower = text.toLowerCase();
   if (/^[a-z0-9.-]*$/.test(lower) && !/(?:^|\.)xn--/.test(lower)) return lower;

@@ -2,8 +2,8 @@ import { parseMailbox } from './address.ts';
 import type { EmailRequest } from './email.ts';
 
 /**
- * Counts an email's tokens in the monthly quota and the rate limit: 1, or for marketing email one per recipient, since each
- * gets a message. An address that occurs twice across to, cc and bcc is one recipient.
+ * Returns the usage of an email in the monthly quota and the rate limit: 1, or for marketing email one per recipient, since
+ * each recipient gets a separate message. An address that occurs several times in to, cc and bcc is one recipient.
  */
 export function allowanceOf({ marketing, to, cc, bcc }: Pick<EmailRequest, 'marketing' | 'to' | 'cc' | 'bcc'>): number {
   if (!marketing) return 1;

@@ -23,7 +23,7 @@ export interface Attachment {
   content_id: string | null;
 }
 
-/** Returns why a file name is malformed, or undefined. A well-formed name may still be blocked. */
+/** Returns why a file name is malformed, or undefined. A well-formed name may still be blocked by its extension. */
 export function filenameProblem(name: string): string | undefined {
   if (name.trim() === '') return 'must not be empty';
   if (characters(name) > FILENAME_LENGTH) return `must be at most ${FILENAME_LENGTH} characters`;
@@ -37,9 +37,9 @@ export function contentIdProblem(id: string): string | undefined {
   return /^[A-Za-z0-9._@-]+$/.test(id) ? undefined : 'may hold only letters, digits, ., _, @ and -';
 }
 
-/** A header token (RFC 9110 §5.6.2), of which MIME types consist. */
+/** Matches a header token (RFC 9110 §5.6.2). A MIME type consists of two. */
 const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
-/** A quoted parameter value. Escapes are not supported. */
+/** Matches a quoted parameter value. Escapes are not supported. */
 const QUOTED = /^"[\x20\x21\x23-\x5B\x5D-\x7E]*"$/;
 
 /** Returns why a MIME type is malformed, or undefined. Parameters may follow it: `text/csv; charset=utf-8`. */
@@ -47,7 +47,7 @@ export function contentTypeProblem(type: string): string | undefined {
   if (type.length > CONTENT_TYPE_LENGTH) return `must be at most ${CONTENT_TYPE_LENGTH} characters`;
   const [essence = '', ...parameters] = type.split(';');
   const halves = essence.trimEnd().split('/');
-  // Checked first, since trimming would remove line breaks.
+  // Tested before trimming, which would remove line breaks.
   const isPrintable = /^[\x20-\x7E]*$/.test(type);
   const isType = halves.length === 2 && halves.every((half) => TOKEN.test(half)) && parameters.every(isParameter);
   if (!isPrintable || !isType) return 'must be a MIME type such as application/pdf';
@@ -75,13 +75,13 @@ export function contentTypeOf(file: Pick<AttachmentRequest, 'filename' | 'conten
   return (extension !== '' && lookup(extension)) || 'application/octet-stream';
 }
 
-/** Invisible characters that emoji and some scripts need. */
+/** Matches invisible characters that emoji and some scripts need. */
 const JOINERS = /[\u200C\u200D]|\p{Variation_Selector}/gu;
-/** Other invisible characters and bidirectional formatting: they make one name look like another. */
+/** Matches other invisible characters and bidirectional formatting, which make one name look like another. */
 const INVISIBLE =
   /(?![\u200C\u200D]|\p{Variation_Selector})\p{Default_Ignorable_Code_Point}|[\u0080-\u009F\uFFF9-\uFFFB]/u;
 
-/** Normalizes a name as a recipient's system may display it: compatibility characters are replaced. */
+/** Normalizes a name as a recipient's system may display it, with compatibility characters replaced. */
 function readName(filename: string): string {
   return filename.replace(JOINERS, '').normalize('NFKC').toLowerCase();
 }
@@ -93,7 +93,10 @@ function extensionOf(filename: string): string {
   return dot < 0 ? '' : name.slice(dot + 1).trim();
 }
 
-/** Returns why a file is refused for its name or type, with the field. Its content is not checked. */
+/**
+ * Returns the field and the reason if a file is refused for its name or type, otherwise undefined. Does not check the
+ * content.
+ */
 export function blockedFile(
   file: Pick<AttachmentRequest, 'filename' | 'content_type'>,
 ): { field: 'filename' | 'content_type'; message: string } | undefined {
@@ -114,7 +117,7 @@ function blockedName(filename: string): string | undefined {
   return blockedExtension(extension) ? `is of a blocked type (.${extension})` : undefined;
 }
 
-/** First bytes, in hexadecimal, of programs under any name: DOS and Windows, Linux, macOS in its six forms, scripts. */
+/** The first bytes, in hexadecimal, of executables: DOS and Windows, Linux, six forms of macOS, scripts. */
 const MAGIC = ['4d5a', '7f454c46', 'feedface', 'feedfacf', 'cefaedfe', 'cffaedfe', 'cafebabe', 'cafebabf', '2321'];
 
 export function blockedContent(content: Uint8Array): string | undefined {
@@ -128,13 +131,13 @@ export function decodedSize(base64: string): number {
   return Math.floor(base64.length / 4) * 3 - padding;
 }
 
-/** Characters per decoding step; divisible by four, so that steps align. */
+/** Characters per decoding step; a multiple of four, so that each step ends at a base64 group. */
 const PIECE = 1_048_576;
 
 /**
- * Decodes canonical base64 (RFC 4648 §4, with padding and nothing else); undefined for other text. Node's decoder accepts
- * almost anything, so each piece is encoded again and compared.
- * @yields between two pieces, so that other work can run
+ * Decodes canonical base64 (RFC 4648 §4, padded); returns undefined for other text. Node's decoder accepts almost anything,
+ * so each piece is encoded again and compared.
+ * @yields between pieces, so that other work can run
  */
 export function* decodingBase64(text: string): Generator<undefined, Buffer | undefined> {
   if (text.length % 4 !== 0) return undefined;

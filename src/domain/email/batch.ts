@@ -3,7 +3,7 @@ import type { EmailStatus } from './email.ts';
 export const BATCH_STATUSES = [
   /** Accepted; every member is pending. */
   'queued',
-  /** At least one member was sent or has ended, a canceled one included; at least one is pending. */
+  /** At least one member was sent or has ended (including canceled), and at least one is pending. */
   'processing',
   /** No member is pending. `counts` contains the results. */
   'completed',
@@ -12,7 +12,7 @@ export const BATCH_STATUSES = [
 ] as const;
 export type BatchStatus = (typeof BATCH_STATUSES)[number];
 
-/** Statuses of pending members: until their time, for a worker, or between two attempts. */
+/** Statuses of pending members: for a worker, for the next attempt, or until they are due. */
 export const WAITING = ['queued', 'scheduled'] as const satisfies readonly EmailStatus[];
 
 export type BatchCounts = Partial<Record<EmailStatus, number>>;

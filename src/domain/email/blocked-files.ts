@@ -14,7 +14,7 @@ export const BLOCKED_EXTENSIONS: ReadonlySet<string> = new Set(
     'bat cmd btm js jse mjs cjs vb vbs vbe vba ws wsf wsh wsc wsl sct ps1 ps1xml ps2 ps2xml psc1 psc2 psd1 psm1 psrc',
     'sh bash zsh ksh csh tcsh fish command action workflow scpt scptd applescript osx ahk au3 hta nsh',
     'py pyc pyo pyw pyz pyzw pl pm rb php phtml phar asp aspx jsp tcl lua',
-    // Files that start one of these, or change the system when opened.
+    // Files that start one of the above, or change the system when opened.
     'lnk url desktop webloc scf inf ins isp reg msc chm hlp crt shs shb shd mdb mde ade adp mdt mdw mda maf mam maq mar',
     'mas mat mau mav maw pcd plg prf prg theme settingcontent-ms library-ms search-ms searchconnector-ms grp mcf',
   ].flatMap((line) => line.split(' ')),
@@ -25,7 +25,7 @@ export function blockedExtension(extension: string): boolean {
   return BLOCKED_EXTENSIONS.has(extension);
 }
 
-/** MIME types of the same files, without parameters in lower case. Many have several names. */
+/** MIME types of the same files, in lower case without parameters. Many have several names. */
 const CONTENT_TYPES = new Set(
   [
     'application/x-msdownload application/x-msdos-program application/x-dosexec application/x-exe application/exe',

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { deflateRaw, deflateRawSync, inflateRaw, inflateRawSync } from 'node:zlib';
 import { decrypt, encrypt } from '../../lib/seal.ts';
 
-/** The content of an email, besides its subject. */
+/** The content of an email except its subject. */
 export interface EmailContent {
   html: string | null;
   text: string | null;
@@ -25,19 +25,19 @@ export interface SealedContent {
 }
 
 /**
- * A sealed value: form (1 byte), version of the data key (4 bytes), nonce (12), tag (16), ciphertext. The form and the
- * version, the email's id and the part's name are associated data, so values cannot be moved to another email or part.
+ * A sealed value is: form (1 byte), version of the data key (4 bytes), nonce (12), tag (16), ciphertext. Form, version, email
+ * id and the name of the part are associated data, so a value cannot be moved to another email or part.
  */
 const PLAIN = 1;
 const DEFLATED = 2;
 const PREFIX_BYTES = 5;
-/** Smallest value for which compression pays. */
+/** Size in bytes from which compression saves space. */
 const MIN_COMPRESSED_BYTES = 512;
-/** Smallest value that is compressed on another thread. */
+/** Size in bytes from which a value is compressed on another thread. */
 const MIN_THREADED_BYTES = 64 * 1_024;
 /**
- * Fast, with a small window: setting up a 32 kB window costs more than compressing an ordinary body. Results of up to 4,000
- * bytes come out of Node's pool of buffers.
+ * Favors speed, with a small window: allocating a 32 kB window costs more than compressing an ordinary body. Results of up to
+ * 4,000 bytes use Node's buffer pool.
  */
 const DEFLATE = { level: 1, windowBits: 13, memLevel: 6, chunkSize: 4_000 };
 
@@ -54,7 +54,7 @@ export async function sealContent(key: DataKey, emailId: string, content: EmailC
   };
 }
 
-/** @throws Error when the value belongs to another email, was modified, or has another key */
+/** @throws if the value belongs to another email, was modified, or was encrypted with another key */
 export async function openBody(
   key: KeyObject,
   emailId: string,
@@ -64,7 +64,7 @@ export async function openBody(
   return { html, text };
 }
 
-/** @throws Error when the value belongs to another email, was modified, or has another key */
+/** @throws if the value belongs to another email, was modified, or was encrypted with another key */
 export async function openHeaders(key: KeyObject, emailId: string, sealed: Buffer): Promise<Record<string, string>> {
   return (await open(key, emailId, 'headers', sealed)) as Record<string, string>;
 }

@@ -1,10 +1,10 @@
 import type { SecretKeys } from '../../lib/secret-key.ts';
 import { makeSigner } from '../../lib/signer.ts';
 
-/** Seconds for which a link is good. */
+/** The lifetime of a link in seconds. */
 export const LINK_LIFE_SECONDS = 3_600;
 
-/** Makes and reads signed links to files that work without an API key until they expire. */
+/** Creates and verifies signed links to files. A link needs no API key until it expires. */
 export function makeDownloadLinks(secretKey: SecretKeys) {
   const signer = makeSigner(secretKey, 'download links');
   const signed = (emailId: string, attachmentId: string, expires: string) =>

@@ -15,15 +15,15 @@
 
 /** The statuses of an email, with what each does not promise. */
 export const EMAIL_STATUSES = [
-  /** Accepted and waiting for a worker or for the next attempt. A provider may already have it (see attempts). */
+  /** Accepted and pending: for a worker or for the next attempt. A provider may already have it (see attempts). */
   'queued',
-  /** Waiting for `scheduled_at`. The only status in which an email can be rescheduled or canceled. */
+  /** Pending until `scheduled_at`. The only status in which an email can be rescheduled or canceled. */
   'scheduled',
   /** A provider accepted it. This states nothing about the recipient's server. */
   'sent',
   /** The recipient's server deferred it; the provider keeps trying. */
   'delivery_delayed',
-  /** The recipient's server accepted it. Whether into the inbox or the junk folder is unknown. */
+  /** The recipient's server accepted it. Inbox and junk folder are not distinguished. */
   'delivered',
   /** Its tracking image was loaded, by a person or by a machine. */
   'opened',

@@ -15,13 +15,13 @@ export type FeedbackChange = Extract<
   | 'unsubscribed'
 >;
 
-/** A provider's report about one recipient of an email, normalized. */
+/** A provider's normalized report about one recipient of an email. */
 export interface Feedback {
   readonly emailId: string;
   readonly change: FeedbackChange;
-  /** The bare address in the provider's spelling. */
+  /** The address without a name, as the provider spells it. */
   readonly recipient: string;
-  /** Identifies this report among all of this email, also when it is repeated. */
+  /** Identifies this report among those of the email; repetitions have the same key. */
   readonly dedupeKey: string;
   /** For a bounce: a sentence that includes the response of the recipient's server. */
   readonly error?: string;
@@ -33,7 +33,7 @@ export interface Feedback {
 }
 
 /**
- * The message that a callback names. It is accepted only for a recipient of the email, and only if the email id has our
+ * The message that a callback is about. It is accepted only for a recipient of the email, and only if the email id has our
  * signature or the provider assigned the message id to this email.
  */
 export interface ReportEvidence {

@@ -8,47 +8,47 @@ interface Edit {
   readonly text: string;
 }
 
-/** The `href` of an `<a>` or `<area>`. */
+/** The `href` attribute of an `<a>` or `<area>`. */
 interface HtmlLink {
-  /** The value without entities. */
+  /** The value with entities decoded. */
   readonly href: string;
-  /** The place of the value in the text, without quotes. */
+  /** The offset of the value in the text, without quotes. */
   readonly start: number;
   readonly end: number;
-  /** The end of the attribute, behind a closing quote. */
+  /** The end of the attribute, after a closing quote. */
   readonly attributeEnd: number;
 }
 
-interface Found {
+interface ParsedLinks {
   readonly links: readonly HtmlLink[];
-  /** Where the body ends: before its last end tag, else before that of the document, else at the end. */
+  /** The end of the body: before its last end tag, otherwise before that of the document, otherwise the end of the text. */
   readonly bodyEnd: number;
 }
 
 const ignore = (): void => undefined;
 
-/** What stands between the name of an attribute and its value. */
+/** Matches the text between an attribute's name and its value. */
 const BEFORE_VALUE = /[\t\n\f\r ]*=[\t\n\f\r ]*["']?/y;
 
 /**
- * Finds the links of an HTML text and the end of its body. The tokenizer of htmlparser2 gives positions in the text, so that
- * everything else stays as it is: serializing a tree would repair and reorder it. Comments, scripts and styles have no links.
+ * Finds the links of an HTML text and the end of its body. htmlparser2's tokenizer returns positions in the text, so all
+ * other text stays unchanged; serializing a tree would repair and reorder it. Ignores comments, scripts and styles.
  */
-function findLinks(html: string): Found {
+function findLinks(html: string): ParsedLinks {
   const links: HtmlLink[] = [];
-  let ofTag: HtmlLink[] = [];
+  let tagLinks: HtmlLink[] = [];
   let [bodyEnd, documentEnd] = [-1, -1];
   let isLinking = false;
   let valueStart = -1;
   let href = '';
-  // A tag that the text does not end is none.
+  // Called only at the end of a tag: links of an unfinished tag are ignored.
   const endTag = (): void => {
-    links.push(...ofTag);
-    ofTag = [];
+    links.push(...tagLinks);
+    tagLinks = [];
   };
   const callbacks: TokenizerCallbacks = {
     onopentagname: (start, end) => {
-      ofTag = [];
+      tagLinks = [];
       isLinking = /^(?:a|area)$/i.test(html.slice(start, end));
     },
     onattribname(start, end) {
@@ -67,7 +67,7 @@ function findLinks(html: string): Found {
     onattribend(_quote, attributeEnd) {
       if (valueStart === -1) return;
       const isQuoted = /["']/.test(html[valueStart - 1] ?? '');
-      ofTag.push({ href, start: valueStart, end: isQuoted ? attributeEnd - 1 : attributeEnd, attributeEnd });
+      tagLinks.push({ href, start: valueStart, end: isQuoted ? attributeEnd - 1 : attributeEnd, attributeEnd });
     },
     onclosetag(start, end) {
       const name = html.slice(start, end).toLowerCase();
@@ -93,8 +93,8 @@ function findLinks(html: string): Found {
 }
 
 /**
- * Replaces the targets of links, and inserts HTML at the end of the body. All other characters stay as they are.
- * @param replace returns the new target of a link; undefined leaves it
+ * Replaces the targets of links, and inserts HTML at the end of the body. All other characters stay unchanged.
+ * @param replace returns the new target of a link; undefined leaves it unchanged
  */
 export function replaceLinks(html: string, replace: (href: string) => string | undefined, atBodyEnd = ''): string {
   const { links, bodyEnd } = findLinks(html);
@@ -115,7 +115,7 @@ export function markLinks(html: string, isMarked: (href: string) => boolean, att
   );
 }
 
-/** Applies edits that do not overlap. */
+/** Applies edits, which must not overlap. */
 function applyEdits(text: string, edits: readonly Edit[]): string {
   const parts: string[] = [];
   let from = 0;

@@ -1,15 +1,15 @@
 import { escapeHtml } from '../../lib/html.ts';
 import type { OutgoingEmail } from './outgoing.ts';
 
-/** Template languages allow white space around the name. */
+/** Matches the placeholder. Template languages allow white space around the name. */
 const PLACEHOLDER = /\{\{\{[ \t]*unsubscribe_url[ \t]*\}\}\}/g;
 
-/** RFC 2369 and RFC 8058. A click unsubscribes the recipient in these headers, so requests must not set them. */
+/** RFC 2369 and RFC 8058. Requests must not set these headers: a click on their link unsubscribes the recipient. */
 const OURS = new Set(['list-unsubscribe', 'list-unsubscribe-post']);
 
 /**
- * Inserts the recipient's unsubscribe link into a marketing email or a copy of one: in place of `{{{unsubscribe_url}}}` in
- * its bodies, and in the headers for one-click unsubscribe. A body without the placeholder is unchanged.
+ * Inserts the recipient's unsubscribe link into a marketing email or a copy of one: for `{{{unsubscribe_url}}}` in the
+ * bodies, and in the headers for one-click unsubscribe. A body without the placeholder is unchanged.
  */
 export function personalize(email: OutgoingEmail, link: string): OutgoingEmail {
   const escaped = escapeHtml(link);

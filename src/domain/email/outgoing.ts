@@ -9,12 +9,12 @@ import { type Tracking, UNTRACKED } from './tracked-links.ts';
 export interface OutgoingFile {
   readonly filename: string;
   readonly contentType: string;
-  /** Set for files that are shown inside the HTML. */
+  /** Set for files that the HTML displays inline. */
   readonly contentId: string | null;
   readonly content: Buffer;
 }
 
-/** An email in the form for providers: addresses parsed, no address twice. */
+/** An email in the form for providers: addresses are parsed and unique. */
 export interface OutgoingEmail {
   readonly id: string;
   /** The recipient of this copy of a marketing email, counted from 0; null for an email that is not split. */
@@ -30,11 +30,11 @@ export interface OutgoingEmail {
   readonly text: string | null;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly files: readonly OutgoingFile[];
-  /** Generated once, so that every attempt has the same one (RFC 5322 §3.6.4); with angle brackets. */
+  /** Generated once, so that all attempts use the same one (RFC 5322 §3.6.4); with angle brackets. */
   readonly messageId: string;
   /** Our DKIM key; null when the provider signs or the domain has no key. */
   readonly dkim: DkimSigner | null;
-  /** What its sender domain has tracked, by the provider if that has tracking of its own. */
+  /** The tracking of its sender domain, done by the provider if it has its own. */
   readonly tracking: Tracking;
   /** The unsubscribe link of its recipient; null unless it is marketing email. */
   readonly unsubscribeUrl: string | null;
@@ -63,7 +63,7 @@ export function toOutgoing(
     subject: email.subject,
     html: html || null,
     text: text || null,
-    // The API refuses control headers; emails from before that check may still be pending.
+    // The API refuses control headers; emails accepted before that check existed may still be pending.
     headers: Object.entries(headers).filter(([name]) => !isControlHeader(name)),
     files,
     messageId: `<${email.id}@${from.domain}>`,
@@ -82,7 +82,7 @@ export function toCopy(email: OutgoingEmail, copy: number): OutgoingEmail {
   return { ...email, copy, to: [recipient], cc: [], bcc: [], messageId };
 }
 
-/** Identifies an email, or a copy of it, when attempts are reconciled with a provider. */
+/** Returns the key that identifies an email, or a copy of it, when attempts are reconciled with a provider. */
 export function copyKey(id: string, copy: number | null): string {
   return copy === null ? id : `${id}.${copy}`;
 }
@@ -93,7 +93,10 @@ export function emailOfKey(key: string): string {
 
 type Addressees = Pick<OutgoingEmail, 'to' | 'cc' | 'bcc'>;
 
-/** Returns the recipients of a stored email. An address in several fields keeps the first of to, cc, bcc. */
+/**
+ * Returns the recipients of a stored email without duplicates. An address in several fields stays in the first of to, cc,
+ * bcc.
+ */
 export function addressees(email: Pick<StoredEmail, keyof Addressees>): Addressees {
   const seen = new Set<string>();
   const unseen = (addresses: readonly string[] | null): Mailbox[] =>

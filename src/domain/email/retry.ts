@@ -22,8 +22,8 @@ export type SendOutcome =
   /** The provider refused this message permanently. */
   | { readonly kind: 'rejected'; readonly detail: string }
   /**
-   * Refused for a temporary reason; `after` in milliseconds when the provider named a time, `alone` when it was refused
-   * together with others and must be tried alone.
+   * Refused for a temporary reason. `after` is the delay in milliseconds that the provider stated; `alone` is set if it was
+   * refused as part of a group and must be retried without the others.
    */
   | { readonly kind: 'busy'; readonly detail: string; readonly after?: number; readonly alone?: true }
   /**
@@ -31,24 +31,24 @@ export type SendOutcome =
    * concerns only this sender, or only the provider's stream of the email: the rest of the account continues to send.
    */
   | { readonly kind: 'account'; readonly detail: string; readonly scope?: 'sender' | 'stream' }
-  /** No response arrived: the provider may have accepted it. */
+  /** No response arrived, so the attempt is ambiguous: the provider may have accepted it. */
   | { readonly kind: 'unknown'; readonly detail: string };
 
 /** One of several recipients that the provider refused permanently, regardless of the others. */
 export interface RefusedRecipient {
-  /** The bare address that the provider was given. */
+  /** The bare address as passed to the provider. */
   readonly recipient: string;
   readonly reason: BounceReason;
   /** A sentence for customers. */
   readonly detail: string;
 }
 
-/** The consequence of an outcome: the email ends in `change`, or is tried again. */
+/** The consequence of an outcome: `change` ends the email's delivery; otherwise it is retried. */
 export type Verdict =
   | { readonly change: 'sent' | 'bounced' | 'rejected' }
   | { readonly again: 'by policy' | 'after the pause' | 'after asking'; readonly after?: number };
 
-/** Decides which outcomes are retried. No other code does. */
+/** Decides which outcomes are retried. This is the only place that does. */
 export function verdict(outcome: SendOutcome): Verdict {
   switch (outcome.kind) {
     case 'sent':

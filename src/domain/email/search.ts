@@ -2,13 +2,13 @@ import { characters, controlProblem } from '../../lib/text.ts';
 import { MAILBOX_LENGTH, SEARCH_WORDS, SUBJECT_LENGTH } from '../limits.ts';
 import { parseDomain, parseMailbox } from './address.ts';
 
-/** What an email must contain, all of it. */
+/** The criteria of a search. An email must meet all of them. */
 export interface Search {
   /** Any recipient: `local@domain` in lower case, or `@domain`. The domain is an A-label. */
   readonly to?: string | null;
   /** The sender, in the same forms. */
   readonly from?: string | null;
-  /** Words of the subject, as `wordsOf` returns them. */
+  /** Words that the subject must contain, as `wordsOf` returns them. */
   readonly subject?: readonly string[] | null;
 }
 
@@ -21,7 +21,7 @@ export interface Searchable {
   readonly subject: string;
 }
 
-/** Parses an address or `@domain`. @returns its form in `Search`, or a sentence about what is wrong with the text */
+/** Parses an address or `@domain`. @returns its form in `Search`, or an error message */
 export function parseAddressFilter(text: string): { readonly address: string } | string {
   const refused = controlProblem(text);
   if (refused) return refused;
@@ -40,12 +40,12 @@ export function parseAddressFilter(text: string): { readonly address: string } |
 
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;
 
-/** The distinct words of a text: runs of letters and digits in lower case, sorted. */
+/** Returns the distinct words of a text: runs of letters and digits in lower case, sorted. */
 export function wordsOf(text: string): string[] {
   return [...new Set(text.normalize('NFKC').toLowerCase().match(WORD) ?? [])].sort();
 }
 
-/** Returns why a text is not a search for words, or undefined. */
+/** Returns why a text is not a valid search for words, or undefined. */
 export function wordsProblem(text: string): string | undefined {
   if (characters(text) > SUBJECT_LENGTH) return `must be at most ${SUBJECT_LENGTH} characters`;
   const refused = controlProblem(text);
@@ -55,7 +55,7 @@ export function wordsProblem(text: string): string | undefined {
   return words.length > SEARCH_WORDS ? `must hold at most ${SEARCH_WORDS} words` : undefined;
 }
 
-/** The terms that an email is found by. */
+/** Returns the search terms of an email. */
 export function termsOf({ from, to, cc, bcc, subject }: Searchable): Set<string> {
   const terms = new Set(wordsOf(subject).map((word) => `subject:${word}`));
   addAddress(terms, 'from', from);
@@ -70,12 +70,12 @@ function addAddress(terms: Set<string>, field: 'from' | 'to', text: string): voi
   terms.add(`${field}:@${mailbox.domain}`);
 }
 
-/** The terms of a recipient: its address, and its domain. */
+/** Returns the terms of a recipient: its address, and its domain. */
 export function recipientTerms(address: string): [address: string, domain: string] {
   return [`to:${address}`, `to:${address.slice(address.lastIndexOf('@'))}`];
 }
 
-/** The terms that an email must have. */
+/** Returns the terms that a search requires. */
 export function wantedTerms({ to, from, subject }: Search): string[] {
   return [
     ...(to == null ? [] : [`to:${to}`]),
@@ -84,13 +84,13 @@ export function wantedTerms({ to, from, subject }: Search): string[] {
   ];
 }
 
-/** Whether an email has all that is searched for. */
+/** True if an email has all terms of a search. */
 export function isMatch(email: Searchable, search: Search): boolean {
   const terms = termsOf(email);
   return wantedTerms(search).every((term) => terms.has(term));
 }
 
-/** Postgres regular expressions that match fields in lower case; null where any value fits. */
+/** Postgres regular expressions for fields in lower case; null matches any value. */
 export interface SearchPatterns {
   readonly recipients: string[] | null;
   readonly sender: string[] | null;
@@ -98,8 +98,8 @@ export interface SearchPatterns {
 }
 
 /**
- * Patterns that a field of ASCII characters matches if it has what is searched for. Fields with other characters may have it
- * in another form, such as a domain in Unicode: only `isMatch` decides about those.
+ * Returns patterns that match an ASCII field if and only if it meets the search. Fields with other characters may contain
+ * another form, such as a domain in Unicode; only `isMatch` decides about those.
  */
 export function patternsOf({ to, from, subject }: Search): SearchPatterns {
   return {

@@ -2,19 +2,19 @@ import type { EmailStatus } from './email.ts';
 
 /**
  * The state machine of an email as data. `src/README.md` draws it; `test/domain/email-states.test.ts` covers every pair.
- * By an email's status, a change moves it to `to` (status in `from`), only adds an entry to the timeline (status in
- * `noted`), or has no effect.
+ * Depending on the email's status, a change moves it to `to` (status in `from`), only adds an entry to the timeline (status
+ * in `noted`), or has no effect.
  */
 export interface Transition {
   /** The new status; null when it never changes. */
   readonly to: EmailStatus | null;
   /** Statuses that this change moves. */
   readonly from: readonly EmailStatus[];
-  /** Statuses that do not change, while the timeline records the event. */
+  /** Statuses that the change does not move, while the timeline records the event. */
   readonly noted: readonly EmailStatus[];
   /** The entry in the timeline; null for internal changes. */
   readonly event: EmailEventType | null;
-  /** Set if a program caused it and no person, which the webhook event states. */
+  /** Set if a program and not a person caused it; the webhook event contains that. */
   readonly isByMachine?: true;
 }
 
@@ -65,7 +65,10 @@ function report(to: Reported): Transition {
   };
 }
 
-/** An open or click that a program caused: it is recorded on an email that was sent, and moves nothing. */
+/**
+ * Returns the transition of an open or click caused by a program: recorded on an email that was sent, without changing its
+ * status.
+ */
 function byMachine(event: EmailEventType): Transition {
   return { to: null, from: [], noted: ['queued', 'failed', ...REPORTED], event, isByMachine: true };
 }

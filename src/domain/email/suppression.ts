@@ -14,7 +14,7 @@ export const SUPPRESSION_ORIGINS = [
 ] as const;
 export type SuppressionOrigin = (typeof SUPPRESSION_ORIGINS)[number];
 
-/** Bounce reasons that suppress the recipient, by the contract's table. */
+/** True for bounce reasons that suppress the recipient, by the table of interface.md. */
 export const SUPPRESSING: Readonly<Record<BounceReason, boolean>> = {
   mailbox_not_found: true,
   mailbox_inactive: true,

@@ -3,7 +3,7 @@ import { TAG_LENGTH } from '../limits.ts';
 
 const TAG = new RegExp(`^([A-Za-z0-9_-]{1,${TAG_LENGTH}}):([A-Za-z0-9_-]{1,${TAG_LENGTH}})$`);
 
-/** Parses a tag in the form `name:value`; undefined for other text. */
+/** Parses a tag in the form `name:value`; returns undefined for other text. */
 export function parseTag(text: string): Tag | undefined {
   const [, name, value] = TAG.exec(text) ?? [];
   return name !== undefined && value !== undefined ? { name, value } : undefined;

@@ -1,7 +1,7 @@
 import type { SecretKeys } from '../../lib/secret-key.ts';
 import { makeSigner } from '../../lib/signer.ts';
 
-/** What a domain or an email has tracked: opens by an image, clicks by redirecting links. */
+/** The enabled tracking of a domain or an email: opens by an image, clicks by redirecting links. */
 export interface Tracking {
   readonly opens: boolean;
   readonly clicks: boolean;
@@ -9,12 +9,12 @@ export interface Tracking {
 
 export const UNTRACKED: Tracking = { opens: false, clicks: false };
 
-/** What a tracking link states about its email. It contains no address. */
+/** The email to which a tracking link belongs. Contains no address. */
 export interface TrackedEmail {
   readonly emailId: string;
   /** The recipient's position, from 0 over to, cc and bcc; null for an email to several recipients. */
   readonly recipient: number | null;
-  /** When the links were made, just before the hand-over to the provider, in Unix seconds. */
+  /** The time at which the links were made, just before the hand-over to the provider, in Unix seconds. */
   readonly sentAt: number;
 }
 
@@ -30,8 +30,9 @@ const SIGNATURE_BYTES = 16;
 const SIGNATURE_LENGTH = 22;
 
 /**
- * The longest link that this module makes. Internet Explorer and the Outlook versions that use it follow links of up to 2,083
- * characters (https://support.microsoft.com/topic/maximum-url-length-is-2-083-characters-in-internet-explorer-174e7c8a-6666-f4e0-6fd6-908b53c12246).
+ * Maximum length of a link, in characters. Internet Explorer and the Outlook versions that use it follow links of up to 2,083
+ * characters
+ * (https://support.microsoft.com/topic/maximum-url-length-is-2-083-characters-in-internet-explorer-174e7c8a-6666-f4e0-6fd6-908b53c12246).
  */
 const MAX_LINK_LENGTH = 2_000;
 
@@ -39,8 +40,8 @@ const MAX_LINK_LENGTH = 2_000;
 const CLAIM = /^(em_[0-9a-z]{26})\.(\d{1,3})?\.([0-9a-z]{1,8})(?:\.([A-Za-z0-9_-]+))?$/;
 
 /**
- * Tokens of tracking links. A link contains its target, so that it leads there without the database, and a signature, so that
- * it leads nowhere else. A token does not expire: emails are read for years.
+ * Creates and verifies tokens of tracking links. A token contains its target, so that redirecting needs no database, and a
+ * signature, so that it redirects to no other target. It does not expire, since emails are read for years.
  */
 export function makeTrackingTokens(secretKey: SecretKeys) {
   const signer = makeSigner(secretKey, 'tracking links', SIGNATURE_BYTES);
@@ -59,17 +60,17 @@ export function makeTrackingTokens(secretKey: SecretKeys) {
     return { email, url: url === undefined ? undefined : Buffer.from(url, 'base64url').toString() };
   };
   return {
-    /** The token of the image. */
+    /** Returns the token of the tracking image. */
     makeOpen: (email: TrackedEmail): string => sign(claimOf(email)),
-    /** The token of a link. @param url `trackableUrl` has returned it */
+    /** Returns the token of a link. @param url a result of `trackableUrl` */
     makeClick: (email: TrackedEmail, url: string): string =>
       sign(`${claimOf(email)}.${Buffer.from(url).toString('base64url')}`),
-    /** Returns undefined for a token that this service has not signed, or that is one of a link. */
+    /** Returns undefined for a token that this service has not signed, and for the token of a link. */
     readOpen(token: string): TrackedEmail | undefined {
       const opened = open(token);
       return opened?.url === undefined ? opened?.email : undefined;
     },
-    /** Returns undefined for a token that this service has not signed, or that is one of an image. */
+    /** Returns undefined for a token that this service has not signed, and for the token of an image. */
     readClick(token: string): TrackedLink | undefined {
       const opened = open(token);
       return opened?.url === undefined ? undefined : { ...opened.email, url: opened.url };
@@ -82,7 +83,7 @@ function claimOf({ emailId, recipient, sentAt }: TrackedEmail): string {
 }
 
 /**
- * Returns the URL that a browser requests for the value of an `href`, if that is http or https: the value itself if it needs no
+ * Returns the URL that a browser requests for the value of an `href` if it is http or https; the value itself if it needs no
  * change (https://url.spec.whatwg.org/#concept-basic-url-parser). Returns undefined for any other value, such as `mailto:`.
  */
 export function trackableUrl(href: string): string | undefined {
@@ -91,7 +92,7 @@ export function trackableUrl(href: string): string | undefined {
   return /^[\x21-\x7E]+$/.test(value) ? value : new URL(value).href;
 }
 
-/** @returns undefined for a value that is not tracked: of another scheme, or whose link would be too long for mail clients */
+/** @returns undefined for a value that is not tracked: another scheme, or a link too long for mail clients */
 export function clickUrl(
   publicUrl: string,
   tokens: TrackingTokens,

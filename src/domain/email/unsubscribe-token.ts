@@ -11,20 +11,23 @@ const TOKEN = /^(em_[0-9a-z]{26})\.(0|[1-9][0-9]{0,2})\.[A-Za-z0-9_-]{22}$/;
 export interface Addressee {
   readonly orgId: string;
   readonly emailId: string;
-  /** Counted from 0 over to, cc and bcc, no address twice. */
+  /** The recipient's position, counted from 0 over to, cc and bcc without duplicates. */
   readonly position: number;
 }
 
 export type UnsubscribeTokens = ReturnType<typeof makeUnsubscribeTokens>;
 
-/** Tokens of unsubscribe links. One identifies a recipient without containing the address and does not expire. */
+/**
+ * Creates and verifies tokens of unsubscribe links. A token identifies a recipient without containing the address and does
+ * not expire.
+ */
 export function makeUnsubscribeTokens(secretKey: SecretKeys) {
   const signer = makeSigner(secretKey, 'unsubscribe links', SIGNATURE_BYTES);
   const signed = ({ orgId, emailId, position }: Addressee) => JSON.stringify([orgId, emailId, position]);
   return {
     make: (addressee: Addressee): string =>
       `${addressee.emailId}.${addressee.position}.${signer.sign(signed(addressee))}`,
-    /** Verifies a token for a recipient. */
+    /** True if a token is valid for the recipient. */
     isOf(addressee: Addressee, token: string): boolean {
       const prefix = `${addressee.emailId}.${addressee.position}.`;
       return token.startsWith(prefix) && signer.verify(signed(addressee), token.slice(prefix.length));
@@ -32,7 +35,7 @@ export function makeUnsubscribeTokens(secretKey: SecretKeys) {
   };
 }
 
-/** Parses the recipient in a token without verifying it; undefined for malformed text. */
+/** Parses the recipient of a token without verifying it; returns undefined for malformed text. */
 export function claimOf(token: string): Pick<Addressee, 'emailId' | 'position'> | undefined {
   const [, emailId, position] = TOKEN.exec(token) ?? [];
   return emailId !== undefined && position !== undefined ? { emailId, position: Number(position) } : undefined;

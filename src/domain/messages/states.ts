@@ -5,7 +5,7 @@ export interface MessageTransition {
   readonly to: MessageStatus;
   /** Statuses that this change moves. */
   readonly from: readonly MessageStatus[];
-  /** Statuses that do not change, while the timeline records the event. */
+  /** Statuses that the change does not move, while the timeline records the event. */
   readonly noted: readonly MessageStatus[];
   /** The entry in the timeline and the webhook event, without the channel; null for internal changes. */
   readonly event: MessageStatus | 'rescheduled' | null;
@@ -13,7 +13,7 @@ export interface MessageTransition {
 
 /**
  * Statuses in ascending order of precedence. A report moves messages of lower rank and is only recorded on others, so that
- * the order of reports does not matter. A failure ranks below a delivery: the recipient has the message regardless of
+ * the order of reports does not matter. A failure ranks below a delivery, because the recipient has the message regardless of
  * later reports.
  */
 const RANKS: Readonly<Record<MessageChannel, readonly MessageStatus[]>> = {
@@ -25,7 +25,7 @@ const RANKS: Readonly<Record<MessageChannel, readonly MessageStatus[]>> = {
 export const REPORTED_CHANGES = ['sent', 'delivered', 'read', 'undelivered', 'failureReported'] as const;
 export type ReportedChange = (typeof REPORTED_CHANGES)[number];
 
-/** Changes that the service makes itself. `failed`: refused at the hand-over or given up. */
+/** Changes that the service makes itself. `failed` means refused at the hand-over or given up. */
 const OWN = {
   rescheduled: { to: 'scheduled', from: ['scheduled'], noted: [], event: 'rescheduled' },
   canceled: { to: 'canceled', from: ['scheduled'], noted: [], event: 'canceled' },

@@ -1,13 +1,13 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 
-/** The selector of our own key, under which its public part is published (RFC 6376 §3.1). */
+/** The selector at which our own public key is published (RFC 6376 §3.1). */
 export const DKIM_SELECTOR = 'sw1';
 
-/** RFC 8301 §3.2 recommends at least this; 4,096 bits do not fit into one DNS packet everywhere. */
+/** RFC 8301 §3.2 recommends at least 2,048 bits; a key of 4,096 bits exceeds the size of a DNS packet at some servers. */
 const KEY_BITS = 2_048;
 
-/** Generates a key: base64 of its public part (SubjectPublicKeyInfo), and the private one as PKCS #8 in DER. */
+/** Generates a key pair: the public key as SubjectPublicKeyInfo in base64, the private key as PKCS #8 in DER. */
 export async function newDkimKey(): Promise<{ publicKey: string; privateKey: Buffer }> {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', {
     modulusLength: KEY_BITS,

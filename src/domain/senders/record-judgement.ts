@@ -2,7 +2,7 @@ import { type Finding, type RecordStatus, type WantedRecord } from './sender-dom
 
 /** The DNS response for a name. */
 export type DnsAnswer =
-  /** All values, joined from their parts, in any order. */
+  /** All values of the name, each joined from its strings, in any order. */
   | { readonly kind: 'found'; readonly values: readonly string[] }
   /** The name does not exist, or has no record of this type. */
   | { readonly kind: 'none' }
@@ -11,17 +11,17 @@ export type DnsAnswer =
 
 type Judged = Omit<Finding, 'was_right'>;
 
-/** Limits on the stored values of a name, which other parties control. */
+/** Limits on the stored values of a name, which others control. */
 const MAX_VALUES = 20;
 const VALUE_LENGTH = 1_000;
 
-/** Sanitizes values: removes control characters, truncates, and cuts between characters as Postgres requires. */
+/** Sanitizes values: limits their number, truncates them, and replaces control characters and lone surrogates. */
 function shown(values: readonly string[]): string[] {
   const cut = (value: string) =>
     Array.from(value.slice(0, 2 * VALUE_LENGTH))
       .slice(0, VALUE_LENGTH)
       .join('');
-  // eslint-disable-next-line no-control-regex -- they are what is to be found
+  // eslint-disable-next-line no-control-regex -- control characters are replaced on purpose
   return values.slice(0, MAX_VALUES).map((value) => cut(value).replace(/[\0-\x1F\x7F\uD800-\uDFFF]/gu, '�'));
 }
 
@@ -36,7 +36,7 @@ export function judgeFound(wanted: WantedRecord, values: readonly string[]): Jud
   return { found: shown(about), status, error };
 }
 
-/** Judges a missing record. @param zone the zone that is doubled in DNS; null otherwise */
+/** Judges a missing record. @param zone the zone that the DNS provider appended again; null otherwise */
 export function judgeMissing({ record, name }: WantedRecord, zone: string | null): Judged {
   if (zone === null) return { found: [], status: 'pending', error: MISSING[record] };
   const host = name.slice(0, -zone.length - 1);
@@ -68,7 +68,7 @@ const JUDGES: Readonly<Record<WantedRecord['record'], Judge>> = {
   DMARC: dmarc,
 };
 
-/** Some DNS providers store the quotes that others require. */
+/** True if the stored value contains quotes, which some DNS providers store and others require. */
 function isQuoted(value: string): boolean {
   return /^\s*\\?".*"\s*$/s.test(value);
 }
@@ -84,7 +84,7 @@ function ownership({ value: wanted }: WantedRecord, values: readonly string[]): 
   return 'the value is another one, perhaps of an earlier registration or of another account; replace it';
 }
 
-/** Parses the tags of a DKIM or DMARC record; values lose white space (RFC 6376 §3.2). */
+/** Parses the tags of a DKIM or DMARC record; removes white space from values (RFC 6376 §3.2). */
 function tagsOf(value: string): Map<string, string> {
   const parts = value.split(';').map((part) => part.split('='));
   return new Map(parts.map(([name = '', ...rest]) => [name.trim().toLowerCase(), rest.join('=').replace(/\s+/g, '')]));
@@ -99,10 +99,10 @@ function dkim({ value, seenByProvider }: WantedRecord, values: readonly string[]
     return values.some(isQuoted) ? 'the value is written in quotes; enter it without them' : NOTHING_OF_OURS;
   }
   if (isQuoted(key)) return 'the value is written in quotes; enter it without them';
-  const found = (tagsOf(key).get('p') ?? '').replace(/"/g, '');
-  if (found === '') return 'the key is empty, which revokes it; enter the whole value';
-  if (found !== wanted) {
-    if (!wanted.startsWith(found)) return 'the key is another one; replace the value';
+  const published = (tagsOf(key).get('p') ?? '').replace(/"/g, '');
+  if (published === '') return 'the key is empty, which revokes it; enter the whole value';
+  if (published !== wanted) {
+    if (!wanted.startsWith(published)) return 'the key is another one; replace the value';
     return `the value is cut off at ${key.length} characters; enter the whole of it, in several parts of up to 255 if need be`;
   }
   if (key.includes('"')) return 'the value holds quotes between its parts; enter it without them';

@@ -2,8 +2,8 @@ import { getPublicSuffix, parse } from 'tldts';
 
 export const DOMAIN_STATUSES = ['pending', 'verified', 'failed'] as const;
 /**
- * `pending`: not verified yet. `verified`: its organization may send from it. `failed`: not verified in time, records
- * removed, or verified by another organization; a new check starts over.
+ * `pending`: not verified yet. `verified`: its organization may send from it. `failed`: not verified in time, records were
+ * removed, or another organization verified it; a new check starts over.
  */
 export type DomainStatus = (typeof DOMAIN_STATUSES)[number];
 
@@ -23,7 +23,7 @@ export interface WantedRecord {
   readonly value: string;
   /** False for records that are only recommended. */
   readonly required: boolean;
-  /** Postmark must have confirmed it too. */
+  /** Postmark must also have confirmed it. */
   readonly seenByProvider?: boolean;
 }
 
@@ -34,25 +34,25 @@ export interface Finding {
   readonly status: RecordStatus;
   /** A sentence with the required change; null for a correct record. */
   readonly error: string | null;
-  /** True if it has ever been correct: only then can it be lost. */
+  /** True if it has ever been correct; only then can it be lost. */
   readonly was_right: boolean;
 }
 
-/** By kind and name, since a domain may have several DKIM records. */
+/** Findings by kind and name, since a domain may have several DKIM records. */
 export type Findings = Readonly<Record<string, Finding>>;
 
 export function findingKey({ record, name }: Pick<WantedRecord, 'record' | 'name'>): string {
   return `${record} ${name}`;
 }
 
-/** Leaves space for prefixes of records (RFC 1035 §2.3.4 allows 253 characters in total). */
+/** Leaves space for prefixes of records: RFC 1035 §2.3.4 limits a name to 253 characters. */
 export const DOMAIN_NAME_LENGTH = 220;
 
 /** Returns why a domain name cannot be registered; undefined if it can. @param name an A-label */
 export function senderDomainProblem(name: string): string | undefined {
   if (name.length > DOMAIN_NAME_LENGTH) return `must be at most ${DOMAIN_NAME_LENGTH} characters`;
   const { publicSuffix, isIcann } = parse(name, { extractHostname: false });
-  // Below an unknown top-level domain anyone may own names; private suffixes belong to their companies.
+  // Anyone may own names below an unknown top-level domain. A private suffix belongs to its company.
   if (isIcann && publicSuffix === name) return `${name} is a public suffix, below which everybody registers names`;
   return undefined;
 }
@@ -117,8 +117,8 @@ export function nextStep(progress: Progress, verdict: Verdict, isBackground: boo
     if (missed >= MAX_MISSES) return { status: 'failed', tries, misses: missed, next: null };
     return { status, tries, misses: missed, next: VERIFIED_CHECK_INTERVAL_MS };
   }
-  const left = VERIFICATION_DEADLINE_MS - waited;
-  if (left <= 0 && verdict !== 'unsure') return { status: 'failed', tries: tries + 1, misses, next: null };
+  const remainingMs = VERIFICATION_DEADLINE_MS - waited;
+  if (remainingMs <= 0 && verdict !== 'unsure') return { status: 'failed', tries: tries + 1, misses, next: null };
   const backOff = Math.min(MINUTE_MS * 2 ** Math.min(tries, 20), MAX_BACK_OFF_MS);
-  return { status, tries: tries + 1, misses, next: left <= 0 ? UNSURE_RETRY_MS : Math.min(backOff, left) };
+  return { status, tries: tries + 1, misses, next: remainingMs <= 0 ? UNSURE_RETRY_MS : Math.min(backOff, remainingMs) };
 }

@@ -8,9 +8,9 @@ import {
   type WantedRecord,
 } from './sender-domain.ts';
 
-/** The providers that determine DNS records. */
+/** The configured providers, which determine DNS records. */
 export interface Senders {
-  /** Email is handed to Postmark. */
+  /** True if email is handed to Postmark. */
   readonly postmark: boolean;
   /** The SMTP server for email that we sign; null without one. */
   readonly smtpHost: string | null;
@@ -31,7 +31,7 @@ export interface RecordSource {
   readonly provider: ProviderRecords | null;
 }
 
-/** A record in the API. */
+/** A record as the API returns it. */
 export interface ShownRecord {
   readonly record: RecordKind;
   readonly type: 'TXT' | 'CNAME';
@@ -45,12 +45,12 @@ export interface ShownRecord {
   readonly error: string | null;
 }
 
-/** Short enough to correct mistakes, and supported by every DNS provider. */
+/** Short enough that a correction takes effect soon, and supported by every DNS provider. */
 const TTL_SECONDS = 3_600;
 /** https://postmarkapp.com/support/article/1092-how-do-i-set-up-spf-for-postmark */
 const POSTMARK_SPF = 'include:spf.mtasv.net';
 
-/** Returns all records for the DNS of a domain, the required ones first. */
+/** Returns all DNS records of a domain, the required ones first. */
 export function wantedRecords(source: RecordSource, senders: Senders): WantedRecord[] {
   const { name, token, dkim_public: publicKey, provider } = source;
   const txt = (record: RecordKind, at: string, value: string, required = false): WantedRecord => {
@@ -83,10 +83,10 @@ export function ownDkimName(name: string): string {
   return `${DKIM_SELECTOR}._domainkey.${name}`;
 }
 
-/** Returns the SPF mechanisms of the known outgoing servers. */
+/** Returns the SPF mechanisms of the outgoing servers. */
 function mechanisms({ postmark, smtpHost }: Senders): string {
   const smtp = smtpHost === null ? [] : [/^[\d.]+$/.test(smtpHost) ? `ip4:${smtpHost}` : `a:${smtpHost}`];
-  // An IPv6 address needs another mechanism and is not supported.
+  // An IPv6 address needs another mechanism, which is not supported.
   const named = smtp.filter((each) => !each.includes('[')).concat(postmark ? [POSTMARK_SPF] : []);
   return named.map((each) => `${each} `).join('');
 }

@@ -1,10 +1,10 @@
 import { organizationalDomain } from './sender-domain.ts';
 import type { ShownRecord } from './sender-records.ts';
 
-/** The longest string of a TXT record in bytes (RFC 1035 §3.3); a longer value is several strings. */
+/** Maximum length of a string in a TXT record, in bytes (RFC 1035 §3.3). A longer value is split. */
 const STRING_BYTES = 255;
 
-/** Formats records as lines of a zone file (RFC 1035 §5), with complete names. */
+/** Formats records as lines of a zone file (RFC 1035 §5), with absolute names. */
 export function zoneFile(records: readonly ShownRecord[]): string {
   return records
     .map(({ name, ttl, type, priority, value }) => {
@@ -15,7 +15,7 @@ export function zoneFile(records: readonly ShownRecord[]): string {
     .join('');
 }
 
-/** Records are ASCII, so characters are bytes. */
+/** Quotes and splits a value. Records are ASCII, so characters are bytes. */
 function quoted(value: string): string {
   const strings = value.match(new RegExp(`.{1,${STRING_BYTES}}`, 'gs')) ?? [''];
   return strings.map((text) => `"${text.replace(/["\\]/g, '\\$&')}"`).join(' ');

@@ -1,4 +1,4 @@
-/** The effect of a keyword on the pair of sender and recipient. The provider answers HELP. */
+/** The effect of a keyword on a sender and recipient. The provider responds to HELP. */
 export type Keyword = 'stop' | 'start' | 'help';
 
 const KEYWORDS: ReadonlyMap<string, Keyword> = new Map([
@@ -7,8 +7,8 @@ const KEYWORDS: ReadonlyMap<string, Keyword> = new Map([
   ['help', 'help'],
 ]);
 
-/** Returns the keyword that is the whole text of an inbound message; undefined for any other text. */
+/** Returns the keyword if it is the whole text of an inbound message; otherwise undefined. */
 export function keywordOf(text: string): Keyword | undefined {
-  // Not toUpperCase: it maps the dotless i and the long s to ASCII letters.
+  // toUpperCase would map the dotless i and the long s to ASCII letters.
   return KEYWORDS.get(text.trim().toLowerCase());
 }

@@ -1,7 +1,7 @@
-/** GSM 03.38 section 6.2.1: each of these characters is one septet. */
+/** Characters of GSM 03.38 section 6.2.1; each is one septet. */
 const BASIC =
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà';
-/** The extension table: each of these characters is an escape septet and another one. */
+/** Characters of the extension table; each is an escape septet and another septet. */
 const EXTENSION = '\f^{}\\[~]|€';
 
 const SEPTETS: ReadonlyMap<string, number> = new Map([
@@ -12,7 +12,7 @@ const SEPTETS: ReadonlyMap<string, number> = new Map([
 export const SMS_ENCODINGS = ['gsm7', 'ucs2'] as const;
 export type SmsEncoding = (typeof SMS_ENCODINGS)[number];
 
-/** The units of a message of one segment, and of each segment of a longer one, which has a header of 6 bytes. */
+/** Units in a message of one segment, and in each segment of a longer message, which has a header of 6 bytes. */
 const CAPACITY: Readonly<Record<SmsEncoding, { readonly single: number; readonly part: number }>> = {
   gsm7: { single: 160, part: 153 },
   ucs2: { single: 70, part: 67 },
@@ -31,7 +31,7 @@ export function sizeOf(text: string): { readonly encoding: SmsEncoding; readonly
   return { encoding: 'ucs2', segments: countSegments(units, CAPACITY.ucs2) };
 }
 
-/** @param lengths of the characters, in units of the encoding */
+/** @param lengths the lengths of the characters, in units of the encoding */
 function countSegments(lengths: readonly number[], { single, part }: (typeof CAPACITY)[SmsEncoding]): number {
   if (lengths.reduce((sum, length) => sum + length, 0) <= single) return 1;
   let [segments, used] = [1, 0];

@@ -1,13 +1,13 @@
 import { isSupportedCountry } from 'libphonenumber-js/max';
 import { parsePhone } from '../chat/phone.ts';
 
-/** A sender of the operator's account at Twilio: a number or short code, or a messaging service. */
+/** A sender of the operator's Twilio account: a number, a short code or a messaging service. */
 export interface SmsSender {
   readonly id: string;
   /** E.164, or a short code. */
   readonly number: string | null;
   readonly messaging_service_sid: string | null;
-  /** ISO 3166-1 alpha-2 of the recipients that it serves; empty for all. */
+  /** ISO 3166-1 alpha-2 countries of the recipients that it serves; empty for all. */
   readonly countries: readonly string[];
   readonly created_at: string;
 }
@@ -15,7 +15,7 @@ export interface SmsSender {
 const SHORT_CODE = /^\d{3,8}$/;
 const MESSAGING_SERVICE = /^MG[0-9a-f]{32}$/;
 
-/** The number or messaging service that messages name as `from`. */
+/** Returns the number or messaging service that messages have as `from`. */
 export function addressOf({
   number,
   messaging_service_sid,
@@ -36,7 +36,7 @@ export function isMessagingService(sender: string): boolean {
   return MESSAGING_SERVICE.test(sender);
 }
 
-/** Returns a sender's number in E.164, its short code or the SID of its messaging service; undefined if it is none. */
+/** Returns a number in E.164, a short code or the SID of a messaging service; undefined if the text is none of them. */
 export function parseSender(text: string): string | undefined {
   if (SHORT_CODE.test(text) || MESSAGING_SERVICE.test(text)) return text;
   const phone = parsePhone(text);

@@ -1,6 +1,6 @@
 /** The statuses of an SMS, with what each does not promise. */
 export const SMS_STATUSES = [
-  /** Accepted and waiting for a worker or for the next attempt. A provider may already have it. */
+  /** Accepted and pending: for a worker or for the next attempt. A provider may already have it. */
   'queued',
   /** Accepted, and due later. */
   'scheduled',
@@ -10,7 +10,7 @@ export const SMS_STATUSES = [
   'delivered',
   /** The carrier did not deliver it. `error` states why, `error_code` contains the provider's code. */
   'undelivered',
-  /** Refused permanently, or given up, like `undelivered` with a reason. */
+  /** Refused permanently, or given up. `error` and `error_code` state why. */
   'failed',
   /** Canceled before it was due. */
   'canceled',

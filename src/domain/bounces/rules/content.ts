@@ -3,7 +3,7 @@ import { LANGUAGES } from './languages.ts';
 
 /** The message: spam, viruses, form and size. */
 export const CONTENT = {
-  /** Links in the content are on a list. */
+  /** Links in the content are on a block list. */
   listedLinks: [
     '@links',
     'surbl',
@@ -68,7 +68,7 @@ export const CONTENT = {
     'suspicious\\b(?! activity)',
     'mail rejete',
   ],
-  /** Violates a standard, or the rules of the recipient for content. */
+  /** Violates a standard, or the recipient's content rules. */
   form: [
     'attachments?\\b … (?:{blocked}|type|extension|contain|stripped|not|infected|policy|unsafe|danger)',
     '(?:{blocked}|illegal|dangerous|unsafe|unacceptable|executable|encrypted|suspicious|invalid|restricted) … (?:attach\\w+|file ?name|file ?type|extension|content type|mime|files?\\b)',
@@ -147,7 +147,7 @@ export const CONTENT = {
     '(?:larger|bigger) than',
     ...LANGUAGES.messageTooLarge,
   ],
-  /** A part of the message is named, and no word says what is wrong with it. */
+  /** Names a part of the message without stating the problem. */
   parts: [
     'attach(?:ment|ed)',
     '(?:headers?|content|mime|body|boundary|extensions?|file ?(?:names?|types?)|line length|zip)\\b',

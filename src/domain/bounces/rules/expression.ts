@@ -1,7 +1,7 @@
 /**
- * Phrases by topic: sources of regular expressions over the words of a reply (`words.ts`), all lower-case. ` … ` is a gap of
- * up to 40 characters within a sentence, `{name}` one of LISTS. `@list`, `@links`, `@spf`, `@host`, `@ip` and `@5.1.1` stand
- * for parts of the reply: a block list's site, a list of links, a page about SPF, a host, an address, a code.
+ * Phrases by topic: sources of regular expressions for the words of a reply (`words.ts`), in lower case. ` … ` is a gap of up
+ * to 40 characters within a sentence; `{name}` is one of LISTS. `@list`, `@links`, `@spf`, `@host`, `@ip` and `@5.1.1` are
+ * placeholders for a block list's site, a list of links, a page about SPF, a host, an address and a code.
  */
 export type Phrases = Readonly<Record<string, readonly string[]>>;
 
@@ -41,7 +41,10 @@ const LISTS: Readonly<Record<string, string>> = {
 
 const GAP = '[^.a-z0-9@](?:[^.]|\\.(?! )){0,40}?(?<![a-z])';
 
-/** Compiles phrases into one expression. Phrases start at a word. Gaps and runs are bounded, so it is linear. */
+/**
+ * Compiles phrases into one expression. Phrases start at a word. Gaps and repetitions are bounded, so matching takes linear
+ * time.
+ */
 export function expression(phrases: readonly string[]): RegExp {
   return new RegExp(`(?<![a-z@])(?:${phrases.map(source).join('|')})`);
 }

@@ -1,4 +1,7 @@
-/** Phrases in languages other than English, for the rules in `rules.ts`. Latin letters are without accents, and ё is е. */
+/**
+ * Phrases in languages other than English, for the rules in `rules.ts`. Latin letters are written without accents, and ё as
+ * е.
+ */
 export const LANGUAGES = {
   blockList: [
     'schwarze[nr]? liste|liste noire|lista (?:negra|nera)|lista neagra|czarn\\w+ list|черн\\S{1,4} спис|ブラックリスト',

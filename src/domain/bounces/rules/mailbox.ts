@@ -60,7 +60,7 @@ export const MAILBOX = {
     '@.\\.1\\.[13] .*valid rfc',
     'recipient address [^.]{0,40}valid rfc',
   ],
-  /** Names the recipient and that it is unknown. */
+  /** States that the recipient is unknown. */
   named: [
     '(?:no such|unknown|invalid) (?:user|mailbox|recipient|local part)\\b(?! (?:domain|host))',
     '(?:this|that) (?:email )?address … not (?:receive|accept)',
@@ -131,7 +131,7 @@ export const MAILBOX = {
     'not (?:accept(?:ing)?|handle|host|deliver) (?:any )?(?:e?mail|messages) for',
     ...LANGUAGES.mailboxNotFound,
   ],
-  /** Only that something does not exist or is refused. */
+  /** States only that something does not exist or is refused. */
   vague: [
     '(?:not|no longer) (?:exists?|recogni[sz]ed|found|known|valid)\\b',
     'is (?:unknown|invalid)\\b',

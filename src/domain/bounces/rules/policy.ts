@@ -1,7 +1,7 @@
 import type { Phrases } from './expression.ts';
 import { LANGUAGES } from './languages.ts';
 
-/** Rules of the recipient and of providers. */
+/** Policies of the recipient and of providers. */
 export const POLICY = {
   /** Suppressed at a provider: Postmark 406, SES, SparkPost, SendGrid, Mailgun, Mailjet. */
   suppressed: [
@@ -18,7 +18,7 @@ export const POLICY = {
     '(?:recipient|address|user) … unsubscribed',
     '(?:unsubscribe|bounce|opt ?out|not (?:mail|email|contact|send)) list',
   ],
-  /** The recipient's own list of senders, in the terms of NetEase, Exchange Online and Mimecast. */
+  /** The recipient's own allow and block lists, in the terms of NetEase, Exchange Online and Mimecast. */
   ownLists: [
     '(?:user|customer|personal|private|recipient|tenant|organi[sz]ation)s? (?:address |allow )?(?:{list})',
     'by (?:your|the|an?|our) organi[sz]ation\\b',
@@ -63,7 +63,7 @@ export const POLICY = {
     'not (?:allowed|permitted|authori[sz]ed) to (?:send|mail|post|write|contact|email)',
     'block(?:ed)? send',
   ],
-  /** Words about a rule. */
+  /** Words about a policy. */
   rules: [
     'organi[sz]ational settings',
     'polic(?:y|ies)\\b',

@@ -1,9 +1,9 @@
 import type { Phrases } from './expression.ts';
 import { LANGUAGES } from './languages.ts';
 
-/** The recipient's domain and the way to its servers. */
+/** The recipient's domain and the route to its servers. */
 export const ROUTES = {
-  /** The name service answered so. */
+  /** Error responses of DNS. */
   names: ['name serv(?:ice|er) (?:error|reply)', 'nx ?domain'],
   /** Names that do not resolve, and servers that do not respond. */
   unreachable: [

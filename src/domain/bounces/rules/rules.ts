@@ -12,11 +12,11 @@ import { TRAFFIC } from './traffic.ts';
 export interface Rule {
   readonly reason: BounceReason;
   readonly phrases: readonly string[];
-  /** Names the recipient as the cause. Other codes, and 4xx, do not contradict that. */
+  /** True if the phrases name the recipient as the cause. Other codes, and 4xx, do not override that. */
   readonly isExplicit?: true;
-  /** Follows the codes of the reply. */
+  /** True if the rule applies only after the codes of the reply. */
   readonly isLastResort?: true;
-  /** Words that accompany any refusal ("try again", "error"). A 5xx code for the recipient's address precedes them. */
+  /** True for words that accompany any refusal ("try again", "error"). A 5xx code for the recipient's address precedes them. */
   readonly isVague?: true;
 }
 

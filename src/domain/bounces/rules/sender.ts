@@ -3,7 +3,7 @@ import { LANGUAGES } from './languages.ts';
 
 /** The sender, its host, network and reputation. */
 export const SENDER = {
-  /** Block lists, reputations and complaints. The sites of block lists are `@list` (`words.ts`). */
+  /** Block lists, reputation and complaints. `@list` is the site of a block list (`words.ts`). */
   blockLists: [
     '@list',
     'spam ?haus',
@@ -38,7 +38,7 @@ export const SENDER = {
     '(?<!suspended )(?<!(?:de|in)activated )(?<!disabled )(?<!closed )(?<!locked )(?<!terminated )(?:due to|because of|for) (?:past |recent |previous )?abus(?:e|ive)\\b',
     ...LANGUAGES.blockList,
   ],
-  /** The host is considered a source of spam, or one that should not send directly. */
+  /** The host is considered a source of spam, or one that must not send directly. */
   spamSources: [
     'blocked for (?:spam|abuse|spamming)',
     'for (?:spam|spamming) (?:issues|activity)',
@@ -101,7 +101,7 @@ export const SENDER = {
     'claims to be',
     ...LANGUAGES.reverseDns,
   ],
-  /** The address or the network is blocked, in plain words. */
+  /** The address or network is blocked, in plain words. */
   blockedNetworks: [
     '(?:your|this|the|client|source|sending|sender|connecting|originating) (?:ip|address ip|host|server|network|mail server)\\b … (?:{blocked})',
     '\\bips?\\b(?: address| addresses| range)?(?: @ip)? (?:{is})? ?(?:{blocked}|hang ?up|suspended|not (?:yet )?(?:in|white))',
@@ -146,7 +146,7 @@ export const SENDER = {
     'polic(?:y|ies) … (?:(?<!@)\\bips?\\b|network)',
     ...LANGUAGES.network,
   ],
-  /** The receiver asked the sender's server whether the sender exists, and it does not. */
+  /** The receiver verified the sender's address, and it does not exist. */
   verification: [
     'sender (?:address )?(?:could not be )?verif',
     'sender call ?(?:out|back)',
@@ -184,7 +184,7 @@ export const SENDER = {
     '(?:sending|outgoing|outbound) … (?:disabled|suspended|blocked)',
     ...LANGUAGES.sender,
   ],
-  /** Names the sending side, where no plainer phrase matches. */
+  /** Names the sending side, if no more specific phrase matches. */
   sendingSide: [
     'your (?:ip|(?:mail ?)?server|host|network|mta|provider|isp)\\b',
     'your domain (?:{is})',
@@ -205,7 +205,7 @@ export const SENDER = {
     'you (?:are|have)\\b|your (?!message|e?mail)',
     'block(?:ed|ing)?\\b|banned',
   ],
-  /** Something is denied, and no word says that a rule of the recipient's side does. */
+  /** Denies something without stating a policy of the recipient's side. */
   denied: [
     'prohibited',
     'not permitted',

@@ -52,7 +52,7 @@ export const TRAFFIC = {
     '(?:maximum|max|limit) … (?:reached|exceeded) … (?:{parallel})',
     ...LANGUAGES.rateLimited,
   ],
-  /** Words about limits, where none names what is limited. */
+  /** Words about limits that do not state what is limited. */
   limits: [
     'exceed\\w*',
     'threshold',
