@@ -5,16 +5,16 @@ import { action, type Answer, type Context, idOf, type Page, Redirect } from './
 type Detail = Readonly<Record<string, unknown>>;
 
 export interface Change<T> {
-  /** Resource and verb, in the words of the API's paths: `webhooks.create`, `members.remove`. */
+  /** Resource and verb as in the API's paths: `webhooks.create`, `members.remove`. */
   readonly action: string;
   readonly run: () => Promise<T>;
   /** The id of the changed object. */
   readonly target?: string | null | ((result: T) => string | null);
-  /** Further fields of the audit entry; never a secret. */
+  /** Further fields of the audit entry, without secrets. */
   readonly detail?: Detail | ((result: T) => Detail);
-  /** The path to redirect to, or the answer: a page shows what is shown only once, such as a key. */
+  /** The path to redirect to, or the answer itself: a page for a value that is shown only once, such as a key. */
   readonly next: string | ((result: T) => Answer | Promise<Answer>);
-  /** The message on the page at that path. */
+  /** The flash message on the page at that path. */
   readonly flash?: string;
 }
 
@@ -34,7 +34,7 @@ export async function act<T>(context: Context, change: Change<T>): Promise<Answe
   return next(result);
 }
 
-/** The action of a form without fields. The target is the `:id` of the path unless the change names another one. */
+/** Returns the action of a form without fields. The audit entry's target is the `:id` of the path unless the change sets it. */
 export function buttonAction<T>(change: (context: Context) => Change<T> | Promise<Change<T>>): Page<'members'> {
   return action(Type.Object({}), {
     run: async (context) => act(context, { target: idOf(context), ...(await change(context)) }),

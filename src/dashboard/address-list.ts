@@ -10,7 +10,7 @@ export interface RefusedLine {
 }
 
 export interface AddressList {
-  /** Bare, in lower case, each once. */
+  /** Without names, in lower case, without duplicates. */
   readonly addresses: readonly string[];
   readonly refused: readonly RefusedLine[];
 }
@@ -18,9 +18,9 @@ export interface AddressList {
 const HEADING = /^(?:e-?mail|e-?mail[ _-]address|address|recipient)$/i;
 
 /**
- * Reads a list of addresses: one in each line, several in a line, or comma-separated values. When the first line has a
- * column that is called `email`, only that column counts.
- * @throws ServiceError validation_error for values with a heading whose quotes are wrong
+ * Parses a list of addresses: one or several per line, or comma-separated values. If the first line has a column named
+ * `email`, only that column is read.
+ * @throws ServiceError validation_error for invalid quotes in values with a heading
  */
 export function readAddresses(text: string, param: string): AddressList {
   const lines = text.replace(/^\uFEFF/, '').split('\n');
@@ -48,13 +48,13 @@ export function readAddresses(text: string, param: string): AddressList {
   return { addresses: [...addresses], refused };
 }
 
-/** The index of the column with addresses; -1 if the line is no heading. */
+/** Returns the index of the column with addresses; -1 if the line is not a heading. */
 function headingOf(line: string): number {
   const cells = line.includes('@') ? [] : (tryCsv(line)?.cells ?? []);
   return cells.findIndex((cell) => HEADING.test(cell));
 }
 
-/** The possible addresses of a line; a display name may contain commas and quotation marks. */
+/** Returns the possible addresses of a line. A display name may contain commas and quotation marks. */
 function addressesIn(line: string): readonly string[] {
   if (typeof parseMailbox(line) !== 'string') return [line];
   const cells = tryCsv(line)?.cells ?? [line];

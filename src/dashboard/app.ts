@@ -57,12 +57,12 @@ import {
 } from './session.ts';
 
 const ROOT = '/dashboard';
-/** In bytes; pages may set another limit. */
+/** The default limit of a form in bytes; pages may set another one. */
 const FORM_LIMIT = 102_400;
-/** Open for members who cannot open their current organization. */
+/** Available to members who cannot open their current organization. */
 const CHANGE_ORGANIZATION = '/dashboard/organization';
 const MAX_KNOWN_SESSIONS = 10_000;
-/** Shorter texts are not worth it. */
+/** Shorter texts, in characters, are not compressed. */
 const MIN_GZIP_LENGTH = 1_000;
 const gzipped = promisify(gzip);
 
@@ -119,7 +119,7 @@ export const PAGES: readonly PageRow[] = [
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set on paths of the route table. */
+    /** Set for paths of the route table. */
     visit: Visit | null;
   }
   interface FastifyContextConfig {
@@ -127,7 +127,10 @@ declare module 'fastify' {
   }
 }
 
-/** The dashboard, to be registered with the prefix `/dashboard`. It has its own error pages and accepts forms only. */
+/**
+ * The Fastify plugin of the dashboard. Register it with the prefix `/dashboard`. It has its own error pages and accepts only
+ * forms.
+ */
 export function dashboard(deps: DashboardDeps, assets: Assets): FastifyPluginAsync {
   return async (app) => {
     const site = siteOf(deps, assets);
@@ -155,9 +158,9 @@ interface Site {
 
 function siteOf(deps: DashboardDeps, assets: Assets): Site {
   const asset = (name: string): string => {
-    const found = assets.get(name);
-    if (!found) throw new Error(`assets.ts has no ${name}`);
-    return found.path;
+    const file = assets.get(name);
+    if (!file) throw new Error(`assets.ts has no ${name}`);
+    return file.path;
   };
   return { deps, asset, knownSessions: new LRUCache({ max: MAX_KNOWN_SESSIONS }) };
 }
@@ -188,7 +191,7 @@ function servePage(app: FastifyInstance, site: Site, row: PageRow): void {
     url,
     config: { page: row },
     bodyLimit: page.bodyLimit ?? FORM_LIMIT,
-    // `answerOf` validates the form; the schema states that there is one.
+    // The schema only declares that there is a body; `answerOf` validates the form.
     schema: { hide: true, ...(method === 'POST' && { body: {} }) },
     handler: async (request, reply) => {
       if (!request.visit) throw new Error('a page was opened without a visit');
@@ -276,9 +279,9 @@ function askToSignIn(method: string, visit: Visit, request: FastifyRequest, repl
   return redirectTo(`${ROOT}/sign-in${next}`, request, reply);
 }
 
-/** The page to which a user must go before the organization's pages open; undefined for none. */
+/** Returns the page that a user must complete before the organization's pages open; undefined for none. */
 function requiredPage(session: SignedIn, organization: OrganizationOfUser): string | undefined {
-  // The issuer is responsible for the second factor of its sign-ins.
+  // The identity provider is responsible for the second factor of its sign-ins.
   if (session.byOidc) return undefined;
   if (organization.requires_oidc) return oidc.OIDC_REQUIRED;
   if (organization.requires_second_factor && !session.hasSecondFactor) return secondFactor.SECOND_FACTOR;
@@ -286,7 +289,7 @@ function requiredPage(session: SignedIn, organization: OrganizationOfUser): stri
 }
 
 function redirectTo(path: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  // A live part must not be replaced by another page.
+  // htmx would insert another page into the refreshed part, so the whole page is redirected.
   if (request.headers['hx-request'] !== undefined) return reply.code(401).header('hx-redirect', path).send('');
   return reply.redirect(path, 303);
 }
@@ -338,8 +341,8 @@ async function send(site: Site, answer: Answer, visit: Visit, reply: FastifyRepl
 }
 
 /**
- * Sends text, compressed if the browser accepts it. The answer to a form is not compressed: it may contain a new secret beside what the
- * form contained, and the compressed length would reveal how similar they are.
+ * Sends text, compressed if the browser accepts it. The answer to a form is not compressed: it may contain a new secret
+ * beside the form's input, and the compressed length would reveal how similar they are.
  */
 async function sendText(text: string, reply: FastifyReply): Promise<FastifyReply> {
   reply.header('vary', 'accept-encoding');
@@ -348,7 +351,7 @@ async function sendText(text: string, reply: FastifyReply): Promise<FastifyReply
   return reply.header('content-encoding', 'gzip').send(await gzipped(text));
 }
 
-/** Does not replace headers that the answer has set. */
+/** Sets the headers that the answer has not set itself. */
 function setSecurityHeaders(request: FastifyRequest, reply: FastifyReply): void {
   const hasSecretPath = request.routeOptions.url?.includes(':token') ?? false;
   const headers = {
@@ -376,10 +379,13 @@ async function showTrouble(site: Site, error: unknown, request: FastifyRequest, 
   return send(site, new Reply(page, { status: trouble.status }), visit, reply);
 }
 
-/** Members keep the navigation on the page for unknown paths, for which `admit` reads no session. */
+/**
+ * Reads the session for a path without a route, which `admit` does not do, so that members keep the navigation on the error
+ * page.
+ */
 async function visitWithoutRow(site: Site, request: FastifyRequest): Promise<Visit> {
   const visit = visitOf(site, request, undefined);
   if (!request.is404) return visit;
-  // The page is also shown without Postgres and beyond the limit on invalid cookies, then without the navigation.
+  // Without Postgres, or beyond the limit on invalid cookies, the page is shown without the navigation.
   return { ...visit, session: await readSession(site, request).catch(() => null) };
 }

@@ -20,13 +20,13 @@ export interface Asset {
   readonly gzipped: Buffer;
 }
 
-/** The files that pages load, by name. */
+/** Assets of pages by name. */
 export type Assets = ReadonlyMap<string, Asset>;
 
-/** The path under which they are served. */
+/** The URL path of assets. */
 const FOLDER = '/dashboard/assets';
 
-/** Reads all files that pages load. */
+/** Reads all assets. */
 export function loadAssets(): Assets {
   const own = readdirSync(OWN_FOLDER).map((name) => [name, join(OWN_FOLDER, name)] as const);
   const packaged = Object.entries(PACKAGED).map(([name, path]) => [name, require.resolve(path)] as const);

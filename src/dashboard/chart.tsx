@@ -4,7 +4,7 @@ import { NumberCell, Table, Time } from './elements.tsx';
 import type { Html } from './page.ts';
 import { emailsPath, type Period } from './periods.ts';
 
-/** The parts of a bar from the bottom up. A part is what the parts before it leave of its emails. */
+/** The parts of a bar from the bottom up. Each part counts emails that the parts before it have not counted. */
 const PARTS: readonly (readonly [name: string, tone: string, count: (counts: Counts) => number])[] = [
   ['delivered', 'good', ({ delivered }) => delivered],
   ['bounced, rejected or failed', 'bad', ({ bounced, rejected, failed }) => bounced + rejected + failed],
@@ -13,12 +13,15 @@ const PARTS: readonly (readonly [name: string, tone: string, count: (counts: Cou
   ['waiting', 'waiting', ({ accepted }) => accepted],
 ];
 
-/** Emails that have reached several states are in the first part that has them, so that a bar is as high as its emails. */
+/**
+ * Counts an email that has reached several states only in the first matching part, so that a bar's height is its number of
+ * emails.
+ */
 function partsOf(counts: Counts): number[] {
-  let left = counts.accepted;
+  let uncounted = counts.accepted;
   return PARTS.map(([, , count]) => {
-    const part = Math.max(Math.min(count(counts), left), 0);
-    left -= part;
+    const part = Math.max(Math.min(count(counts), uncounted), 0);
+    uncounted -= part;
     return part;
   });
 }
@@ -28,11 +31,11 @@ const NONE = Object.fromEntries(STATES.map((state) => [state, 0])) as unknown as
 interface MailChartProps {
   readonly points: readonly Point[];
   readonly period: Period;
-  /** The lists that bars lead to have these filters too. */
+  /** Filters that links to lists of emails also contain. */
   readonly filters?: Readonly<Record<string, string>>;
 }
 
-/** Emails by the hour or day of their acceptance, as stacked bars and as a table. Bars lead to the emails. */
+/** Emails by the hour or day of acceptance, as stacked bars and as a table. Bars link to the emails. */
 export function MailChart({ points, period, filters = {} }: MailChartProps): Html {
   const byTime = new Map(points.map((point) => [point.at, point]));
   const bars: { at: number; counts: Counts }[] = [];
@@ -72,7 +75,7 @@ export function MailChart({ points, period, filters = {} }: MailChartProps): Htm
   );
 }
 
-/** The next of 2, 4, 10, 20, 40, 100 … emails, of which the half is whole too. */
+/** Rounds up to 2, 4, 10, 20, 40, 100 …, so that half of the scale is an integer too. */
 function roundUp(highest: number): number {
   let unit = 1;
   for (;;) {
@@ -118,7 +121,7 @@ function Bar({ index, top, at, counts, period: { step }, filters }: BarProps): H
   );
 }
 
-/** Four or five times below the bars. Days are those of UTC; a script converts hours to the reader's time zone. */
+/** Four or five times below the bars. Days are in UTC; a script converts hours to the reader's time zone. */
 function Axis({ bars, step }: { bars: readonly number[]; step: Period['step'] }): Html {
   const labels = bars.length % 5 === 0 ? 5 : 4;
   const shown = Array.from({ length: labels }, (_, label) => bars[Math.round((label * bars.length) / labels)] ?? 0);

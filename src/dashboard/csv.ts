@@ -10,7 +10,7 @@ export interface CsvRow {
   readonly cells: readonly string[];
 }
 
-/** Spreadsheets use semicolons in countries with a decimal comma. */
+/** Semicolons are delimiters too: spreadsheets use them in countries with a decimal comma. */
 const OPTIONS = {
   bom: true,
   delimiter: [',', ';', '\t'] as string[],
@@ -21,13 +21,13 @@ const OPTIONS = {
   trim: true,
 } as const;
 
-/** The escape of cells that a spreadsheet would calculate. */
+/** Matches the escape of cells that a spreadsheet would evaluate as a formula. */
 const ESCAPED = /^'(?=[=+\-@])/;
 
 /**
- * Reads comma-separated values (RFC 4180); semicolons and tabs separate too.
- * @param first the number of its first line
- * @throws ServiceError validation_error that names the line where quotes are wrong
+ * Parses comma-separated values (RFC 4180); semicolons and tabs are delimiters too.
+ * @param first the number of the first line
+ * @throws ServiceError validation_error with the line of invalid quotes
  */
 export function readCsv(text: string, param: string, first = 1): CsvRow[] {
   try {
@@ -45,8 +45,8 @@ export function readCsv(text: string, param: string, first = 1): CsvRow[] {
 }
 
 /**
- * Writes comma-separated values (RFC 4180). A cell that a spreadsheet would calculate gets `'` before it, which readCsv
- * takes away again.
+ * Formats comma-separated values (RFC 4180). A cell that a spreadsheet would evaluate as a formula is prefixed with `'`,
+ * which readCsv removes.
  */
 export function writeCsv(rows: readonly (readonly (string | null)[])[]): string {
   return stringify(
@@ -55,7 +55,7 @@ export function writeCsv(rows: readonly (readonly (string | null)[])[]): string 
   );
 }
 
-/** The answer with which a browser stores comma-separated values in a file. @param parts read as fast as the browser takes them */
+/** Returns the answer that a browser saves as a CSV file. @param parts are read only as fast as the browser receives them */
 export function csvDownload(name: string, parts: AsyncIterable<string>): Reply {
   const day = new Date().toISOString().slice(0, 10);
   return new Reply(Readable.from(parts), {

@@ -5,7 +5,7 @@ import { valueOf } from './forms.ts';
 import { type Html, pathOf, type Visit } from './page.ts';
 import { placeToText } from './places.ts';
 
-/** States by their color; the name of a state is always shown too. Others are `ended`. */
+/** States by their color. The name of a state is always shown too. Other states are `ended`. */
 const TONES: Readonly<Record<string, readonly string[]>> = {
   waiting: ['queued', 'scheduled', 'pending'],
   moving: ['sent', 'processing'],
@@ -27,15 +27,15 @@ export function StatusBadge({ status }: { status: string }): Html {
 }
 
 interface TimeProps {
-  /** As in the API. */
+  /** In the API's format. */
   readonly at: string | null;
-  /** Without seconds, and without a date today. */
+  /** Without seconds, and without the date for today. */
   readonly short?: boolean | undefined;
-  /** As the time that has passed, or is left. */
+  /** As the time that has passed or remains. */
   readonly relative?: boolean | undefined;
 }
 
-/** A script converts the time to the reader's time zone; the title of a short or relative one is the exact time. */
+/** A script converts the time to the reader's time zone. The title of a short or relative time is the exact time. */
 export function Time({ at, short = false, relative = false }: TimeProps): Html {
   if (at === null) return <span class="muted">–</span>;
   return (
@@ -45,7 +45,7 @@ export function Time({ at, short = false, relative = false }: TimeProps): Html {
   );
 }
 
-/** An id to copy, which stays on one line. */
+/** An id with a copy button, on one line. */
 export function Id({ id }: { id: string }): Html {
   return <Copy value={id} isLine />;
 }
@@ -53,11 +53,11 @@ export function Id({ id }: { id: string }): Html {
 interface CopyProps {
   readonly value: string;
   readonly label?: string;
-  /** Shows the beginning of a value that is too long for one line. */
+  /** Truncates a value that is too long for one line. */
   readonly isLine?: boolean;
 }
 
-/** A value to copy; a script shows the button. */
+/** A value with a copy button, which a script shows. */
 export function Copy({ value, label = 'Copy', isLine = false }: CopyProps): Html {
   return (
     <span class={['copy', isLine && 'line']}>
@@ -82,7 +82,7 @@ export function Command({ text }: { text: string }): Html {
   );
 }
 
-/** A curl command. @param apiKey by default the shell's variable SENDWRIGHT_API_KEY */
+/** Returns a curl command. @param apiKey the shell variable SENDWRIGHT_API_KEY by default */
 export function curl(
   visit: Visit,
   method: 'GET' | 'POST' | 'DELETE' | 'PATCH',
@@ -122,12 +122,12 @@ export function Empty({ title, command, children }: { title: string; command?: s
   );
 }
 
-/** Positions of pages before this one that a link remembers, so that its query stays short. */
+/** Maximum number of earlier positions in a link, which keeps its query short. */
 const MAX_TRAIL = 20;
 
 /**
- * Links to the next page, to the page before and to the first one. The query parameter `before` holds the positions of the pages
- * that led here. @param next the end of this page, or null
+ * Links to the next, previous and first page. The query parameter `before` contains the positions of the previous pages.
+ * @param next the end of this page, or null
  */
 export function Pager({ visit, next }: { visit: Visit; next: Cursor | null }): Html {
   const cursor = valueOf(visit.given, 'cursor');
@@ -153,7 +153,7 @@ export function Pager({ visit, next }: { visit: Visit; next: Cursor | null }): H
   );
 }
 
-/** @param trail positions of earlier pages; the page after the first one has none */
+/** Returns the link to a page. @param trail positions of earlier pages; empty on the second page */
 function withCursor(visit: Visit, cursor: string | null, trail: readonly string[] = []): string {
   const query = new URLSearchParams();
   for (const [name, values] of Object.entries(visit.given)) {
@@ -166,20 +166,20 @@ function withCursor(visit: Visit, cursor: string | null, trail: readonly string[
   return pathOf(visit) + (text === '' ? '' : `?${text}`);
 }
 
-/** The heading of a column, with `number` if its cells are numbers. */
+/** The heading of a column; `number` marks a column of numbers. */
 export type Column = string | readonly [name: string, kind: 'number'];
 
 interface TableProps {
   /** For screen readers. */
   readonly caption: string;
   readonly columns: readonly Column[];
-  /** Rows of one line in columns of a fixed width, which tables.css gives to this class. The link of a row covers all of it. */
+  /** One-line rows in columns of a fixed width, which tables.css defines for this class. The link of a row covers all of it. */
   readonly layout?: 'emails' | 'audit' | 'deliveries' | 'requests' | 'records' | undefined;
   /** `<tr>` elements. */
   readonly children: Children;
 }
 
-/** Scrolls horizontally on narrow screens. */
+/** A table that scrolls horizontally on narrow screens. */
 export function Table({ caption, columns, layout, children }: TableProps): Html {
   return (
     <div class={['table', layout && 'lines', layout]} role="region" aria-label={caption} tabindex="0">
@@ -233,9 +233,9 @@ interface LinkHeadingProps {
   readonly href: string;
   readonly text: string;
   readonly sub?: string | null;
-  /** Shown over the whole row in tables whose rows have one line. */
+  /** The tooltip of the whole row in tables with one-line rows. */
   readonly title?: string;
-  /** Set in lists that refresh themselves, so that htmx keeps the focus. */
+  /** Set in lists that refresh themselves, so that htmx preserves the focus. */
   readonly id?: string;
 }
 
@@ -251,7 +251,7 @@ export function LinkHeading({ href, text, sub = null, title, id }: LinkHeadingPr
   );
 }
 
-/** A second line in small type. */
+/** A second line in a small font. */
 export function Sub({ text }: { text: string }): Html {
   return (
     <span class="sub" safe>
@@ -269,7 +269,7 @@ export function Section({ title, id, children }: { title: string; id?: string; c
   );
 }
 
-/** A name with its value, which may have a line of its own; `false` leaves the row out. */
+/** A name with its value, which may span a whole line; `false` omits the row. */
 export type Fact = readonly [name: string, value: Html, width?: 'whole'] | false;
 
 export function Facts({ facts }: { facts: readonly Fact[] }): Html {

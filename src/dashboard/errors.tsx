@@ -6,7 +6,7 @@ import { Layout, PlainLayout } from './layout.tsx';
 import type { Html, Visit } from './page.ts';
 import { requestPath } from './pages/requests.tsx';
 
-/** Statuses of error pages; other codes are problems of a form. */
+/** HTTP statuses of error pages; 422 for other codes, which concern the input. */
 const STATUS: Partial<Record<ErrorCode, number>> = {
   unauthorized: 401,
   insufficient_scope: 403,
@@ -28,7 +28,7 @@ const FRAMEWORK: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_BAD_URL: 'not_found',
 };
 
-/** Internal details of an error are not shown. */
+/** Returns an error's status and texts for the page, without internal details. */
 export function troubleOf(error: unknown) {
   const { code, message } = toServiceError(error);
   const status = STATUS[code] ?? 422;
@@ -55,11 +55,11 @@ function toServiceError(error: unknown): ServiceError {
   return new ServiceError('internal_error', '');
 }
 
-/** The error after too many attempts to sign in, or requests for emails. */
+/** Returns the error for too many attempts to sign in, or too many requested emails. */
 export function tooManyAttempts(seconds: number): ServiceError {
   const minutes = Math.ceil(seconds / 60);
-  const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
-  return new ServiceError('rate_limit_exceeded', `Too many attempts. Try again in ${wait}.`, undefined, seconds);
+  const duration = minutes === 1 ? 'a minute' : `${minutes} minutes`;
+  return new ServiceError('rate_limit_exceeded', `Too many attempts. Try again in ${duration}.`, undefined, seconds);
 }
 
 interface FormProblems {
@@ -68,7 +68,7 @@ interface FormProblems {
   readonly problems: Record<string, string>;
 }
 
-/** The problems of a form from an error of its action; undefined if the error is not about the form. */
+/** Converts an error of an action to problems of its form; returns undefined if the error does not concern the form. */
 export function formProblems(error: unknown): FormProblems | undefined {
   if (!(error instanceof ServiceError)) return undefined;
   const status = STATUS[error.code] ?? 422;
@@ -82,7 +82,7 @@ export function formProblems(error: unknown): FormProblems | undefined {
   };
 }
 
-/** Members of an organization keep the navigation. */
+/** An error page. Members of an organization keep the navigation. */
 export function TroublePage({ visit, trouble }: { visit: Visit; trouble: ReturnType<typeof troubleOf> }): Html {
   const { session } = visit;
   if (session !== null && session.organization !== null) {

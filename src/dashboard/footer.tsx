@@ -1,7 +1,10 @@
 import { Shortcuts } from './navigation.tsx';
 import { type Context, type Html, pathOf } from './page.ts';
 
-/** Where the documentation explains pages, by the beginning of their paths below `/dashboard`. The others link to its index. */
+/**
+ * The documentation page for dashboard pages whose path below `/dashboard` starts with the key. Other pages link to the
+ * index.
+ */
 export const CHAPTERS: Readonly<Record<string, string>> = {
   '/checklist': 'quickstart',
   '/emails': 'sending',
@@ -19,13 +22,13 @@ export const CHAPTERS: Readonly<Record<string, string>> = {
   '/account': 'accounts',
 };
 
-/** The documentation of a page. */
+/** Returns the path of the documentation for a page. */
 function docsPath(path: string): string {
   const [chapter] = Object.keys(CHAPTERS).filter((start) => path.startsWith(`/dashboard${start}`));
   return chapter === undefined ? '/docs' : `/docs/${CHAPTERS[chapter]}`;
 }
 
-/** What is below every page: the time zone of its times, the documentation, and the keyboard shortcuts. */
+/** The footer of every page: the time zone of its times, the documentation and the keyboard shortcuts. */
 export function Footer({ context }: { context: Context }): Html {
   return (
     <footer class="foot">

@@ -8,12 +8,12 @@ interface FormProps {
   readonly visit: Visit;
   readonly action: string;
   readonly class?: string;
-  /** The instant in its date and time field; a script shows it in the time zone of the browser. */
+  /** The value of its date and time field; a script shows it in the browser's time zone. */
   readonly at?: string | undefined;
   readonly children: Children;
 }
 
-/** A POST form. It contains the organization that it was shown for: if another tab has changed that, the post is refused. */
+/** A POST form. It contains the organization for which it was shown; the post is refused if another tab has changed that. */
 export function Form({ visit, action, children, ...rest }: FormProps): Html {
   const organization = visit.session?.organization?.id;
   return (
@@ -44,11 +44,11 @@ interface FieldOptions {
   readonly autofocus?: boolean;
   /** The id of a datalist with suggestions. */
   readonly list?: string;
-  /** Makes it a textarea. */
+  /** Renders a textarea with this number of rows. */
   readonly rows?: number;
 }
 
-/** A field with label, hint and problem. It keeps its input, except passwords. */
+/** A field with its label, hint and problem. It keeps its input, except for passwords. */
 export function field(filled: Filled, name: string, label: string, options: FieldOptions = {}): Html {
   const { type = 'text', value, hint, rows, required, autocomplete, placeholder, autofocus, list } = options;
   const attributes = { ...attributesOf(name, filled, hint), required, autocomplete, placeholder, autofocus };
@@ -66,7 +66,7 @@ export function field(filled: Filled, name: string, label: string, options: Fiel
   );
 }
 
-/** The user's current password. Password managers find it by the hidden address. */
+/** The user's current password. The hidden address lets password managers find it. */
 export function currentPasswordField(filled: Filled, email: string, autofocus = false): Html {
   const options = { type: 'password', autocomplete: 'current-password', required: true, autofocus } as const;
   return (
@@ -94,7 +94,7 @@ export function timeZoneField(
 
 type Options = readonly (readonly [value: string, name: string])[];
 
-/** The options of a filter; the empty one selects all. */
+/** Returns the options of a filter; the empty value selects all. */
 export function optionsOf(values: readonly string[], all = 'any'): Options {
   return [['', all], ...values.map((value) => [value, value.replaceAll('_', ' ')] as const)];
 }
@@ -117,7 +117,7 @@ export function select(filled: Filled, name: string, label: string, options: Opt
 
 interface CheckboxProps {
   readonly label: string;
-  /** Several boxes of one name make a list. */
+  /** Checkboxes with the same name form a list. */
   readonly name: string;
   readonly value: string;
   readonly given: Given;
@@ -140,14 +140,14 @@ export function Checkbox({ label, name, value, given, checked = false }: Checkbo
 
 interface FilterMenuProps {
   readonly label: string;
-  /** The names of what is chosen in it. */
+  /** The names of the selected values. */
   readonly chosen: readonly string[];
   readonly whenEmpty: string;
   readonly isOpen?: boolean;
   readonly children: Children;
 }
 
-/** A filter whose fields are in a menu. */
+/** A filter whose fields are in a dropdown menu. */
 export function FilterMenu({ label, chosen, whenEmpty, isOpen = false, children }: FilterMenuProps): Html {
   return (
     <div class="field">
@@ -167,7 +167,7 @@ export function FilterMenu({ label, chosen, whenEmpty, isOpen = false, children 
   );
 }
 
-/** A filter with several alternatives: none ticked is any. */
+/** A filter with several alternatives. None selected means any. */
 export function choices(filled: Filled, name: string, label: string, options: Options): Html {
   const values = [filled.given[name] ?? []].flat();
   const chosen = options.filter(([value]) => values.includes(value)).map(([, text]) => text);
@@ -186,7 +186,7 @@ export function choices(filled: Filled, name: string, label: string, options: Op
   );
 }
 
-/** A script reads the file into the textarea `into`; the file itself is not sent. */
+/** A file field. A script reads the file into the textarea `into`; the form does not contain the file. */
 export function FileInto({ label, into, accept }: { label: string; into: string; accept: string }): Html {
   const id = `file-${into}`;
   return (
@@ -248,13 +248,13 @@ interface Confirmation {
   readonly question: string;
   readonly fields?: Readonly<Record<string, string>>;
   readonly small?: boolean;
-  /** The button that changes nothing. An action that cancels something names it otherwise than "Cancel". */
+  /** The label of the button that changes nothing. An action that cancels something needs a label other than "Cancel". */
   readonly keep?: string;
 }
 
 /**
- * A button that asks for confirmation, in a popover, which needs no script.
- * @param label verb and object, on both buttons
+ * A button that asks for confirmation in a popover, which needs no script.
+ * @param label verb and object, the label of both buttons
  */
 export function confirm(visit: Visit, label: string, confirmation: Confirmation): Html {
   const { action, id, question, fields = {}, small = false, keep = 'Cancel' } = confirmation;
@@ -283,7 +283,7 @@ export function confirm(visit: Visit, label: string, confirmation: Confirmation)
   );
 }
 
-/** The filters of a list, in a GET form, so a filtered list has a URL. */
+/** The filters of a list. They are a GET form, so that a filtered list has a URL. */
 export function Filters({ visit, label, children }: { visit: Visit; label?: string; children: Children }): Html {
   const path = pathOf(visit);
   const isFiltered = Object.entries(visit.given).some(

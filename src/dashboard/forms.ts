@@ -2,14 +2,14 @@ import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { TObject } from 'typebox';
 import { describeLimit, makeSchemaValidator, toWholeNumber } from '../intake/schema-validation.ts';
 
-/** Fields as a browser sends them: text, or several texts of one name. */
+/** Fields as sent by a browser: text, or several texts of one name. */
 export type Given = Readonly<Record<string, string | readonly string[]>>;
-/** What is wrong, by field; what concerns the whole is under `''`. */
+/** Problems by field; problems of the whole form are under `''`. */
 export type Problems = Readonly<Record<string, string>>;
 
-/** A form or query string that was looked at. */
+/** A validated form or query string. */
 export interface Checked {
-  /** The fields that are valid, with their types. */
+  /** The valid fields, converted to their types. */
   readonly values: Record<string, unknown>;
   readonly problems: Problems;
 }
@@ -25,7 +25,7 @@ export function readFields(text: string): Given {
   return fields;
 }
 
-/** The value of a field; the first one if there are several. */
+/** Returns the value of a field; the first one if there are several. */
 export function valueOf(given: Given, name: string): string | undefined {
   const value = Object.hasOwn(given, name) ? given[name] : undefined;
   return typeof value === 'string' ? value : value?.[0];
@@ -35,8 +35,8 @@ const ajv = makeSchemaValidator({ allErrors: true });
 const compiled = new WeakMap<TObject, ValidateFunction>();
 
 /**
- * Checks fields against a schema. A field that is left empty is one that is not given; where the schema wants a number,
- * a boolean or an array, the text is read as one. Fields that the schema does not name are left out.
+ * Validates fields against a schema. An empty field counts as missing. Text is converted if the schema requires a number, a
+ * boolean or an array. Fields that are not in the schema are ignored.
  */
 export function check(schema: TObject, given: Given): Checked {
   const values: Record<string, unknown> = {};
@@ -57,7 +57,7 @@ export function check(schema: TObject, given: Given): Checked {
   return { values, problems };
 }
 
-/** undefined for a field that was left empty. */
+/** Converts a field; returns undefined for an empty one. */
 function read(type: string | undefined, value: string | readonly string[]): unknown {
   if (type === 'array') {
     const items = [value].flat().filter((item) => item !== '');

@@ -1,31 +1,31 @@
 import { ServiceError } from '../domain/errors.ts';
 import { parseInstant } from '../domain/instant.ts';
 
-/** The format of a `datetime-local` field: no offset, seconds only if they are not 0. */
+/** Matches the value of a `datetime-local` field: no offset, seconds only if they are not 0. */
 const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?$/;
-/** A name of the IANA database, or UTC; offsets are no zones. */
+/** Matches a name of the IANA database, or UTC. Offsets are not time zone names. */
 const ZONE = /^[A-Za-z][\w+/-]{0,63}$/;
 
-/** Returns the name of a time zone as the IANA database writes it. @throws ServiceError validation_error */
+/** Normalizes a time zone name to the spelling of the IANA database. @throws ServiceError validation_error */
 export function timeZoneOf(text: string, param: string): string {
   try {
     if (ZONE.test(text)) return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone;
   } catch {
-    // Not a time zone.
+    // Intl throws for an unknown time zone.
   }
   throw new ServiceError('validation_error', 'is not a time zone; enter a name such as Europe/Berlin, or UTC', param);
 }
 
 /**
- * Reads a date and time field. Of a time that occurs twice, when clocks are put back, it returns the first.
+ * Parses a date and time field. Returns the first instant of a time that occurs twice, when clocks are set back.
  * @param timeZone a name of the IANA database
- * @returns an instant as the API writes it
- * @throws ServiceError validation_error, also for a time that clocks skip
+ * @returns an instant in the API's format
+ * @throws ServiceError validation_error, also for a time that is skipped when clocks are set forward
  */
 export function zonedInstant(text: string, timeZone: string, param: string): string {
   const asUtc = LOCAL.test(text) ? parseInstant(`${text}Z`)?.getTime() : undefined;
   if (asUtc === undefined) throw new ServiceError('validation_error', 'is not a day and time', param);
-  // The offsets before and after any change of clocks near that time.
+  // The offsets before and after a possible clock change near that time.
   const candidates = [-DAY_MS, DAY_MS].map((away) => asUtc - offsetAt(asUtc + away, timeZone));
   const instants = candidates.filter((instant) => instant + offsetAt(instant, timeZone) === asUtc);
   if (instants.length === 0) {
@@ -40,19 +40,19 @@ export function zonedInstant(text: string, timeZone: string, param: string): str
 
 const DAY_MS = 86_400_000;
 
-/** The value of a date and time field, to the minute. @param instant as in the API */
+/** Returns the value of a date and time field, to the minute. @param instant in the API's format */
 export function zonedValue(instant: string, timeZone: string): string {
   const at = Date.parse(instant);
   return new Date(at + offsetAt(at, timeZone)).toISOString().slice(0, 16);
 }
 
-/** An instant as a sentence shows it, with the name of its zone. @param instant as in the API */
+/** Formats an instant for a sentence, with the name of its zone. @param instant in the API's format */
 export function zonedWords(instant: string, timeZone: string): string {
   const format = new Intl.DateTimeFormat('en', { timeZone, dateStyle: 'medium', timeStyle: 'short' });
   return `${format.format(Date.parse(instant))} (${timeZone})`;
 }
 
-/** Milliseconds by which local time is ahead of UTC. @param instant Unix milliseconds */
+/** Returns the milliseconds by which local time is ahead of UTC. @param instant Unix milliseconds */
 function offsetAt(instant: number, timeZone: string): number {
   const options = { timeZone, hourCycle: 'h23', era: 'short' } as const;
   const digits = { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' } as const;

@@ -6,7 +6,7 @@ import { Footer } from './footer.tsx';
 import { Navigation, NavigationButton } from './navigation.tsx';
 import type { Context, Html, SignedIn, Visit } from './page.ts';
 
-/** htmx without what our Content-Security-Policy forbids: its own style element, and code in attributes. */
+/** htmx options. Our Content-Security-Policy forbids its own style element, and code in attributes. */
 const HTMX = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, historyCacheSize: 0 });
 
 export interface Crumb {
@@ -17,7 +17,7 @@ export interface Crumb {
 interface LayoutProps {
   readonly context: Context;
   readonly title: string;
-  /** From the navigation down to the parent of this page. */
+  /** Breadcrumbs from the navigation down to the parent of this page. */
   readonly crumbs?: readonly Crumb[];
   readonly actions?: Html | false | undefined;
   readonly children: Children;
@@ -179,7 +179,7 @@ export function Header({ visit, session }: { visit: Visit; session: SignedIn }):
   );
 }
 
-/** Finds emails from every page. The keyboard script focuses the field that has `data-search`. */
+/** The search for emails on every page. The keyboard script focuses the field with `data-search`. */
 function SearchBox(): Html {
   return (
     <form method="get" action="/dashboard/emails" class="search" role="search" aria-label="Search">

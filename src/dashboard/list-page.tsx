@@ -13,19 +13,19 @@ interface List<Row> {
   readonly columns: readonly Column[] | ((context: Context) => readonly Column[]);
   readonly layout?: 'audit' | undefined;
   readonly limit?: number;
-  /** Reads at most `limit` rows after `place`. */
+  /** Reads at most `limit` rows after the position `place`. */
   readonly read: (context: Context, place: Cursor | null, limit: number) => Promise<Row[]>;
   readonly row: (row: Row, context: Context) => Html;
   readonly empty: (context: Context) => Html | Promise<Html>;
   readonly actions?: Html;
-  /** A link for owners to the page that adds an entry. */
+  /** A link for owners to the page for adding an entry. */
   readonly add?: { readonly href: string; readonly label: string };
-  /** Whether a row may change soon; the list then refreshes itself. */
+  /** True if a row may change soon; the list then refreshes itself. */
   readonly isMoving?: (row: Row) => boolean;
   readonly footer?: Html;
 }
 
-/** The page of a list in reverse chronological order. */
+/** Returns the page of a list in reverse chronological order. */
 export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
   const {
     title,
@@ -39,8 +39,8 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
     footer = <></>,
   } = list;
   return page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
-    const found = await list.read(context, textToPlace(context.query.cursor), limit + 1);
-    const { rows, next } = cutPage(found, limit);
+    const entries = await list.read(context, textToPlace(context.query.cursor), limit + 1);
+    const { rows, next } = cutPage(entries, limit);
     const safeAddLink = add && context.role === 'owner' && (
       <a class="button primary" href={add.href} safe>
         {add.label}

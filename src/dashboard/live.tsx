@@ -2,13 +2,13 @@ import type { Children } from '@kitajs/html';
 import type { Html } from './page.ts';
 
 interface LiveProps {
-  /** The page's path with its query string; not that of a refused form, which answers with the same page. */
+  /** The page's path with its query string. It differs from the URL of a refused form, whose answer is the same page. */
   readonly path: string;
   readonly moves: boolean;
   readonly children: Children;
 }
 
-/** The part of a page that refreshes itself as long as its content `moves`. At most one per page. */
+/** The part of a page that refreshes itself while `moves` is true. At most one per page. */
 export function Live({ path, moves, children }: LiveProps): Html {
   if (!moves) return <div id="live">{children}</div>;
   return (
@@ -26,11 +26,11 @@ export function Live({ path, moves, children }: LiveProps): Html {
   );
 }
 
-/** Not every provider reports on sent messages. */
+/** A sent message is refreshed at most this long, since not every provider reports. */
 const REPORT_TIMEOUT_MS = 10 * 60_000;
 const DUE_SOON_MS = 2 * 60_000;
 
-/** Whether an email or a chat-app message may change soon. @param now Unix milliseconds */
+/** True if an email or chat-app message may change soon. @param now Unix milliseconds */
 export function isMoving(
   message: { readonly status: string; readonly scheduled_at?: string | null; readonly last_event_at: string },
   now = Date.now(),

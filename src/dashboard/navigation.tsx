@@ -2,7 +2,7 @@ import { type Html, pathOf, type Visit } from './page.ts';
 
 interface Entry {
   readonly name: string;
-  /** Opens the page after `g`. */
+  /** The key that opens the page after `g`. */
   readonly letter: string;
 }
 const entry = (name: string, letter: string): Entry => ({ name, letter });
@@ -31,7 +31,7 @@ const NAVIGATION: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
   },
 };
 
-/** A column beside the page; on a phone a popover that `NavigationButton` opens. */
+/** The navigation: a column beside the page, or on a phone a popover that `NavigationButton` opens. */
 export function Navigation({ visit }: { visit: Visit }): Html {
   const path = pathOf(visit);
   const current = (to: string) =>
@@ -72,7 +72,7 @@ const KEYS = [
   ['?', 'Show the keyboard shortcuts'],
 ] as const;
 
-/** The dialog that `?` opens. Scripts handle the keys, so its button is shown by a script. */
+/** The dialog that `?` opens. Scripts handle the keys, so a script shows its button. */
 export function Shortcuts(): Html {
   const pages = Object.values(NAVIGATION).flatMap((entries) => Object.values(entries));
   return (

@@ -6,29 +6,29 @@ import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
 export const OIDC_SIGN_IN = '/dashboard/sign-in/oidc';
 /** The path of the redirect URI. */
 export const OIDC_CALLBACK = `${OIDC_SIGN_IN}/callback`;
-/** The time that a user has to sign in at the issuer. */
+/** The user must sign in at the identity provider within this time. */
 export const OIDC_FLOW_SECONDS = 600;
 /** Browsers drop cookies of more than 4,096 bytes. */
 const MAX_NEXT_LENGTH = 1_000;
 const ABOUT = 'sign-in';
 
 export interface StoredFlow extends OidcFlow {
-  /** The page to open after the sign-in. */
+  /** The page that opens after the sign-in. */
   readonly next: string;
-  /** For a flow that links an account: the digest of the token of the session that began it. */
+  /** For a flow that links an account: the digest of the token of the session that started it. */
   readonly linkSession?: string | undefined;
   /** Unix time in milliseconds. */
   readonly expiresAt: number;
 }
 
-/** Identifies a session in a flow. */
+/** Returns the digest that identifies a session in a flow. */
 export function sessionDigest(session: { readonly token: string } | null): string | undefined {
   return session ? digest(session.token).toString('base64url') : undefined;
 }
 
 /**
- * Seals the secrets of a sign-in at the issuer for a cookie, so that only the browser that began it can finish it, and other
- * readers of the cookie learn nothing.
+ * Seals the secrets of a sign-in at the identity provider in a cookie. Only the browser that started the flow can finish it,
+ * and others who see the cookie cannot read the secrets.
  */
 export function makeFlowCookie(secretKeys: SecretKeys) {
   const seal = makeSeal(deriveKeys(secretKeys, 'OIDC sign-ins'));
@@ -42,7 +42,7 @@ export function makeFlowCookie(secretKeys: SecretKeys) {
       };
       return seal.close(Buffer.from(JSON.stringify(stored)), ABOUT).toString('base64url');
     },
-    /** @returns undefined for a cookie that is missing, forged or has expired */
+    /** @returns undefined for a cookie that is missing, forged or expired */
     read(cookie: string | undefined, now: number): StoredFlow | undefined {
       try {
         const opened = seal.open(Buffer.from(cookie ?? '', 'base64url'), ABOUT);

@@ -19,20 +19,20 @@ export interface DashboardDeps extends IntakeDeps {
   readonly log: FastifyBaseLogger;
   /** The setting `SECRET_KEY`. */
   readonly secretKey: SecretKeys;
-  /** The setting `PUBLIC_URL`; with https, cookies are for https only. */
+  /** The setting `PUBLIC_URL`. With https, cookies are restricted to https. */
   readonly publicUrl: string | undefined;
   /** Null if this service sends no emails about accounts. */
   readonly accountEmails: AccountEmails | null;
   /** The identity provider for sign-in by OpenID Connect, or null. */
   readonly oidc: Oidc | null;
   readonly webhookAllowCidrs: readonly string[];
-  /** Limits of requests without a session. */
+  /** Rate limits of requests without a session, by network. */
   readonly networks: NetworkLimits;
   readonly senderDomains: SenderDomainDeps;
   readonly files: FileStore;
-  /** Days for which emails and requests are kept: the settings `BODY_RETENTION_DAYS`, `EMAIL_RETENTION_DAYS`, `REQUEST_LOG_DAYS`. */
+  /** The settings `BODY_RETENTION_DAYS`, `EMAIL_RETENTION_DAYS` and `REQUEST_LOG_DAYS`. */
   readonly retention: { readonly bodyDays: number; readonly emailDays: number; readonly requestLogDays: number };
-  /** Asks a provider whether a chat-app number belongs to the account of its token. */
+  /** Verifies at a provider that a chat-app number belongs to the account of its token. */
   readonly verifyNumber: ConnectDeps['verifyNumber'];
   /** Temporal's UI: the setting `TEMPORAL_UI_URL`, and the namespace of our workflows. */
   readonly temporalUi?: { readonly url: string; readonly namespace: string } | undefined;
@@ -42,20 +42,20 @@ export interface DashboardDeps extends IntakeDeps {
 export interface Visit<Query = unknown> {
   readonly deps: DashboardDeps;
   readonly pool: Pool;
-  /** Our URL for browsers, without a slash at the end: `https://mail.example.com`. */
+  /** Our URL for browsers, without a trailing slash: `https://mail.example.com`. */
   readonly baseUrl: string;
   readonly url: string;
   /** The client's IP address. */
   readonly address: string;
   /** The User-Agent of the request. */
   readonly userAgent: string | undefined;
-  /** The token of a known browser, unchecked. */
+  /** The token of a known browser, not verified yet. */
   readonly browser: string | undefined;
-  /** The cookie of a sign-in at the issuer, sealed. */
+  /** The sealed cookie of a sign-in at the identity provider. */
   readonly oidcFlow: string | undefined;
   readonly requestId: string;
   readonly params: Readonly<Record<string, string>>;
-  /** Valid parameters; the others are in `problems`. */
+  /** The valid parameters; the invalid ones are in `problems`. */
   readonly query: Query;
   readonly given: Given;
   readonly problems: Problems;
@@ -66,18 +66,18 @@ export interface Visit<Query = unknown> {
 
 export interface SignedIn {
   readonly user: User;
-  /** The name of the time zone in which the user reads times; null is that of the browser. */
+  /** The time zone in which the user reads times; null for the browser's time zone. */
   readonly timeZone: string | null;
   /** The token of the session's cookie. */
   readonly token: string;
   readonly organizations: readonly OrganizationOfUser[];
   /** The selected organization with the user's role in it; null for a user without organizations. */
   readonly organization: OrganizationOfUser | null;
-  /** The message about the change that redirected here. */
+  /** The flash message of the change that redirected here. */
   readonly flash: string | null;
-  /** Whether the user has set up a second factor. */
+  /** True if the user has set up a second factor. */
   readonly hasSecondFactor: boolean;
-  /** Whether the session began by a sign-in by OpenID Connect. */
+  /** True if the session started with a sign-in by OpenID Connect. */
   readonly byOidc: boolean;
 }
 
@@ -89,7 +89,7 @@ export interface Context<Query = unknown> extends Visit<Query> {
   readonly role: Role;
 }
 
-/** The time zone in which times are entered. */
+/** Returns the time zone in which the user enters times. */
 export function zoneOf({ session }: Context): string {
   return session.timeZone ?? 'UTC';
 }
@@ -98,7 +98,7 @@ export function idOf({ params }: Visit): string {
   return params['id'] ?? '';
 }
 
-/** The path of the page without its query string. */
+/** Returns the path of the page without its query string. */
 export function pathOf({ url }: Visit): string {
   return url.split('?')[0] ?? '';
 }
@@ -116,17 +116,17 @@ export class Redirect {
   }
 }
 interface RedirectOptions {
-  /** The message on that page. */
+  /** The flash message on that page. */
   readonly flash?: string;
   /** A new token for the session cookie; null removes the cookie. */
   readonly token?: string | null;
   /** A new token for the known-browser cookie. */
   readonly browser?: string;
-  /** A sign-in at the issuer for its cookie, sealed; null removes the cookie. */
+  /** The sealed cookie of a sign-in at the identity provider; null removes it. */
   readonly oidcFlow?: string | null;
 }
 
-/** An answer with a status or headers of its own, such as a download. */
+/** An answer with its own status or headers, such as a download. */
 export class Reply {
   readonly body: Html | Buffer | Readable;
   readonly status: number;
@@ -141,18 +141,18 @@ export class Reply {
 
 export type Answer = Html | Redirect | Reply;
 
-/** The input of a form that is shown again. */
+/** The input of a form that is shown again after an error. */
 export interface Filled {
   readonly given: Given;
-  /** By field; problems of the whole form are under `''`. */
+  /** Problems by field; problems of the whole form are under `''`. */
   readonly problems: Problems;
 }
 
 interface Action<C, S extends TObject> {
-  /** Shows the form again with its problems; without it, an error page does. */
+  /** Shows the form again with its problems; without it, the error page is shown. */
   readonly again?: (context: C, filled: Filled) => Html | Promise<Html>;
   readonly run: (context: C, form: Static<S>) => Promise<Answer>;
-  /** In bytes; 100 kB by default. */
+  /** The limit of the body in bytes; 100 kB by default. */
   readonly bodyLimit?: number;
 }
 
@@ -174,7 +174,7 @@ export type PageRow =
 
 const NOTHING = Type.Object({});
 
-/** A page of an organization. @param query its query string; unknown parameters are ignored */
+/** Defines a page of an organization. @param query the schema of its query string; unknown parameters are ignored */
 export function page<Q extends TObject>(
   query: Q,
   run: (context: Context<Static<Q>>) => Promise<Answer>,

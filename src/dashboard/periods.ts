@@ -5,18 +5,18 @@ import { type Step, STEP_MS } from '../store/statistics/series.ts';
 /** A period of whole hours or days. */
 export interface Period {
   readonly step: Step;
-  /** The begin of the first hour or day, and the end, in Unix milliseconds. */
+  /** The start of the first hour or day, and the end, in Unix milliseconds. */
   readonly from: number;
   readonly to: number;
 }
 
-/** So many hours or days until the end of the current one. */
+/** Returns the last `count` hours or days, including the current one. */
 export function lastSteps(step: Step, count: number): Period {
   const to = (Math.floor(Date.now() / STEP_MS[step]) + 1) * STEP_MS[step];
   return { step, from: to - count * STEP_MS[step], to };
 }
 
-/** The list of emails of a period, which have reached a state by their current status. */
+/** Returns the path of the list of emails in a period, with the filter of all statuses that imply `state`. */
 export function emailsPath(
   { from, to }: Pick<Period, 'from' | 'to'>,
   filters: Readonly<Record<string, string>> = {},

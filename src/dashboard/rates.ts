@@ -8,7 +8,7 @@ export function shareInWords(part: number, total: number): string {
   const percent = (100 * part) / total;
   if (part === 0 || part >= total) return `${Math.round(percent)} %`;
   if (percent < 1) return `${percent.toPrecision(2)} %`;
-  // Rounded down: only all of them are 100 %.
+  // Rounded down, so that only the total is shown as 100 %.
   if (percent > 99.9) return `${(Math.floor(percent * 100) / 100).toFixed(2)} %`;
   return `${percent.toFixed(1)} %`;
 }
@@ -18,14 +18,14 @@ export interface RateKind {
   readonly name: string;
   readonly state: State;
   readonly of: 'sent' | 'delivered';
-  /** Shares from which mailbox providers object. */
+  /** Rates above which mailbox providers or sending services object. */
   readonly limits?: { readonly warning: number; readonly bad: number };
 }
 
 /**
- * Gmail and Yahoo require a rate of complaints below 0.3 % and advise 0.1 % (support.google.com/a/answer/81126,
- * senders.yahooinc.com/best-practices). Bounces have no published limit of theirs; sending services review accounts
- * from 5 % and advise 2 % (docs.aws.amazon.com/ses, reputation metrics).
+ * Gmail and Yahoo require a complaint rate below 0.3 % and recommend 0.1 % (support.google.com/a/answer/81126,
+ * senders.yahooinc.com/best-practices). They publish no limit for bounces; sending services review accounts from 5 % and
+ * recommend 2 % (docs.aws.amazon.com/ses, reputation metrics).
  */
 export const RATE_KINDS: readonly RateKind[] = [
   { name: 'Delivered', state: 'delivered', of: 'sent' },
@@ -35,7 +35,7 @@ export const RATE_KINDS: readonly RateKind[] = [
   { name: 'Clicked', state: 'clicked', of: 'delivered' },
 ];
 
-/** Judges a rate by the limits of mailbox providers; null if it has none, or nothing was sent. */
+/** Judges a rate by the limits of its kind; returns null if it has none, or nothing was sent. */
 export function judgeRate({ state, of, limits }: RateKind, counts: Counts): 'good' | 'warning' | 'bad' | null {
   if (!limits || counts[of] === 0) return null;
   const rate = counts[state] / counts[of];
@@ -43,7 +43,7 @@ export function judgeRate({ state, of, limits }: RateKind, counts: Counts): 'goo
   return rate >= limits.warning ? 'warning' : 'good';
 }
 
-/** How a rate has changed, in percentage points; null if one of the two periods has none. */
+/** Formats the change of a rate in percentage points; returns null if one of the periods has no rate. */
 export function changeInWords({ state, of }: RateKind, now: Counts, before: Counts): string | null {
   if (now[of] === 0 || before[of] === 0) return null;
   const points = 100 * (now[state] / now[of] - before[state] / before[of]);

@@ -4,9 +4,9 @@ import type { Html } from './page.ts';
 
 interface Right {
   readonly name: string;
-  /** The lowest role that has it. */
+  /** The lowest role that has this right. */
   readonly role: Role;
-  /** The changes that it allows, as in the route table. */
+  /** The changes that it permits, as in the route table. */
   readonly routes: readonly string[];
 }
 
@@ -62,7 +62,7 @@ export const RIGHTS: readonly Right[] = [
   },
 ];
 
-/** The names of roles in a form, from the least rights to the most. */
+/** The names of roles in a form, from the fewest rights to the most. */
 export const ROLE_NAMES: readonly (readonly [Role, string])[] = [
   ['viewer', 'Viewer: reads everything but secrets'],
   ['member', 'Member: resends, cancels, manages suppressions'],

@@ -7,11 +7,14 @@ import { findSession, touchSession } from '../store/accounts/sessions.ts';
 import { OIDC_FLOW_SECONDS } from './oidc-flow.ts';
 import type { SignedIn } from './page.ts';
 
-/** Seconds; the session itself ends in Postgres. */
+/** The lifetime of the cookie in seconds. The session itself expires in Postgres. */
 const COOKIE_AGE = 30 * 24 * 3_600;
 const TOKEN = /^[\w-]{43}$/;
 
-/** Browsers refuse a `__Host-` cookie that a sibling domain has set. The prefix requires https, so http has other names. */
+/**
+ * Returns the cookie's name. With `__Host-`, a sibling domain cannot set the cookie; the prefix requires https, so http uses
+ * other names.
+ */
 function cookieName(name: 'sendwright' | 'sendwright-browser' | 'sendwright-oidc', isSecure: boolean): string {
   return isSecure ? `__Host-${name}` : name;
 }
@@ -30,14 +33,15 @@ export function setBrowserCookie(reply: FastifyReply, publicUrl: string | undefi
 }
 
 /**
- * The header that stores a sealed sign-in at the issuer. The cookie is Lax because the issuer, another site, redirects back.
+ * Returns the header that stores the sealed sign-in at the identity provider. The cookie is Lax, because the identity
+ * provider, which is another site, redirects back.
  * @param flow null removes the cookie
  */
 export function oidcCookie(publicUrl: string | undefined, flow: string | null): string {
   return cookieHeader('sendwright-oidc', publicUrl, flow ?? '', flow === null ? 0 : OIDC_FLOW_SECONDS);
 }
 
-/** The sealed sign-in at the issuer that this browser has begun. */
+/** Returns the sealed sign-in that this browser has started at the identity provider. */
 export function oidcFlowOf(request: FastifyRequest, publicUrl: string | undefined): string | undefined {
   return cookieOf(request, cookieName('sendwright-oidc', isSecure(publicUrl)));
 }
@@ -54,15 +58,15 @@ function cookieHeader(
   return `${cookieName(name, secure)}=${value}; ${attributes.join('; ')}`;
 }
 
-/** The token of a known browser, unchecked. */
+/** Returns the token of a known browser without verifying it. */
 export function browserToken(request: FastifyRequest, publicUrl: string | undefined): string | undefined {
   return cookieOf(request, cookieName('sendwright-browser', isSecure(publicUrl)));
 }
 
-/** Limits on the queries for invalid cookies. */
+/** Limits on queries for invalid cookies. */
 export interface SessionLimits {
   readonly networks: NetworkLimits;
-  /** Digests of recently valid tokens, which the limit of their network does not affect. */
+  /** Digests of recently valid tokens, which are exempt from the limit of their network. */
   readonly known: { has(id: string): boolean; set(id: string, value: true): unknown; delete(id: string): unknown };
 }
 
@@ -108,8 +112,8 @@ function cookieOf({ headers }: FastifyRequest, name: string): string | undefined
 }
 
 /**
- * Whether a change was requested by one of our own pages. Browsers send `Sec-Fetch-Site`, `Origin` or both; a request with
- * neither is not from a browser. Behind a proxy that changes `Host`, `PUBLIC_URL` determines our origin.
+ * True if a change was requested by one of our own pages. Browsers send `Sec-Fetch-Site`, `Origin` or both; a request with
+ * neither does not come from a browser. Behind a proxy that changes `Host`, `PUBLIC_URL` determines our origin.
  */
 export function isFromOurPage({ headers }: FastifyRequest, publicUrl: string | undefined): boolean {
   const { origin, host } = headers;
@@ -124,7 +128,7 @@ function originOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
-/** The requested path if it is a page of the dashboard, otherwise the overview; never another site. */
+/** Returns the requested path if it is a page of the dashboard, otherwise the overview. Never redirects to another site. */
 export function safeNext(next: string | undefined): string {
   const base = 'http://dashboard.invalid';
   if (next === undefined || !URL.canParse(next, base)) return '/dashboard';

@@ -7,14 +7,14 @@ import type { Context, Html } from './page.ts';
 import { emailsPath, lastSteps, type Period } from './periods.ts';
 import { changeInWords, judgeRate, RATE_KINDS, type RateKind, shareInWords } from './rates.ts';
 
-/** Emails by one key of a dimension, in a period and in the one before it. */
+/** Counts of emails with one key of a dimension, in a period and in the preceding period. */
 export interface Figures {
   readonly series: Series;
   readonly now: Counts;
   readonly before: Counts;
 }
 
-/** Reads the figures of emails with one key of a dimension. */
+/** Reads the counts of emails with one key of a dimension. */
 export async function readFigures(
   { pool, organization }: Context,
   { step, from, to }: Period,
@@ -26,11 +26,11 @@ export async function readFigures(
     readSeries(pool, organization.id, { ...filter, from: new Date(from) }, 1),
     readSeries(pool, organization.id, { ...filter, from: new Date(2 * from - to), to: new Date(from) }, 1),
   ]);
-  const found = series ?? { key, points: [], times: { sent: new Map(), delivered: new Map() } };
-  return { series: found, now: addCounts(found.points), before: addCounts(earlier?.points ?? []) };
+  const current = series ?? { key, points: [], times: { sent: new Map(), delivered: new Map() } };
+  return { series: current, now: addCounts(current.points), before: addCounts(earlier?.points ?? []) };
 }
 
-/** Rates as big numbers. @param before the name of the period before: `the day before`; null compares with none */
+/** Rates as large numbers. @param before the name of the preceding period, such as `the day before`; null shows no comparison */
 export function RateFigures({
   figures,
   before,
@@ -80,7 +80,7 @@ function RateFigure({
   );
 }
 
-/** Emails by every state that they have reached, with links to those that a status shows. */
+/** The number of emails per state that they have reached, with links to lists of emails. */
 export function StateTable({ counts, linkTo }: { counts: Counts; linkTo: (state: State) => string }): Html {
   return (
     <Table caption="Emails by state" columns={['State', ['Emails', 'number'], ['Share', 'number']]}>
@@ -99,7 +99,7 @@ export function StateTable({ counts, linkTo }: { counts: Counts; linkTo: (state:
   );
 }
 
-/** The times from when emails were due. */
+/** Delivery times, measured from the time at which emails were due. */
 export function TimesTable({ times }: { times: Series['times'] }): Html {
   const cell = (steps: ReadonlyMap<number, number>, part: number): string => {
     const time = percentile(steps, part);
@@ -127,7 +127,7 @@ export function TimesTable({ times }: { times: Series['times'] }): Html {
   );
 }
 
-/** The page of a tag. @param tag `name:value` */
+/** Returns the path of a tag's page. @param tag `name:value` */
 export function tagPath(tag: string): string {
   return `/dashboard/tags?tag=${encodeURIComponent(tag)}`;
 }
@@ -137,7 +137,7 @@ interface StatisticsProps {
   readonly dimension: string;
   /** The key in the dimension. */
   readonly of: string;
-  /** What the list of emails is filtered by, to show those of the key. */
+  /** The filters of the list of emails that select those with the key. */
   readonly filters: Readonly<Record<string, string>>;
 }
 

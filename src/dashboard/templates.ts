@@ -8,8 +8,8 @@ import { readCsv } from './csv.ts';
 const VARIABLE_LENGTH = 256;
 
 /**
- * Reads the templates of a number, one per line: name, language, content SID and variables, separated by commas.
- * @throws ServiceError validation_error that names the line
+ * Parses the templates of a number, one per line: name, language, content SID and variables, separated by commas.
+ * @throws ServiceError validation_error with the line number
  */
 export function readTemplates(text: string, param: string): NumberTemplate[] {
   const rows = readCsv(text, param);

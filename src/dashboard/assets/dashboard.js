@@ -1,6 +1,6 @@
-// Small comforts; every page works without them.
+// Progressive enhancement: every page works without this script.
 
-// Times are in the zone that the user has set, else in that of the browser.
+// Times are shown in the user's time zone setting, otherwise in the browser's time zone.
 const setZone = document.documentElement.dataset.timeZone;
 const timeZone = setZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
 const format = (options) => new Intl.DateTimeFormat(undefined, { timeZone, ...options });
@@ -10,7 +10,7 @@ const timeOfThisYear = format({ month: 'short', day: 'numeric', hour: 'numeric',
 const day = format({ dateStyle: 'medium' });
 const year = format({ year: 'numeric' });
 
-/** The time of today, without the year in this year, without the time before. */
+/** Formats a time of today without its date, one of this year without the year, and an earlier one as a date. */
 function short(at, now = new Date()) {
   if (day.format(at) === day.format(now)) return timeOfToday.format(at);
   return (year.format(at) === year.format(now) ? timeOfThisYear : day).format(at);
@@ -24,7 +24,7 @@ const UNITS = [
 ];
 const spans = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 
-/** The time that has passed or is left, in the largest unit that fits. */
+/** Formats the time that has passed or remains, in the largest unit that fits. */
 function relative(at, now = Date.now()) {
   const ms = at.getTime() - now;
   const [unit, length] = UNITS.find(([, unitMs]) => Math.abs(ms) >= unitMs) ?? UNITS.at(-1);
@@ -38,7 +38,7 @@ function showTime(element) {
   element.textContent = isRelative !== undefined ? relative(at) : isShort !== undefined ? short(at) : exact.format(at);
 }
 
-/** Improves a page, or a part of one that was just renewed. */
+/** Enhances a page, or a part that was refreshed. */
 function improve(root) {
   for (const element of root.querySelectorAll('time[datetime]')) if (element.title === '') showTime(element);
   for (const element of root.querySelectorAll('[data-zone]')) element.textContent = timeZone;
@@ -59,7 +59,7 @@ document.addEventListener('click', async (event) => {
     await navigator.clipboard.writeText(code.textContent);
     button.textContent = 'Copied';
   } catch {
-    // Without https browsers have no clipboard: the text is selected instead.
+    // Browsers provide no clipboard without https: select the text instead.
     getSelection().selectAllChildren(code);
     button.textContent = 'Selected';
   }
@@ -80,7 +80,7 @@ document.addEventListener('keydown', (event) => {
   }
 });
 
-// A part of a page does not refresh itself while nobody sees it, or while the user has opened something in it.
+// Skips refreshes while the page is hidden, or while the user has opened something in the refreshed part.
 document.addEventListener('htmx:beforeRequest', (event) => {
   const { elt } = event.detail;
   if (!elt.getAttribute('hx-trigger')?.startsWith('every')) return;
@@ -91,11 +91,11 @@ document.addEventListener('htmx:afterSwap', (event) => improve(event.detail.elt.
 improve(document);
 setInterval(() => document.querySelectorAll('time[data-relative]').forEach(showTime), 30_000);
 
-// The names of time zones are offered where one is entered.
+// Fills the suggestions of the time zone field.
 const zones = document.getElementById('time-zones');
 for (const name of zones ? ['UTC', ...Intl.supportedValuesOf('timeZone')] : []) zones.append(new Option(name));
 
-// A form's time in the reader's zone instead of UTC.
+// Shows a form's time in the browser's time zone instead of UTC, unless the user has set one.
 for (const form of setZone === undefined ? document.querySelectorAll('form[data-at]') : []) {
   const parts = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' });
   form.querySelector('[type="datetime-local"]').value = parts.format(new Date(form.dataset.at)).replace(' ', 'T');

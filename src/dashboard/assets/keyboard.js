@@ -1,6 +1,6 @@
-// Keyboard shortcuts. The dialog #shortcuts lists them; links with data-go are pages that `g` and their letter open.
+// Keyboard shortcuts. The dialog #shortcuts lists them. `g` and the letter of a link with data-go open that link.
 
-/** The time in which a letter follows `g`, in milliseconds. */
+/** The letter must follow `g` within this time, in milliseconds. */
 const SEQUENCE_MS = 1500;
 let goPressedAt = -Infinity;
 
@@ -33,7 +33,7 @@ const ACTIONS = {
 
 document.addEventListener('keydown', (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
-  // An open dialog keeps the keys; Escape closes it.
+  // An open dialog disables the shortcuts; Escape closes it.
   if (document.querySelector('[role="dialog"]:popover-open')) return;
   const isGo = performance.now() - goPressedAt < SEQUENCE_MS;
   goPressedAt = -Infinity;

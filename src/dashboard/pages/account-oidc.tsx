@@ -26,7 +26,7 @@ const link = action(Password, {
     await requirePassword(pool, user, current);
     const { url, flow } = await oidc.begin();
     const sealed = makeFlowCookie(deps.secretKey).write(flow, ACCOUNT, Date.now(), sessionDigest(session));
-    // The content security policy refuses the redirect of a form to another site.
+    // The content security policy blocks a form's redirect to another site.
     const next = (
       <Layout context={context} title={`Link ${oidc.name}`} crumbs={CRUMBS}>
         <a class="button primary" href={url}>
@@ -58,7 +58,7 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/unlink`, 'viewer', unlink],
 ];
 
-/** Of the account page; empty for a service without an identity provider. */
+/** The OIDC section of the account page; empty without an identity provider. */
 export async function oidcSection({ deps, pool, user }: Context): Promise<Html> {
   const identities = await listIdentities(pool, user.id);
   const isLinked = identities.length > 0;

@@ -37,7 +37,7 @@ export const rows: readonly PageRow[] = [
   ['POST', `${ACCOUNT}/sign-out`, 'viewer', endAll],
 ];
 
-/** The sessions of the user, on the account page. */
+/** The list of the user's sessions on the account page. */
 export async function sessionsSection(context: Context): Promise<Html> {
   const sessions = await listSessions(context.pool, context.user.id, digest(context.session.token));
   return (
@@ -64,7 +64,7 @@ export async function sessionsSection(context: Context): Promise<Html> {
   );
 }
 
-/** Names the kind of sign-in with which a session began. */
+/** Returns the name of the sign-in method of a session. */
 function signInOf({ deps }: Context, byOidc: boolean): string {
   if (!byOidc) return 'Password';
   return deps.oidc?.name ?? 'OpenID Connect';

@@ -9,7 +9,7 @@ import { listPage } from '../list-page.tsx';
 import { type Context, type Html, page, type PageRow } from '../page.ts';
 
 const PATH = '/dashboard/audit';
-/** Entries of a download per query. */
+/** Entries per query of a download. */
 const CHUNK = 1_000;
 
 const list = listPage({
@@ -56,7 +56,7 @@ const list = listPage({
   ),
 });
 
-/** Leaves out empty values. */
+/** Formats the details of an entry, without empty values. */
 function describe(detail: Readonly<Record<string, unknown>>): string {
   return Object.entries(detail)
     .filter(([, value]) => value !== null && value !== '')
@@ -78,7 +78,7 @@ const PAGES: Readonly<Record<string, string>> = {
   inv: 'members',
 };
 
-/** The path of the page about a target, below the dashboard's; undefined when that page is gone. */
+/** Returns the path of a target's page below the dashboard's path; undefined if the target no longer exists. */
 function pathOf(target: string, existing: ReadonlySet<string>): string | undefined {
   const path = PAGES[target.slice(0, target.indexOf('_'))];
   if (path?.endsWith('/:id') && !existing.has(target)) return undefined;
@@ -98,7 +98,7 @@ const download = page(Type.Object({}), (context) =>
   }),
 );
 
-/** Reads a chunk at a time, since the log may be long. */
+/** Reads the log in chunks, since it may be long. */
 async function* linesOf({ pool, organization }: Context): AsyncGenerator<string> {
   yield writeCsv([['at', 'actor_kind', 'actor_id', 'actor_email', 'action', 'target', 'detail', 'id']]);
   for (let after: Cursor | null = null; ;) {

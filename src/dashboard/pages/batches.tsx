@@ -166,17 +166,17 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/:id/cancel`, 'member', cancel],
 ];
 
-/** A batch is named by the subject of its first email. */
+/** Returns the subject of a batch's first email as its name. */
 function nameOf({ id, total }: Batch, subjects: ReadonlyMap<string, string>): string {
   return subjects.get(id) ?? `Batch of ${total.toLocaleString('en')}`;
 }
 
-/** Nothing of a batch is in a queue while all of it waits for its time. */
+/** Shows a batch as scheduled while all of its members are scheduled. */
 function shownStatus({ total, status, counts }: Batch): string {
   return status === 'queued' && counts.scheduled === total ? 'scheduled' : status;
 }
 
-/** Members of a batch are accepted at one time. */
+/** Returns the hour in which a batch was accepted, which is the same for all members. */
 function hourOf(at: string): Period {
   const from = beginOf(new Date(at), 'hour').getTime();
   return { step: 'hour', from, to: from + STEP_MS.hour };
@@ -185,13 +185,13 @@ function hourOf(at: string): Period {
 const FAILED = ['failed', 'rejected', 'bounced'] as const;
 const FAILED_SHOWN = 10;
 
-/** The newest members that did not reach their recipients. */
+/** Lists the latest members that failed, bounced or were rejected. */
 async function listFailed(db: Db, orgId: string, batch_id: string): Promise<EmailSummary[]> {
   const filters = { tags: [], status: FAILED, batch_id };
   return (await listEmails(db, orgId, filters, null, FAILED_SHOWN)).emails;
 }
 
-/** Scheduled emails may wait for weeks, so they do not count. */
+/** True if members are being sent. Scheduled members do not count, since they may be pending for weeks. */
 function isUnderWay({ status, counts }: Batch): boolean {
   return status === 'processing' || (counts.queued ?? 0) > 0;
 }
@@ -200,7 +200,7 @@ function statusesOf({ counts }: Batch) {
   return EMAIL_STATUSES.map((status) => [status, counts[status] ?? 0] as const).filter(([, members]) => members > 0);
 }
 
-/** Counts all emails that have left the queue, with any outcome. */
+/** The share of emails that are no longer pending, with any outcome. */
 function Progress({ batch }: { batch: Batch }): Html {
   const { id, total, counts } = batch;
   const waiting = WAITING.reduce((sum, status) => sum + (counts[status] ?? 0), 0);

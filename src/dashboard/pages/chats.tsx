@@ -31,15 +31,15 @@ import { Attempts, Timeline, Workflow } from './message-parts.tsx';
 
 const MESSAGES = 50;
 
-/** What the pages of a channel show. */
+/** The channel-specific parts of the pages. */
 interface ChannelPages {
   readonly channel: MessageChannel;
   readonly path: string;
   readonly title: string;
   readonly statuses: readonly MessageStatus[];
-  /** The column and fact that only this channel has. */
+  /** The column and fact that exist only for this channel. */
   readonly detail: readonly [name: string, text: (message: MessageSummary) => string];
-  /** Shown while there is no message. */
+  /** Shown if there are no messages. */
   readonly empty: { readonly title: string; readonly hint: string; readonly api: string };
 }
 
@@ -189,9 +189,9 @@ function MessageRow({ of: { path, detail }, message }: { of: ChannelPages; messa
   );
 }
 
-/** What was given: a text as it is, anything else as JSON. */
+/** Returns the content of a message: a text unchanged, anything else as JSON. */
 function contentOf({ type, text, template, image, document }: Message): string {
   if (type === 'text') return text ?? '';
-  const given = { text, template, image, document };
-  return JSON.stringify(Object.fromEntries(Object.entries(given).filter(([, part]) => part !== null)), null, 2);
+  const parts = { text, template, image, document };
+  return JSON.stringify(Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== null)), null, 2);
 }

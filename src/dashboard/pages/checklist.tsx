@@ -23,13 +23,13 @@ const STEPS: Readonly<Record<Exclude<keyof FirstSteps, 'dismissed'>, Step>> = {
   teammate: { name: 'Invite a teammate', path: '/members', hint: 'Members see emails and solve problems with you.' },
 };
 
-/** The first steps of an organization, until all are done or a member dismisses them. It refreshes itself. */
+/** The first steps of an organization. Shown until all are done or a member dismisses them; refreshes itself. */
 export async function Checklist({ context }: { context: Context }): Promise<string> {
   const { pool, organization, role } = context;
   const done = await readFirstSteps(pool, organization.id);
   const steps = Object.entries(STEPS) as [keyof typeof STEPS, Step][];
-  const left = steps.filter(([step]) => !done[step]);
-  if (done.dismissed || left.length === 0) return <section id="checklist" hidden />;
+  const openSteps = steps.filter(([step]) => !done[step]);
+  if (done.dismissed || openSteps.length === 0) return <section id="checklist" hidden />;
   return (
     <section
       id="checklist"
@@ -43,7 +43,7 @@ export async function Checklist({ context }: { context: Context }): Promise<stri
       hx-disinherit="*"
     >
       <div class="title">
-        <h2 id="checklist-title" safe>{`First steps: ${steps.length - left.length} of ${steps.length} done`}</h2>
+        <h2 id="checklist-title" safe>{`First steps: ${steps.length - openSteps.length} of ${steps.length} done`}</h2>
         {role !== 'viewer' && (
           <Form visit={context} action={`${PATH}/dismiss`}>
             <button class="small">Dismiss checklist</button>
@@ -74,7 +74,7 @@ export async function Checklist({ context }: { context: Context }): Promise<stri
   );
 }
 
-/** Sends a test email to the user. Members and owners see it in organizations with a verified domain. */
+/** Sends a test email to the user. Shown to members and owners. */
 export function TestEmailButton({ context }: { context: Context }): Html {
   if (context.role === 'viewer') return <></>;
   return (

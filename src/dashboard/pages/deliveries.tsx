@@ -10,13 +10,13 @@ import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect, zoneOf } from '../page.ts';
 import { crumbsTo, intakeOf, PATH } from './webhook-form.tsx';
 
-/** A delivery is polled more often when its next attempt is due within this time. */
+/** The page refreshes more often if the next attempt is due within this time. */
 const SOON_MS = 60_000;
 
 const show = page(Type.Object({}), async (context) => {
   const { pool, organization } = context;
-  const found = await requireDelivery(pool, organization.id, idOf(context), deliveryIdOf(context));
-  const { endpoint, delivery, payload } = found;
+  const details = await requireDelivery(pool, organization.id, idOf(context), deliveryIdOf(context));
+  const { endpoint, delivery, payload } = details;
   const again = context.role !== 'viewer' && endpoint.status === 'enabled' && (
     <Form visit={context} action={`${pathOf(context)}/replay`}>
       <button>Replay</button>
@@ -24,7 +24,7 @@ const show = page(Type.Object({}), async (context) => {
   );
   return (
     <Layout context={context} title={delivery.type} crumbs={crumbsTo(endpoint)} actions={again}>
-      {progress(context, found)}
+      {progress(context, details)}
       <Section title="Payload">
         <Command text={JSON.stringify(payload, null, 2)} />
       </Section>
@@ -145,13 +145,13 @@ interface MessageLink {
   readonly id: string;
 }
 
-/** The message that a payload is about. */
+/** Returns the message that a webhook payload is about; undefined if it has no page. */
 function messageOf(payload: unknown): MessageLink | undefined {
   const { type = '', data = {} } = payload as { type?: string; data?: { emailId?: string; messageId?: string } };
   if (data.emailId !== undefined) return { name: 'Email', href: `/dashboard/emails/${data.emailId}`, id: data.emailId };
   const [channel = ''] = type.split('.');
   const name = { chatapp: 'WhatsApp message', sms: 'SMS' }[channel];
-  // Messages that were received have no page.
+  // Inbound messages have no page.
   if (data.messageId === undefined || name === undefined || type.endsWith('.received')) return undefined;
   return { name, href: `/dashboard/${channel}/${data.messageId}`, id: data.messageId };
 }

@@ -30,7 +30,7 @@ export const DeliveryQuery = Type.Object({
 
 type Query = Static<typeof DeliveryQuery>;
 
-/** The filters of a request, with the problems of its fields. */
+/** Returns the filters of a request, with the problems of its fields. */
 export function readDeliveryFilters(context: Context<Query>): Filled & { filters: DeliveryFilters } {
   const { query, given, problems } = context;
   const found = { ...problems };
@@ -55,7 +55,7 @@ interface DeliveriesProps {
   readonly filled: ReturnType<typeof readDeliveryFilters>;
 }
 
-/** The deliveries of an endpoint with their filters; none if a filter is not valid. */
+/** The deliveries of an endpoint with their filters. Lists none if a filter is invalid. */
 export async function Deliveries({ context, endpoint, filled }: DeliveriesProps): Promise<string> {
   const { query, given, role } = context;
   const isValid = Object.keys(filled.problems).length === 0;

@@ -12,7 +12,7 @@ const PURPOSES: Readonly<Record<ShownRecord['record'], string>> = {
   DMARC: 'Sets the policy for email that fails authentication',
 };
 
-/** The DNS records of a domain in a table, and all of them as a zone file. @param path of the domain's page */
+/** The DNS records of a domain as a table, and all of them as a zone file. @param path the path of the domain's page */
 export function Records({ records, path }: { records: readonly ShownRecord[]; path: string }): Html {
   return (
     <Section title="DNS records">
@@ -58,7 +58,7 @@ function Row({ each: { record, type, name, value, priority, ttl, required, statu
   );
 }
 
-/** What DNS returns instead of a record that is missing or wrong, and what to change. */
+/** The DNS response for a record that is missing or wrong, and the required change. */
 function Finding({ each: { record, required, status, error, found } }: { each: ShownRecord }): Html {
   if (error === null && (found === null || status === 'verified')) return <></>;
   const current = found === null || found.length === 0 ? 'no record' : found.join(', ');

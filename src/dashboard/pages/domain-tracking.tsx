@@ -8,7 +8,7 @@ import { action, type Context, type Filled, type Html, idOf, page, type PageRow,
 
 const PATH = '/dashboard/domains';
 
-/** The part of a domain's page about tracking. */
+/** The tracking section of a domain's page. */
 export function TrackingSection({ context, domain }: { context: Context; domain: ShownDomain }): Html {
   const { id, open_tracking: opens, click_tracking: clicks } = domain;
   return (

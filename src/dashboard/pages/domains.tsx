@@ -54,7 +54,7 @@ const add = action(Type.Object({ name: Type.String({ maxLength: 1_000 }) }), {
       action: 'domains.create',
       run: () => registerDomain(intakeOf(context), context.organization.id, name.trim()),
       target: ({ id }) => id,
-      detail: (made) => ({ name: made.name }),
+      detail: (domain) => ({ name: domain.name }),
       next: ({ id }) =>
         new Redirect(`${PATH}/${id}`, { flash: 'Domain added. Now add these records at your DNS provider.' }),
     }),

@@ -10,13 +10,13 @@ import { PATH } from './emails.tsx';
 
 export const VIEWS = ['html', 'text', 'source', 'headers'] as const;
 type View = (typeof VIEWS)[number];
-/** Widths of the preview in pixels: a mail program and a phone. */
+/** Widths of the preview in pixels: a mail client and a phone. */
 export const WIDTHS = ['600', '375'] as const;
 type Width = (typeof WIDTHS)[number];
 
 const NAMES: Readonly<Record<View, string>> = { html: 'HTML', text: 'Text', source: 'HTML source', headers: 'Headers' };
 
-/** The frame of an email's HTML runs no script, posts no form and follows no link. */
+/** The frame with an email's HTML must not run scripts, submit forms or follow links. */
 const FRAME_POLICY =
   "sandbox; default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; frame-ancestors 'self'";
 
@@ -39,7 +39,7 @@ interface Chosen {
   readonly width?: Width;
 }
 
-/** The content of an email, in the view and the width that the query string chooses. */
+/** The content of an email, in the view and width of the query string. */
 export function contentSection(email: Email, content: EmailContent | undefined, { show, width = '600' }: Chosen): Html {
   const html = content?.html || null;
   const text = content?.text || null;
@@ -97,7 +97,7 @@ function Preview({ id, width }: { id: string; width: Width }): Html {
   );
 }
 
-/** The headers that Sendwright sets, one on each line. Recipients in bcc are in no header. */
+/** Returns the headers that Sendwright sets, one per line. Bcc recipients are in no header. */
 function headersOf(email: Email): string {
   const { from, to, cc, replyTo, subject, messageId, headers } = toOutgoing(email, {
     html: null,

@@ -7,10 +7,10 @@ import { csvDownload, writeCsv } from '../csv.ts';
 import { type Context, page } from '../page.ts';
 import { filterQuery, Query, readFilters } from './email-filters.tsx';
 
-/** Emails of a download per query. */
+/** Emails per query of a download. */
 const CHUNK = 500;
 
-/** All emails that have what the filters of the list ask for, as comma-separated values. */
+/** Returns all emails that match the filters of the list, as comma-separated values. */
 export const download = page(Query, async (context) => {
   const { filters, filled, isValid } = readFilters(context);
   if (!isValid) {
@@ -30,7 +30,7 @@ const COLUMNS = [
   ...['scheduled_at', 'last_event_at'],
 ] as const;
 
-/** Reads a chunk at a time, since the list may be long. */
+/** Reads the list in chunks, since it may be long. */
 async function* partsOf({ pool, organization }: Context, filters: EmailFilters): AsyncGenerator<string> {
   yield writeCsv([COLUMNS]);
   let next: Cursor | null = null;

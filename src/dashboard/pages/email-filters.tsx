@@ -23,14 +23,14 @@ export const Query = Type.Object({
   cursor: Type.Optional(Type.String()),
 });
 
-/** Filters as they were typed, and what they mean. */
+/** Parsed filters, with their text as entered. */
 export interface ReadFilters {
   readonly filters: EmailFilters;
   readonly filled: Filled;
   readonly isValid: boolean;
 }
 
-/** Reads the filters of a URL. */
+/** Parses the filters of a URL. */
 export function readFilters({ query, given, problems }: Context<Static<typeof Query>>): ReadFilters {
   const found: Record<string, string> = { ...problems };
   const parsed = <T,>(name: string, text: string | undefined, parse: (text: string) => T | string): T | null => {
@@ -57,7 +57,7 @@ export function readFilters({ query, given, problems }: Context<Static<typeof Qu
   };
 }
 
-/** The text of a search box: an address if it has an @, otherwise words. */
+/** Parses the text of a search box: an address if it contains an @, otherwise words. */
 function readSearch(text: string): Pick<EmailFilters, 'to' | 'subject'> | string {
   if (text.includes('@')) {
     const parsed = parseAddressFilter(text);
@@ -107,13 +107,13 @@ export function EmailFilterForm({ context, filled }: { context: Context; filled:
 /** The filters in the menu, with their labels. */
 const MORE = { bounce_reason: 'Bounce reason', from: 'From', tag: 'Tags', batch_id: 'Batch' };
 
-/** A field of a day. A link may contain an instant, which such a field cannot show. */
+/** A date field. A link may contain an instant, which such a field cannot show. */
 function dayField(filled: Filled, name: string, label: string): Html {
   const value = valueOf(filled.given, name) ?? '';
   return field(filled, name, label, { type: value === '' || isDay(value) ? 'date' : 'text' });
 }
 
-/** The query string of a list without its position: for a link to the same emails. */
+/** Returns the query string of a list without its position, for a link to the same emails. */
 export function filterQuery(given: Given): string {
   const query = new URLSearchParams();
   for (const [name, values] of Object.entries(given)) {

@@ -28,7 +28,7 @@ export function EmailButtons({ context, email }: { context: Context; email: Emai
   );
 }
 
-/** A time and the name of its time zone: that of the user, else of the browser, which a script enters. */
+/** A time field with the name of its time zone: the user's, otherwise the browser's, which a script fills in. */
 export function rescheduleForm(context: Context, email: Email, filled: Filled): Html {
   const at = email.scheduled_at ?? new Date().toISOString();
   const timeZone = zoneOf(context);

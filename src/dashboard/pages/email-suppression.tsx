@@ -9,10 +9,10 @@ import { confirm } from '../form-elements.tsx';
 import type { Context, Html } from '../page.ts';
 import { PATH as SUPPRESSIONS } from './suppressions.tsx';
 
-/** Entries that are shown; an email has up to 150 recipients. */
+/** Maximum number of entries shown; an email has up to 150 recipients. */
 const MAX_SHOWN = 10;
 
-/** Why an address is on the list, behind "because". */
+/** The reason for an entry of the suppression list, as a clause after "because". */
 const ORIGINS: Readonly<Record<SuppressionOrigin, string>> = {
   bounce: 'email to it bounced',
   complaint: 'the recipient marked an email as spam',
@@ -21,7 +21,7 @@ const ORIGINS: Readonly<Record<SuppressionOrigin, string>> = {
   provider: 'it is on the suppression list of the provider',
 };
 
-/** Why an email bounced or was not sent, what to do, and which of its recipients are on the suppression list now. */
+/** Why an email bounced or was not sent, what to do, and which of its recipients are suppressed now. */
 export function Remedy({ context, email, details, suppressions }: RemedyProps): Html {
   const applied = suppressions.filter(({ origin }) => origin !== 'unsubscribe' || email.marketing);
   const hadSuppressed = details.recipients.some(({ status }) => status === 'suppressed');
@@ -63,7 +63,7 @@ interface RemedyProps {
   readonly context: Context;
   readonly email: Email;
   readonly details: EmailDetails;
-  /** Those of its recipients. */
+  /** The suppressed recipients of the email. */
   readonly suppressions: readonly Suppression[];
 }
 

@@ -32,7 +32,7 @@ const show = page(View, (context) => emailPage(context, BLANK, context.query));
 
 export const rows: readonly PageRow[] = [['GET', `${PATH}/:id`, 'viewer', show], ...content.rows];
 
-/** @param filled the form to reschedule it */
+/** The page of an email. @param filled the input of the reschedule form */
 export async function emailPage(context: Context, filled: Filled, view: Static<typeof View> = {}): Promise<Html> {
   const { pool, organization, role, deps } = context;
   const id = idOf(context);
@@ -127,26 +127,26 @@ interface RecipientsProps {
   readonly maySuppress: boolean;
 }
 
-/** All recipients. A report about one of them implies for the others only that the email was sent. */
+/** All recipients. A report about one recipient implies for the others only that the email was sent. */
 function Recipients({ email, details, suppressions, maySuppress }: RecipientsProps): Html {
   const reported = new Map(details.recipients.map((recipient) => [recipient.recipient, recipient]));
   const isOfOne = details.recipients.some(({ status }) => status === email.status);
-  // Who unsubscribed still receives email that is not marketing.
+  // Recipients who unsubscribed still receive email that is not marketing.
   const suppressed = new Set(suppressions.filter(({ origin }) => origin !== 'unsubscribe').map((entry) => entry.email));
   const others = isOfOne && REPORTED.some((status) => status === email.status) ? 'sent' : email.status;
   return (
     <Section title="Recipients">
       <Table caption="Recipients" columns={['Recipient', 'Status', 'Server response', ...(maySuppress ? [''] : [])]}>
         {recipients(addressees(email)).map(({ address }) => {
-          const known = reported.get(address.toLowerCase());
+          const report = reported.get(address.toLowerCase());
           return (
             <tr>
               <th scope="row" safe>
                 {address}
               </th>
-              <StatusCell status={known?.status ?? others} />
+              <StatusCell status={report?.status ?? others} />
               <td class="sub" safe>
-                {[known?.bounce_reason?.replaceAll('_', ' '), known?.error].filter(Boolean).join(': ')}
+                {[report?.bounce_reason?.replaceAll('_', ' '), report?.error].filter(Boolean).join(': ')}
               </td>
               {maySuppress && (
                 <td>

@@ -53,7 +53,7 @@ const list = page(Query, async (context) => {
   return isValid ? shown : new Reply(shown, { status: 422 });
 });
 
-/** The page of an email or batch whose id was searched for; null if the text is not one. */
+/** Returns the page of an email or batch if the search text is its id; otherwise null. */
 async function pathOfId({ pool, organization, deps }: Context, text: string): Promise<string | null> {
   if (/^em_\w+$/.test(text) && (await findEmail(pool, deps.contents, organization.id, text))) return `${PATH}/${text}`;
   if (/^bt_\w+$/.test(text) && (await findBatch(pool, organization.id, text))) return `/dashboard/batches/${text}`;
@@ -65,7 +65,7 @@ export const rows: readonly PageRow[] = [
   ['GET', `${PATH}/download`, 'viewer', download],
 ];
 
-/** An email to the user, from a verified domain if there is one. */
+/** Returns an example request: an email to the user, from a verified domain if there is one. */
 export async function exampleEmail({ pool, organization, user }: Context): Promise<Record<string, string>> {
   const domain = (await findVerifiedDomain(pool, organization.id)) ?? 'your-domain.example';
   return { from: `hello@${domain}`, to: user.email, subject: 'It works', text: 'The first email.' };
@@ -116,7 +116,7 @@ export function EmailRows({ emails }: { emails: readonly EmailSummary[] }): Html
   );
 }
 
-/** Tags, each with a link to all emails that have it. */
+/** Tags, each with a link to all emails with that tag. */
 export function TagLinks({ tags }: { tags: readonly Tag[] }): Html {
   return (
     <span class="tags">

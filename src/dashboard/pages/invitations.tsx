@@ -48,7 +48,7 @@ const accept = publicAction(Acceptance, {
 
 const OWN = '/dashboard/my-invitations';
 
-/** The only page of a user without organizations. */
+/** The invitations of the user; the only page for a user without organizations. */
 const listOwn = publicPage(Type.Object({}), async (visit) => {
   const { pool, session } = visit;
   if (!session) return signInFirst();

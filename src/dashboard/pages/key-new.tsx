@@ -48,7 +48,7 @@ const make = action(KeyFields, {
         ),
       target: ({ id }) => id,
       detail: requested,
-      next: (made) => keyPage(context, made),
+      next: (key) => keyPage(context, key),
     });
   },
 });
@@ -58,7 +58,7 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/new`, 'owner', make],
 ];
 
-/** @throws ServiceError validation_error that names what is no address or range */
+/** @throws ServiceError validation_error with the first text that is not an address or range */
 function rangesOf(text: string): string[] | null {
   const ranges = text.split(/[\s,]+/).filter((range) => range !== '');
   if (ranges.length > RANGES_PER_KEY) {
@@ -119,20 +119,20 @@ function DomainBoxes({ domains, filled }: { domains: readonly Domain[]; filled: 
   );
 }
 
-async function keyPage(context: Context, made: IssuedKey): Promise<Html> {
-  const command = await requestFor(context, made);
+async function keyPage(context: Context, key: IssuedKey): Promise<Html> {
+  const command = await requestFor(context, key);
   return (
     <Layout context={context} title="API key created" crumbs={CRUMBS}>
       <section class="card wide">
         <p>Copy this key now. You won't be able to see it again.</p>
-        <Copy value={made.api_key} label="Copy key" />
+        <Copy value={key.api_key} label="Copy key" />
         {command === null ? (
           <p>
             It can send once the organization has a verified domain. <a href="/dashboard/domains">Add a domain</a>
           </p>
         ) : (
           <>
-            <p>Try it in a terminal{made.allowed_ips !== null && ', from an allowed IP'}:</p>
+            <p>Try it in a terminal{key.allowed_ips !== null && ', from an allowed IP'}:</p>
             <Command text={command} />
           </>
         )}
@@ -144,10 +144,10 @@ async function keyPage(context: Context, made: IssuedKey): Promise<Html> {
   );
 }
 
-/** A request that the key permits: an email to the user, or a list; null if none is possible yet. */
-async function requestFor(context: Context, made: IssuedKey): Promise<string | null> {
+/** Returns a request that the key permits: an email to the user, or a list; null if none is possible yet. */
+async function requestFor(context: Context, key: IssuedKey): Promise<string | null> {
   const { pool, organization, user } = context;
-  const { preset, domain_ids: only, api_key: apiKey } = made;
+  const { preset, domain_ids: only, api_key: apiKey } = key;
   const domains = await listDomains(pool, organization.id, null, DOMAINS_PER_KEY);
   const domain = domains.find(({ id, status }) => status === 'verified' && (only === null || only.includes(id)));
   if (preset !== 'read_only' && domain) {

@@ -85,7 +85,7 @@ const list = listPage({
   ),
   footer: (
     <Section title="This month">
-      {/* Without a quota emails are counted one by one, which the page does not wait for. */}
+      {/* Loaded separately: without a quota, counting the emails may take long. */}
       <div hx-get={`${PATH}/usage`} hx-trigger="load" hx-select="#usage">
         <a href={`${PATH}/usage`}>Show how many emails were accepted this month</a>
       </div>
@@ -94,16 +94,16 @@ const list = listPage({
 });
 
 const showUsage = page(Type.Object({}), async (context) => {
-  const found = await usage(context.pool, context.organization.id);
+  const quotaUsage = await usage(context.pool, context.organization.id);
   const count = (emails: number): string => emails.toLocaleString('en');
   return (
     <Layout context={context} title="Emails this month" crumbs={CRUMBS}>
       <div id="usage">
         <Facts
           facts={[
-            ['Accepted this month (UTC)', <Text text={count(found?.used ?? 0)} />],
-            ['Quota', <Text text={found?.monthly == null ? 'none' : count(found.monthly)} />],
-            ['Resets on', <Time at={found?.resets_at ?? null} />],
+            ['Accepted this month (UTC)', <Text text={count(quotaUsage?.used ?? 0)} />],
+            ['Quota', <Text text={quotaUsage?.monthly == null ? 'none' : count(quotaUsage.monthly)} />],
+            ['Resets on', <Time at={quotaUsage?.resets_at ?? null} />],
           ]}
         />
       </div>

@@ -29,7 +29,7 @@ const save = action(Requirements, {
 
 export const rows: readonly PageRow[] = [['POST', PATH, 'owner', save]];
 
-/** What members must do to open the organization, on the page Members. */
+/** The sign-in requirements for members, on the Members page. */
 export function SecuritySection({ context }: { context: Context }): Html {
   const { requires_second_factor: requiresFactor } = context.organization;
   return (

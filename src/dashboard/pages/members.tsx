@@ -43,7 +43,7 @@ interface SentInvitation {
   readonly id: string;
   readonly email: string;
   readonly token: string;
-  /** Why the invitation was not emailed, or null if it was. */
+  /** The reason why the invitation was not emailed; null if it was. */
   readonly problem: string | null;
 }
 

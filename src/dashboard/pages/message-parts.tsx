@@ -5,10 +5,10 @@ import type { AttemptDetails, TimelineEntry } from '../../store/emails/message-d
 import { NumberCell, Section, Table, Text, Time, TimeCell, toneOf } from '../elements.tsx';
 import { type Context, type Html } from '../page.ts';
 
-/** Entries at each end of a long timeline that are shown. */
+/** Number of entries shown at each end of a long timeline. */
 const SHOWN_AT_END = 100;
 
-/** The entries of a timeline, oldest first. Spans are relative to the acceptance. */
+/** The entries of a timeline, oldest first. Durations are relative to the acceptance. */
 export function Timeline({ entries }: { entries: readonly TimelineEntry[] }): Html {
   const first = entries[0]?.created_at ?? '';
   const hidden = Math.max(0, entries.length - 2 * SHOWN_AT_END);
@@ -51,7 +51,7 @@ function titleOf(status: string): string {
   return status.slice(0, 1).toUpperCase() + status.slice(1).replaceAll('_', ' ');
 }
 
-/** What an entry states besides its type. */
+/** Further fields of an entry, besides its type. */
 function EntryDetail({ entry: { detail } }: { entry: TimelineEntry }): Html {
   if (detail === null) return '';
   const { link, error, bounce_reason: reason, error_code: code, previous, scheduled_at: scheduledAt } = detail;
@@ -91,7 +91,7 @@ const OUTCOMES: Readonly<Record<NonNullable<AttemptDetails['outcome']>, string>>
   risked: 'no answer, sent again',
 };
 
-/** @param props.isGivenUp whether the message failed: its last attempt is not followed by another */
+/** @param props.isGivenUp true if the message failed, so that its last attempt is not followed by another one */
 export function Attempts(props: { attempts: readonly AttemptDetails[]; isGivenUp: boolean }): Html {
   const { attempts, isGivenUp } = props;
   const outcomeOf = ({ outcome }: AttemptDetails, isLast: boolean): string => {

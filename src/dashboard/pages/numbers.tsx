@@ -67,7 +67,7 @@ const connect = action(NumberFields, {
   again: connectPage,
   run: async (context, form) => {
     const { number, provider } = form;
-    // The hidden fields of the other provider may hold text.
+    // The hidden fields of the other provider may contain text, so they are ignored.
     const credentials =
       provider === 'meta'
         ? { phone_number_id: form.phone_number_id ?? null, account_sid: null, token: form.access_token ?? null }

@@ -13,7 +13,7 @@ import { type Answer, type Html, type PageRow, publicPage, Redirect, Reply, type
 import { oidcCookie, safeNext } from '../session.ts';
 import { signedIn } from './signed-in.ts';
 
-/** Tells members who signed in by password that an organization requires OpenID Connect. */
+/** The page for members who signed in by password to an organization that requires OpenID Connect. */
 export const OIDC_REQUIRED = '/dashboard/sign-in/required';
 
 const begin = publicPage(Type.Object({ next: Type.Optional(Type.String()) }), async (visit) => {
@@ -36,7 +36,7 @@ const callback = publicPage(Type.Object({}), async (visit) => {
     );
   }
   const { linkSession } = flow;
-  // Otherwise another person could link their identity to this account (login CSRF).
+  // Otherwise an attacker could link their identity to this account (login CSRF).
   if (linkSession !== undefined && linkSession !== sessionDigest(visit.session)) {
     return failure(visit, flow, 401, 'The link was begun in another session.');
   }
@@ -45,7 +45,7 @@ const callback = publicPage(Type.Object({}), async (visit) => {
   return orFailure(visit, flow, async () => {
     const { pool, address, session } = visit;
     const identity = await oidc.finish(new URL(visit.url, visit.baseUrl).search, flow).catch(async (error: unknown) => {
-      // The network is not to blame for an outage of the issuer.
+      // An outage of the identity provider must not count as an attempt of the network.
       if (error instanceof ServiceError && error.code === 'unavailable') await forgiveNetworkAttempt(pool, address);
       throw error;
     });
@@ -56,9 +56,9 @@ const callback = publicPage(Type.Object({}), async (visit) => {
     }
     const { isNew, ...user } = await signInByOidc(pool, identity, visit);
     await forgiveNetworkAttempt(pool, address);
-    // Prevents session fixation: another person may know the token of the previous session.
+    // Prevents session fixation: an attacker may know the token of the previous session.
     if (session) await deleteSession(pool, digest(session.token));
-    // A new user has no organization, but an invitation to accept.
+    // A new user has no organization yet, but may have an invitation to accept.
     const next = isNew && !flow.next.startsWith('/dashboard/invitations/') ? '/dashboard/my-invitations' : flow.next;
     return signedIn(pool, { ...user, oidcFlow: null }, next);
   });
@@ -106,7 +106,7 @@ interface SignInLinkProps {
   readonly isPrimary?: boolean;
 }
 
-/** A link, not a form: the content security policy refuses the redirect of a form to another site. */
+/** A link instead of a form: the content security policy blocks a form's redirect to another site. */
 export function SignInLink({ visit, next, isPrimary = false }: SignInLinkProps): Html {
   const { oidc } = visit.deps;
   if (!oidc) return <p class="notice bad">This service has no identity provider at present. Ask its operator.</p>;
@@ -119,7 +119,7 @@ export function SignInLink({ visit, next, isPrimary = false }: SignInLinkProps):
   );
 }
 
-/** The answer to a right password of a user whose organizations all require OpenID Connect. */
+/** The answer to a correct password if all organizations of the user require OpenID Connect. */
 export function passwordRefused(visit: Visit, next: string): Reply {
   const page = (
     <PlainLayout visit={visit} title="Your password is not accepted here">
@@ -139,7 +139,7 @@ export function requireOidc({ deps }: Visit): Oidc {
   return deps.oidc;
 }
 
-/** Statuses of sign-ins that fail. */
+/** HTTP statuses of failed sign-ins. */
 const STATUS: Readonly<Record<string, number>> = {
   unauthorized: 401,
   insufficient_scope: 403,

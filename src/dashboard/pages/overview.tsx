@@ -18,7 +18,7 @@ const EVERY = { tags: [], status: null, batch_id: null } as const;
 
 interface Range {
   readonly name: string;
-  /** Hours or days, including the current one. */
+  /** Number of hours or days, including the current one. */
   readonly count: number;
   readonly by: 'hour' | 'day';
   readonly before: string;
@@ -83,7 +83,7 @@ const overview = page(Query, async (context) => {
   );
 });
 
-/** Emails by the reason of their first bounce, most first. */
+/** Counts emails by the reason of their first bounce, in descending order. */
 async function readBounces({ pool, organization }: Context, { step, from, to }: Period): Promise<[string, number][]> {
   const filter = { channel: 'email', step, dimension: 'bounce_reason', key: null } as const;
   const period = { from: new Date(from), to: new Date(to) };

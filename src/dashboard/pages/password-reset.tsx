@@ -31,7 +31,7 @@ const request = publicAction(Type.Object({ email: Type.String({ maxLength: 1_000
     const to = userEmail(email);
     const seconds = await countResetRequest(pool, to, address);
     if (seconds !== undefined) throw tooManyAttempts(seconds);
-    // Not awaited: the time to answer must not depend on whether a user has this address.
+    // Not awaited: the response time must not reveal whether a user with this address exists.
     if (accountEmails) {
       void emailPasswordReset(deps, accountEmails, to).catch((error: unknown) =>
         log.error({ err: error }, 'could not send a password reset'),

@@ -11,7 +11,7 @@ import { textToPlace } from '../places.ts';
 
 const PATH = '/dashboard/requests';
 const REQUESTS = 50;
-/** Keys that the filter offers. */
+/** Maximum number of keys in the filter. */
 const KEYS = 100;
 
 const STATUSES = [
@@ -74,7 +74,7 @@ const list = page(Query, async (context) => {
 
 export const rows: readonly PageRow[] = [['GET', PATH, 'viewer', list]];
 
-/** The path of the page that shows one request. */
+/** Returns the path of the page about one request. */
 export function requestPath(id: string): string {
   return `${PATH}?request_id=${encodeURIComponent(id)}`;
 }
@@ -90,7 +90,7 @@ function filtersOf({ status, path, key, request_id: requestId }: Static<typeof Q
 
 type Options = readonly (readonly [value: string, name: string])[];
 
-/** Adds the selected value to options that lack it: another status, or a key that was revoked. */
+/** Adds the selected value if the options lack it: another status, or a revoked key. */
 function withOther(options: Options, value: string | undefined): Options {
   const isOffered = value === undefined || options.some(([option]) => option === value);
   return isOffered ? options : [...options, [value, value]];

@@ -63,7 +63,7 @@ export const rows: readonly PageRow[] = [
   ['POST', `${SECOND_FACTOR}/off`, 'viewer', off],
 ];
 
-/** The section of the account page. */
+/** The second-factor section of the account page. */
 export function SecondFactorSection({ context }: { context: Context }): Html {
   return (
     <Section title="Two-factor authentication">

@@ -32,8 +32,8 @@ export const rows: readonly PageRow[] = [
 
 async function settingsPage(context: Context, filled: Filled): Promise<Html> {
   const { pool, organization, role, deps } = context;
-  const found = requireFound(await readOrganizationSettings(pool, organization.id), 'organization');
-  const { created_at: created, monthly_quota: quota, body_retention_days: days } = found;
+  const settings = requireFound(await readOrganizationSettings(pool, organization.id), 'organization');
+  const { created_at: created, monthly_quota: quota, body_retention_days: days } = settings;
   return (
     <Layout context={context} title="Settings">
       <Facts

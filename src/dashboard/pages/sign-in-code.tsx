@@ -32,7 +32,7 @@ const enterCode = publicAction(Entry, {
     const signInDeps = { ...factors, challenges, knownBrowsers: makeKnownBrowsers(secretKey) };
     const result = await completeSignIn(signInDeps, { ...visit, challenge, code });
     if (!result) return new Redirect('/dashboard/sign-in');
-    // Prevents session fixation: another person may know the token of the previous session.
+    // Prevents session fixation: an attacker may know the token of the previous session.
     if (session) await deleteSession(pool, digest(session.token));
     return signedIn(pool, result, next);
   },

@@ -46,7 +46,7 @@ const doSignIn = publicAction(Credentials, {
       { email, password, address, userAgent, browser },
     );
     if (result.kind === 'in') {
-      // Prevents session fixation: another person may know the token of the previous session.
+      // Prevents session fixation: an attacker may know the token of the previous session.
       if (visit.session) await deleteSession(pool, digest(visit.session.token));
       return signedIn(pool, result, next);
     }
@@ -72,7 +72,7 @@ const doSignOut = publicAction(Type.Object({}), {
 
 const chooseOrganization = action(Type.Object({ organization: Type.String() }), {
   run: async ({ pool, session }, { organization }) => {
-    // An organization that the user is not in is ignored.
+    // Ignored if the user is not a member of the organization.
     await setSessionOrganization(pool, digest(session.token), organization);
     return new Redirect('/dashboard');
   },

@@ -6,13 +6,13 @@ import { safeNext } from '../session.ts';
 interface NewSession {
   readonly token: string;
   readonly userId: string;
-  /** A token for the cookie of a known browser. */
+  /** A new token for the known-browser cookie. */
   readonly browser?: string;
-  /** Null removes the cookie of a sign-in at the issuer. */
+  /** Null removes the cookie of a sign-in at the identity provider. */
   readonly oidcFlow?: null;
 }
 
-/** Leads a user who has just signed in to the requested page. */
+/** Redirects a user who has just signed in to the requested page, with the new cookies and a hint about open invitations. */
 export async function signedIn(
   pool: Pool,
   { userId, ...cookies }: NewSession,

@@ -10,7 +10,7 @@ import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
 import { PATH } from './suppressions.tsx';
 
-/** Limits of one form. */
+/** Limits of one form: number of addresses, and bytes. */
 const ADDRESSES = 10_000;
 const BYTES = 3 * 1_048_576;
 const SHOWN = 100;
@@ -46,19 +46,19 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/add`, 'member', add],
 ];
 
-/** @throws ServiceError validation_error for a list of which nothing can be taken, or too long a one */
+/** @throws ServiceError validation_error for a list that is too long or has no valid address */
 function refuseWhole({ addresses, refused: [first] }: AddressList): void {
   if (addresses.length > ADDRESSES) {
-    const most = ADDRESSES.toLocaleString('en');
-    const given = addresses.length.toLocaleString('en');
-    throw new ServiceError('validation_error', `holds ${given} addresses; send ${most} at a time`, 'addresses');
+    const max = ADDRESSES.toLocaleString('en');
+    const count = addresses.length.toLocaleString('en');
+    throw new ServiceError('validation_error', `holds ${count} addresses; send ${max} at a time`, 'addresses');
   }
   if (addresses.length > 0) return;
   const problem = first ? `line ${first.line}: ${first.problem}` : 'holds no address';
   throw new ServiceError('validation_error', problem, 'addresses');
 }
 
-/** @returns how many are new, and the id of the entry when one address was given */
+/** @returns the number of new entries, and the id of the entry if there is only one address */
 async function suppressAll(
   { pool, organization, deps }: Context,
   addresses: readonly string[],

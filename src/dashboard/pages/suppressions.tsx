@@ -14,7 +14,7 @@ import { cutPage } from '../../store/postgres/page.ts';
 export const PATH = '/dashboard/suppressions';
 
 const ENTRIES = 50;
-/** Entries of a download per query. */
+/** Entries per query of a download. */
 const CHUNK = 1_000;
 
 const Search = Type.Object({
@@ -27,8 +27,10 @@ const list = page(Search, async (context) => {
   const { pool, organization, query, given, problems } = context;
   const place = textToPlace(query.cursor);
   const isValid = Object.keys(problems).length === 0;
-  const found = isValid ? await listSuppressions(pool, organization.id, filtersOf(query), place, ENTRIES + 1) : [];
-  const { rows: entries, next } = cutPage(found, ENTRIES);
+  const suppressions = isValid
+    ? await listSuppressions(pool, organization.id, filtersOf(query), place, ENTRIES + 1)
+    : [];
+  const { rows: entries, next } = cutPage(suppressions, ENTRIES);
   const isWhole = Object.values(given).every((value) => value === '');
   return (
     <Layout context={context} title="Suppressions" actions={<Actions context={context} origin={query.origin} />}>
@@ -88,7 +90,7 @@ function filtersOf({ email, origin }: { email?: string; origin?: Suppression['or
   return { email: email === undefined ? null : listedAddress(email, 'email'), origin: origin ?? null };
 }
 
-/** Reads a chunk at a time, since the list may be long. */
+/** Reads the list in chunks, since it may be long. */
 async function* linesOf({ pool, organization }: Context, filters: SuppressionFilters): AsyncGenerator<string> {
   yield writeCsv([['email', 'origin', 'reason', 'email_id', 'created_at']]);
   for (let after: Suppression | null = null; ;) {

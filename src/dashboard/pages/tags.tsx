@@ -18,16 +18,16 @@ const tags = page(Type.Object({ tag: Type.Optional(Type.String()) }), (context) 
 export const rows: readonly PageRow[] = [['GET', PATH, 'viewer', tags]];
 
 async function list(context: Context): Promise<Html> {
-  const found = await listTags(context.pool, context.organization.id, null, TAGS_SHOWN + 1);
+  const tagCounts = await listTags(context.pool, context.organization.id, null, TAGS_SHOWN + 1);
   return (
     <Layout context={context} title="Tags">
-      {found.length === 0 ? (
+      {tagCounts.length === 0 ? (
         <Empty title="No tags yet">
           <p>Emails that are sent with tags are counted here, by name and value.</p>
         </Empty>
       ) : (
         <Table caption="Tags by name and value" columns={['Tag', ['Emails', 'number']]}>
-          {found.slice(0, TAGS_SHOWN).map(({ name, value, count }) => (
+          {tagCounts.slice(0, TAGS_SHOWN).map(({ name, value, count }) => (
             <tr>
               <th scope="row">
                 <a href={tagPath(`${name}:${value}`)} safe>
@@ -39,7 +39,7 @@ async function list(context: Context): Promise<Html> {
           ))}
         </Table>
       )}
-      {found.length > TAGS_SHOWN && (
+      {tagCounts.length > TAGS_SHOWN && (
         <p class="hint">
           <Text text={`The first ${TAGS_SHOWN}. GET /v1/emails/tags lists all of them.`} />
         </p>
@@ -48,7 +48,7 @@ async function list(context: Context): Promise<Html> {
   );
 }
 
-/** The statistics of emails with one tag, written `name:value`. */
+/** Shows the statistics of emails with one tag, written as `name:value`. */
 async function show(context: Context, text: string): Promise<Html> {
   const tag = parseTag(text);
   if (!tag) throw notFound('tag');

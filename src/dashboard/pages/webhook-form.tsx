@@ -30,7 +30,7 @@ export function crumbsTo(endpoint: Endpoint): readonly Crumb[] {
   return [...CRUMBS, { path: `${PATH}/${endpoint.id}`, name: nameOf(endpoint) }];
 }
 
-/** The status of an endpoint; `failing` if each delivery has failed for some time. */
+/** Returns the status of an endpoint; `failing` if it is enabled but its deliveries have been failing. */
 export function stateOf({ status, failing_since: failing }: Endpoint): string {
   return status === 'enabled' && failing !== null ? 'failing' : status;
 }
@@ -38,12 +38,12 @@ export function stateOf({ status, failing_since: failing }: Endpoint): string {
 export function successRate(health: DeliveryHealth | undefined): string {
   if (!health || health.attempted === 0) return 'no deliveries';
   const { attempted, succeeded } = health;
-  // 99.96 % is not all.
+  // Capped, so that 99.96 % is not shown as 100 %.
   const percent = succeeded === attempted ? '100' : Math.min(99.9, (100 * succeeded) / attempted).toFixed(1);
   return `${percent} % of ${attempted === HEALTH_SAMPLE ? 'the latest ' : ''}${attempted.toLocaleString('en')}`;
 }
 
-/** @param endpoint null for a new one */
+/** The form of an endpoint. @param endpoint null for a new one */
 export function endpointForm(context: Context, action: string, filled: Filled, endpoint: Endpoint | null): Html {
   return (
     <Form visit={context} action={action} class="card">

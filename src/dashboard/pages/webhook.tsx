@@ -80,7 +80,7 @@ const rotate = buttonAction<Endpoint & { secret: string }>((context) => ({
   next: (endpoint) => secretPage(context, endpoint, 'The previous secret also signs for 24 hours.'),
 }));
 
-/** Only posted, so that no link leads to the secret. */
+/** A POST action, so that no link opens the secret. */
 const reveal = buttonAction<Endpoint & { secret: string }>((context) => ({
   action: 'webhooks.reveal-secret',
   run: () => revealSecret(intakeOf(context), context.organization.id, idOf(context)),
@@ -159,7 +159,7 @@ function actions(context: Context, { id, status }: Endpoint): Html {
   );
 }
 
-/** What is wrong with an endpoint. @param props.waiting deliveries that wait for an attempt */
+/** The problem of an endpoint, if it has one. @param props.waiting the number of pending deliveries */
 function EndpointNotice({ endpoint, waiting }: { endpoint: Endpoint; waiting: number }): Html {
   const { status, disabled_reason: reason, disabled_at: disabledAt, failing_since: failing } = endpoint;
   if (status === 'enabled') {

@@ -77,7 +77,7 @@ const create = action(EndpointFields, {
       run: () => createEndpoint(intakeOf(context), context.organization.id, { url, description, events }),
       target: ({ id }) => id,
       detail: { url },
-      next: (made) => secretPage(context, made, 'Endpoint added. It receives events from now on.'),
+      next: (endpoint) => secretPage(context, endpoint, 'Endpoint added. It receives events from now on.'),
     }),
 });
 
