@@ -1,6 +1,6 @@
 /** A page of the documentation. */
 export interface PageEntry {
-  /** The name of its file in `docs/`, without `.md`, and its path below `/docs/`. */
+  /** The file name in `docs/` without `.md`, and the path below `/docs/`. */
   readonly name: string;
   /** One line for the index of the documentation and for llms.txt. */
   readonly description: string;
@@ -14,8 +14,8 @@ export interface PageGroup {
 const page = (name: string, description: string): PageEntry => ({ name, description });
 
 /**
- * Every page of `docs/` in the order in which readers go through them. A test compares it with the folder. The titles are
- * the first headings of the files. `api` is the reference, which is rendered from the API description.
+ * Every page of `docs/` in reading order. A test compares it with the folder. Titles are the first headings of the files.
+ * `api` is the reference, which is rendered from the API description.
  */
 export const NAVIGATION: readonly PageGroup[] = [
   {

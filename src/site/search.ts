@@ -2,7 +2,7 @@ import MiniSearch, { type Options, type SearchOptions } from 'minisearch';
 
 /** A section of a page. */
 export interface Section {
-  /** Its address: `/docs/sending#attachments`. */
+  /** Its URL path: `/docs/sending#attachments`. */
   readonly id: string;
   readonly title: string;
   /** The title of its page. */
@@ -15,7 +15,7 @@ export interface Section {
 export type Result = Pick<Section, 'id' | 'title' | 'page' | 'excerpt'>;
 
 const MAX_RESULTS = 20;
-/** Characters of a query that are looked at. */
+/** Maximum number of characters of a query; the rest is ignored. */
 const MAX_QUERY_LENGTH = 200;
 
 /** `assets/docs.js` loads the index in browsers with the same options, from `/docs/assets/…/search.json`. */

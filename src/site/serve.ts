@@ -32,7 +32,7 @@ interface SiteDeps {
   readonly docsSenderDomain: string | undefined;
 }
 
-/** A response that is kept in memory. */
+/** A response that is cached in memory. */
 interface Prepared {
   readonly type: string;
   readonly etag: string;
@@ -40,7 +40,7 @@ interface Prepared {
   readonly gzipped: Buffer | undefined;
 }
 
-/** Serves the documentation at /docs and /llms.txt. Pages are read, or rendered, at their first request. */
+/** Serves the documentation at /docs and /llms.txt. Pages are loaded, or rendered, at their first request. */
 export async function serveSite(app: FastifyInstance, deps: SiteDeps): Promise<void> {
   let loading: Promise<Site> | undefined;
   const load = async () => {
@@ -72,7 +72,10 @@ export async function serveSite(app: FastifyInstance, deps: SiteDeps): Promise<v
   });
 }
 
-/** Compresses each file once, and pages again on each day: the times in their examples move along. */
+/**
+ * Prepares each file once, compressed. Pages are prepared again each day, because the times in their examples are relative to
+ * today.
+ */
 function makePreparer(load: () => Promise<Site>, { publicUrl, docsSenderDomain }: SiteDeps) {
   const prepared = new Map<string, Prepared>();
   let days = daysSinceExamples();
@@ -90,9 +93,9 @@ function makePreparer(load: () => Promise<Site>, { publicUrl, docsSenderDomain }
       body = Buffer.from(text);
     }
     const etag = `"${hash('sha256', body).slice(0, 32)}"`;
-    const made = { type, etag, body, gzipped: TEXT.test(type) ? gzipSync(body, { level: 9 }) : undefined };
-    prepared.set(path, made);
-    return made;
+    const response = { type, etag, body, gzipped: TEXT.test(type) ? gzipSync(body, { level: 9 }) : undefined };
+    prepared.set(path, response);
+    return response;
   };
 }
 
@@ -119,7 +122,7 @@ async function sendPrepared(request: FastifyRequest, reply: FastifyReply, path: 
   return reply.header('content-encoding', 'gzip').send(gzipped);
 }
 
-/** Browsers get a page, programs the error of the API. */
+/** Returns a page to browsers, and the API's error to programs. */
 async function sendNotFound(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -2,16 +2,16 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Where `npm run build` writes the pages: `dist/site`, seen from `dist/src/site`. */
+/** The output folder of `npm run build`: `dist/site`, relative to `dist/src/site`. */
 const BUILT = fileURLToPath(new URL('../../site', import.meta.url));
 
-/** The rendered documentation. Paths are those of URLs, such as `/docs/sending` and `/docs/sending.md`. */
+/** The rendered documentation. Paths are URL paths, such as `/docs/sending` and `/docs/sending.md`. */
 export interface Site {
   readonly paths: ReadonlySet<string>;
   readonly read: (path: string) => Promise<Buffer>;
 }
 
-/** @returns the file of a URL path, relative to the folder of the site */
+/** @returns the file for a URL path, relative to the site's folder */
 export function fileOf(path: string): string {
   if (path === '/docs') return 'docs/index.html';
   const file = path.slice(1);
@@ -23,8 +23,8 @@ function pathOf(file: string): string {
 }
 
 /**
- * Loads what the build has rendered. A service that runs from source renders the pages itself, with packages that are
- * installed for development only.
+ * Loads the pages that the build has rendered. When run from source, it renders them itself, which needs development
+ * dependencies.
  * @param describeApi returns the API description
  */
 export async function loadSite(describeApi: () => object): Promise<Site> {

@@ -6,7 +6,7 @@ import { cachedFor } from '../lib/cached.ts';
 const PROVIDERS = [...EMAIL_PROVIDERS, ...CHAT_PROVIDERS];
 const SCOPES = ['account', 'sender'];
 
-/** A scrape reuses results of the database that are at most this old. */
+/** Maximum age of cached query results that a scrape reuses. */
 const MAX_AGE_MS = 5_000;
 const QUERY_TIMEOUT_MS = 3_000;
 
@@ -26,14 +26,14 @@ export interface UpkeepAge {
   readonly interval_seconds: number;
 }
 
-/** A provider account, or one sender of it, that cannot send now. */
+/** A provider account, or one of its senders, that cannot send now. */
 export interface PausedAccount {
   readonly provider: string;
   /** Empty for the whole account. */
   readonly sender: string;
 }
 
-/** Gauges read from the database. They are the same in every process. */
+/** Gauges that are read from the database, with the same values in every process. */
 export interface DatabaseGauges {
   readonly upkeep: readonly UpkeepAge[];
   readonly pauses: readonly PausedAccount[];
@@ -73,8 +73,8 @@ export function watchPool(registry: Registry, pool: PoolCounts): void {
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
 
 /**
- * Adds gauges for pending work in the database, which is queried by a scrape and at most every five seconds. While the
- * database does not answer in time, only `sendwright_database_up` has a value.
+ * Adds gauges for pending work in the database. A scrape queries them at most every five seconds. While the database does not
+ * respond in time, only `sendwright_database_up` has a value.
  */
 export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGauges>): void {
   const readCached = cachedFor(MAX_AGE_MS, () => withTimeout(read()));

@@ -21,7 +21,7 @@ import {
   AMBIGUOUS_OUTCOMES,
 } from './topics.ts';
 
-/** Buckets in seconds, from a call on the same host to a provider call that hangs. */
+/** Buckets in seconds, from a call on the same host to a provider call that times out. */
 const CALL_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** Buckets in seconds, from an email that is sent immediately to one that was retried for three hours. */
 const WAIT_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 10_800];

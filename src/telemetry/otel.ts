@@ -15,7 +15,7 @@ import { defaultResource, detectResources, envDetector, resourceFromAttributes }
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import type { SpanOptions, Tracer } from './tracer.ts';
 
-/** A process that ends waits at most this long until its last spans are exported. */
+/** Maximum time for exporting the last spans when the process ends. */
 const SHUTDOWN_TIMEOUT_MS = 1_000;
 
 /**
@@ -56,7 +56,7 @@ export function startTracer(
         try {
           return await work({ setAttributes: (more) => void span.setAttributes(more), fail });
         } catch (error) {
-          // Only the name: the message may quote addresses or content.
+          // Only the class name, since the message may contain addresses or content.
           span.setAttribute('error.type', error instanceof Error ? error.name : typeof error);
           fail();
           throw error;
@@ -70,7 +70,7 @@ export function startTracer(
       propagation.inject(context.active(), headers);
       return headers.traceparent;
     },
-    // A collector that is down must not delay the end of the process.
+    // An unavailable collector must not delay the end of the process.
     stop: () =>
       Promise.race([provider.shutdown().catch(ignore), sleep(SHUTDOWN_TIMEOUT_MS, undefined, { ref: false })]),
   };
@@ -83,7 +83,7 @@ const KINDS: Readonly<Record<SpanOptions['kind'], SpanKind>> = {
   client: SpanKind.CLIENT,
 };
 
-/** The context of a span of another process; a root context if `traceparent` is malformed. */
+/** Returns the context of another process's span; a root context if `traceparent` is malformed. */
 function contextOf(traceparent: string): Context {
   return propagation.extract(ROOT_CONTEXT, { traceparent });
 }

@@ -4,8 +4,8 @@ import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 export type MessageKind = 'email' | 'chatapp' | 'sms';
 
 /**
- * Events of one type within this process. Publishers do not depend on the metrics, and publishing costs almost nothing
- * without a listener. An event contains no address, id or organization.
+ * Publishes events of one type within this process. Publishers do not depend on the metrics, and publishing costs almost
+ * nothing without a listener. An event contains no address, id or organization.
  */
 export interface Topic<T> {
   readonly publish: (event: T) => void;
@@ -44,10 +44,10 @@ export const noted = topic<{
   readonly reasons?: ReadonlyMap<string, number>;
 }>('noted');
 
-/** Scheduled messages were claimed, each so many seconds after its time. */
+/** Scheduled messages were claimed. Each value is the delay after the scheduled time. */
 export const claimed = topic<{ readonly overdueSeconds: readonly number[] }>('claimed');
 
-/** A provider accepted messages, each so many seconds after it was due. */
+/** A provider accepted messages. Each value is the delay after the message was due. */
 export const handedOver = topic<{ readonly kind: MessageKind; readonly secondsAfterDue: readonly number[] }>(
   'handed over',
 );
@@ -60,18 +60,18 @@ export const providerCalled = topic<{
   readonly outcomes: ReadonlyMap<string, number>;
 }>('provider called');
 
-/** Messages crashed the processes that delivered them, and are not tried again. */
+/** Messages were quarantined, because they crashed the processes that delivered them. They are not retried. */
 export const quarantined = topic<{ readonly kind: MessageKind; readonly count: number }>('quarantined');
 
-/** How ambiguous calls were resolved: calls that a provider may have taken, and whose end was not recorded. */
+/** The results of reconciling ambiguous calls: a provider may have accepted the call, but its outcome was not recorded. */
 export const AMBIGUOUS_OUTCOMES = [
   /** The provider has it. */
   'found',
-  /** The provider does not have it, so it is sent. */
+  /** The provider does not have it, so it is sent again. */
   'lost',
-  /** Unknown, and it is sent again: it may arrive twice. */
+  /** Unknown. It is sent again, so it may arrive twice. */
   'risked',
-  /** Unknown, and it is not sent again: it may never arrive. */
+  /** Unknown. It is not sent again, so it may never arrive. */
   'given_up',
 ] as const;
 export type AmbiguousOutcome = (typeof AMBIGUOUS_OUTCOMES)[number];
@@ -82,7 +82,7 @@ export const ambiguousEnded = topic<{
   readonly count: number;
 }>('ambiguous call ended');
 
-/** States of workflows from which upkeep rescues messages: see `WorkflowState`. */
+/** States of workflows whose messages upkeep rescues: see `WorkflowState`. */
 export const RESCUED_FROM = ['missing', 'closed', 'failing', 'idle'] as const;
 
 /** Upkeep gave messages a new workflow because theirs was lost, closed early or made no progress. */
@@ -92,7 +92,7 @@ export const rescued = topic<{
   readonly count: number;
 }>('rescued');
 
-/** The relay made the request to Temporal that an outbox row describes. */
+/** The relay made the Temporal request of an outbox row. */
 export const dispatched = topic<{
   readonly action: string;
   readonly outcome: 'done' | 'refused' | 'unreachable';
@@ -113,7 +113,7 @@ export const answered = topic<{
   readonly seconds: number;
 }>('answered');
 
-/** Requests were left out of the log of API requests, because it could not keep up. */
+/** Requests were omitted from the log of API requests, because it could not keep up. */
 export const requestsNotLogged = topic<{ readonly count: number }>('requests not logged');
 
 /** Counts how often each value occurs. */

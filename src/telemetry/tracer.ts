@@ -1,4 +1,4 @@
-/** Attributes of a span. They leave this host: ids, names and numbers only, no addresses and no content. */
+/** Attributes of a span: only ids, names and numbers, no addresses or content, since they leave this host. */
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface SpanOptions {
@@ -7,21 +7,21 @@ export interface SpanOptions {
   readonly parent?: string | undefined;
   /** Other spans that caused this one. */
   readonly links?: readonly string[];
-  /** The span started so long ago; 0 by default. */
+  /** How long ago the span started; 0 by default. */
   readonly startedAgoMs?: number;
   readonly attributes: Attributes;
 }
 
 export interface OpenSpan {
   readonly setAttributes: (attributes: Attributes) => void;
-  /** Marks the span as failed although nothing was thrown. */
+  /** Marks the span as failed although the work did not throw. */
   readonly fail: () => void;
 }
 
-/** Traces messages across processes. Exists only when tracing is enabled. */
+/** Traces messages across processes. Only set if tracing is enabled. */
 export interface Tracer {
-  /** Runs `work` in a new span, which is the current one meanwhile. An error is recorded and rethrown. */
+  /** Runs `work` in a new span, which is the current span during that time. Records and rethrows errors. */
   readonly span: <T>(name: string, options: SpanOptions, work: (span: OpenSpan) => Promise<T>) => Promise<T>;
-  /** The `traceparent` of the current span, to be passed to another process; undefined without one. */
+  /** Returns the `traceparent` of the current span, to be passed to another process; undefined without a span. */
   readonly current: () => string | undefined;
 }

@@ -1,4 +1,4 @@
-// Small comforts; every page works without them.
+// Progressive enhancement: every page works without this script.
 
 const LANGUAGE = 'sendwright-docs-language';
 
@@ -10,7 +10,7 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
       await navigator.clipboard.writeText(code.textContent);
       button.textContent = 'Copied';
     } catch {
-      // Without https browsers have no clipboard: the text is selected instead.
+      // Browsers provide no clipboard without https: select the text instead.
       getSelection().selectAllChildren(code);
       button.textContent = 'Selected';
     }
@@ -18,12 +18,12 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
   });
 }
 
-// One choice of a language counts for all examples, also on other pages.
+// A selected language applies to all examples, also on other pages.
 const choices = document.querySelectorAll('.languages input');
 function choose(language) {
   for (const choice of choices) choice.checked = choice.value === language;
 }
-/** Runs an access to the storage, which throws where the browser blocks it. */
+/** Accesses the storage, which throws if the browser blocks it. */
 function tryStorage(access) {
   try {
     return access(localStorage);
@@ -38,7 +38,7 @@ for (const choice of choices) {
     const before = choice.getBoundingClientRect().top;
     tryStorage((storage) => storage.setItem(LANGUAGE, choice.value));
     choose(choice.value);
-    // Examples above have another height now; the chosen one stays where it was.
+    // The examples above have changed their height; keep the selected one at its position.
     scrollBy(0, choice.getBoundingClientRect().top - before);
   });
 }
@@ -49,9 +49,9 @@ const results = form.querySelector('.results');
 
 let tries = 0;
 
-/** Loads the library and the index of the search. */
+/** Loads the search library and its index. */
 async function load() {
-  // Browsers remember a module that could not be loaded, by its URL.
+  // Browsers cache the failure to load a module by its URL, so retries use another URL.
   const library = tries++ === 0 ? form.dataset.library : `${form.dataset.library}?${tries}`;
   const [{ default: MiniSearch }, response] = await Promise.all([import(library), fetch(form.dataset.index)]);
   if (!response.ok) throw new Error(`the index of the search could not be loaded: ${response.status}`);
@@ -81,7 +81,7 @@ function show(found) {
 }
 
 let searching;
-/** Loads the search once; after a failure, the next input tries again. Enter opens the page with results in any case. */
+/** Loads the search once; the next input retries after a failure. Enter opens the page of results in any case. */
 function getSearch() {
   searching ??= load().catch(() => (searching = undefined));
   return searching;
@@ -94,7 +94,7 @@ input.addEventListener('input', async () => {
   if (query === '') return;
   const search = await getSearch();
   if (search === undefined) return;
-  // The reader may have typed on while the index was loaded.
+  // Skips the results if the reader has typed since.
   if (query === input.value.trim()) show(search(query));
 });
 

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { escapeHtml } from '../../lib/html.ts';
 
-/** The part of highlight.js that is used here. Its own types bring those of browsers into every file of the project. */
+/** The part of highlight.js that we use. Its own types would add those of browsers to every file of the project. */
 interface Highlighter {
   readonly getLanguage: (name: string) => unknown;
   readonly highlight: (text: string, options: { readonly language: string }) => { readonly value: string };
@@ -14,7 +14,7 @@ function highlight(text: string, language: string): string {
   return hljs.getLanguage(language) ? hljs.highlight(text, { language }).value : escapeHtml(text);
 }
 
-/** A block of code with a button that copies it, which a script shows. */
+/** Renders a code block with a copy button, which a script shows. */
 export function codeBlock(text: string, language: string, attributes = ''): string {
   const body = highlight(text.replace(/\n$/, ''), language);
   return (
@@ -23,7 +23,7 @@ export function codeBlock(text: string, language: string, attributes = ''): stri
   );
 }
 
-/** The same for JSX. */
+/** `codeBlock` for JSX. */
 export function renderCode(...block: Parameters<typeof codeBlock>): JSX.Element {
   return codeBlock(...block);
 }

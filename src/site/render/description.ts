@@ -69,7 +69,7 @@ export function endpointsOf({ paths }: Description): Endpoint[] {
   );
 }
 
-/** Follows a reference to a named schema. Its description and default are those of the place that refers to it. */
+/** Resolves a reference to a named schema. The description and default beside the reference take precedence. */
 export function resolve({ components }: Description, schema: Schema): Schema {
   const { $ref, ...rest } = schema;
   if ($ref === undefined) return schema;

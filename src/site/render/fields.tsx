@@ -2,7 +2,7 @@ import { type Description, resolve, type Schema } from './description.ts';
 import type { Html } from './layout.tsx';
 import { renderInline } from './markdown.ts';
 
-/** Deeper fields are not listed: a schema may contain itself. */
+/** Maximum depth of listed fields: a schema may contain itself. */
 const MAX_DEPTH = 4;
 
 interface Field {
@@ -11,7 +11,7 @@ interface Field {
   readonly isRequired: boolean;
 }
 
-/** The fields of an object, with those of the objects in it. Schemas of other types have none. */
+/** The fields of an object and of its nested objects. Schemas of other types have none. */
 export function Fields({ api, schema, depth = 0 }: { api: Description; schema: Schema; depth?: number }): Html {
   const fields = fieldsOf(api, schema);
   if (fields.length === 0 || depth > MAX_DEPTH) return <></>;
@@ -74,7 +74,7 @@ function fieldsOf(api: Description, schema: Schema): Field[] {
   }));
 }
 
-/** The objects within a value that have fields of their own. */
+/** Returns the schemas of objects within a value that have fields of their own. */
 function innerOf(api: Description, schema: Schema): Schema[] {
   const { oneOf, anyOf, items, properties } = resolve(api, schema);
   const variants = oneOf ?? anyOf;
@@ -83,7 +83,7 @@ function innerOf(api: Description, schema: Schema): Schema[] {
   return properties ? [schema] : [];
 }
 
-/** A schema of `x or null` without its null. */
+/** Splits a schema of `x or null` into `x` and whether it is nullable. */
 function withoutNull(api: Description, schema: Schema): { schema: Schema; isNullable: boolean } {
   const resolved = resolve(api, schema);
   const variants = resolved.oneOf ?? resolved.anyOf ?? [];
@@ -99,7 +99,7 @@ function withoutNull(api: Description, schema: Schema): { schema: Schema; isNull
 
 const description = (schema: Schema) => (schema.description === undefined ? {} : { description: schema.description });
 
-/** The type in words: `string`, `array of objects`, `string or null`. */
+/** Describes a type in words: `string`, `array of objects`, `string or null`. */
 function typeOf(api: Description, schema: Schema): string {
   const inner = withoutNull(api, schema);
   const name = typeName(api, inner.schema);
@@ -134,7 +134,7 @@ function limitsOf(schema: Schema): string {
 const range = (min: number, max: number): string =>
   min === 0 ? `up to ${max.toLocaleString('en')}` : `${min} to ${max.toLocaleString('en')}`;
 
-/** The values of an enumeration, also of one in an array. */
+/** Returns the values of an enumeration, also of one in an array. */
 function valuesOf(api: Description, schema: Schema): string[] {
   const { enum: values, items, const: only } = resolve(api, schema);
   if (only !== undefined) return [JSON.stringify(only)];

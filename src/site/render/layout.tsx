@@ -2,7 +2,7 @@ import type { Children } from '@kitajs/html';
 import { NAVIGATION } from '../navigation.ts';
 import type { Heading } from './markdown.ts';
 
-/** What `JSX` renders to: text without promises. */
+/** The result of JSX: text, never a promise. */
 export type Html = JSX.Element;
 
 export interface NavigationLink {
@@ -14,10 +14,10 @@ export interface NavigationGroup {
   readonly links: readonly NavigationLink[];
 }
 
-/** What all pages share. */
+/** Data that all pages share. */
 export interface Frame {
   readonly groups: readonly NavigationGroup[];
-  /** @returns the path of a file that pages load */
+  /** @returns the path of an asset */
   readonly asset: (name: string) => string;
 }
 
@@ -28,12 +28,12 @@ interface PageProps {
   readonly description: string;
   /** Headings for the table of contents. */
   readonly headings?: readonly Heading[];
-  /** The address of the same page as Markdown. */
+  /** The path of the same page as Markdown. */
   readonly source?: string;
   readonly children: Children;
 }
 
-/** Fewer headings need no table of contents. */
+/** The minimum number of headings for a table of contents. */
 const MIN_CONTENTS = 3;
 
 export function Page({ frame, path, title, description, headings = [], source, children }: PageProps): Html {
@@ -172,7 +172,7 @@ function Neighbors({ frame, path }: { frame: Frame; path: string }): Html {
   );
 }
 
-/** The first page: every page with its description. */
+/** The index page: every page with its description. */
 export function Index({ titles }: { titles: ReadonlyMap<string, string> }): Html {
   return (
     <>

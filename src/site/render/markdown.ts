@@ -21,10 +21,10 @@ export interface Rendered {
   readonly sections: readonly SectionText[];
 }
 
-/** Paths of the service that a document names in backticks; the page links to them. */
+/** Matches paths of the service that a document names in backticks; the page links to them. */
 const OWN_PATH = /^\/(?:docs(?:\/[\w/.-]*)?(?:#[\w-]+)?|openapi\.json|llms\.txt)$/;
 
-// No HTML in documents: what looks like it is shown as text.
+// HTML is disabled: documents show it as text.
 const markdown = new MarkdownIt({ html: false, linkify: false, typographer: false });
 const { rules } = markdown.renderer;
 
@@ -125,14 +125,17 @@ function sectionsOf(tokens: readonly Token[], headings: readonly Heading[]): Sec
   return headings.map((heading, index) => ({ ...heading, body: bodies[index]?.join('\n') ?? '' }));
 }
 
-/** The policy of the page forbids the style attributes that align the cells of a table. */
+/** Replaces the style attributes for cell alignment by classes: the page's content security policy forbids style attributes. */
 function alignByClass(token: Token): void {
   if (token.type !== 'th_open' && token.type !== 'td_open') return;
   const [, side] = /^text-align:(\w+)$/.exec(String(token.attrGet('style'))) ?? [];
   if (side !== undefined) token.attrs = [['class', side]];
 }
 
-/** Points links at pages of the site. Files that are only in the repository keep their text and lose the link. */
+/**
+ * Rewrites links to point at pages of the site. Removes links to files that exist only in the repository, and keeps their
+ * text.
+ */
 function rewriteLinks(token: Token, titles: ReadonlyMap<string, string>): void {
   const open: boolean[] = [];
   for (const [index, child] of (token.children ?? []).entries()) {
@@ -148,7 +151,7 @@ function rewriteLinks(token: Token, titles: ReadonlyMap<string, string>): void {
   }
 }
 
-/** Replaces the name of a file, which means nothing to readers of the site, by the title of its page. */
+/** Replaces a file name, which has no meaning on the site, by the title of its page. */
 function nameByTitle(text: Token | undefined, titles: ReadonlyMap<string, string>): void {
   const [, name = ''] = /^(?:docs\/)?([\w-]+)\.md$/.exec(text?.content ?? '') ?? [];
   const title = titles.get(name);

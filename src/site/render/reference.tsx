@@ -5,14 +5,14 @@ import type { Html } from './layout.tsx';
 import { anchorOf, type Heading, renderInline, renderText } from './markdown.ts';
 import { SAMPLES } from './samples.ts';
 
-/** The address of the service in examples; the server replaces it by its own. */
+/** The address of the service in examples; the server replaces it by its own address. */
 export const EXAMPLE_URL = 'http://127.0.0.1:3000';
 
 interface ReferenceSection {
   readonly anchor: string;
   readonly title: string;
   readonly text: string;
-  /** Shown with a result of the search; `text` if it is not given. */
+  /** Shown with a search result; `text` by default. */
   readonly excerpt?: string;
 }
 
@@ -29,7 +29,7 @@ export interface ReferencePage {
 
 const pathOf = (tag: string): string => `/docs/api/${anchorOf(tag)}`;
 
-/** A page for each group of operations, one for events, and before them one that lists all. */
+/** Renders a page for each group of operations, one for events, and a first one that lists all operations. */
 export function renderReference(api: Description): ReferencePage[] {
   const endpoints = endpointsOf(api);
   const groups = api.tags.map(({ name, description }) => ({
@@ -120,7 +120,7 @@ function renderGroup(api: Description, { name, description, endpoints }: Group):
   };
 }
 
-/** Names of parameters and of the fields of the example, for the search. */
+/** Returns names of parameters and of the example's fields, for the search. */
 function fieldNames({ parameters = [], requestBody }: Operation): string[] {
   const example = requestBody?.content['application/json']?.example;
   return [...parameters.map(({ name }) => name), ...Object.keys(example ?? {})];
@@ -192,7 +192,7 @@ function Parameters({ api, parameters }: { api: Description; parameters: Operati
   );
 }
 
-/** The request in each language. Radio buttons choose one; without support for `:has` all are shown. */
+/** The request in each language. Radio buttons select one; browsers without `:has` show all. */
 function Samples({ endpoint, body }: { endpoint: Endpoint; body: unknown }): Html {
   const { operationId, method, security } = endpoint;
   const request = { method, url: exampleUrl(endpoint), needsKey: security?.length !== 0, body };
@@ -214,12 +214,12 @@ function Samples({ endpoint, body }: { endpoint: Endpoint; body: unknown }): Htm
   );
 }
 
-/** Query parameters that an example must have. */
+/** Returns the URL of a request with the example values of its path and its required query parameters. */
 function exampleUrl({ path, parameters = [] }: Endpoint): string {
   const text = (value: unknown) => encodeURIComponent(String(value));
   const filled = path.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
-    const found = parameters.find((parameter) => parameter.in === 'path' && parameter.name === name);
-    return found?.example === undefined ? whole : text(found.example);
+    const parameter = parameters.find((each) => each.in === 'path' && each.name === name);
+    return parameter?.example === undefined ? whole : text(parameter.example);
   });
   const query = parameters.filter(({ in: place, required }) => place === 'query' && required === true);
   const values = query.map(({ name, example }) => `${name}=${text(example ?? '')}`);

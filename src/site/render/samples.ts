@@ -2,20 +2,20 @@
 export interface SampleRequest {
   readonly method: string;
   readonly url: string;
-  /** Whether it needs an API key. */
+  /** True if the request needs an API key. */
   readonly needsKey: boolean;
   /** The parsed JSON body; undefined sends none. */
   readonly body: unknown;
 }
 
 export interface Sample {
-  /** Its name for the reader and for highlighting. */
+  /** The name for readers. */
   readonly name: string;
   readonly language: string;
   readonly make: (request: SampleRequest) => string;
 }
 
-/** Requests in the languages of the quickstart, with what each language brings along. */
+/** Requests in the languages of the quickstart, each with the language's own HTTP client. */
 export const SAMPLES: readonly Sample[] = [
   { name: 'curl', language: 'bash', make: curl },
   { name: 'Node.js', language: 'javascript', make: node },
@@ -146,11 +146,11 @@ interface Words {
   readonly true?: string;
   readonly false?: string;
   readonly pair?: string;
-  /** A character that starts an expression in a string. */
+  /** A character that starts an interpolation in a string and must be escaped. */
   readonly escaped?: string;
 }
 
-/** Writes a JSON value as a literal of a language whose strings, lists and maps look like those of JSON. */
+/** Formats a JSON value as a literal of a language whose strings, lists and maps resemble those of JSON. */
 function literal(value: unknown, words: Words, depth = 1): string {
   if (value === null) return words.null;
   if (typeof value === 'boolean') return words[`${value}`] ?? String(value);
@@ -180,7 +180,7 @@ function phpLiteral(value: unknown, depth = 1): string {
   const items = Array.isArray(value)
     ? value.map((item) => phpLiteral(item, depth + 1))
     : Object.entries(value).map(([key, item]) => `${phpLiteral(key)} => ${phpLiteral(item, depth + 1)}`);
-  // PHP writes an empty array as a JSON list.
+  // PHP serializes an empty array as a JSON list.
   if (items.length === 0) return Array.isArray(value) ? '[]' : 'new stdClass()';
   return `[\n${items.map((item) => `${by}${item},`).join('\n')}\n${'    '.repeat(depth - 1)}]`;
 }

@@ -13,7 +13,7 @@ import { type ReferencePage, renderReference } from './reference.tsx';
 const inSources = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const DOCUMENTS = inSources('../docs');
 const require = createRequire(import.meta.url);
-/** Files that pages load, by the name they are served under. */
+/** Assets of pages by the name under which they are served. */
 const ASSETS: Readonly<Record<string, string>> = {
   'docs.css': inSources('site/assets/docs.css'),
   'docs.js': inSources('site/assets/docs.js'),
@@ -30,7 +30,7 @@ interface Document extends Rendered {
   readonly source: string;
 }
 
-/** Renders all files of the site by their URL paths. @param description the API description, as /openapi.json returns it */
+/** Renders all files of the site by URL path. @param description the API description, as /openapi.json returns it */
 export async function renderSite(description: object): Promise<Files> {
   const names = new Set(NAVIGATION.flatMap((group) => group.pages.map(({ name }) => name)));
   const documents = await readDocuments(names);
@@ -133,7 +133,7 @@ function addReferencePage(files: Map<string, string | Buffer>, frame: Frame, pag
   files.set(`${path}.md`, markdown);
 }
 
-/** The first page, and those that the server fills: results of a search, and a path without a page. */
+/** Adds the index page, and the pages that the server completes: search results and "not found". */
 function addOwnPages(files: Map<string, string | Buffer>, frame: Frame, documents: readonly Document[]): void {
   const pages = [
     { path: '/docs', title: 'Documentation', children: Index({ titles: titlesOf(documents) }) },
@@ -153,7 +153,7 @@ function whole(page: unknown): string {
   return `<!doctype html>${String(page)}`;
 }
 
-/** The index of all pages for language models, as llmstxt.org describes it. */
+/** Renders the index of all pages for language models (llmstxt.org). */
 function listPages(documents: readonly Document[], reference: readonly ReferencePage[]): string {
   const titles = titlesOf(documents);
   const groups = NAVIGATION.map(({ title, pages }) => {
