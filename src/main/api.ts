@@ -38,7 +38,7 @@ import { connectToTemporal, installWithMetrics, temporalUi } from './wiring/temp
 import { openTracer, traceWorkflowStarts } from './wiring/tracing.ts';
 import { startWatchdog } from './watchdog.ts';
 
-/** The process that serves HTTP and dispatches the outbox to Temporal. It accepts email while Temporal is unreachable. */
+/** The process that serves HTTP and dispatches the outbox to Temporal. It accepts messages while Temporal is unreachable. */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('api', config.LOG_LEVEL);
 startWatchdog('api');
@@ -92,7 +92,7 @@ const notify = makeNotifier(pool);
 const files = await openAttachmentStore(config);
 checkAttachmentStore(files, log);
 const { POSTMARK_WEBHOOK_USER: user, POSTMARK_WEBHOOK_PASSWORD: password } = config;
-// With only one of them every callback would be refused, and Postmark does not repeat refused callbacks forever.
+// With only one of them, every callback would be refused, and Postmark stops retrying refused callbacks.
 if (user ?? password) readSettings('POSTMARK_WEBHOOK_USER', 'POSTMARK_WEBHOOK_PASSWORD');
 const accountEmails = makeAccountEmails(config);
 const deps = {
@@ -170,7 +170,7 @@ stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   await Promise.all([pool.end(), tracer?.stop()]);
 });
 
-// After all settings have been read: a malformed one ends the process with one line only.
+// Runs after all settings have been read, so that a malformed one ends the process with a single line.
 warnOfWeakSecretKey(config.SECRET_KEY, log);
 void checkDatabase(pool, log);
 void checkAccountEmails(accountEmails, pool, log);

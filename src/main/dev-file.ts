@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The processes of `npm start`, in the order in which they are stopped. */
+/** The processes of `npm start`, in the order in which they stop. */
 export const PARTS = ['api', 'worker', 'simulator', 'temporal', 'postgres'] as const;
 export type PartName = (typeof PARTS)[number];
 
@@ -10,7 +10,7 @@ export interface DevFile {
   readonly base_url: string;
   readonly api_key: string;
   readonly organization_id: string;
-  /** An address that the organization may send from. */
+  /** An address from which the organization may send. */
   readonly from: string;
   readonly domain: string;
   readonly sms_from: string;

@@ -4,7 +4,7 @@ import { ConfigError, readConfig, type Config, type SettingName } from '../confi
 import { SETTINGS } from '../settings.ts';
 
 /**
- * Returns the environment with the settings of `.env` and of the files that `…_FILE` settings name. The environment and `.env`
+ * Returns the environment with the settings of `.env` and of files named by `…_FILE` settings. The environment and `.env`
  * take precedence. Ends the process if a file cannot be read.
  */
 export function readEnvironment(): NodeJS.ProcessEnv {
@@ -34,15 +34,15 @@ function exitOnConfigError<T>(read: () => T): T {
   }
 }
 
-/** The only secret among Temporal's own settings that Temporal cannot read from a file. */
+/** The only secret among Temporal's own settings that Temporal cannot read from a file itself. */
 const TEMPORAL_SECRET = 'TEMPORAL_API_KEY';
 const NAMES = [...Object.keys(SETTINGS), TEMPORAL_SECRET];
 
 /**
- * Sets each setting with a `NAME_FILE` to the content of that file without its final line break, so that secrets need not be in
- * the environment, which many tools show. An empty file leaves the setting unset. Idempotent.
+ * Sets each setting with a `NAME_FILE` to the content of that file without its final line break. Secrets then need not be in
+ * the environment, which many tools display. An empty file leaves the setting unset. Idempotent.
  * @returns the same environment object
- * @throws ConfigError if a file cannot be read, or contradicts the environment
+ * @throws ConfigError if a file cannot be read, or the setting has another value than its file
  */
 export function readSettingFiles(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   for (const name of NAMES) {

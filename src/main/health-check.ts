@@ -2,7 +2,7 @@ import { get } from 'node:http';
 import { parseArgs } from 'node:util';
 
 /**
- * The health check of a container, for images without `curl`: exits with 0 if `/readyz` returns 200 at `PORT`, or with
+ * The health check of a container, for images without `curl`. Exits with 0 if `/readyz` at `PORT` returns 200, or with
  * `--worker` at `METRICS_PORT`. It runs every few seconds in each container, so it loads neither the settings nor `fetch`,
  * which would double its cost.
  */

@@ -8,7 +8,7 @@ import { FORWARDED_TOPICS, type IsolatedMessage, type IsolatedRequest } from './
 export function serveIsolated(deliver: (member: Member) => Promise<MemberResult[]>): void {
   let active = 0;
   const send = (message: IsolatedMessage): void => {
-    // Without a worker nothing is lost: results are in the database.
+    // Messages are dropped if the worker has ended; results are stored in the database.
     if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
   };
   const endWhenDone = (): void => {

@@ -25,21 +25,21 @@ export type IsolatedMessage =
   | { readonly pong: number }
   | { readonly topic: string; readonly event: unknown };
 
-/** The topics of deliveries, by the names used in messages. */
+/** The topics of deliveries, by their names in messages. */
 const TOPICS = { claimed, handedOver, noted, providerCalled, quarantined, ambiguousEnded };
 export const FORWARDED_TOPICS = TOPICS as unknown as Readonly<Record<string, Topic<unknown>>>;
 
 export interface IsolationTimes {
-  /** An activity that waits longer for its turn frees its slot. */
+  /** An activity that waits longer than this for its turn releases its slot. */
   readonly turnTimeoutMs: number;
   /**
-   * Delay of the ping after the start of an email. The next email may start after the pong, so that a provider that does not
-   * answer blocks one email only.
+   * Delay between the start of an email and the ping. The next email may start after the pong, so that a provider that does
+   * not respond blocks only one email.
    */
   readonly pingDelayMs: number;
-  /** The same if emails may overlap. */
+  /** The same delay if emails may overlap. */
   readonly overlapPingDelayMs: number;
-  /** A process that does not answer a ping within this time is killed; the started email has blocked it. */
+  /** A process that does not answer a ping within this time is killed, because the started email has blocked it. */
   readonly hangTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly startTimeoutMs: number;
@@ -59,7 +59,7 @@ type Answer = MemberResult | 'crashed' | 'ended';
 interface Pending {
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: Error) => void;
-  /** Called when the process has answered the ping. */
+  /** Called after the process has answered the ping. */
   readonly onStarted: () => void;
   isStarting: boolean;
 }
@@ -70,7 +70,7 @@ export function forkIsolated(): ChildProcess {
   return fork(fileURLToPath(new URL(`isolated-delivery${extension}`, import.meta.url)), { serialization: 'advanced' });
 }
 
-/** A child process that is started on demand and starts one email at a time. See `src/delivery/email/quarantine.ts`. */
+/** Manages a child process that is started on demand and starts one email at a time. See `src/delivery/email/quarantine.ts`. */
 export function makeIsolation(
   start: () => ChildProcess,
   log: Logger,
@@ -122,7 +122,7 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes) {
       resolve(false);
       if (!isStopped) log.warn({ code, signal, emails: pending.size }, 'isolated process ended');
       for (const { resolve: answer, isStarting } of pending.values()) {
-        // The only email, or the one that had just started, has crashed it.
+        // The crash is attributed to the only email, or to the one that had just started.
         answer(!isStopped && (isStarting || pending.size === 1) ? 'crashed' : 'ended');
       }
     });
@@ -145,14 +145,14 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes) {
   }
 
   return {
-    /** False if the process ended before it was ready. */
+    /** Resolves to false if the process ended before it was ready. */
     ready,
     isAlive: () => isAlive,
     isBusy: () => pending.size > 0,
     async deliver(member: Member, overlap: boolean, onStarted: () => void): Promise<Answer> {
       const request = ++lastRequest;
       const send = (message: IsolatedRequest): void => {
-        // A failure is reported by the event `exit`.
+        // The event `exit` reports failures.
         child.send(message, () => undefined);
       };
       const ping = setTimeout(() => send({ ping: request }), overlap ? times.overlapPingDelayMs : times.pingDelayMs);

@@ -2,7 +2,7 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { isWeakSecretKey } from '../lib/secret-key.ts';
 import { type DestinationStream, type Logger, pino } from 'pino';
 
-/** Fields in which Postgres errors quote values: addresses, subjects, bodies. */
+/** Fields of Postgres errors that may contain addresses, subjects or bodies. */
 const REDACTED_PATHS = ['err.detail', 'err.where', 'err.internalQuery'];
 
 /** Creates the logger of a process: JSON lines, by default on standard output. */
@@ -10,24 +10,23 @@ export function makeLog(name: string, level: string, to?: DestinationStream): Lo
   return pino({ name: `sendwright ${name}`, level, redact: { paths: REDACTED_PATHS, remove: true } }, to);
 }
 
-/** Logs a warning if `SECRET_KEY` is guessable. It is no error, since an installation cannot replace its key immediately. */
+/** Logs a warning if `SECRET_KEY` is guessable. It is not an error, since an installation cannot replace its key immediately. */
 export function warnOfWeakSecretKey(secretKey: string, log: Pick<Logger, 'warn'>): void {
   if (!isWeakSecretKey(secretKey)) return;
   log.warn('SECRET_KEY is weak; replace it with 32 random bytes, for example from `openssl rand -base64 32`');
 }
 
-/** The least garbage for which a full collection pays: marking what is in use takes about 100 ms of processor time. */
+/** The minimum growth for a full collection: marking live objects takes about 100 ms of CPU time. */
 const MIN_GARBAGE_BYTES = 40 * 1_048_576;
 const MIN_GROWTH_PERCENT = 20;
 const HEAP_CHECK_INTERVAL_MS = 50;
 
 /**
  * Tunes V8's heap for many small requests and some large ones.
- *
- * - Disables allocation-site pretenuring. After a burst, in which the objects of waiting requests age, V8 would allocate the
- *   objects of later requests in the old generation: each request then leaves about ten kilobytes to the full collector.
- * - Collects the heap after a growth of 40 MB or 20 %, whichever is more. With gigabytes free, V8 lets it double first, and the
- *   process keeps the garbage of batches of 10,000: two thirds more memory without a gain in time.
+ * - Disables allocation-site pretenuring. After a burst, in which the objects of pending requests age, V8 would allocate the
+ * objects of later requests in the old generation, so that each request leaves about ten kilobytes to the full collector.
+ * - Collects the heap after a growth of 40 MB or 20 %, whichever is more. With gigabytes of free memory V8 first lets the
+ * heap double, and the process retains the garbage of batches of 10,000: two thirds more memory without a gain in speed.
  */
 export function tuneHeap(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');

@@ -1,12 +1,13 @@
 import { Worker } from 'node:worker_threads';
 
 const HANG_LIMIT_MS = 60_000;
-/** The interval of the event loop's ticks and of the watchdog's checks. */
+/** The interval of the event loop's ticks and of the watchdog's checks, in milliseconds. */
 const TICK_MS = 1_000;
 
 /**
- * Runs in a separate thread, which a blocked event loop does not stop. It counts only the time in which it ran itself, so that a
- * suspended host or a stopped process does not count. It sends SIGKILL, because a blocked process runs no signal handlers.
+ * The code of the watchdog thread, which a blocked event loop does not stop. It counts only time in which the thread itself
+ * ran, so that a suspended host or a stopped process does not count. It sends SIGKILL, because a blocked process runs no
+ * signal handlers.
  */
 const THREAD = `
   const { writeSync } = require('node:fs');
@@ -34,8 +35,8 @@ const THREAD = `
 `;
 
 /**
- * Kills this process if its event loop is blocked for a minute, so that its supervisor restarts it. A blocked process would keep
- * its connections and its tasks.
+ * Kills this process if its event loop is blocked for a minute, so that its supervisor restarts it. A blocked process would
+ * keep its connections and tasks.
  * @param name the process name in log lines
  */
 export function startWatchdog(name: string, hangLimitMs = HANG_LIMIT_MS, tickMs = TICK_MS): void {

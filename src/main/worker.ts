@@ -36,10 +36,13 @@ import { connectToTemporal, ensureSearchAttributes, installTemporal, installWith
 import { traceActivities, openTracer } from './wiring/tracing.ts';
 import { startWatchdog } from './watchdog.ts';
 
-/** The process that runs any set of fleets. A fleet serves the task queue of its name and related ones, or polls Postgres. */
+/**
+ * The worker process, which runs any set of fleets. A fleet serves the task queue of its name and related ones, or polls
+ * Postgres.
+ */
 type QueueOptions = WorkerOptions & { taskQueue: string };
 
-/** The number of first attempts that a worker makes at the same time for each channel. */
+/** Maximum number of concurrent first attempts per channel in a worker. */
 const FIRST_ATTEMPTS = 100;
 
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
@@ -47,7 +50,7 @@ const log = makeLog('worker', config.LOG_LEVEL);
 startWatchdog('worker');
 const tracer = await openTracer(config, 'sendwright-worker', log);
 const pool = openPool(config, log, 'worker', 20);
-// Results of provider calls have connections of their own: those of `pool` may all be waiting for a lock.
+// Provider results have their own connections, because all connections of `pool` may be waiting for a lock.
 const recordingPool = openPool(config, log, 'worker results', 4);
 const recorder = makeAttemptRecorder(recordingPool, log);
 void checkDatabase(pool, log);
@@ -63,17 +66,20 @@ const isolation = makeIsolation(forkIsolated, log);
 
 /** Set before the first activity runs. */
 let client: Client | undefined;
-/** How to stop the fleets that poll Postgres. */
+/** Functions that stop the fleets that poll Postgres. */
 const stopPolling: (() => Promise<unknown>)[] = [];
 
 const FLEETS = {
   /**
-   * Workflows of groups and upkeep. Their tasks are short and CPU-bound: more concurrent tasks only wait for each other, on a busy
-   * host perhaps longer than the 10 s after which Temporal retries them.
+   * Workflows of groups and upkeep. Their tasks are short and CPU-bound: more concurrent tasks would only wait for each
+   * other, on a busy host possibly longer than the 10 s after which Temporal retries them.
    */
   messages: (): QueueOptions[] => [{ taskQueue: 'messages', ...workflows(40) }],
   email: (): QueueOptions[] => emailQueues('email', 'email-bursts', 'email-groups'),
-  /** The two parts of `email`, so that single emails do not wait for the event loop of a process that sends groups. */
+  /**
+   * The two parts of `email`. Separate processes keep single emails from waiting for the event loop of a process that sends
+   * groups.
+   */
   'email-single': (): QueueOptions[] => emailQueues('email', 'email-bursts'),
   'email-groups': (): QueueOptions[] => emailQueues('email-groups'),
   /** Workflows of chat-app messages and SMS, and calls to their providers. */
@@ -95,7 +101,7 @@ const FLEETS = {
       maxConcurrentActivityTaskPolls: 10,
     },
   ],
-  /** Posts to customers' endpoints. Needs no Temporal. */
+  /** Posts to customers' endpoints. Does not need Temporal. */
   webhooks: (): QueueOptions[] => {
     const dispatcher = startWebhookDispatcher({
       pool,
@@ -109,7 +115,7 @@ const FLEETS = {
     stopPolling.push(dispatcher.stop, stopListening);
     return [];
   },
-  /** Scheduled maintenance tasks; domain checks and the search index, which need no Temporal. */
+  /** Scheduled maintenance tasks, and domain checks and the search index, which do not need Temporal. */
   upkeep: (): QueueOptions[] => {
     stopPolling.push(
       startDomainChecks(senderDomains),
@@ -140,7 +146,7 @@ type Fleet = keyof typeof FLEETS;
 const EMAIL_PARTS: readonly Fleet[] = ['email-single', 'email-groups'];
 
 const fleets = readFleets();
-// The other fleets need no files, and may run without access to the store.
+// Other fleets need no files and may run without access to the store.
 if (fleets.some((fleet) => fleet === 'upkeep' || fleet.startsWith('email'))) checkAttachmentStore(files, log);
 const queues = fleets.flatMap((fleet) => FLEETS[fleet]());
 const sdk = config.METRICS_PORT === undefined ? undefined : await installWithMetrics(log);
@@ -205,7 +211,7 @@ async function startMetricsServer(): Promise<(() => Promise<void>) | undefined> 
   );
 }
 
-/** Notifies the relay in the API process, since activities may have added outbox rows. */
+/** Returns the interceptor that notifies the relay in the API process, since activities may have added outbox rows. */
 function notifyRelay(): ActivityInterceptors {
   return {
     inbound: {
@@ -220,7 +226,7 @@ function notifyRelay(): ActivityInterceptors {
   };
 }
 
-/** Warns when Twilio cannot report statuses: they are then polled, which takes minutes. */
+/** Logs a warning if Twilio cannot report statuses; they are then polled, which takes minutes. */
 function makeReportedChatProviders(): MessageDeps['providerOf'] {
   if (twilioCallbacksUrl(config) === undefined) {
     log.warn(
@@ -245,7 +251,10 @@ function readFleets(): Fleet[] {
   return part ? exitWith(`--fleets ${String(requested)}: email contains ${part}; name one of them`) : named;
 }
 
-/** Workflows of single emails, and calls to email providers. Groups have few slots, since each has many emails in memory. */
+/**
+ * Workflows of single emails, and calls to email providers. Queues of groups have few slots, since each group holds many
+ * emails in memory.
+ */
 function emailQueues(...taskQueues: readonly ('email' | GroupQueue)[]): QueueOptions[] {
   void updateCredentialPauses(config, pool, log);
   const deps = {
@@ -271,22 +280,22 @@ function emailQueues(...taskQueues: readonly ('email' | GroupQueue)[]): QueueOpt
 }
 
 /**
- * Workflows of single messages. The workflow task of a first attempt lasts as long as its call to a provider, so as many run at
- * once as calls.
+ * Workflows of single messages. The workflow task of a first attempt lasts as long as its call to a provider, so the limit of
+ * workflow tasks equals that of calls.
  */
 function firstAttempts(): Partial<QueueOptions> {
   return { ...workflows(FIRST_ATTEMPTS), maxConcurrentLocalActivityExecutions: FIRST_ATTEMPTS };
 }
 
-/** The code is the bundle of `npm run build`; when run from source, the SDK bundles it at startup. */
+/** The workflow code is the bundle of `npm run build`; when run from source, the SDK bundles it at startup. */
 function workflows(maxConcurrentWorkflowTaskExecutions: number): Partial<QueueOptions> {
   const tasks = {
     maxConcurrentWorkflowTaskExecutions,
     maxConcurrentWorkflowTaskPolls: 20,
-    // Half of the tasks are first tasks of their workflow.
+    // Half of the tasks are the first tasks of their workflows.
     nonStickyToStickyPollRatio: 0.5,
     maxCachedWorkflows: 1_000,
-    // A dead worker delays the next tasks of its workflows by this time.
+    // The tasks of a dead worker's workflows are delayed by this time.
     stickyQueueScheduleToStartTimeout: '2 s',
   } as const;
   const bundle = fileURLToPath(new URL('../../workflow-bundle.js', import.meta.url));

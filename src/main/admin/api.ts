@@ -10,14 +10,14 @@ export type Api = Awaited<ReturnType<typeof findApi>>;
 /** A command that failed for a known reason; the message is for the user. */
 export class Refusal extends Error {}
 
-/** Timeout of one attempt: a service that is stopping or starting responds late. */
+/** Timeout of one attempt. It is generous, because a service that is starting or stopping responds late. */
 const TIMEOUT_MS = 30_000;
-/** Few, since a user waits. */
+/** Kept small, since a user is waiting. */
 const RETRIES = 1;
 
 /**
- * Finds the API and key: in `SENDWRIGHT_URL` and `SENDWRIGHT_API_KEY`, else of the `npm start` in `SENDWRIGHT_HOME`. It
- * exits with an error message without them. The key of one service is never sent to another.
+ * Finds the API and key: from `SENDWRIGHT_URL` and `SENDWRIGHT_API_KEY`, otherwise those of the `npm start` in
+ * `SENDWRIGHT_HOME`. Without them it ends the process with an error message. Never sends the key of one service to another.
  */
 export async function findApi() {
   // Read before `.env` and the `…_FILE` variables are loaded.
@@ -29,10 +29,10 @@ export async function findApi() {
   const isOurs = url === dev.base_url;
   const apiKey =
     SENDWRIGHT_API_KEY ?? (isOurs ? dev.api_key : undefined) ?? readSettings('SENDWRIGHT_API_KEY').SENDWRIGHT_API_KEY;
-  // A sender address of `npm start`.
+  // The sender address of `npm start`.
   const from = isOurs && apiKey === dev.api_key ? dev.from : undefined;
   const origin = SENDWRIGHT_API_KEY === undefined ? devPath : originOfSetting(isInEnvironment);
-  // For error messages: without the secret.
+  // The origin of the key for error messages, without the secret.
   const keyOrigin = `${parseApiKey(apiKey)?.id ?? 'a malformed key (not sw_live_…)'} from ${origin}`;
   try {
     const client = new Sendwright({ baseUrl: url, apiKey, timeout: TIMEOUT_MS, retries: RETRIES });

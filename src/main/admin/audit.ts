@@ -2,15 +2,15 @@ import { OPERATOR } from '../../accounts/actor.ts';
 import { insertAudit } from '../../store/accounts/audit.ts';
 import { type Db, type Pool, transaction } from '../../store/postgres/pool.ts';
 
-/** An action on an organization, named like the API's audit actions: `domains.create`. */
+/** An audited action on an organization, named like the API's audit actions: `domains.create`. */
 interface AuditedCommand {
   readonly organization: string;
   readonly action: string;
-  /** Additional details without secrets. */
+  /** Further fields of the audit entry, without secrets. */
   readonly detail?: Readonly<Record<string, unknown>>;
 }
 
-/** Makes a change and records it in the audit log, in one transaction. Its target is the `id` in the result. */
+/** Makes a change and records it in the audit log, in one transaction. The target of the entry is the `id` of the result. */
 export async function auditedTogether<T extends object>(
   pool: Pool,
   command: AuditedCommand,

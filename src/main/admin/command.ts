@@ -7,7 +7,7 @@ import { type Db, makePool, type Pool } from '../../store/postgres/pool.ts';
 import { databaseUrl, exitWithoutDatabase } from '../wiring/database-url.ts';
 import { type Api, findApi, Refusal, refusalOf } from './api.ts';
 
-/** A command line that is not valid. The process exits with EXIT_USAGE. */
+/** The command line is not valid. The process exits with EXIT_USAGE. */
 export class UsageError extends Error {}
 
 /** Commands throw UsageError instead of printing the error and the usage themselves. */
@@ -34,7 +34,7 @@ export class AdminCommand extends Command {
   }
 }
 
-/** Commands do not notify the relay: it polls the outbox every second. */
+/** Commands cannot notify the relay, which polls the outbox every second. */
 export const wakeRelay = (): void => undefined;
 
 /** An option with a value, which must not be empty. */
@@ -66,7 +66,7 @@ export function commandsOf(group: Command): (name: string, description: string) 
   return (name, description) => group.command(name).description(description).addOption(organization);
 }
 
-/** Adds a command that lists what an organization, or every one, has. */
+/** Adds a command that lists the items of one organization, or of all. */
 export function addListOfAll(
   group: Command,
   description: string,
@@ -112,8 +112,8 @@ function nonEmpty(value: string): string {
 }
 
 /**
- * The action of a command for operators, which works on the database. Prints the result as JSON.
- * @param run throws InvalidArgumentError for options that do not fit together
+ * Returns the action of a command for operators, which accesses the database. It prints the result as JSON.
+ * @param run throws InvalidArgumentError for options that contradict each other
  */
 export function onDatabase<O>(run: (pool: Pool, options: O) => Promise<unknown>) {
   return async (options: O, command: Command): Promise<void> => {
@@ -131,8 +131,8 @@ export function onDatabase<O>(run: (pool: Pool, options: O) => Promise<unknown>)
 }
 
 /**
- * The action of a command for holders of an API key, which calls the API. Prints the result as JSON.
- * @param ask is passed the arguments and options; throws InvalidArgumentError for options that do not fit together
+ * Returns the action of a command for holders of an API key, which calls the API. It prints the result as JSON.
+ * @param ask receives the arguments and options; throws InvalidArgumentError for options that contradict each other
  */
 export function onApi(ask: (api: Api, ...args: never[]) => Promise<unknown>) {
   return async (...args: unknown[]): Promise<void> => {

@@ -46,7 +46,10 @@ export function addDomainCommands(program: Command): void {
 const show = (pool: Pool, organization: string, id: string) =>
   showDomain({ pool, senders: sendersOf(readSettings()) }, organization, id);
 
-/** A domain that is not trusted is printed with its records; that of DKIM follows when the worker has created its key. */
+/**
+ * Adds a domain. Prints the DNS records of a domain that is not trusted; the DKIM record is missing until the worker has
+ * created the key.
+ */
 async function add(pool: Pool, options: DomainOptions & { readonly verified?: boolean }) {
   const { organization, name, verified: trusted = false } = options;
   const change = { organization, action: 'domains.create', detail: { name, trusted } };

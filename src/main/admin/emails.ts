@@ -91,13 +91,13 @@ async function list({ client }: Api, { tag, status, limit, cursor }: ListOptions
   return client.emails.list({ tag, status, limit: limit === undefined ? undefined : Number(limit), cursor }).page();
 }
 
-/** Other text could address another route of the API. */
+/** Validates the id: other text could address another route of the API. */
 function emailId(id: string): string {
   if (/^em_\w+$/.test(id)) return id;
   throw new InvalidArgumentError('Ids of emails begin with em_.');
 }
 
-/** For a single address the API reports errors without a position in a list. */
+/** Returns a single address as text, for which the API reports errors without a position. */
 function oneOrMany(addresses: readonly string[]): string | readonly string[] {
   const [first] = addresses;
   return addresses.length === 1 && first !== undefined ? first : addresses;

@@ -14,7 +14,7 @@ interface ListenOptions {
   readonly publicUrl?: URL;
 }
 
-/** Adds the command that shows developers the deliveries of an endpoint. */
+/** Adds the command that forwards the deliveries of a temporary endpoint to a developer's URL. */
 export function addListenCommand(program: Command): void {
   program
     .command('webhooks')
@@ -32,8 +32,8 @@ type Endpoint = Awaited<ReturnType<Api['client']['webhooks']['create']>>;
 type EndpointRequest = Parameters<Api['client']['webhooks']['create']>[0];
 
 /**
- * Forwards deliveries until Ctrl-C, a signal, or the end of the reader of standard output, and prints a line of JSON for
- * each. It deletes the endpoint in each of these cases.
+ * Forwards deliveries and prints a JSON line for each, until Ctrl-C, another signal, or the end of the process that reads
+ * standard output. In each of these cases it deletes the endpoint.
  */
 async function listen(api: Api, options: ListenOptions): Promise<undefined> {
   const { forwardTo: target, event: events, publicUrl } = options;
@@ -80,7 +80,7 @@ async function remove(api: Api, id: string): Promise<void> {
     console.error(`Endpoint ${id} is deleted.`);
   } catch (error) {
     if (!(error instanceof SendwrightError)) throw error;
-    // The endpoint was deleted already.
+    // The endpoint no longer exists.
     if (error.status === 404) return;
     throw new Refusal(
       `endpoint ${id} is still there and could not be deleted: ${refusalOf(error, api)?.message ?? error.message}`,
@@ -88,15 +88,15 @@ async function remove(api: Api, id: string): Promise<void> {
   }
 }
 
-/** Resolves when the command must stop. It listens from the call on, so that an early end is not missed. */
+/** Resolves when the command must stop. Adds its listeners immediately, so that an early signal is not missed. */
 async function untilEnd(): Promise<void> {
   const ends = (['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const).map((name) => once(process, name));
-  // A closed terminal must not prevent the deletion of the endpoint.
+  // Writing to a closed terminal must not prevent the deletion of the endpoint.
   process.stderr.on('error', () => undefined);
-  // The reader of the output has ended, as after `| head -1`.
+  // Standard output was closed, as by `| head -1`.
   ends.push(new Promise((resolve) => process.stdout.on('error', () => resolve([]))));
   await Promise.race(ends);
-  // A second Ctrl-C must not prevent the deletion of the endpoint; the remaining work has a deadline.
+  // A second Ctrl-C must not prevent the deletion of the endpoint. The remaining work has a deadline.
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => undefined);
 }
 

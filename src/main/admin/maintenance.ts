@@ -14,7 +14,7 @@ import { webhookSettings } from '../wiring/webhook-settings.ts';
 import { Refusal } from './api.ts';
 import { commandsOf, type OfOrganization, onDatabase, required } from './command.ts';
 
-/** Adds the commands that erase a recipient, prepare a restored backup, and encrypt stored secrets again. */
+/** Adds the commands that erase a recipient, mark a restored backup, and re-encrypt stored secrets. */
 export function addMaintenanceCommands(program: Command): void {
   commandsOf(program)(
     'erase',
@@ -45,7 +45,10 @@ async function erase(pool: Pool, options: OfOrganization & { readonly email: str
   return eraseRecipientWhole({ pool, files, contents: makeEmailContents(secretKey) }, organization, email);
 }
 
-/** Runs once between restoring a backup and sending again. */
+/**
+ * Marks all messages that may have been sent after the backup as ambiguous. Run it once between restoring a backup and
+ * sending again.
+ */
 async function markRestored(pool: Pool): Promise<object> {
   const senders = await findSenders(pool);
   if (senders.length > 0) {
@@ -54,7 +57,7 @@ async function markRestored(pool: Pool): Promise<object> {
     );
   }
   const providers = emailProviderNames(readSettings());
-  // Without a provider that supports lookups, AMBIGUOUS_SEND decides.
+  // If no provider supports lookups, AMBIGUOUS_SEND decides.
   const asked = providers.find((name) => name === 'postmark') ?? providers[0] ?? 'postmark';
   return { ...(await markAllAmbiguous(pool, asked)), asked };
 }

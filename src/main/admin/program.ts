@@ -11,7 +11,7 @@ import { addSuppressionCommands } from './suppressions.ts';
 import { addUserCommands } from './users.ts';
 import { addWebhookCommands } from './webhooks.ts';
 
-/** @param name the name that users type */
+/** @param name the name of the command for users */
 export function makeProgram(name: string): AdminCommand {
   const program = new AdminCommand(name)
     .description('Operates Sendwright. Commands print JSON. docs/command-line.md describes them.')

@@ -12,23 +12,23 @@ import { exchange } from '../../public-fetch/exchange.ts';
 export interface Forwarded {
   /** UTC with milliseconds. */
   readonly at: string;
-  /** The id in the headers; the same for each attempt. */
+  /** The id in the headers, which is the same for all attempts. */
   readonly id: string | null;
   readonly type: string | null;
-  /** The status of the URL's response, which is returned to the service. 401, 502 and 504 are ours if `error` is set. */
+  /** The status of the target's response, which is returned to the service. If `error` is set, 401, 502 and 504 are our own. */
   readonly status: number;
   readonly ms: number;
   readonly error?: string;
 }
 
-/** Largest body; actual deliveries are much smaller. */
+/** Maximum size of a body; actual deliveries are much smaller. */
 const MAX_BODY_BYTES = 1_048_576;
-/** Timeout of the URL's response, just below that of the service. */
+/** Timeout of the target's response, slightly less than that of the service. */
 const RESPONSE_TIMEOUT_MS = 14_000;
-/** Time for pending deliveries at the end. */
+/** How long `close` waits for pending deliveries. */
 const CLOSE_GRACE_MS = 2_000;
 
-/** Headers that belong to the connection (RFC 9110 §7.6.1), or are derived from the body and URL. */
+/** Headers of the connection (RFC 9110 §7.6.1), and headers derived from the body and URL. */
 const CONNECTION_HEADERS = [
   'connection',
   'keep-alive',
@@ -43,7 +43,7 @@ const CONNECTION_HEADERS = [
 
 /**
  * Starts a receiver on loopback. It forwards deliveries with a valid signature to `target`, with the same body and headers,
- * and returns the response.
+ * and returns the target's response.
  * @param port 0 for any free port
  */
 export async function startReceiver(target: URL, port: number, report: (delivery: Forwarded) => void) {
@@ -85,11 +85,11 @@ export async function startReceiver(target: URL, port: number, report: (delivery
   await once(server, 'listening');
   return {
     address: server.address() as AddressInfo,
-    /** Returns the URL of the receiver below a base; its path is secret. */
+    /** Returns the URL of the receiver relative to a base URL; its path is secret. */
     under: (base: string) => base + path,
-    /** Sets the secret for verifying signatures; earlier deliveries wait for it. */
+    /** Sets the secret for verifying signatures. Deliveries that arrive earlier wait for it. */
     trust,
-    /** Stops accepting deliveries, and gives pending ones two seconds. */
+    /** Stops accepting deliveries, and waits two seconds for pending ones. */
     async close() {
       const closed = once(server, 'close');
       server.close();
@@ -110,7 +110,7 @@ function verified(body: Buffer, headers: IncomingHttpHeaders, secret: string): W
   }
 }
 
-/** @returns undefined when the body is too large */
+/** @returns undefined if the body is too large */
 async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -154,7 +154,7 @@ function endToEnd(rawHeaders: readonly string[]): string[] {
 
 function answer(outgoing: ServerResponse, status: number, { headers = {}, body, error }: Partial<Passed> = {}): void {
   outgoing.writeHead(status, headers);
-  // Responses without a body (RFC 9110 §6.4.1); Node refuses one.
+  // These responses have no body (RFC 9110 §6.4.1), and Node throws if there is one.
   if (status === 204 || status === 304) outgoing.end();
   else outgoing.end(body ?? error ?? '');
 }

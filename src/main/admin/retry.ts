@@ -21,7 +21,7 @@ interface RetryOptions extends OfOrganization {
   readonly dryRun?: boolean;
 }
 
-/** Adds `emails retry`, for use after a provider refused email that can be sent now. */
+/** Adds `emails retry`, for email that a provider refused and that can be sent now. */
 export function addRetryCommand(emails: Command): void {
   commandsOf(emails)(
     'retry',

@@ -2,11 +2,11 @@ import { ServiceError } from '../../domain/errors.ts';
 import { Refusal } from './api.ts';
 import { type AdminCommand, UsageError } from './command.ts';
 
-/** Exit codes; `docs/command-line.md` describes them. */
+/** Exit codes, documented in `docs/command-line.md`. */
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 
-/** Prints errors that have a known reason on standard error. @returns the exit code */
+/** Runs the program. Prints errors with a known reason on standard error. @returns the exit code */
 export async function runProgram(program: AdminCommand, args?: readonly string[]): Promise<number> {
   try {
     await (args === undefined ? program.parseAsync() : program.parseAsync(args, { from: 'user' }));

@@ -8,7 +8,10 @@ import { findVerifiedHolder } from '../../store/domains/domains.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { readSettings } from '../env.ts';
 
-/** @returns null without `SYSTEM_EMAIL_FROM`: then links are shown and the command line resets passwords */
+/**
+ * @returns null without `SYSTEM_EMAIL_FROM`; links are then shown in the dashboard, and operators reset passwords on the
+ * command line
+ */
 export function makeAccountEmails(config: Config & { SECRET_KEY: string }): AccountEmails | null {
   const { SYSTEM_EMAIL_FROM: from } = config;
   if (from === undefined) return null;

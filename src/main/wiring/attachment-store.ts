@@ -9,7 +9,10 @@ export function openAttachmentStore(config: Config): Promise<FileStore> {
   return openFileStore(config.ATTACHMENT_STORE ?? `file:${join(config.SENDWRIGHT_HOME, 'attachments')}`);
 }
 
-/** Only logs a warning if the store is unavailable: email without attachments does not need it, and it may recover. */
+/**
+ * Logs a warning if the store is unavailable. This is not fatal: email without attachments does not need it, and it may
+ * recover.
+ */
 export function checkAttachmentStore(files: FileStore, log: Logger): void {
   files.check().catch((error: unknown) => log.warn({ err: error }, 'attachment store unavailable'));
 }

@@ -13,11 +13,11 @@ import type { SendingNumber } from '../../store/messages/delivery.ts';
 import { twilioAccount } from './chat-providers.ts';
 import { LOOPBACK } from './webhook-settings.ts';
 
-/** Files that one process holds in memory, and the share of one organization. */
+/** Maximum bytes of files in memory, per process and per organization. */
 const MAX_MEDIA_BYTES = 4 * ATTACHMENTS_BYTES;
 const MEDIA_BYTES_OF_ONE = 2 * ATTACHMENTS_BYTES;
 
-/** Fetches files of users' messages with the token of the number that received them, or that of the settings. */
+/** Returns a function that fetches files of users' messages with the token of the receiving number, or that of the settings. */
 export function makeFetchMedia(config: Config & { readonly SECRET_KEY: string }): HttpDeps['fetchMedia'] {
   const seal = chatSeal(secretKeysOf(config));
   const memory = makeSemaphore(MAX_MEDIA_BYTES, MEDIA_BYTES_OF_ONE);

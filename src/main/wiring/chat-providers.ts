@@ -22,8 +22,8 @@ import { makeContents } from './twilio-contents.ts';
 const MAX_CACHED_PROVIDERS = 1_000;
 
 /**
- * Returns the provider of a number with the number's own credentials or those of the settings. Missing credentials are reported
- * by the outcome of a call, so that messages wait until an operator adds them.
+ * Returns the provider of a number with the number's own credentials or those of the settings. A call without credentials
+ * returns an outcome that keeps messages pending until an operator adds them.
  */
 export function makeChatProviders(
   pool: Pool,
@@ -55,7 +55,7 @@ export function makeChatProviders(
     if (!account) {
       return unready('twilio', 'There are no credentials for Twilio: this number has none, nor have the settings.');
     }
-    // Contents of a shared account may belong to other organizations: only those assigned by the operator may be used.
+    // Contents of a shared account may belong to other organizations, so only those assigned by the operator are used.
     const isShared = account.accountSid === config.TWILIO_ACCOUNT_SID;
     const contentOf = (name: string, language: string) =>
       isShared ? findContent(pool, number.id, name, language) : contents(number.id, account, name, language);
@@ -85,7 +85,7 @@ export function makeChatProviders(
   };
 }
 
-/** The Twilio account of a number, or that of the settings; undefined without credentials. */
+/** Returns the Twilio account of a number, or that of the settings; undefined without credentials. */
 export function twilioAccount(config: Config, ownSid: string | null = null, own?: string): TwilioAccount | undefined {
   const accountSid = ownSid ?? config.TWILIO_ACCOUNT_SID;
   const authToken = own ?? config.TWILIO_AUTH_TOKEN;
@@ -94,8 +94,8 @@ export function twilioAccount(config: Config, ownSid: string | null = null, own?
 }
 
 /**
- * The URL below which Twilio can report statuses; undefined when it has to be polled. Twilio refuses a message whose
- * `statusCallback` it cannot reach (error 21609). A server on our own side, such as the simulator, reaches any URL.
+ * Returns the URL to which Twilio can report statuses; undefined if statuses must be polled. Twilio refuses a message whose
+ * `statusCallback` it cannot reach (error 21609). A server in our own network, such as the simulator, can reach any URL.
  */
 export function twilioCallbacksUrl(config: Pick<Config, 'PUBLIC_URL' | 'TWILIO_BASE_URL'>): string | undefined {
   const { PUBLIC_URL: url, TWILIO_BASE_URL: twilioUrl } = config;
@@ -103,7 +103,7 @@ export function twilioCallbacksUrl(config: Pick<Config, 'PUBLIC_URL' | 'TWILIO_B
   return isPublicUrl(url) || !isPublicUrl(twilioUrl) ? url : undefined;
 }
 
-/** A provider without credentials. */
+/** Returns a provider that has no credentials. */
 function unready(name: ChatProviderName, detail: string): ChatProvider {
   return {
     name,
@@ -112,7 +112,7 @@ function unready(name: ChatProviderName, detail: string): ChatProvider {
   };
 }
 
-/** Verifies at the provider of the settings that a number belongs to the account of a token. */
+/** Returns a function that verifies at the provider that a number belongs to the account of a token. */
 export function makeVerifyNumber(config: Config): (claim: NumberClaim) => Promise<NumberVerification> {
   return async ({ provider, number, phone_number_id: phoneNumberId, account_sid, token }) => {
     if (provider === 'meta') {

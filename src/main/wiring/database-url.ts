@@ -12,7 +12,7 @@ export async function databaseUrl(): Promise<string> {
   return typeof url === 'string' ? url : readSettings('DATABASE_URL').DATABASE_URL;
 }
 
-/** Error messages for SQLSTATEs of a database that answers but cannot be used. */
+/** Error messages by SQLSTATE for a database that responds but cannot be used. */
 const UNUSABLE: Readonly<Record<string, string>> = {
   '28P01': 'the database refuses the password in DATABASE_URL',
   '28000': 'the database refuses the user in DATABASE_URL',

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { makePool, type Pool } from '../../store/postgres/pool.ts';
 
-/** @param name of the connections in `pg_stat_activity` */
+/** @param name the `application_name` of the connections in `pg_stat_activity` */
 export function openPool(
   { DATABASE_URL }: { readonly DATABASE_URL: string },
   log: Logger,
@@ -13,8 +13,8 @@ export function openPool(
 
 /**
  * Logs at startup why Postgres refuses our connections. A proxy or a managed Postgres that rejects one of our connection
- * options refuses all of them, which would otherwise look like a database that is down. The process keeps running, since
- * a database that is down may come back.
+ * options refuses all connections, which would otherwise look like an unavailable database. The process keeps running, since
+ * the database may become available.
  */
 export async function checkDatabase(pool: Pool, log: Logger): Promise<void> {
   try {

@@ -4,14 +4,14 @@ import type { FailingWorkflow, Workflows, WorkflowState } from '../../upkeep/wor
 
 /** Temporal's search attribute of workflows whose tasks keep failing. */
 const PROBLEMS = 'TemporalReportedProblems';
-/** A workflow with so many attempts of a task counts as failing, also if the server does not set that attribute. */
+/** A workflow with this many attempts of a task is failing, also if the server does not set that attribute. */
 const FAILING_ATTEMPTS = 5;
 /** PendingActivityState of Temporal's API. */
 const STARTED = 2;
 const IDS_PER_QUERY = 200;
 const MAX_CONCURRENT_QUERIES = 4;
 
-/** @param client called for each request: activities are made before Temporal is connected */
+/** @param client called for each request, since activities are created before Temporal is connected */
 export function openWorkflows(client: () => Client): Workflows {
   return {
     describe: (id) => describeWorkflow(client(), id),
@@ -22,7 +22,7 @@ export function openWorkflows(client: () => Client): Workflows {
   };
 }
 
-/** Returns the state of the latest run of a workflow; `missing` once its history was deleted. */
+/** Returns the state of the latest run of a workflow; `missing` if its history was deleted. */
 export async function describeWorkflow({ workflow }: Client, id: string): Promise<WorkflowState> {
   try {
     return stateOf(await workflow.getHandle(id).describe());
@@ -36,7 +36,7 @@ function stateOf({ status, raw }: WorkflowExecutionDescription): WorkflowState {
   if (status.name === 'PAUSED') return 'running';
   if (status.name !== 'RUNNING') return 'closed';
   const activities = raw.pendingActivities ?? [];
-  // Terminating it now would leave a call to a provider without a known outcome.
+  // Terminating it now would leave an ambiguous call to a provider.
   if (activities.some(({ state }) => Number(state) === STARTED)) return 'running';
   const task = raw.pendingWorkflowTask;
   const attributes = raw.workflowExecutionInfo?.searchAttributes?.indexedFields ?? {};
@@ -53,8 +53,8 @@ async function ignoreNotFound(request: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Uses visibility, which needs one request for many workflows and may lag by a few seconds. It counts first, since usually all
- * of them are running: for 200 ids counting took 3 to 15 ms, listing 140 to 240 and describing 1,400.
+ * Queries visibility, which needs one request for many workflows and may lag by a few seconds. Counts first, since usually
+ * all of them are running: for 200 ids, counting took 3 to 15 ms, listing 140 to 240 ms and describing 1,400 ms.
  */
 async function findRunning({ workflow }: Client, ids: readonly string[]): Promise<Set<string>> {
   const running = new Set<string>();

@@ -42,7 +42,7 @@ export function makeEmailDeps(
   };
 }
 
-/** What every channel of a worker needs to retry and reconcile. */
+/** The settings with which all channels of a worker retry and reconcile. */
 export function retrySettings(config: Config, pool: Pool, log: Logger) {
   return {
     maxIntervalMs: config.SEND_MAX_INTERVAL,
@@ -54,7 +54,7 @@ export function retrySettings(config: Config, pool: Pool, log: Logger) {
   };
 }
 
-/** Without `PUBLIC_URL`, unsubscribe links point to `HOST` and `PORT`. */
+/** Returns the function that creates unsubscribe links. Without `PUBLIC_URL` they point to `HOST` and `PORT`. */
 function makeUnsubscribeUrl(config: Config, secretKeys: SecretKeys, log: Logger): EmailDeps['unsubscribeUrl'] {
   const tokens = makeUnsubscribeTokens(secretKeys);
   const publicUrl = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;

@@ -12,8 +12,8 @@ import { closePausesOfReason, openPauses } from '../../store/upkeep/provider-pau
 import type { Tracer } from '../../telemetry/tracer.ts';
 
 /**
- * The email providers of `EMAIL_PROVIDERS`, else those that have credentials; one at least. Logs an error for each without
- * credentials: its emails wait.
+ * Returns the email providers of `EMAIL_PROVIDERS`, otherwise those with credentials; at least one. Logs an error for each
+ * provider without credentials; its emails stay pending.
  */
 export function makeEmailProviders(config: Config, log: Pick<Logger, 'error'>, tracer?: Tracer): EmailProvider[] {
   return emailProviderNames(config).map((name) => {
@@ -26,8 +26,8 @@ export function makeEmailProviders(config: Config, log: Pick<Logger, 'error'>, t
 }
 
 /**
- * Pauses email providers without credentials at startup, so that `/metrics` shows them before the first email fails to
- * leave. Ends the pauses of providers that have credentials now: their email does not wait for the next probe.
+ * Pauses email providers without credentials at startup, so that `/metrics` shows them before the first email fails. Ends the
+ * pauses of providers that have credentials now, so that their email does not wait for the next probe.
  */
 export async function updateCredentialPauses(config: Config, pool: Pool, log: Pick<Logger, 'warn'>): Promise<void> {
   const names = emailProviderNames(config);
@@ -42,7 +42,7 @@ export async function updateCredentialPauses(config: Config, pool: Pool, log: Pi
   }
 }
 
-/** Returns their names, also of those without credentials. */
+/** Returns the names of the email providers, including those without credentials. */
 export function emailProviderNames(config: Config): readonly EmailProviderName[] {
   const given: EmailProviderName[] = [];
   if (config.POSTMARK_SERVER_TOKEN !== undefined) given.push('postmark');
@@ -50,19 +50,25 @@ export function emailProviderNames(config: Config): readonly EmailProviderName[]
   return config.EMAIL_PROVIDERS ?? (given.length > 0 ? given : ['postmark']);
 }
 
-/** Fetches Postmark's reports, also if new email is sent by another provider; undefined without its token. */
+/**
+ * Returns the function that fetches Postmark's reports, also if another provider sends new email; undefined without
+ * Postmark's token.
+ */
 export function makeAskPostmark(config: Config): EmailProvider['reports'] | undefined {
   const provider = makeProvider(config, 'postmark');
   return provider && observedEmail(provider).reports;
 }
 
-/** Removes addresses from Postmark's list, also if new email is sent by another provider; undefined without its token. */
+/**
+ * Returns the function that removes addresses from Postmark's suppression list, also if another provider sends new email;
+ * undefined without Postmark's token.
+ */
 export function makeRemoveFromProvider(config: Config): ((address: string) => Promise<boolean>) | undefined {
   const settings = postmarkSettings(config);
   return settings && postmarkSuppressions(settings).removeSuppression;
 }
 
-/** Undefined without credentials. */
+/** Returns undefined without credentials. */
 function makeProvider(config: Config, name: EmailProviderName): EmailProvider | undefined {
   if (name === 'smtp') return config.SMTP_URL === undefined ? undefined : smtp(config.SMTP_URL);
   const settings = postmarkSettings(config);
@@ -80,15 +86,15 @@ function postmarkSettings(config: Config): PostmarkSettings | undefined {
   };
 }
 
-/** The start of the reason of pauses because of missing credentials. */
+/** The beginning of the reason of a pause for missing credentials. */
 const CREDENTIALS_MISSING = 'There are no credentials for this provider.';
 
-/** The setting without which a provider cannot be called. */
+/** The setting that a provider requires. */
 const CREDENTIALS = { postmark: 'POSTMARK_SERVER_TOKEN', smtp: 'SMTP_URL' } as const;
 
 /**
- * The settings of which one has to be set before email is sent, each with the file that may hold it. Without
- * `EMAIL_PROVIDERS` the credentials of any provider do.
+ * Returns the settings of which one must be set before email can be sent, each with the file that `…_FILE` names. Without
+ * `EMAIL_PROVIDERS`, the credentials of any provider suffice.
  */
 function settingsToSet(config: Config, name: EmailProviderName): string[] {
   const settings = config.EMAIL_PROVIDERS ? [CREDENTIALS[name]] : Object.values(CREDENTIALS);
@@ -103,15 +109,15 @@ function missingCredentials(config: Config, name: EmailProviderName): string {
 }
 
 /**
- * A provider without credentials. Its emails wait like those of a refused account, or are sent by another provider. A worker
- * that ended at startup would not do its other work.
+ * Returns a provider without credentials. Its emails stay pending like those of a refused account, or another provider sends
+ * them. The worker does not end at startup, so that it does its other work.
  */
 function unready(name: EmailProviderName, detail: string): EmailProvider {
   return {
     name,
     callSize: 500,
     overlap: 0,
-    // It sends nothing, so that nothing has to be rewritten for it.
+    // It sends nothing, so no links need to be rewritten for it.
     hasTracking: true,
     refusal: () => undefined,
     send: (emails) => Promise.resolve(emails.map(() => ({ kind: 'account', detail }))),

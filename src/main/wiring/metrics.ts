@@ -5,7 +5,7 @@ import { type PoolCounts, watchDatabase, type DatabaseGauges, watchPool } from '
 import { cachedFor } from '../../lib/cached.ts';
 import { startMetrics } from '../../telemetry/metrics.ts';
 
-/** A page of metrics is cached this long, so that many scrapes cost no more than one. */
+/** A page of metrics is cached for this time, so that frequent scrapes cost no more than one. */
 const MAX_AGE_MS = 1_000;
 const SDK_TIMEOUT_MS = 1_000;
 
@@ -26,7 +26,10 @@ export function openMetrics({ pool, waiting, sdk }: Sources): Metrics {
   return { type: registry.contentType, text: cachedFor(MAX_AGE_MS, collect) };
 }
 
-/** Temporal's SDK is native code and serves its own metrics. If they are unavailable, the other metrics are still returned. */
+/**
+ * Fetches the metrics of Temporal's SDK, which is native code and serves its own. If they are unavailable, the other metrics
+ * are still returned.
+ */
 async function sdkMetrics(address: string): Promise<string> {
   try {
     const { body } = await request(`http://${address}/metrics`, { signal: AbortSignal.timeout(SDK_TIMEOUT_MS) });

@@ -39,7 +39,7 @@ const UPKEEP: Readonly<Record<string, { readonly intervalMs: number; readonly ta
   'upkeep-daily': { intervalMs: 24 * 60 * MINUTE_MS, tasks: ['reportUnknownFiles'] },
 };
 
-/** The schedules are recreated at this interval if Temporal's database has lost them. */
+/** Schedules that Temporal's database has lost are recreated at this interval. */
 const ENSURE_EVERY_MS = 60_000;
 
 export interface ScheduleDeps {
@@ -50,8 +50,8 @@ export interface ScheduleDeps {
 }
 
 /**
- * Creates missing schedules and search attributes until it is stopped. Also registers the maintenance tasks in Postgres, so that
- * the metrics show a task that never runs.
+ * Creates missing schedules and search attributes repeatedly until it is stopped. Also registers the maintenance tasks in
+ * Postgres, so that the metrics show a task that has never run.
  */
 export function keepSchedules(deps: ScheduleDeps, everyMs = ENSURE_EVERY_MS): () => Promise<void> {
   let isUpdated = false;
@@ -89,7 +89,7 @@ export async function ensureSchedules(
         args: [tasks],
         workflowExecutionTimeout: '1 day',
       },
-      // After an outage, only the latest missed run is caught up.
+      // After an outage, only the latest missed run is executed.
       policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: intervalMs },
     } as const satisfies Omit<ScheduleOptions, 'scheduleId'>;
     try {

@@ -22,7 +22,7 @@ export function makeSenderDomains(config: Config, pool: Pool, secretKey: SecretK
   };
 }
 
-/** The providers through which email is sent, whose DNS records are needed. */
+/** Returns the providers through which email is sent, which determine the required DNS records. */
 export function sendersOf(config: Config): Senders {
   const names = emailProviderNames(config);
   const smtpUrl = names.includes('smtp') ? config.SMTP_URL : undefined;

@@ -9,7 +9,7 @@ import { SEARCH_ATTRIBUTES } from '../../relay/temporal.ts';
 const MAX_RETRY_DELAY_MS = 10_000;
 /** IndexedValueType of Temporal's API. */
 const KEYWORD = 2;
-/** gRPC status codes. The last two are returned by servers whose search attributes are managed elsewhere. */
+/** gRPC status codes. Servers whose search attributes are managed elsewhere return those of NOT_PERMITTED. */
 const ALREADY_EXISTS = 6;
 const NOT_PERMITTED = [7, 12];
 
@@ -41,7 +41,7 @@ export async function connectToTemporal(
   }
 }
 
-/** The location of our workflows in Temporal's UI. @param url the setting `TEMPORAL_UI_URL` */
+/** Returns the location of our workflows in Temporal's UI. @param url the setting `TEMPORAL_UI_URL` */
 export function temporalUi(url: string | undefined): { url: string; namespace: string } | undefined {
   return url === undefined ? undefined : { url, namespace: loadClientConnectConfig().namespace ?? 'default' };
 }
@@ -88,7 +88,7 @@ export function installTemporal(log: Logger, bindAddress?: string): void {
   });
 }
 
-/** Another process may take a free port before the SDK binds it. */
+/** Maximum attempts to bind a port, since another process may bind a free port before the SDK does. */
 const MAX_BIND_ATTEMPTS = 5;
 
 /** Like `installTemporal`, with the SDK's metrics on a free port of the loopback interface. @returns their `host:port` */

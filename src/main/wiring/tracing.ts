@@ -6,10 +6,10 @@ import { TRACE_HEADER } from '../../../workflows/interceptors.ts';
 import type { Config } from '../../config.ts';
 import type { Tracer } from '../../telemetry/tracer.ts';
 
-/** OpenTelemetry's failure messages, which contain stacks, are cut to so many UTF-16 units. */
+/** Maximum length of OpenTelemetry's failure messages in UTF-16 code units; they contain stacks. */
 const MAX_REASON_LENGTH = 300;
 
-/** The tracer of this process; `stop` exports its last spans. Undefined without `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+/** Creates the tracer of this process; `stop` exports its last spans. Returns undefined without `OTEL_EXPORTER_OTLP_ENDPOINT`. */
 export async function openTracer(
   { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }: Config,
   name: string,

@@ -6,14 +6,14 @@ import { fetchTwilioTemplates } from '../../providers/twilio/templates.ts';
 import { addContents, findContent } from '../../store/chat/contents.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 
-/** The templates of a number are fetched at most this often. */
+/** Minimum interval between fetches of a number's templates. */
 const FETCH_INTERVAL_MS = 60_000;
-/** Numbers whose last fetch is remembered. */
+/** Maximum number of numbers whose last fetch is remembered. */
 const MAX_TRACKED_NUMBERS = 10_000;
 
 /**
- * Finds the Twilio content of a template in our table, and otherwise fetches the templates of the number from Twilio and stores
- * them. Entries that the operator added are kept.
+ * Finds the Twilio content of a template in our table; otherwise fetches the templates of the number from Twilio and stores
+ * them. Preserves entries that the operator added.
  */
 export function makeContents(
   pool: Pool,
@@ -36,7 +36,7 @@ export function makeContents(
     try {
       await fetching;
     } catch (error) {
-      // The next message repeats the fetch.
+      // A failed fetch is forgotten, so that the next message retries it.
       fetches.delete(numberId);
       throw error;
     }

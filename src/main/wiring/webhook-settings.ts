@@ -3,12 +3,12 @@ import { readDevFile, readGeneratedSecretKey } from '../dev-file.ts';
 import { readSettings } from '../env.ts';
 import { secretKeysOf, type SecretKeys } from '../../lib/secret-key.ts';
 
-/** Receivers of webhooks during development. */
+/** The addresses of webhook receivers during development. */
 export const LOOPBACK = '127.0.0.0/8,::1';
 
 /**
- * The settings for endpoints: `SECRET_KEY` and `WEBHOOK_ALLOW_CIDRS`, or the defaults of the `npm start` that runs in
- * `SENDWRIGHT_HOME` if the database is its own.
+ * Returns the settings for endpoints: `SECRET_KEY` and `WEBHOOK_ALLOW_CIDRS`, or the defaults of the `npm start` in
+ * `SENDWRIGHT_HOME` if the database belongs to it.
  */
 export async function webhookSettings(): Promise<{ secretKey: SecretKeys; allowedCidrs: readonly string[] }> {
   const { DATABASE_URL, SENDWRIGHT_HOME, WEBHOOK_ALLOW_CIDRS, ...settings } = readSettings();
