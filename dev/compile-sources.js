@@ -1,7 +1,7 @@
 /**
- * Compiles the TypeScript of the service into a folder under node_modules/.cache and prints the folder's path. The layout
- * is that of the source, so files find each other and their data as in `dist/`. A folder is named after the state of
- * the sources: when nothing has changed, there is nothing to do. Plain JavaScript, since Node 20 runs no TypeScript.
+ * Compiles the TypeScript of the service into a folder under node_modules/.cache and prints the folder's path. The layout is
+ * that of the source, so files find each other and their data as in `dist/`. The folder is named after a hash of the sources,
+ * so nothing is compiled if they are unchanged. This is plain JavaScript, since Node 20 does not run TypeScript.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -23,11 +23,11 @@ import { build } from 'esbuild';
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const CACHE = join(ROOT, 'node_modules/.cache/sendwright');
 const SOURCES = ['src', 'activities', 'workflows', 'client', 'dev'];
-/** A process that runs from an older folder may start another one from it; hardly one from the fifth last. */
+/** A process that runs from an older folder may start another process from it, so the latest folders are not deleted. */
 const KEPT_FOLDERS = 5;
 const TYPESCRIPT = /\.tsx?$/;
 
-/** @returns {Promise<string>} the folder with `dev/start.js` and all it needs */
+/** @returns {Promise<string>} the folder with `dev/start.js` and all files that it needs */
 export async function compileSources() {
   const paths = SOURCES.flatMap(filesIn);
   const folder = join(CACHE, `sources-${digest([...paths, 'package-lock.json'].map(stateOf))}`);
@@ -42,7 +42,7 @@ export async function compileSources() {
   try {
     renameSync(unfinished, folder);
   } catch (error) {
-    // Another process was faster.
+    // Another process has created the folder first.
     if (!existsSync(folder)) throw error;
     rmSync(unfinished, { recursive: true });
   }
@@ -96,14 +96,14 @@ const OPTIONS = {
   logLevel: 'error',
 };
 
-/** Leaves every import in place and names the compiled file in it. */
+/** Leaves every import external, and replaces its extension by that of the compiled file. */
 function keepImports(build) {
   build.onResolve({ filter: /^\.{1,2}\// }, ({ path, kind }) =>
     kind === 'entry-point' ? undefined : { path: path.replace(TYPESCRIPT, '.js'), external: true },
   );
 }
 
-/** Links what is no TypeScript: whole folders where they hold none. */
+/** Links files other than TypeScript; links a folder as a whole if it contains no TypeScript. */
 function linkOtherFiles(paths, folder) {
   const compiled = new Set(SOURCES);
   for (const path of paths.filter((each) => TYPESCRIPT.test(each))) {
@@ -114,12 +114,12 @@ function linkOtherFiles(paths, folder) {
     while (!compiled.has(dirname(path))) path = dirname(path);
     links.add(path);
   }
-  // The API renders the documentation from there.
+  // The API renders the documentation from this folder.
   links.add('docs');
   for (const path of links) symlinkSync(join(ROOT, path), join(folder, path));
 }
 
-/** The workflow code as workers take it, which takes seconds to make: kept until that code changes. */
+/** Bundles the workflow code for workers. Bundling takes seconds, so the result is cached until that code changes. */
 async function bundledWorkflows(folder) {
   const { outputFiles } = await build({
     ...OPTIONS,

@@ -3,7 +3,7 @@ import { makeApp } from '../../src/http/app.ts';
 import type { HttpDeps } from '../../src/http/deps.ts';
 
 /**
- * Returns the API description with the times that its examples are written for. Only the routes determine it: nothing
+ * Returns the API description with the times for which its examples are written. It depends only on the routes: nothing
  * connects to a database, and no handler is called.
  */
 export async function describeApi(): Promise<object> {

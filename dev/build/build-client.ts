@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path';
 import { compile, inRoot, writeClientTypes } from './compile.ts';
 
 /**
- * `npm run build:client [-- FOLDER]`: packs `@sendwright/client` into a tarball in a folder, `dist/` by default. Prints the
- * path of the tarball.
+ * `npm run build:client [-- FOLDER]`: packs `@sendwright/client` into a tarball in a folder, `dist/` by default, and prints
+ * the tarball's path.
  */
 const target = resolve(process.argv[2] ?? inRoot('dist'));
 const staging = mkdtempSync(join(tmpdir(), 'sendwright-client-'));

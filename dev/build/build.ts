@@ -2,7 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { compile, inRoot, runProgram, writeClientTypes } from './compile.ts';
 
-/** `npm run build`: JavaScript, migrations, documentation and the workflow bundle into `dist/`, from which production runs. */
+/**
+ * `npm run build`: builds JavaScript, migrations, documentation and the workflow bundle into `dist/`, from which production
+ * runs.
+ */
 rmSync(inRoot('dist'), { recursive: true, force: true });
 mkdirSync(inRoot('dist'));
 const config = {
@@ -19,7 +22,7 @@ const config = {
 writeClientTypes();
 writeFileSync(inRoot('dist/tsconfig.json'), JSON.stringify(config));
 compile(inRoot('dist'));
-// With declarations: `sendwright/client` is imported by other projects, the rest of the service by none.
+// With type declarations: other projects import `sendwright/client`, but no other part of the service.
 compile(inRoot('client'));
 runProgram('dev/build/docs-site.ts');
 for (const folder of ['src/store/migrations', 'src/dashboard/assets']) {

@@ -15,7 +15,7 @@ interface Response {
   headers?: unknown;
 }
 
-/** Removes error responses, headers, whole examples and example times: the times in examples change every day. */
+/** Removes error responses, headers, whole examples and the times in examples, which change every day. */
 function simplify(description: object): OpenAPI3 {
   const api = JSON.parse(JSON.stringify(description), (key, value: unknown) =>
     key === 'example' || (key === 'examples' && Array.isArray(value) && value.some(isTime)) ? undefined : value,
@@ -33,5 +33,5 @@ function isTime(value: unknown): boolean {
 }
 
 const types = HEADING + astToString(await openapiTS(simplify(await describeApi()), { silent: true }));
-// An unchanged file keeps its time, so that `npm start` does not compile the sources again.
+// An unchanged file keeps its modification time, so that `npm start` does not compile the sources again.
 if ((await readFile(FILE, 'utf8').catch(() => '')) !== types) await writeAtomically(FILE, types);

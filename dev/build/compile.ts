@@ -2,20 +2,20 @@ import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** An absolute path from one relative to the project's folder. */
+/** Resolves a path relative to the project's folder. */
 export const inRoot = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
-/** Writes the client's types, which are not in git. Ends this process when that fails. */
+/** Writes the client's types, which are not in git. Ends this process if that fails. */
 export function writeClientTypes(): void {
   runProgram('dev/build/client-types.ts');
 }
 
-/** Runs a TypeScript program of the project. Ends this process when that fails. */
+/** Runs a TypeScript program of the project. Ends this process if that fails. */
 export function runProgram(path: string): void {
   run(...process.execArgv, inRoot(path));
 }
 
-/** Runs TypeScript's compiler on the project of a tsconfig.json. Ends this process when that fails. */
+/** Runs TypeScript's compiler on the project of a tsconfig.json. Ends this process if that fails. */
 export function compile(project: string, ...options: readonly string[]): void {
   const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc');
   run(compiler, '-p', project, ...options);

@@ -5,7 +5,7 @@ import { fileOf } from '../../src/site/site.ts';
 import { describeApi } from './api-description.ts';
 import { inRoot } from './compile.ts';
 
-/** `npm run docs:site`, also part of `npm run build`: writes the documentation as files, which the API serves. */
+/** `npm run docs:site`, also part of `npm run build`: renders the documentation to files, which the API serves. */
 const FOLDER = inRoot('dist/site');
 
 rmSync(FOLDER, { recursive: true, force: true });

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { withLock } from './lock.ts';
 
-/** Downloaded and built servers, for all clones and homes of this user. */
+/** Returns the folder of downloaded and built servers, shared by all clones and homes of this user. */
 export function cacheFolder(env: NodeJS.ProcessEnv): string {
   return join(env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'sendwright');
 }
@@ -24,7 +24,7 @@ export async function cached(
   await mkdir(folder, { recursive: true });
   await withLock(`${path}.lock`, onWait, signal, async () => {
     if (await isThere(path)) return;
-    // Left by killed processes: no other one is running, since we hold the lock.
+    // Remains of killed processes. No other process is creating the file, since this one holds the lock.
     for (const name of await readdir(folder)) {
       if (name.startsWith(prefix)) await rm(join(folder, name), { recursive: true, force: true });
     }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { killGroup } from './processes.ts';
 
-/** Runs a process as another user. */
+/** The user and group that a process runs as. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
@@ -12,7 +12,7 @@ export interface CommandOptions {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly account?: Account | undefined;
-  /** Ends the command and everything it started. */
+  /** Ends the command and all processes that it started. */
   readonly signal?: AbortSignal | undefined;
   /** Called for each line of both streams. */
   readonly onLine?: (line: string) => void;
@@ -20,7 +20,7 @@ export interface CommandOptions {
 
 /** A command failed; the message contains its last lines. */
 export class CommandError extends Error {
-  /** Set if it could not be started, such as ENOENT. */
+  /** Set if the command could not be started, such as ENOENT. */
   readonly code: string | undefined;
 
   constructor(message: string, code?: string) {

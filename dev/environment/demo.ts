@@ -23,16 +23,16 @@ const DOMAIN = 'demo.sendwright.example';
 /** Reserved for fiction (NANP 555-01XX). */
 const NUMBER = '+12025550142';
 const SMS_NUMBER = '+12025550143';
-/** No assigned area: the prefix for further demonstrations in one database. */
+/** Not an assigned area code: the prefix for further demonstrations in one database. */
 const OTHER_NUMBERS = '+1555';
 const USER = 'owner@demo.sendwright.example';
 const RECIPIENT = 'you@example.com';
 const POLL = 50;
-/** Not all providers report a delivery. */
+/** Not every provider reports deliveries. */
 const REPORT_TIMEOUT_MS = 5_000;
 const SENT_TIMEOUT_MS = 30_000;
 
-/** The organization with the sender of its SMS. */
+/** The demonstration organization with the sender of its SMS. */
 export type RunningDemo = Demo & { readonly sms_from: string };
 
 /** The fields of `GET /v1/emails/:id` that are shown. */
@@ -45,7 +45,7 @@ export interface DemoEmail {
 }
 
 /**
- * Returns the demonstration organization of the last start, or a new one if it is not in the database. It has an API key, a
+ * Returns the demonstration organization of the last start, or creates one if it is not in the database. It has an API key, a
  * verified domain, a chat-app number, an SMS sender and a dashboard user; deleted ones are created again.
  */
 export async function demoOrganization(databaseUrl: string, path: string, secrets: Secrets): Promise<RunningDemo> {
@@ -90,7 +90,7 @@ async function isActiveKey(pool: Pool, apiKey: string): Promise<boolean> {
   return parsed !== undefined && (await findKey(pool, parsed.id)) !== undefined;
 }
 
-/** In a shared database another organization may have verified the plain name. */
+/** Verifies the demonstration domain, with a random prefix if another organization in a shared database has verified it. */
 async function verifiedDomain(pool: Pool, organization: string): Promise<string> {
   for (const name of [DOMAIN, `${randomBytes(4).toString('hex')}.${DOMAIN}`]) {
     try {
@@ -106,7 +106,7 @@ async function haveUser(pool: Pool, demo: DemoSecrets, path: string, secrets: Se
   const { organization_id: orgId, dashboard: known } = demo;
   const user = known && (await findUserByEmail(pool, known.email));
   if (known && user && (await findMember(pool, orgId, user.id))) return { ...demo, dashboard: known };
-  // In a shared database another demonstration may have the plain address.
+  // In a shared database another demonstration may have the address without prefix.
   const isFree = (await findUserByEmail(pool, USER)) === undefined;
   const email = isFree ? USER : `${randomBytes(4).toString('hex')}.${USER}`;
   const { password = '' } = await createUser(pool, orgId, { email });
@@ -115,14 +115,14 @@ async function haveUser(pool: Pool, demo: DemoSecrets, path: string, secrets: Se
   return complete;
 }
 
-/** The simulator's contents, which the operator assigns to each number. */
+/** The simulator's contents, as the operator assigns them to each number. */
 const TEMPLATES = CONTENTS.map(({ name, language, sid, variables }) => ({
   ...{ name, language },
   contentSid: sid,
   variables: Object.keys(variables),
 }));
 
-/** Adds one number, so messages need not name it, unless the organization has one. */
+/** Adds one number unless the organization has one. With a single number, messages need not name it. */
 async function haveNumber(pool: Pool, organization: string): Promise<void> {
   const [connected] = await listNumbers(pool, organization, null, 1);
   if (connected) {
@@ -131,7 +131,7 @@ async function haveNumber(pool: Pool, organization: string): Promise<void> {
     return;
   }
   const own = { provider: 'twilio', phone_number_id: null, account_sid: null, templates: [] } as const;
-  // In a shared database another organization may have the plain number.
+  // In a shared database another organization may have the first number.
   for (const number of [NUMBER, `${OTHER_NUMBERS}${randomInt(1_000_000, 10_000_000)}`]) {
     try {
       const id = newId('num', Date.now());
@@ -149,7 +149,7 @@ async function haveNumber(pool: Pool, organization: string): Promise<void> {
 async function haveSender(pool: Pool, organization: string): Promise<string> {
   const [connected] = await listSenders(pool, organization, null, 1);
   if (connected) return addressOf(connected);
-  // In a shared database another organization may have the plain number.
+  // In a shared database another organization may have the first number.
   for (const number of [SMS_NUMBER, `${OTHER_NUMBERS}${randomInt(1_000_000, 10_000_000)}`]) {
     try {
       return addressOf(await addSender(pool, organization, number, []));
@@ -170,7 +170,7 @@ export function demoRequest(domain: string) {
 }
 
 /**
- * Sends the demonstration email and waits for its final status, for some seconds.
+ * Sends the demonstration email and waits some seconds for its final status.
  * @throws Error if the API refuses it, or it is not sent within 30 s
  */
 export async function sendDemo(
@@ -206,7 +206,7 @@ async function ask<T>(url: string, init: RequestInit): Promise<T> {
   return JSON.parse(text) as T;
 }
 
-/** The email's events with time of day and time since the first. */
+/** Formats the email's events with the time of day and the time since the first event. */
 export function timeline({ events }: Pick<DemoEmail, 'events'>): string[] {
   const [first] = events;
   if (!first) return [];

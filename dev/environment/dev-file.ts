@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { writeAtomically } from './atomic-file.ts';
 
-/** Only the owner may read the file, since it contains a key. Calls must not overlap. */
+/** Writes `dev.json`. Only the owner may read the file, since it contains an API key. Calls must not overlap. */
 export async function writeDevFile(path: string, contents: DevFile): Promise<void> {
   await writeAtomically(path, `${JSON.stringify(contents, null, 2)}\n`);
 }

@@ -11,7 +11,7 @@ import type { Step } from './progress.ts';
 export interface Artifact {
   readonly name: 'cli' | 'temporal-test-server';
   readonly version: string;
-  /** Beyond platform and architecture. */
+  /** Query parameters besides platform and architecture. */
   readonly query?: Record<string, string>;
 }
 
@@ -23,10 +23,10 @@ const PLATFORMS: Partial<Record<NodeJS.Platform, string>> = { linux: 'linux', da
 const ARCHITECTURES: Partial<Record<NodeJS.Architecture, string>> = { x64: 'amd64', arm64: 'arm64' };
 
 /**
- * Downloads the archive of a server and unpacks the one program in it.
- * @param folder an empty folder to work in
+ * Downloads the archive of a server and extracts its single program.
+ * @param folder an empty working folder
  * @returns the program's path inside `folder`
- * @throws Error with the reason; after 3 s without an answer
+ * @throws Error with the reason; after 3 s without a response
  */
 export async function download(
   artifact: Artifact,
@@ -95,7 +95,10 @@ function megabytes(bytes: number): string {
   return (bytes / 1_048_576).toFixed(1);
 }
 
-/** The innermost cause is the most specific: `getaddrinfo ENOTFOUND …` instead of `fetch failed`. */
+/**
+ * Returns the message of the innermost cause, which is the most specific: `getaddrinfo ENOTFOUND …` instead of `fetch
+ * failed`.
+ */
 function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.name === 'TimeoutError') return `no answer within ${FIRST_ANSWER_TIMEOUT_MS / 1_000} s`;

@@ -10,7 +10,7 @@ const MODULE = fileURLToPath(new URL('temporal-server/', import.meta.url));
 /**
  * Builds one program of the Go module with the Go on PATH, which takes minutes the first time.
  * @param program its package, such as `github.com/temporalio/cli/cmd/temporal`
- * @param ldflags flags for the linker besides those that leave out debug information
+ * @param ldflags linker flags besides those that omit debug information
  */
 export async function goBuild(
   program: string,
@@ -34,19 +34,19 @@ export async function goBuild(
   });
 }
 
-/** The Go version in the module's go.mod. */
+/** Returns the Go version in the module's go.mod. */
 export async function neededGo(): Promise<string> {
   const version = /^go (\S+)$/m.exec(await readFile(`${MODULE}go.mod`, 'utf8'))?.[1];
   if (version === undefined) throw new Error('go.mod has no go line');
   return version;
 }
 
-/** @throws Error when Go is not on PATH or too old for the module */
+/** @throws Error if Go is not on PATH or too old for the module */
 export async function checkGo(signal: AbortSignal | undefined): Promise<void> {
   const needed = await neededGo();
   let found: string;
   try {
-    // Outside the module, where an older Go may refuse any command.
+    // Runs outside the module, where an older Go may refuse any command.
     found = (await run('go', ['env', 'GOVERSION'], { cwd: tmpdir(), env: goEnvironment(), signal }))
       .trim()
       .replace(/^go/, '');
@@ -59,7 +59,7 @@ export async function checkGo(signal: AbortSignal | undefined): Promise<void> {
   if (!isAtLeast(found, needed)) throw new Error(`Go ${needed} or newer is needed and this is ${found}`);
 }
 
-/** Overrides user settings that would change the build; those for module downloads stay. */
+/** Overrides the user's settings that would change the build; those for module downloads stay. */
 function goEnvironment(): NodeJS.ProcessEnv {
   return { ...process.env, CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly', GOWORK: 'off' };
 }

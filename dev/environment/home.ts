@@ -59,18 +59,15 @@ export async function takeHome(folder: string): Promise<{ home: Home; release: (
   );
 }
 
-/** Calls must not overlap. */
+/** Records the running processes. Calls must not overlap. */
 export async function recordProcesses(home: Home, processes: Processes): Promise<void> {
   await writeAtomically(home.processes, JSON.stringify(processes, null, 2));
 }
 
-/**
- * Ends the processes of an earlier start that was killed, and removes its files.
- * @returns the parts that still ran
- */
+/** Ends the processes of an earlier start that was killed, and removes its files. @returns the parts that were still running */
 export async function endOrphans(home: Home): Promise<PartName[]> {
   const recorded = await readProcesses(home);
-  // Its own pid file names it if our file was never written.
+  // Postgres's own pid file identifies the process if our file was never written.
   const postmaster = await runningPostmaster({ data: join(await resolved(home.postgres), 'data') });
   if (postmaster) recorded.postgres = postmaster;
   const ended: PartName[] = [];

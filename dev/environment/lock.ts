@@ -12,7 +12,7 @@ export interface Lock {
 }
 
 const HEARTBEAT_MS = 2_000;
-/** The lock of a holder without a heartbeat for this time is taken over, also from another machine. */
+/** A lock whose holder has no heartbeat for this time is taken over, also from another machine. */
 const STALE_AFTER_MS = 20_000;
 const POLL_MS = 200;
 
@@ -38,8 +38,8 @@ export async function tryLock(path: string): Promise<Lock | Holder> {
 }
 
 /**
- * Runs `work` while it holds the lock at `path`. Waits for the lock without a limit.
- * @param onWait called once if another process holds it
+ * Runs `work` while it holds the lock at `path`. Waits for the lock without a timeout.
+ * @param onWait called once if another process holds the lock
  */
 export async function withLock<T>(
   path: string,
@@ -76,7 +76,7 @@ function keep(path: string, own: string): Lock {
   };
 }
 
-/** Undefined if the file does not exist. */
+/** Returns undefined if the file does not exist. */
 async function readLock(path: string): Promise<{ text: string; holder: Holder; alive: boolean } | undefined> {
   try {
     const text = await readFile(path, 'utf8');
@@ -90,7 +90,7 @@ async function readLock(path: string): Promise<{ text: string; holder: Holder; a
   }
 }
 
-/** A new file may be empty until its holder has written to it. */
+/** Parses a lock file, which may be empty until its holder has written to it. */
 function parse(text: string): Holder {
   try {
     return JSON.parse(text) as Holder;

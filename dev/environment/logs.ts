@@ -14,12 +14,12 @@ export async function freshLog(folder: string, part: string): Promise<string> {
 }
 
 /**
- * Copies a log of more than 64 MiB to `.1` and truncates it. Its writer has it open for appending; lines printed in between
- * may be lost.
+ * Copies logs of more than 64 MiB to `.1` and truncates them. Writers have their log open for appending; lines printed
+ * between copying and truncating may be lost.
  * @returns a function that ends the checks
  */
 export function trimLogs(folder: string, largest = LARGEST, every = LOOK_EVERY): () => void {
-  // One at a time: a log that is truncated while another run copies it would be copied forever.
+  // One run at a time: a log that one run truncates while another copies it would be copied forever.
   let trimming: Promise<void> | undefined;
   const timer = setInterval(() => {
     trimming ??= trim(folder, largest)

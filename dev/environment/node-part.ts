@@ -1,12 +1,12 @@
 import type { PartSpec } from './part.ts';
 
-/** The program of one of our own processes: its path from the project's folder, without the extension. */
+/** Returns the program of one of our own processes: its path from the project's folder, without the extension. */
 export function programOf(name: string): string {
   return name === 'simulator' ? 'dev/simulator/main' : `src/main/${name}`;
 }
 
 /**
- * Runs one of our own processes, which sends `{ready: true, …}` by IPC.
+ * Defines a part that is one of our own processes, which sends `{ready: true, …}` by IPC.
  * @param program path of the compiled program
  * @param logs folder of Node's diagnostic reports; identifies the home in the command line
  */

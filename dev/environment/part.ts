@@ -15,13 +15,13 @@ export interface PartSpec<Facts> {
   readonly account?: Account | undefined;
   /** Unique in its command line; identifies an orphan at the next start. */
   readonly mark: string;
-  /** The file of its output. */
+  /** The file to which its output is written. */
   readonly log: string;
-  /** `node` processes report by IPC that they are ready, and end with the channel. */
+  /** Such `node` processes report by IPC that they are ready, and end when the channel closes. */
   readonly ipc: boolean;
   /** Resolves when the part is ready; `message` is its first IPC message. Rejects when `signal` aborts. */
   readonly ready: (message: Promise<unknown>, signal: AbortSignal) => Promise<Facts>;
-  /** Signals with the milliseconds until the next; SIGKILL is last. */
+  /** Signals with the milliseconds until the next one. SIGKILL follows the last. */
   readonly stop: readonly (readonly [NodeJS.Signals, number])[];
 }
 
@@ -29,21 +29,21 @@ export interface PartSpec<Facts> {
 export interface BackOff {
   readonly first: number;
   readonly longest: number;
-  /** After this run time the delay starts from `first` again. */
+  /** After this uptime the delay restarts from `first`. */
   readonly forgiveAfter: number;
 }
 
 export interface Watcher {
   readonly onPid: (pid: number) => void;
-  /** It ended and is restarted after `pause` milliseconds. */
+  /** Called when it has ended; it is restarted after `pause` milliseconds. */
   readonly onDeath: (how: string, lastLines: string[], pause: number) => void;
-  /** It is ready again, `milliseconds` after its end. */
+  /** Called when it is ready again, `milliseconds` after its end. */
   readonly onReturn: (milliseconds: number) => void;
 }
 
 /** A part ended before it was ready, or did not become ready in time. */
 export class PartFailed extends Problem {
-  /** Another process took its port between choice and start: try another port. */
+  /** True if another process took its port between choice and start; the caller tries another port. */
   readonly portTaken: boolean;
 
   constructor(how: string, lastLines: string[]) {
@@ -60,7 +60,7 @@ export interface Part<Facts> {
 interface Life {
   readonly child: ChildProcess;
   readonly message: Promise<unknown>;
-  /** Resolves to a description of its end. */
+  /** Resolves to a description of how it ended. */
   readonly ended: Promise<string>;
   /** Aborts when it ends. */
   readonly over: AbortSignal;
@@ -121,13 +121,13 @@ export async function startPart<Facts>(
   }
 }
 
-/** TypeScript keeps the narrowing of `aborted` across an await. */
+/** A function, since TypeScript would keep the narrowing of `aborted` across an await. */
 function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }
 
 async function begin(spec: PartSpec<unknown>, watcher: Watcher): Promise<Life> {
-  // The logs may have been deleted while it ran.
+  // The log folder may have been deleted while the part ran.
   await mkdir(dirname(spec.log), { recursive: true });
   const log = await open(spec.log, 'a', 0o600);
   try {
@@ -148,7 +148,7 @@ async function begin(spec: PartSpec<unknown>, watcher: Watcher): Promise<Life> {
       child.once('exit', (code, signal) => resolve(signal ? `was ended by ${signal}` : `ended with ${code ?? '?'}`));
     });
     void ended.then(() => {
-      // Its child processes, such as a compiler, are in its group and would outlive it.
+      // Child processes, such as a compiler, are in its group and would outlive it.
       if (child.pid !== undefined) killGroup(child.pid);
       over.abort();
     });
@@ -179,7 +179,7 @@ async function end(spec: PartSpec<unknown>, { child, ended, over }: Life): Promi
   await ended;
 }
 
-/** The last lines of a log from `start` on, or of the whole log if it was trimmed since. */
+/** Returns the last lines of a log after the offset `start`, or of the whole log if it was trimmed since. */
 export async function lastLines(path: string, start: number): Promise<string[]> {
   const file = await open(path, 'r').catch(() => undefined);
   if (file === undefined) return [];

@@ -7,9 +7,9 @@ import { type Lock, tryLock } from './lock.ts';
 
 const LOWEST_UNPRIVILEGED = 1_024;
 const HIGHEST = 65_535;
-/** Ports above the preferred one that are tried before any free one. */
+/** Number of ports above the preferred one that are tried before any free one. */
 const REACH = 100;
-/** Below the ephemeral ports of Linux and macOS, so outgoing connections cannot take them. */
+/** Own ports are below the ephemeral ports of Linux and macOS, so that outgoing connections cannot use them. */
 const LOWEST_OWN = 10_000;
 const HIGHEST_OWN = 30_000;
 const PER_HOME = 10;
@@ -17,15 +17,15 @@ const PER_HOME = 10;
 /** Chooses ports and reserves them against other homes of this user until they are in use. */
 export interface Ports {
   /**
-   * Returns the preferred port if it is free, else the next free one above it, else any.
-   * @param wanted 0 for any that no outgoing connection can take
+   * Returns the preferred port if it is free, otherwise the next free one above it, otherwise any free one.
+   * @param wanted 0 for any port that outgoing connections do not use
    */
   readonly choose: (wanted: number) => Promise<number>;
-  /** Ends the reservations; ports in use are detected without them. */
+  /** Ends the reservations. Ports in use are detected without them. */
   readonly release: () => Promise<void>;
 }
 
-/** The reservations of this user's processes. */
+/** The folder of the reservations of this user's processes. */
 const FOLDER = join(tmpdir(), `sendwright-ports-${process.getuid?.() ?? 0}`);
 
 export function makePorts(folder = FOLDER): Ports {
@@ -60,7 +60,7 @@ function candidates(wanted: number): { port?: number | Iterable<number> } {
 }
 
 /**
- * Preferred ports of a home: constant over restarts, and most likely different for each home.
+ * Returns the preferred ports of a home. They are the same at each start, and most likely different for each home.
  * @param home absolute path
  */
 export function homePorts(home: string): { postgres: number; temporal: number; simulator: number; smtp: number } {
@@ -70,7 +70,7 @@ export function homePorts(home: string): { postgres: number; temporal: number; s
   return { postgres: first, temporal: first + 2, simulator: first + 4, smtp: first + 6 };
 }
 
-/** Whether a process ended because its port was taken, judged by its output. */
+/** True if the output of a process shows that it ended because its port was in use. */
 export function sawPortTaken(output: string): boolean {
   return /EADDRINUSE|address already in use/i.test(output);
 }

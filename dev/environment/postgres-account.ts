@@ -9,8 +9,8 @@ import type { Progress } from './progress.ts';
 const NAME = 'postgres';
 
 /**
- * The account of Postgres: our own, or, since Postgres refuses to run as root, the system's `postgres` user, which is
- * created if it does not exist.
+ * Returns the account that runs Postgres: undefined for our own, or, since Postgres refuses to run as root, the system's
+ * `postgres` user, which is created if it does not exist.
  */
 export async function postgresAccount(): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
@@ -39,8 +39,8 @@ async function lookUp(): Promise<Account | undefined> {
 }
 
 /**
- * The folder for Postgres's data: `link` itself, or, if the account may not enter its parent, a folder under
- * /var/lib/sendwright to which `link` points from then on.
+ * Returns the folder for Postgres's data: `link` itself, or, if the account may not enter its parent, a folder under
+ * /var/lib/sendwright, to which `link` then points.
  * @param link absolute path
  */
 export async function dataFolder(link: string, account: Account | undefined, progress: Progress): Promise<string> {
@@ -60,7 +60,7 @@ export async function dataFolder(link: string, account: Account | undefined, pro
   const home = dirname(link);
   const hash = createHash('sha256').update(home).digest('hex').slice(0, 12);
   const folder = join(SYSTEM_FOLDER, `${basename(dirname(home))}-${hash}`);
-  // Data of a deleted home, whose password is lost.
+  // The data belongs to a deleted home, whose password is lost.
   await rm(`${folder}.old`, { recursive: true, force: true });
   await rename(folder, `${folder}.old`).catch(() => undefined);
   await systemFolder();

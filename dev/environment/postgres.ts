@@ -24,7 +24,7 @@ const SUPERUSER = 'postgres';
 export const APPLICATION = 'sendwright';
 /** A builtin locale, so sorting does not depend on the machine. */
 const INITDB = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'];
-/** Independent of the shell: on macOS Postgres does not start without a locale. */
+/** Does not depend on the shell: on macOS Postgres does not start without a locale. */
 const LOCALE = { LC_ALL: 'C', TZ: 'UTC' };
 /** SIGINT lets Postgres write to disk first; SIGQUIT also ends its child processes. */
 const STOP: PartSpec<unknown>['stop'] = [
@@ -34,7 +34,7 @@ const STOP: PartSpec<unknown>['stop'] = [
 
 /**
  * Returns the cluster under `folder`, which it creates if needed.
- * @param folder absolute path; may become a link to where the account of Postgres can keep its data
+ * @param folder absolute path; may become a link to a folder that the account of Postgres can enter
  * @param password of the superuser and the application's role; fixed at creation
  */
 export async function prepareCluster(folder: string, password: string, progress: Progress): Promise<Cluster> {
@@ -58,7 +58,7 @@ async function checkVersion({ binaries, data }: Cluster): Promise<void> {
   );
 }
 
-/** Renames the finished cluster, so an interrupted run leaves no incomplete one. */
+/** Creates a cluster, and renames it only when it is complete, so that an interrupted run leaves no incomplete one. */
 async function initialise(room: string, { binaries, account, data, password }: Cluster): Promise<void> {
   const unfinished = join(room, 'unfinished');
   const passwordFile = join(room, 'password');
@@ -75,7 +75,7 @@ async function initialise(room: string, { binaries, account, data, password }: C
   }
 }
 
-/** The process in the cluster's own pid file, if it still runs. */
+/** Returns the process in the cluster's pid file if it is still running. */
 export async function runningPostmaster({ data }: Pick<Cluster, 'data'>): Promise<Recorded | undefined> {
   const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '');
   const pid = Number.parseInt(text, 10);
@@ -84,16 +84,16 @@ export async function runningPostmaster({ data }: Pick<Cluster, 'data'>): Promis
 }
 
 /**
- * Removes a pid file whose process has ended: pids are reused, and Postgres refuses to start if any process of ours has that
- * one.
+ * Removes a pid file whose process has ended. Pids are reused, and Postgres refuses to start if another of our processes has
+ * the pid in the file.
  */
 export async function removeStalePidFile(cluster: Cluster): Promise<void> {
   if ((await runningPostmaster(cluster)) === undefined) await rm(join(cluster.data, 'postmaster.pid'), { force: true });
 }
 
 /**
- * It listens on loopback only, without a Unix socket, whose path may be too long. Commits survive a crash: fsync and
- * synchronous_commit stay on unless `settings` changes them.
+ * Defines the Postgres part. It listens only on loopback, without a Unix socket, whose path may be too long. Commits survive
+ * a crash: fsync and synchronous_commit stay on unless `settings` changes them.
  */
 export function postgresPart(
   cluster: Cluster,

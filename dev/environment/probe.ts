@@ -6,7 +6,7 @@ const HOST = '127.0.0.1';
 const POLL = 25;
 const ANSWER_WITHIN = 2_000;
 
-/** Repeats `attempt` until it succeeds. Rejects when `signal` aborts, or with a final error. */
+/** Repeats `attempt` until it succeeds. Rejects if `signal` aborts, or with an error that repetition cannot fix. */
 export async function until<T>(
   attempt: () => Promise<T>,
   signal: AbortSignal,
@@ -50,7 +50,7 @@ const SERVING = '0801';
 /** A gRPC frame begins with a flag and four bytes of length. */
 const FRAME_HEADER = 5;
 
-/** Calls grpc.health.v1.Health/Check by hand: a gRPC client takes longer to load than the server to start. */
+/** Calls grpc.health.v1.Health/Check without a gRPC client, which takes longer to load than the server to start. */
 async function healthOf(port: number, service: string): Promise<string> {
   const name = Buffer.from(service);
   const message = Buffer.concat([Buffer.from([0x0a, name.length]), name]);

@@ -12,7 +12,7 @@ export interface Recorded {
   readonly mark: string;
 }
 
-/** Undefined if there is no such process, or it is a zombie. */
+/** Returns the command line of a process; undefined if it does not exist or is a zombie. */
 export async function commandLine(pid: number): Promise<string | undefined> {
   try {
     // `ps` is not part of slim Linux images.
@@ -33,7 +33,7 @@ export async function stillRuns({ pid, mark }: Recorded): Promise<boolean> {
 /**
  * Ends a process that is not our child: sends the signal, then SIGKILL to its process group.
  * @param within milliseconds until SIGKILL
- * @returns whether it was running
+ * @returns true if it was running
  */
 export async function endRecorded(recorded: Recorded, signal: NodeJS.Signals, within: number): Promise<boolean> {
   if (!(await stillRuns(recorded))) return false;
@@ -53,7 +53,7 @@ async function ended(recorded: Recorded, within: number): Promise<boolean> {
   return true;
 }
 
-/** Ignores a process that has ended, which macOS reports as EPERM for a group. */
+/** Sends a signal. Ignores a process that has ended, which macOS reports as EPERM for a group. */
 export function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);

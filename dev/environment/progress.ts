@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 
 export interface Step {
-  /** Sets the state of the step, or the last output of its tool. */
+  /** Sets the status of the step, or the last output of its tool. */
   readonly detail: (text: string) => void;
-  /** Sets a more precise name for the final line. */
+  /** Sets a more specific name for the final line. */
   readonly rename: (name: string) => void;
 }
 
@@ -17,7 +17,7 @@ interface Running {
   name: string;
   detail: string;
   readonly started: number;
-  /** The time of its last line without a terminal. */
+  /** The time of its last line if there is no terminal. */
   printed?: number;
 }
 
@@ -32,18 +32,18 @@ const CLEAR_LINE = '\r\u001B[2K';
 
 /** Intervals of reports about unfinished steps, in milliseconds. */
 export interface Pace {
-  /** A step is reported after this time. */
+  /** The time in which a step prints nothing. */
   readonly quiet: number;
-  /** On a terminal. */
+  /** The interval of redrawing on a terminal. */
   readonly redraw: number;
-  /** Without a terminal. */
+  /** The interval of lines without a terminal. */
   readonly repeat: number;
 }
 const PACE: Pace = { quiet: 2_000, redraw: 200, repeat: 60_000 };
 
 /**
- * A finished step is one line. Steps that take longer than two seconds share one line that is redrawn on a terminal;
- * otherwise each prints a line every minute.
+ * Prints one line per completed step. On a terminal, steps that take longer than two seconds share a line that is redrawn;
+ * otherwise each of them prints a line every minute.
  */
 export function makeProgress(terminal: Terminal, pace: Pace = PACE): Progress {
   const running = new Set<Running>();

@@ -24,13 +24,13 @@ export interface DemoSecrets {
   readonly organization_id: string;
   readonly api_key: string;
   readonly domain: string;
-  /** Absent in a home that is older than the dashboard. */
+  /** Absent in a home that was created before the dashboard existed. */
   readonly dashboard?: { readonly email: string; readonly password: string };
 }
 
 export type Demo = Required<DemoSecrets>;
 
-/** Reads the secrets of a home. Adds those that a newer version needs. */
+/** Reads the secrets of a home, and adds those that a newer version requires. */
 export async function readSecrets(path: string): Promise<Secrets> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '{}';
@@ -57,7 +57,7 @@ function parse(path: string, text: string): Partial<Secrets> {
 }
 
 function generateSecrets(): Omit<Secrets, 'demo'> {
-  // URL-safe, since the password becomes part of the database's URL.
+  // URL-safe, since the password is part of the database URL.
   const text = () => randomBytes(24).toString('base64url');
   return {
     database_password: text(),

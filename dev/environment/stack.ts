@@ -19,20 +19,20 @@ import { setRetention, temporalDatabase, temporalPart, withoutTemporal } from '.
 
 export interface Context {
   readonly config: Config;
-  /** The environment with `.env`. */
+  /** The environment including `.env`. */
   readonly environment: NodeJS.ProcessEnv;
   readonly home: Home;
   readonly ports: Ports;
   readonly progress: Progress;
   readonly supervisor: Supervisor;
-  /** Ends the start. */
+  /** Aborts the start. */
   readonly signal: AbortSignal;
 }
 
 export interface Temporal {
   readonly address: string;
   readonly namespace: string;
-  /** Null if the server is not ours. */
+  /** Null if the server was not started by us. */
   readonly uiUrl: string | null;
 }
 
@@ -43,7 +43,7 @@ export interface Stack {
   readonly temporal: Temporal;
   /** Null with real providers. */
   readonly inboxUrl: string | null;
-  /** The webhook to register at Postmark; null if it is simulated or not used. */
+  /** The webhook that must be registered at Postmark; null if it is simulated or not used. */
   readonly postmarkWebhook: { readonly url: string; readonly user: string; readonly password: string } | null;
   readonly demo: RunningDemo;
 }
@@ -52,15 +52,15 @@ const UI_PORT = 8_233;
 const RETENTION = '168h';
 
 /**
- * Starts every part without a setting for an external one, each when its dependencies are ready, and creates the
- * demonstration organization.
+ * Starts every part that the settings do not replace by an external one, each as soon as its dependencies are ready, and
+ * creates the demonstration organization.
  */
 export async function startStack(context: Context): Promise<Stack> {
   const { environment, home } = context;
   const secrets = await readSecrets(home.secrets);
   const [databaseUrl, temporal] = await Promise.all([startDatabase(context, secrets), startTemporal(context)]);
   const pending = demoOrganization(databaseUrl, home.secrets, secrets);
-  // Awaited below; an earlier error takes precedence.
+  // Awaited below. An earlier error takes precedence.
   pending.catch(() => undefined);
 
   const demoDomain = secrets.demo?.domain ?? (await pending).domain;
@@ -106,7 +106,7 @@ async function startDatabase(context: Context, secrets: Secrets): Promise<string
   return url;
 }
 
-/** For a host with several addresses the error has one error for each and no message. */
+/** Formats an error. For a host with several addresses it has one error for each and no message. */
 function describe(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(describe).join(', ');
   return error instanceof Error ? error.message : String(error);
@@ -135,7 +135,7 @@ async function startTemporal(context: Context): Promise<Temporal> {
   });
 }
 
-/** Ignores the user's Temporal profile, which is for another server. */
+/** Ignores the user's Temporal profile, which belongs to another server. */
 function temporalEnvironment(home: Home, environment: NodeJS.ProcessEnv, temporal: Temporal): NodeJS.ProcessEnv {
   if (environment['TEMPORAL_ADDRESS']) return {};
   return {
@@ -146,8 +146,8 @@ function temporalEnvironment(home: Home, environment: NodeJS.ProcessEnv, tempora
 }
 
 /**
- * Starts our own processes concurrently, since each takes time to load. Their ports are chosen before, and all are started
- * again if one of the ports was taken.
+ * Starts our own processes concurrently, since each takes time to load. Their ports are chosen first. If one of the ports is
+ * taken, all of them start again.
  */
 async function startApplication(
   context: Context,
@@ -186,7 +186,7 @@ async function startApplication(
   return { baseUrl, inboxUrl: simulated?.inboxUrl ?? null, postmarkWebhook };
 }
 
-/** The simulator's settings, and those of the processes that use it as their providers. */
+/** Returns the simulator's settings, and the settings of the processes that use it as their provider. */
 async function simulatedProviders(context: Context, secrets: Secrets, baseUrl: string) {
   const { config, environment, home, ports } = context;
   const wanted = homePorts(home.path);
@@ -200,7 +200,7 @@ async function simulatedProviders(context: Context, secrets: Secrets, baseUrl: s
       POSTMARK_ACCOUNT_TOKEN: secrets.postmark_account_token,
       POSTMARK_BASE_URL: `http://127.0.0.1:${port}`,
       SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
-      // The simulator's search does not lag. Twilio's own may.
+      // The simulator's search has no delay, but Twilio's own may have one.
       ...(config.TWILIO_ACCOUNT_SID === undefined && {
         CONFIRM_NOT_FOUND_AFTER: environment['CONFIRM_NOT_FOUND_AFTER'] || '1s',
       }),
@@ -211,7 +211,7 @@ async function simulatedProviders(context: Context, secrets: Secrets, baseUrl: s
       SIMULATOR_SMTP_PORT: String(smtpPort),
       SIMULATOR_FOLDER: home.inbox,
       SIMULATOR_CALLBACK_URL: `${baseUrl}/callbacks/postmark`,
-      // With a real Meta account there may be no secret to sign reports with.
+      // With a real Meta account there may be no secret for signing reports.
       ...(config.META_ACCESS_TOKEN === undefined && { SIMULATOR_META_CALLBACK_URL: `${baseUrl}/callbacks/meta` }),
       // The signature covers the URL as the API knows it.
       ...(config.TWILIO_AUTH_TOKEN === undefined && {
@@ -221,7 +221,7 @@ async function simulatedProviders(context: Context, secrets: Secrets, baseUrl: s
   };
 }
 
-/** Twilio and Meta, each unless it has credentials. */
+/** Returns the settings of Twilio and Meta, each simulated unless it has credentials. */
 function simulatedChat({ config }: Context, secrets: Secrets, url: string): NodeJS.ProcessEnv {
   const twilio = {
     TWILIO_ACCOUNT_SID: secrets.twilio_account_sid,
@@ -240,7 +240,7 @@ function simulatedChat({ config }: Context, secrets: Secrets, url: string): Node
   };
 }
 
-/** The host in a URL for a server that listens at `host`. */
+/** Returns the host in the URL of a server that listens at `host`. */
 function reachable(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;

@@ -3,7 +3,7 @@ import { startPart, type BackOff, type Part, PartFailed, type PartSpec } from '.
 import type { Recorded } from './processes.ts';
 import { duration, type Progress } from './progress.ts';
 
-/** The processes by part. A dead one stays until it is replaced. */
+/** The processes by part. A dead one is listed until it is replaced. */
 export type Processes = Partial<Record<PartName, Recorded>>;
 
 export interface Supervisor {
@@ -12,7 +12,10 @@ export interface Supervisor {
    * @throws PartFailed if it does not become ready
    */
   readonly start: <Facts>(name: PartName, spec: PartSpec<Facts>) => Promise<Facts>;
-  /** Stops some parts in their order, also starting ones. Without names it stops all, and none can be started again. */
+  /**
+   * Stops the given parts in their order, including those that are starting. Without names it stops all, and prevents further
+   * starts.
+   */
   readonly stop: (names?: readonly PartName[]) => Promise<void>;
 }
 
@@ -23,10 +26,10 @@ interface Entry {
 
 const BACK_OFF: BackOff = { first: 200, longest: 5_000, forgiveAfter: 10_000 };
 const PORT_TRIES = 5;
-/** A part's last lines are cut on the terminal. */
+/** Maximum length of a part's last lines on the terminal, in characters. */
 const MAX_LINE_LENGTH = 200;
 
-/** @param onProcesses called with all processes whenever one has started */
+/** @param onProcesses called with all processes after one has started */
 export function makeSupervisor(
   progress: Pick<Progress, 'print'>,
   onProcesses: (processes: Processes) => void,
@@ -67,10 +70,10 @@ export function makeSupervisor(
     async stop(names) {
       if (names === undefined) isOver = true;
       const stopping = PARTS.filter((name) => names?.includes(name) ?? true).flatMap((name) => entries.get(name) ?? []);
-      // None may be restarted while another one stops.
+      // No part may be restarted while another one stops.
       for (const entry of stopping) entry.stopping.abort();
       for (const { part } of stopping) {
-        // One that failed to start has ended already.
+        // A part that failed to start has already ended.
         await (await part.catch(() => undefined))?.stop();
       }
     },
@@ -81,9 +84,7 @@ function quote(line: string): string {
   return `    ${line.length > MAX_LINE_LENGTH ? `${line.slice(0, MAX_LINE_LENGTH)}…` : line}`;
 }
 
-/**
- * Calls `start`, which chooses ports, again if another process took one of them between choice and start.
- */
+/** Calls `start`, which chooses ports, and repeats it if another process took one of them between choice and start. */
 export async function onFreePorts<T>(start: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

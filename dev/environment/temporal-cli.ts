@@ -105,7 +105,7 @@ async function obtain(
   );
 }
 
-/** Also shows that the program runs on this machine. */
+/** Returns the version. Also proves that the program runs on this machine. */
 async function versionOf(path: string, signal: AbortSignal | undefined): Promise<string> {
   const output = await run(path, ['--version'], { signal });
   const version = /version v?(\d+\.\d+\.\d+\S*)/.exec(output)?.[1];

@@ -6,7 +6,7 @@ import type { PartSpec } from './part.ts';
 import { waitUntilServing } from './probe.ts';
 
 /**
- * Raises limits that would cap throughput before the processor does, and enables eager activities and fairness between
+ * Raises limits that would restrict throughput before the CPU does, and enables eager activities and fairness between
  * organizations.
  */
 export const DYNAMIC_CONFIG: Record<string, number | boolean> = {
@@ -34,10 +34,10 @@ export const FRONTEND = 'temporal.api.workflowservice.v1.WorkflowService';
 const STOP: PartSpec<unknown>['stop'] = [['SIGTERM', 2_000]];
 
 export interface DevServer {
-  /** Path of the Temporal CLI; identifies the process without a `database`. */
+  /** Path of the Temporal CLI. Without a `database` it identifies the process. */
   readonly cli: string;
   readonly port: number;
-  /** Port of the web UI; none without it. */
+  /** Port of the web UI; no UI without it. */
   readonly uiPort?: number;
   /** The file of its state; without it, the state is in memory. */
   readonly database?: string;
@@ -67,8 +67,8 @@ export function temporalPart(server: DevServer, log: string): PartSpec<void> {
 }
 
 /**
- * The file of the server's state in `folder`. The server expects an existing file to be complete, so the file of a first
- * start that never became ready is removed.
+ * Returns the file of the server's state in `folder`. The server expects an existing file to be complete, so the file of a
+ * first start that never became ready is removed.
  */
 export async function temporalDatabase(folder: string) {
   const mark = join(folder, 'complete');
@@ -92,7 +92,7 @@ export async function setRetention(cli: string, address: string, namespace: stri
   await run(cli, [...args, '--address', address], { env: withoutTemporal(process.env) });
 }
 
-/** Removes the user's Temporal settings, which are for another server. */
+/** Removes the user's Temporal settings, which belong to another server. */
 export function withoutTemporal(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TEMPORAL_')));
 }

@@ -95,7 +95,7 @@ async function obtain(workspace: string, step: Step, signal: AbortSignal | undef
   throw new Problem([ADVICE, 'What was tried:', ...tried.map((line) => `  - ${line}`)].join('\n'));
 }
 
-/** Starts the server and ends it once it listens: it has no flag such as `--version`. */
+/** Starts the server and ends it once it listens, since it has no flag such as `--version`. */
 async function startsUp(program: string, signal: AbortSignal | undefined): Promise<void> {
   const port = await getPort();
   const enough = new AbortController();
@@ -138,7 +138,7 @@ async function checkJava(signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted();
     throw new Error('Java is not installed', { cause: error });
   });
-  // Until version 8 the second number was the one that counts: 1.8.0.
+  // Before version 9 the second number is the major version: 1.8.0.
   const version = /version "(?:1\.)?(\d+)/.exec(output)?.[1];
   if (Number(version) < OLDEST_JAVA)
     throw new Error(`Java ${OLDEST_JAVA} is needed and this is Java ${version ?? '?'}`);

@@ -39,7 +39,7 @@ export function addresses(stack: Stack, home: Pick<Home, 'logs' | 'devFile'>, em
   ];
 }
 
-/** The webhook to add at Postmark, which reports nothing without it. Each message stream has its own webhooks. */
+/** Describes the webhook to add at Postmark, which otherwise reports nothing. Each message stream has its own webhooks. */
 function postmarkWebhook({ url, user, password }: NonNullable<Stack['postmarkWebhook']>): string[] {
   return [
     'Postmark reports deliveries, bounces and the rest once a webhook of each message stream that you use names',
@@ -48,7 +48,7 @@ function postmarkWebhook({ url, user, password }: NonNullable<Stack['postmarkWeb
   ];
 }
 
-/** The Temporal UI's search for the workflow of a message, which has the message's id. */
+/** Returns the search of the Temporal UI for the workflow of a message, whose id is that of the message. */
 function workflowUrl(ui: string, namespace: string, id: string): string {
   return `${ui}/namespaces/${namespace}/workflows?query=${encodeURIComponent(`WorkflowId="${id}"`)}`;
 }
