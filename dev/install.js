@@ -1,6 +1,6 @@
 /**
- * Runs before `npm start` and `npm test`: installs the dependencies of a fresh clone, and those of one whose
- * package-lock.json has moved on. Plain JavaScript without dependencies, since there may be none yet.
+ * Runs before `npm start` and `npm test`. Installs the dependencies of a fresh clone, or of one whose package-lock.json has
+ * changed. Plain JavaScript without dependencies, since none may be installed yet.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ function readJson(path) {
   return JSON.parse(readFileSync(join(root, path), 'utf8'));
 }
 
-/** A sentence when this Node is too old for package.json's `engines`. */
+/** Returns a sentence if this version of Node is older than package.json's `engines` require. */
 function nodeProblem() {
   const needed = readJson('package.json').engines.node.replace('>=', '');
   const [major, minor] = needed.split('.').map(Number);
@@ -25,8 +25,8 @@ function nodeProblem() {
 }
 
 /**
- * Why node_modules is not what package-lock.json asks for. npm keeps what it installed in a lock file of its own, written
- * last, so an installation that was cut short has none.
+ * Returns why node_modules does not match package-lock.json. npm records what it installed in its own lock file, which it
+ * writes last, so an interrupted installation has none.
  */
 function reasonToInstall() {
   let installed;
@@ -47,7 +47,10 @@ function sameVersion(found, wanted) {
   return found.version === wanted.version && (found.integrity ?? wanted.integrity) === wanted.integrity;
 }
 
-/** Optional packages are built for one platform each; where the C library decides too, npm's choice is taken as right. */
+/**
+ * Returns whether this platform needs an optional package. If the C library also matters, npm's choice is assumed to be
+ * correct.
+ */
 function neededHere({ optional, os, cpu, libc }) {
   if (!optional) return true;
   return Boolean(os?.includes(process.platform) && cpu?.includes(process.arch) && !libc);
@@ -62,7 +65,7 @@ function install() {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
   });
-  // On a terminal npm shows a progress line of its own.
+  // On a terminal npm shows its own progress.
   const ticking = process.stdout.isTTY
     ? undefined
     : setInterval(() => {

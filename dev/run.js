@@ -9,7 +9,7 @@ const folder = await compileSources();
 const program = join(folder, `dev/${name}.js`);
 process.argv = [node, program, ...args];
 process.setSourceMapsEnabled(true);
-// V8's compiled code, kept for the next start; Node 20 has no such cache. Child processes read the variable.
+// V8 caches compiled code here for the next start (not in Node 20). Child processes inherit the variable.
 process.env.NODE_COMPILE_CACHE ??= join(folder, 'code');
 module.enableCompileCache?.(process.env.NODE_COMPILE_CACHE);
 await import(pathToFileURL(program).href);

@@ -14,7 +14,7 @@ import { makeSupervisor, type Processes } from './environment/supervisor.ts';
 import { addresses, demoStory } from './environment/welcome.ts';
 import { readEnvironment, readSettings } from '../src/main/env.ts';
 
-/** `npm start`: the whole service on this machine, for development, until Ctrl-C. */
+/** `npm start`: runs the whole service on this machine, for development, until Ctrl-C. */
 const PARENT_POLL = 500;
 const began = Date.now();
 const environment = readEnvironment();
@@ -29,16 +29,16 @@ function stop(why: string): void {
   stopping.abort();
 }
 
-// One Ctrl-C may arrive twice, from the terminal and from npm, and may be pressed again.
+// Ctrl-C may arrive twice, from the terminal and from npm, and may be pressed again.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
-// A killed npm cannot forward Ctrl-C.
+// A killed npm cannot forward Ctrl-C, so the end of npm's process is detected by polling.
 if (environment['npm_lifecycle_event'] !== undefined) {
   const npm = process.ppid;
   setInterval(() => {
     if (process.ppid !== npm) stop('npm has ended');
   }, PARENT_POLL).unref();
 }
-// The terminal may be closed before we end.
+// Ignores errors of a terminal that was closed before this process ends.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (error) => {
@@ -69,7 +69,7 @@ async function runIn(home: Home): Promise<void> {
   });
   const ports = makePorts();
   const stopTrimming = trimLogs(home.logs);
-  // Also while parts are starting.
+  // A stop signal also ends parts that are still starting.
   stopping.signal.addEventListener('abort', () => void supervisor.stop());
   try {
     const orphans = await endOrphans(home);

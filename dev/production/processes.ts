@@ -5,10 +5,10 @@ import { programOf } from '../environment/node-part.ts';
 import type { PartSpec } from '../environment/part.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** A folder to which api, worker and simulator write what their processors did, as Chrome's tools read it. */
+/** The folder to which api, worker and simulator write CPU profiles, in the format of Chrome's tools. */
 export const { BENCH_PROFILE } = process.env;
 
-/** How to run one of our own processes: from `dist/`, but the simulator, which production has not. */
+/** Returns how to run one of our own processes: from `dist/`, except for the simulator, which is not part of production. */
 export function processPart(
   name: PartName,
   env: NodeJS.ProcessEnv,

@@ -14,17 +14,17 @@ import { findTemporalCli } from '../environment/temporal-cli.ts';
 import { DYNAMIC_CONFIG, FRONTEND } from '../environment/temporal.ts';
 import { makePool } from '../../src/store/postgres/pool.ts';
 
-/** Pinned by the Go module that the development server is built from. */
+/** The version that the Go module of the development server also pins. */
 export const TEMPORAL_SERVER = '1.31.2';
 const PASSWORD = 'bench';
 /** The discard port: nothing listens there. */
 const NO_TEMPORAL = '127.0.0.1:9';
-/** So that what its statements cost can be asked. */
+/** pg_stat_statements measures the cost of statements. */
 const POSTGRES = { shared_preload_libraries: 'pg_stat_statements' };
 const STATES = ['temporal', 'visibility'] as const;
-/** What a server of one machine is told besides; the rest are the server's own defaults. */
+/** Settings for a server on one machine; all others are the server's defaults. */
 const SIZES = { NUM_HISTORY_SHARDS: '8', SQL_MAX_CONNS: '20', SQL_VIS_MAX_CONNS: '5' };
-/** Temporal keeps the numbers of its ports in two bytes with a sign. */
+/** Temporal stores ports as signed 16-bit integers. */
 const LOWEST = 12_000;
 const LISTENERS = [
   'FRONTEND_GRPC_PORT',
@@ -38,18 +38,18 @@ const LISTENERS = [
   'WORKER_MEMBERSHIP_PORT',
 ] as const;
 
-/** The settings that name them. */
+/** The settings that contain the addresses of the servers. */
 export interface Servers {
   readonly DATABASE_URL: string;
   readonly TEMPORAL_ADDRESS: string;
-  /** Postgres's own database, as its superuser. */
+  /** The URL of Postgres's own database, as its superuser. */
   readonly adminUrl: string;
 }
 
 /**
- * Starts what production has and `npm start` has not: Temporal's full server on Postgres, in the cluster that holds the
- * application's database too.
- * @param withTemporal else the address has no listener
+ * Starts the servers of production that `npm start` does not have: Temporal's full server on Postgres, in the cluster that
+ * also contains the application's database.
+ * @param withTemporal false returns an address without a listener
  */
 export async function startServers(
   home: Home,
@@ -95,7 +95,7 @@ async function startTemporal(
   return address;
 }
 
-/** A program of Temporal's server, built once by Go and kept where the development server is. */
+/** Builds a program of Temporal's server with Go once, and caches it beside the development server. */
 export async function built(name: string, program: string, progress: Progress): Promise<string> {
   const path = join(cacheFolder(process.env), `${name}-${TEMPORAL_SERVER}-${process.platform}-${process.arch}`);
   await cached(
@@ -113,11 +113,11 @@ export async function built(name: string, program: string, progress: Progress): 
   return path;
 }
 
-/** Temporal's two databases. */
+/** Creates Temporal's two databases. */
 async function makeStates(admin: string, port: number, sqlTool: string): Promise<void> {
   const pool = makePool(admin, 'bench', 1, () => undefined);
   for (const state of STATES) {
-    // A cluster that was restored brings states of another time.
+    // A restored cluster contains outdated databases.
     await pool.query(`DROP DATABASE IF EXISTS ${databaseOf(state)}`);
     await pool.query(`CREATE DATABASE ${databaseOf(state)}`);
   }

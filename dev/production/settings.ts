@@ -3,15 +3,15 @@ import type { Home } from '../environment/home.ts';
 import type { Secrets } from '../environment/secrets.ts';
 import { withoutTemporal } from '../environment/temporal.ts';
 
-/** Where a service under load or under fault is, and where it keeps files unless its home is to hold them. */
+/** The addresses of a service in a benchmark or fault test, and the folder of its files if not in its home. */
 export interface Places {
-  /** The API's own address, as providers and customers see it. */
+  /** The API's URL for providers and customers. */
   readonly url: string;
   readonly smtpPort: number;
   readonly files?: string | undefined;
 }
 
-/** Settings that all processes of such a service share, as in production; a developer's own do not count. */
+/** Returns the settings that all processes of such a service share, as in production. Ignores the developer's own settings. */
 export function sharedSettings(home: Home, secrets: Secrets, { url, smtpPort, files }: Places): NodeJS.ProcessEnv {
   const ours = (name: string) => name in SETTINGS || name.startsWith('SIMULATOR_');
   const others = Object.entries(withoutTemporal(process.env)).filter(([name]) => !ours(name));

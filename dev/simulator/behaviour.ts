@@ -1,36 +1,36 @@
-/** The affected calls: the next n, or all with `true`. */
+/** The affected calls: the next n, or all if `true`. */
 type Calls = number | boolean;
 
 /**
- * How the simulated providers behave, set by `PUT /simulator/behaviour`. A call is one `POST /email`, one
- * `POST /email/batch`, one message by SMTP or one chat-app message; looking up messages is none.
+ * The behavior of the simulated providers, set by `PUT /simulator/behaviour`. A call is one `POST /email`, one `POST
+ * /email/batch`, one message by SMTP or one chat-app message. Lookups are not calls.
  */
 export interface Behaviour {
-  /** Milliseconds between accepting or refusing a call and answering it. */
+  /** Milliseconds between accepting or refusing a call and the response. */
   readonly latency_ms: number;
-  /** Calls that are refused with `status`; nothing is stored. SMTP always answers 451. */
+  /** Calls that are refused with `status`, with nothing stored. SMTP always responds with 451. */
   readonly fail_next: Calls;
-  /** The HTTP status of those and of `fail_after_accept`, from 400 to 599. */
+  /** The HTTP status of these responses and of `fail_after_accept`, from 400 to 599. */
   readonly status: number;
-  /** The provider's own error code of those; null for the one that goes with the status. SMTP has none. */
+  /** The provider's error code in these responses; null for the usual code of the status. SMTP has none. */
   readonly error_code: number | null;
-  /** Seconds for the Retry-After header of those; null for no header. */
+  /** Seconds in the Retry-After header of these responses; null for no header. */
   readonly retry_after: number | null;
-  /** Calls whose messages are stored and never answered. */
+  /** Calls whose messages are stored without any response. */
   readonly hang: Calls;
-  /** Calls whose messages are stored and that are answered with `status` and `error_code` all the same. HTTP only. */
+  /** Calls whose messages are stored, but whose response is `status` and `error_code`. HTTP only. */
   readonly fail_after_accept: Calls;
   /** Calls whose messages are stored before the connection is reset. */
   readonly reset_after_accept: Calls;
   /** Calls whose connection is reset, with nothing stored. */
   readonly reset_before_accept: Calls;
-  /** Calls whose messages are stored and that are answered 200 with HTML. HTTP only. */
+  /** Calls whose messages are stored and whose response is 200 with HTML. HTTP only. */
   readonly garbage: Calls;
-  /** Postmark's search and Twilio's list do not see messages younger than this many milliseconds. */
+  /** Postmark's search and Twilio's list omit messages younger than this many milliseconds. */
   readonly search_lag_ms: number;
-  /** How many more times each report about messages that come now is posted. */
+  /** How many extra times each report about new messages is posted. */
   readonly repeat_reports: number;
-  /** Whether the reports about messages that come now are posted in any order. */
+  /** True if the reports about new messages are posted in random order. */
   readonly shuffle_reports: boolean;
 }
 
@@ -50,7 +50,7 @@ const NORMAL: Behaviour = {
   shuffle_reports: false,
 };
 
-/** Fates of calls, by precedence. */
+/** Fates of calls, in order of precedence. */
 const FATES = [
   'reset_before_accept',
   'fail_next',
@@ -97,7 +97,7 @@ const RULES: Readonly<Record<keyof Behaviour, Rule>> = {
   shuffle_reports: { must: 'must be true or false', holds: (value) => typeof value === 'boolean' },
 };
 
-/** The current switches. Those for a number of calls count down. */
+/** The current behavior. Numbers of calls count down. */
 export class Switches {
   #now = NORMAL;
 
@@ -105,7 +105,7 @@ export class Switches {
     return this.#now;
   }
 
-  /** Sets all switches; missing ones are reset. @returns the problem of the input, if any */
+  /** Sets all switches; missing ones are reset. @returns the problem of the input; undefined if it is valid */
   set(input: unknown): string | undefined {
     if (typeof input !== 'object' || input === null || Array.isArray(input)) return 'The body must be a JSON object.';
     for (const [name, value] of Object.entries(input)) {

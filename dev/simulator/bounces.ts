@@ -1,6 +1,6 @@
 import type { BounceReason } from '../../src/domain/email/email.ts';
 
-/** How a recipient's server refuses a message for one reason, and what Postmark makes of it. */
+/** A refusal by a recipient's server for one reason, and Postmark's classification of it. */
 export interface Bounce {
   readonly reason: BounceReason;
   /** The server's reply to RCPT TO, with its code. */
@@ -10,7 +10,7 @@ export interface Bounce {
   readonly typeCode: number;
   readonly name: string;
   readonly description: string;
-  /** Whether Postmark refuses the address from then on. */
+  /** True if Postmark refuses the address afterwards. */
   readonly inactive: boolean;
 }
 
@@ -36,7 +36,7 @@ const BLOCKED: Type = {
   description: 'The provider of the recipient blocked the message.',
 };
 
-/** Each reason once, worded as mail servers do. */
+/** One example per reason, in the words of mail servers. */
 const BOUNCES: Readonly<Record<BounceReason, Omit<Bounce, 'reason'>>> = {
   mailbox_not_found: {
     ...HARD,
@@ -123,7 +123,7 @@ const BOUNCES: Readonly<Record<BounceReason, Omit<Bounce, 'reason'>>> = {
   },
 };
 
-/** How an address refuses whose detail is this reason; one that is none is as good as an address that does not exist. */
+/** Returns the bounce of an address whose detail is a bounce reason; that of a missing mailbox for other details. */
 export function bounceOf(detail: string): Bounce {
   const reason = (Object.hasOwn(BOUNCES, detail) ? detail : 'mailbox_not_found') as BounceReason;
   return { reason, ...BOUNCES[reason] };

@@ -13,9 +13,9 @@ export interface ChatParts {
   readonly posts: Posts;
   /** Milliseconds between a message and the first report about it, and between reports. */
   readonly reportAfter: number;
-  /** Milliseconds before each further try of a report. */
+  /** Milliseconds before each retry of a report. */
   readonly retries: readonly number[];
-  /** Ends all waiting. */
+  /** Aborts all waiting when the simulator ends. */
   readonly ending: AbortSignal;
 }
 
@@ -24,7 +24,7 @@ export interface ChatAnswer {
   readonly body: object;
 }
 
-/** A message that a provider takes. */
+/** A message that a provider accepts. */
 export interface Taken extends ChatAnswer {
   readonly received: Received<InboxChat>;
   /** Identifies a repeated message. */
@@ -35,13 +35,13 @@ export interface Taken extends ChatAnswer {
 
 /** The provider-specific part of a call. */
 interface Words {
-  /** The message as it was judged. */
+  /** Returns the accepted message, or an error response. */
   readonly judge: () => Taken | ChatAnswer;
-  /** A requested error. @param code the provider's own; null for the one that goes with the status */
+  /** Returns the body of a requested error. @param code the provider's code; null for the usual code of the status */
   readonly failure: (status: number, code: number | null, message: string) => object;
 }
 
-/** Stores the message first, then delays the answer as the switches require. */
+/** Stores the message first, then delays the response as the switches require. */
 export async function chatCall(parts: ChatParts, reply: FastifyReply, words: Words): Promise<FastifyReply> {
   const { switches, ending, inbox } = parts;
   const behaviour = switches.now;
@@ -85,11 +85,11 @@ function failed({ failure }: Words): ChatAnswer {
 /** A future report about a message. */
 export interface ChatDue {
   readonly kind: ChatReportKind;
-  /** Unix milliseconds. Depends on the message only, so a restart changes nothing. */
+  /** Unix milliseconds. Depends only on the message, so a restart changes nothing. */
   readonly at: number;
 }
 
-/** Whether the recipient's customer-service window is closed: only templates are delivered. */
+/** True if the recipient's customer-service window is closed, so that only templates are delivered. */
 export function isWindowClosed({ channel, to, type }: Pick<InboxChat, 'channel' | 'to' | 'type'>): boolean {
   return channel !== 'sms' && to.endsWith('0007') && type !== 'template';
 }
@@ -100,7 +100,7 @@ export function chatReportsOf(chat: InboxChat, after: number): ChatDue[] {
   return kinds.map((kind, i) => ({ kind, at: Date.parse(chat.received_at) + after * (i + 1) }));
 }
 
-/** The reports with their times, shuffled and repeated as the switches require. */
+/** Returns the reports with their times, shuffled and repeated as the switches require. */
 export function turnsOf(dues: readonly ChatDue[], behaviour: Behaviour): ChatDue[] {
   const kinds = behaviour.shuffle_reports ? shuffled(dues) : dues;
   const turns = dues.map(({ at }, i): ChatDue => ({ kind: (kinds[i] as ChatDue).kind, at }));

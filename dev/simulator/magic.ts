@@ -1,16 +1,16 @@
 import { type Bounce, bounceOf } from './bounces.ts';
 
-/** The behavior that a local part requests; the domain does not matter. */
+/** The behavior that a local part requests. The domain is ignored. */
 export interface Magic {
-  /** How the provider answers when a message to it is handed over. */
+  /** The provider's response to a message for this address. */
   readonly handover: 'accept' | 'slow' | 'fail-once' | 'fail-always';
-  /** What the provider reports about this recipient afterwards. */
+  /** The provider's later reports about this recipient. */
   readonly reports: readonly Report[];
-  /** Why its server refuses it, if it does. */
+  /** The bounce if its server refuses the message; otherwise null. */
   readonly bounce: Bounce | null;
 }
 
-/** One thing that is reported: the later, the greater its step. */
+/** A report. Reports with a greater step come later. */
 export interface Report {
   readonly kind: ReportKind;
   readonly step: Step;
@@ -18,7 +18,7 @@ export interface Report {
 
 /** Postmark's record types; Transient is a Bounce for a delayed message. */
 export type ReportKind = 'Delivery' | 'Open' | 'Click' | 'Transient' | 'Bounce' | 'SpamComplaint';
-/** The first report about a message comes after a moment, the next after twice that, and so on. */
+/** The first report about a message comes after one interval, the next after two, and so on. */
 export type Step = 1 | 2 | 3 | 4;
 
 const DELIVERED: Report = { kind: 'Delivery', step: 1 };
@@ -27,7 +27,7 @@ const OPENED: Report = { kind: 'Open', step: 2 };
 const PLAIN: Magic = { handover: 'accept', reports: [DELIVERED], bounce: null };
 const BOUNCED: Magic = { handover: 'accept', reports: [{ kind: 'Bounce', step: 1 }], bounce: null };
 
-/** Local parts, each alone or with a detail behind `+`, such as `bounced+mailbox_full@`. All others are plain. */
+/** Local parts, each alone or with a detail after `+`, such as `bounced+mailbox_full@`. All others are plain. */
 const MAGIC: Readonly<Record<string, Magic>> = {
   delivered: PLAIN,
   bounced: BOUNCED,
@@ -46,14 +46,14 @@ const MAGIC: Readonly<Record<string, Magic>> = {
   'fail-always': { handover: 'fail-always', reports: [], bounce: null },
 };
 
-/** What this bare address does; case does not matter. */
+/** Returns the behavior of an address without a name, ignoring case. */
 export function magicOf(address: string): Magic {
   const [local = '', detail = ''] = address.slice(0, address.lastIndexOf('@')).toLowerCase().split('+', 2);
   const magic = (Object.hasOwn(MAGIC, local) && MAGIC[local]) || PLAIN;
   return magic === BOUNCED ? { ...magic, bounce: bounceOf(detail) } : magic;
 }
 
-/** The worst handover of any of these addresses. */
+/** Returns the worst hand-over of these addresses. */
 export function handoverOf(addresses: readonly string[]): Magic['handover'] {
   const found = new Set(addresses.map((address) => magicOf(address).handover));
   return (['fail-always', 'fail-once', 'slow'] as const).find((handover) => found.has(handover)) ?? 'accept';
@@ -75,7 +75,7 @@ const MAGIC_NUMBERS: Readonly<Record<string, ChatMagic>> = {
   '0004': { ...CHATTED, handover: 'fail-always' },
 };
 
-/** What this number does; E.164. */
+/** Returns the behavior of a number in E.164. */
 export function chatMagicOf(number: string): ChatMagic {
   return MAGIC_NUMBERS[number.slice(-4)] ?? CHATTED;
 }
@@ -86,21 +86,21 @@ const SMS_NUMBERS: Readonly<Record<string, ChatMagic>> = {
   '0005': { ...CHATTED, reports: ['sent', 'undelivered'] },
 };
 
-/** The same for SMS, which no provider reports as read and which a carrier may not deliver. */
+/** Returns the behavior of a number for SMS, which have no read reports and may be undelivered by a carrier. */
 export function smsMagicOf(number: string): ChatMagic {
   return SMS_NUMBERS[number.slice(-4)] ?? CHATTED;
 }
 
-/** Whether the provider refuses SMS to this number because the recipient opted out. */
+/** True if the provider refuses SMS to this number because the recipient has opted out. */
 export function hasOptedOut(number: string): boolean {
   return number.endsWith('0006');
 }
 
-/** Keys that have failed once. Beyond 100,000 it forgets the oldest. */
+/** Keys that have failed once. Forgets the oldest beyond 100,000. */
 export class FailedOnce {
   readonly #seen = new Set<string>();
 
-  /** True the first time it is asked about this key, false from then on. */
+  /** Returns true for the first call with this key, then false. */
   fails(key: string): boolean {
     if (this.#seen.has(key)) return false;
     this.#seen.add(key);

@@ -3,7 +3,7 @@ import { type Simulator, startSimulator } from './simulator.ts';
 import { exitWith, makeLog, notifyReady, stopOnSignals } from '../../src/main/process.ts';
 
 /**
- * The process of the simulated providers: for development, tests and benchmarks. Its settings are few and its own, so
+ * The process of the simulated providers, for development, tests and benchmarks. Its few settings are not the service's, so
  * they are read here and not in config.ts.
  */
 const { env } = process;

@@ -1,6 +1,6 @@
 /**
- * The numbers that every account has, at Twilio and at Meta: those of North America that are kept for fiction. Meta's id of
- * one is its digits.
+ * The numbers that every account has, at Twilio and Meta: North American numbers reserved for fiction. Meta's id of a number
+ * is its digits.
  */
 export const NUMBERS: readonly string[] = Array.from(
   { length: 100 },

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { Logger } from 'pino';
 import { Agent, request } from 'undici';
 
-/** A report on its way to a callback URL. */
+/** A report that is to be posted to a callback URL. */
 export interface Post {
   /** The message's id, for the log. */
   readonly id: string;
@@ -11,19 +11,19 @@ export interface Post {
   readonly at: number;
   /** Milliseconds before each further attempt. */
   readonly retries: readonly number[];
-  /** Made for each attempt. */
+  /** Called for each attempt. */
   readonly content: (retriesLeft: number) => {
     readonly headers: Readonly<Record<string, string>>;
     readonly body: string;
   };
-  /** Whether an error status is retried; by default each is. No answer is always retried. */
+  /** Returns whether an error status is retried; all are by default. A missing response is always retried. */
   readonly isRetried?: (status: number) => boolean;
 }
 
 const CONNECTIONS_PER_TARGET = 20;
 const MAX_PENDING = 500_000;
 
-/** Posts reports when they are due. Pending ones are lost when the process ends. */
+/** Posts reports when they are due. Pending reports are lost when the process ends. */
 export class Posts {
   readonly #log: Logger;
   readonly #agent = new Agent({
@@ -81,7 +81,7 @@ export class Posts {
   }
 }
 
-/** A copy in random order (Fisher and Yates). */
+/** Returns a copy in random order (Fisher and Yates). */
 export function shuffled<T>(items: readonly T[]): T[] {
   const copy = [...items];
   for (let i = copy.length - 1; i > 0; i--) {

@@ -1,7 +1,4 @@
-/**
- * Sets how the providers of a running simulator behave from now on; see its Behaviour.
- * @param url of the simulator, or of anything that it serves
- */
+/** Sets the behavior of a running simulator; see Behaviour. @param url the simulator's URL with any path */
 export async function setBehaviour(url: string, behaviour: object): Promise<void> {
   const response = await fetch(new URL('/simulator/behaviour', url), {
     method: 'PUT',

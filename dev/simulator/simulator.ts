@@ -21,40 +21,40 @@ import { twilioRoutes } from './twilio/routes.ts';
 
 export interface SimulatorOptions {
   readonly host: string;
-  /** 0 takes a free one, as for `smtpPort`. */
+  /** 0 uses any free port, as for `smtpPort`. */
   readonly port: number;
   readonly smtpPort: number;
-  /** Where the inbox is kept; null keeps it in memory. */
+  /** The folder of the inbox; null stores it in memory. */
   readonly folder: string | null;
-  /** Postmark's token that callers must give; null accepts any. */
+  /** Postmark's server token that callers must send; null accepts any. */
   readonly serverToken: string | null;
-  /** Postmark's account token that callers must give; null or nothing accepts any. */
+  /** Postmark's account token that callers must send; null or undefined accepts any. */
   readonly accountToken?: string | null;
   /** Postmark's resolver for domains; null or undefined verifies none. */
   readonly dns?: Dns | null;
-  /** Where Postmark's records about messages are posted; null posts none. */
+  /** The URL for Postmark's reports; null posts none. */
   readonly deliveryCallback: CallbackTarget | null;
   /** Twilio's only account; null or undefined accepts any. The callback URL is in each message. */
   readonly twilioAccount?: Account | null;
-  /** Where Twilio posts inbound messages, signed with the token of `account`; null or undefined posts none. */
+  /** The URL for Twilio's inbound messages, signed with the token of `account`; null or undefined posts none. */
   readonly twilioInbound?: { readonly url: string; readonly account: Account } | null;
-  /** Meta's token that callers must give; null or nothing accepts any. */
+  /** Meta's token that callers must send; null or undefined accepts any. */
   readonly metaToken?: string | null;
-  /** Where Meta's reports about chat-app messages are posted; null or nothing posts none. */
+  /** The URL for Meta's reports about chat-app messages; null or undefined posts none. */
   readonly metaCallback?: MetaTarget | null;
   readonly log: Logger;
-  /** How much of the inbox is kept; by default 200,000 messages within 4 GiB on disk or 512 MiB in memory. */
+  /** Limits of the inbox; by default 200,000 messages, and 4 GiB on disk or 512 MiB in memory. */
   readonly keep?: Partial<Keep>;
   readonly times?: Partial<Times>;
 }
 
 /** Milliseconds. */
 export interface Times {
-  /** Before a message to `slow@` is answered. */
+  /** Before the response to a message for `slow@`. */
   readonly slow: number;
   /** Between a message and the first report about it. */
   readonly report: number;
-  /** Before each further try of a callback. */
+  /** Before each retry of a callback. */
   readonly callbackRetries: readonly number[];
 }
 
@@ -75,7 +75,7 @@ export interface Simulator {
   close(): Promise<void>;
 }
 
-/** Starts simulated providers with one inbox for all of them: APIs as of Postmark, Twilio and Meta, and an SMTP server. */
+/** Starts simulated providers with one inbox: the APIs of Postmark, Twilio and Meta, and an SMTP server. */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const { host, folder, log, deliveryCallback } = options;
   const times = { ...TIMES, ...options.times };
@@ -143,7 +143,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   };
 }
 
-/** How the simulated providers shall behave; see Behaviour. */
+/** The routes that read and set the behavior; see Behaviour. */
 function switchRoutes(app: FastifyInstance, switches: Switches): void {
   app.get('/simulator/behaviour', () => switches.now);
 

@@ -10,10 +10,10 @@ import type { Post } from './posts.ts';
 
 const text = Type.String({ minLength: 1 });
 
-/** What a WhatsApp user sends, by `POST /simulator/whatsapp`. Exactly one kind of content is given. */
+/** A message of a WhatsApp user, for `POST /simulator/whatsapp`. Exactly one kind of content is allowed. */
 const Message = Type.Object(
   {
-    /** A number, whose user has a derived id as well; or the id of a user who withholds its number. */
+    /** A number, whose user also has a derived id; or the id of a user who withholds the number. */
     from: text,
     /** The number that receives it. */
     to: text,
@@ -27,7 +27,7 @@ const Message = Type.Object(
       Type.Object({ latitude: Type.Number(), longitude: Type.Number(), name: Type.Optional(text) }),
     ),
     reaction: Type.Optional(Type.Object({ emoji: Type.String(), message_id: text })),
-    /** The provider's id of the message that it answers. */
+    /** The provider's id of the message to which it replies. */
     reply_to: Type.Optional(text),
     /** When the user sent it, for Meta: `2026-03-01T09:30:00Z`; now by default. */
     sent_at: Type.Optional(text),
@@ -51,7 +51,7 @@ export interface UserMessage extends Omit<Static<typeof Message>, 'from' | 'sent
   readonly timestamp: number;
 }
 
-/** Makes the post of a message; null for a provider whose callbacks are not configured. */
+/** Builds the post of a message; null if callbacks of the provider are not configured. */
 export type PostOf = (message: UserMessage) => Pick<Post, 'url' | 'content'>;
 
 /** The files of users' messages. */
@@ -69,7 +69,7 @@ export class Files {
   }
 }
 
-/** The id that Meta gives the user of a number. */
+/** Returns Meta's id of the user with a number. */
 export function userIdOf(number: string): string {
   const phone = parsePhone(number);
   const country = (typeof phone === 'object' && phone.country) || 'US';
@@ -93,7 +93,7 @@ export function userRoutes(app: FastifyInstance, parts: UserParts): void {
   });
 }
 
-/** Answers a message in the inbox with a text. @returns its id; undefined without a callback URL of the provider */
+/** Replies to a message in the inbox with a text. @returns its id; undefined without a callback URL of the provider */
 export function replyAsUser(parts: UserParts, { provider, from, to, id }: InboxChat, text: string): string | undefined {
   const receiver = `+${from.replace(/^\+/, '')}`;
   const sent = sendAsUser(parts, { provider, from: to, to: receiver, text, reply_to: id });

@@ -11,7 +11,7 @@ export interface Entry {
   readonly offset: number;
   readonly headLength: number;
   readonly length: number;
-  /** The bytes of a message that is not kept on disk. */
+  /** The bytes of a message in memory; undefined for a message on disk. */
   readonly line: Buffer | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface Entry {
 export class Chunk {
   /** Oldest first. */
   readonly entries: Entry[] = [];
-  /** Lines that could not be read, or were not written completely. */
+  /** The number of lines that could not be read, or were written only partly. */
   damaged = 0;
   sizeBytes = 0;
   isRemoved = false;
@@ -39,7 +39,7 @@ export class Chunk {
     this.#load(readFileSync(path), this.#file);
   }
 
-  /** Writes all of the messages, or none and throws. */
+  /** Writes all of the messages, or throws without writing any. */
   add(received: readonly Received[]): void {
     const lines = received.map(({ head, message }) =>
       Buffer.from(`${JSON.stringify(head)}\t${JSON.stringify(message)}\n`),
@@ -51,7 +51,7 @@ export class Chunk {
     }
   }
 
-  /** The messages that have all of these keys, latest first. */
+  /** Returns the messages that have all of these keys, latest first. */
   find(keys: readonly string[]): Entry[] {
     if (keys.length === 0) return this.entries.toReversed();
     const lists = keys.map((key) => this.#index.get(key) ?? []).sort((a, b) => a.length - b.length);
@@ -65,7 +65,7 @@ export class Chunk {
     return JSON.parse(this.#read(offset, line?.subarray(0, headLength) ?? headLength)) as Head;
   }
 
-  /** The JSON text of an InboxMessage or InboxChat. */
+  /** Returns the JSON text of an InboxMessage or InboxChat. */
   message({ offset, headLength, length, line }: Entry): string {
     return this.#read(offset + headLength + 1, line?.subarray(headLength + 1, -1) ?? length - headLength - 2);
   }
@@ -97,7 +97,7 @@ export class Chunk {
     return bytes.toString();
   }
 
-  /** The last line is incomplete if the process was killed while it wrote: it is cut off. */
+  /** Indexes the file. Truncates the last line if it is incomplete, because the process was killed while writing. */
   #load(bytes: Buffer, file: number): void {
     for (let end; (end = bytes.indexOf(NEWLINE, this.sizeBytes)) >= 0; this.sizeBytes = end + 1) {
       try {
@@ -111,7 +111,7 @@ export class Chunk {
     ftruncateSync(file, this.sizeBytes);
   }
 
-  /** Parses the head from the line, so that the index is the same after a restart. */
+  /** Indexes a line by parsing its head, so that the index is the same after a restart. */
   #enter(line: Buffer, offset: number): void {
     const headLength = line.indexOf(TAB);
     const head = JSON.parse(line.toString('utf8', 0, headLength)) as Head;

@@ -4,13 +4,13 @@ import type { Logger } from 'pino';
 import { Chunk } from './chunk.ts';
 import { type Head, KEY, type Received } from './message.ts';
 
-/** Limits of the inbox. Beyond them its oldest chunk is removed. */
+/** Limits of the inbox. If they are exceeded, the oldest chunk is removed. */
 export interface Keep {
   readonly messages: number;
   readonly bytes: number;
 }
 
-/** Full chunks within the limits. */
+/** Number of full chunks within the limits. */
 const CHUNKS = 20;
 const FILE_NAME = /^(\d{8})\.messages$/;
 
@@ -31,7 +31,7 @@ export class Inbox {
   #chunks: Chunk[] = [];
   #lastNumber = 0;
 
-  /** @param folder where the messages are kept; null keeps them in memory */
+  /** @param folder the folder of the messages; null stores them in memory */
   constructor(folder: string | null, keep: Keep, log: Logger) {
     this.#folder = folder;
     this.#keep = keep;
@@ -51,7 +51,7 @@ export class Inbox {
     return this.#sum((chunk) => chunk.entries.length);
   }
 
-  /** Stores all of the messages, or none and throws. They survive the end of this process. */
+  /** Stores all of the messages, or throws without storing any. They survive the end of this process. */
   add(received: readonly Received[]): void {
     if (received.length === 0) return;
     const { entries, sizeBytes } = this.#chunks.at(-1) as Chunk;
@@ -61,7 +61,7 @@ export class Inbox {
     this.#trim();
   }
 
-  /** The messages that have all of these keys (see KEY), latest first. Skips those that are removed during the iteration. */
+  /** Finds the messages that have all of these keys (see KEY), latest first. Skips those removed during the iteration. */
   *find(...keys: readonly string[]): Generator<Found> {
     for (const chunk of this.#chunks.toReversed()) {
       for (const entry of chunk.find(keys)) {

@@ -1,7 +1,7 @@
 import type { ChatProviderName, ChatType } from '../../../src/domain/chat/chat.ts';
 import { magicOf } from '../magic.ts';
 
-/** An email as `GET /inbox/messages` shows it: part of the contract, as is InboxChat. */
+/** An email as returned by `GET /inbox/messages`. Part of the contract, as is InboxChat. */
 export interface InboxMessage {
   readonly provider: 'postmark' | 'smtp';
   readonly id: string;
@@ -19,27 +19,27 @@ export interface InboxMessage {
   readonly received_at: string;
 }
 
-/** A chat-app message or SMS as `GET /inbox/messages` shows it. */
+/** A chat-app message or SMS as returned by `GET /inbox/messages`. */
 export interface InboxChat {
   /** Absent from chat-app messages. */
   readonly channel?: 'sms';
   readonly provider: ChatProviderName;
   readonly id: string;
-  /** E.164; for Meta the phone number id; of an SMS also a short code or a messaging service. */
+  /** E.164; for Meta the phone number id; for SMS possibly a short code or a messaging service. */
   readonly from: string;
   /** E.164, or a user id. */
   readonly to: string;
   readonly type: ChatType;
-  /** Of a text. */
+  /** The text of a text message. */
   readonly text: string | null;
-  /** At Meta as it was sent; at Twilio `name`, `language`, `content_sid` and `variables`. */
+  /** For Meta unchanged; for Twilio `name`, `language`, `content_sid` and `variables`. */
   readonly template: Readonly<Record<string, unknown>> | null;
   readonly media: { readonly link: string; readonly caption: string | null; readonly filename: string | null } | null;
   /** UTC with milliseconds. */
   readonly received_at: string;
 }
 
-/** The content is not kept. `size` is in bytes, decoded. */
+/** The content is not stored. `size` is the decoded size in bytes. */
 export interface InboxAttachment {
   readonly filename: string | null;
   readonly content_type: string;
@@ -55,7 +55,7 @@ export interface Head {
   readonly received_at: number;
   /** Without duplicates: bare addresses in their original case, or a number. */
   readonly recipients: readonly string[];
-  /** Postmark's; of Twilio's messages the account. Empty or null for others. */
+  /** Postmark's metadata; for Twilio the account; empty for others. */
   readonly metadata: Readonly<Record<string, string>>;
   readonly tag: string | null;
   readonly stream: string | null;
@@ -75,11 +75,11 @@ export const KEY = {
   metadata: (name: string, value: string) => `metadata ${name.toLowerCase()}\n${value}`,
   tag: (tag: string) => `tag ${tag}`,
   stream: (stream: string) => `stream ${stream}`,
-  /** The end of a message's id that the ids of its bounces are made of. */
+  /** The suffix of a message id from which the ids of its bounces are derived. */
   bounces: (tail: string) => `bounces ${tail}`,
 } as const;
 
-/** The end of a message's id, which is part of the ids of its bounces. */
+/** Returns the suffix of a message id, which is part of the ids of its bounces. */
 export function tailOf(messageId: string): string {
   return messageId.slice(-11);
 }

@@ -28,7 +28,7 @@ iframe { width: 100%; height: 24rem; resize: vertical; border: 1px solid var(--l
   li a { grid-template-columns: 1fr; } li span { white-space: normal; overflow-wrap: anywhere; } }
 `);
 
-/** Fetches the page every two seconds and swaps the list when it changed: the search field and scrolling stay as they are. */
+/** Fetches the page every two seconds and replaces the list if it has changed. The search field and the scroll position stay. */
 const REFRESH = new Html(`
 setInterval(async () => {
   if (document.hidden) return;
@@ -41,8 +41,8 @@ setInterval(async () => {
 `);
 
 /**
- * What a page may do. An iframe's srcdoc lives under the same policy, hence the styles: mail has them inline. Nothing is
- * loaded from anywhere, so a tracking image in a mail stays silent.
+ * Returns the content security policy of a page. It also applies to an iframe's srcdoc, so inline styles, which emails need,
+ * are allowed. Nothing is loaded from other hosts, so tracking images are not requested.
  */
 export function contentSecurityPolicy(nonce: string): string {
   return [
@@ -77,16 +77,16 @@ function recipientsOf(message: Shown): string {
 /** A page of the list. */
 export interface ListPage {
   readonly messages: readonly Shown[];
-  /** The address that was searched for; empty for all. */
+  /** The recipient of the search; empty for all. */
   readonly to: string;
   /** Counted from 1. */
   readonly number: number;
   readonly hasMore: boolean;
-  /** Of all messages in the inbox. */
+  /** The number of all messages in the inbox. */
   readonly total: number;
 }
 
-/** What addresses do; `magic.ts` defines them. Outside of `main`, whose content is refreshed. */
+/** The behavior of magic addresses (`magic.ts`). Outside of `main`, whose content is refreshed. */
 const HELP = html`<footer>
   <details>
     <summary>Addresses with an outcome of their own</summary>
@@ -101,7 +101,7 @@ const HELP = html`<footer>
   </details>
 </footer>`;
 
-/** The newest messages. */
+/** The list of messages, latest first. */
 export function listPage({ messages, to, number, hasMore, total }: ListPage, nonce: string): string {
   const rows = messages.map(
     (message) =>
@@ -139,7 +139,7 @@ export function listPage({ messages, to, number, hasMore, total }: ListPage, non
   );
 }
 
-/** One message, with everything that came with it. */
+/** The page of one message, with all stored details. */
 export function messagePage(message: Shown): string {
   return isChat(message) ? chatPage(message) : mailPage(message);
 }
@@ -236,7 +236,7 @@ function mailPage(mail: InboxMessage): string {
   );
 }
 
-/** What is shown for an id that the inbox does not hold. */
+/** The page for an id that is not in the inbox. */
 export function missingPage(): string {
   return page(
     'Not found',

@@ -11,7 +11,10 @@ const LIMIT = 1_000;
 /** Sends a recipient's answer to a message. @returns its id; undefined if the provider reports none for such a message */
 export type Reply = (message: InboxMessage | InboxChat, text: string) => string | undefined;
 
-/** The inbox for programs (`/inbox/messages`) and for people (`/inbox`). It needs no credentials: it is development's. */
+/**
+ * The inbox for programs (`/inbox/messages`) and for people (`/inbox`). It needs no credentials, since it is for development
+ * only.
+ */
 export function inboxRoutes(app: FastifyInstance, inbox: Inbox, reply: Reply): void {
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
     done(null, Object.fromEntries(new URLSearchParams(body.toString()))),
@@ -60,14 +63,14 @@ export function inboxRoutes(app: FastifyInstance, inbox: Inbox, reply: Reply): v
 
 function* newest(inbox: Inbox, to: string | undefined, limit: number): Generator<Found> {
   let count = 0;
-  // In a query, the plus of a number that is not encoded is a space.
+  // In a query, an unescaped plus of a number is decoded as a space.
   for (const found of inbox.find(...(to === undefined ? [] : [KEY.recipient(to.replace(/^ (?=\d)/, '+'))]))) {
     if (count++ === limit) return;
     yield found;
   }
 }
 
-/** The messages are JSON already; one at a time is in memory. */
+/** Streams messages as a JSON array. They are stored as JSON, and only one at a time is in memory. */
 function* jsonArray(messages: Iterable<Found>): Generator<string> {
   let separator = '[';
   for (const found of messages) {

@@ -11,7 +11,7 @@ const optional = (schema: TSchema) => Type.Optional(schema);
 const text = Type.String({ minLength: 1 });
 const caption = Type.Optional(Type.String());
 
-/** The body of `POST /{phone_number_id}/messages` as far as the simulator looks at it. */
+/** The fields of `POST /{phone_number_id}/messages` that the simulator reads. */
 const Message = Type.Object({
   messaging_product: Type.Literal('whatsapp'),
   to: Type.Optional(text),
@@ -36,14 +36,14 @@ const message = Compile(Message);
 const MAX_TEXT = 4_096;
 const MAX_CAPTION = 1_024;
 
-/** A message that Meta takes, with what it gives back in its reports. */
+/** A message that Meta accepts, with the value that its reports contain. */
 export interface Accepted extends Received<InboxChat> {
   readonly opaque: string | undefined;
 }
 
 /**
- * Judges a message as Meta does: an error, or the message with a new id.
- * @param sender what Meta calls the number it is from
+ * Validates a message as Meta does. Returns an error, or the message with a new id.
+ * @param sender Meta's id of the sending number
  * @param now Unix milliseconds
  */
 export function judge(input: unknown, sender: string, now: number): ChatAnswer | Accepted {
@@ -64,7 +64,7 @@ export function judge(input: unknown, sender: string, now: number): ChatAnswer |
   return { ...receive(input, media, sender, to, now), opaque: input.biz_opaque_callback_data };
 }
 
-/** A number in `to`, or else a user id in `recipient`; Meta finds no user id in `to`. */
+/** Returns the number in `to`, otherwise the user id in `recipient`. Meta ignores a user id in `to`. */
 function recipientOf({ to, recipient }: Message): string | undefined {
   const digits = to?.replaceAll(/[^\d]/g, '') ?? '';
   if (/^[1-9]\d{6,14}$/.test(digits)) return `+${digits}`;

@@ -6,16 +6,16 @@ import type { InboxChat } from '../inbox/message.ts';
 import type { Accepted } from './accept.ts';
 import { CODE } from './errors.ts';
 
-/** Where Meta's reports are posted, and the secret they are signed with. */
+/** The URL for Meta's reports, and the secret for their signatures. */
 export interface MetaTarget {
   readonly url: string;
   readonly appSecret: string;
 }
 
-/** Of every so many messages, the first two reports come in one post, the later one first. */
+/** For every third message, the first two reports are in one post, the later report first. */
 const TOGETHER = 3;
 
-/** Posts what becomes of messages, as Meta does: in batches, in any order. */
+/** Posts reports about messages as Meta does: in batches, in any order. */
 export class MetaReports {
   readonly #target: MetaTarget;
   readonly #parts: ChatParts;
@@ -50,7 +50,7 @@ function valueOf({ from }: InboxChat, statuses: readonly object[]): object {
   return { messaging_product: 'whatsapp', metadata, statuses };
 }
 
-/** A post about messages with its signature. */
+/** Returns a signed post about messages. */
 export function signedPost(appSecret: string, value: object) {
   const entry = [{ id: '100000000000001', changes: [{ field: 'messages', value }] }];
   const body = encode({ object: 'whatsapp_business_account', entry });
@@ -91,7 +91,7 @@ const REENGAGEMENT = {
   href: UNDELIVERABLE.href,
 };
 
-/** JSON as Meta writes it, in ASCII and with its slashes escaped: a signature is over these very bytes. */
+/** Serializes JSON as Meta does, in ASCII with escaped slashes: the signature covers these exact bytes. */
 function encode(value: object): string {
   return JSON.stringify(value)
     .replaceAll('/', '\\/')

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ChatAnswer } from '../chat-call.ts';
 
-/** Meta's error codes that the simulator gives, https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes. */
+/** Meta's error codes that the simulator returns, https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes. */
 export const CODE = {
   permission: 10,
   parameter: 100,
@@ -14,7 +14,7 @@ export const CODE = {
   reengagement: 131047,
 } as const;
 
-/** An answer of Meta's that is an error. */
+/** Returns an error response of Meta. */
 export function refuse(status: number, code: number, title: string, details?: string): ChatAnswer {
   return {
     status,
@@ -37,7 +37,7 @@ const USUAL: Readonly<Record<number, number>> = {
   503: CODE.unavailable,
 };
 
-/** The body of an error that was asked for. @param code null for the one that goes with the status */
+/** Returns the body of a requested error. @param code null for the usual code of the status */
 export function failure(status: number, code: number | null, message: string): object {
   const usual = USUAL[status] ?? (status >= 500 ? CODE.failed : CODE.parameter);
   return refuse(status, code ?? usual, message).body;

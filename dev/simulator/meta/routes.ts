@@ -9,7 +9,7 @@ import { CODE, failure, refuse } from './errors.ts';
 import type { Files } from '../users.ts';
 
 export interface MetaParts extends ChatParts {
-  /** The token that callers must give; null accepts any. */
+  /** The token that callers must send; null accepts any. */
   readonly accessToken: string | null;
   /** Null posts no reports. */
   readonly reports: MetaReports | null;
@@ -17,7 +17,7 @@ export interface MetaParts extends ChatParts {
   readonly log: Logger;
 }
 
-/** The part of Meta's WhatsApp Cloud API that Sendwright uses. `app` must be a scope of its own: it gets Meta's errors. */
+/** The part of Meta's WhatsApp Cloud API that Sendwright uses. `app` must be a separate scope, because it gets Meta's errors. */
 export function metaRoutes(app: FastifyInstance, parts: MetaParts): void {
   app.addHook('onRequest', async ({ headers }, reply) => {
     const token = /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1];

@@ -7,7 +7,7 @@ import { CODE, type PostmarkError } from './errors.ts';
 
 const text = Type.Optional(Type.Union([Type.String(), Type.Null()]));
 
-/** The body of `POST /email` as far as the simulator looks at it. Like Postmark, it passes over unknown fields. */
+/** The fields of `POST /email` that the simulator reads. Like Postmark, it ignores unknown fields. */
 const Email = Type.Object({
   From: text,
   To: text,
@@ -35,13 +35,13 @@ const Email = Type.Object({
 type Email = Static<typeof Email>;
 const email = Compile(Email);
 
-/** Postmark's limits; providers differ, so these are not the domain's. */
+/** Postmark's limits. They differ from other providers', so they are not in the domain. */
 const RECIPIENTS = 50;
 const BODY_BYTES = 5 * 1_048_576;
-/** Of one message: both bodies and the attachments in base64. */
+/** The size of one message in bytes: both bodies and the attachments in base64. */
 export const MESSAGE_BYTES = 10 * 1_048_576;
 const METADATA = { fields: 10, name: 20, value: 80 };
-/** The stream of a message that names none. */
+/** The stream of a message that states none. */
 export const DEFAULT_STREAM = 'outbound';
 const TAG_LENGTH = 1_000;
 const FORBIDDEN_EXTENSIONS = new Set(
@@ -51,12 +51,15 @@ const FORBIDDEN_EXTENSIONS = new Set(
   ).split(' '),
 );
 
-/** An acceptable message, with the lists of addresses as they were given, which Postmark's answer repeats. */
+/** An acceptable message, with its lists of addresses as sent, which Postmark's response repeats. */
 export interface Acceptable extends Received<InboxMessage> {
   readonly given: Readonly<Record<'To' | 'Cc' | 'Bcc', string | null | undefined>>;
 }
 
-/** Judges one message as Postmark does: an error of its own, or the message with a new id. @param now Unix milliseconds */
+/**
+ * Validates one message as Postmark does. Returns Postmark's error, or the message with a new id.
+ * @param now Unix milliseconds
+ */
 export function judge(input: unknown, now: number): PostmarkError | Acceptable {
   if (!email.Check(input)) {
     const [error] = email.Errors(input);
@@ -146,13 +149,13 @@ function accept(mail: Email, now: number): PostmarkError | Acceptable {
   return { head, message, given: { To: mail.To, Cc: mail.Cc, Bcc: mail.Bcc } };
 }
 
-/** Removes duplicates, ignoring case. */
+/** Returns addresses without names and without duplicates, ignoring case. */
 function bareAddresses(addresses: readonly string[]): string[] {
   const bare = addresses.map((address) => parseAddress(address)?.Email as string);
   return [...new Map(bare.map((address) => [address.toLowerCase(), address])).values()];
 }
 
-/** The headers that were asked for; of several with one name, all values. */
+/** Returns the custom headers; the values of a repeated name are joined. */
 function headersOf(mail: Email): Record<string, string> {
   const headers = Object.create(null) as Record<string, string>;
   if (mail.ReplyTo) headers['Reply-To'] = mail.ReplyTo;

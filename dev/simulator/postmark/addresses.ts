@@ -1,4 +1,4 @@
-/** An address as Postmark's search shows it. */
+/** An address as Postmark's search returns it. */
 export interface Recipient {
   readonly Email: string;
   readonly Name: string;
@@ -16,7 +16,7 @@ const NAME_SPECIALS = /[()<>[\]:;@\\,"\u0000-\u001F\u007F]/;
 // eslint-disable-next-line no-control-regex -- as above
 const QUOTED_NAME = /^"((?:[^"\\\u0000-\u001F\u007F]|\\[^\u0000-\u001F\u007F])*)"$/u;
 
-/** Splits a list of addresses at its commas, but not at those within quotes. */
+/** Splits a list of addresses at commas outside of quotes. */
 export function splitAddresses(list: string): string[] {
   const parts: string[] = [];
   let quoted = false;
@@ -33,7 +33,7 @@ export function splitAddresses(list: string): string[] {
   return parts.filter((part) => part !== '');
 }
 
-/** Reads `a@b.com`, `Name <a@b.com>` or `"Name, with punctuation" <a@b.com>`; undefined where Postmark refuses it. */
+/** Parses `a@b.com`, `Name <a@b.com>` or `"Name, with punctuation" <a@b.com>`; returns undefined if Postmark refuses it. */
 export function parseAddress(text: string): Recipient | undefined {
   const bracket = text.endsWith('>') ? text.lastIndexOf('<') : -1;
   const name = bracket < 0 ? '' : parseName(text.slice(0, bracket).trim());

@@ -26,7 +26,7 @@ interface OneDomain {
  * @param dns is asked when a domain is to be verified; null verifies none
  */
 export function domainRoutes(app: FastifyInstance, dns: Dns | null): void {
-  // Its SDK names a type also for requests without a body.
+  // Postmark's SDK sends a content type also for requests without a body.
   app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: unknown, body: string) => {
     try {
       return body === '' ? null : (JSON.parse(body) as unknown);
@@ -55,7 +55,7 @@ export function domainRoutes(app: FastifyInstance, dns: Dns | null): void {
 
   app.get<OneDomain>('/domains/:id', ({ params }) => details(one(params.id)));
 
-  // Where its SDK posts; the documentation has it without the last slash.
+  // Postmark's SDK uses the final slash; the documentation has the path without it.
   app.post('/domains/', create);
   app.post('/domains', create);
 

@@ -1,4 +1,4 @@
-/** Postmark's error codes that the simulator gives, https://postmarkapp.com/developer/api/overview#error-codes. */
+/** Postmark's error codes that the simulator returns, https://postmarkapp.com/developer/api/overview#error-codes. */
 export const CODE = {
   token: 10,
   maintenance: 100,
@@ -24,7 +24,7 @@ export interface PostmarkError {
   readonly Message: string;
 }
 
-/** An answer other than 200 to a whole request. */
+/** A response other than 200 to a whole request. */
 export class Refusal extends Error {
   readonly status: number;
   readonly body: PostmarkError;

@@ -7,10 +7,10 @@ import { postmarkTime } from './time.ts';
 export interface Due {
   readonly kind: ReportKind;
   readonly recipient: string;
-  /** The recipient's place among those of the message. */
+  /** The recipient's position among those of the message. */
   readonly place: number;
   readonly step: Step;
-  /** Unix milliseconds. Depends on the message only, so a restart changes no event. */
+  /** Unix milliseconds. Depends only on the message, so a restart changes no event. */
   readonly at: number;
 }
 
@@ -30,17 +30,14 @@ const DEFERRED = 'smtp;451 4.7.1 Greylisting in action, please come back later';
 const A_LINK = 'https://example.com/';
 const HREF = /href\s{0,9}=\s{0,9}["']?(https?:\/\/[^"'\s<>]+)/i;
 
-/** A click leads to the first link of the HTML, or to an example. */
+/** Prepares a message for reports. A click's target is the first link of the HTML, or an example. */
 export function toReported({ head, message }: Received<InboxMessage>): Reported {
   const from = parseAddress(message.from)?.Email ?? message.from;
   const link = HREF.exec(message.html ?? '')?.[1]?.replaceAll('&amp;', '&') ?? A_LINK;
   return { head, from, subject: message.subject, link };
 }
 
-/**
- * Everything that will be reported about a message.
- * @param after milliseconds between a message and the first report about it
- */
+/** Returns all reports about a message. @param after milliseconds between a message and the first report about it */
 export function reportsOf(head: Head, after: number): Due[] {
   return head.recipients.flatMap((recipient, place) =>
     magicOf(recipient).reports.map(({ kind, step }) => {
@@ -49,7 +46,7 @@ export function reportsOf(head: Head, after: number): Due[] {
   );
 }
 
-/** What Postmark posts, https://postmarkapp.com/developer/webhooks/webhooks-overview. */
+/** Returns the record that Postmark posts, https://postmarkapp.com/developer/webhooks/webhooks-overview. */
 export function webhookRecord(reported: Reported, due: Due): Record<string, unknown> {
   const { head, link } = reported;
   const common = {
@@ -75,7 +72,7 @@ export function webhookRecord(reported: Reported, due: Due): Record<string, unkn
 }
 
 const SERVER = 1;
-/** Who opens and clicks. */
+/** The client of opens and clicks. */
 const READER = {
   UserAgent: 'Mozilla/5.0 (Simulated) Simulator/1.0',
   Platform: 'Desktop',
@@ -93,7 +90,7 @@ const READER = {
   },
 };
 
-/** A bounce, a delay or a complaint as Postmark's API shows it, https://postmarkapp.com/developer/api/bounce-api. */
+/** Returns a bounce, delay or complaint in the format of https://postmarkapp.com/developer/api/bounce-api. */
 export function bounceRecord({ head, from, subject }: Reported, due: Due): Record<string, unknown> {
   const { kind, recipient, place, at } = due;
   return {
@@ -129,7 +126,7 @@ function explanation(kind: ReportKind, recipient: string): Record<string, unknow
   return { Type: 'Transient', TypeCode: 2, ...text, Inactive: false };
 }
 
-/** The same in the list of a message's details, https://postmarkapp.com/developer/api/messages-api. */
+/** Returns a report in the format of a message's details, https://postmarkapp.com/developer/api/messages-api. */
 export function messageEvent({ head, link }: Reported, { kind, recipient, place, at }: Due): Record<string, unknown> {
   const event = { Recipient: recipient, ReceivedAt: postmarkTime(at) };
   const BounceID = bounceId(head.id, place);
@@ -157,15 +154,15 @@ export function messageEvent({ head, link }: Reported, { kind, recipient, place,
   }
 }
 
-/** The most recipients that a message can have, and room to spare: bounces of one message have neighbouring ids. */
+/** Bounce ids per message, more than it has recipients. The bounces of one message have neighboring ids. */
 const PLACES = 64;
 
-/** Follows from the message's id, so that a bounce is found again: 44 bits of it, and the recipient's place. */
+/** Derives a bounce id from 44 bits of the message id and the recipient's position, so that the bounce can be looked up. */
 function bounceId(messageId: string, place: number): number {
   return parseInt(tailOf(messageId), 16) * PLACES + place;
 }
 
-/** Which message and which of its recipients a bounce is about. */
+/** Returns the message and recipient of a bounce id. */
 export function readBounceId(id: number): { readonly tail: string; readonly place: number } {
   return {
     tail: Math.floor(id / PLACES)

@@ -9,16 +9,16 @@ import { sendRoutes, type SendParts } from './send.ts';
 import { suppressionRoutes } from './suppressions.ts';
 
 export interface PostmarkParts extends SendParts, SearchParts {
-  /** The token that callers must give; null accepts any. */
+  /** The server token that callers must send; null accepts any. */
   readonly serverToken: string | null;
-  /** The same of the account. */
+  /** The account token that callers must send; null accepts any. */
   readonly accountToken: string | null;
-  /** Whom it asks about domains that are to be verified; null verifies none. */
+  /** The resolver that verifies domains; null verifies none. */
   readonly dns: Dns | null;
   readonly log: Logger;
 }
 
-/** The part of Postmark's API that Sendwright uses. `app` must be a scope of its own: it gets Postmark's errors. */
+/** The part of Postmark's API that Sendwright uses. `app` must be a separate scope, because it gets Postmark's errors. */
 export function postmarkRoutes(app: FastifyInstance, parts: PostmarkParts): void {
   app.setErrorHandler((error: FastifyError | Refusal, _request, reply) => {
     const refusal = error instanceof Refusal ? error : translate(error);

@@ -17,7 +17,7 @@ export interface SearchParts {
 }
 
 const PAGE = 500;
-/** Postmark does not look further than this. */
+/** Postmark's search does not return results beyond this position. */
 const REACH = 10_000;
 
 /**
@@ -108,7 +108,7 @@ function parsed(found: Found): InboxMessage {
   return JSON.parse(found.message()) as InboxMessage;
 }
 
-/** Opens and clicks are never tracked here, and nothing is a sandbox's. */
+/** Formats a message. Opens and clicks are never tracked here, and no message is of a sandbox. */
 function summary(head: Head, message: InboxMessage): Record<string, unknown> {
   return {
     Tag: head.tag ?? '',

@@ -11,9 +11,9 @@ import type { Suppressions } from './suppressions.ts';
 import { postmarkTime } from './time.ts';
 
 const BATCH = 500;
-/** Of a whole request. */
+/** Maximum bytes of a whole request. */
 const PAYLOAD_BYTES = { '/email': MESSAGE_BYTES, '/email/batch': 50 * 1_048_576 };
-/** Read in any case: answering 413 in the middle of an upload would look like a lost connection to most clients. */
+/** Bytes that are read in any case: to most clients, a 413 during an upload would look like a lost connection. */
 const READ_BYTES = 64 * 1_048_576;
 
 export interface SendParts {
@@ -24,19 +24,19 @@ export interface SendParts {
   readonly suppressions: Suppressions;
   /** Milliseconds between a message and the first report about it. */
   readonly reportAfter: number;
-  /** Milliseconds before a message to `slow@` is answered. */
+  /** Milliseconds before the response to a message for `slow@`. */
   readonly slow: number;
-  /** Ends all waiting. */
+  /** Aborts all waiting when the simulator ends. */
   readonly ending: AbortSignal;
 }
 
-/** What became of one message of a call. */
+/** The result of one message of a call. */
 type Item =
   | {
       readonly is: 'accepted';
       readonly mail: Acceptable;
       readonly slow: boolean;
-      /** Recipients that it is not delivered to. */
+      /** Recipients on the suppression list. */
       readonly inactive: readonly string[];
     }
   | { readonly is: 'refused' | 'failed'; readonly error: PostmarkError };
@@ -77,7 +77,7 @@ function parse(json: string): unknown {
   }
 }
 
-/** Stores the messages of a call first, then delays its answer as switches and addresses require. */
+/** Stores the messages of a call first, then delays its response as switches and addresses require. */
 async function call(
   parts: SendParts,
   reply: FastifyReply,
@@ -132,7 +132,7 @@ function decide(input: unknown, now: number, { failedOnce, suppressions }: SendP
   return { is: 'accepted', mail: { ...mail, head }, slow: handover === 'slow', inactive };
 }
 
-/** Postmark's words for recipients on its suppression list. */
+/** Formats Postmark's text about recipients on its suppression list. */
 function namesOf(start: string, inactive: readonly string[]): string {
   return `${start} inactive addresses: ${inactive.join(', ')}. They bounced, complained or were deactivated.`;
 }
@@ -150,7 +150,7 @@ function answerTo(item: Item): object {
   };
 }
 
-/** The body that goes with a status that was asked for by a switch. */
+/** Returns the usual body of a status that a switch requires. */
 function failure(status: number, code: number | null): PostmarkError {
   const usual: Record<number, number> = { 401: CODE.token, 422: CODE.invalidEmail, 429: CODE.rateLimit };
   return { ErrorCode: code ?? usual[status] ?? CODE.maintenance, Message: 'A switch of the simulator asks for this.' };

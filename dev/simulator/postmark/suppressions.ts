@@ -7,34 +7,34 @@ import { postmarkTime } from './time.ts';
 
 type Reason = 'HardBounce' | 'SpamComplaint' | 'ManualSuppression';
 
-/** An address that a message stream does not send to. */
+/** An address to which a message stream does not send. */
 interface Entry {
   readonly stream: string;
   readonly address: string;
   readonly reason: Reason;
   readonly origin: 'Recipient' | 'Customer' | 'Admin';
-  /** From when on, in Unix milliseconds. */
+  /** The start of the suppression in Unix milliseconds. */
   readonly since: number;
 }
 
-/** Beyond these the oldest are forgotten. */
+/** Maximum number of entries; the oldest are removed. */
 const MOST = 100_000;
 
 /**
- * The suppression lists of Postmark's message streams: what bounced for good or complained gets no more until it is taken
- * off. Kept in memory: a restart takes everyone off.
+ * The suppression lists of Postmark's message streams. Addresses that bounced permanently or complained are suppressed until
+ * they are removed. In memory only: a restart clears the lists.
  */
 export class Suppressions {
-  /** Null where an address was taken off that is on the list from the start. */
+  /** Null marks an address that is suppressed by default and was removed. */
   readonly #entries = new Map<string, Entry | null>();
 
-  /** Whether a stream refuses an address now. `bounced+provider_suppressed@` is refused until it is taken off. */
+  /** True if a stream refuses an address now. `bounced+provider_suppressed@` is suppressed until it is removed. */
   has(stream: string | null, address: string, now: number): boolean {
     const entry = this.#entries.get(keyOf(stream, address));
     return entry === undefined ? isBorn(address) : entry !== null && entry.since <= now;
   }
 
-  /** Notes what will be reported about a message, as far as it suppresses a recipient. */
+  /** Adds the recipients that future reports about a message will suppress. */
   expect(head: Head, reports: readonly Due[]): void {
     for (const { kind, recipient: address, at: since } of reports) {
       const bounced = kind === 'Bounce' && magicOf(address).bounce?.inactive;
@@ -50,7 +50,7 @@ export class Suppressions {
     if (this.#entries.size > MOST) this.#entries.delete(this.#entries.keys().next().value as string);
   }
 
-  /** Takes an address off; complaints stay. @returns whether it is off the list now */
+  /** Removes an address, except after a complaint. @returns true if it is not suppressed now */
   remove(stream: string, address: string): boolean {
     const key = keyOf(stream, address);
     if (this.#entries.get(key)?.reason === 'SpamComplaint') return false;
@@ -59,7 +59,7 @@ export class Suppressions {
     return true;
   }
 
-  /** The list of a stream, the oldest entry first. */
+  /** Lists the entries of a stream, oldest first. */
   list(stream: string, now: number): Entry[] {
     return [...this.#entries.values()].filter((entry) => entry?.stream === stream && entry.since <= now) as Entry[];
   }
@@ -73,7 +73,7 @@ function isBorn(address: string): boolean {
   return magicOf(address).bounce?.reason === 'provider_suppressed';
 }
 
-/** What one request may name at most. */
+/** Maximum number of addresses in one request. */
 const AT_ONCE = 50;
 
 interface Stream {

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import PostalMime, { type Address, decodeWords, type Email, type Mailbox } from 'postal-mime';
 import type { InboxMessage, Received } from '../inbox/message.ts';
 
-/** RFC 5322 specials: a name that holds one is shown in double quotes. The dot is left alone, as everyone does. */
+/** RFC 5322 specials: a name that contains one is quoted. The dot is excluded, as is common. */
 const SPECIALS = /[()<>[\]:;@\\,"]/;
 
 /**
- * Reads a message as it came by SMTP. The envelope contains the recipients, the headers those that are shown: a recipient that neither
- * To nor Cc names is a bcc. Rejects when the MIME structure is beyond reason.
+ * Parses a message from SMTP. The envelope contains all recipients, the headers only the visible ones; a recipient that is
+ * neither in To nor in Cc is a bcc. Rejects if the MIME structure is too complex.
  * @param recipients of the envelope
  * @param now Unix milliseconds
  */
@@ -52,12 +52,12 @@ function format({ name, address }: Mailbox): string {
   return `${SPECIALS.test(name) ? `"${name.replace(/["\\]/g, '\\$&')}"` : name} <${address}>`;
 }
 
-/** A body in SMTP ends in a line break, so the last one is not the sender's. */
+/** Removes the final line break, which SMTP adds to a body. */
 function withoutLastNewline(body: string): string {
   return body.replace(/\n$/, '');
 }
 
-/** Decoded; of several with one name, all values. */
+/** Returns decoded headers; the values of a repeated name are joined. */
 function headersOf(mail: Email): Record<string, string> {
   const headers = Object.create(null) as Record<string, string>;
   for (const { originalKey, value } of mail.headers) {

@@ -8,21 +8,21 @@ import { type FailedOnce, handoverOf, magicOf } from '../magic.ts';
 import { parseMessage } from './parse.ts';
 
 const MESSAGE_BYTES = 64 * 1_048_576;
-/** Milliseconds a silent connection stays open: long enough for `hang` to outlast every client. */
+/** Idle timeout of a connection in milliseconds, long enough for `hang` to outlast every client. */
 const IDLE = 600_000;
 
 export interface SmtpParts {
   readonly inbox: Inbox;
   readonly switches: Switches;
   readonly failedOnce: FailedOnce;
-  /** Milliseconds before a message to `slow@` is answered. */
+  /** Milliseconds before the reply to a message for `slow@`. */
   readonly slow: number;
-  /** Ends all waiting. */
+  /** Aborts all waiting when the simulator ends. */
   readonly ending: AbortSignal;
   readonly log: Logger;
 }
 
-/** A reply of the server: an SMTP code, and an enhanced one (RFC 3463) with some words. */
+/** A reply of the server: an SMTP code, and an enhanced code (RFC 3463) with text. */
 class Reply extends Error implements SMTPServerError {
   readonly responseCode: number;
 
@@ -32,7 +32,7 @@ class Reply extends Error implements SMTPServerError {
   }
 }
 
-/** An SMTP server that takes mail for everyone from anyone, with or without a password, and never passes it on. */
+/** Starts an SMTP server that accepts mail from and for any address, with or without a password, and never delivers it. */
 export async function startSmtp(host: string, port: number, parts: SmtpParts) {
   const sockets = new Set<Socket>();
   const server = new SMTPServer({
@@ -65,7 +65,7 @@ export async function startSmtp(host: string, port: number, parts: SmtpParts) {
     server.listen(port, host, () => resolve());
   });
   server.removeAllListeners('error');
-  // Clients that vanish in the middle of a message, which is their business.
+  // Clients may disconnect in the middle of a message.
   server.on('error', (error: Error) => parts.log.debug({ err: error }, 'simulator: SMTP connection broke'));
 
   return {
@@ -85,7 +85,7 @@ function refusalOf(address: string, failedOnce: FailedOnce): Reply | null {
   return fails ? new Reply(451, `4.3.0 The address asks for this: ${handover}@.`) : null;
 }
 
-/** Takes one message. @returns the words of the positive reply, or undefined when there shall be no reply */
+/** Receives one message. @returns the text of the positive reply; undefined for no reply */
 async function receive(
   stream: SMTPServerDataStream,
   session: SMTPServerSession,
@@ -121,7 +121,7 @@ async function receive(
   return `2.0.0 Ok: kept as ${received.head.id}`;
 }
 
-/** The whole message. One that is too large is read to its end, forgotten and refused. */
+/** Reads the whole message. A message that is too large is read to its end, discarded and refused. */
 async function read(stream: SMTPServerDataStream): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream as AsyncIterable<Buffer>) {

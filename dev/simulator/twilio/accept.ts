@@ -13,7 +13,10 @@ const USER = /^(whatsapp:)([A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128})$/;
 const SMS_SENDER = /^(?:\+[1-9]\d{6,14}|\d{3,8}|MG[0-9a-f]{32})$/;
 const IMAGE = /\.(?:jpe?g|png|webp)$/i;
 
-/** Judges the form of a message as Twilio does: an error, or the message with a new id. @param now Unix milliseconds */
+/**
+ * Validates the form of a message as Twilio does. Returns an error, or the message with a new id.
+ * @param now Unix milliseconds
+ */
 export function judge(form: URLSearchParams, account: string, now: number): ChatAnswer | Received<InboxChat> {
   const sender = form.get('MessagingServiceSid') ?? form.get('From') ?? '';
   const isSms = !sender.startsWith('whatsapp:');

@@ -6,10 +6,10 @@ import type { ChatReportKind } from '../magic.ts';
 import { NUMBERS } from '../numbers.ts';
 import { endpointsOf, errorOf, statusOf } from './records.ts';
 
-/** All retries of a callback are within this time. */
+/** All retries of a callback take place within this time. */
 const RETRY_WINDOW_MS = 15_000;
 
-/** The account that a message is of, by whose token its callbacks are signed. */
+/** The account of a message, whose token signs its callbacks. */
 export interface Account {
   readonly sid: string;
   readonly token: string;
@@ -60,14 +60,14 @@ function paramsOf(chat: InboxChat, kind: ChatReportKind, account: string): URLSe
   });
 }
 
-/** The number that every messaging service sends from. */
+/** Returns the number from which every messaging service sends. */
 function numberOfService(): string {
   return NUMBERS[0] ?? '';
 }
 
 /**
- * Posts a text of the recipient of an SMS, https://www.twilio.com/docs/messaging/guides/webhook-request.
- * @param url where the account's numbers report inbound messages
+ * Posts a text of an SMS recipient, https://www.twilio.com/docs/messaging/guides/webhook-request.
+ * @param url the URL to which the account's numbers report inbound messages
  * @returns its id
  */
 export function replyBySms(chat: InboxChat, text: string, url: string, account: Account, parts: ChatParts): string {
@@ -109,7 +109,7 @@ function sign(token: string, url: string, params: URLSearchParams): string {
     .digest('base64');
 }
 
-/** The fragment's `rc` is the number of retries, 1 by default; all are within 15 seconds. */
+/** Returns the delays of retries. The fragment's `rc` is their number, 1 by default; all are within 15 seconds. */
 function retriesOf(fragment: string, waits: readonly number[]): number[] {
   const count = Number(new URLSearchParams(fragment).get('rc') ?? 1);
   let sum = 0;

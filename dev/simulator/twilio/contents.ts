@@ -1,4 +1,4 @@
-/** A content of Twilio's Content API that WhatsApp knows as a template. */
+/** A content of Twilio's Content API, which is a template of WhatsApp. */
 export interface Content {
   readonly sid: string;
   readonly name: string;
@@ -6,11 +6,11 @@ export interface Content {
   /** Examples for its variables. */
   readonly variables: Readonly<Record<string, string>>;
   readonly types: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** What the recipient reads. */
+  /** The text that the recipient sees. */
   readonly body: string;
 }
 
-/** The contents of every account: one without variables, and one that has them in header, body and a button. */
+/** The contents of every account: one without variables, and one with variables in header, body and a button. */
 export const CONTENTS: readonly Content[] = [
   {
     sid: 'HX00000000000000000000000000000001',
@@ -38,7 +38,7 @@ export const CONTENTS: readonly Content[] = [
   },
 ];
 
-/** What the recipient of a filled content reads. */
+/** Returns the text that the recipient sees. */
 export function render({ body }: Content, values: Readonly<Record<string, string>>): string {
   return body.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => values[name] ?? '');
 }

@@ -1,6 +1,6 @@
 import type { ChatAnswer } from '../chat-call.ts';
 
-/** Twilio's error codes that the simulator gives, https://www.twilio.com/docs/api/errors. */
+/** Twilio's error codes that the simulator returns, https://www.twilio.com/docs/api/errors. */
 export const CODE = {
   badRequest: 20001,
   authenticate: 20003,
@@ -16,7 +16,7 @@ export const CODE = {
   content: 21655,
   contentVariables: 21656,
   optedOut: 21610,
-  /** Of SMS. */
+  /** Errors of SMS. */
   switchedOff: 30003,
   windowClosed: 63016,
   unreachable: 63024,
@@ -29,7 +29,7 @@ export const SWITCHED_OFF = 'Unreachable destination handset';
 /** Twilio's message about a text outside the customer-service window. */
 export const WINDOW_CLOSED = 'Failed to send freeform message because you are outside the allowed window';
 
-/** An answer of Twilio's that is an error. */
+/** Returns an error response of Twilio. */
 export function refuse(status: number, code: number, message: string): ChatAnswer {
   return { status, body: { code, message, more_info: `https://www.twilio.com/docs/errors/${code}`, status } };
 }
@@ -41,7 +41,7 @@ const USUAL: Readonly<Record<number, number>> = {
   503: CODE.unavailable,
 };
 
-/** The body of an error that was asked for. @param code null for the one that goes with the status */
+/** Returns the body of a requested error. @param code null for the usual code of the status */
 export function failure(status: number, code: number | null, message: string): object {
   const usual = USUAL[status] ?? (status >= 500 ? CODE.failed : CODE.badRequest);
   return refuse(status, code ?? usual, message).body;

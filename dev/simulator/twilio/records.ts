@@ -5,12 +5,12 @@ import { CONTENTS, render } from './contents.ts';
 import { sizeOf } from '../../../src/domain/sms/segments.ts';
 import { CODE, SWITCHED_OFF, UNREACHABLE, WINDOW_CLOSED } from './errors.ts';
 
-/** Twilio's own word for what becomes of a message. Chat-app messages that fail are undelivered. */
+/** Returns Twilio's status for a report. Chat-app messages that fail are undelivered. */
 export function statusOf({ channel }: InboxChat, kind: ChatReportKind): string {
   return kind === 'failed' && channel !== 'sms' ? 'undelivered' : kind;
 }
 
-/** The code and message of a status; undefined if it is no failure. */
+/** Returns the code and message of a status; undefined if it is not a failure. */
 export function errorOf(chat: InboxChat, kind: ChatReportKind | undefined) {
   if (kind !== 'failed' && kind !== 'undelivered') return undefined;
   if (isWindowClosed(chat)) return { code: CODE.windowClosed, message: WINDOW_CLOSED };
@@ -19,20 +19,20 @@ export function errorOf(chat: InboxChat, kind: ChatReportKind | undefined) {
     : { code: CODE.unreachable, message: UNREACHABLE };
 }
 
-/** A number or messaging service as Twilio writes it. */
+/** Returns the sender and recipient in Twilio's format. */
 export function endpointsOf({ channel, from, to }: InboxChat) {
   const prefix = channel === 'sms' ? '' : 'whatsapp:';
   const isService = from.startsWith('MG');
   return { from: isService ? null : prefix + from, messagingServiceSid: isService ? from : null, to: prefix + to };
 }
 
-/** What has happened to a message so far, the latest last. @param now Unix milliseconds */
+/** Returns the past reports about a message, latest last. @param now Unix milliseconds */
 export function happened(chat: InboxChat, after: number, now: number): ChatDue[] {
   return chatReportsOf(chat, after).filter(({ at }) => at <= now);
 }
 
 /**
- * A message as Twilio shows it, https://www.twilio.com/docs/messaging/api/message-resource.
+ * Returns a message in the format of https://www.twilio.com/docs/messaging/api/message-resource.
  * @param after milliseconds between a message and the first report about it
  */
 export function messageRecord(chat: InboxChat, account: string, after: number, now: number): object {
@@ -72,7 +72,7 @@ function bodyOf({ text, media, template }: InboxChat): string {
   return content ? render(content, template['variables'] as Record<string, string>) : '';
 }
 
-/** A time as Twilio writes it: RFC 2822, in whole seconds. */
+/** Formats a time as Twilio does: RFC 2822, in whole seconds. */
 function twilioTime(milliseconds: number): string {
   return new Date(milliseconds).toUTCString().replace('GMT', '+0000');
 }

@@ -11,7 +11,7 @@ import { CODE, failure, refuse } from './errors.ts';
 import { endpointsOf, messageRecord } from './records.ts';
 
 export interface TwilioParts extends ChatParts {
-  /** The account that there is; null lets any account in with any token. */
+  /** The only account; null accepts any account with any token. */
   readonly account: Account | null;
   readonly log: Logger;
 }
@@ -23,7 +23,7 @@ const PAGE = 50;
 const MAX_PAGE = 1_000;
 const MESSAGES = '/2010-04-01/Accounts/:account/Messages';
 
-/** The part of Twilio's API that Sendwright uses. `app` must be a scope of its own: it gets Twilio's errors. */
+/** The part of Twilio's API that Sendwright uses. `app` must be a separate scope, because it gets Twilio's errors. */
 export function twilioRoutes(app: FastifyInstance, parts: TwilioParts): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -84,7 +84,7 @@ export function twilioRoutes(app: FastifyInstance, parts: TwilioParts): void {
     return reply.code(status).send(body);
   });
 
-  // Twilio redirects to a host that takes no credentials.
+  // Twilio redirects to a host that requires no credentials.
   app.get<{ Params: { media: string } }>(`${MESSAGES}/:sid/Media/:media`, ({ params }, reply) =>
     reply.redirect(`/simulator/files/${params.media.replace(/^ME/, '')}`, 307),
   );
@@ -118,7 +118,7 @@ export function twilioRoutes(app: FastifyInstance, parts: TwilioParts): void {
   });
 }
 
-/** The account that HTTP Basic authentication names, undefined without a token. */
+/** Returns the account of HTTP Basic authentication; undefined without a token. */
 function credentials({ headers }: FastifyRequest): Account | undefined {
   const encoded = /^Basic (.+)$/i.exec(headers.authorization ?? '')?.[1] ?? '';
   const text = Buffer.from(encoded, 'base64').toString();

@@ -46,8 +46,8 @@ async function erase(pool: Pool, options: OfOrganization & { readonly email: str
 }
 
 /**
- * Marks all messages that may have been sent after the backup as ambiguous. Run it once between restoring a backup and
- * sending again.
+ * Marks all open messages as ambiguous, since they may have been sent after the backup. Run it once between restoring a
+ * backup and sending again.
  */
 async function markRestored(pool: Pool): Promise<object> {
   const senders = await findSenders(pool);
