@@ -9,7 +9,7 @@ const CONNECTIONS = [1, 32, 128];
 const RUNS = size('BENCH_RUNS', 3);
 const SECONDS = size('BENCH_SECONDS', 8);
 
-/** How fast single emails are accepted while Temporal is away, so that nothing is sent meanwhile. */
+/** Measures how fast single emails are accepted without Temporal, so that none is sent at the same time. */
 export async function accept(): Promise<void> {
   const rows = await withStack({ without: ['temporal', 'worker'] }, async (stack) => {
     await postSingles(stack, { connections: 32, seconds: 3 });

@@ -14,7 +14,7 @@ import { untilBatchSent, untilQuiet } from './waiting.ts';
 const SIZE = size('BENCH_SIZE', 10_000);
 const RUNS = size('BENCH_RUNS', 3);
 
-/** A batch: how soon it is accepted and sent, and what others notice of it. */
+/** Measures how soon a batch is accepted and sent, and its effect on other requests. */
 export async function batch(): Promise<void> {
   const rows = [];
   for (const provider of ['postmark', 'smtp']) {

@@ -9,21 +9,21 @@ import { type StackOptions, withStack } from './stack.ts';
 import { perEmail, processorTime } from './usage.ts';
 import { untilQuiet } from './waiting.ts';
 
-/** Single emails a second at which the costs are measured: both cores have time to spare. */
+/** Single emails per second at which costs are measured. The machine is not saturated at this rate. */
 const MEASURED_RATE = 500;
 const SECONDS = size('BENCH_SECONDS', 20);
 const SIMULATED_SECONDS = 30;
-/** Milliseconds of a call with 500 emails that a provider on the internet takes. */
+/** Milliseconds of a call with 500 emails to a provider on the internet. */
 const PROVIDER_LATENCY = 500;
-/** Of its processors, how much a part of a larger installation uses. */
+/** The share of its processors that each part of a larger installation uses. */
 const TARGET = 0.6;
 
 /**
- * What a single email costs each part until it is accepted, until it is sent, and for its report; and what follows for this
- * machine and for larger installations by a simulation, which the measurement `sustained` can be compared with.
+ * Measures the cost of a single email in each part until it is accepted, until it is sent, and for its report. A simulation
+ * derives the capacity of this machine, which `sustained` verifies, and of larger installations.
  */
 export async function capacity(): Promise<void> {
-  // Nearly all emails share a workflow: one that an email has to itself costs many times as much, and is measured by `floor`.
+  // Nearly all emails share a workflow. An email with its own workflow costs many times as much; `floor` measures that.
   const env = { EMAIL_PROVIDERS: 'postmark', WORKFLOW_STARTS_PER_SECOND: '1' };
   const accepted = await measure({ env, without: ['temporal', 'worker'] });
   const sent = await measure({ env, reports: false });
@@ -63,12 +63,12 @@ async function measureLoad(stack: DevFile, pool: Pool, isSent: boolean): Promise
   return byPart((part) => used[`${part} µs`] ?? 0);
 }
 
-/** What is left of the costs of several steps without the steps before. */
+/** Subtracts the costs of earlier steps from the cost of several steps. */
 function minus(cost: Cost, before: Cost): Cost {
   return byPart((part) => Math.max(0, cost[part] - before[part]));
 }
 
-/** Processors for a rate, so that each part has time to spare, and worker processes with enough calls under way. */
+/** Returns the processors for a rate at which no part is saturated, and worker processes for the number of concurrent calls. */
 function plan(costs: Costs, rate: number): Pick<Plan, 'workers'> & { readonly processors: Cost } {
   const processors = byPart((part) => {
     const cost = costs.accepting[part] + costs.sending[part] + costs.reporting[part];

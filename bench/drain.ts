@@ -13,7 +13,7 @@ const RUNS = size('BENCH_RUNS', 3);
 const SIZE = size('BENCH_SIZE', 10_000);
 const SECONDS = size('BENCH_SECONDS', 8);
 const CONNECTIONS = 32;
-/** By SMTP each email is a call of its own: a part of the load measures the same in less time. */
+/** By SMTP each email is a separate call, so fewer emails measure the same in less time. */
 const PROVIDERS = [
   { provider: 'postmark', batches: 2, emails: SIZE, seconds: SECONDS },
   { provider: 'smtp', batches: 1, emails: Math.ceil(SIZE / 2), seconds: Math.ceil(SECONDS / 3) },
@@ -21,7 +21,7 @@ const PROVIDERS = [
 
 type Amount = (typeof PROVIDERS)[number];
 
-/** How many emails a second go the whole way, accepted and sent, while senders are not limited. */
+/** Measures how many emails per second are accepted and sent while senders are not limited. */
 export async function drain(): Promise<void> {
   const rows = [];
   for (const amount of PROVIDERS) {

@@ -11,16 +11,16 @@ import { untilQuiet, untilSent, untilStarted } from './waiting.ts';
 
 const SIZE = size('BENCH_SIZE', 10_000);
 const RUNS = size('BENCH_RUNS', 3);
-/** How many batches are due at once, and how often that is measured. */
+/** Numbers of batches that are due at the same time, with the number of runs. */
 const BATCHES = [
   { batches: 1, runs: RUNS },
   { batches: 10, runs: 1 },
 ];
-/** Milliseconds that emails are due ahead: so much, and for each of them, so that all have their workflow before. */
+/** Milliseconds until emails are due: a constant and an amount per email, so that all have their workflow before. */
 const AHEAD = 20_000;
 const AHEAD_EACH = 0.7;
 
-/** How late emails are that were scheduled for one instant, and whether any was sent before it. */
+/** Measures the delay of emails that are scheduled for one instant, and whether any is sent before it. */
 export async function due(): Promise<void> {
   const rows = await withStack({ env: { EMAIL_PROVIDERS: 'postmark' } }, async (stack, pool) => {
     await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });

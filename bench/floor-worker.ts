@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 
-/** The process that runs `nothing`, with the service's own settings of workers. Arguments: address and two task queues. */
+/** The process that runs `nothing` with the service's worker settings. Arguments: address and two task queues. */
 const [address = '', workflows = '', activities = ''] = process.argv.slice(2);
 
 Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] });

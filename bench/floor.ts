@@ -17,20 +17,21 @@ import { perEmail, postgresTime, processorTime } from './usage.ts';
 
 const COUNT = size('BENCH_SIZE', 1_000);
 const RUNS = size('BENCH_RUNS', 3);
-/** Of each kind, before any is timed. */
+/** Executions of each kind before the measurement. */
 const WARM = 100;
-/** Starts under way, as many as the relay has. */
+/** Concurrent starts, the same number as the relay's. */
 const AT_ONCE = 100;
 /** Milliseconds after which workflows that have not ended count as stuck. */
 const GIVE_UP = 180_000;
 const WORKER = fileURLToPath(new URL('floor-worker.ts', import.meta.url));
-/** Task queues. With one for both, the server hands the activity over with the workflow's first answer. */
+/** Task queues. With one queue for both, the server would pass the activity with the workflow's first response. */
 const WORKFLOWS = 'floor';
 const ACTIVITIES = 'floor-activities';
 
 /**
- * One workflow for each message, beside the least that a workflow with an activity can do on the same server. Messages
- * count from the first request to the end of the last workflow; the provider does not report, since that is not part of it.
+ * Measures messages that have their own workflow, beside a minimal workflow with an activity on the same server. Time is
+ * measured from the first request to the end of the last workflow. The provider does not report, since reports are not part
+ * of it.
  */
 export async function floor(): Promise<void> {
   const options = { env: { EMAIL_PROVIDERS: 'postmark', WORKFLOW_STARTS_PER_SECOND: '1000000' }, reports: false };
@@ -84,7 +85,7 @@ async function compare(stack: DevFile, client: Client) {
     return { what, '/s': rate, ...perEmail(usedBefore, await usedTime(stack), count) };
   };
   for (const kind of kinds) await measure(kind, WARM);
-  // By turns, so that what slows the machine for a while slows all of them.
+  // Kinds alternate, so that a temporary slowdown of the machine affects all of them.
   for (let run = 0; run < RUNS; run++) {
     for (const kind of kinds) kind.runs.push(await measure(kind, COUNT));
   }
@@ -97,7 +98,7 @@ async function usedTime(stack: DevFile) {
   return { ...(await processorTime(stack)), ...(await postgresTime(stack.processes.postgres)) };
 }
 
-/** Starts so many empty workflows. @param activities the task queue of their activity */
+/** Starts empty workflows. @param activities the task queue of their activity */
 function startEmpty({ workflow }: Client, type: string, activities: string) {
   const options = { taskQueue: WORKFLOWS, args: [activities] };
   return async (count: number): Promise<void> => {

@@ -8,7 +8,7 @@ const SIZE = size('BENCH_SIZE', 10_000);
 const RUNS = size('BENCH_RUNS', 5);
 const SECONDS = size('BENCH_SECONDS', 8);
 
-/** What it takes to accept a batch, and single emails, where so many emails are stored. */
+/** Measures how fast a batch and single emails are accepted, with `stored` emails in the database. */
 export async function acceptBatches(stack: DevFile, stored: number): Promise<Row> {
   const body = batchBody(stack, SIZE);
   // The first requests compile code and fill caches.

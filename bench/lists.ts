@@ -18,8 +18,8 @@ const BATCH = 60_000;
 /** Query parameters of a list, in the API's form. */
 type Filter = Readonly<Record<string, string | readonly string[]>>;
 /**
- * Frequent and rare, alone and together; `storeManyEmails` describes what there is. Parameters, tags and statuses are in the API's
- * order.
+ * Frequent and rare filters, alone and combined; `storeManyEmails` describes the data. Parameters, tags and statuses are in
+ * the API's order.
  */
 const FILTERS: readonly Filter[] = [
   {},
@@ -60,9 +60,9 @@ const TIMES = 300;
 const SECRET_KEY = 'the secret key of a service that is measured';
 
 /**
- * How fast a page of each kind of list is answered with so many emails of a year stored, four in five of them the caller's and
- * the others of twenty organizations; and how fast a batch is accepted on top of them, beside an empty database. Nothing is
- * sent: the emails that are stored have no workflow.
+ * Measures the response time of a page of each kind of list with emails of a year stored, four in five of them of the caller
+ * and the others of twenty organizations; and the acceptance of a batch, compared with an empty database. Nothing is sent:
+ * the stored emails have no workflow.
  */
 export async function lists(): Promise<void> {
   const options = { env: { SECRET_KEY }, without: ['temporal', 'worker'] } as const;
@@ -94,7 +94,7 @@ async function measure(dev: DevFile, filter: Filter, times: { readonly first: nu
   };
   const listing = { list: 'emails', orgId: dev.organization_id, filters };
   const { seal } = makeCursors(SECRET_KEY);
-  /** A cursor from anywhere in the list, or in the batch, whose emails are of one instant. */
+  /** Returns a cursor at a random position in the list, or in the batch, whose emails have the same time. */
   const anywhere = () => {
     const at = times.first + Math.floor(times.apart * (batch_id === null ? Math.random() * ROWS : BATCH));
     const id = numberedId(at, BATCH + Math.floor(Math.random() * 5_000));
@@ -107,7 +107,7 @@ async function measure(dev: DevFile, filter: Filter, times: { readonly first: nu
   };
 }
 
-/** Indexes all emails, and states what it takes. */
+/** Measures the indexing of all emails. */
 async function timeIndexing(pool: Pool) {
   const began = performance.now();
   const emails = await indexEmails(pool, { blockSize: BLOCK_SIZE, settledMs: 0 });

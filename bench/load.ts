@@ -4,20 +4,20 @@ import { fileURLToPath } from 'node:url';
 import { request } from 'undici';
 import type { DevFile } from '../src/main/dev-file.ts';
 
-/** How single emails are posted. */
+/** The load of single emails. */
 export interface LoadOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Sent one after the other, again and again. */
+  /** Request bodies, sent in turn and repeatedly. */
   readonly bodies: readonly string[];
-  /** Kept open, each with one request under way. */
+  /** Open connections, each with one concurrent request. */
   readonly connections: number;
   readonly seconds: number;
-  /** Requests a second, of all connections, evenly; as many as are answered where it is left out. */
+  /** Requests per second of all connections, evenly spaced; as many as possible by default. */
   readonly rate?: number;
 }
 
-/** What came of it: answers a second, and milliseconds of a request; at a rate from when it should have been made. */
+/** The result of a load: responses per second, and milliseconds of a request, at a fixed rate from its planned start. */
 export interface Load {
   readonly accepted: number;
   readonly perSecond: number;
@@ -26,11 +26,11 @@ export interface Load {
 }
 
 const LOADER = fileURLToPath(new URL('loader.ts', import.meta.url));
-/** Different recipients, so that no two requests in a row are equal. */
+/** Number of recipients; consecutive requests differ. */
 const RECIPIENTS = 200;
-/** Milliseconds the simulated provider takes for one call, where sending is measured. */
+/** Milliseconds of one call to the simulated provider in measurements of sending. */
 export const LATENCY = 30;
-/** Requests under way when a number of emails is posted. */
+/** Concurrent requests of `postSome`. */
 const SOME = 32;
 
 /** An email of about 3 kB. */
@@ -49,7 +49,7 @@ export function headers({ api_key }: Pick<DevFile, 'api_key'>) {
   return { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };
 }
 
-/** Posts single emails from a process of its own. @throws Error when one is answered anything but 202 */
+/** Posts single emails from a separate process. @throws Error if a response is not 202 */
 export async function postSingles(
   stack: DevFile,
   options: Pick<LoadOptions, 'connections' | 'seconds' | 'rate'>,
@@ -67,7 +67,10 @@ export async function postSingles(
   return result;
 }
 
-/** The request of a batch with so many emails, each to a recipient of its own. @param dueAt an instant, or at once */
+/**
+ * Returns the request body of a batch, with a separate recipient for each email.
+ * @param dueAt an instant; immediately by default
+ */
 export function batchBody(stack: Pick<DevFile, 'from'>, emails: number, dueAt?: string): string {
   const more = dueAt === undefined ? {} : { scheduled_at: dueAt };
   return JSON.stringify({
@@ -80,7 +83,7 @@ export async function postBatch(stack: DevFile, body: string): Promise<string> {
   return (await call<{ id: string }>(stack, 'POST', '/v1/emails/batch', body)).id;
 }
 
-/** Posts so many single emails from this process, a few at a time, each to a recipient of its own. @returns their ids */
+/** Posts single emails from this process, some concurrently, each to a separate recipient. @returns their ids */
 export async function postSome(stack: DevFile, emails: number): Promise<string[]> {
   const ids: string[] = [];
   let next = 0;
@@ -94,7 +97,7 @@ export async function postSome(stack: DevFile, emails: number): Promise<string[]
   return ids;
 }
 
-/** Makes one request and reads its answer. @throws Error when it is refused */
+/** Sends one request and reads its response. @throws Error if it is refused */
 export async function call<T>(stack: DevFile, method: 'GET' | 'POST', path: string, body?: unknown): Promise<T> {
   const answer = await request(stack.base_url + path, {
     method,

@@ -2,7 +2,7 @@ import autocannon from 'autocannon';
 import type { Load, LoadOptions } from './load.ts';
 import { postAtRate } from './paced.ts';
 
-/** The process that makes the load: what `postSingles` asks for, once. */
+/** The process that generates the load of one `postSingles` call. */
 process.once('message', (options: LoadOptions) => {
   run(options).then(
     (load) => process.send?.(load, () => process.exit(0)),

@@ -4,15 +4,15 @@ import type { Pool } from '../src/store/postgres/pool.ts';
 import { call, email } from './load.ts';
 import { untilSent } from './waiting.ts';
 
-/** What others notice while a batch is accepted and sent. */
+/** The effect of a batch on other requests while it is accepted and sent. */
 export interface Others {
-  /** Milliseconds of each request. */
+  /** Milliseconds per request. */
   readonly latencies: readonly number[];
-  /** Of the single emails. */
+  /** The ids of the single emails. */
   readonly ids: readonly string[];
 }
 
-/** Sends a single email every 50 ms and reads it back, until `signal`. */
+/** Posts a single email every 50 ms and reads it, until `signal` aborts. */
 export async function others(stack: DevFile, signal: AbortSignal): Promise<Others> {
   const latencies: number[] = [];
   const ids: string[] = [];
@@ -31,14 +31,17 @@ export async function others(stack: DevFile, signal: AbortSignal): Promise<Other
   return { latencies, ids };
 }
 
-/** Milliseconds of an email from its acceptance to the provider's yes, and of them until and during the call to the provider. */
+/**
+ * Milliseconds of an email from its acceptance to the provider's acceptance, and of the parts before and during the provider
+ * call.
+ */
 export interface HandOver {
   readonly ms: number;
   readonly before_call: number;
   readonly call: number;
 }
 
-/** How each email was handed over, by its timeline and its last attempt. */
+/** Returns the hand-over of each email, from its timeline and its last attempt. */
 export async function handOvers(pool: Pool, ids: readonly string[]): Promise<HandOver[]> {
   await untilSent(pool);
   const { rows } = await pool.query<HandOver>(

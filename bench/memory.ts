@@ -15,10 +15,10 @@ const SIZE = size('BENCH_SIZE', 10_000);
 const RUNS = size('BENCH_RUNS', 3);
 const BATCHES = 4;
 const POSTS = 8;
-/** Milliseconds for which a service that does nothing is watched. */
+/** Milliseconds for which an idle service is observed. */
 const IDLE = 5_000;
 
-/** How much memory api and worker hold at most: at rest, with batches, and with the largest requests there are. */
+/** Measures the maximum memory of api and worker: idle, with batches, and with the largest requests. */
 export async function memory(): Promise<void> {
   const runs = [];
   for (let run = 0; run < RUNS; run++) {
@@ -45,7 +45,7 @@ export async function memory(): Promise<void> {
   report('memory', 'megabytes held at most', mediansByRow(runs), { runs: RUNS });
 }
 
-/** @param run resolves to what was answered */
+/** @param run resolves to a description of the responses */
 async function watch(during: string, stack: DevFile, run: () => Promise<string>): Promise<Row> {
   const over = new AbortController();
   const held = watchMemory(stack, over.signal);
@@ -59,7 +59,7 @@ async function watch(during: string, stack: DevFile, run: () => Promise<string>)
   }
 }
 
-/** Posts emails with as many bytes of files as one may have, all at once. @returns how many had which answer */
+/** Posts emails with the maximum size of attachments concurrently. @returns the number of responses per status */
 async function postLarge(stack: DevFile): Promise<string> {
   const content = Buffer.alloc(ATTACHMENTS_BYTES, 'a file. ').toString('base64');
   const body = JSON.stringify({ ...email(stack, 'large@example.net'), attachments: [{ filename: 'a.pdf', content }] });

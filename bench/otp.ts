@@ -12,15 +12,15 @@ import type { Row } from './table.ts';
 import { untilBatchSent, untilQuiet } from './waiting.ts';
 
 const SIZE = size('BENCH_SIZE', 10_000);
-/** Each yields but a few dozen single emails. */
+/** More runs, since each has only a few dozen single emails. */
 const RUNS = size('BENCH_RUNS', 5);
-/** Milliseconds for which single emails are sent with nothing else under way. */
+/** Milliseconds for which single emails are sent without other load. */
 const ALONE = 5_000;
 
-/** The worker processes: one of all fleets, or one that sends groups beside one of all others. */
+/** The worker processes: one with all fleets, or one that sends groups and one with all others. */
 const FLEETS = [['all'], ['messages,email-single,chat,webhooks,upkeep', 'email-groups']];
 
-/** How soon a one-time password is at the provider: on an idle service, and while a batch that was accepted is sent. */
+/** Measures how soon a one-time password reaches the provider, on an idle service and while a batch is sent. */
 export async function otp(): Promise<void> {
   const rows = [];
   for (const fleets of FLEETS) rows.push(...(await measureFleets(fleets)));
@@ -52,7 +52,7 @@ function measureFleets(fleets: readonly string[]): Promise<Row[]> {
   });
 }
 
-/** Sends single emails while something else lasts. */
+/** Sends single emails until `meantime` resolves. */
 async function measure(stack: DevFile, pool: Pool, meantime: () => Promise<unknown>): Promise<HandOver[]> {
   const over = new AbortController();
   const watching = others(stack, over.signal);

@@ -4,9 +4,9 @@ import { quantile } from './figures.ts';
 import type { Load, LoadOptions } from './load.ts';
 
 /**
- * Makes requests evenly, so many a second: autocannon makes all of a second's at its beginning. While no connection is
- * free they come late, and their time counts from when they should have been made. None is made after the last second.
- * @throws Error when one is answered anything but 202
+ * Sends requests evenly at a rate; autocannon would send all of a second's at its beginning. Requests without a free
+ * connection are sent late, and their time is measured from the planned start. None is sent after the last second.
+ * @throws Error if a response is not 202
  */
 export async function postAtRate(options: LoadOptions & { readonly rate: number }): Promise<Load> {
   const { url, headers, bodies, connections, seconds, rate } = options;
@@ -23,7 +23,7 @@ export async function postAtRate(options: LoadOptions & { readonly rate: number 
       const now = performance.now();
       if (at >= end || now >= end) return;
       if (at > now) await sleep(at - now);
-      // A timer may be a little early.
+      // A timer may fire slightly early.
       const from = Math.min(at, performance.now());
       const body = bodies[number % bodies.length] ?? '';
       const answer = await pool.request({ method: 'POST', path, headers, body });

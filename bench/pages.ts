@@ -7,7 +7,7 @@ import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
 
-/** Lists that are narrowed, besides one address for each row of the route table; `storeManyEmails` describes what there is. */
+/** Filtered lists, besides one address for each row of the route table; `storeManyEmails` describes the data. */
 const NARROWED = [
   '/dashboard?range=30d',
   '/dashboard/emails?status=complained',
@@ -20,7 +20,7 @@ const ROWS = size('BENCH_ROWS', 1_000_000);
 const WARM = 10;
 const TIMES = 200;
 
-/** How fast each page of the dashboard is answered with so many emails stored, four in five of them its organization's. */
+/** Measures the response time of each page of the dashboard with many emails stored, four in five of them of its organization. */
 export async function pages(): Promise<void> {
   const rows = await withStack({}, async (stack, pool) => {
     await storeManyEmails(pool, ROWS, stack.organization_id);

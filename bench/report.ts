@@ -6,10 +6,10 @@ import { TEMPORAL_SERVER } from '../dev/production/servers.ts';
 import { printTable, type Row } from './table.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** Not committed: README.md holds the last results. */
+/** Not committed: README.md contains the latest results. */
 const RESULTS = fileURLToPath(new URL('results/', import.meta.url));
 
-/** Prints what was measured, and keeps it in `results/<name>.json` with the machine, the versions and the settings. */
+/** Prints results, and writes them to `results/<name>.json` with the machine, the versions and the settings. */
 export function report(
   name: string,
   title: string,
@@ -51,7 +51,7 @@ function packages() {
   };
 }
 
-/** Of what was measured; `dirty` when files have been changed since. */
+/** Returns the commit of the measured code; `dirty` if files have been changed since. */
 function commit(): string {
   try {
     return execFileSync('git', ['describe', '--always', '--dirty', '--exclude=*'], {

@@ -12,7 +12,7 @@ import { RETENTION_DAYS, storeYear } from './stored.ts';
 import type { Row } from './table.ts';
 
 const ROWS = size('BENCH_ROWS', 10_000_000);
-/** Of the requests with nothing else under way. */
+/** Duration of the requests without other load. */
 const SECONDS = size('BENCH_SECONDS', 20);
 /** Milliseconds between two single emails, and between two pages of a list. */
 const POST_EVERY = 10;
@@ -39,7 +39,7 @@ export async function retention(): Promise<void> {
   report('retention', title, rows, { emails: ROWS });
 }
 
-/** All that the hourly upkeep does for it. */
+/** Runs all steps of the hourly upkeep for it. */
 async function expire(pool: Pool): Promise<void> {
   const deps = { pool, emailRetentionDays: RETENTION_DAYS, log: pino({ level: 'silent' }) };
   while ((await expireEmails(deps, Date.now())).next !== null);
@@ -66,7 +66,7 @@ async function measure(stack: DevFile, meanwhile: string, work: () => Promise<un
   return { meanwhile, s: seconds, ...quantiles('202', accepting), ...quantiles('list', listing) };
 }
 
-/** Makes a request every so many milliseconds, without waiting for earlier ones. @returns milliseconds of each */
+/** Starts a request at an interval in milliseconds, without waiting for earlier ones. @returns milliseconds per request */
 async function latencies(every: number, signal: AbortSignal, request: () => Promise<unknown>): Promise<number[]> {
   const began = performance.now();
   const all = [];

@@ -13,10 +13,10 @@ import { untilQuiet, untilSent } from './waiting.ts';
 const SIZE = size('BENCH_SIZE', 10_000);
 const RUNS = size('BENCH_RUNS', 3);
 const SECONDS = size('BENCH_SECONDS', 8);
-/** Of all APIs together. */
+/** Connections to all APIs together. */
 const CONNECTIONS = 32;
 const BATCHES = 2;
-/** Workflows that are started a second for emails that are due. */
+/** Workflow starts per second for emails that are due. */
 const STARTS = 20;
 
 /**
@@ -53,10 +53,10 @@ export async function scale(): Promise<void> {
   });
 }
 
-/** Each relay has a budget of its own: all together start as many workflows as one. */
+/** Each relay has its own limit, which is divided so that all together start as many workflows as one. */
 const startsOfAll = (copies: number) => ({ WORKFLOW_STARTS_PER_SECOND: String(STARTS / copies) });
 
-/** @param post resolves to the number of emails that were accepted */
+/** @param post resolves to the number of accepted emails */
 async function measure(pool: Pool, all: readonly Copy[], post: () => Promise<number>): Promise<Row> {
   await untilQuiet(pool);
   const before = await processorTime(...all);
@@ -70,7 +70,7 @@ async function measure(pool: Pool, all: readonly Copy[], post: () => Promise<num
   return { 'accepted/s': accepted / accepting, 'sent/s': accepted / sending, ...used };
 }
 
-/** Posts the batches to the APIs in turn, all at the same time. */
+/** Posts the batches concurrently, to the APIs in turn. */
 async function batches(stack: DevFile, all: readonly Copy[]): Promise<number> {
   const body = batchBody(stack, SIZE);
   await Promise.all(Array.from({ length: BATCHES }, (_, i) => postBatch({ ...stack, ...all[i % all.length] }, body)));

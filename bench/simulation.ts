@@ -1,7 +1,7 @@
 import { GROUP_SIZE } from '../src/domain/limits.ts';
 import { quantile } from './figures.ts';
 
-/** Microseconds of processor time that one email takes of each part. */
+/** Microseconds of CPU time of one email per part. */
 export type Cost = Readonly<Record<Part, number>>;
 export const PARTS = ['api', 'postgres', 'worker', 'temporal', 'simulator', 'load'] as const;
 export type Part = (typeof PARTS)[number];
@@ -11,7 +11,7 @@ export function byPart<T>(value: (part: Part) => T): Record<Part, T> {
   return Object.fromEntries(PARTS.map((part) => [part, value(part)])) as Record<Part, T>;
 }
 
-/** Where an email's processor time goes: until the 202, until the provider has taken it, and for the provider's report. */
+/** CPU time of an email: until the 202, until the provider has accepted it, and for the provider's report. */
 export interface Costs {
   readonly accepting: Cost;
   readonly sending: Cost;
@@ -19,31 +19,31 @@ export interface Costs {
 }
 
 export interface Plan {
-  /** Emails a second, at random instants. */
+  /** Emails per second, at random times. */
   readonly rate: number;
   readonly seconds: number;
-  /** Processors of each part; those of all parts together if it is one number. */
+  /** Processors per part, or one number of processors that all parts share. */
   readonly processors: number | Cost;
   /** Worker processes, each of which sends 4 groups at a time. */
   readonly workers: number;
-  /** Milliseconds of a call to the provider, of up to 500 emails. */
+  /** Milliseconds of a call to the provider, with up to 500 emails. */
   readonly latency: number;
 }
 
 export interface Simulated {
-  /** Milliseconds of emails that were accepted and sent. */
+  /** Milliseconds until emails were accepted and sent. */
   readonly accepted: readonly number[];
   readonly sent: readonly number[];
-  /** Emails that wait to be sent at the end. */
+  /** Emails that are pending at the end. */
   readonly waiting: number;
-  /** The share of its processors that a part used. */
+  /** The share of its processors that each part used. */
   readonly busy: Cost;
 }
 
 const GROUPS_PER_WORKER = 4;
 /** Milliseconds between two rounds of the relay in a burst. */
 const RELAY_EVERY = 100;
-/** Milliseconds from the provider's yes to its report. */
+/** Milliseconds from the provider's acceptance to its report. */
 const REPORTED_AFTER = 1_000;
 /** Microseconds of a step of the simulation. */
 const STEP = 1_000;
@@ -53,7 +53,7 @@ interface Job {
   readonly done: (now: number) => void;
 }
 
-/** Processors that take jobs in the order of their arrival, each one job at a time. */
+/** Processors that run jobs in FIFO order, each processor one at a time. */
 class Processors {
   readonly #waiting = new Queue<Job>();
   readonly #running: (Job | undefined)[];
@@ -85,7 +85,7 @@ class Processors {
   }
 }
 
-/** First in, first out; both in constant time. */
+/** A FIFO queue whose operations take amortized constant time. */
 class Queue<T> {
   #in: T[] = [];
   #out: T[] = [];
@@ -105,15 +105,15 @@ class Queue<T> {
 }
 
 /**
- * What becomes of single emails at a rate, millisecond by millisecond: each request and report takes processor time of the API and
- * Postgres; ten times a second the relay makes groups of those that wait; a worker process sends four groups at a time.
+ * Simulates single emails at a rate in steps of a millisecond. Each request and report takes CPU time of the API and
+ * Postgres; ten times per second the relay groups pending emails; a worker process sends four groups concurrently.
  */
 export function simulate(costs: Costs, plan: Plan): Simulated {
   const shared = typeof plan.processors === 'number' ? new Processors(plan.processors) : undefined;
   const count = (part: Part) => (typeof plan.processors === 'number' ? plan.processors : plan.processors[part]);
   const parts = byPart((part) => shared ?? new Processors(count(part)));
   const used = byPart(() => 0);
-  /** The processor time of some emails in one part, and then what follows. */
+  /** Adds the CPU time of emails in one part, then calls `done`. */
   const work = (part: Part, cost: Cost, emails: number, done: (now: number) => void) => {
     const time = cost[part] * (emails === 1 ? -Math.log(1 - Math.random()) : emails);
     used[part] += time;
@@ -189,7 +189,7 @@ export function simulate(costs: Costs, plan: Plan): Simulated {
   };
 }
 
-/** What is shown of it. */
+/** Returns the columns of the results. */
 export function summary({ accepted, sent, waiting, busy }: Simulated) {
   return {
     '202 p50 ms': quantile(accepted, 0.5),

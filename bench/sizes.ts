@@ -1,6 +1,6 @@
 type Name = 'BENCH_SIZE' | 'BENCH_RUNS' | 'BENCH_SECONDS' | 'BENCH_ROWS';
 
-/** How large or long a measurement is: the environment's value, for a quick look, else its usual size. */
+/** Returns the size or duration of a measurement: the value in the environment, for a quick run, otherwise the usual one. */
 export function size(name: Name, usual: number): number {
   const given = process.env[name];
   if (!given) return usual;

@@ -16,17 +16,17 @@ import { type Servers, startServers } from '../dev/production/servers.ts';
 import { sharedSettings } from '../dev/production/settings.ts';
 import { printStatements } from './statements.ts';
 
-/** What is measured, and how it differs from `npm start`. */
+/** The measured service, as far as it differs from the default. */
 export interface StackOptions {
-  /** Settings on top of the defaults; a developer's own do not count. */
+  /** Settings in addition to the defaults; the developer's own are ignored. */
   readonly env?: NodeJS.ProcessEnv;
-  /** Parts that are not started: then what needs them waits. */
+  /** Parts that are not started; work that depends on them stays pending. */
   readonly without?: readonly ('temporal' | 'worker')[];
-  /** Whether the provider reports what becomes of emails, which is as much work again; it does where this is left out. */
+  /** True if the provider reports about emails, which doubles the work; true by default. */
   readonly reports?: boolean;
-  /** How many APIs (each with its relay) and workers run; the provider reports to the first. */
+  /** The number of APIs, each with its relay, and of workers; the provider reports to the first. */
   readonly copies?: number;
-  /** The fleets of each worker process; one process has all where this is left out. */
+  /** The fleets of each worker process; by default one process has all. */
   readonly fleets?: readonly string[];
 }
 
@@ -34,22 +34,22 @@ export interface StackOptions {
 export type Copy = Pick<DevFile, 'base_url' | 'processes'>;
 
 /**
- * Runs a measurement against the service as production runs it, from `dist/`, with Temporal's full server on Postgres
- * and simulated providers, each a process of its own, in a folder of its own. Ends all of it.
- * @param measure gets the application's database too, and all copies, of which the stack itself is the first
+ * Runs a measurement against the service as in production: from `dist/`, with Temporal's full server on Postgres and
+ * simulated providers, each in a separate process, in a temporary folder. Ends all of them.
+ * @param measure receives the application's database, and all copies, of which the stack itself is the first
  */
 export async function withStack<T>(
   { env = {}, without = [], reports = true, copies = 1, fleets = ['all'] }: StackOptions,
   measure: (stack: DevFile, pool: Pool, copies: readonly Copy[]) => Promise<T>,
 ): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-bench-'));
-  // Postgres may run as an account of its own, which must come in.
+  // Postgres may run as another account, which needs access.
   await chmod(folder, 0o755);
   const progress = makeProgress(process.stderr);
   const { home, release } = await takeHome(folder);
   const { supervisor, pids } = supervise(progress);
   const supervisors = [supervisor];
-  // The measurement then fails, and all of it ends.
+  // Makes the measurement fail, which ends all parts.
   const end = () => void stopAll(supervisors);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   try {

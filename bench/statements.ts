@@ -4,7 +4,7 @@ import { printTable } from './table.ts';
 const MOST = 20;
 const LENGTH = 70;
 
-/** Prints which statements of the application have taken most of Postgres's time since it started. */
+/** Prints the application's statements with the largest total time in Postgres since it started. */
 export async function printStatements(adminUrl: string): Promise<void> {
   const pool = makePool(adminUrl, 'bench', 1, () => undefined);
   try {

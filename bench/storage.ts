@@ -7,12 +7,12 @@ import type { Row } from './table.ts';
 import { untilQuiet } from './waiting.ts';
 
 const SIZE = size('BENCH_SIZE', 10_000);
-/** A single email has a workflow of its own: a part of the load measures the same in less time. */
+/** A single email has its own workflow, so fewer emails measure the same in less time. */
 const SINGLES = Math.ceil(SIZE / 10);
-/** Smaller tables are left out. */
+/** Tables with fewer bytes per email are omitted. */
 const MIN_BYTES = 5;
 
-/** Bytes that an email adds to the database, by table, and to the write-ahead log of its server, until it was delivered. */
+/** Measures the bytes that an email adds to the database, per table, and to the write-ahead log, until it was delivered. */
 export async function storage(): Promise<void> {
   const rows = await withStack({ env: { EMAIL_PROVIDERS: 'postmark' } }, async (stack, pool) => [
     ...(await measure(pool, 'a batch', SIZE, () => postBatch(stack, batchBody(stack, SIZE)))),
@@ -46,7 +46,7 @@ async function measure(pool: Pool, what: string, emails: number, post: () => Pro
 
 interface Look {
   readonly tables: ReadonlyMap<string, { readonly rows: number; readonly indexes: number }>;
-  /** Bytes of the log since the server was set up. */
+  /** Bytes of the write-ahead log since the server was created. */
   readonly log: number;
 }
 

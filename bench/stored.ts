@@ -5,7 +5,7 @@ import { addPartition, dropPartition, listPartitions, PARTITIONED_TABLES } from 
 import { addPartitions, partitionFrom } from '../src/upkeep/partitions.ts';
 
 const DAY_MS = 86_400_000;
-/** Of the emails that `storeYear` stores: a year, and the oldest of its partitions, which has just expired. */
+/** Days of the emails that `storeYear` stores: a year, and its oldest partition, which has just expired. */
 export const RETENTION_DAYS = 365;
 const PARTITION_DAYS = 30;
 const KEPT_DAYS = RETENTION_DAYS + PARTITION_DAYS + 1;
@@ -26,7 +26,7 @@ export async function storeYear(stack: DevFile, pool: Pool, rows: number): Promi
   await addPartitions(pool, 0, now);
   const times = { first, apart: Math.floor((now - first) / rows) };
   await storeManyEmails(pool, rows, stack.organization_id, times);
-  // These statements take minutes, longer than any of the service may.
+  // These statements take minutes, which exceeds the service's timeouts.
   const patient = makePool(
     `${stack.database_url}?statement_timeout=3600000&query_timeout=3600000`,
     'bench',
@@ -40,7 +40,7 @@ export async function storeYear(stack: DevFile, pool: Pool, rows: number): Promi
 }
 
 const PARTS = [
-  // Nothing that old is still to be sent.
+  // Emails of that age are not pending.
   `UPDATE emails SET status = 'delivered'
    WHERE status IN ('queued', 'scheduled') AND created_at < now() - interval '${RETENTION_DAYS} days'`,
   `INSERT INTO email_bodies (email_id, html, text) SELECT id, '<p>Thank you.</p>', 'Thank you.' FROM emails`,

@@ -9,18 +9,18 @@ import type { Row } from './table.ts';
 import { perEmail, processorTime } from './usage.ts';
 import { untilQuiet, untilSent, waiting } from './waiting.ts';
 
-/** Single emails a second that are posted. */
+/** Single emails per second that are posted. */
 const RATES = [1_000, 1_500, 2_000, 2_500];
 const SECONDS = size('BENCH_SECONDS', 20);
-/** The highest rate that held is held for this many times as long. */
+/** The highest sustained rate is repeated for this many times as long. */
 const LONGER = 3;
 const CONNECTIONS = 64;
-/** Seconds of the rate that may wait at the end: more is a backlog that grows. */
+/** Seconds of the rate that may be pending at the end; more means a growing backlog. */
 const MAY_WAIT = 0.5;
-/** Of the rate, how much must have been accepted. */
+/** The share of the rate that must have been accepted. */
 const MUST_COME = 0.98;
 
-/** How many single emails a second go the whole way for as long as they come, with the provider's reports and without. */
+/** Measures how many single emails per second can be accepted and sent continuously, with and without the provider's reports. */
 export async function sustained(): Promise<void> {
   const rows: Row[] = [];
   for (const reports of [true, false]) {
@@ -39,7 +39,7 @@ export async function sustained(): Promise<void> {
   });
 }
 
-/** One rate after the other until one does not hold, and then the last that did for longer. */
+/** Increases the rate until one is not sustained, then repeats the last sustained one for longer. */
 async function climb(measure: (rate: number, seconds: number) => Promise<Row & { held: string }>): Promise<Row[]> {
   const rows = [];
   let best: number | undefined;

@@ -1,7 +1,7 @@
 /** A row of a table: columns by name. */
 export type Row = Readonly<Record<string, string | number>>;
 
-/** Prints rows as a table for people: columns as the first row names them, numbers to the right. */
+/** Prints rows as a table with the columns of the first row; numbers are right-aligned. */
 export function printTable(title: string, rows: readonly Row[]): void {
   const names = Object.keys(rows[0] ?? {});
   const cells = [names, ...rows.map((row) => names.map((name) => show(row[name] ?? '')))];

@@ -2,19 +2,19 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DevFile } from '../src/main/dev-file.ts';
 
-/** Microseconds of a clock tick, in which Linux counts processor time. */
+/** Microseconds of a clock tick, the unit in which Linux counts CPU time. */
 const TICK = 10_000;
 const LOOK_EVERY = 100;
 
 type Use = Record<string, number>;
 
-/** Megabytes that a process holds in memory; 0 where the system does not report it. */
+/** Returns the resident memory of a process in megabytes; 0 if the system does not report it. */
 async function resident(pid: number | undefined): Promise<number> {
   const status = await readFile(`/proc/${pid ?? 0}/status`, 'utf8').catch(() => '');
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1_024;
 }
 
-/** The most memory that api and worker held until `signal`, in megabytes. */
+/** Returns the maximum memory of api and worker until `signal` aborts, in megabytes. */
 export async function watchMemory(
   { processes }: Pick<DevFile, 'processes'>,
   signal: AbortSignal,
@@ -30,7 +30,7 @@ export async function watchMemory(
 interface Process {
   readonly pid: number;
   readonly parent: number;
-  /** Microseconds of processor time, with that of children that have ended. */
+  /** Microseconds of CPU time, including child processes that have ended. */
   readonly used: number;
 }
 
@@ -38,7 +38,7 @@ async function listProcesses(): Promise<Process[]> {
   const processes: Process[] = [];
   for (const name of await readdir('/proc').catch(() => [])) {
     const stat = /^\d+$/.test(name) ? await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '') : '';
-    // After the command, which may hold anything: state, parent and, from the twelfth on, the times.
+    // The fields after the command, which may contain any text: state, parent and, from the twelfth on, the times.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const ticks = [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index] ?? 0), 0);
     if (stat !== '') processes.push({ pid: Number(name), parent: Number(fields[1]), used: ticks * TICK });
@@ -47,8 +47,8 @@ async function listProcesses(): Promise<Process[]> {
 }
 
 /**
- * Microseconds of processor time that each part has used since it started, of all stacks together; nothing where the system does
- * not report it.
+ * Returns the microseconds of CPU time that each part has used since it started, summed over all stacks; nothing if the
+ * system does not report it.
  */
 export async function processorTime(
   ...stacks: readonly { readonly processes: Readonly<Partial<Record<string, number>>> }[]
@@ -63,14 +63,15 @@ export async function processorTime(
 }
 
 /**
- * Microseconds of processor time of Postgres's open connections, as `postgres/<database>`. Connections that have closed are not counted.
- * @param postmaster the process of the server
+ * Returns the microseconds of CPU time of Postgres's open connections, as `postgres/<database>`. Closed connections are not
+ * counted.
+ * @param postmaster the server's process
  */
 export async function postgresTime(postmaster: number | undefined): Promise<Use> {
   const use: Use = {};
   for (const { pid, parent, used } of await listProcesses()) {
     const title = parent === postmaster ? await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') : '';
-    // The title of a connection's process: postgres: user database address(port) state.
+    // The process title of a connection: `postgres: user database address(port) state`.
     const database = /^postgres: \S+ (\S+) [\d.]+\(/.exec(title)?.[1];
     const part = `postgres/${database}`;
     if (database !== undefined) use[part] = (use[part] ?? 0) + used;
@@ -78,7 +79,7 @@ export async function postgresTime(postmaster: number | undefined): Promise<Use>
   return use;
 }
 
-/** What was used between two looks, by part and for each of `count` emails. */
+/** Returns the CPU time between two samples, per part and for each of `count` emails. */
 export function perEmail(before: Use, after: Use, count: number): Record<string, number> {
   return Object.fromEntries(
     Object.entries(after).map(([part, use]) => [`${part} µs`, (use - (before[part] ?? 0)) / count]),

@@ -3,12 +3,12 @@ import type { DevFile } from '../src/main/dev-file.ts';
 import { findBatch } from '../src/store/emails/batches.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 
-/** Milliseconds after which emails that are not through count as stuck. */
+/** Milliseconds after which emails that are not finished count as stuck. */
 const GIVE_UP = 300_000;
 /** Milliseconds without a report after which the provider has no more. */
 const QUIET = 2_000;
 
-/** How many emails wait for their provider, and of how many that it has nothing was reported yet. */
+/** Counts pending emails, and emails without a report. */
 export async function waiting(pool: Pool): Promise<{ waiting: number; unreported: number }> {
   const { rows } = await pool.query<{ waiting: number; unreported: number }>(
     `SELECT count(*) FILTER (WHERE status <> 'sent')::int AS waiting,
@@ -57,7 +57,7 @@ export async function untilQuiet(pool: Pool): Promise<void> {
   });
 }
 
-/** Asks every 50 ms. @throws Error when it takes too long */
+/** Polls every 50 ms. @throws Error on a timeout */
 async function until(what: string, ask: () => Promise<boolean>): Promise<void> {
   const from = performance.now();
   while (!(await ask())) {

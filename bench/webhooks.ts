@@ -12,18 +12,18 @@ import type { Row } from './table.ts';
 
 const SIZE = size('BENCH_SIZE', 10_000);
 const RUNS = size('BENCH_RUNS', 3);
-/** Milliseconds after which the slow endpoint answers. */
+/** Milliseconds after which the slow endpoint responds. */
 const SLOW = 30_000;
-/** Milliseconds without an arrival after which all are taken to have come. */
+/** Milliseconds without an arrival after which all events are considered to have arrived. */
 const QUIET = 5_000;
 /** A port at which nothing listens. */
 const DEAD = 'http://127.0.0.1:9/';
 
-/** Batches in which the emails come when they do not come at once, and milliseconds between two of them. */
+/** Number of batches if the emails are not posted together, and milliseconds between two of them. */
 const PARTS = 20;
 const APART = 3_000;
 
-/** An event at the fast endpoint: what it is about, and milliseconds from when it happened to when it came. */
+/** An event at the fast endpoint, and the milliseconds from the event to its arrival. */
 interface Arrival {
   readonly type: string;
   readonly ofBatch: boolean;
@@ -32,8 +32,8 @@ interface Arrival {
 }
 
 /**
- * How soon events reach a fast endpoint, beside one that is dead and one that answers after 30 s, while a batch of 10,000
- * emails is sent, or as many in a minute, and single emails go out.
+ * Measures how soon events reach a fast endpoint, beside one that is unreachable and one that responds after 30 s, while a
+ * batch of 10,000 emails is sent, or as many in a minute, together with single emails.
  */
 export async function webhooks(): Promise<void> {
   const arrivals: Arrival[] = [];
@@ -113,7 +113,7 @@ function row(emails: string, events: string, arrivals: readonly Arrival[]) {
   };
 }
 
-/** @param take gets what was posted, and returns after how many milliseconds to answer */
+/** @param take receives the posted body, and returns the milliseconds after which to respond */
 async function listen(take: (body: string) => number): Promise<{ server: Server; url: string }> {
   const server = createServer((incoming, response) => {
     const chunks: Buffer[] = [];
@@ -129,7 +129,7 @@ async function listen(take: (body: string) => number): Promise<{ server: Server;
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
 }
 
-/** A single email every 100 ms. */
+/** Posts a single email every 100 ms. */
 async function sendSingles(dev: DevFile, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await call(dev, 'POST', '/v1/emails', email(dev, 'single@example.net'));
@@ -137,7 +137,7 @@ async function sendSingles(dev: DevFile, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Waits until no event of the batch has come for a while. */
+/** Waits until no event of the batch has arrived for a while. */
 async function calm(arrivals: readonly Arrival[]): Promise<void> {
   const count = () => arrivals.filter(({ ofBatch }) => ofBatch).length;
   for (let before = -1; before !== count();) {

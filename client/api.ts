@@ -1,6 +1,6 @@
 import type { paths, webhooks } from './openapi.ts';
 
-/** Types of requests and answers, derived from the API description. */
+/** Types of requests and responses, derived from the API description. */
 
 type Json<Part> = Part extends { content: { 'application/json': infer Body } } ? Body : undefined;
 type ValueOf<T> = T[keyof T];
@@ -12,26 +12,26 @@ type Operation<P extends Path, M extends Method> = NonNullable<paths[P][M]>;
 type Parameters<P extends Path, M extends Method, In extends 'path' | 'query'> =
   Operation<P, M> extends { parameters: Partial<Record<In, infer Type>> } ? NonNullable<Type> : never;
 
-/** The input for a `T` of the API. An optional field may also be undefined, which leaves it out; lists may be readonly. */
+/** The input for a `T` of the API. Optional fields may be undefined, which omits them; lists may be readonly. */
 export type Input<T> = T extends readonly (infer Item)[]
   ? readonly Input<Item>[]
   : T extends object
     ? { [K in keyof T]: Partial<Pick<T, K>> extends Pick<T, K> ? Input<T[K]> | undefined : Input<T[K]> }
     : T;
 
-/** The parameters of a path. */
+/** The parameters of a path, and of a query string. */
 export type PathParams<P extends Path, M extends Method> = Parameters<P, M, 'path'>;
 export type Query<P extends Path, M extends Method = 'get'> = Input<Parameters<P, M, 'query'>>;
 export type Body<P extends Path, M extends Method = 'post'> = Input<
   Json<Operation<P, M> extends { requestBody?: infer Type } ? NonNullable<Type> : undefined>
 >;
-/** The answer to a successful request; undefined if it has no body. */
+/** The body of a successful response; undefined if there is none. */
 export type Answer<P extends Path, M extends Method = 'get'> =
   Operation<P, M> extends { responses: infer Answers }
     ? Json<ValueOf<Pick<Answers, keyof Answers & (200 | 201 | 202)>>>
     : never;
 
-/** The field of a list's answer that contains its items. */
+/** The field of a list's response that contains its items. */
 export type ListName<P extends Path> = ValueOf<{
   [K in keyof Answer<P>]: Answer<P>[K] extends readonly unknown[] ? K : never;
 }>;
@@ -63,11 +63,11 @@ export type Webhook = Answer<'/v1/webhooks/{id}'>;
 export type Delivery = Answer<'/v1/webhooks/{id}/deliveries/{deliveryId}'>;
 export type ApiKey = Answer<'/v1/keys/{id}'>;
 
-/** An event in any of the families that the API describes, such as all events of emails. */
+/** An event of any family in the API description, such as the events of emails. */
 type DescribedEvent = ValueOf<{ [Name in keyof webhooks]: Json<webhooks[Name]['post']['requestBody']> }>;
 export type EventType = DescribedEvent['type'];
 
-/** Fields of `data` that are optional in a family of events and that events of these types always have. */
+/** Fields of `data` that are optional in a family of events but always present in events of these types. */
 export interface AlwaysPresent {
   'email.delivery_delayed': 'recipient';
   'email.delivered': 'recipient';

@@ -1,18 +1,18 @@
 import type { components } from './openapi.ts';
 
 /**
- * The codes of the API, and those of the client: no answer arrived, it was late, it did not come from Sendwright, or an
- * argument is not valid and no request was made.
+ * The codes of the API, and those of the client: there was no response, it was too late, it did not come from Sendwright, or
+ * an argument is not valid and no request was sent.
  */
 export type ErrorCode =
   components['schemas']['Error']['error']['code'] | 'no_answer' | 'timeout' | 'unexpected_answer' | 'invalid_argument';
 
-/** The details of an error besides its message. */
+/** The fields of an error besides its message. */
 export interface ErrorDetails {
   readonly code: ErrorCode;
-  /** The HTTP status; undefined without an answer. */
+  /** The HTTP status; undefined without a response. */
   readonly status?: number | undefined;
-  /** Dotted path of the first field at fault, such as `to.3`, or the client's option. */
+  /** The dotted path of the first invalid field, such as `to.3`, or the client's option. */
   readonly param?: string | undefined;
   /** Identifies the request in the service's log. */
   readonly requestId?: string | undefined;

@@ -5,7 +5,7 @@ import { SendwrightError } from './errors.ts';
 import { checkOptions, type Options } from './options.ts';
 
 export interface SendOptions {
-  /** Requests with the same key send once in 24 hours. By default each call generates a key, which its retries share. */
+  /** Requests with the same key send only once within 24 hours. By default each call generates a key, which its retries share. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -24,16 +24,16 @@ export type Call = <P extends Path, M extends Method>(
   parts?: RequestParts<P, M>,
 ) => Promise<Answer<P, M>>;
 
-/** Delay before the second try; it doubles with each try. */
+/** Delay before the first retry; it doubles with each further one. */
 const RETRY_DELAY_MS = 500;
-/** The longest pause before a retry, in milliseconds. A longer Retry-After is reported to the program instead. */
+/** Maximum delay before a retry. A longer Retry-After is returned to the caller as an error. */
 const MAX_RETRY_DELAY_MS = 60_000;
 
 /**
- * Makes requests, and repeats those that failed transiently when that is safe: reads, changes and deletions can be
- * repeated, and requests that send have an Idempotency-Key. Other requests are repeated only after 429, when the
- * service has done nothing.
- * @throws SendwrightError when an option is not valid
+ * Sends requests, and retries transient failures if that is safe: reads, changes and deletions are idempotent, and requests
+ * that send messages have an Idempotency-Key. Other requests are retried only after a 429, since the service has then done
+ * nothing.
+ * @throws SendwrightError if an option is not valid
  */
 export function makeCall(options: Options): Call {
   const { base, apiKey, timeoutMs, retries, fetch } = checkOptions(options);
@@ -44,7 +44,7 @@ export function makeCall(options: Options): Call {
     const headers = {
       authorization: `Bearer ${apiKey}`,
       ...(body !== undefined && { 'content-type': 'application/json' }),
-      // A header holds bytes; those of UTF-8 are what the API reads.
+      // fetch accepts only Latin-1 in a header, so each UTF-8 byte, which the API expects, becomes one character.
       ...(key !== undefined && { 'idempotency-key': Buffer.from(key).toString('latin1') }),
     };
     const json = body === undefined ? null : JSON.stringify(body);
@@ -52,12 +52,12 @@ export function makeCall(options: Options): Call {
     for (let tries = 0; ; tries++) {
       try {
         const signal = AbortSignal.timeout(timeoutMs);
-        // A redirect would send the key elsewhere.
+        // A redirect would send the key to another address.
         const init: RequestInit = { method: method.toUpperCase(), headers, body: json, redirect: 'manual', signal };
         return (await readAnswer(base, await fetch(url, init))) as never;
       } catch (thrown) {
         const error = thrown instanceof SendwrightError ? thrown : noAnswer(base, timeoutMs, thrown);
-        // An earlier try, whose answer was lost, has deleted it.
+        // An earlier attempt, whose response was lost, has deleted it.
         if (hasLostAnswer && method === 'delete' && error.status === 404) return undefined as never;
         const wait = retryDelay(error, tries, mayRepeat);
         if (wait === undefined || tries >= retries) throw error;
@@ -68,13 +68,13 @@ export function makeCall(options: Options): Call {
   };
 }
 
-/** Milliseconds before the next try; undefined when there should be none. */
+/** Returns the milliseconds before the next attempt; undefined if there is none. */
 function retryDelay(
   { code, status, retryAfter }: SendwrightError,
   tries: number,
   mayRepeat: boolean,
 ): number | undefined {
-  // A try whose answer was lost may still be running.
+  // An attempt whose response was lost may still be running.
   const isTransient = status === undefined || status >= 500 || code === 'concurrent_idempotent_requests';
   if (code !== 'rate_limit_exceeded' && !(mayRepeat && isTransient)) return undefined;
   const wait = retryAfter === undefined ? RETRY_DELAY_MS * 2 ** tries * (0.5 + Math.random()) : retryAfter * 1_000;
@@ -117,7 +117,7 @@ function noAnswer(base: string, timeoutMs: number, cause: unknown): SendwrightEr
 function fillPath(path: string, params: object = {}): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = String((params as Record<string, string>)[name]);
-    // These would lead to the address of another operation.
+    // Empty, `.` and `..` would change the path to that of another operation.
     if (/^\.{0,2}$/.test(value)) {
       const message = `${name}: ${JSON.stringify(value)} is not an id; the id of an existing object is required`;
       throw new SendwrightError(message, { code: 'invalid_argument', param: name });
@@ -128,7 +128,7 @@ function fillPath(path: string, params: object = {}): string {
 
 type Scalar = string | number | boolean;
 
-/** Formats the query of a URL. A list repeats its name; undefined values are left out. */
+/** Formats a query string. A list repeats its name; undefined values are omitted. */
 function formatQuery(query: object = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query as Record<string, Scalar | readonly Scalar[] | undefined>)) {

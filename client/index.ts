@@ -1,4 +1,4 @@
-/** The exports of `@sendwright/client`. It depends on Node's own modules only. */
+/** The exports of `@sendwright/client`, which depends only on Node's own modules. */
 export type {
   ApiKey,
   Attachment,

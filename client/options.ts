@@ -4,17 +4,17 @@ export interface Options {
   /** The URL of the service, such as `https://mail.example.com`. */
   readonly baseUrl: string;
   readonly apiKey: string;
-  /** Milliseconds for one attempt of a request; 60,000 by default. */
+  /** Timeout of one attempt in milliseconds; 60,000 by default. */
   readonly timeout?: number | undefined;
-  /** How often a request is repeated after a transient failure; 3 by default. */
+  /** Maximum number of retries after transient failures; 3 by default. */
   readonly retries?: number | undefined;
   /** Replaces the global `fetch`, for tests or a proxy. */
   readonly fetch?: typeof fetch | undefined;
 }
 
-/** Options that were checked, with the defaults filled in. */
+/** Validated options with defaults. */
 export interface CheckedOptions {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly base: string;
   readonly apiKey: string;
   readonly timeoutMs: number;
@@ -22,11 +22,11 @@ export interface CheckedOptions {
   readonly fetch: typeof fetch;
 }
 
-/** The longest delay of a timer in Node. */
+/** The maximum delay of a timer in Node. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /**
- * Programs in JavaScript, and environment variables that are not set, can pass values of other types.
+ * Validates options. Programs in JavaScript and unset environment variables can pass values of other types.
  * @throws SendwrightError with the code `invalid_argument` and the option in `param`
  */
 export function checkOptions(options: Options): CheckedOptions {
@@ -55,11 +55,11 @@ function checkBaseUrl(value: unknown): string {
   return base;
 }
 
-/** White space around the key, such as the line break at the end of a file, is removed. */
+/** Validates the key, after removing white space around it, such as the line break at the end of a file. */
 function checkApiKey(value: unknown): string {
   const key = typeof value === 'string' ? value.trim() : '';
   if (key === '') throw invalid('apiKey', 'is missing; an API key of the service (sw_live_…) is required');
-  // Any other character is not allowed in a header or cannot be part of a key.
+  // A header does not allow other characters, or no key contains them.
   if (!/^[\x21-\x7e]+$/.test(key)) {
     throw invalid('apiKey', 'contains characters that no key has; only visible ASCII characters are allowed');
   }

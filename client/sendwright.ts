@@ -4,8 +4,8 @@ import { makeList } from './list.ts';
 import type { Options } from './options.ts';
 
 /**
- * The API of one Sendwright, within the permissions of the key. Every method throws a SendwrightError when the API refuses
- * the request or does not answer.
+ * A client of the API of one Sendwright service, with the permissions of the key. Every method throws a SendwrightError if
+ * the API refuses the request or does not respond.
  */
 export class Sendwright {
   readonly emails;
@@ -21,25 +21,25 @@ export class Sendwright {
   readonly keys;
   readonly requests;
 
-  /** @throws SendwrightError with the code `invalid_argument` when an option is not valid */
+  /** @throws SendwrightError with the code `invalid_argument` if an option is not valid */
   constructor(options: Options) {
     const call = makeCall(options);
 
     this.emails = {
       send: (email: EmailRequest, send: SendOptions = {}) => call('post', '/v1/emails', { body: email, send }),
-      /** All or none, up to 10,000. */
+      /** Accepts all emails or none; up to 10,000. */
       batch: (emails: readonly BatchMember[], send: SendOptions = {}) =>
         call('post', '/v1/emails/batch', { body: { emails }, send }),
       get: (id: string) => call('get', '/v1/emails/{id}', { params: { id } }),
       list: (query: Query<'/v1/emails'> = {}) => makeList(call, '/v1/emails', 'emails', { query }),
-      /** While it is scheduled. */
+      /** Reschedules an email whose status is `scheduled`. */
       reschedule: (id: string, scheduledAt: string) =>
         call('patch', '/v1/emails/{id}', { params: { id }, body: { scheduled_at: scheduledAt } }),
-      /** While it is scheduled. */
+      /** Cancels an email whose status is `scheduled`. */
       cancel: (id: string) => call('post', '/v1/emails/{id}/cancel', { params: { id } }),
-      /** As sent, until it is erased. */
+      /** Returns the content as sent, until it is erased. */
       content: (id: string) => call('get', '/v1/emails/{id}/content', { params: { id } }),
-      /** Body, headers and files; the record stays. */
+      /** Erases body, headers and files; the other fields stay. */
       eraseContent: (id: string) => call('delete', '/v1/emails/{id}/content', { params: { id } }),
       tags: async () => (await call('get', '/v1/emails/tags')).tags,
       attachments: async (id: string) =>
@@ -51,7 +51,7 @@ export class Sendwright {
     this.batches = {
       get: (id: string) => call('get', '/v1/emails/batch/{id}', { params: { id } }),
       list: (query: Query<'/v1/emails/batch'> = {}) => makeList(call, '/v1/emails/batch', 'batches', { query }),
-      /** All members that are still scheduled. */
+      /** Cancels all members whose status is `scheduled`. */
       cancel: (id: string) => call('post', '/v1/emails/batch/{id}/cancel', { params: { id } }),
     };
 
@@ -78,12 +78,12 @@ export class Sendwright {
       reschedule: (id: string, scheduledAt: string) =>
         call('patch', '/v1/sms/{id}', { params: { id }, body: { scheduled_at: scheduledAt } }),
       cancel: (id: string) => call('post', '/v1/sms/{id}/cancel', { params: { id } }),
-      /** Numbers, short codes and messaging services, which the operator connects. */
+      /** Lists the numbers, short codes and messaging services that the operator has connected. */
       senders: (query: Query<'/v1/sms/senders'> = {}) => makeList(call, '/v1/sms/senders', 'senders', { query }),
     };
 
     this.stats = {
-      /** Figures and rates of the last 24 hours by hour, unless the query asks for others. */
+      /** Returns counts and rates, by default of the last 24 hours by hour. */
       get: (query: Query<'/v1/stats'> = {}) => call('get', '/v1/stats', { query }),
     };
 
@@ -91,16 +91,16 @@ export class Sendwright {
       create: (name: string) => call('post', '/v1/domains', { body: { name } }),
       get: (id: string) => call('get', '/v1/domains/{id}', { params: { id } }),
       list: (query: Query<'/v1/domains'> = {}) => makeList(call, '/v1/domains', 'domains', { query }),
-      /** Switches open and click tracking. */
+      /** Enables or disables open and click tracking. */
       update: (id: string, changes: Body<'/v1/domains/{id}', 'patch'>) =>
         call('patch', '/v1/domains/{id}', { params: { id }, body: changes }),
-      /** Queries DNS now. */
+      /** Checks the DNS records now. */
       verify: (id: string) => call('post', '/v1/domains/{id}/verify', { params: { id } }),
       delete: (id: string) => call('delete', '/v1/domains/{id}', { params: { id } }),
     };
 
     this.erasures = {
-      /** Erases a recipient in as many requests as necessary. @returns the report of each */
+      /** Erases a recipient in as many requests as necessary. @returns the report of each request */
       create: async (email: string) => {
         const reports = [];
         let cursor: string | undefined;
@@ -116,7 +116,7 @@ export class Sendwright {
     };
 
     this.suppressions = {
-      /** Up to 1,000 addresses. @returns an entry for each, also for those that were already on the list */
+      /** Adds up to 1,000 addresses. @returns an entry for each, including those that were already on the list */
       create: async (...emails: readonly string[]): Promise<Suppression[]> => {
         const answer = await call('post', '/v1/suppressions', { body: { emails } });
         return 'suppressions' in answer ? answer.suppressions : [answer];
@@ -127,16 +127,16 @@ export class Sendwright {
     };
 
     this.webhooks = {
-      /** Only this answer contains the secret. */
+      /** Only this response contains the secret. */
       create: (webhook: Body<'/v1/webhooks'>) => call('post', '/v1/webhooks', { body: webhook }),
       get: (id: string) => call('get', '/v1/webhooks/{id}', { params: { id } }),
       list: (query: Query<'/v1/webhooks'> = {}) => makeList(call, '/v1/webhooks', 'webhooks', { query }),
       update: (id: string, changes: Body<'/v1/webhooks/{id}', 'patch'>) =>
         call('patch', '/v1/webhooks/{id}', { params: { id }, body: changes }),
       delete: (id: string) => call('delete', '/v1/webhooks/{id}', { params: { id } }),
-      /** For a day the old secret signs too. */
+      /** Replaces the secret. For a day, deliveries are also signed with the old one. */
       rotateSecret: (id: string) => call('post', '/v1/webhooks/{id}/rotate-secret', { params: { id } }),
-      /** Sends it an event `webhook.test`. */
+      /** Sends a `webhook.test` event to the endpoint. */
       test: (id: string) => call('post', '/v1/webhooks/{id}/test', { params: { id } }),
       /** Sends the events of a period again. */
       replay: (id: string, period: Body<'/v1/webhooks/{id}/replay'>) =>
@@ -150,16 +150,16 @@ export class Sendwright {
     };
 
     this.keys = {
-      /** Only this answer contains the key itself. */
+      /** Only this response contains the key itself. */
       create: (key: Body<'/v1/keys'>) => call('post', '/v1/keys', { body: key }),
       get: (id: string) => call('get', '/v1/keys/{id}', { params: { id } }),
       list: (query: Query<'/v1/keys'> = {}) => makeList(call, '/v1/keys', 'keys', { query }),
-      /** Revokes it. */
+      /** Revokes the key. */
       delete: (id: string) => call('delete', '/v1/keys/{id}', { params: { id } }),
     };
 
     this.requests = {
-      /** The log of requests to the API. */
+      /** Lists the log of API requests. */
       list: (query: Query<'/v1/requests'> = {}) => makeList(call, '/v1/requests', 'requests', { query }),
     };
   }

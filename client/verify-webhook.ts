@@ -1,29 +1,29 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookEvent } from './api.ts';
 
-/** Headers in the form of Fetch, Node and most frameworks. */
+/** Headers as in Fetch, Node and most frameworks. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface VerifyOptions {
-  /** Seconds by which this clock and the sender's may differ; 300 without it. */
+  /** Maximum difference between this clock and the sender's in seconds; 300 by default. */
   readonly tolerance?: number;
-  /** Unix milliseconds; this machine's clock without it. */
+  /** The current time in Unix milliseconds; this machine's clock by default. */
   readonly now?: number;
 }
 
-/** The delivery is not authentic. Answer it with a 4xx: a bad signature must not look like a success. */
+/** The delivery is not authentic. Respond with a 4xx, so that an invalid signature does not look like a success. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError';
 }
 
 const TOLERANCE_SECONDS = 300;
-/** The same three headers are sent under both prefixes. */
+/** Each header is sent with both prefixes. */
 const PREFIXES = ['webhook', 'service'];
 
 /**
- * Returns the event of a delivery after checking its signature and age (Standard Webhooks 1.0.0).
+ * Verifies a delivery's signature and age (Standard Webhooks 1.0.0) and returns its event.
  * @param rawBody the received bytes: JSON that was parsed and serialized again has another signature
- * @param secret the endpoint's, `whsec_…`; several during a rotation
+ * @param secret the endpoint's secret, `whsec_…`; several during a rotation
  * @throws WebhookVerificationError
  */
 export function verifyWebhook(
@@ -58,7 +58,7 @@ export function verifyWebhook(
 
 function decodeSecret(secret: string): Buffer {
   const bytes = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
-  // Anyone can sign with an empty key.
+  // Anyone could sign with an empty key.
   if (bytes.length < 16) throw new TypeError('the secret must be that of the endpoint: whsec_ and base64');
   return bytes;
 }

@@ -18,7 +18,7 @@ interface Entry {
 }
 
 /** Maximum number of entries; the oldest are removed. */
-const MOST = 100_000;
+const MAX_ENTRIES = 100_000;
 
 /**
  * The suppression lists of Postmark's message streams. Addresses that bounced permanently or complained are suppressed until
@@ -47,7 +47,7 @@ export class Suppressions {
 
   add(entry: Entry): void {
     this.#entries.set(keyOf(entry.stream, entry.address), entry);
-    if (this.#entries.size > MOST) this.#entries.delete(this.#entries.keys().next().value as string);
+    if (this.#entries.size > MAX_ENTRIES) this.#entries.delete(this.#entries.keys().next().value as string);
   }
 
   /** Removes an address, except after a complaint. @returns true if it is not suppressed now */
@@ -74,7 +74,7 @@ function isBorn(address: string): boolean {
 }
 
 /** Maximum number of addresses in one request. */
-const AT_ONCE = 50;
+const MAX_ADDRESSES = 50;
 
 interface Stream {
   readonly Params: { readonly stream: string };
@@ -114,8 +114,8 @@ export function suppressionRoutes(app: FastifyInstance, suppressions: Suppressio
 
 function addressesOf(body: unknown): string[] {
   const { Suppressions: entries } = (body ?? {}) as { Suppressions?: unknown };
-  if (!Array.isArray(entries) || entries.length > AT_ONCE)
-    throw new Refusal(422, CODE.incompatibleJson, `Suppressions must be an array of at most ${AT_ONCE}.`);
+  if (!Array.isArray(entries) || entries.length > MAX_ADDRESSES)
+    throw new Refusal(422, CODE.incompatibleJson, `Suppressions must be an array of at most ${MAX_ADDRESSES}.`);
   const addresses = entries.map((entry: { EmailAddress?: unknown } | null) => entry?.EmailAddress);
   if (addresses.every((address) => typeof address === 'string')) return addresses;
   throw new Refusal(422, CODE.incompatibleJson, 'Each of Suppressions must have an EmailAddress.');
