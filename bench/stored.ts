@@ -11,9 +11,9 @@ const PARTITION_DAYS = 30;
 const KEPT_DAYS = RETENTION_DAYS + PARTITION_DAYS + 1;
 
 /**
- * Fills the database of a new stack with emails of the last year and a month, evenly, in partitions of 30 days, with all rows that
- * an email has.
- * @returns the times of the emails, as `storeManyEmails` has them
+ * Fills the database of a new stack evenly with emails of the last year and a month, in partitions of 30 days, including all
+ * rows that an email has.
+ * @returns the times of the emails, as `storeManyEmails` takes them
  */
 export async function storeYear(stack: DevFile, pool: Pool, rows: number): Promise<{ first: number; apart: number }> {
   const now = Date.now();

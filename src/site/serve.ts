@@ -83,8 +83,8 @@ function makePreparer(load: () => Promise<Site>, { publicUrl, docsSenderDomain }
     const today = daysSinceExamples();
     if (today !== days) prepared.clear();
     days = today;
-    const known = prepared.get(path);
-    if (known) return known;
+    const cached = prepared.get(path);
+    if (cached) return cached;
     const type = contentType(fileOf(path).split('/').at(-1) ?? '') || 'application/octet-stream';
     let body = await (await load()).read(path);
     if (TEXT.test(type) && !IMMUTABLE.test(path)) {

@@ -22,7 +22,7 @@ const REACH = 10_000;
 
 /**
  * `GET /messages/outbound`, `GET /messages/outbound/:id/details` and `GET /bounces/:id`,
- * https://postmarkapp.com/developer/api/messages-api and …/bounce-api. A filter that the simulator lacks is an error, never passed over.
+ * https://postmarkapp.com/developer/api/messages-api and …/bounce-api. An unknown filter is an error and never ignored.
  */
 export function searchRoutes(app: FastifyInstance, { inbox, switches, reportAfter }: SearchParts): void {
   app.get('/messages/outbound', (request) => {
