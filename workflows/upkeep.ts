@@ -35,6 +35,7 @@ export async function upkeep(tasks: readonly UpkeepTaskName[]): Promise<Partial<
       failed.push(task);
     }
   }
-  if (failed.length > 0) throw ApplicationFailure.nonRetryable(`${failed.join(', ')} failed`, 'MaintenanceTasksFailed', done);
+  if (failed.length > 0)
+    throw ApplicationFailure.nonRetryable(`${failed.join(', ')} failed`, 'MaintenanceTasksFailed', done);
   return done;
 }

@@ -120,5 +120,10 @@ export function nextStep(progress: Progress, verdict: Verdict, isBackground: boo
   const remainingMs = VERIFICATION_DEADLINE_MS - waited;
   if (remainingMs <= 0 && verdict !== 'unsure') return { status: 'failed', tries: tries + 1, misses, next: null };
   const backOff = Math.min(MINUTE_MS * 2 ** Math.min(tries, 20), MAX_BACK_OFF_MS);
-  return { status, tries: tries + 1, misses, next: remainingMs <= 0 ? UNSURE_RETRY_MS : Math.min(backOff, remainingMs) };
+  return {
+    status,
+    tries: tries + 1,
+    misses,
+    next: remainingMs <= 0 ? UNSURE_RETRY_MS : Math.min(backOff, remainingMs),
+  };
 }
