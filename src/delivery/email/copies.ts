@@ -42,6 +42,7 @@ export async function fail(
   client: Db,
   failed: readonly { id: string; error: string }[],
 ): Promise<Map<string, EmailStatus>> {
+  if (failed.length === 0) return new Map();
   await lockStatuses(
     client,
     failed.map(({ id }) => id),
