@@ -11,7 +11,7 @@ import {
   scheduleNextMessageCheck,
 } from '../store/messages/stuck.ts';
 import { rescued } from '../telemetry/topics.ts';
-import { toStep, type UpkeepStep } from './task.ts';
+import { STEP_DEADLINE_MS, toStep, type UpkeepStep } from './task.ts';
 import type { Workflows } from './workflow-state.ts';
 
 export interface ChatUpkeepDeps {
@@ -34,18 +34,24 @@ export function makeChatUpkeep(deps: ChatUpkeepDeps) {
     async reconcileChats(): Promise<UpkeepStep> {
       const { pool, log, requestIntervalMs = REQUEST_INTERVAL_MS } = deps;
       const ids = await findUnreported(pool, REPORTS_PER_STEP);
+      const messages = await findMessages(pool, ids);
+      const deadline = performance.now() + STEP_DEADLINE_MS;
       let asked = 0;
+      let checked: string[];
       try {
-        for (const message of await findMessages(pool, ids)) {
+        for (const message of messages) {
+          if (performance.now() > deadline) break;
           asked++;
           await Promise.all([fetchReport(deps, message), sleep(requestIntervalMs)]);
         }
       } finally {
         // Also after a failure, so that the message does not block the others in the next step.
-        await scheduleNextMessageCheck(pool, ids);
+        const unasked = new Set(messages.slice(asked).map(({ id }) => id));
+        checked = ids.filter((id) => !unasked.has(id));
+        await scheduleNextMessageCheck(pool, checked);
         if (ids.length > 0) log.info({ messages: ids.length, asked }, 'fetched overdue message statuses');
       }
-      return toStep(ids.length, REPORTS_PER_STEP);
+      return toStep(checked.length, REPORTS_PER_STEP, ids.length);
     },
 
     /** Starts a new workflow for overdue messages whose workflow was lost, closed early or makes no progress. */

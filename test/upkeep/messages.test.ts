@@ -55,6 +55,18 @@ describe('messages without a report', () => {
     return id;
   }
 
+  test('are left for the next step after its deadline', async (t) => {
+    await Promise.all([taken(3), taken(3), taken(3)]);
+    let now = performance.now();
+    t.mock.method(performance, 'now', () => now);
+    const { provider, reconcileChats } = make();
+    provider.reportOf = () => {
+      now += 70_000;
+      return undefined;
+    };
+    assert.deepEqual([(await reconcileChats()).done, (await reconcileChats()).done], [2, 1]);
+  });
+
   test('are looked up at Twilio after two minutes, and the report is applied', async () => {
     const { provider, reconcileChats } = make();
     await taken(1);
