@@ -32,7 +32,7 @@ export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailPr
   };
 }
 
-/** Wraps a chat-app provider likewise. */
+/** Wraps a chat-app provider with the same metrics, log line and span for each call. */
 export function observedChat(provider: ChatProvider, tracer?: Tracer): ChatProvider {
   const { name } = provider;
   const find = provider.find?.bind(provider);

@@ -104,18 +104,19 @@ const integerHeader = (description: string) => ({ description, schema: { type: '
 
 /** Response headers that the description lists. */
 const HEADERS = {
-  'X-Request-Id': { description: 'Names the request in our log', schema: { type: 'string' as const } },
-  'RateLimit-Limit': integerHeader(
-    'Requests that may be made at once after a pause; of an answer 429 about emails: emails',
-  ),
-  'RateLimit-Remaining': integerHeader('How many of them may be made now'),
-  'RateLimit-Reset': integerHeader('Seconds until all of them may be made again'),
+  'X-Request-Id': {
+    description: 'The id of the request in the log of the service',
+    schema: { type: 'string' as const },
+  },
+  'RateLimit-Limit': integerHeader('Requests that a burst may have; in a 429 response about emails, emails'),
+  'RateLimit-Remaining': integerHeader('Requests or emails that are left now'),
+  'RateLimit-Reset': integerHeader('Seconds until the whole burst is available again'),
   'RateLimit-Policy': {
-    description: 'Every limit that is on: how many, and in how many seconds they come in',
+    description: 'Every active limit, with its burst and the seconds in which that is refilled',
     schema: { type: 'string' as const },
     example: '20000;w=2;comment="requests", 200000;w=20;comment="emails"',
   },
-  'Retry-After': integerHeader('Seconds after which to try again'),
+  'Retry-After': integerHeader('Seconds until a retry may succeed'),
 };
 
 /** Returns the headers of a response. */
