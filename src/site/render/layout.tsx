@@ -50,6 +50,7 @@ export function Page({ frame, path, title, description, headings = [], source, c
         {source !== undefined && <link rel="alternate" type="text/markdown" href={source} />}
         <link rel="stylesheet" href={frame.asset('theme.css')} />
         <link rel="stylesheet" href={frame.asset('docs.css')} />
+        <link rel="stylesheet" href={frame.asset('article.css')} />
         <script src={frame.asset('docs.js')} type="module" />
       </head>
       <body>

@@ -16,6 +16,7 @@ const require = createRequire(import.meta.url);
 /** Assets of pages by the name under which they are served. */
 const ASSETS: Readonly<Record<string, string>> = {
   'docs.css': inSources('site/assets/docs.css'),
+  'article.css': inSources('site/assets/article.css'),
   'docs.js': inSources('site/assets/docs.js'),
   'theme.css': inSources('dashboard/assets/theme.css'),
   'mark.svg': inSources('dashboard/assets/mark.svg'),
