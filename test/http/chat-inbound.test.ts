@@ -76,11 +76,11 @@ function form(fields: Record<string, string> = {}): Record<string, string> {
 
 function postTwilio(
   fields: Record<string, string>,
-  { token = TOKEN, sent = fields, path = INBOUND } = {},
+  { token = TOKEN, sent = fields, path = INBOUND, signed = INBOUND } = {},
 ): Promise<Answer> {
   const pairs = Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1));
   const signature = createHmac('sha1', token)
-    .update(PUBLIC_URL + INBOUND + pairs.flat().join(''))
+    .update(PUBLIC_URL + signed + pairs.flat().join(''))
     .digest('base64');
   return service.call('POST', path, {
     raw: new URLSearchParams(sent).toString(),
@@ -123,6 +123,15 @@ describe('POST /callbacks/twilio/inbound', () => {
     const { from, to, name, text } = (await events()).at(-1) ?? {};
     assert.deepEqual([from, to, name, text], ['+14165550123', number, 'Ada', 'Hi.']);
     assert.ok(service.wakes() > wakes);
+  });
+
+  it('is recorded at /callbacks/twilio too', async () => {
+    const path = '/callbacks/twilio';
+    const answer = await postTwilio(form({ Body: 'To the other address.' }), { path, signed: path });
+    assert.deepEqual([answer.status, answer.text], [200, '<Response/>']);
+    assert.equal((await events()).at(-1)?.['text'], 'To the other address.');
+    const wrong = await postTwilio(form(), { path, signed: path, token: 'another token' });
+    assertRefused(wrong, 401, 'unauthorized');
   });
 
   it('returns 401 for a changed body, a wrong token and no signature, and records nothing', async () => {

@@ -26,12 +26,15 @@ function inbound(text: string, fields: Record<string, string> = {}): Record<stri
   return { MessageSid: sid, SmsStatus: 'received', From: PHONE, To: NUMBER, Body: text, ...fields };
 }
 
-function post(fields: Record<string, string>, { token = CHAT_CALLBACKS.twilioAuthToken, url = URL } = {}) {
+function post(
+  fields: Record<string, string>,
+  { token = CHAT_CALLBACKS.twilioAuthToken, url = URL, path = '/callbacks/twilio/inbound' } = {},
+) {
   const sorted = Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1));
   const signature = createHmac('sha1', token)
     .update(url + sorted.flat().join(''))
     .digest('base64');
-  return service.call('POST', '/callbacks/twilio/inbound', {
+  return service.call('POST', path, {
     raw: new URLSearchParams(fields).toString(),
     headers: { 'content-type': 'application/x-www-form-urlencoded', 'x-twilio-signature': signature },
   });
@@ -86,6 +89,14 @@ describe('an inbound SMS', () => {
     await received('START', { To: '+12025550199', MessagingServiceSid: SERVICE });
     assert.deepEqual(await optOuts(), [pair]);
     await received('Unstop');
+    assert.deepEqual(await optOuts(), []);
+  });
+
+  it('opts out at /callbacks/twilio too', async () => {
+    const at = { path: '/callbacks/twilio', url: `${PUBLIC_URL}/callbacks/twilio` };
+    assert.equal((await post(inbound('STOP'), at)).text, '<Response/>');
+    assert.deepEqual(await optOuts(), [`${ours.id} ${NUMBER} ${PHONE}`]);
+    assert.equal((await post(inbound('START'), at)).status, 200);
     assert.deepEqual(await optOuts(), []);
   });
 

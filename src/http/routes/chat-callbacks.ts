@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { InboundCallback } from '../../domain/chat/inbound.ts';
 import { ServiceError } from '../../domain/errors.ts';
@@ -48,49 +48,57 @@ const SIGNED_FORM = {
 const postSchema = { ...callback, body: Type.Unknown(), response: { 200: Type.Object({}) } } as const;
 
 /**
- * Receives Twilio's status callback for the message in the query. It must be signed with the token for the message's number, so
- * that the owner of one number cannot report on messages of another.
+ * Receives what Twilio posts: with a message in the query its status callback, without one a message from a user, or the status of
+ * a message that was sent elsewhere. A status must be signed with the token for the message's number, so that the owner of one
+ * number cannot report on messages of another; a message from a user with the token for the receiving number.
  */
 export const twilio = hiddenRoute({
   ...postSchema,
-  handler: async (deps, request) => {
+  handler: async (deps, request, reply) => {
     const form = new URLSearchParams((request.body as Buffer).toString());
     const { m } = request.query as { m?: unknown };
     const messageId = typeof m === 'string' && MESSAGE_ID.test(m) ? m : undefined;
+    if (messageId === undefined && form.get('SmsStatus') === 'received') return receive(deps, form, request, reply);
     const number = messageId === undefined ? undefined : await findNumberOf(deps.pool, messageId);
     requireSignature(deps, number?.provider === 'twilio' ? number : undefined, form, request);
     const report = readTwilioCallback(form, messageId);
-    if (!report || !(await projectMessageReports(deps.pool, 'twilio', [report]))) {
-      await keepCallback(deps.pool, 'twilio', `${request.originalUrl} ${form.toString()}`);
-    }
+    if (!report || !(await projectMessageReports(deps.pool, 'twilio', [report]))) await keep(deps, form, request);
     return {};
   },
   options: SIGNED_FORM,
 });
 
-/**
- * Receives a chat-app message or an SMS from a user, signed with the token for the receiving number. The response is TwiML
- * without instructions.
- */
+/** Receives a message from a user, whatever its form's `SmsStatus`. */
 export const twilioInbound = hiddenRoute({
   ...postSchema,
   response: { 200: Type.String() },
-  handler: async (deps, request, reply) => {
-    const form = new URLSearchParams((request.body as Buffer).toString());
-    const receiver = twilioReceiver(form);
-    const number = receiver === undefined ? undefined : await findReceivingNumber(deps.pool, receiver);
-    requireSignature(deps, number, form, request);
-    const [inbound, sms] = [readTwilioInbound(form), readInboundSms(form)];
-    const isKnown = sms
-      ? await recordSms(deps, sms)
-      : inbound !== undefined && (await recordInbound(deps, request, [inbound]));
-    if (!isKnown) {
-      await keepCallback(deps.pool, 'twilio', `${request.originalUrl} ${form.toString()}`);
-    }
-    return reply.type('text/xml').send('<Response/>');
-  },
+  handler: async (deps, request, reply) =>
+    receive(deps, new URLSearchParams((request.body as Buffer).toString()), request, reply),
   options: SIGNED_FORM,
 });
+
+/** Records a chat-app message or an SMS from a user. The response is TwiML without instructions. */
+async function receive(
+  deps: RouteDeps,
+  form: URLSearchParams,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const receiver = twilioReceiver(form);
+  const number = receiver === undefined ? undefined : await findReceivingNumber(deps.pool, receiver);
+  requireSignature(deps, number, form, request);
+  const [inbound, sms] = [readTwilioInbound(form), readInboundSms(form)];
+  const isKnown = sms
+    ? await recordSms(deps, sms)
+    : inbound !== undefined && (await recordInbound(deps, request, [inbound]));
+  if (!isKnown) await keep(deps, form, request);
+  return reply.type('text/xml').send('<Response/>');
+}
+
+/** Keeps a callback that concerns nothing known. */
+async function keep(deps: RouteDeps, form: URLSearchParams, { originalUrl }: FastifyRequest): Promise<void> {
+  await keepCallback(deps.pool, 'twilio', `${originalUrl} ${form.toString()}`);
+}
 
 /** Verifies Twilio's signature. @param number if undefined or without its own token, the token in the settings is required */
 function requireSignature(
