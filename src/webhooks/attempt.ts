@@ -31,19 +31,23 @@ export function isGone({ statusCode }: WebhookAttempt): boolean {
 
 const HEADERS = { 'user-agent': 'Sendwright', 'content-type': 'application/json', 'accept-encoding': 'identity' };
 
-/** Posts an event once. It does not throw for failures of the endpoint. */
+/**
+ * Posts an event once. It does not throw for failures of the endpoint.
+ * @param at the time to sign, in Unix milliseconds
+ */
 export async function attempt(
   line: Line,
   id: string,
+  at: number,
   body: string,
   secrets: readonly Buffer[],
 ): Promise<WebhookAttempt> {
   const began = performance.now();
   const took = () => Math.round(performance.now() - began);
-  const requestHeaders = Object.assign({}, HEADERS, signedHeaders(id, Date.now(), body, secrets));
+  const requestHeaders = Object.assign({}, HEADERS, signedHeaders(id, at, body, secrets));
   try {
     const { status, retryAfter, body: answer } = await line.post(requestHeaders, body);
-    const retryAfterMs = parseRetryAfter(retryAfter, Date.now());
+    const retryAfterMs = parseRetryAfter(retryAfter, at + took());
     return {
       statusCode: status,
       durationMs: took(),

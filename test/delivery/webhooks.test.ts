@@ -114,6 +114,18 @@ describe('a run for an endpoint', () => {
       id,
     ]);
 
+  test('signs the time of Postgres when the clock of the worker is wrong', async (t) => {
+    answer = respond(200);
+    const { id, secret } = await endpoint();
+    await mail();
+    const now = Date.now;
+    const clock = t.mock.method(Date, 'now', () => now() + 600_000);
+    await work(id);
+    clock.mock.restore();
+    const [hit] = hits;
+    assert.ok(hit && new Webhook(secret).verify(hit.body, hit.headers as Record<string, string>));
+  });
+
   test('posts due deliveries with a signature, and releases the endpoint when none is left', async () => {
     answer = respond(200);
     const { id, secret } = await endpoint();

@@ -7,6 +7,7 @@ import { attempt, isGone, succeeded } from '../../src/webhooks/attempt.ts';
 import { newSecret, showSecret } from '../../src/webhooks/signature.ts';
 
 const SECRET = newSecret();
+const AT = Date.now();
 
 /** A connection with one answer, and its requests. */
 function lineThat(answer: Partial<PostAnswer> | Error) {
@@ -22,11 +23,11 @@ function lineThat(answer: Partial<PostAnswer> | Error) {
   return { line, posted };
 }
 
-const tryOnce = (answer: Partial<PostAnswer> | Error) => attempt(lineThat(answer).line, 'evt_1', '{}', [SECRET]);
+const tryOnce = (answer: Partial<PostAnswer> | Error) => attempt(lineThat(answer).line, 'evt_1', AT, '{}', [SECRET]);
 
 test('an attempt is a signed JSON post under both sets of headers', async () => {
   const { line, posted } = lineThat({});
-  await attempt(line, 'evt_1', '{"a":1}', [SECRET]);
+  await attempt(line, 'evt_1', AT, '{"a":1}', [SECRET]);
   const [{ headers, body } = { headers: {}, body: '' }] = posted;
   assert.deepEqual(new Webhook(showSecret(SECRET)).verify(body, headers), { a: 1 });
   assert.equal(headers['content-type'], 'application/json');

@@ -35,13 +35,20 @@ export interface DeliveryPool {
   readonly close: () => void;
 }
 
+interface Target {
+  readonly endpoint: OpenEndpoint;
+  readonly secrets: readonly Buffer[];
+  /** Postgres's clock in Unix milliseconds minus our monotonic clock: our wall clock may be wrong, and signatures contain the time. */
+  readonly clockOffsetMs: number;
+}
+
 /** @param mayContinue returns false when no further attempt may start */
 export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContinue: () => boolean): DeliveryPool {
   const inFlight = new Set<string>();
   const queue: DueDelivery[] = [];
   let ended: Try[] = [];
   let failure: Error | undefined;
-  let target: { readonly endpoint: OpenEndpoint; readonly secrets: readonly Buffer[] } | undefined;
+  let target: Target | undefined;
   /** By URL, which the owner may change. */
   const lines = new Map<string, Line>();
   let notify: (() => void) | undefined;
@@ -74,10 +81,11 @@ export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContin
     }
   };
 
-  const post = async ({ endpoint, secrets }: NonNullable<typeof target>, delivery: DueDelivery): Promise<void> => {
+  const post = async ({ endpoint, secrets, clockOffsetMs }: Target, delivery: DueDelivery): Promise<void> => {
     const startedAt = performance.now();
     const payload = payloadOfDelivery(delivery);
-    const result = await attempt(lineTo(endpoint.url), delivery.event_id, payload, secrets);
+    const at = startedAt + clockOffsetMs;
+    const result = await attempt(lineTo(endpoint.url), delivery.event_id, at, payload, secrets);
     const isDelivered = succeeded(result);
     consecutiveFailures = isDelivered ? 0 : consecutiveFailures + 1;
     gone ||= isGone(result);
@@ -105,7 +113,8 @@ export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContin
   return {
     enqueue(endpoint, deliveries) {
       const sealed = [endpoint.secret, ...(endpoint.old_secret ? [endpoint.old_secret] : [])];
-      target = { endpoint, secrets: sealed.map((secret) => seal.open(secret, endpoint.id)) };
+      const clockOffsetMs = endpoint.read_at_ms - performance.now();
+      target = { endpoint, secrets: sealed.map((secret) => seal.open(secret, endpoint.id)), clockOffsetMs };
       queue.push(...deliveries);
       fill();
     },

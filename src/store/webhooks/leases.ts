@@ -98,13 +98,16 @@ export interface OpenEndpoint {
   secret: Buffer;
   /** The secret before the last rotation, while it still signs. */
   old_secret: Buffer | null;
+  /** Postgres's clock at this read, in Unix milliseconds. */
+  read_at_ms: number;
 }
 
 /** Reads an endpoint for delivery. */
 export function openEndpoint(db: Db, id: string): Promise<OpenEndpoint | undefined> {
   return queryRow(db, {
     name: 'open_endpoint',
-    text: `SELECT id, org_id, url, status, secret, CASE WHEN old_until > now() THEN old_secret END AS old_secret
+    text: `SELECT id, org_id, url, status, secret, CASE WHEN old_until > now() THEN old_secret END AS old_secret,
+                  extract(epoch FROM clock_timestamp())::float8 * 1000 AS read_at_ms
            FROM webhook_endpoints WHERE id = $1`,
     values: [id],
   });
