@@ -104,9 +104,7 @@ function makeDeliveryActivities(
         type: 'NotTaken',
         message: result.reason,
         category: ApplicationFailureCategory.BENIGN,
-        ...(result.afterMs !== undefined && {
-          nextRetryDelay: Math.ceil(Math.max(1, result.afterMs, result.postponed ? 0 : policyWait())),
-        }),
+        nextRetryDelay: Math.ceil(Math.max(1, result.afterMs ?? 0, result.postponed ? 0 : policyWait())),
       });
     },
 

@@ -1,4 +1,5 @@
 import { Context } from '@temporalio/activity';
+import { withJitter } from '../src/domain/email/retry.ts';
 
 /** A third of the heartbeat timeout in the workflows. */
 const HEARTBEAT_INTERVAL_MS = 5_000;
@@ -15,7 +16,7 @@ export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Returns the delay of the running activity's retry policy, in milliseconds. If a provider always requested an earlier retry,
+ * Returns the delay of the running activity's retry policy with jitter, in milliseconds. If a provider always requested an earlier retry,
  * all attempts would otherwise be used up quickly.
  */
 export function policyWait(): number {
@@ -24,5 +25,5 @@ export function policyWait(): number {
   const policy = retryPolicy as
     { initialInterval?: number; backoffCoefficient?: number; maximumInterval?: number } | undefined;
   const { initialInterval = 0, backoffCoefficient = 1, maximumInterval = Infinity } = policy ?? {};
-  return Math.min(initialInterval * backoffCoefficient ** (attempt - 1), maximumInterval);
+  return withJitter(Math.min(initialInterval * backoffCoefficient ** (attempt - 1), maximumInterval));
 }

@@ -11,9 +11,10 @@ export function maskAddresses(sentence: string): string {
   return sentence.replace(/[^\s<>"'(),;:]+/g, (word) => (/.@./su.test(word) ? maskAddress(word) : word));
 }
 
-/** Masks a phone number except its first three and last two digits. */
+/** Masks a phone number, or the id of a chat-app user, except its first three and last two characters; a short one whole. */
 export function maskNumber(number: string): string {
-  return number.replace(/^(\+?\d{3}).*(\d{2})$/, '$1***$2');
+  const [, first, last] = /^(\+?.{3}).{3,}(.{2})$/.exec(number) ?? [];
+  return first === undefined ? '***' : `${first}***${last}`;
 }
 
 /** Masks everything in a sentence that may be a phone number: providers quote numbers in their responses. */

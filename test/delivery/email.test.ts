@@ -52,23 +52,32 @@ describe('delivering an email', () => {
   test('throws NotTaken with a reason without addresses when it should be retried', async () => {
     const error = await failure({ kind: 'busy', detail: '450 <someone@example.net> later' }, 1);
     assert.deepEqual(
-      [error.type, error.message, error.category, error.nonRetryable, error.nextRetryDelay],
-      ['NotTaken', '450 <s***@example.net> later', 'BENIGN', false, undefined],
+      [error.type, error.message, error.category, error.nonRetryable],
+      ['NotTaken', '450 <s***@example.net> later', 'BENIGN', false],
     );
   });
 
-  test('waits as long as the provider asks, and at least as long as the policy', async () => {
-    for (const [after, attempt, delay] of [
-      [17_000, 1, 17_000],
-      [3_600_000, 1, 3_600_000],
-      [0, 1, 2_000],
-      [1_000, 1, 2_000],
-      [1_000, 5, 32_000],
-      [1_000, 16, 1_800_000],
-      [0.4, 1, 2_000],
+  test('waits as long as the provider asks, and at least as long as the policy with jitter', async (t) => {
+    const random = t.mock.method(Math, 'random', () => 0);
+    for (const [after, attempt, delay, latest] of [
+      [17_000, 1, 17_000, 17_000],
+      [3_600_000, 1, 3_600_000, 3_600_000],
+      [undefined, 1, 2_000, 2_100],
+      [0, 1, 2_000, 2_100],
+      [1_000, 1, 2_000, 2_100],
+      [1_000, 5, 32_000, 33_600],
+      [1_000, 16, 1_800_000, 1_890_000],
+      [0.4, 1, 2_000, 2_100],
     ] as const) {
-      const error = await failure({ kind: 'busy', detail: '429', after }, attempt);
-      assert.equal(error.nextRetryDelay, delay, `${after} ms at attempt ${attempt}`);
+      const busy = { kind: 'busy', detail: '429', ...(after !== undefined && { after }) } as const;
+      for (const [chance, expected] of [
+        [0, delay],
+        [0.5, latest],
+      ] as const) {
+        random.mock.mockImplementation(() => chance);
+        const { nextRetryDelay } = await failure(busy, attempt);
+        assert.equal(nextRetryDelay, expected, `${after} ms at attempt ${attempt}`);
+      }
     }
   });
 

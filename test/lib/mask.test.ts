@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { parseMailbox } from '../../src/domain/email/address.ts';
-import { maskAddress, maskAddresses } from '../../src/lib/mask.ts';
+import { maskAddress, maskAddresses, maskNumber } from '../../src/lib/mask.ts';
 import { address } from '../domain/near-addresses.ts';
 
 describe('a masked address', () => {
@@ -34,6 +34,19 @@ describe('a masked address', () => {
       { numRuns: 2_000 },
     );
   });
+});
+
+describe('a masked number', () => {
+  for (const [text, masked] of [
+    ['+4915112345678', '+491***78'],
+    ['US.13491208655302741918', 'US.***18'],
+    ['+12345678', '+123***78'],
+    ['+1234567', '+12***67'],
+    ['+123456', '***'],
+    ['', '***'],
+  ] as const) {
+    it(`is ${masked} for ${JSON.stringify(text)}`, () => assert.equal(maskNumber(text), masked));
+  }
 });
 
 describe('a masked sentence', () => {
