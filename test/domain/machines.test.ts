@@ -20,6 +20,21 @@ const PEOPLE: readonly (readonly [string, string])[] = [
   ['Outlook for Windows', 'Microsoft Office/16.0 (Windows NT 10.0; Microsoft Outlook 16.0.14326; Pro)'],
   ['Outlook for iOS', 'Outlook-iOS/2.0'],
   ['Thunderbird', 'Mozilla/5.0 (X11; Linux x86_64; rv:115.0) Gecko/20100101 Thunderbird/115.3.1'],
+  ...[
+    'Microsoft Outlook 16.0.12026',
+    'Mail/3654.60.1',
+    'Airmail/5',
+    'K-9 Mail/6.0',
+    'Claws Mail',
+    'YahooMobileMail/1.0 (Android Mail; 5.0)',
+    'Postbox/7.0.56',
+    'Evolution/3.2',
+    'eM Client/9',
+    'Mailbird/2.9',
+    'Spark/3',
+    'Superhuman/1.0',
+    'Zimbra/9',
+  ].map((agent) => [agent, agent] as const),
 ];
 
 const MACHINES: readonly (readonly [string, string | undefined])[] = [
@@ -31,6 +46,10 @@ const MACHINES: readonly (readonly [string, string | undefined])[] = [
   ['a crawler', 'Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)'],
   ['a preview of a chat', 'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)'],
   ['an HTTP library', 'python-requests/2.31.0'],
+  [
+    'a crawler of a mail service',
+    'Mozilla/5.0 (compatible; Linux x86_64; Mail.RU_Bot/2.0; +https://help.mail.ru/webmaster)',
+  ],
 ];
 
 describe('a request for a tracking link', () => {

@@ -12,7 +12,8 @@ export interface TrackingRequest {
  * Gmail (https://support.google.com/mail/answer/145919) and Yahoo Mail
  * (https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html), and mail clients whose User-Agent does not name a browser.
  */
-const FOR_PEOPLE = /GoogleImageProxy|YahooMailProxy|Outlook-(?:iOS|Android)|Airmail|Lotus-Notes|Thunderbird/i;
+const FOR_PEOPLE =
+  /GoogleImageProxy|Yahoo(?:MailProxy|MobileMail)|Outlook|Thunderbird|Postbox|Evolution\/|eM ?Client|Mailbird|Spark\/|Superhuman|Zimbra|Lotus-Notes|Mail(?:\/|\s|$)/i;
 
 /**
  * The User-Agent of Apple's proxies, which load the images of an email when it arrives, even if it is never read
