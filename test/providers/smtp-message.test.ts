@@ -105,6 +105,19 @@ describe('an email by SMTP', { concurrency: true }, () => {
     assert.ok(head.split('\r\n').every((line) => line.length <= 998));
   });
 
+  test('has headers in ASCII as they were given', async (t) => {
+    const headers = {
+      'List-ID': '"News" <list.example.com>',
+      'X-Json': '{"a":1}',
+      'In-Reply-To': 'abc',
+      References: '<a@example.com> <b@example.com>',
+      'X-Long': `"${'word '.repeat(150)}"`,
+    };
+    const { head } = await wire(t, outgoing({ headers }));
+    for (const [name, value] of Object.entries(headers)) assert.equal(header(head, name), value);
+    assert.ok(head.split('\r\n').every((line) => line.length <= 78));
+  });
+
   test('leaves out control headers of providers, which an older version accepted', async (t) => {
     const headers = { 'X-SMTPAPI': '{"to":["eve@example.net"]}', 'x-pm-metadata-email': 'em_x', 'X-Order': '1' };
     const { head } = await wire(t, outgoing({ headers }));

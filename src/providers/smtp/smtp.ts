@@ -146,7 +146,7 @@ function toMessage(email: OutgoingEmail) {
     date: new Date(),
     // The id is unique, and cheaper than nodemailer's random boundary.
     baseBoundary: email.id,
-    headers: email.headers.map(([key, value]) => ({ key, value })),
+    headers: email.headers.map(toHeader),
     ...(email.html !== null && { html: email.html }),
     ...(email.text !== null && { text: email.text }),
     attachments: email.files.map(({ filename, contentType, contentId, content }) => ({
@@ -157,6 +157,17 @@ function toMessage(email: OutgoingEmail) {
       ...(contentId !== null && { cid: contentId }),
     })),
   };
+}
+
+/**
+ * Nodemailer encodes a value with a quotation mark as a whole (RFC 2047), so that nobody can parse it any more. A value in ASCII needs
+ * no encoding. Nodemailer accepts only text for References.
+ */
+function toHeader([key, value]: OutgoingEmail['headers'][number]) {
+  // eslint-disable-next-line no-control-regex -- ASCII
+  const isAscii = /^[\x00-\x7F]*$/.test(value);
+  const isPrepared = isAscii && key.toLowerCase() !== 'references';
+  return { key, value: isPrepared ? { prepared: true, foldLines: true, value } : value };
 }
 
 const CONNECTION_FAULTS: Readonly<Record<string, string>> = {
