@@ -9,8 +9,8 @@ export interface Phone {
 
 /** Maximum length of a text that is parsed: 15 digits with separators. */
 const TEXT_LENGTH = 50;
-/** Matches digits with separators: spaces, dots, dashes and brackets, including typographic ones. */
-const WRITTEN = /^\+[\d \u00A0\u202F.\-\u2010-\u2015()[\]]+$/;
+/** Matches digits with separators: spaces, dots, slashes, dashes and brackets, including typographic ones. */
+const WRITTEN = /^\+[\d \u00A0\u202F./\-\u2010-\u2015()[\]]+$/;
 const E164 = /^\+[1-9]\d{4,14}$/;
 
 export const PHONE_PROBLEMS = {
