@@ -92,6 +92,17 @@ describe('an inbound SMS', () => {
     assert.deepEqual(await optOuts(), []);
   });
 
+  it('with STOP to a number of a messaging service opts out of both, until START', async () => {
+    const before = [(await events(ours.id)).length, (await events(theirs.id)).length];
+    await received('STOP', { MessagingServiceSid: SERVICE });
+    const pairs = [`${ours.id} ${NUMBER} ${PHONE}`, `${theirs.id} ${SERVICE} ${PHONE}`].sort();
+    assert.deepEqual(await optOuts(), pairs);
+    await received('START', { MessagingServiceSid: SERVICE });
+    assert.deepEqual(await optOuts(), []);
+    const [own = 0, other] = before;
+    assert.deepEqual([(await events(ours.id)).length, (await events(theirs.id)).length], [own + 2, other]);
+  });
+
   it('opts out at /callbacks/twilio too', async () => {
     const at = { path: '/callbacks/twilio', url: `${PUBLIC_URL}/callbacks/twilio` };
     assert.equal((await post(inbound('STOP'), at)).text, '<Response/>');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { addSender } from '../../src/accounts/sms-senders.ts';
 import { insertReceived } from '../../src/store/sms/opt-outs.ts';
 import { deleteExpired } from '../../src/store/upkeep/expired.ts';
-import { findReceiver, findSender } from '../../src/store/sms/senders.ts';
+import { findReceivers, findSender } from '../../src/store/sms/senders.ts';
 import { useDatabase } from '../support/database.ts';
 import { organization } from './mail.ts';
 
@@ -31,11 +31,15 @@ test('the sender names the country, else serves all, and of several it is the ol
   assert.equal(await chosen(CODE, 'FR'), undefined);
 });
 
-test('the receiver is found by its number, else by its messaging service', async () => {
-  assert.deepEqual(await findReceiver(pool, CODE, null), { org_id: otherId, sender: CODE });
-  assert.deepEqual(await findReceiver(pool, '+12025550199', SERVICE), { org_id: orgId, sender: SERVICE });
-  assert.deepEqual(await findReceiver(pool, US, SERVICE), { org_id: orgId, sender: US });
-  assert.equal(await findReceiver(pool, '+12025550199', null), undefined);
+test('the receivers are a number, and then the messaging service that it is in', async () => {
+  const [code, service] = [
+    { org_id: otherId, sender: CODE },
+    { org_id: orgId, sender: SERVICE },
+  ];
+  assert.deepEqual(await findReceivers(pool, CODE, null), [code]);
+  assert.deepEqual(await findReceivers(pool, '+12025550199', SERVICE), [service]);
+  assert.deepEqual(await findReceivers(pool, US, SERVICE), [{ org_id: orgId, sender: US }, service]);
+  assert.deepEqual(await findReceivers(pool, '+12025550199', null), []);
 });
 
 test('an inbound message is received once, and its id is deleted after 30 days', async () => {

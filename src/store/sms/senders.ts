@@ -67,16 +67,16 @@ export function findSender(
   });
 }
 
-/** The sender that an inbound message reached. A number in a messaging service may be connected itself. */
-export function findReceiver(
+/** The senders that an inbound message reached: first the number, and then the messaging service that it is in. */
+export function findReceivers(
   db: Db,
   number: string,
   messagingServiceSid: string | null,
-): Promise<{ org_id: string; sender: string } | undefined> {
-  return queryRow(db, {
-    name: 'find_sms_receiver',
+): Promise<{ org_id: string; sender: string }[]> {
+  return queryRows(db, {
+    name: 'find_sms_receivers',
     text: `SELECT org_id, coalesce(number, messaging_service_sid) AS sender FROM sms_senders
-           WHERE number = $1 OR messaging_service_sid = $2 ORDER BY number NULLS LAST LIMIT 1`,
+           WHERE number = $1 OR messaging_service_sid = $2 ORDER BY number NULLS LAST`,
     values: [number, messagingServiceSid],
   });
 }
