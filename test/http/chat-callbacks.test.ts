@@ -227,11 +227,15 @@ describe('POST /callbacks/meta', () => {
       post({ id: 'wamid.6', status: 'read' }),
       post({ id: 'wamid.7', status: 'warned', ours: await acceptMeta() }),
       '{"object":"page"}',
-      'no JSON',
     ];
     for (const body of bodies) assert.equal((await postMeta(body)).status, 200, body);
-    assert.equal((await postMeta(Buffer.from('a\0b'))).status, 200);
-    assert.deepEqual((await kept('meta')).slice(-6), [...bodies, 'ab']);
+    assert.deepEqual((await kept('meta')).slice(-4), bodies);
+  });
+
+  it('returns 400 for a body that is no JSON object, and is kept', async () => {
+    const bodies = ['no JSON', '[]', 'a\0b'];
+    for (const body of bodies) assertRefused(await postMeta(Buffer.from(body)), 400, 'invalid_json');
+    assert.deepEqual((await kept('meta')).slice(-3), ['no JSON', '[]', 'ab']);
   });
 
   it('returns 200 if it does not match the message it names, is kept and changes nothing', async () => {

@@ -14,6 +14,7 @@ import {
   readTwilioCallback,
 } from '../../providers/twilio/callbacks.ts';
 import { readTwilioInbound, twilioReceiver } from '../../providers/twilio/inbound.ts';
+import { parseObject } from '../../providers/json-fields.ts';
 import { keepCallback } from '../../store/emails/callbacks.ts';
 import { findNumberOf, type SendingNumber } from '../../store/messages/delivery.ts';
 import { findReceivingNumber } from '../../store/chat/inbound.ts';
@@ -146,7 +147,10 @@ export const metaChallenge = hiddenRoute({
   },
 });
 
-/** Receives Meta's reports and received messages. One post contains many, in any order; most of them arrive twice. */
+/**
+ * Receives Meta's reports and received messages. One post contains many, in any order; most of them arrive twice. A body that is not
+ * JSON is kept and refused.
+ */
 export const meta = hiddenRoute({
   ...postSchema,
   handler: async (deps, request) => {
@@ -159,6 +163,7 @@ export const meta = hiddenRoute({
     const isReported = hasNoReports || (await projectMessageReports(deps.pool, 'meta', reports));
     if (!(await recordInbound(deps, request, inbound)) || !isReported) {
       await keepCallback(deps.pool, 'meta', body.toString().replaceAll('\0', ''));
+      if (!parseObject(body.toString())) throw new ServiceError('invalid_json', 'the body must be a JSON object');
     }
     return {};
   },
