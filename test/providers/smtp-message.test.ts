@@ -144,6 +144,37 @@ describe('an email by SMTP', { concurrency: true }, () => {
       assert.ok(raw.split('\r\n').every((line) => line.length <= 998));
     });
 
+  test('has files with the type of a message unchanged', async (t) => {
+    const plain = 'Subject: Hi\r\n\r\nText.\r\n';
+    const files = [
+      ['unix.eml', 'Subject: Hi\n\nText.\n', 'application/octet-stream'],
+      ['utf8.eml', 'Subject: Grüße\r\n\r\n', 'application/octet-stream'],
+      ['long.eml', `Subject: ${'x'.repeat(998)}\r\n\r\n`, 'application/octet-stream'],
+      ['nul.eml', 'Subject: a\0b\r\n\r\n', 'application/octet-stream'],
+    ] as const;
+    const email = {
+      ...outgoing(),
+      files: [['mail.eml', plain] as const, ...files].map(([filename, content]) => ({
+        filename,
+        content: Buffer.from(content),
+        contentType: 'message/rfc822',
+        contentId: null,
+      })),
+    };
+    const { raw } = await wire(t, email);
+    assert.match(
+      raw,
+      /^Content-Type: message\/rfc822; name=mail\.eml\r\n(?:.+\r\n)*\r\nSubject: Hi\r\n\r\nText\.\r\n/m,
+    );
+    const { attachments } = await PostalMime.parse(Buffer.from(raw, 'latin1'), { forceRfc822Attachments: true });
+    assert.deepEqual(
+      attachments
+        .slice(1)
+        .map(({ filename, mimeType, content }) => [filename, Buffer.from(content as ArrayBuffer).toString(), mimeType]),
+      files.map((file) => [...file]),
+    );
+  });
+
   test('reads no file and fetches no URL of its body', async (t) => {
     const { smtpUrl, inbox } = await simulator(t);
     const text = JSON.stringify({ path: '/etc/hostname', href: 'http://127.0.0.1:1/' });

@@ -29,6 +29,8 @@ const MAX_CONNECTIONS = 40;
 const CALL_SIZE = 25;
 /** If this many emails are slow, more than half of the connections remain for others. */
 const OVERLAP = 16;
+/** Without CRLF (RFC 5322 section 2.1.1). */
+const MAX_LINE_LENGTH = 998;
 
 /** The progress of one SMTP session. Once the last byte is written, the server may have accepted the message (RFC 1047). */
 interface Progress {
@@ -152,11 +154,23 @@ function toMessage(email: OutgoingEmail) {
     attachments: email.files.map(({ filename, contentType, contentId, content }) => ({
       filename,
       content,
-      contentType,
+      contentType: /^message\//i.test(contentType) && !isMailText(content) ? OTHER_FILE : contentType,
       contentDisposition: contentId === null ? ('attachment' as const) : ('inline' as const),
       ...(contentId !== null && { cid: contentId }),
     })),
   };
+}
+
+const OTHER_FILE = 'application/octet-stream';
+
+/**
+ * Returns true for bytes that SMTP carries unchanged (RFC 5321 section 2.3.8). A part with the type of a message must not be encoded
+ * (RFC 2046 section 5.2.1), so a file such as `a.eml` with other bytes is sent as a file of unknown type, in base64.
+ */
+function isMailText(content: Buffer): boolean {
+  const lines = content.toString('latin1').split('\r\n');
+  // eslint-disable-next-line no-control-regex -- ASCII without NUL, CR and LF
+  return lines.every((line) => line.length <= MAX_LINE_LENGTH && /^[\x01-\x09\x0B\x0C\x0E-\x7F]*$/.test(line));
 }
 
 /**
