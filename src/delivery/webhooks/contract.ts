@@ -26,4 +26,6 @@ export interface Lease {
   readonly holder: string;
   /** Returns false once the lease may have lapsed. */
   readonly isHeld: () => boolean;
+  /** The deliveries that may be read together now: a share of the memory of the worker. */
+  readonly maxRead: () => number;
 }

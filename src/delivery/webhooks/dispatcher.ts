@@ -7,6 +7,8 @@ import { drain } from './drain.ts';
 
 /** Endpoints that one worker serves concurrently. It mostly waits for slow ones. */
 const MAX_ENDPOINTS = 500;
+/** Deliveries that one worker holds in memory for all endpoints; usually 1 kB each, at most 20 kB. */
+const MAX_HELD = 20_000;
 /** Endpoints with pending deliveries that one poll reads. */
 const MAX_READ = 500;
 /** Endpoints that one poll leases, so that workers share them. */
@@ -39,8 +41,9 @@ export function startWebhookDispatcher(deps: WebhookDeps, pollIntervalMs = POLL_
   let renewedAt = performance.now();
 
   const serve = async (endpointId: string): Promise<void> => {
+    const isHeld = () => performance.now() < (leases.get(endpointId) ?? 0);
     try {
-      await drain(deps, { endpointId, holder, isHeld: () => performance.now() < (leases.get(endpointId) ?? 0) });
+      await drain(deps, { endpointId, holder, isHeld, maxRead: () => Math.floor(MAX_HELD / leases.size) });
     } catch (error) {
       // The lease is not released: it delays the next run.
       deps.log.warn({ err: error, endpoint: endpointId }, 'webhook deliveries interrupted');

@@ -6,7 +6,7 @@ import { persist } from '../persist.ts';
 import type { Lease, WebhookDeps } from './contract.ts';
 import { type DeliveryPool, makeDeliveryPool, MAX_IN_FLIGHT } from './in-flight.ts';
 
-/** Deliveries read together and held in memory for one endpoint; each is at most 20 kB. */
+/** Deliveries read together for one endpoint, at most; the lease may allow fewer. */
 const MAX_READ = 200;
 /** New attempts start for this long: there may be more endpoints than a worker serves concurrently. */
 const MAX_RUN_MS = 30_000;
@@ -14,11 +14,11 @@ const POLL_INTERVAL_MS = 100;
 
 /** The state of one run for an endpoint. */
 interface Run {
-  readonly id: string;
+  readonly lease: Lease;
   readonly deliveries: DeliveryPool;
   /** The latest state of the endpoint: undefined before the first read, null if it was deleted. */
   endpoint: OpenEndpoint | null | undefined;
-  /** True if the last read was limited by MAX_READ. */
+  /** True if the last read found as many as it may. */
   hasMore: boolean;
   /** Milliseconds of the monotonic clock. */
   nextPollAt: number;
@@ -31,7 +31,7 @@ export async function drain(deps: WebhookDeps, lease: Lease): Promise<void> {
   const mayContinue = () => performance.now() - startedAt < MAX_RUN_MS && !deps.stopping.aborted && lease.isHeld();
   const deliveries = makeDeliveryPool(deps, mayContinue);
   const run: Run = {
-    id: lease.endpointId,
+    lease,
     deliveries,
     endpoint: undefined,
     hasMore: false,
@@ -76,15 +76,17 @@ async function end({ pool }: WebhookDeps, { endpointId: id, holder }: Lease, del
  * @returns whether the endpoint exists and is enabled
  */
 async function poll(deps: WebhookDeps, run: Run): Promise<boolean> {
-  const { id, deliveries } = run;
+  const { lease, deliveries } = run;
+  const { endpointId: id } = lease;
   const needsMore = deliveries.queuedCount() < MAX_IN_FLIGHT;
   const now = performance.now();
   if (now >= run.nextPollAt || (needsMore && run.hasMore)) {
     run.nextPollAt = now + POLL_INTERVAL_MS;
     run.endpoint = (await openEndpoint(deps.pool, id)) ?? null;
     if (run.endpoint?.status === 'enabled') {
-      const due = needsMore ? await findDue(deps.pool, id, deliveries.ids(), MAX_READ) : [];
-      if (needsMore) run.hasMore = due.length === MAX_READ;
+      const limit = Math.max(MAX_IN_FLIGHT, Math.min(MAX_READ, lease.maxRead()));
+      const due = needsMore ? await findDue(deps.pool, id, deliveries.ids(), limit) : [];
+      if (needsMore) run.hasMore = due.length === limit;
       if (due.length > 0) run.lastWorkAt = now;
       deliveries.enqueue(run.endpoint, due);
     } else {
