@@ -1,12 +1,11 @@
 import { Type } from 'typebox';
 import { escapeHtml } from '../../lib/html.ts';
 import { type AuditEntry, findExistingTargets, listAudit } from '../../store/accounts/audit.ts';
-import type { Cursor } from '../../store/postgres/page.ts';
-import { act } from '../act.ts';
-import { csvDownload, writeCsv } from '../csv.ts';
+import { type Cursor, cutPage } from '../../store/postgres/page.ts';
+import { csvParts, exportCsv } from '../csv.ts';
 import { Empty, Sub, TimeCell } from '../elements.tsx';
 import { listPage } from '../list-page.tsx';
-import { type Context, type Html, page, type PageRow } from '../page.ts';
+import { type Html, page, type PageRow } from '../page.ts';
 
 const PATH = '/dashboard/audit';
 /** Entries per query of a download. */
@@ -90,29 +89,21 @@ function Target({ id, path }: { id: string; path: string | undefined }): Html {
   return path === undefined ? text : <a href={`/dashboard/${path}`}>{text}</a>;
 }
 
-const download = page(Type.Object({}), (context) =>
-  act(context, {
-    action: 'audit.export',
-    run: () => Promise.resolve(),
-    next: () => csvDownload('audit-log', linesOf(context)),
-  }),
-);
+const COLUMNS = ['at', 'actor_kind', 'actor_id', 'actor_email', 'action', 'target', 'detail', 'id'] as const;
 
-/** Reads the log in chunks, since it may be long. */
-async function* linesOf({ pool, organization }: Context): AsyncGenerator<string> {
-  yield writeCsv([['at', 'actor_kind', 'actor_id', 'actor_email', 'action', 'target', 'detail', 'id']]);
-  for (let after: Cursor | null = null; ;) {
-    const entries: AuditEntry[] = await listAudit(pool, organization.id, after, CHUNK);
-    const cells = entries.map((entry) => [
-      ...[entry.at, entry.actor_kind, entry.actor_id, entry.actor_email, entry.action, entry.target],
-      ...[JSON.stringify(entry.detail), entry.id],
-    ]);
-    if (cells.length > 0) yield writeCsv(cells);
-    const last = entries.at(-1);
-    if (entries.length < CHUNK || !last) return;
-    after = { created_at: last.at, id: last.id };
-  }
-}
+const download = page(Type.Object({}), (context) => {
+  const { pool, organization } = context;
+  const read = async (after: Cursor | null) => {
+    const entries = await listAudit(pool, organization.id, after, CHUNK + 1);
+    return cutPage(
+      entries.map((entry) => ({ ...entry, created_at: entry.at })),
+      CHUNK,
+    );
+  };
+  const cellsOf = (entry: AuditEntry) =>
+    COLUMNS.map((column) => (column === 'detail' ? JSON.stringify(entry.detail) : entry[column]));
+  return exportCsv(context, { action: 'audit.export' }, 'audit-log', csvParts(COLUMNS, read, cellsOf));
+});
 
 export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', list],

@@ -1,10 +1,9 @@
 import { ServiceError } from '../../domain/errors.ts';
-import { type EmailFilters, listEmails } from '../../store/emails/lists.ts';
+import { listEmails } from '../../store/emails/lists.ts';
 import type { EmailSummary } from '../../store/emails/summary.ts';
 import type { Cursor } from '../../store/postgres/page.ts';
-import { act } from '../act.ts';
-import { csvDownload, writeCsv } from '../csv.ts';
-import { type Context, page } from '../page.ts';
+import { csvParts, exportCsv } from '../csv.ts';
+import { page } from '../page.ts';
 import { filterQuery, Query, readFilters } from './email-filters.tsx';
 
 /** Emails per query of a download. */
@@ -17,29 +16,19 @@ export const download = page(Query, async (context) => {
     const [[param, problem] = ['', '']] = Object.entries(filled.problems);
     throw new ServiceError('validation_error', problem, param);
   }
-  return act(context, {
-    action: 'emails.export',
-    run: () => Promise.resolve(),
-    detail: { filters: filterQuery(context.given) },
-    next: () => csvDownload('emails', partsOf(context, filters)),
-  });
+  const { pool, organization, given } = context;
+  const read = async (after: Cursor | null) => {
+    const { emails, next } = await listEmails(pool, organization.id, filters, after, CHUNK);
+    return { rows: emails, next };
+  };
+  const change = { action: 'emails.export', detail: { filters: filterQuery(given) } };
+  return exportCsv(context, change, 'emails', csvParts(COLUMNS, read, rowOf));
 });
 
 const COLUMNS = [
   ...['id', 'created_at', 'status', 'bounce_reason', 'error', 'from', 'to', 'subject', 'tags', 'marketing', 'batch_id'],
   ...['scheduled_at', 'last_event_at'],
 ] as const;
-
-/** Reads the list in chunks, since it may be long. */
-async function* partsOf({ pool, organization }: Context, filters: EmailFilters): AsyncGenerator<string> {
-  yield writeCsv([COLUMNS]);
-  let next: Cursor | null = null;
-  do {
-    const page: Awaited<ReturnType<typeof listEmails>> = await listEmails(pool, organization.id, filters, next, CHUNK);
-    if (page.emails.length > 0) yield writeCsv(page.emails.map(rowOf));
-    next = page.next;
-  } while (next);
-}
 
 function rowOf(email: EmailSummary): (string | null)[] {
   const tags = email.tags.map(({ name, value }) => `${name}:${value}`).join(' ');

@@ -2,14 +2,14 @@ import { Type } from 'typebox';
 import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
 import { findSuppression, listedAddress, unsuppress } from '../../accounts/suppressions.ts';
 import { listSuppressions, type Suppression, type SuppressionFilters } from '../../store/suppressions/suppressions.ts';
-import { act, buttonAction } from '../act.ts';
-import { csvDownload, writeCsv } from '../csv.ts';
+import { buttonAction } from '../act.ts';
+import { csvParts, exportCsv } from '../csv.ts';
 import { curl, Empty, Pager, StatusBadge, Table, Text, TimeCell } from '../elements.tsx';
 import { confirm, field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Context, type Html, idOf, page, type PageRow } from '../page.ts';
 import { textToPlace } from '../places.ts';
-import { cutPage } from '../../store/postgres/page.ts';
+import { type Cursor, cutPage } from '../../store/postgres/page.ts';
 
 export const PATH = '/dashboard/suppressions';
 
@@ -55,14 +55,16 @@ const list = page(Search, async (context) => {
   );
 });
 
-const download = page(Type.Object({ origin: Type.Optional(Type.Enum([...SUPPRESSION_ORIGINS])) }), (context) =>
-  act(context, {
-    action: 'suppressions.export',
-    run: () => Promise.resolve(),
-    detail: context.query,
-    next: () => csvDownload('suppressions', linesOf(context, filtersOf(context.query))),
-  }),
-);
+const COLUMNS = ['email', 'origin', 'reason', 'email_id', 'created_at'] as const;
+
+const download = page(Type.Object({ origin: Type.Optional(Type.Enum([...SUPPRESSION_ORIGINS])) }), (context) => {
+  const { pool, organization, query } = context;
+  const filters = filtersOf(query);
+  const read = async (after: Cursor | null) =>
+    cutPage(await listSuppressions(pool, organization.id, filters, after, CHUNK + 1), CHUNK);
+  const parts = csvParts(COLUMNS, read, (entry) => COLUMNS.map((column) => entry[column]));
+  return exportCsv(context, { action: 'suppressions.export', detail: query }, 'suppressions', parts);
+});
 
 const remove = buttonAction(async (context) => {
   const { pool, organization, deps } = context;
@@ -88,21 +90,6 @@ export const rows: readonly PageRow[] = [
 
 function filtersOf({ email, origin }: { email?: string; origin?: Suppression['origin'] }): SuppressionFilters {
   return { email: email === undefined ? null : listedAddress(email, 'email'), origin: origin ?? null };
-}
-
-/** Reads the list in chunks, since it may be long. */
-async function* linesOf({ pool, organization }: Context, filters: SuppressionFilters): AsyncGenerator<string> {
-  yield writeCsv([['email', 'origin', 'reason', 'email_id', 'created_at']]);
-  for (let after: Suppression | null = null; ;) {
-    const entries: Suppression[] = await listSuppressions(pool, organization.id, filters, after, CHUNK);
-    if (entries.length > 0) {
-      yield writeCsv(
-        entries.map(({ email, origin, reason, email_id: id, created_at: at }) => [email, origin, reason, id, at]),
-      );
-    }
-    if (entries.length < CHUNK) return;
-    after = entries.at(-1) ?? null;
-  }
 }
 
 function Actions({ context, origin }: { context: Context; origin: string | undefined }): Html {
