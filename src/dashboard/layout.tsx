@@ -79,6 +79,14 @@ export function PlainLayout({ visit, title, children }: { visit: Visit; title: s
   );
 }
 
+export function BackToSignIn(): Html {
+  return (
+    <p>
+      <a href="/dashboard/sign-in">Back to sign-in</a>
+    </p>
+  );
+}
+
 interface DocumentProps {
   readonly visit: Visit;
   readonly title: string;

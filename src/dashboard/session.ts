@@ -11,11 +11,13 @@ import type { SignedIn } from './page.ts';
 const COOKIE_AGE = 30 * 24 * 3_600;
 const TOKEN = /^[\w-]{43}$/;
 
+type CookieName = 'sendwright' | 'sendwright-browser' | 'sendwright-oidc';
+
 /**
  * Returns the cookie's name. With `__Host-`, a sibling domain cannot set the cookie; the prefix requires https, so http uses
  * other names.
  */
-function cookieName(name: 'sendwright' | 'sendwright-browser' | 'sendwright-oidc', isSecure: boolean): string {
+function cookieName(name: CookieName, isSecure: boolean): string {
   return isSecure ? `__Host-${name}` : name;
 }
 
@@ -43,16 +45,11 @@ export function oidcCookie(publicUrl: string | undefined, flow: string | null): 
 
 /** Returns the sealed sign-in that this browser has started at the identity provider. */
 export function oidcFlowOf(request: FastifyRequest, publicUrl: string | undefined): string | undefined {
-  return cookieOf(request, cookieName('sendwright-oidc', isSecure(publicUrl)));
+  return cookieOf(request, publicUrl, 'sendwright-oidc');
 }
 
 /** @returns the value of a `Set-Cookie` header */
-function cookieHeader(
-  name: Parameters<typeof cookieName>[0],
-  publicUrl: string | undefined,
-  value: string,
-  ageSeconds: number,
-): string {
+function cookieHeader(name: CookieName, publicUrl: string | undefined, value: string, ageSeconds: number): string {
   const secure = isSecure(publicUrl);
   const attributes = ['Path=/', 'HttpOnly', 'SameSite=Lax', `Max-Age=${ageSeconds}`, ...(secure ? ['Secure'] : [])];
   return `${cookieName(name, secure)}=${value}; ${attributes.join('; ')}`;
@@ -60,7 +57,7 @@ function cookieHeader(
 
 /** Returns the token of a known browser without verifying it. */
 export function browserToken(request: FastifyRequest, publicUrl: string | undefined): string | undefined {
-  return cookieOf(request, cookieName('sendwright-browser', isSecure(publicUrl)));
+  return cookieOf(request, publicUrl, 'sendwright-browser');
 }
 
 /** Limits on queries for invalid cookies. */
@@ -80,7 +77,7 @@ export async function findSignedIn(
   request: FastifyRequest,
   publicUrl: string | undefined,
 ): Promise<SignedIn | null> {
-  const token = cookieOf(request, cookieName('sendwright', isSecure(publicUrl)));
+  const token = cookieOf(request, publicUrl, 'sendwright');
   if (token === undefined || !TOKEN.test(token)) return null;
   const hash = digest(token);
   const id = hash.toString('base64');
@@ -106,9 +103,10 @@ export async function findSignedIn(
   return { user, timeZone, token, organizations, organization, flash, hasSecondFactor, byOidc };
 }
 
-function cookieOf({ headers }: FastifyRequest, name: string): string | undefined {
+function cookieOf({ headers }: FastifyRequest, publicUrl: string | undefined, name: CookieName): string | undefined {
+  const prefix = `${cookieName(name, isSecure(publicUrl))}=`;
   const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim());
-  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
+  return pairs.find((pair) => pair.startsWith(prefix))?.slice(prefix.length);
 }
 
 /**

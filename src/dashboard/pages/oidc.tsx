@@ -3,8 +3,6 @@ import type { Oidc } from '../../accounts/oidc.ts';
 import { linkToUser, signInByOidc } from '../../accounts/oidc-sign-in.ts';
 import { countNetworkAttempt, forgiveNetworkAttempt } from '../../accounts/sign-in-limits.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { digest } from '../../lib/digest.ts';
-import { deleteSession } from '../../store/accounts/sessions.ts';
 import { tooManyAttempts } from '../errors.tsx';
 import { Form } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
@@ -56,11 +54,9 @@ const callback = publicPage(Type.Object({}), async (visit) => {
     }
     const { isNew, ...user } = await signInByOidc(pool, identity, visit);
     await forgiveNetworkAttempt(pool, address);
-    // Prevents session fixation: an attacker may know the token of the previous session.
-    if (session) await deleteSession(pool, digest(session.token));
     // A new user has no organization yet, but may have an invitation to accept.
     const next = isNew && !flow.next.startsWith('/dashboard/invitations/') ? '/dashboard/my-invitations' : flow.next;
-    return signedIn(pool, { ...user, oidcFlow: null }, next);
+    return signedIn(visit, { ...user, oidcFlow: null }, next);
   });
 });
 

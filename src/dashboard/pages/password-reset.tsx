@@ -5,7 +5,7 @@ import { userEmail } from '../../accounts/users.ts';
 import { emailPasswordReset } from '../../intake/account-emails.ts';
 import { tooManyAttempts } from '../errors.tsx';
 import { BLANK, field, FormProblem } from '../form-elements.tsx';
-import { PlainLayout } from '../layout.tsx';
+import { BackToSignIn, PlainLayout } from '../layout.tsx';
 import {
   type Filled,
   type Html,
@@ -47,9 +47,7 @@ const showSent = publicPage(Type.Object({}), async (visit) => (
       If an account has this address, an email with a link is on its way. The link works once, within an hour. Look into
       the spam folder too.
     </p>
-    <p>
-      <a href="/dashboard/sign-in">Back to sign-in</a>
-    </p>
+    <BackToSignIn />
   </PlainLayout>
 ));
 
@@ -107,9 +105,7 @@ function RequestPage({ visit, filled }: { visit: Visit; filled: Filled }): Html 
         <p>
           <code>npm run admin -- user reset --email E</code>
         </p>
-        <p>
-          <a href="/dashboard/sign-in">Back to sign-in</a>
-        </p>
+        <BackToSignIn />
       </PlainLayout>
     );
   }
@@ -126,9 +122,7 @@ function RequestPage({ visit, filled }: { visit: Visit; filled: Filled }): Html 
         })}
         <button class="primary">Email me a link</button>
       </form>
-      <p>
-        <a href="/dashboard/sign-in">Back to sign-in</a>
-      </p>
+      <BackToSignIn />
     </PlainLayout>
   );
 }

@@ -1,12 +1,10 @@
 import { Type } from 'typebox';
 import { makeKnownBrowsers } from '../../domain/known-browser.ts';
-import { digest } from '../../lib/digest.ts';
 import { completeSignIn, makeChallenges } from '../../accounts/sign-in-challenge.ts';
 import { secondFactorSeal } from '../../accounts/second-factor.ts';
-import { deleteSession } from '../../store/accounts/sessions.ts';
 import { BLANK, field, FormProblem } from '../form-elements.tsx';
 import { valueOf } from '../forms.ts';
-import { PlainLayout } from '../layout.tsx';
+import { BackToSignIn, PlainLayout } from '../layout.tsx';
 import { type Filled, type Html, type PageRow, publicAction, Redirect, type Visit } from '../page.ts';
 import { safeNext } from '../session.ts';
 import { signedIn } from './signed-in.ts';
@@ -25,16 +23,14 @@ const enterCode = publicAction(Entry, {
     return <CodePage visit={visit} filled={filled} challenge={challenge} next={safeNext(next)} />;
   },
   run: async (visit, { challenge, code, next }) => {
-    const { pool, deps, session } = visit;
+    const { pool, deps } = visit;
     const { secretKey } = deps;
     const challenges = makeChallenges(secretKey);
     const factors = { pool, seal: secondFactorSeal(secretKey) };
     const signInDeps = { ...factors, challenges, knownBrowsers: makeKnownBrowsers(secretKey) };
     const result = await completeSignIn(signInDeps, { ...visit, challenge, code });
     if (!result) return new Redirect('/dashboard/sign-in');
-    // Prevents session fixation: an attacker may know the token of the previous session.
-    if (session) await deleteSession(pool, digest(session.token));
-    return signedIn(pool, result, next);
+    return signedIn(visit, result, next);
   },
 });
 
@@ -62,9 +58,7 @@ export function CodePage({ visit, filled = BLANK, challenge, next }: CodePagePro
         <input type="hidden" name="next" value={next} />
         <button class="primary">Sign in</button>
       </form>
-      <p>
-        <a href="/dashboard/sign-in">Back to sign-in</a>
-      </p>
+      <BackToSignIn />
     </PlainLayout>
   );
 }

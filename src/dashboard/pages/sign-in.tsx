@@ -3,9 +3,10 @@ import { digest } from '../../lib/digest.ts';
 import { makeKnownBrowsers } from '../../domain/known-browser.ts';
 import { makeChallenges } from '../../accounts/sign-in-challenge.ts';
 import { signIn, signOut } from '../../accounts/sign-in.ts';
-import { deleteSession, setSessionOrganization } from '../../store/accounts/sessions.ts';
+import { setSessionOrganization } from '../../store/accounts/sessions.ts';
 import { tooManyAttempts } from '../errors.tsx';
 import { BLANK, field, FormProblem } from '../form-elements.tsx';
+import { valueOf } from '../forms.ts';
 import { PlainLayout } from '../layout.tsx';
 import {
   action,
@@ -36,7 +37,7 @@ const showSignIn = publicPage(Type.Object({ next: Type.Optional(Type.String()) }
 });
 
 const doSignIn = publicAction(Credentials, {
-  again: (visit, filled) => <SignInPage visit={visit} filled={filled} next={nextOf(filled)} />,
+  again: (visit, filled) => <SignInPage visit={visit} filled={filled} next={safeNext(valueOf(filled.given, 'next'))} />,
   run: async (visit, { email, password, next }) => {
     const { pool, address, userAgent, browser, deps } = visit;
     const knownBrowsers = makeKnownBrowsers(deps.secretKey);
@@ -45,11 +46,7 @@ const doSignIn = publicAction(Credentials, {
       { pool, knownBrowsers, issueChallenge },
       { email, password, address, userAgent, browser },
     );
-    if (result.kind === 'in') {
-      // Prevents session fixation: an attacker may know the token of the previous session.
-      if (visit.session) await deleteSession(pool, digest(visit.session.token));
-      return signedIn(pool, result, next);
-    }
+    if (result.kind === 'in') return signedIn(visit, result, next);
     if (result.kind === 'code') {
       return <CodePage visit={visit} challenge={result.challenge} next={safeNext(next)} />;
     }
@@ -84,11 +81,6 @@ export const rows: readonly PageRow[] = [
   ['POST', '/dashboard/sign-out', 'public', doSignOut],
   ['POST', '/dashboard/organization', 'viewer', chooseOrganization],
 ];
-
-function nextOf({ given }: Filled): string {
-  const next = given['next'];
-  return safeNext(typeof next === 'string' ? next : undefined);
-}
 
 function SignInPage({ visit, filled, next }: { visit: Visit; filled: Filled; next: string }): Html {
   return (
