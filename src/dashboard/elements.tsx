@@ -1,7 +1,7 @@
 import type { Children } from '@kitajs/html';
 import { escapeHtml } from '../lib/html.ts';
 import type { Cursor } from '../store/postgres/page.ts';
-import { valueOf } from './forms.ts';
+import { queryOf, valueOf } from './forms.ts';
 import { type Html, pathOf, type Visit } from './page.ts';
 import { placeToText } from './places.ts';
 
@@ -155,15 +155,7 @@ export function Pager({ visit, next }: { visit: Visit; next: Cursor | null }): H
 
 /** Returns the link to a page. @param trail positions of earlier pages; empty on the second page */
 function withCursor(visit: Visit, cursor: string | null, trail: readonly string[] = []): string {
-  const query = new URLSearchParams();
-  for (const [name, values] of Object.entries(visit.given)) {
-    if (name === 'cursor' || name === 'before') continue;
-    for (const value of [values].flat()) if (value !== '') query.append(name, value);
-  }
-  if (cursor !== null) query.append('cursor', cursor);
-  if (trail.length > 0) query.append('before', trail.join('.'));
-  const text = query.toString();
-  return pathOf(visit) + (text === '' ? '' : `?${text}`);
+  return pathOf(visit) + queryOf({ ...visit.given, cursor: cursor ?? '', before: trail.join('.') });
 }
 
 /** The heading of a column; `number` marks a column of numbers. */

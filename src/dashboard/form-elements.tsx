@@ -1,5 +1,5 @@
 import type { Children } from '@kitajs/html';
-import { type Given, valueOf } from './forms.ts';
+import { type Given, queryOf, valueOf } from './forms.ts';
 import { type Filled, type Html, pathOf, type Visit } from './page.ts';
 
 export const BLANK: Filled = { given: {}, problems: {} };
@@ -286,9 +286,7 @@ export function confirm(visit: Visit, label: string, confirmation: Confirmation)
 /** The filters of a list. They are a GET form, so that a filtered list has a URL. */
 export function Filters({ visit, label, children }: { visit: Visit; label?: string; children: Children }): Html {
   const path = pathOf(visit);
-  const isFiltered = Object.entries(visit.given).some(
-    ([name, value]) => !/^(?:cursor|before)$/.test(name) && value !== '',
-  );
+  const isFiltered = queryOf({ ...visit.given, cursor: '', before: '' }) !== '';
   return (
     <form method="get" action={path} class="filters" role="search" aria-label={label ?? 'Filter this list'}>
       {children}

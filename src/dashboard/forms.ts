@@ -31,6 +31,16 @@ export function valueOf(given: Given, name: string): string | undefined {
   return typeof value === 'string' ? value : value?.[0];
 }
 
+/** Returns the query string of fields, without those that are empty; '' if all are. */
+export function queryOf(given: Given): string {
+  const query = new URLSearchParams();
+  for (const [name, values] of Object.entries(given)) {
+    for (const value of [values].flat()) if (value !== '') query.append(name, value);
+  }
+  const text = query.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
 const ajv = makeSchemaValidator({ allErrors: true });
 const compiled = new WeakMap<TObject, ValidateFunction>();
 

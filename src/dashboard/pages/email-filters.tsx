@@ -6,7 +6,7 @@ import { parseInstant } from '../../domain/instant.ts';
 import { TAGS } from '../../domain/limits.ts';
 import type { EmailFilters } from '../../store/emails/lists.ts';
 import { choices, field, FilterMenu, Filters, optionsOf, select } from '../form-elements.tsx';
-import { type Given, valueOf } from '../forms.ts';
+import { type Given, queryOf, valueOf } from '../forms.ts';
 import type { Context, Filled, Html } from '../page.ts';
 
 export const Query = Type.Object({
@@ -115,10 +115,5 @@ function dayField(filled: Filled, name: string, label: string): Html {
 
 /** Returns the query string of a list without its position, for a link to the same emails. */
 export function filterQuery(given: Given): string {
-  const query = new URLSearchParams();
-  for (const [name, values] of Object.entries(given)) {
-    if (name !== 'cursor') for (const value of [values].flat()) if (value !== '') query.append(name, value);
-  }
-  const text = query.toString();
-  return text === '' ? '' : `?${text}`;
+  return queryOf({ ...given, cursor: '' });
 }
