@@ -24,14 +24,27 @@ export function Form({ visit, action, children, ...rest }: FormProps): Html {
   );
 }
 
-export function FormProblem({ filled }: { filled: Filled }): Html {
-  const problem = filled.problems[''];
-  if (problem === undefined) return '';
+interface ProblemProps {
+  /** Nothing is shown without a text. */
+  readonly text: string | null | undefined;
+  readonly id?: string;
+  /** The problem concerns the whole form or message, not one field. */
+  readonly isWhole?: boolean;
+  /** Screen readers announce the problem when the page opens. */
+  readonly isAlert?: boolean;
+}
+
+export function Problem({ text, id, isWhole = false, isAlert = false }: ProblemProps): Html {
+  if (text == null) return '';
   return (
-    <p class="problem whole" role="alert" safe>
-      {problem}
+    <p class={['problem', isWhole && 'whole']} id={id} role={isAlert ? 'alert' : undefined} safe>
+      {text}
     </p>
   );
+}
+
+export function FormProblem({ filled }: { filled: Filled }): Html {
+  return <Problem text={filled.problems['']} isWhole isAlert />;
 }
 
 interface FieldOptions {
@@ -174,11 +187,7 @@ export function choices(filled: Filled, name: string, label: string, options: Op
   const problem = problemOf(name, filled);
   return (
     <FilterMenu label={label} chosen={chosen} whenEmpty="Any" isOpen={problem !== undefined}>
-      {problem !== undefined && (
-        <p class="problem" id={`field-${name}-problem`} safe>
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} id={`field-${name}-problem`} />
       {options.map(([value, text]) => (
         <Checkbox label={text} name={name} value={value} given={filled.given} />
       ))}
@@ -220,18 +229,13 @@ interface LabelledProps {
 
 function Labelled({ label, name, filled, hint, children }: LabelledProps): Html {
   const id = `field-${name}`;
-  const problem = problemOf(name, filled);
   return (
     <div class="field">
       <label for={id} safe>
         {label}
       </label>
       {children}
-      {problem !== undefined && (
-        <p class="problem" id={`${id}-problem`} safe>
-          {problem}
-        </p>
-      )}
+      <Problem text={problemOf(name, filled)} id={`${id}-problem`} />
       {hint !== undefined && (
         <p class="hint" id={`${id}-hint`} safe>
           {hint}

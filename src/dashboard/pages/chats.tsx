@@ -22,7 +22,7 @@ import {
   Time,
   TimeCell,
 } from '../elements.tsx';
-import { field, Filters, optionsOf, select } from '../form-elements.tsx';
+import { field, Filters, optionsOf, Problem, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
@@ -151,11 +151,7 @@ function showOf({ channel, path, title, detail }: ChannelPages) {
               ['Workflow', <Workflow context={context} id={id} />],
             ]}
           />
-          {error !== null && (
-            <p class="problem whole" safe>
-              {code === null ? error : `${error} (${code})`}
-            </p>
-          )}
+          <Problem text={error === null || code === null ? error : `${error} (${code})`} isWhole />
           <Timeline entries={details.timeline} />
           <Attempts attempts={details.attempts} isGivenUp={message.status === 'failed'} />
         </Live>

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { changeTracking, showDomain, type ShownDomain } from '../../accounts/domains.ts';
 import { act } from '../act.ts';
 import { Facts, Section, Text } from '../elements.tsx';
-import { BLANK, Checkbox, Form, FormProblem } from '../form-elements.tsx';
+import { BLANK, Checkbox, Form, FormProblem, Problem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
 
@@ -68,11 +68,7 @@ async function formPage(context: Context, filled: Filled): Promise<Html> {
     <Layout context={context} title="Change tracking" crumbs={crumbs}>
       <Form visit={context} action={`${PATH}/${id}/tracking`} class="card">
         <FormProblem filled={filled} />
-        {problem !== undefined && (
-          <p class="problem" role="alert" safe>
-            {problem}
-          </p>
-        )}
+        <Problem text={problem} isAlert />
         <fieldset>
           <legend>Track in email from this domain</legend>
           <Checkbox

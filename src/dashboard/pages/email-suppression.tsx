@@ -5,9 +5,8 @@ import type { Email } from '../../store/emails/emails.ts';
 import type { EmailDetails } from '../../store/emails/message-details.ts';
 import type { Suppression } from '../../store/suppressions/suppressions.ts';
 import { Text, Time } from '../elements.tsx';
-import { confirm } from '../form-elements.tsx';
 import type { Context, Html } from '../page.ts';
-import { PATH as SUPPRESSIONS } from './suppressions.tsx';
+import { PATH as SUPPRESSIONS, removeButton } from './suppressions.tsx';
 
 /** Maximum number of entries shown; an email has up to 150 recipients. */
 const MAX_SHOWN = 10;
@@ -77,13 +76,7 @@ function Entry({ context, entry, isByThis }: { context: Context; entry: Suppress
       </span>
       <a href={`${SUPPRESSIONS}?email=${encodeURIComponent(email)}`}>View</a>
       {causeId !== null && !isByThis && <a href={`/dashboard/emails/${causeId}`}>View the email</a>}
-      {context.role !== 'viewer' &&
-        confirm(context, 'Remove', {
-          action: `${SUPPRESSIONS}/${id}/remove`,
-          id: `remove-${id}`,
-          question: `Email will be sent to ${email} again. The entry at the provider is removed too.`,
-          small: true,
-        })}
+      {context.role !== 'viewer' && removeButton(context, id, email)}
     </div>
   );
 }

@@ -9,7 +9,7 @@ import { type Email, findEmail } from '../../store/emails/emails.ts';
 import { type EmailDetails, findContent, findEmailDetails } from '../../store/emails/message-details.ts';
 import { findSuppressions, type Suppression } from '../../store/suppressions/suppressions.ts';
 import { type Fact, Facts, Id, NumberCell, StatusBadge, StatusCell, Table, Text, Time, Section } from '../elements.tsx';
-import { BLANK } from '../form-elements.tsx';
+import { BLANK, Problem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
@@ -55,11 +55,7 @@ export async function emailPage(context: Context, filled: Filled, view: Static<t
     >
       <Live path={`${PATH}/${id}`} moves={isMoving(email)}>
         {emailFacts(context, email, details)}
-        {email.error !== null && (
-          <p class="problem whole" safe>
-            {email.error}
-          </p>
-        )}
+        <Problem text={email.error} isWhole />
         <Remedy context={context} email={email} details={details} suppressions={suppressions} />
         <Timeline entries={details.timeline} />
         <Recipients email={email} details={details} suppressions={suppressions} maySuppress={mayChange} />

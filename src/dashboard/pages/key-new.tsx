@@ -8,7 +8,7 @@ import { type Domain, listDomains } from '../../store/domains/domains.ts';
 import { PRESETS } from '../../store/accounts/keys.ts';
 import { act } from '../act.ts';
 import { Command, Copy, curl } from '../elements.tsx';
-import { BLANK, Checkbox, field, Form, FormProblem, select } from '../form-elements.tsx';
+import { BLANK, Checkbox, field, Form, FormProblem, Problem, select } from '../form-elements.tsx';
 import { zonedInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow, zoneOf } from '../page.ts';
@@ -107,11 +107,7 @@ function DomainBoxes({ domains, filled }: { domains: readonly Domain[]; filled: 
       <p class="hint">
         Restrict this key to selected domains (it then can't send WhatsApp messages). Leave empty to allow all.
       </p>
-      {problem !== undefined && (
-        <p class="problem" role="alert" safe>
-          {problem}
-        </p>
-      )}
+      <Problem text={problem} isAlert />
       {domains.map(({ id, name }) => (
         <Checkbox label={name} name="domain_ids" value={id} given={filled.given} />
       ))}

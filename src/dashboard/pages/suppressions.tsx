@@ -7,7 +7,7 @@ import { csvParts, exportCsv } from '../csv.ts';
 import { curl, Empty, Pager, StatusBadge, Table, Text, TimeCell } from '../elements.tsx';
 import { confirm, field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { type Context, type Html, idOf, page, type PageRow } from '../page.ts';
+import { type Context, type Html, idOf, page, type PageRow, type Visit } from '../page.ts';
 import { textToPlace } from '../places.ts';
 import { type Cursor, cutPage } from '../../store/postgres/page.ts';
 
@@ -148,18 +148,21 @@ function Entries({ context, entries }: { context: Context; entries: readonly Sup
           <TimeCell at={at} />
           {mayRemove && (
             <td>
-              <div class="row">
-                {confirm(context, 'Remove', {
-                  action: `${PATH}/${id}/remove`,
-                  id: `remove-${id}`,
-                  question: `Email will be sent to ${email} again. The entry at the provider is removed too.`,
-                  small: true,
-                })}
-              </div>
+              <div class="row">{removeButton(context, id, email)}</div>
             </td>
           )}
         </tr>
       ))}
     </Table>
   );
+}
+
+/** A button that asks for confirmation and removes an address from the suppression list. @param id of the suppression */
+export function removeButton(visit: Visit, id: string, email: string): Html {
+  return confirm(visit, 'Remove', {
+    action: `${PATH}/${id}/remove`,
+    id: `remove-${id}`,
+    question: `Email will be sent to ${email} again. The entry at the provider is removed too.`,
+    small: true,
+  });
 }

@@ -5,7 +5,7 @@ import { makeWebhookIntake, type WebhookIntakeDeps } from '../../accounts/webhoo
 import { type DeliveryHealth, HEALTH_SAMPLE } from '../../store/webhooks/delivery-search.ts';
 import type { Endpoint } from '../../store/webhooks/endpoints.ts';
 import { Copy } from '../elements.tsx';
-import { Checkbox, field, Form, FormProblem } from '../form-elements.tsx';
+import { Checkbox, field, Form, FormProblem, Problem } from '../form-elements.tsx';
 import { type Crumb, Layout } from '../layout.tsx';
 import type { Context, Filled, Html } from '../page.ts';
 
@@ -78,17 +78,12 @@ const TOPICS: Readonly<Record<Topic, string>> = {
 };
 
 function EventBoxes({ filled, chosen }: { filled: Filled; chosen: readonly string[] }): Html {
-  const problem = filled.problems['events'];
   const typesOf = (topic: string): readonly EventType[] => EVENT_TYPES.filter((type) => type.startsWith(`${topic}.`));
   return (
     <fieldset>
       <legend>Events</legend>
       <p class="hint">Leave empty to receive all events, including types that are added later.</p>
-      {problem !== undefined && (
-        <p class="problem" safe>
-          {problem}
-        </p>
-      )}
+      <Problem text={filled.problems['events']} />
       {Object.entries(TOPICS).map(([topic, title]) => (
         <fieldset class="group">
           <legend safe>{title}</legend>
