@@ -1,6 +1,6 @@
 import { type Counts, STATES } from '../domain/statistics.ts';
 import { type Point, STEP_MS } from '../store/statistics/series.ts';
-import { NumberCell, Table, Time } from './elements.tsx';
+import { formatNumber, NumberCell, Table, Time } from './elements.tsx';
 import type { Html } from './page.ts';
 import { emailsPath, type Period } from './periods.ts';
 
@@ -56,7 +56,7 @@ export function MailChart({ points, period, filters = {} }: MailChartProps): Htm
         <div class="plot" aria-hidden="true">
           <div class="scale">
             {[top, top / 2, 0].map((value) => (
-              <span safe>{value.toLocaleString('en')}</span>
+              <span safe>{formatNumber(value)}</span>
             ))}
           </div>
           <svg viewBox={`0 0 ${bars.length} ${top}`} preserveAspectRatio="none">
@@ -95,9 +95,7 @@ function Bar({ index, top, at, counts, period: { step }, filters }: BarProps): H
   const parts = partsOf(counts);
   const time = new Date(at).toISOString();
   const when = step === 'day' ? `${time.slice(0, 10)} (UTC)` : `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`;
-  const words = PARTS.flatMap(([name], part) =>
-    parts[part] ? `${(parts[part] ?? 0).toLocaleString('en')} ${name}` : [],
-  );
+  const words = PARTS.flatMap(([name], part) => (parts[part] ? `${formatNumber(parts[part] ?? 0)} ${name}` : []));
   let below = 0;
   return (
     // The table has the same links for the keyboard.
@@ -163,7 +161,7 @@ function CountTable({ bars, period: { step }, filters }: CountTableProps): Html 
             </a>
           </th>
           {states.map((state) => (
-            <NumberCell text={counts[state].toLocaleString('en')} />
+            <NumberCell text={formatNumber(counts[state])} />
           ))}
         </tr>
       ))}

@@ -18,10 +18,20 @@ export function toneOf(status: string): string {
   return Object.keys(TONES).find((tone) => TONES[tone]?.includes(status)) ?? 'ended';
 }
 
+/** Formats a name of the API, such as a status or a reason, as words. */
+export function inWords(name: string): string {
+  return name.replaceAll('_', ' ');
+}
+
+/** Formats a number with separators of thousands. */
+export function formatNumber(number: number): string {
+  return number.toLocaleString('en');
+}
+
 export function StatusBadge({ status }: { status: string }): Html {
   return (
     <span class={['badge', toneOf(status)]} safe>
-      {status.replaceAll('_', ' ')}
+      {inWords(status)}
     </span>
   );
 }

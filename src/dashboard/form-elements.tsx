@@ -1,4 +1,5 @@
 import type { Children } from '@kitajs/html';
+import { inWords } from './elements.tsx';
 import { type Given, queryOf, valueOf } from './forms.ts';
 import { type Filled, type Html, pathOf, type Visit } from './page.ts';
 
@@ -109,7 +110,7 @@ type Options = readonly (readonly [value: string, name: string])[];
 
 /** Returns the options of a filter; the empty value selects all. */
 export function optionsOf(values: readonly string[], all = 'any'): Options {
-  return [['', all], ...values.map((value) => [value, value.replaceAll('_', ' ')] as const)];
+  return [['', all], ...values.map((value) => [value, inWords(value)] as const)];
 }
 
 /** @param value the initial value */

@@ -2,7 +2,7 @@ import { addCounts, type Counts, type State, STATES } from '../domain/statistics
 import { percentile, spanInWords } from '../lib/times.ts';
 import { readSeries, type Series } from '../store/statistics/series.ts';
 import { MailChart } from './chart.tsx';
-import { NumberCell, Section, Sub, Table } from './elements.tsx';
+import { formatNumber, NumberCell, Section, Sub, Table } from './elements.tsx';
 import type { Context, Html } from './page.ts';
 import { emailsPath, lastSteps, type Period } from './periods.ts';
 import { changeInWords, judgeRate, RATE_KINDS, type RateKind, shareInWords } from './rates.ts';
@@ -66,7 +66,7 @@ function RateFigure({
       <dt safe>{kind.name}</dt>
       <dd>
         <span safe>{total === 0 ? '–' : shareInWords(part, total)}</span>
-        <Sub text={`${part.toLocaleString('en')} of ${total.toLocaleString('en')} ${kind.of}`} />
+        <Sub text={`${formatNumber(part)} of ${formatNumber(total)} ${kind.of}`} />
         {beforeName !== null && (
           <Sub text={change === null ? `nothing to compare with ${beforeName}` : `${change} from ${beforeName}`} />
         )}
@@ -88,8 +88,8 @@ export function StateTable({ counts, linkTo }: { counts: Counts; linkTo: (state:
         <tr>
           <th scope="row">{state}</th>
           <td class="number">
-            <a href={linkTo(state)} aria-label={`${counts[state].toLocaleString('en')} ${state}: show them`} safe>
-              {counts[state].toLocaleString('en')}
+            <a href={linkTo(state)} aria-label={`${formatNumber(counts[state])} ${state}: show them`} safe>
+              {formatNumber(counts[state])}
             </a>
           </td>
           <NumberCell text={shareInWords(counts[state], counts.accepted)} />
@@ -114,9 +114,7 @@ export function TimesTable({ times }: { times: Series['times'] }): Html {
         {(['sent', 'delivered'] as const).map((name) => (
           <tr>
             <th scope="row">{name}</th>
-            <NumberCell
-              text={[...times[name].values()].reduce((sum, emails) => sum + emails, 0).toLocaleString('en')}
-            />
+            <NumberCell text={formatNumber([...times[name].values()].reduce((sum, emails) => sum + emails, 0))} />
             <NumberCell text={cell(times[name], 0.5)} />
             <NumberCell text={cell(times[name], 0.95)} />
           </tr>

@@ -14,6 +14,8 @@ import {
   curl,
   Empty,
   Facts,
+  formatNumber,
+  inWords,
   LinkHeading,
   NumberCell,
   Section,
@@ -58,7 +60,7 @@ const list = listPage({
       <td>
         <p class="counts">
           {statusesOf(batch).map(([each, members]) => (
-            <Text text={`${members.toLocaleString('en')} ${each.replaceAll('_', ' ')}`} />
+            <Text text={`${formatNumber(members)} ${inWords(each)}`} />
           ))}
         </p>
       </td>
@@ -105,7 +107,7 @@ const show = page(Type.Object({}), async (context) => {
             confirm(context, 'Cancel sending', {
               action: `${PATH}/${id}/cancel`,
               id: 'cancel-batch',
-              question: `${scheduled.toLocaleString('en')} of its emails are still scheduled. They will not be sent.`,
+              question: `${formatNumber(scheduled)} of its emails are still scheduled. They will not be sent.`,
               keep: 'Keep scheduled',
             })}
         </>
@@ -115,7 +117,7 @@ const show = page(Type.Object({}), async (context) => {
         <Facts
           facts={[
             ['Status', <StatusBadge status={shownStatus(batch)} />],
-            ['Emails', <Text text={total.toLocaleString('en')} />],
+            ['Emails', <Text text={formatNumber(total)} />],
             ['Accepted', <Time at={batch.created_at} />],
             ['Done', <Time at={batch.completed_at} />],
             ['Progress', <Progress batch={batch} />],
@@ -129,10 +131,10 @@ const show = page(Type.Object({}), async (context) => {
               <td class="number">
                 <a
                   href={`/dashboard/emails?batch_id=${id}&status=${status}`}
-                  aria-label={`${members.toLocaleString('en')} emails: show them`}
+                  aria-label={`${formatNumber(members)} emails: show them`}
                   safe
                 >
-                  {members.toLocaleString('en')}
+                  {formatNumber(members)}
                 </a>
               </td>
               <NumberCell text={shareInWords(members, total)} />
@@ -156,7 +158,7 @@ const cancel = buttonAction<{ id: string; canceled: number }>((context) => ({
   detail: ({ canceled }) => ({ canceled }),
   next: ({ id, canceled }) =>
     new Redirect(`${PATH}/${id}`, {
-      flash: `${canceled.toLocaleString('en')} ${canceled === 1 ? 'email was' : 'emails were'} canceled.`,
+      flash: `${formatNumber(canceled)} ${canceled === 1 ? 'email was' : 'emails were'} canceled.`,
     }),
 }));
 
@@ -168,7 +170,7 @@ export const rows: readonly PageRow[] = [
 
 /** Returns the subject of a batch's first email as its name. */
 function nameOf({ id, total }: Batch, subjects: ReadonlyMap<string, string>): string {
-  return subjects.get(id) ?? `Batch of ${total.toLocaleString('en')}`;
+  return subjects.get(id) ?? `Batch of ${formatNumber(total)}`;
 }
 
 /** Shows a batch as scheduled while all of its members are scheduled. */
@@ -204,7 +206,7 @@ function statusesOf({ counts }: Batch) {
 function Progress({ batch }: { batch: Batch }): Html {
   const { id, total, counts } = batch;
   const waiting = WAITING.reduce((sum, status) => sum + (counts[status] ?? 0), 0);
-  const words = `${(total - waiting).toLocaleString('en')} of ${total.toLocaleString('en')}`;
+  const words = `${formatNumber(total - waiting)} of ${formatNumber(total)}`;
   return (
     <>
       <progress id={`progress-${id}`} max={total} value={total - waiting} aria-label={`Done: ${words}`} safe>

@@ -3,7 +3,19 @@ import { DELIVERY_STATUSES } from '../../domain/webhooks.ts';
 import { replayMany, replayOne, requireDelivery, requireEndpoint } from '../../accounts/webhooks.ts';
 import type { AttemptWithHeaders } from '../../store/webhooks/deliveries.ts';
 import { act, buttonAction } from '../act.ts';
-import { Command, Facts, Id, NumberCell, Section, StatusBadge, Table, Text, Time, TimeCell } from '../elements.tsx';
+import {
+  Command,
+  Facts,
+  formatNumber,
+  Id,
+  NumberCell,
+  Section,
+  StatusBadge,
+  Table,
+  Text,
+  Time,
+  TimeCell,
+} from '../elements.tsx';
 import { BLANK, field, Form, FormProblem, optionsOf, select } from '../form-elements.tsx';
 import { zonedInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
@@ -84,7 +96,7 @@ function pathOf(context: Context): string {
 
 function replayedMessage(count: number): string {
   if (count === 0) return 'No deliveries match.';
-  return count === 1 ? 'One delivery was queued again.' : `${count.toLocaleString('en')} deliveries were queued again.`;
+  return count === 1 ? 'One delivery was queued again.' : `${formatNumber(count)} deliveries were queued again.`;
 }
 
 type FoundDelivery = Awaited<ReturnType<typeof requireDelivery>>;
@@ -162,7 +174,7 @@ function AttemptRow({ attempt }: { attempt: AttemptWithHeaders }): Html {
     <tr>
       <TimeCell at={at} />
       <td>{code === null ? <span class="muted">no response</span> : <Text text={String(code)} />}</td>
-      <NumberCell text={`${duration.toLocaleString('en')} ms`} />
+      <NumberCell text={`${formatNumber(duration)} ms`} />
       <td>
         {error !== null && <Text text={error} />}
         {response !== null && response !== '' && <Disclosed summary="Body" text={response} />}

@@ -8,7 +8,7 @@ import {
   searchDeliveries,
 } from '../../store/webhooks/delivery-search.ts';
 import type { Endpoint } from '../../store/webhooks/endpoints.ts';
-import { LinkHeading, NumberCell, Pager, Section, StatusCell, Table, TimeCell } from '../elements.tsx';
+import { formatNumber, LinkHeading, NumberCell, Pager, Section, StatusCell, Table, TimeCell } from '../elements.tsx';
 import { formProblems } from '../errors.tsx';
 import { field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { zonedInstant } from '../instants.ts';
@@ -126,7 +126,7 @@ function DeliveryRow({ endpoint, delivery }: { endpoint: Endpoint; delivery: Fou
       <LinkHeading href={`${PATH}/${endpoint.id}/deliveries/${id}`} text={type} title={`${type}, ${eventId}`} />
       <StatusCell status={status} />
       <NumberCell text={code === null ? '–' : String(code)} />
-      <NumberCell text={tries.toLocaleString('en')} />
+      <NumberCell text={formatNumber(tries)} />
       <td title={recipient ?? emailId ?? undefined}>
         {emailId === null ? (
           <span class="muted">–</span>

@@ -4,7 +4,7 @@ import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
 import type { Email } from '../../store/emails/emails.ts';
 import type { EmailDetails } from '../../store/emails/message-details.ts';
 import type { Suppression } from '../../store/suppressions/suppressions.ts';
-import { Text, Time } from '../elements.tsx';
+import { inWords, Text, Time } from '../elements.tsx';
 import type { Context, Html } from '../page.ts';
 import { PATH as SUPPRESSIONS, removeButton } from './suppressions.tsx';
 
@@ -52,7 +52,7 @@ function Advice({ reason }: { reason: BounceReason }): Html {
   const { meaning, remedy } = BOUNCE_REASONS_IN_WORDS[reason];
   return (
     <p>
-      <strong safe>{reason.replaceAll('_', ' ')}</strong>
+      <strong safe>{inWords(reason)}</strong>
       <Text text={` means: ${meaning}. What to do: ${remedy}.`} />
     </p>
   );

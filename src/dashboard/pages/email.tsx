@@ -8,7 +8,19 @@ import { findAttachments, type ListedAttachment, secondsFromNow } from '../../st
 import { type Email, findEmail } from '../../store/emails/emails.ts';
 import { type EmailDetails, findContent, findEmailDetails } from '../../store/emails/message-details.ts';
 import { findSuppressions, type Suppression } from '../../store/suppressions/suppressions.ts';
-import { type Fact, Facts, Id, NumberCell, StatusBadge, StatusCell, Table, Text, Time, Section } from '../elements.tsx';
+import {
+  type Fact,
+  Facts,
+  Id,
+  inWords,
+  NumberCell,
+  Section,
+  StatusBadge,
+  StatusCell,
+  Table,
+  Text,
+  Time,
+} from '../elements.tsx';
 import { BLANK, Problem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
@@ -76,7 +88,7 @@ function emailFacts(context: Context, email: Email, details: EmailDetails): Html
     <Facts
       facts={[
         ['Status', <StatusBadge status={email.status} />],
-        email.bounce_reason !== null && ['Bounce reason', <Text text={email.bounce_reason.replaceAll('_', ' ')} />],
+        email.bounce_reason !== null && ['Bounce reason', <Text text={inWords(email.bounce_reason)} />],
         ['From', <Text text={email.from} />],
         list('To', email.to),
         list('Cc', cc),
@@ -142,7 +154,7 @@ function Recipients({ email, details, suppressions, maySuppress }: RecipientsPro
               </th>
               <StatusCell status={report?.status ?? others} />
               <td class="sub" safe>
-                {[report?.bounce_reason?.replaceAll('_', ' '), report?.error].filter(Boolean).join(': ')}
+                {[inWords(report?.bounce_reason ?? ''), report?.error].filter(Boolean).join(': ')}
               </td>
               {maySuppress && (
                 <td>

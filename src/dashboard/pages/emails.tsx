@@ -4,7 +4,7 @@ import { findEmail } from '../../store/emails/emails.ts';
 import { listEmails } from '../../store/emails/lists.ts';
 import type { EmailSummary } from '../../store/emails/summary.ts';
 import { findVerifiedDomain } from '../../store/outbox/backlog.ts';
-import { curl, Empty, LinkHeading, Pager, StatusBadge, Sub, Table, Time, TimeCell } from '../elements.tsx';
+import { curl, Empty, inWords, LinkHeading, Pager, StatusBadge, Sub, Table, Time, TimeCell } from '../elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Context, type Html, page, type PageRow, Redirect, Reply } from '../page.ts';
@@ -89,7 +89,7 @@ export function EmailRows({ emails }: { emails: readonly EmailSummary[] }): Html
         <tr>
           <td>
             <StatusBadge status={email.status} />
-            {email.bounce_reason !== null && <Sub text={email.bounce_reason.replaceAll('_', ' ')} />}
+            {email.bounce_reason !== null && <Sub text={inWords(email.bounce_reason)} />}
             {email.status === 'scheduled' && (
               <span class="sub">
                 for <Time at={email.scheduled_at} short />

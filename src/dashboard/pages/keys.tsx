@@ -4,7 +4,7 @@ import { listKeys, type Preset } from '../../store/accounts/keys.ts';
 import { usage } from '../../store/limits/quota.ts';
 import { buttonAction } from '../act.ts';
 import { escapeHtml } from '../../lib/html.ts';
-import { Empty, Facts, StatusBadge, Sub, Text, Time, TimeCell, Section } from '../elements.tsx';
+import { Empty, Facts, formatNumber, Section, StatusBadge, Sub, Text, Time, TimeCell } from '../elements.tsx';
 import { confirm } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
@@ -95,14 +95,13 @@ const list = listPage({
 
 const showUsage = page(Type.Object({}), async (context) => {
   const quotaUsage = await usage(context.pool, context.organization.id);
-  const count = (emails: number): string => emails.toLocaleString('en');
   return (
     <Layout context={context} title="Emails this month" crumbs={CRUMBS}>
       <div id="usage">
         <Facts
           facts={[
-            ['Accepted this month (UTC)', <Text text={count(quotaUsage?.used ?? 0)} />],
-            ['Quota', <Text text={quotaUsage?.monthly == null ? 'none' : count(quotaUsage.monthly)} />],
+            ['Accepted this month (UTC)', <Text text={formatNumber(quotaUsage?.used ?? 0)} />],
+            ['Quota', <Text text={quotaUsage?.monthly == null ? 'none' : formatNumber(quotaUsage.monthly)} />],
             ['Resets on', <Time at={quotaUsage?.resets_at ?? null} />],
           ]}
         />

@@ -1,8 +1,7 @@
 import { BOUNCE_REASONS_IN_WORDS } from '../../domain/bounces/reasons.ts';
-import type { BounceReason } from '../../domain/email/email.ts';
 import { spanInWords } from '../../lib/times.ts';
 import type { AttemptDetails, TimelineEntry } from '../../store/emails/message-details.ts';
-import { NumberCell, Section, Table, Text, Time, TimeCell, toneOf } from '../elements.tsx';
+import { formatNumber, inWords, NumberCell, Section, Table, Text, Time, TimeCell, toneOf } from '../elements.tsx';
 import { type Context, type Html } from '../page.ts';
 
 /** Number of entries shown at each end of a long timeline. */
@@ -19,7 +18,7 @@ export function Timeline({ entries }: { entries: readonly TimelineEntry[] }): Ht
         {shown(hidden === 0 ? entries : entries.slice(0, SHOWN_AT_END))}
         {hidden > 0 && (
           <li class="ended">
-            <Text text={`${hidden.toLocaleString('en')} more events`} />
+            <Text text={`${formatNumber(hidden)} more events`} />
           </li>
         )}
         {hidden > 0 && shown(entries.slice(-SHOWN_AT_END))}
@@ -48,7 +47,7 @@ function Entry({ entry, first }: { entry: TimelineEntry; first: string }): Html 
 
 function titleOf(status: string): string {
   if (status === 'complained') return 'Marked as spam';
-  return status.slice(0, 1).toUpperCase() + status.slice(1).replaceAll('_', ' ');
+  return status.slice(0, 1).toUpperCase() + inWords(status.slice(1));
 }
 
 /** Further fields of an entry, besides its type. */
@@ -75,10 +74,6 @@ function EntryDetail({ entry: { detail } }: { entry: TimelineEntry }): Html {
       )}
     </>
   );
-}
-
-function inWords(reason: BounceReason): string {
-  return reason.replaceAll('_', ' ');
 }
 
 const OUTCOMES: Readonly<Record<NonNullable<AttemptDetails['outcome']>, string>> = {

@@ -4,7 +4,7 @@ import { type Issue, type Backlog, COUNTED, listIssues, readBacklog } from '../.
 import { listEmails } from '../../store/emails/lists.ts';
 import { readSeries } from '../../store/statistics/series.ts';
 import { MailChart } from '../chart.tsx';
-import { curl, Empty, NumberCell, Table, Time, Section } from '../elements.tsx';
+import { curl, Empty, formatNumber, inWords, NumberCell, Section, Table, Time } from '../elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Context, type Html, page, type PageRow } from '../page.ts';
 import { shareInWords } from '../rates.ts';
@@ -192,7 +192,7 @@ function Waiting({ backlog }: { backlog: Backlog }): Html {
 }
 
 function countInWords(count: number): string {
-  return count > COUNTED ? `over ${COUNTED.toLocaleString('en')}` : count.toLocaleString('en');
+  return count > COUNTED ? `over ${formatNumber(COUNTED)}` : formatNumber(count);
 }
 
 function Bounces({ bounces, period }: { bounces: readonly [reason: string, emails: number][]; period: Period }): Html {
@@ -204,10 +204,10 @@ function Bounces({ bounces, period }: { bounces: readonly [reason: string, email
         <tr>
           <th scope="row">
             <a href={emailsPath(period, { bounce_reason: reason })} safe>
-              {reason.replaceAll('_', ' ')}
+              {inWords(reason)}
             </a>
           </th>
-          <NumberCell text={emails.toLocaleString('en')} />
+          <NumberCell text={formatNumber(emails)} />
           <NumberCell text={shareInWords(emails, total)} />
         </tr>
       ))}

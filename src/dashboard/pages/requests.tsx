@@ -3,7 +3,7 @@ import { parseStatusFilter } from '../../domain/status-filter.ts';
 import { type ApiRequest, listApiRequests } from '../../store/accounts/api-requests.ts';
 import { listKeys } from '../../store/accounts/keys.ts';
 import { escapeHtml } from '../../lib/html.ts';
-import { Empty, NumberCell, Pager, Sub, Table, TimeCell } from '../elements.tsx';
+import { Empty, formatNumber, inWords, NumberCell, Pager, Sub, Table, TimeCell } from '../elements.tsx';
 import { field, Filters, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Html, page, type PageRow, Reply } from '../page.ts';
@@ -115,9 +115,9 @@ function Requests({ requests, names }: { requests: readonly ApiRequest[]; names:
               <span class={['badge', toneOf(status)]} safe>
                 {String(status)}
               </span>
-              {code !== null && <Sub text={code.replaceAll('_', ' ')} />}
+              {code !== null && <Sub text={inWords(code)} />}
             </td>
-            <NumberCell text={`${ms.toLocaleString('en')} ms`} />
+            <NumberCell text={`${formatNumber(ms)} ms`} />
             <td>
               {key === null ? (
                 <span class="muted">dashboard</span>

@@ -3,7 +3,7 @@ import { renameOrganization } from '../../accounts/organizations.ts';
 import { requireFound } from '../../domain/errors.ts';
 import { readOrganizationSettings } from '../../store/accounts/organizations.ts';
 import { act } from '../act.ts';
-import { Copy, Facts, Section, Text, Time } from '../elements.tsx';
+import { Copy, Facts, formatNumber, Section, Text, Time } from '../elements.tsx';
 import { BLANK, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
@@ -41,7 +41,7 @@ async function settingsPage(context: Context, filled: Filled): Promise<Html> {
           ['ID', <Copy value={organization.id} />],
           ['Created', <Time at={created} short />],
           ['First steps', <a href="/dashboard/checklist">Show checklist</a>],
-          ['Monthly quota', <Text text={quota === null ? 'No limit' : `${quota.toLocaleString('en')} emails`} />],
+          ['Monthly quota', <Text text={quota === null ? 'No limit' : `${formatNumber(quota)} emails`} />],
           ['Usage', <a href="/dashboard/keys/usage">Emails this month</a>],
           ['Email content kept for', <Text text={retention(days ?? deps.retention.bodyDays)} />],
           ['Email records kept for', <Text text={retention(deps.retention.emailDays)} />],
@@ -73,5 +73,5 @@ function logRetention(days: number): string {
 }
 
 function daysInWords(days: number): string {
-  return days === 1 ? '1 day' : `${days.toLocaleString('en')} days`;
+  return days === 1 ? '1 day' : `${formatNumber(days)} days`;
 }

@@ -4,7 +4,7 @@ import { SUPPRESSIONS_PER_REQUEST } from '../../domain/limits.ts';
 import { suppress } from '../../accounts/suppressions.ts';
 import { act } from '../act.ts';
 import { type AddressList, readAddresses, type RefusedLine } from '../address-list.ts';
-import { Table, Section } from '../elements.tsx';
+import { formatNumber, Section, Table } from '../elements.tsx';
 import { BLANK, field, FileInto, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
@@ -49,8 +49,8 @@ export const rows: readonly PageRow[] = [
 /** @throws ServiceError validation_error for a list that is too long or has no valid address */
 function refuseWhole({ addresses, refused: [first] }: AddressList): void {
   if (addresses.length > ADDRESSES) {
-    const max = ADDRESSES.toLocaleString('en');
-    const count = addresses.length.toLocaleString('en');
+    const max = formatNumber(ADDRESSES);
+    const count = formatNumber(addresses.length);
     throw new ServiceError('validation_error', `holds ${count} addresses; send ${max} at a time`, 'addresses');
   }
   if (addresses.length > 0) return;
@@ -79,9 +79,8 @@ async function suppressAll(
 }
 
 function addedMessage(added: number, before: number): string {
-  const count = (many: number): string => many.toLocaleString('en');
-  const there = before === 0 ? '' : ` ${count(before)} ${before === 1 ? 'was' : 'were'} on the list already.`;
-  return `${count(added)} ${added === 1 ? 'address was' : 'addresses were'} added.${there}`;
+  const there = before === 0 ? '' : ` ${formatNumber(before)} ${before === 1 ? 'was' : 'were'} on the list already.`;
+  return `${formatNumber(added)} ${added === 1 ? 'address was' : 'addresses were'} added.${there}`;
 }
 
 function addPage(context: Context, filled: Filled, value?: string): Html {
@@ -109,7 +108,7 @@ function addForm(context: Context, filled: Filled, value?: string): Html {
 }
 
 function refusedPage(context: Context, flash: string, refused: readonly RefusedLine[]): Html {
-  const count = refused.length.toLocaleString('en');
+  const count = formatNumber(refused.length);
   return (
     <Layout context={context} title="Addresses that were refused" crumbs={CRUMBS}>
       <p class="flash" role="status" safe>

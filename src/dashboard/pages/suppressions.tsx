@@ -4,7 +4,7 @@ import { findSuppression, listedAddress, unsuppress } from '../../accounts/suppr
 import { listSuppressions, type Suppression, type SuppressionFilters } from '../../store/suppressions/suppressions.ts';
 import { buttonAction } from '../act.ts';
 import { csvParts, exportCsv } from '../csv.ts';
-import { curl, Empty, Pager, StatusBadge, Table, Text, TimeCell } from '../elements.tsx';
+import { curl, Empty, inWords, Pager, StatusBadge, Table, Text, TimeCell } from '../elements.tsx';
 import { confirm, field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Context, type Html, idOf, page, type PageRow, type Visit } from '../page.ts';
@@ -138,7 +138,7 @@ function Entries({ context, entries }: { context: Context; entries: readonly Sup
             {origin === 'unsubscribe' && <span class="sub">marketing email only</span>}
           </td>
           <td>
-            {reason !== null && <Text text={reason.replaceAll('_', ' ')} />}
+            {reason !== null && <Text text={inWords(reason)} />}
             {emailId !== null && (
               <span class="sub">
                 <a href={`/dashboard/emails/${emailId}`}>View email</a>

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { parseTag } from '../../domain/email/tag-filter.ts';
 import { notFound } from '../../domain/errors.ts';
 import { listTags } from '../../store/emails/tags.ts';
-import { Empty, NumberCell, Table, Text } from '../elements.tsx';
+import { Empty, formatNumber, NumberCell, Table, Text } from '../elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Context, type Html, page, type PageRow } from '../page.ts';
 import { Statistics, tagPath } from '../statistics.tsx';
@@ -34,7 +34,7 @@ async function list(context: Context): Promise<Html> {
                   {`${name}:${value}`}
                 </a>
               </th>
-              <NumberCell text={count.toLocaleString('en')} />
+              <NumberCell text={formatNumber(count)} />
             </tr>
           ))}
         </Table>

@@ -4,7 +4,7 @@ import { ENDPOINT_DESCRIPTION_LENGTH, ENDPOINT_URL_LENGTH } from '../../domain/w
 import { makeWebhookIntake, type WebhookIntakeDeps } from '../../accounts/webhooks.ts';
 import { type DeliveryHealth, HEALTH_SAMPLE } from '../../store/webhooks/delivery-search.ts';
 import type { Endpoint } from '../../store/webhooks/endpoints.ts';
-import { Copy } from '../elements.tsx';
+import { Copy, formatNumber } from '../elements.tsx';
 import { Checkbox, field, Form, FormProblem, Problem } from '../form-elements.tsx';
 import { type Crumb, Layout } from '../layout.tsx';
 import type { Context, Filled, Html } from '../page.ts';
@@ -40,7 +40,7 @@ export function successRate(health: DeliveryHealth | undefined): string {
   const { attempted, succeeded } = health;
   // Capped, so that 99.96 % is not shown as 100 %.
   const percent = succeeded === attempted ? '100' : Math.min(99.9, (100 * succeeded) / attempted).toFixed(1);
-  return `${percent} % of ${attempted === HEALTH_SAMPLE ? 'the latest ' : ''}${attempted.toLocaleString('en')}`;
+  return `${percent} % of ${attempted === HEALTH_SAMPLE ? 'the latest ' : ''}${formatNumber(attempted)}`;
 }
 
 /** The form of an endpoint. @param endpoint null for a new one */
