@@ -30,11 +30,13 @@ export function Live({ path, moves, children }: LiveProps): Html {
 const REPORT_TIMEOUT_MS = 10 * 60_000;
 const DUE_SOON_MS = 2 * 60_000;
 
-/** True if an email or chat-app message may change soon. @param now Unix milliseconds */
-export function isMoving(
-  message: { readonly status: string; readonly scheduled_at?: string | null; readonly last_event_at: string },
-  now = Date.now(),
-): boolean {
+/** True if an email or chat-app message may change soon. */
+export function isMoving(message: {
+  readonly status: string;
+  readonly scheduled_at?: string | null;
+  readonly last_event_at: string;
+}): boolean {
+  const now = Date.now();
   if (message.status === 'queued') return true;
   if (message.status === 'scheduled') return Date.parse(message.scheduled_at ?? '') < now + DUE_SOON_MS;
   return message.status === 'sent' && Date.parse(message.last_event_at) > now - REPORT_TIMEOUT_MS;

@@ -1,4 +1,4 @@
-import type { Role } from '../store/accounts/users.ts';
+import { type Role, ROLES } from '../store/accounts/users.ts';
 import { Section, Table } from './elements.tsx';
 import type { Html } from './page.ts';
 
@@ -70,8 +70,7 @@ export const ROLE_NAMES: readonly (readonly [Role, string])[] = [
 ];
 
 export function RoleTable(): Html {
-  const roles = ROLE_NAMES.map(([role]) => role);
-  const may = (role: Role, right: Right) => roles.indexOf(role) >= roles.indexOf(right.role);
+  const may = (role: Role, right: Right) => ROLES.indexOf(role) >= ROLES.indexOf(right.role);
   return (
     <Section title="Roles">
       <Table caption="Roles" columns={['Right', 'Viewer', 'Member', 'Owner']}>
@@ -80,7 +79,7 @@ export function RoleTable(): Html {
             <th scope="row" safe>
               {right.name}
             </th>
-            {roles.map((role) => (
+            {ROLES.map((role) => (
               <td>{may(role, right) ? 'Yes' : 'No'}</td>
             ))}
           </tr>

@@ -98,7 +98,7 @@ function listOf(of: ChannelPages) {
           {select(filled, 'status', 'Status', optionsOf(statuses, 'Any'))}
           {field(filled, 'to', 'To', { type: 'tel', placeholder: '+14165550123', autocomplete: 'off' })}
         </Filters>
-        <Live path={context.url} moves={messages.some((message) => isMoving(message))}>
+        <Live path={context.url} moves={messages.some(isMoving)}>
           {isEmpty && isUnfiltered && (
             <Empty title={empty.title} command={curl(context, 'POST', empty.api, { to: '+14165550123', text: 'Hi.' })}>
               <p safe>{empty.hint}</p>

@@ -29,18 +29,18 @@ export function TrackingSection({ context, domain }: { context: Context; domain:
 }
 
 const Fields = Type.Object({
-  open_tracking: Type.Optional(Type.Literal('on')),
-  click_tracking: Type.Optional(Type.Literal('on')),
+  open_tracking: Type.Optional(Type.Boolean()),
+  click_tracking: Type.Optional(Type.Boolean()),
 });
 
 const showForm = page(Type.Object({}), async (context) => formPage(context, BLANK));
 
 const change = action(Fields, {
   again: formPage,
-  run: (context, form) => {
+  run: (context, { open_tracking = false, click_tracking = false }) => {
     const { deps, organization } = context;
     const id = idOf(context);
-    const tracking = { open_tracking: form.open_tracking === 'on', click_tracking: form.click_tracking === 'on' };
+    const tracking = { open_tracking, click_tracking };
     const { pool, senders } = deps.senderDomains;
     return act(context, {
       action: 'domains.update',

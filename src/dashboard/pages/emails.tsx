@@ -1,7 +1,7 @@
 import type { Tag } from '../../domain/email/email.ts';
 import { findBatch } from '../../store/emails/batches.ts';
-import { findEmail } from '../../store/emails/emails.ts';
 import { listEmails } from '../../store/emails/lists.ts';
+import { emailExists } from '../../store/emails/message-details.ts';
 import type { EmailSummary } from '../../store/emails/summary.ts';
 import { findVerifiedDomain } from '../../store/outbox/backlog.ts';
 import { curl, Empty, inWords, LinkHeading, Pager, StatusBadge, Sub, Table, Time, TimeCell } from '../elements.tsx';
@@ -38,7 +38,7 @@ const list = page(Query, async (context) => {
       }
     >
       <EmailFilterForm context={context} filled={filled} />
-      <Live path={context.url} moves={isValid && (isFirst || emails.some((email) => isMoving(email)))}>
+      <Live path={context.url} moves={isValid && (isFirst || emails.some(isMoving))}>
         {emails.length === 0 && isEmpty && isValid ? (
           <Empty title="No email yet" command={curl(context, 'POST', '/v1/emails', await exampleEmail(context))}>
             <p>Send one from a domain of this organization, and watch it here.</p>
@@ -54,8 +54,8 @@ const list = page(Query, async (context) => {
 });
 
 /** Returns the page of an email or batch if the search text is its id; otherwise null. */
-async function pathOfId({ pool, organization, deps }: Context, text: string): Promise<string | null> {
-  if (/^em_\w+$/.test(text) && (await findEmail(pool, deps.contents, organization.id, text))) return `${PATH}/${text}`;
+async function pathOfId({ pool, organization }: Context, text: string): Promise<string | null> {
+  if (/^em_\w+$/.test(text) && (await emailExists(pool, organization.id, text))) return `${PATH}/${text}`;
   if (/^bt_\w+$/.test(text) && (await findBatch(pool, organization.id, text))) return `/dashboard/batches/${text}`;
   return null;
 }

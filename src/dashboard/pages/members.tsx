@@ -3,7 +3,7 @@ import { emailInvitation } from '../../intake/account-emails.ts';
 import { invite, withdrawInvitation } from '../../accounts/invitations.ts';
 import { removeMember, requireMember, setRole } from '../../accounts/users.ts';
 import { type Invitation, listInvitations } from '../../store/accounts/invitations.ts';
-import { listMembers, type Member, type Role } from '../../store/accounts/users.ts';
+import { listMembers, type Member, type Role, ROLES } from '../../store/accounts/users.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { act, buttonAction } from '../act.ts';
 import { Copy, Pager, Sub, Table, TimeCell, Section } from '../elements.tsx';
@@ -19,7 +19,7 @@ const PATH = '/dashboard/members';
 const MEMBERS = 50;
 const CRUMBS = [{ path: PATH, name: 'Members' }];
 
-const RoleName = Type.Union([Type.Literal('owner'), Type.Literal('member'), Type.Literal('viewer')]);
+const RoleName = Type.Enum([...ROLES]);
 const Place = Type.Object({ cursor: Type.Optional(Type.String()) });
 
 const list = page(Place, (context) => membersPage(context, BLANK, context.query.cursor));
