@@ -11,7 +11,7 @@ export interface Words {
   readonly trouble: { readonly title: string; readonly text: string };
 }
 
-/** The texts by language. The first one is the default. */
+/** The texts by language. English is the default. */
 export const WORDS = {
   en: {
     ask: {

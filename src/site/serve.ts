@@ -5,6 +5,7 @@ import { contentType } from 'mime-types';
 import Negotiator from 'negotiator';
 import { ServiceError } from '../domain/errors.ts';
 import { daysSinceExamples, makeCurrent } from '../http/docs/current-examples.ts';
+import { readsHtml } from '../http/docs/pages.ts';
 import { makePublic } from '../http/plugins/auth.ts';
 import { renderResults } from './results.tsx';
 import { makeSearch } from './search.ts';
@@ -128,8 +129,7 @@ async function sendNotFound(
   reply: FastifyReply,
   prepare: (path: string) => Promise<Prepared>,
 ): Promise<FastifyReply> {
-  if (new Negotiator(request).mediaType(['application/json', 'text/html']) !== 'text/html')
-    throw new ServiceError('not_found', 'there is nothing at this address');
+  if (!readsHtml(request)) throw new ServiceError('not_found', 'there is nothing at this address');
   const { body, type } = await prepare('/docs/not-found');
   return reply.code(404).headers({ 'content-type': type, 'cache-control': 'no-store' }).send(body);
 }

@@ -41,12 +41,11 @@ function setPageHeaders(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 /** Returns true for browsers, which list HTML in Accept; other clients accept anything and do not list it. */
-function readsHtml(request: FastifyRequest): boolean {
+export function readsHtml(request: FastifyRequest): boolean {
   return new Negotiator(request).mediaType(['application/json', 'text/html']) === 'text/html';
 }
 
 function languageOf(request: FastifyRequest): Language {
-  const [first, ...others] = Object.keys(WORDS) as [Language, ...Language[]];
-  const best = new Negotiator(request).language([first, ...others]);
-  return others.find((language) => language === best) ?? first;
+  const best = new Negotiator(request).language(Object.keys(WORDS)) as Language | undefined;
+  return best ?? 'en';
 }

@@ -58,8 +58,7 @@ export async function authenticate(keys: KeyCache, networks: NetworkLimits, requ
 }
 
 /** @throws ServiceError insufficient_scope */
-export function authorize(key: ApiKey, scope: Scope): void {
-  if (scope === 'public') return;
+export function authorize(key: ApiKey, scope: Exclude<Scope, 'public'>): void {
   if (!SCOPES_OF[key.preset].includes(scope)) {
     throw new ServiceError('insufficient_scope', `this API key has ${key.preset}, which does not allow this request`);
   }

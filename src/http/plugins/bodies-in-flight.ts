@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Semaphore, makeSemaphore } from '../../lib/semaphore.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { networkOf } from '../../lib/ip-ranges.ts';
+import { onceClosed } from './closing.ts';
 import { endSlowBodies } from './slow-bodies.ts';
 
 /** Bodies up to this size are not counted, because a connection costs about as much memory. */
@@ -80,8 +81,7 @@ async function hold({ limit, waitMs, holder }: Budget, bytes: number, reply: Fas
   const release = await limit.take(bytes, { signal, holder }).catch(() => {
     throw new ServiceError('unavailable', 'too many large requests at a time; try again');
   });
-  if (reply.raw.closed) release();
-  else reply.raw.once('close', release);
+  onceClosed(reply, release);
 }
 
 /** Returns the Content-Length of a body, or for a chunked body the limit of its route. */

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { ServiceError } from '../../domain/errors.ts';
 import { Unfetchable } from '../../public-fetch/unfetchable.ts';
 import { findInboundMedia } from '../../store/chat/inbound.ts';
+import { onceClosed } from '../plugins/closing.ts';
 import { route } from '../route.ts';
 import { DownloadQuery, FileContent } from '../schemas/attachments.ts';
 import { InboundParams } from '../schemas/chatapp.ts';
@@ -28,9 +29,7 @@ export const download = route('downloadChatMedia', "Download the file of a user'
     const { content, release } = await fetchMedia(file).catch((error: unknown) => {
       throw error instanceof Unfetchable ? notFetched() : error;
     });
-    // The client may have disconnected while the file was fetched.
-    if (reply.raw.closed) release();
-    else reply.raw.once('close', release);
+    onceClosed(reply, release);
     return sendFile(reply, { ...head, size: content.length }, Readable.from([content]));
   },
   options: { networkLimit: 'requests' },

@@ -22,12 +22,9 @@ export const sendEmail = route('sendEmail', 'Send an email', {
   headers: IdempotencyHeader,
   body: SendEmailBody,
   response: { 202: AcceptedEmail },
-  handler: async (deps, request) => {
+  handler: (deps, request) => {
     const { body, idempotency } = request;
-    const files = attachmentsOf(body);
-    const accepted = await acceptEmail(deps, changerOf(request), toRequest(body), files, idempotency);
-    const { id, status, created_at, scheduled_at } = accepted;
-    return { id, status, created_at, scheduled_at };
+    return acceptEmail(deps, changerOf(request), toRequest(body), attachmentsOf(body), idempotency);
   },
 });
 

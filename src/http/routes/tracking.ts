@@ -17,15 +17,16 @@ const HEADERS = {
   'x-robots-tag': 'noindex, nofollow',
 };
 
-const schema = {
+/** The schema of a link in an email. */
+export const emailLink = {
   params: Type.Object({ token: Type.String() }),
-  // Scanners and other trackers add query parameters to links, so unknown ones are accepted.
+  // Scanners and click trackers add query parameters to links, so unknown ones are accepted.
   querystring: Type.Object({}),
 };
 
 /** Serves the image that records an open. Needs no database. */
 export const openImage = hiddenRoute({
-  ...schema,
+  ...emailLink,
   handler: async (deps, request, reply) => {
     const email = deps.trackingTokens.readOpen(request.params.token);
     if (!email) throw noSuchLink();
@@ -37,7 +38,7 @@ export const openImage = hiddenRoute({
 
 /** Records a click and redirects to the target in the signed token. Needs no database. */
 export const followLink = hiddenRoute({
-  ...schema,
+  ...emailLink,
   handler: async (deps, request, reply) => {
     const link = deps.trackingTokens.readClick(request.params.token);
     if (!link) throw noSuchLink();
