@@ -1,9 +1,8 @@
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
-import { medians, quantile } from './figures.ts';
-import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
+import { quantile, repeat } from './figures.ts';
+import { batchBody, LATENCY, postBatch, warmUp } from './load.ts';
 import { handOvers, others } from './meanwhile.ts';
-import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -18,14 +17,11 @@ const RUNS = size('BENCH_RUNS', 3);
 export async function batch(): Promise<void> {
   const rows = [];
   for (const provider of ['postmark', 'smtp']) {
-    const runs = await withStack({ env: { EMAIL_PROVIDERS: provider } }, async (stack, pool) => {
-      await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
-      await postSingles(stack, { connections: 4, seconds: 2 });
-      const measured: Row[] = [];
-      for (let run = 0; run < RUNS; run++) measured.push({ provider, ...(await measure(stack, pool)) });
-      return measured;
+    const row = await withStack({ env: { EMAIL_PROVIDERS: provider } }, async (stack, pool) => {
+      await warmUp(stack, 4, 2);
+      return repeat(RUNS, () => measure(stack, pool));
     });
-    rows.push(medians(runs));
+    rows.push({ provider, ...row });
   }
   report('batch', 'a batch, and single emails meanwhile', rows, { emails: SIZE, runs: RUNS, latency_ms: LATENCY });
 }

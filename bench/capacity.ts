@@ -1,7 +1,6 @@
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
-import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
-import { LATENCY, postSingles } from './load.ts';
+import { LATENCY, postSingles, warmUp } from './load.ts';
 import { report } from './report.ts';
 import { byPart, type Cost, type Costs, type Plan, simulate, summary } from './simulation.ts';
 import { size } from './sizes.ts';
@@ -46,8 +45,7 @@ export async function capacity(): Promise<void> {
 
 async function measure(options: StackOptions): Promise<Cost> {
   return withStack(options, async (stack, pool) => {
-    await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
-    await postSingles(stack, { connections: 32, seconds: 3 });
+    await warmUp(stack, 32, 3);
     return measureLoad(stack, pool, !options.without);
   });
 }

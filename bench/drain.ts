@@ -1,8 +1,7 @@
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
-import { medians } from './figures.ts';
-import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
-import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
+import { repeat } from './figures.ts';
+import { batchBody, LATENCY, postBatch, postSingles, warmUp } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -27,19 +26,15 @@ export async function drain(): Promise<void> {
   for (const amount of PROVIDERS) {
     rows.push(
       ...(await withStack({ env: { EMAIL_PROVIDERS: amount.provider } }, async (stack, pool) => {
-        await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
-        await postSingles(stack, { connections: 8, seconds: 2 });
-        return [await repeat(() => batches(stack, pool, amount)), await repeat(() => singles(stack, pool, amount))];
+        await warmUp(stack, 8, 2);
+        return [
+          await repeat(RUNS, () => batches(stack, pool, amount)),
+          await repeat(RUNS, () => singles(stack, pool, amount)),
+        ];
       })),
     );
   }
   report('drain', 'emails accepted and sent', rows, { runs: RUNS, latency_ms: LATENCY });
-}
-
-async function repeat(measure: () => Promise<Row>): Promise<Row> {
-  const runs = [];
-  for (let run = 0; run < RUNS; run++) runs.push(await measure());
-  return medians(runs);
 }
 
 async function batches(stack: DevFile, pool: Pool, { provider, batches: count, emails }: Amount): Promise<Row> {

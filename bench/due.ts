@@ -1,8 +1,7 @@
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
-import { medians } from './figures.ts';
-import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
-import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
+import { repeat } from './figures.ts';
+import { batchBody, LATENCY, postBatch, warmUp } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -23,13 +22,10 @@ const AHEAD_EACH = 0.7;
 /** Measures the delay of emails that are scheduled for one instant, and whether any is sent before it. */
 export async function due(): Promise<void> {
   const rows = await withStack({ env: { EMAIL_PROVIDERS: 'postmark' } }, async (stack, pool) => {
-    await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
-    await postSingles(stack, { connections: 4, seconds: 2 });
+    await warmUp(stack, 4, 2);
     const measured = [];
     for (const { batches, runs } of BATCHES) {
-      const rows = [];
-      for (let run = 0; run < runs; run++) rows.push(await measure(stack, pool, batches));
-      measured.push({ ...medians(rows), runs });
+      measured.push({ ...(await repeat(runs, () => measure(stack, pool, batches))), runs });
     }
     return measured;
   });

@@ -28,6 +28,13 @@ export function medians(runs: readonly Row[]): Row {
   return row;
 }
 
+/** Runs a measurement several times, one after another. @returns the medians */
+export async function repeat(runs: number, measure: () => Promise<Row>): Promise<Row> {
+  const rows = [];
+  for (let run = 0; run < runs; run++) rows.push(await measure());
+  return medians(rows);
+}
+
 /** Combines runs of several rows each, which have the same order. */
 export function mediansByRow(runs: readonly (readonly Row[])[]): Row[] {
   const rows = runs[0]?.length ?? 0;

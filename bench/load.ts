@@ -2,6 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { request } from 'undici';
+import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import type { DevFile } from '../src/main/dev-file.ts';
 
 /** The load of single emails. */
@@ -65,6 +66,12 @@ export async function postSingles(
   ])) as [Load | { error: string }];
   if ('error' in result) throw new Error(result.error);
   return result;
+}
+
+/** Prepares a stack for measurements of sending: sets the latency of its provider and posts single emails. */
+export async function warmUp(stack: DevFile, connections: number, seconds: number): Promise<void> {
+  await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
+  await postSingles(stack, { connections, seconds });
 }
 
 /**

@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { median, quantile } from './figures.ts';
-import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
+import { batchBody, LATENCY, postBatch, warmUp } from './load.ts';
 import { type HandOver, handOvers, others } from './meanwhile.ts';
-import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -33,8 +32,7 @@ export async function otp(): Promise<void> {
 
 function measureFleets(fleets: readonly string[]): Promise<Row[]> {
   return withStack({ env: { EMAIL_PROVIDERS: 'postmark' }, fleets }, async (stack, pool) => {
-    await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
-    await postSingles(stack, { connections: 4, seconds: 2 });
+    await warmUp(stack, 4, 2);
     const body = batchBody(stack, SIZE);
     await untilQuiet(pool);
     const alone = await measure(stack, pool, () => sleep(ALONE));

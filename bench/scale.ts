@@ -1,7 +1,7 @@
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
-import { medians } from './figures.ts';
+import { repeat } from './figures.ts';
 import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
@@ -38,9 +38,7 @@ export async function scale(): Promise<void> {
           await singles(stack, all, 2);
           const measured = [];
           for (const [emails, post] of Object.entries(kinds)) {
-            const runs = [];
-            for (let run = 0; run < RUNS; run++) runs.push({ copies, emails, ...(await measure(pool, all, post)) });
-            measured.push(medians(runs));
+            measured.push({ copies, emails, ...(await repeat(RUNS, () => measure(pool, all, post))) });
           }
           return measured;
         },

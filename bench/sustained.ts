@@ -1,7 +1,6 @@
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
-import { LATENCY, postSingles } from './load.ts';
-import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
+import { LATENCY, postSingles, warmUp } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -27,8 +26,7 @@ export async function sustained(): Promise<void> {
     const options = { env: { EMAIL_PROVIDERS: 'postmark' }, reports };
     rows.push(
       ...(await withStack(options, async (stack, pool) => {
-        await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
-        await postSingles(stack, { connections: 32, seconds: 3 });
+        await warmUp(stack, 32, 3);
         return climb((rate, seconds) => measure(stack, pool, { reports, rate, seconds }));
       })),
     );
