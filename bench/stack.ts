@@ -2,6 +2,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { demoOrganization } from '../dev/environment/demo.ts';
+import { devFileOf } from '../dev/environment/dev-file.ts';
 import type { DevFile } from '../src/main/dev-file.ts';
 import { type Home, takeHome } from '../dev/environment/home.ts';
 import { makePorts } from '../dev/environment/ports.ts';
@@ -146,22 +147,9 @@ async function startService(
     parts.map((name) => supervisor.start(name, processPart(name, { ...env, ...own[name] }, home.logs, args(name)))),
   );
   await ports.release();
-  const stack = {
-    base_url: url,
-    api_key: demo.api_key,
-    organization_id: demo.organization_id,
-    from: `Bench <bench@${demo.domain}>`,
-    domain: demo.domain,
-    sms_from: demo.sms_from,
-    dashboard_url: `${url}/dashboard`,
-    dashboard_email: demo.dashboard.email,
-    dashboard_password: demo.dashboard.password,
-    temporal_address: TEMPORAL_ADDRESS,
-    temporal_namespace: 'default',
-    temporal_ui_url: null,
-    database_url: DATABASE_URL,
-    inbox_url: `http://127.0.0.1:${simulator}/inbox`,
-    processes: {},
-  };
+  const temporal = { address: TEMPORAL_ADDRESS, namespace: 'default', uiUrl: null };
+  const inboxUrl = `http://127.0.0.1:${simulator}/inbox`;
+  const contents = devFileOf({ baseUrl: url, databaseUrl: DATABASE_URL, temporal, inboxUrl, demo }, {});
+  const stack = { ...contents, from: `Bench <bench@${demo.domain}>` };
   return { stack, env };
 }

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { sendDemo } from './environment/demo.ts';
 import type { DevFile } from '../src/main/dev-file.ts';
-import { removeDevFile, writeDevFile } from './environment/dev-file.ts';
+import { writeJson } from './environment/atomic-file.ts';
+import { devFileOf } from './environment/dev-file.ts';
 import { endOrphans, type Home, recordProcesses, takeHome } from './environment/home.ts';
 import { latestWrite } from './environment/latest-write.ts';
 import { trimLogs } from './environment/logs.ts';
@@ -61,11 +62,11 @@ async function runIn(home: Home): Promise<void> {
   let stack: Stack | undefined;
   let processes: Processes = {};
   const record = latestWrite((current: Processes) => recordProcesses(home, current));
-  const devFile = latestWrite((current: DevFile) => writeDevFile(home.devFile, current));
+  const devFile = latestWrite((current: DevFile) => writeJson(home.devFile, current));
   const supervisor = makeSupervisor(progress, (current) => {
     processes = current;
     record.write(processes);
-    if (stack) devFile.write(describe(stack, processes));
+    if (stack) devFile.write(devFileOf(stack, processes));
   });
   const ports = makePorts();
   const stopTrimming = trimLogs(home.logs);
@@ -83,7 +84,7 @@ async function runIn(home: Home): Promise<void> {
         ? undefined
         : await progress.step('Demonstration email', () => sendDemo(started.baseUrl, started.demo, signal));
     stack = started;
-    devFile.write(describe(stack, processes));
+    devFile.write(devFileOf(stack, processes));
     await devFile.settled();
     const lines = [...(email ? demoStory(email) : []), ...addresses(stack, home, email)];
     progress.print([...lines, `Everything answers after ${duration(Date.now() - began)}. Ctrl-C stops it.`].join('\n'));
@@ -97,27 +98,7 @@ async function runIn(home: Home): Promise<void> {
     await supervisor.stop();
     stopTrimming();
     await Promise.allSettled([record.settled(), devFile.settled()]);
-    await Promise.all([removeDevFile(home.devFile), rm(home.processes, { force: true })]);
+    await Promise.all([rm(home.devFile, { force: true }), rm(home.processes, { force: true })]);
     progress.print(`Stopped in ${duration(Date.now() - since)}; the data stays in ${home.path}`);
   }
-}
-
-function describe({ baseUrl, databaseUrl, temporal, inboxUrl, demo }: Stack, processes: Processes): DevFile {
-  return {
-    base_url: baseUrl,
-    api_key: demo.api_key,
-    organization_id: demo.organization_id,
-    from: `hello@${demo.domain}`,
-    domain: demo.domain,
-    sms_from: demo.sms_from,
-    dashboard_url: `${baseUrl}/dashboard`,
-    dashboard_email: demo.dashboard.email,
-    dashboard_password: demo.dashboard.password,
-    temporal_address: temporal.address,
-    temporal_namespace: temporal.namespace,
-    temporal_ui_url: temporal.uiUrl,
-    database_url: databaseUrl,
-    inbox_url: inboxUrl,
-    processes: Object.fromEntries(Object.entries(processes).map(([name, { pid }]) => [name, pid])),
-  };
 }

@@ -19,3 +19,8 @@ export async function writeAtomically(path: string, text: string): Promise<void>
     throw error;
   }
 }
+
+/** Writes a value as JSON in the same way. */
+export async function writeJson(path: string, value: unknown): Promise<void> {
+  await writeAtomically(path, `${JSON.stringify(value, null, 2)}\n`);
+}

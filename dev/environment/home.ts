@@ -1,6 +1,6 @@
 import { mkdir, readFile, realpath, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { writeAtomically } from './atomic-file.ts';
+import { writeJson } from './atomic-file.ts';
 import { type PartName, PARTS, readDevFile } from '../../src/main/dev-file.ts';
 import { tryLock } from './lock.ts';
 import { runningPostmaster } from './postgres.ts';
@@ -61,7 +61,7 @@ export async function takeHome(folder: string): Promise<{ home: Home; release: (
 
 /** Records the running processes. Calls must not overlap. */
 export async function recordProcesses(home: Home, processes: Processes): Promise<void> {
-  await writeAtomically(home.processes, JSON.stringify(processes, null, 2));
+  await writeJson(home.processes, processes);
 }
 
 /** Ends the processes of an earlier start that was killed, and removes its files. @returns the parts that were still running */

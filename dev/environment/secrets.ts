@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { writeAtomically } from './atomic-file.ts';
+import { writeJson } from './atomic-file.ts';
 import { Problem } from './problem.ts';
 
 /** Generated at the first start of a home. */
@@ -43,7 +43,7 @@ export async function readSecrets(path: string): Promise<Secrets> {
 }
 
 export async function writeSecrets(path: string, secrets: Secrets): Promise<void> {
-  await writeAtomically(path, `${JSON.stringify(secrets, null, 2)}\n`);
+  await writeJson(path, secrets);
 }
 
 function parse(path: string, text: string): Partial<Secrets> {
