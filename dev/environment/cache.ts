@@ -1,6 +1,7 @@
 import { access, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { succeeds } from './command.ts';
 import { withLock } from './lock.ts';
 
 /** Returns the folder of downloaded and built servers, shared by all clones and homes of this user. */
@@ -38,9 +39,6 @@ export async function cached(
   });
 }
 
-export async function isThere(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
+export function isThere(path: string): Promise<boolean> {
+  return succeeds(access(path));
 }

@@ -29,6 +29,14 @@ export class CommandError extends Error {
   }
 }
 
+/** Returns true if a promise is fulfilled, false if it is rejected. */
+export function succeeds(promise: Promise<unknown>): Promise<boolean> {
+  return promise.then(
+    () => true,
+    () => false,
+  );
+}
+
 const KEPT_LINES = 20;
 
 /**

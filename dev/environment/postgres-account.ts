@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chown, lstat, mkdir, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { run, type Account } from './command.ts';
+import { run, succeeds, type Account } from './command.ts';
 import { SYSTEM_FOLDER, systemFolder } from './postgres-binaries.ts';
 import { Problem } from './problem.ts';
 import type { Progress } from './progress.ts';
@@ -77,9 +77,6 @@ async function make(folder: string, { uid, gid }: Account): Promise<void> {
   await chown(folder, uid, gid);
 }
 
-async function mayWrite(folder: string, account: Account): Promise<boolean> {
-  return run('/bin/sh', ['-c', 'test -w "$0" && test -x "$0"', folder], { account, cwd: '/' }).then(
-    () => true,
-    () => false,
-  );
+function mayWrite(folder: string, account: Account): Promise<boolean> {
+  return succeeds(run('/bin/sh', ['-c', 'test -w "$0" && test -x "$0"', folder], { account, cwd: '/' }));
 }

@@ -2,7 +2,7 @@ import { chmod, cp, mkdir, readFile, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 import { cached, isThere } from './cache.ts';
-import { run, type Account } from './command.ts';
+import { run, succeeds, type Account } from './command.ts';
 import { Problem } from './problem.ts';
 import type { Progress } from './progress.ts';
 
@@ -83,11 +83,8 @@ function unless(code: string): (error: NodeJS.ErrnoException) => void {
   };
 }
 
-async function runs(native: string, account: Account | undefined): Promise<boolean> {
-  return run(join(native, 'bin', 'postgres'), ['--version'], { account, cwd: '/' }).then(
-    () => true,
-    () => false,
-  );
+function runs(native: string, account: Account | undefined): Promise<boolean> {
+  return succeeds(run(join(native, 'bin', 'postgres'), ['--version'], { account, cwd: '/' }));
 }
 
 /** Copies the programs once for all homes of this machine. */

@@ -5,6 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const HOST = '127.0.0.1';
 const POLL = 25;
 const ANSWER_WITHIN = 2_000;
+/** The gRPC service of Temporal whose health is checked. */
+const FRONTEND = 'temporal.api.workflowservice.v1.WorkflowService';
 
 /** Repeats `attempt` until it succeeds. Rejects if `signal` aborts, or with an error that repetition cannot fix. */
 export async function until<T>(
@@ -38,10 +40,10 @@ export async function waitUntilListening(port: number, signal: AbortSignal): Pro
   );
 }
 
-/** Resolves when the gRPC server is healthy: https://github.com/grpc/grpc/blob/master/doc/health-checking.md */
-export async function waitUntilServing(port: number, service: string, signal: AbortSignal): Promise<void> {
+/** Resolves when Temporal's frontend is healthy: https://github.com/grpc/grpc/blob/master/doc/health-checking.md */
+export async function waitUntilServing(port: number, signal: AbortSignal): Promise<void> {
   await until(async () => {
-    if ((await healthOf(port, service)) !== SERVING) throw new Error('not serving yet');
+    if ((await healthOf(port)) !== SERVING) throw new Error('not serving yet');
   }, signal);
 }
 
@@ -51,8 +53,8 @@ const SERVING = '0801';
 const FRAME_HEADER = 5;
 
 /** Calls grpc.health.v1.Health/Check without a gRPC client, which takes longer to load than the server to start. */
-async function healthOf(port: number, service: string): Promise<string> {
-  const name = Buffer.from(service);
+async function healthOf(port: number): Promise<string> {
+  const name = Buffer.from(FRONTEND);
   const message = Buffer.concat([Buffer.from([0x0a, name.length]), name]);
   const frame = Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]);
   const session = connectHttp2(`http://${HOST}:${port}`);

@@ -30,26 +30,22 @@ export interface Terminal {
 
 const CLEAR_LINE = '\r\u001B[2K';
 
-/** Intervals of reports about unfinished steps, in milliseconds. */
-export interface Pace {
-  /** The time in which a step prints nothing. */
-  readonly quiet: number;
-  /** The interval of redrawing on a terminal. */
-  readonly redraw: number;
-  /** The interval of lines without a terminal. */
-  readonly repeat: number;
-}
-const PACE: Pace = { quiet: 2_000, redraw: 200, repeat: 60_000 };
+/** The time in which a step prints nothing. */
+const QUIET_MS = 2_000;
+/** The interval of redrawing on a terminal. */
+const REDRAW_MS = 200;
+/** The interval of lines about an unfinished step without a terminal. */
+const REPEAT_MS = 60_000;
 
 /**
  * Prints one line per completed step. On a terminal, steps that take longer than two seconds share a line that is redrawn;
  * otherwise each of them prints a line every minute.
  */
-export function makeProgress(terminal: Terminal, pace: Pace = PACE): Progress {
+export function makeProgress(terminal: Terminal): Progress {
   const running = new Set<Running>();
   let timer: NodeJS.Timeout | undefined;
 
-  const slow = () => [...running].filter((step) => Date.now() - step.started >= pace.quiet);
+  const slow = () => [...running].filter((step) => Date.now() - step.started >= QUIET_MS);
   const print = (line: string) => {
     terminal.write(`${terminal.isTTY ? CLEAR_LINE : ''}${line}\n`);
   };
@@ -61,7 +57,7 @@ export function makeProgress(terminal: Terminal, pace: Pace = PACE): Progress {
       terminal.write(CLEAR_LINE + line.slice(0, (terminal.columns ?? 80) - 1));
     } else {
       const now = Date.now();
-      for (const step of steps.filter(({ printed = -Infinity }) => now - printed >= pace.repeat)) {
+      for (const step of steps.filter(({ printed = -Infinity }) => now - printed >= REPEAT_MS)) {
         step.printed = now;
         print(describe(step));
       }
@@ -73,7 +69,7 @@ export function makeProgress(terminal: Terminal, pace: Pace = PACE): Progress {
     async step(name, work) {
       const step: Running = { name, detail: '', started: Date.now() };
       running.add(step);
-      timer ??= setInterval(tick, pace.redraw);
+      timer ??= setInterval(tick, REDRAW_MS);
       const finish = (sign: string) => {
         running.delete(step);
         if (running.size === 0) {

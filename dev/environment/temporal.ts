@@ -29,8 +29,6 @@ export const DYNAMIC_CONFIG: Record<string, number | boolean> = {
  * slower.
  */
 const SQLITE = ['journal_mode=wal', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]);
-/** The gRPC service for the health check. */
-export const FRONTEND = 'temporal.api.workflowservice.v1.WorkflowService';
 const STOP: PartSpec<unknown>['stop'] = [['SIGTERM', 2_000]];
 
 export interface DevServer {
@@ -62,7 +60,7 @@ export function temporalPart(server: DevServer, log: string): PartSpec<void> {
     log,
     ipc: false,
     stop: STOP,
-    ready: (_message, signal) => waitUntilServing(port, FRONTEND, signal),
+    ready: (_message, signal) => waitUntilServing(port, signal),
   };
 }
 

@@ -11,7 +11,7 @@ import { waitUntilServing } from '../environment/probe.ts';
 import type { Progress } from '../environment/progress.ts';
 import type { Supervisor } from '../environment/supervisor.ts';
 import { findTemporalCli } from '../environment/temporal-cli.ts';
-import { DYNAMIC_CONFIG, FRONTEND } from '../environment/temporal.ts';
+import { DYNAMIC_CONFIG } from '../environment/temporal.ts';
 import { makePool } from '../../src/store/postgres/pool.ts';
 
 /** The version that the Go module of the development server also pins. */
@@ -176,7 +176,7 @@ async function serverPart(
     mark: server,
     log: join(home.logs, 'temporal.log'),
     ipc: false,
-    ready: (_message, signal) => waitUntilServing(frontend, FRONTEND, signal),
+    ready: (_message, signal) => waitUntilServing(frontend, signal),
     stop: [['SIGTERM', 3_000]],
   };
 }

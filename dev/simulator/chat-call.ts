@@ -1,4 +1,5 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
+import type { Logger } from 'pino';
 import type { Behaviour, Switches } from './behaviour.ts';
 import { garbage, pause, reset } from './fates.ts';
 import type { Inbox } from './inbox/inbox.ts';
@@ -17,6 +18,7 @@ export interface ChatParts {
   readonly retries: readonly number[];
   /** Aborts all waiting when the simulator ends. */
   readonly ending: AbortSignal;
+  readonly log: Logger;
 }
 
 export interface ChatAnswer {
@@ -37,8 +39,35 @@ export interface Taken extends ChatAnswer {
 interface Words {
   /** Returns the accepted message, or an error response. */
   readonly judge: () => Taken | ChatAnswer;
-  /** Returns the body of a requested error. @param code the provider's code; null for the usual code of the status */
-  readonly failure: (status: number, code: number | null, message: string) => object;
+  readonly failure: Failure;
+}
+
+/** Returns the body of an error. @param code the provider's code; null for the usual code of the status */
+type Failure = (status: number, code: number | null, message: string) => object;
+
+/** The usual codes of a provider by status, and those of other statuses from 500 and below 500. */
+interface UsualCodes {
+  readonly [status: number]: number;
+  readonly server: number;
+  readonly client: number;
+}
+
+/** @param refuse returns an error response of the provider */
+export function failureOf(
+  refuse: (status: number, code: number, message: string) => ChatAnswer,
+  usual: UsualCodes,
+): Failure {
+  return (status, code, message) =>
+    refuse(status, code ?? usual[status] ?? (status >= 500 ? usual.server : usual.client), message).body;
+}
+
+/** Responds to errors of a provider's routes in its format, and logs those of the simulator itself. */
+export function answerErrors(app: FastifyInstance, { ending, log }: ChatParts, failure: Failure): void {
+  app.setErrorHandler((error: FastifyError, _request, reply) => {
+    const status = error.statusCode ?? 500;
+    if (status >= 500 && !ending.aborted) log.error({ err: error }, 'simulator: request failed');
+    return reply.code(status).send(failure(status, null, error.message));
+  });
 }
 
 /** Stores the message first, then delays the response as the switches require. */

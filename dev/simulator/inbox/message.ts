@@ -1,5 +1,5 @@
 import type { ChatProviderName, ChatType } from '../../../src/domain/chat/chat.ts';
-import { magicOf } from '../magic.ts';
+import { magicOf, type ReportKind } from '../magic.ts';
 
 /** An email as returned by `GET /inbox/messages`. Part of the contract, as is InboxChat. */
 export interface InboxMessage {
@@ -84,7 +84,8 @@ export function tailOf(messageId: string): string {
   return messageId.slice(-11);
 }
 
-const BOUNCES = new Set(['Bounce', 'SpamComplaint', 'Transient']);
+/** The reports that Postmark stores as bounces. */
+export const BOUNCES: ReadonlySet<ReportKind> = new Set(['Bounce', 'SpamComplaint', 'Transient']);
 
 export function keysOf(head: Head): Set<string> {
   const keys = new Set([KEY.id(head.id), KEY.provider(head.provider)]);

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ChatAnswer } from '../chat-call.ts';
+import { type ChatAnswer, failureOf } from '../chat-call.ts';
 
 /** Meta's error codes that the simulator returns, https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes. */
 export const CODE = {
@@ -30,15 +30,11 @@ export function refuse(status: number, code: number, title: string, details?: st
   };
 }
 
-const USUAL: Readonly<Record<number, number>> = {
+export const failure = failureOf(refuse, {
   401: CODE.token,
   403: CODE.permission,
   429: CODE.tooMany,
   503: CODE.unavailable,
-};
-
-/** Returns the body of a requested error. @param code null for the usual code of the status */
-export function failure(status: number, code: number | null, message: string): object {
-  const usual = USUAL[status] ?? (status >= 500 ? CODE.failed : CODE.parameter);
-  return refuse(status, code ?? usual, message).body;
-}
+  server: CODE.failed,
+  client: CODE.parameter,
+});

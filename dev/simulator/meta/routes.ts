@@ -1,6 +1,5 @@
-import type { FastifyError, FastifyInstance } from 'fastify';
-import type { Logger } from 'pino';
-import { type ChatParts, chatCall } from '../chat-call.ts';
+import type { FastifyInstance } from 'fastify';
+import { answerErrors, type ChatParts, chatCall } from '../chat-call.ts';
 import { judge } from './accept.ts';
 import { isUserId } from '../../../src/domain/chat/recipient.ts';
 import { NUMBERS } from '../numbers.ts';
@@ -14,7 +13,6 @@ export interface MetaParts extends ChatParts {
   /** Null posts no reports. */
   readonly reports: MetaReports | null;
   readonly files: Files;
-  readonly log: Logger;
 }
 
 /** The part of Meta's WhatsApp Cloud API that Sendwright uses. `app` must be a separate scope, because it gets Meta's errors. */
@@ -26,11 +24,7 @@ export function metaRoutes(app: FastifyInstance, parts: MetaParts): void {
     await reply.code(status).send(body);
   });
 
-  app.setErrorHandler((error: FastifyError, _request, reply) => {
-    const status = error.statusCode ?? 500;
-    if (status >= 500 && !parts.ending.aborted) parts.log.error({ err: error }, 'simulator: request failed');
-    return reply.code(status).send(failure(status, null, error.message));
-  });
+  answerErrors(app, parts, failure);
 
   app.get<{ Params: { sender: string } }>('/v25.0/:sender', async ({ params, protocol, host }, reply) => {
     const file = parts.files.get(params.sender);

@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Switches } from '../behaviour.ts';
 import type { Found, Inbox } from '../inbox/inbox.ts';
-import { type Head, type InboxMessage, KEY } from '../inbox/message.ts';
-import type { ReportKind } from '../magic.ts';
+import { BOUNCES, type Head, type InboxMessage, KEY } from '../inbox/message.ts';
 import { DEFAULT_STREAM } from './accept.ts';
 import { parseAddress } from './addresses.ts';
 import { CODE, Refusal } from './errors.ts';
@@ -58,15 +57,11 @@ export function searchRoutes(app: FastifyInstance, { inbox, switches, reportAfte
     const { tail, place } = readBounceId(Number(params.id));
     for (const found of inbox.find(KEY.bounces(tail))) {
       const head = found.head();
-      const due = reportsOf(head, reportAfter).find((report) => report.place === place && isBounce(report.kind));
+      const due = reportsOf(head, reportAfter).find((report) => report.place === place && BOUNCES.has(report.kind));
       if (due && due.at <= Date.now()) return bounceRecord(toReported({ head, message: parsed(found) }), due);
     }
     throw new Refusal(422, CODE.bounceNotFound, 'The bounce was not found.');
   });
-}
-
-function isBounce(kind: ReportKind): boolean {
-  return kind === 'Bounce' || kind === 'SpamComplaint' || kind === 'Transient';
 }
 
 type Query = Readonly<Record<string, string | string[]>>;

@@ -1,4 +1,4 @@
-import type { ChatAnswer } from '../chat-call.ts';
+import { type ChatAnswer, failureOf } from '../chat-call.ts';
 
 /** Twilio's error codes that the simulator returns, https://www.twilio.com/docs/api/errors. */
 export const CODE = {
@@ -34,15 +34,11 @@ export function refuse(status: number, code: number, message: string): ChatAnswe
   return { status, body: { code, message, more_info: `https://www.twilio.com/docs/errors/${code}`, status } };
 }
 
-const USUAL: Readonly<Record<number, number>> = {
+export const failure = failureOf(refuse, {
   401: CODE.authenticate,
   404: CODE.notFound,
   429: CODE.tooMany,
   503: CODE.unavailable,
-};
-
-/** Returns the body of a requested error. @param code null for the usual code of the status */
-export function failure(status: number, code: number | null, message: string): object {
-  const usual = USUAL[status] ?? (status >= 500 ? CODE.failed : CODE.badRequest);
-  return refuse(status, code ?? usual, message).body;
-}
+  server: CODE.failed,
+  client: CODE.badRequest,
+});

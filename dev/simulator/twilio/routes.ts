@@ -1,6 +1,5 @@
-import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
-import type { Logger } from 'pino';
-import { type ChatParts, chatCall } from '../chat-call.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { answerErrors, type ChatParts, chatCall } from '../chat-call.ts';
 import type { Found } from '../inbox/inbox.ts';
 import { NUMBERS } from '../numbers.ts';
 import { type InboxChat, KEY } from '../inbox/message.ts';
@@ -13,7 +12,6 @@ import { endpointsOf, messageRecord } from './records.ts';
 export interface TwilioParts extends ChatParts {
   /** The only account; null accepts any account with any token. */
   readonly account: Account | null;
-  readonly log: Logger;
 }
 
 type Query = Readonly<Record<string, unknown>>;
@@ -41,11 +39,7 @@ export function twilioRoutes(app: FastifyInstance, parts: TwilioParts): void {
     await reply.code(status).send(body);
   });
 
-  app.setErrorHandler((error: FastifyError, _request, reply) => {
-    const status = error.statusCode ?? 500;
-    if (status >= 500 && !parts.ending.aborted) parts.log.error({ err: error }, 'simulator: request failed');
-    return reply.code(status).send(failure(status, null, error.message));
-  });
+  answerErrors(app, parts, failure);
 
   app.post(`${MESSAGES}.json`, (request, reply) => {
     const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
@@ -135,13 +129,12 @@ function list({ inbox, switches, reportAfter }: TwilioParts, { sid }: Account, q
   const page = Number(word('Page') ?? 0);
   const [to, from] = [word('To'), word('From')];
   const [after, before] = [word('DateSent>'), word('DateSent<')];
-  const all = parts(
-    inbox.find(KEY.provider('twilio'), ...(to === undefined ? [] : [KEY.recipient(to.replace(/^whatsapp:/, ''))])),
-  );
+  const recipient = to === undefined ? [] : [KEY.recipient(to.replace(/^whatsapp:/, ''))];
   const records = [];
   let skip = page * size;
-  for (const { found, chat } of all) {
+  for (const found of inbox.find(KEY.provider('twilio'), ...recipient)) {
     if (!isOf(found, sid) || found.receivedAt > now - switches.now.search_lag_ms) continue;
+    const chat = chatOf(found);
     const endpoints = endpointsOf(chat);
     if ((to ?? endpoints.to) !== endpoints.to || (from ?? endpoints.from) !== endpoints.from) continue;
     const record = messageRecord(chat, sid, reportAfter, now) as { date_sent: string | null };
@@ -169,10 +162,6 @@ function list({ inbox, switches, reportAfter }: TwilioParts, { sid }: Account, q
     start: page * size,
     end: page * size + Math.max(0, messages.length - 1),
   };
-}
-
-function* parts(found: Iterable<Found>): Generator<{ readonly found: Found; readonly chat: InboxChat }> {
-  for (const one of found) yield { found: one, chat: chatOf(one) };
 }
 
 function chatOf(found: Found): InboxChat {
