@@ -1,6 +1,6 @@
 import { newId } from '../../domain/ids.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, execute, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
 
 /** A member in the dashboard, a program with a key, or Sendwright itself. */
 export type ActorKind = 'user' | 'key' | 'system';
@@ -44,8 +44,8 @@ export async function insertAudit(db: Db, change: AuditChange): Promise<void> {
 
 /** Records an event of a user, such as a sign-in, in each organization of the user. */
 export async function insertAuditOfUser(db: Db, userId: string, change: Omit<AuditChange, 'org_id'>): Promise<void> {
-  const rows = await queryRows<{ org_id: string }>(db, `SELECT org_id FROM memberships WHERE user_id = $1`, [userId]);
-  for (const { org_id } of rows) await insertAudit(db, { ...change, org_id });
+  const orgIds = await queryColumn<string>(db, `SELECT org_id FROM memberships WHERE user_id = $1`, [userId]);
+  for (const org_id of orgIds) await insertAudit(db, { ...change, org_id });
 }
 
 /** Changes of an organization, newest first. */
@@ -62,12 +62,12 @@ export function listAudit(db: Db, orgId: string, after: Cursor | null, limit: nu
 
 /** Returns the ids of an organization's objects that still exist and have a page. */
 export async function findExistingTargets(db: Db, orgId: string, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await queryRows<{ id: string }>(
+  const existing = await queryColumn<string>(
     db,
     ['emails', 'batches', 'domains', 'webhook_endpoints', 'chat_messages']
       .map((table) => `SELECT id FROM ${table} WHERE org_id = $1 AND id = ANY ($2)`)
       .join(' UNION ALL '),
     [orgId, ids],
   );
-  return new Set(rows.map(({ id }) => id));
+  return new Set(existing);
 }

@@ -1,4 +1,4 @@
-import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
 import type { Role } from './users.ts';
 
 export interface Invitation {
@@ -25,7 +25,7 @@ export async function insertInvitation(
   invitation: Readonly<Pick<Invitation, 'id' | 'org_id' | 'email' | 'role'>>,
   sha256: Buffer,
 ): Promise<string> {
-  const row = await queryRow<{ expires_at: string }>(
+  const expiresAt = await queryValue<string>(
     db,
     `INSERT INTO invitations (id, org_id, email, role, sha256, expires_at)
      VALUES ($1, $2, $3, $4, $5, now() + interval '7 days')
@@ -35,7 +35,7 @@ export async function insertInvitation(
      RETURNING expires_at`,
     [invitation.id, invitation.org_id, invitation.email, invitation.role, sha256],
   );
-  return row?.expires_at as string;
+  return expiresAt as string;
 }
 
 /** Records that an invitation was sent by email. */

@@ -1,5 +1,5 @@
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryColumn, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
 
 export const PRESETS = ['full_access', 'sending_access', 'read_only'] as const;
 export type Preset = (typeof PRESETS)[number];
@@ -59,14 +59,13 @@ export function insertKey(db: Db, key: NewKey): Promise<KeySummary | undefined> 
 }
 
 /** Returns those of the ids that are not domains of the organization. */
-export async function missingDomains(db: Db, orgId: string, ids: readonly string[]): Promise<string[]> {
-  const rows = await queryRows<{ id: string }>(
+export function missingDomains(db: Db, orgId: string, ids: readonly string[]): Promise<string[]> {
+  return queryColumn(
     db,
     `SELECT wanted.id FROM unnest($2::text[]) AS wanted(id)
      WHERE NOT EXISTS (SELECT FROM domains WHERE domains.id = wanted.id AND org_id = $1)`,
     [orgId, ids],
   );
-  return rows.map(({ id }) => id);
 }
 
 /** Only keys that are bound to domains among these; null is no condition. */
@@ -105,9 +104,8 @@ export function revokeKey(db: Db, id: string): Promise<boolean> {
   return executeOne(db, `UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1`, [id]);
 }
 
-export async function organizationOfKey(db: Db, id: string): Promise<string | undefined> {
-  const row = await queryRow<{ org_id: string }>(db, `SELECT org_id FROM api_keys WHERE id = $1`, [id]);
-  return row?.org_id;
+export function organizationOfKey(db: Db, id: string): Promise<string | undefined> {
+  return queryValue(db, `SELECT org_id FROM api_keys WHERE id = $1`, [id]);
 }
 
 /** Revokes a key of an organization; false if it has no such key or the key is revoked. */

@@ -1,4 +1,4 @@
-import { type Db, execute, executeOne, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryValue } from '../postgres/pool.ts';
 
 /** Stores the link of a password reset for an hour. @param sha256 of its token */
 export async function insertReset(db: Db, sha256: Buffer, userId: string): Promise<void> {
@@ -14,11 +14,8 @@ export function resetExists(db: Db, sha256: Buffer): Promise<boolean> {
 }
 
 /** Redeems a link. @returns undefined if it was redeemed or has expired */
-export async function takeReset(db: Db, sha256: Buffer): Promise<string | undefined> {
-  const row = await queryRow<{ user_id: string }>(
-    db,
-    `DELETE FROM password_resets WHERE sha256 = $1 AND expires_at > now() RETURNING user_id`,
-    [sha256],
-  );
-  return row?.user_id;
+export function takeReset(db: Db, sha256: Buffer): Promise<string | undefined> {
+  return queryValue(db, `DELETE FROM password_resets WHERE sha256 = $1 AND expires_at > now() RETURNING user_id`, [
+    sha256,
+  ]);
 }

@@ -1,4 +1,4 @@
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, queryColumn, queryRow } from '../postgres/pool.ts';
 
 /** SQL: whether the organization with this id is suspended. */
 export const IS_SUSPENDED = (orgId: string): string =>
@@ -42,10 +42,10 @@ export function resume(db: Db, orgId: string): Promise<Suspension | undefined> {
 
 /** Which of these emails belong to suspended organizations. */
 export async function findSuspendedEmails(db: Db, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await queryRows<{ id: string }>(
+  const suspended = await queryColumn<string>(
     db,
     `SELECT id FROM emails WHERE id = ANY ($1) AND org_id = ANY (${SUSPENDED_ORGANIZATIONS})`,
     [ids],
   );
-  return new Set(rows.map(({ id }) => id));
+  return new Set(suspended);
 }

@@ -1,5 +1,5 @@
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryColumn, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** Viewers read, members also change, owners also manage members. */
 export const ROLES = ['viewer', 'member', 'owner'] as const;
@@ -128,13 +128,12 @@ export function findMember(db: Db, orgId: string, userId: string): Promise<Membe
   );
 }
 
-export async function lockOwners(db: Db, orgId: string): Promise<string[]> {
-  const rows = await queryRows<{ user_id: string }>(
+export function lockOwners(db: Db, orgId: string): Promise<string[]> {
+  return queryColumn(
     db,
     `SELECT user_id FROM memberships WHERE org_id = $1 AND role = 'owner' ORDER BY user_id FOR UPDATE`,
     [orgId],
   );
-  return rows.map((row) => row.user_id);
 }
 
 export function setMemberRole(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {

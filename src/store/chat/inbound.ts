@@ -1,6 +1,6 @@
 import type { Contact } from '../../domain/chat/contacts.ts';
 import { type InboundCallback, type InboundMessage, MEDIA_LINK_SECONDS } from '../../domain/chat/inbound.ts';
-import { type Db, queryRow } from '../postgres/pool.ts';
+import { type Db, queryRow, queryValue } from '../postgres/pool.ts';
 import type { SendingNumber } from '../messages/delivery.ts';
 
 export interface ReceivingNumber {
@@ -76,20 +76,19 @@ export function recordInbound(
 }
 
 /** Finds our id of a message that a user answers: a message to the user, or one of the user's own. */
-export async function findAnsweredMessage(
+export function findAnsweredMessage(
   db: Db,
   { id: numberId, org_id }: ReceivingNumber,
   { wa_number, user_id, former_user_id }: Contact,
   providerMessageId: string,
 ): Promise<string | undefined> {
-  const row = await queryRow<{ id: string }>(db, {
+  return queryValue(db, {
     name: 'find_answered_message',
     text: `(SELECT id FROM chat_messages WHERE org_id = $1 AND "to" = ANY ($2) AND provider_message_id = $3 LIMIT 1)
            UNION ALL
            (SELECT id FROM chat_inbound WHERE number_id = $4 AND provider_message_id = $3)`,
     values: [org_id, [wa_number, user_id, former_user_id].filter((id) => id !== null), providerMessageId, numberId],
   });
-  return row?.id;
 }
 
 /** A file of a message, with the number that received it. */

@@ -1,6 +1,6 @@
 import type { ChatProviderName, NumberVerifier } from '../../domain/chat/chat.ts';
 import { latestOf } from '../postgres/page.ts';
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
 
 /** The content at Twilio of a number's template. */
 export interface NumberTemplate {
@@ -119,7 +119,7 @@ export const listNumbers = latestOf<NumberSummary>('chat_numbers', SUMMARY);
 
 /** Deletes a number, its credentials, its templates and the pause of its account. @returns whether there was one */
 export async function deleteNumber(db: Db, orgId: string, id: string): Promise<boolean> {
-  const row = await queryRow<{ deleted: boolean }>(
+  const isDeleted = await queryValue<boolean>(
     db,
     `WITH deleted AS (
        DELETE FROM chat_numbers WHERE id = $1 AND org_id = $2 RETURNING id
@@ -131,5 +131,5 @@ export async function deleteNumber(db: Db, orgId: string, id: string): Promise<b
      SELECT EXISTS (SELECT FROM deleted) AS deleted`,
     [id, orgId],
   );
-  return row?.deleted === true;
+  return isDeleted === true;
 }

@@ -1,5 +1,5 @@
 import { type Window, WINDOW_HOURS } from '../../domain/chat/window.ts';
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryRow } from '../postgres/pool.ts';
 
 /** Reads the customer-service window of a message's recipient, as of the start of the caller's transaction. */
 export async function readWindow(
@@ -39,7 +39,7 @@ export async function useFallback(db: Db, id: string): Promise<void> {
  */
 export async function requeueAsFallback(db: Db, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];
-  const rows = await queryRows<{ id: string }>(db, {
+  return queryColumn(db, {
     name: 'requeue_as_fallback',
     text: `WITH requeued AS (
              UPDATE chat_messages AS message
@@ -57,5 +57,4 @@ export async function requeueAsFallback(db: Db, ids: readonly string[]): Promise
            INSERT INTO outbox (message_id, action) SELECT id, 'message_again' FROM requeued RETURNING message_id AS id`,
     values: [ids],
   });
-  return rows.map(({ id }) => id);
 }

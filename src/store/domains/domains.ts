@@ -1,7 +1,7 @@
 import type { DomainStatus, Findings, Progress, Step } from '../../domain/senders/sender-domain.ts';
 import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
 import { latestOf } from '../postgres/page.ts';
-import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryColumn, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** A registered domain as lists show it. */
@@ -70,12 +70,8 @@ export function findDomains(db: Db, orgId: string, names: readonly string[]): Pr
 }
 
 /** The names of domains of an organization. */
-export async function domainNames(db: Db, orgId: string, ids: readonly string[]): Promise<string[]> {
-  const rows = await queryRows<{ name: string }>(db, `SELECT name FROM domains WHERE org_id = $1 AND id = ANY ($2)`, [
-    orgId,
-    ids,
-  ]);
-  return rows.map(({ name }) => name);
+export function domainNames(db: Db, orgId: string, ids: readonly string[]): Promise<string[]> {
+  return queryColumn(db, `SELECT name FROM domains WHERE org_id = $1 AND id = ANY ($2)`, [orgId, ids]);
 }
 
 /** @param orgId the organization that must have it; null for any */
@@ -106,13 +102,8 @@ export async function updateTracking(
 }
 
 /** The organization that has verified a domain; at most one has. */
-export async function findVerifiedHolder(db: Db, name: string): Promise<string | undefined> {
-  const row = await queryRow<{ org_id: string }>(
-    db,
-    `SELECT org_id FROM domains WHERE name = $1 AND status = 'verified'`,
-    [name],
-  );
-  return row?.org_id;
+export function findVerifiedHolder(db: Db, name: string): Promise<string | undefined> {
+  return queryValue(db, `SELECT org_id FROM domains WHERE name = $1 AND status = 'verified'`, [name]);
 }
 
 /** Deletes a domain with its key. Upkeep deletes it at the provider. @returns the deleted domain */
@@ -136,8 +127,8 @@ export function deleteDomain(db: Db, orgId: string, id: string): Promise<Domain 
  * Claims domains that are due for a check, by setting their next check to the end of a lease. The result of the check sets it
  * again (saveCheck). If there is none, the domain is due when the lease lapses.
  */
-export async function claimDueDomains(db: Db, limit: number): Promise<string[]> {
-  const rows = await queryRows<{ id: string }>(db, {
+export function claimDueDomains(db: Db, limit: number): Promise<string[]> {
+  return queryColumn(db, {
     name: 'claim_due_domains',
     text: `WITH due AS MATERIALIZED (
              SELECT id FROM domains WHERE next_check_at <= now() ORDER BY next_check_at LIMIT $1
@@ -147,7 +138,6 @@ export async function claimDueDomains(db: Db, limit: number): Promise<string[]> 
            RETURNING domains.id`,
     values: [limit],
   });
-  return rows.map(({ id }) => id);
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Attachment } from '../../domain/email/attachments.ts';
 import { SUBTRACT_STORED_BYTES } from '../files/reservations.ts';
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /**
@@ -14,7 +14,7 @@ export async function insertAttachments(
   emailId: string,
   files: readonly Attachment[],
 ): Promise<void> {
-  const row = await queryRow<{ used: number }>(db, {
+  const used = await queryValue<number>(db, {
     name: 'insert_attachments',
     text: `WITH used AS (
              DELETE FROM file_reservations WHERE id = ANY ($3) AND abandoned_at IS NULL RETURNING id
@@ -27,7 +27,7 @@ export async function insertAttachments(
            SELECT count(*)::int AS used FROM used`,
     values: [orgId, emailId, ...columns(files, 'id', 'filename', 'content_type', 'size', 'content_id')],
   });
-  if (row?.used !== files.length) throw new Error('a file of this email is being removed');
+  if (used !== files.length) throw new Error('a file of this email is being removed');
 }
 
 /** Returns SQL of an email's files as JSON, with the fields that the API shows, in their order. */
@@ -105,12 +105,12 @@ export function findDownload(
 
 /** Returns the expiry of a link by the database's clock, in Unix seconds. */
 export async function secondsFromNow(db: Db, seconds: number): Promise<number> {
-  const row = await queryRow<{ at: number }>(db, {
+  const expires = await queryValue<number>(db, {
     name: 'seconds_from_now',
     text: 'SELECT floor(extract(epoch FROM now()) + $1)::float8 AS at',
     values: [seconds],
   });
-  return row?.at as number;
+  return expires as number;
 }
 
 /**
@@ -152,11 +152,11 @@ export async function markDeleted(db: Db, ids: readonly string[]): Promise<void>
 
 /** Returns the ids of files that belong to an email or are reserved for one. */
 export async function findKnownFiles(db: Db, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await queryRows<{ id: string }>(
+  const known = await queryColumn<string>(
     db,
     `SELECT id FROM attachments WHERE id = ANY ($1) AND deleted_at IS NULL
      UNION SELECT id FROM file_reservations WHERE id = ANY ($1)`,
     [ids],
   );
-  return new Set(rows.map((row) => row.id));
+  return new Set(known);
 }

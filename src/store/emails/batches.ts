@@ -3,7 +3,7 @@ import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { type IdempotencyKey, rememberResponses } from '../limits/idempotency.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryColumn, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
 import type { RecordedChange } from './changes.ts';
 
@@ -181,13 +181,12 @@ export function markAnnounced(db: Db, id: string): Promise<boolean> {
 }
 
 /** Lists ids of batches that were not announced, after a certain one, at most `limit`. */
-export async function findUnannounced(db: Db, after: string | null, limit: number): Promise<string[]> {
-  const rows = await queryRows<{ id: string }>(
+export function findUnannounced(db: Db, after: string | null, limit: number): Promise<string[]> {
+  return queryColumn(
     db,
     `SELECT id FROM batches WHERE announced_at IS NULL AND id > coalesce($1, '') ORDER BY id LIMIT $2`,
     [after, limit],
   );
-  return rows.map(({ id }) => id);
 }
 
 /**
@@ -196,7 +195,7 @@ export async function findUnannounced(db: Db, after: string | null, limit: numbe
  * @param limit the maximum number of batches @returns the number of batches
  */
 export async function foldBatchMoves(db: Db, limit: number): Promise<number> {
-  const row = await queryRow<{ batches: number }>(
+  const batches = await queryValue<number>(
     db,
     `WITH due AS MATERIALIZED (
        SELECT DISTINCT batch_id FROM (
@@ -212,5 +211,5 @@ export async function foldBatchMoves(db: Db, limit: number): Promise<number> {
      SELECT count(DISTINCT batch_id)::int AS batches FROM taken`,
     [limit],
   );
-  return row?.batches ?? 0;
+  return batches ?? 0;
 }

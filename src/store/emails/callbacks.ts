@@ -1,5 +1,5 @@
 import type { ReportEvidence } from '../../domain/email/feedback.ts';
-import { type Db, execute, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, queryValue } from '../postgres/pool.ts';
 
 /** Stores the unchanged body of a callback that changed nothing. */
 export async function keepCallback(db: Db, provider: string, body: string): Promise<void> {
@@ -33,18 +33,17 @@ export function matchesEvidence(evidence: { recipient: string; messageId: string
 }
 
 /** Returns the organization of a callback's email; undefined if the email does not exist, or the evidence does not match it. */
-export async function findOrganizationOf(
+export function findOrganizationOf(
   db: Db,
   emailId: string,
   recipient: string,
   { messageId, isSigned }: ReportEvidence,
 ): Promise<string | undefined> {
-  const row = await queryRow<{ org_id: string }>(db, {
+  return queryValue(db, {
     name: 'find_organization_of_report',
     text: FIND_ORGANIZATION,
     values: [emailId, recipient.toLowerCase(), messageId, isSigned],
   });
-  return row?.org_id;
 }
 
 const FIND_ORGANIZATION = `SELECT org_id FROM emails WHERE id = $1 AND ${matchesEvidence({

@@ -1,5 +1,5 @@
 import { HAS_COPIES_LEFT } from './recipients.ts';
-import { type Db, execute, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryColumn, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** The result of an erasure for one email. */
 export interface ContentErasure {
@@ -140,11 +140,10 @@ export function setBodyRetention(db: Db, orgId: string, days: number | null): Pr
 }
 
 /** Lists ids of an email's files that have not been deleted. */
-export async function findFileIds(db: Db, emailIds: readonly string[]): Promise<string[]> {
-  const rows = await queryRows<{ id: string }>(db, {
+export function findFileIds(db: Db, emailIds: readonly string[]): Promise<string[]> {
+  return queryColumn(db, {
     name: 'find_file_ids',
     text: `SELECT id FROM attachments WHERE email_id = ANY ($1) AND deleted_at IS NULL`,
     values: [emailIds],
   });
-  return rows.map(({ id }) => id);
 }

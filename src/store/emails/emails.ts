@@ -4,7 +4,7 @@ import type { MessageChannel } from '../../domain/messages/message.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import type { EmailContents } from './contents.ts';
 import type { EmailSummary } from './summary.ts';
-import { type Db, execute, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryValue } from '../postgres/pool.ts';
 
 /** In hours, because an interval of days depends on the daylight saving of the session's time zone. */
 export const timeProblem = (time: string): string =>
@@ -79,10 +79,6 @@ export async function whyUnmoved(
 }
 
 /** Returns the `from` of an email, which never changes; undefined if there is no such email. */
-export async function senderOf(db: Db, orgId: string, id: string): Promise<string | undefined> {
-  const row = await queryRow<{ from: string }>(db, `SELECT "from" FROM emails WHERE id = $1 AND org_id = $2`, [
-    id,
-    orgId,
-  ]);
-  return row?.from;
+export function senderOf(db: Db, orgId: string, id: string): Promise<string | undefined> {
+  return queryValue(db, `SELECT "from" FROM emails WHERE id = $1 AND org_id = $2`, [id, orgId]);
 }

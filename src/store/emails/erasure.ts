@@ -1,6 +1,6 @@
 import type { Email } from './emails.ts';
 import { HAS_COPIES_LEFT } from './recipients.ts';
-import { type Db, execute, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
 
 /** An address to erase, in the forms that statements search for. */
 export interface ErasedAddress {
@@ -133,12 +133,11 @@ async function changeStep(
   limit: number,
   change: (ids: string[]) => Promise<number>,
 ): Promise<WalkStep> {
-  const rows = await queryRows<{ id: string }>(
+  const ids = await queryColumn<string>(
     db,
     `SELECT id::text AS id FROM ${table} WHERE id > $1 ORDER BY ${table}.id LIMIT $2`,
     [after, limit],
   );
-  const ids = rows.map(({ id }) => id);
   const changed = await change(ids);
   return { next: ids.length < limit ? null : (ids.at(-1) ?? null), changed };
 }

@@ -88,14 +88,13 @@ export async function findContent(
   orgId: string,
   id: string,
 ): Promise<(EmailContent & { subject: string }) | undefined> {
-  const { rows } = await db.query<StoredContent & { subject: string }>({
+  const row = await queryRow<StoredContent & { subject: string }>(db, {
     name: 'find_content',
     text: `SELECT email.id, email.org_id, email.subject, body.html, body.text, body.sealed AS sealed_body, email.headers, email.sealed_headers
            FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id
            WHERE email.id = $1 AND email.org_id = $2`,
     values: [id, orgId],
   });
-  const [row] = rows;
   return row && { subject: row.subject, ...(await contents.open(db, row)) };
 }
 

@@ -1,6 +1,6 @@
 import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import { REPORTED } from '../../domain/email/states.ts';
-import { type Db, execute, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
 import { groupBy } from '../../lib/group.ts';
 import { columns } from '../postgres/columns.ts';
 
@@ -114,7 +114,7 @@ export async function endCopies(db: Db, endings: readonly CopyEnding[]): Promise
 /** Fails the unsent copies of emails. @returns ids of the emails that had some */
 export async function failCopies(db: Db, failed: readonly { id: string; error: string }[]): Promise<Set<string>> {
   if (failed.length === 0) return new Set();
-  const rows = await queryRows<{ email_id: string }>(db, {
+  const emailIds = await queryColumn<string>(db, {
     name: 'fail_copies',
     text: `UPDATE email_recipients AS known SET status = 'failed', error = input.error, changed_at = clock_timestamp()
            FROM unnest($1::text[], $2::text[]) AS input(email_id, error)
@@ -122,7 +122,7 @@ export async function failCopies(db: Db, failed: readonly { id: string; error: s
            RETURNING known.email_id`,
     values: columns(failed, 'id', 'error'),
   });
-  return new Set(rows.map(({ email_id }) => email_id));
+  return new Set(emailIds);
 }
 
 /** A status of an email's copies. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Searchable, termsOf } from '../../domain/email/search.ts';
 import { type Cursor } from '../postgres/page.ts';
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
 
 /** Terms of more emails of a block are stored as bits. */
 const IDS_PER_TERM = 16;
@@ -18,7 +18,7 @@ export function termKey(orgId: string, term: string): string {
  * @param settledMs subtracted: time between the start of a transaction and its entry in pg_stat_activity, steps of the clock
  */
 export async function readSettledTime(db: Db, settledMs: number): Promise<string> {
-  const row = await queryRow<{ settled_at: string }>(db, {
+  const settledAt = await queryValue<string>(db, {
     name: 'read_settled_time',
     text: `SELECT least(now(), min(xact_start)) - $1 * interval '1 ms'
                   - CASE current_setting('track_activities') WHEN 'on' THEN interval '0' ELSE interval '10 minutes' END
@@ -28,8 +28,8 @@ export async function readSettledTime(db: Db, settledMs: number): Promise<string
              AND (backend_xid IS NOT NULL OR xact_start > now() - interval '10 minutes')`,
     values: [settledMs],
   });
-  if (!row) throw new Error('readSettledTime returned no row');
-  return row.settled_at;
+  if (settledAt === undefined) throw new Error('readSettledTime returned no row');
+  return settledAt;
 }
 
 /** Starts the index of organizations that have none, with emails from `settledAt` on; older ones follow backwards. */
@@ -47,8 +47,8 @@ export async function addSearchRanges(db: Db, settledAt: string): Promise<void> 
  * Organizations with emails to index: a whole block of new ones, or older ones.
  * @param settledAt the result of `readSettledTime`
  */
-export async function findUnindexed(db: Db, settledAt: string, blockSize: number): Promise<string[]> {
-  const rows = await queryRows<{ org_id: string }>(db, {
+export function findUnindexed(db: Db, settledAt: string, blockSize: number): Promise<string[]> {
+  return queryColumn(db, {
     name: 'find_unindexed',
     // An id is hardly older than its email: the partitions before need not be asked.
     text: `SELECT org_id FROM search_ranges AS range CROSS JOIN LATERAL (
@@ -60,7 +60,6 @@ export async function findUnindexed(db: Db, settledAt: string, blockSize: number
            UNION SELECT org_id FROM search_ranges WHERE oldest_at IS NOT NULL`,
     values: [settledAt, blockSize],
   });
-  return rows.map(({ org_id: orgId }) => orgId);
 }
 
 interface SearchRange {
@@ -169,7 +168,7 @@ export async function moveTerm(
   limit: number,
 ): Promise<number> {
   await execute(db, `SELECT FROM search_ranges WHERE org_id = $1 FOR UPDATE`, [orgId]);
-  const row = await queryRow<{ moved: number }>(
+  const moved = await queryValue<number>(
     db,
     // A block has the other term already if the address was erased before. Emails that have one of its forms may be missed.
     `WITH moved AS (
@@ -186,5 +185,5 @@ export async function moveTerm(
      SELECT count(*)::int AS moved FROM moved`,
     [termKey(orgId, from), to.map((term) => termKey(orgId, term)), limit],
   );
-  return row?.moved ?? 0;
+  return moved ?? 0;
 }

@@ -1,5 +1,5 @@
 import { HAS_COPIES_LEFT } from './recipients.ts';
-import { type Db, execute, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
 import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
 
 /** An email that its provider accepted and whose final status is overdue. */
@@ -92,8 +92,8 @@ const ALMOST_DUE = `status = 'scheduled' AND scheduled_at > now() - interval '10
  * The workflows that deliver emails which are due within the next 90 seconds or are late, in the order of their ids, after
  * a certain one. Those of which the outbox holds a row are left out.
  */
-export async function findAlmostDueWorkflows(db: Db, after: string, limit: number): Promise<string[]> {
-  const { rows } = await db.query<{ workflow_id: string }>({
+export function findAlmostDueWorkflows(db: Db, after: string, limit: number): Promise<string[]> {
+  return queryColumn(db, {
     name: 'find_almost_due_workflows',
     text: `SELECT DISTINCT workflow_id FROM emails
            WHERE ${ALMOST_DUE} AND workflow_id > $1
@@ -101,17 +101,15 @@ export async function findAlmostDueWorkflows(db: Db, after: string, limit: numbe
            ORDER BY workflow_id LIMIT $2`,
     values: [after, limit],
   });
-  return rows.map(({ workflow_id }) => workflow_id);
 }
 
 /** The emails of one workflow that are due within the next 90 seconds or are late. */
-export async function findAlmostDue(db: Db, workflowId: string): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>({
+export function findAlmostDue(db: Db, workflowId: string): Promise<string[]> {
+  return queryColumn(db, {
     name: 'find_almost_due',
     text: `SELECT id FROM emails WHERE ${ALMOST_DUE} AND workflow_id = $1 ORDER BY id`,
     values: [workflowId],
   });
-  return rows.map(({ id }) => id);
 }
 
 /** The advisory lock that prevents two tasks from writing an outbox row for the same email. */
@@ -132,8 +130,8 @@ export async function putBackEmails(
   ids: readonly string[],
   isMissing: boolean,
 ): Promise<string[]> {
-  await db.query({ name: 'lock_put_back', text: `SELECT pg_advisory_xact_lock($1)`, values: [PUT_BACK_LOCK] });
-  const { rows } = await db.query<{ message_id: string }>({
+  await execute(db, { name: 'lock_put_back', text: `SELECT pg_advisory_xact_lock($1)`, values: [PUT_BACK_LOCK] });
+  return queryColumn(db, {
     name: 'put_back_emails',
     text: `WITH open AS MATERIALIZED (
              SELECT wanted.id, email.is_whole
@@ -154,7 +152,6 @@ export async function putBackEmails(
            RETURNING message_id`,
     values: [workflowId, ids, isMissing],
   });
-  return rows.map(({ message_id }) => message_id);
 }
 
 /** Lets an email that is still to be sent be overdue for so many milliseconds longer. */
@@ -172,7 +169,7 @@ export async function postponeCheck(db: Db, id: string, ms: number): Promise<voi
  */
 export async function scheduleNextCheck(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'schedule_next_check',
     text: `UPDATE emails AS email
            SET look_at = CASE WHEN stuck.taken AND now() + stuck.since > email.last_event_at + interval '72 hours'

@@ -1,4 +1,4 @@
-import { type Db, execute, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, queryValue } from '../postgres/pool.ts';
 
 /** Notes that emails may have ended the process that delivered them, or may be about to. */
 export async function markSuspects(db: Db, ids: readonly string[]): Promise<void> {
@@ -22,11 +22,11 @@ export async function clearSuspects(db: Db, ids: readonly string[]): Promise<voi
 
 /** Counts that an isolated process ended when it had begun to deliver an email. @returns how often that has happened */
 export async function countCrash(db: Db, id: string): Promise<number> {
-  const row = await queryRow<{ crashes: number }>(
+  const crashes = await queryValue<number>(
     db,
     `UPDATE emails SET crashes = crashes + 1, suspected_at = coalesce(suspected_at, clock_timestamp())
      WHERE id = $1 RETURNING crashes`,
     [id],
   );
-  return row?.crashes ?? 0;
+  return crashes ?? 0;
 }

@@ -1,6 +1,6 @@
 import type { Tag } from '../../domain/email/email.ts';
 import { TAGS } from '../../domain/limits.ts';
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** tag_bits() of all of an email's tags, from its column `tags` and its organization `$1`. */
@@ -82,7 +82,7 @@ const AGGREGATION_LOCK_ID = 4_418_093_672;
  * @returns how many it took, at most `limit`
  */
 export async function aggregateTags(db: Db, limit: number): Promise<number> {
-  const row = await queryRow<{ taken: number }>(db, {
+  const taken = await queryValue<number>(db, {
     name: 'aggregate_tags',
     text: `WITH taken AS (
              DELETE FROM tag_additions
@@ -96,5 +96,5 @@ export async function aggregateTags(db: Db, limit: number): Promise<number> {
            SELECT count(*)::int AS taken FROM taken`,
     values: [limit, AGGREGATION_LOCK_ID],
   });
-  return row?.taken ?? 0;
+  return taken ?? 0;
 }

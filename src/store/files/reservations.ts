@@ -1,4 +1,4 @@
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryRow } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
 
@@ -42,8 +42,8 @@ export async function reserveFiles(
  * Abandons reservations that are an hour old. No request can still store an email with their files.
  * @returns ids of files to remove, at most `limit`
  */
-export async function abandonReservations(db: Db, limit: number): Promise<string[]> {
-  const rows = await queryRows<{ id: string }>(db, {
+export function abandonReservations(db: Db, limit: number): Promise<string[]> {
+  return queryColumn(db, {
     name: 'abandon_reservations',
     text: `UPDATE file_reservations SET abandoned_at = now()
            WHERE id = ANY (ARRAY(
@@ -52,7 +52,6 @@ export async function abandonReservations(db: Db, limit: number): Promise<string
            RETURNING id`,
     values: [limit],
   });
-  return rows.map(({ id }) => id);
 }
 
 /** Deletes the reservations of removed files that never belonged to an email. */
@@ -69,7 +68,7 @@ export async function deleteReservations(db: Db, ids: readonly string[]): Promis
 
 /** Stops counting the bytes of reserved files that could not be written. Upkeep still removes what may have been written. */
 export async function releaseReservedBytes(db: Db, ids: readonly string[]): Promise<void> {
-  await db.query({
+  await execute(db, {
     name: 'release_reserved_bytes',
     text: `WITH removed AS MATERIALIZED (
              SELECT id, org_id, size_bytes AS bytes FROM file_reservations WHERE id = ANY ($1) FOR UPDATE

@@ -1,6 +1,6 @@
 import type { ChatContent, ChatProviderName, ChatType } from '../../domain/chat/chat.ts';
 import type { MessageChannel, MessageStatus } from '../../domain/messages/message.ts';
-import { type Db, executeOne, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, executeOne, queryColumn, queryRow, queryRows } from '../postgres/pool.ts';
 import { IS_SUSPENDED, SUSPENDED_FOR } from '../accounts/suspension.ts';
 
 /** The provider and credentials of a number or SMS sender. */
@@ -113,12 +113,12 @@ export async function lockMessageStatuses(db: Db, ids: readonly string[]): Promi
 
 /** Returns the messages whose organization is suspended. */
 export async function findSuspendedMessages(db: Db, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await queryRows<{ id: string }>(db, {
+  const suspended = await queryColumn<string>(db, {
     name: 'find_suspended_messages',
     text: `SELECT id FROM chat_messages AS message WHERE id = ANY ($1) AND ${IS_SUSPENDED('message.org_id')}`,
     values: [ids],
   });
-  return new Set(rows.map(({ id }) => id));
+  return new Set(suspended);
 }
 
 /** The fields of a message that a callback must match. */

@@ -1,16 +1,15 @@
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
-import { type Db, execute, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
 
 /** Messages that Twilio accepted and whose final status is overdue, the longest overdue first. */
-export async function findUnreported(db: Db, limit: number): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>({
+export function findUnreported(db: Db, limit: number): Promise<string[]> {
+  return queryColumn(db, {
     name: 'find_unreported_messages',
     text: `SELECT id FROM chat_messages
            WHERE look_at <= now() AND status = 'sent' AND provider_message_id IS NOT NULL ORDER BY look_at LIMIT $1`,
     values: [limit],
   });
-  return rows.map(({ id }) => id);
 }
 
 /** Overdue messages without an outbox row. Those of suspended organizations wait on purpose: they are left out. */
@@ -41,7 +40,7 @@ export async function postponeMessageCheck(db: Db, id: string, ms: number): Prom
  */
 export async function scheduleNextMessageCheck(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await db.query({
+  await execute(db, {
     name: 'schedule_next_message_check',
     text: `UPDATE chat_messages AS message
            SET look_at = CASE WHEN stuck.taken AND now() + stuck.since > message.last_event_at + interval '72 hours'
@@ -58,8 +57,8 @@ export async function scheduleNextMessageCheck(db: Db, ids: readonly string[]): 
 }
 
 /** Starts new workflows for messages that are still to be sent. @returns their ids */
-export async function putBackMessages(db: Db, ids: readonly string[]): Promise<string[]> {
-  const { rows } = await db.query<{ message_id: string }>({
+export function putBackMessages(db: Db, ids: readonly string[]): Promise<string[]> {
+  return queryColumn(db, {
     name: 'put_back_messages',
     text: `WITH open AS MATERIALIZED (
              SELECT id FROM chat_messages WHERE id = ANY ($1) AND status IN ('queued', 'scheduled') ORDER BY id FOR UPDATE
@@ -67,5 +66,4 @@ export async function putBackMessages(db: Db, ids: readonly string[]): Promise<s
            INSERT INTO outbox (message_id, action) SELECT id, 'message_again' FROM open RETURNING message_id`,
     values: [ids],
   });
-  return rows.map(({ message_id }) => message_id);
 }

@@ -1,4 +1,4 @@
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, queryRows, queryValue } from '../postgres/pool.ts';
 
 /** Counts of the backlog stop at this number, which bounds their cost; a page then shows "more than". */
 export const COUNTED = 10_000;
@@ -68,11 +68,10 @@ export function listIssues(db: Db, orgId: string): Promise<Issue[]> {
 }
 
 /** The name of a domain that an organization may send from, if it has one. */
-export async function findVerifiedDomain(db: Db, orgId: string): Promise<string | undefined> {
-  const row = await queryRow<{ name: string }>(db, {
+export function findVerifiedDomain(db: Db, orgId: string): Promise<string | undefined> {
+  return queryValue(db, {
     name: 'find_verified_domain',
     text: `SELECT name FROM domains WHERE org_id = $1 AND status = 'verified' ORDER BY name LIMIT 1`,
     values: [orgId],
   });
-  return row?.name;
 }

@@ -85,6 +85,17 @@ export async function queryRow<Row extends pg.QueryResultRow>(
   return (await queryRows<Row>(db, statement, values))[0];
 }
 
+/** Runs a statement that returns one column. @returns the value of each row */
+export async function queryColumn<Value>(db: Db, statement: Statement, values?: unknown[]): Promise<Value[]> {
+  const rows = await queryRows<Record<string, Value>>(db, statement, values);
+  return rows.map((row) => Object.values(row)[0] as Value);
+}
+
+/** Runs a statement that returns one column of at most one row. @returns undefined if there is no row */
+export async function queryValue<Value>(db: Db, statement: Statement, values?: unknown[]): Promise<Value | undefined> {
+  return (await queryColumn<Value>(db, statement, values))[0];
+}
+
 /** Runs a statement. @returns the number of rows that it has changed */
 export async function execute(db: Db, statement: Statement, values?: unknown[]): Promise<number> {
   return (await db.query(statement, values)).rowCount ?? 0;

@@ -4,7 +4,7 @@ import type { StateSet, StatisticsChannel } from '../../domain/statistics.ts';
 import type { ChangingEmail } from '../emails/changes.ts';
 import type { ChangingMessage } from '../messages/changes.ts';
 import { columns } from '../postgres/columns.ts';
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** The progress of a channel's backfill. */
 export interface Backfill {
@@ -52,13 +52,12 @@ const timelineOf = (kind: string, events: string, key: string) => `
   FROM ${events} WHERE ${key} = ${kind}.id AND detail->'machine' IS NULL`;
 
 /** Locks the next emails of a backfill in the order of their ids. */
-export async function lockNextEmails(db: Db, { last_id, end_id }: Backfill, limit: number): Promise<string[]> {
-  const rows = await queryRows<{ id: string }>(
-    db,
-    `SELECT id FROM emails WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3 FOR UPDATE`,
-    [last_id, end_id, limit],
-  );
-  return rows.map(({ id }) => id);
+export function lockNextEmails(db: Db, { last_id, end_id }: Backfill, limit: number): Promise<string[]> {
+  return queryColumn(db, `SELECT id FROM emails WHERE id > $1 AND id < $2 ORDER BY id LIMIT $3 FOR UPDATE`, [
+    last_id,
+    end_id,
+    limit,
+  ]);
 }
 
 /** Reads locked emails. It must see what the last holder of the locks wrote, so it has a later snapshot than `lockNextEmails`. */
@@ -77,18 +76,17 @@ export function readEmailTimelines(db: Db, ids: readonly string[]): Promise<Emai
 }
 
 /** As `lockNextEmails`, of chat-app messages or SMS. */
-export async function lockNextMessages(
+export function lockNextMessages(
   db: Db,
   channel: MessageChannel,
   { last_id, end_id }: Backfill,
   limit: number,
 ): Promise<string[]> {
-  const rows = await queryRows<{ id: string }>(
+  return queryColumn(
     db,
     `SELECT id FROM chat_messages WHERE channel = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4 FOR UPDATE`,
     [channel, last_id, end_id, limit],
   );
-  return rows.map(({ id }) => id);
 }
 
 /** As `readEmailTimelines`, of chat-app messages or SMS. */

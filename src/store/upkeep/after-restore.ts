@@ -1,6 +1,6 @@
 import type { EmailProviderName } from '../../domain/email/email.ts';
 import { MESSAGE_ACTIONS } from '../outbox/outbox.ts';
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, queryColumn, queryValue } from '../postgres/pool.ts';
 
 /** The detail of the attempts that represent possible sends between a backup and its restore. */
 const DETAIL = 'It was open when the backup was made, and may have been sent since.';
@@ -17,13 +17,12 @@ function insertAmbiguousAttempts(provider: string, startedAt: string, detail: st
 }
 
 /** Returns the names of connected processes that send messages. */
-export async function findSenders(db: Db): Promise<string[]> {
-  const rows = await queryRows<{ name: string }>(
+export function findSenders(db: Db): Promise<string[]> {
+  return queryColumn(
     db,
     `SELECT DISTINCT application_name AS name FROM pg_stat_activity
      WHERE datname = current_database() AND application_name IN ('sendwright api', 'sendwright worker') ORDER BY name`,
   );
-  return rows.map(({ name }) => name);
 }
 
 /**
@@ -40,7 +39,7 @@ const VERSIONS_SINCE_BACKUP = 1_000_000;
  * @returns the number of emails
  */
 export async function markEmailsAmbiguous(db: Db, provider: EmailProviderName): Promise<number> {
-  const row = await queryRow<{ count: number }>(
+  const count = await queryValue<number>(
     db,
     `WITH open AS MATERIALIZED (
        SELECT waiting.* FROM organizations CROSS JOIN LATERAL (
@@ -69,7 +68,7 @@ export async function markEmailsAmbiguous(db: Db, provider: EmailProviderName): 
      SELECT count(*)::int AS count FROM open`,
     [provider, DETAIL, VERSIONS_SINCE_BACKUP],
   );
-  return row?.count ?? 0;
+  return count ?? 0;
 }
 
 /**
@@ -78,7 +77,7 @@ export async function markEmailsAmbiguous(db: Db, provider: EmailProviderName): 
  * @returns the number of messages
  */
 export async function markMessagesAmbiguous(db: Db): Promise<number> {
-  const row = await queryRow<{ count: number }>(
+  const count = await queryValue<number>(
     db,
     `WITH open AS MATERIALIZED (
        SELECT message.id, message.status, message.created_at, number.provider
@@ -101,5 +100,5 @@ export async function markMessagesAmbiguous(db: Db): Promise<number> {
      SELECT count(*)::int AS count FROM open`,
     [DETAIL, VERSIONS_SINCE_BACKUP],
   );
-  return row?.count ?? 0;
+  return count ?? 0;
 }

@@ -36,12 +36,12 @@ export async function addPartition(
   table: AnyPartitioned,
   { suffix, first_id, end_id }: Partition,
 ): Promise<void> {
-  await db.query(`SELECT add_partition($1, $2, $3, $4, $5)`, [table, KEYS[table], suffix, first_id, end_id]);
+  await execute(db, `SELECT add_partition($1, $2, $3, $4, $5)`, [table, KEYS[table], suffix, first_id, end_id]);
 }
 
 /** Drops a partition with its rows. Fails with 55P03 if the table is locked for longer than 2 s. */
 export async function dropPartition(db: Db, table: AnyPartitioned, suffix: string): Promise<void> {
-  await db.query(`SELECT drop_partition($1, $2)`, [table, suffix]);
+  await execute(db, `SELECT drop_partition($1, $2)`, [table, suffix]);
 }
 
 /**
@@ -76,10 +76,10 @@ export function expirePartition(
     if (!found || found.in_use) return null;
     await uncountTags(client, after, found.last_id);
     if (found.emails === limit) {
-      await client.query(`UPDATE expiring_partitions SET last_id = $2 WHERE suffix = $1`, [suffix, found.last_id]);
+      await execute(client, `UPDATE expiring_partitions SET last_id = $2 WHERE suffix = $1`, [suffix, found.last_id]);
     } else {
       await dropPartition(client, 'emails', suffix);
-      await client.query(`DELETE FROM expiring_partitions WHERE suffix = $1`, [suffix]);
+      await execute(client, `DELETE FROM expiring_partitions WHERE suffix = $1`, [suffix]);
     }
     return found.emails;
   });
@@ -94,7 +94,8 @@ async function uncountTags(db: Db, after: string, last: string): Promise<void> {
   const isSame = (table: string) =>
     `${table}.org_id = counted.org_id AND ${table}.name = counted.name AND ${table}.value = counted.value`;
   // A count must not become 0: such tags leave, the others are reduced.
-  await db.query(
+  await execute(
+    db,
     `WITH counted AS (${counted}), removed AS (
        DELETE FROM tag_counts AS tag USING counted WHERE ${isSame('tag')} AND tag.emails <= counted.emails
      )

@@ -1,5 +1,5 @@
 import type { EndpointStatus } from '../../domain/webhooks.ts';
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryRow } from '../postgres/pool.ts';
 
 /** A lease lapses after this time unless it is renewed: the endpoints of a worker that died then pass to another one. */
 export const LEASE_MS = 15_000;
@@ -54,14 +54,13 @@ export async function leaseEndpoints(
  */
 export async function renewLeases(db: Db, holder: string, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];
-  const rows = await queryRows<{ id: string }>(db, {
+  return queryColumn(db, {
     name: 'renew_leases',
     text: `UPDATE webhook_endpoints SET leased_until = now() + $3 * interval '1 millisecond'
            WHERE id IN (SELECT id FROM webhook_endpoints WHERE id = ANY ($2) AND leased_by = $1 FOR NO KEY UPDATE SKIP LOCKED)
            RETURNING id`,
     values: [holder, ids, LEASE_MS],
   });
-  return rows.map(({ id }) => id);
 }
 
 /** The results of the attempts of one lease. */
