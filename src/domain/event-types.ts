@@ -1,26 +1,20 @@
-import type { EmailEventType } from './email/states.ts';
-
-const EMAIL_EVENTS: Readonly<Record<EmailEventType, true>> = {
-  'email.queued': true,
-  'email.scheduled': true,
-  'email.rescheduled': true,
-  'email.sent': true,
-  'email.delivery_delayed': true,
-  'email.delivered': true,
-  'email.opened': true,
-  'email.clicked': true,
-  'email.bounced': true,
-  'email.complained': true,
-  'email.unsubscribed': true,
-  'email.suppressed': true,
-  'email.canceled': true,
-  'email.rejected': true,
-  'email.failed': true,
-};
-
 /** Types that a webhook endpoint can subscribe to. */
 export const EVENT_TYPES = [
-  ...(Object.keys(EMAIL_EVENTS) as EmailEventType[]),
+  'email.queued',
+  'email.scheduled',
+  'email.rescheduled',
+  'email.sent',
+  'email.delivery_delayed',
+  'email.delivered',
+  'email.opened',
+  'email.clicked',
+  'email.bounced',
+  'email.complained',
+  'email.unsubscribed',
+  'email.suppressed',
+  'email.canceled',
+  'email.rejected',
+  'email.failed',
   /** No member of the batch is pending; `counts` contains the results. */
   'batch.completed',
   'chatapp.queued',
@@ -56,3 +50,5 @@ export const EVENT_TYPES = [
   'webhook.test',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
+/** Entries of an email's timeline, and webhook event types. */
+export type EmailEventType = Extract<EventType, `email.${string}`>;

@@ -1,3 +1,4 @@
+import type { EmailEventType } from '../event-types.ts';
 import type { EmailStatus } from './email.ts';
 
 /**
@@ -17,24 +18,6 @@ export interface Transition {
   /** Set if a program and not a person caused it; the webhook event contains that. */
   readonly isByMachine?: true;
 }
-
-/** Entries of a timeline, and webhook event types. */
-export type EmailEventType =
-  | 'email.queued'
-  | 'email.scheduled'
-  | 'email.rescheduled'
-  | 'email.sent'
-  | 'email.delivery_delayed'
-  | 'email.delivered'
-  | 'email.opened'
-  | 'email.clicked'
-  | 'email.bounced'
-  | 'email.complained'
-  | 'email.unsubscribed'
-  | 'email.suppressed'
-  | 'email.canceled'
-  | 'email.rejected'
-  | 'email.failed';
 
 /**
  * Changes that providers report after the hand-over, in ascending order of precedence. A report moves only emails of lower

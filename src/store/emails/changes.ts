@@ -1,6 +1,6 @@
 import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import type { ReportEvidence } from '../../domain/email/feedback.ts';
-import type { EmailEventType } from '../../domain/email/states.ts';
+import type { EmailEventType } from '../../domain/event-types.ts';
 import type { EventDetail } from '../../domain/event-detail.ts';
 import type { StateSet } from '../../domain/statistics.ts';
 import { columns } from '../postgres/columns.ts';
