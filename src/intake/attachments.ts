@@ -7,11 +7,11 @@ import {
   decodedSize,
   decodingBase64,
 } from '../domain/email/attachments.ts';
-import { makeSemaphore, type Release } from '../lib/semaphore.ts';
+import { makeSemaphore } from '../lib/semaphore.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { ATTACHMENTS_BYTES } from '../domain/limits.ts';
-import type { Budget, PublicFetch } from '../public-fetch/fetch.ts';
+import { type Budget, openBudget, type PublicFetch } from '../public-fetch/fetch.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import { deleteReservations, releaseReservedBytes, reserveFiles } from '../store/files/reservations.ts';
 import type { FileStore } from '../store/files/file-store.ts';
@@ -65,19 +65,7 @@ export function makeWithFiles(deps: FileDeps): WithFiles {
     const { orgId } = upload;
     const incoming = upload.requests.map((request, index): Incoming => ({ index, request }));
     incoming.forEach(refuseBlocked);
-    const releases: Release[] = [];
-    const budget: Budget = {
-      left: ATTACHMENTS_BYTES,
-      holder: orgId,
-      memory: {
-        tryTake: (bytes) => {
-          const release = memory.tryTake(bytes, orgId);
-          if (release) releases.push(release);
-          return release !== undefined;
-        },
-        take: async (bytes, signal) => releases.push(await memory.take(bytes, { signal, holder: orgId })),
-      },
-    };
+    const { budget, release } = openBudget(memory, orgId, ATTACHMENTS_BYTES);
     try {
       const contents = new Map<number, Buffer>();
       for (const file of incoming) {
@@ -96,7 +84,7 @@ export function makeWithFiles(deps: FileDeps): WithFiles {
       }
       return attachments;
     } finally {
-      for (const release of releases) release();
+      release();
     }
   };
 

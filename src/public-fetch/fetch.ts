@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import type { Release, Semaphore } from '../lib/semaphore.ts';
 import { connectTo, makeNetwork, type Network, type PublicFetchSettings, type Turn, waitFor } from './connect.ts';
 import { parseFetchableUrl } from './public-url.ts';
 import { FetchBusy, Unfetchable } from './unfetchable.ts';
@@ -12,11 +13,32 @@ export interface Budget {
 }
 
 /** Reserves memory for fetched bytes; the caller of the fetch releases it. */
-export interface FetchMemory {
+interface FetchMemory {
   /** @returns true if the memory was reserved */
   readonly tryTake: (bytes: number) => boolean;
   /** Waits until the memory is reserved. */
   readonly take: (bytes: number, signal: AbortSignal) => Promise<unknown>;
+}
+
+/**
+ * Opens a budget of `left` bytes. Fetched bytes take permits of `memory`, one per byte, which count against `holder`.
+ * @returns `release`, which returns the permits that were taken
+ */
+export function openBudget(memory: Semaphore, holder: string, left: number): { budget: Budget; release: Release } {
+  const releases: Release[] = [];
+  const budget: Budget = {
+    left,
+    holder,
+    memory: {
+      tryTake: (bytes) => {
+        const release = memory.tryTake(bytes, holder);
+        if (release) releases.push(release);
+        return release !== undefined;
+      },
+      take: async (bytes, signal) => releases.push(await memory.take(bytes, { signal, holder })),
+    },
+  };
+  return { budget, release: () => releases.forEach((release) => release()) };
 }
 
 /**

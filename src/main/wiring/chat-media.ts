@@ -3,11 +3,11 @@ import { ATTACHMENTS_BYTES } from '../../domain/limits.ts';
 import type { HttpDeps } from '../../http/deps.ts';
 import { isPublicUrl } from '../../lib/public-url.ts';
 import { secretKeysOf } from '../../lib/secret-key.ts';
-import { makeSemaphore, type Release } from '../../lib/semaphore.ts';
+import { makeSemaphore } from '../../lib/semaphore.ts';
 import { chatSeal } from '../../accounts/chat-numbers.ts';
 import { metaMedia } from '../../providers/meta/media.ts';
 import { twilioMedia } from '../../providers/twilio/media.ts';
-import { type Budget, makePublicFetch } from '../../public-fetch/fetch.ts';
+import { makePublicFetch, openBudget } from '../../public-fetch/fetch.ts';
 import { Unfetchable } from '../../public-fetch/unfetchable.ts';
 import type { SendingNumber } from '../../store/messages/delivery.ts';
 import { twilioAccount } from './chat-providers.ts';
@@ -39,20 +39,7 @@ export function makeFetchMedia(config: Config & { readonly SECRET_KEY: string })
   return async ({ org_id: holder, number, reference }) => {
     const fetchWith = requestOf(number, reference);
     if (!fetchWith) throw new Unfetchable('there are no credentials for the provider');
-    const releases: Release[] = [];
-    const release = (): void => releases.forEach((each) => each());
-    const budget: Budget = {
-      left: ATTACHMENTS_BYTES,
-      holder,
-      memory: {
-        tryTake: (bytes) => {
-          const taken = memory.tryTake(bytes, holder);
-          if (taken) releases.push(taken);
-          return taken !== undefined;
-        },
-        take: async (bytes, signal) => releases.push(await memory.take(bytes, { signal, holder })),
-      },
-    };
+    const { budget, release } = openBudget(memory, holder, ATTACHMENTS_BYTES);
     try {
       const content = await fetchWith((url, authorization) => fetchPublic(url, budget, undefined, authorization));
       return { content, release };
