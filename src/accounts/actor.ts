@@ -1,4 +1,6 @@
-import type { AuditChange } from '../store/accounts/audit.ts';
+import { type AuditChange, insertAuditOfUser } from '../store/accounts/audit.ts';
+import type { User } from '../store/accounts/users.ts';
+import type { Db } from '../store/postgres/pool.ts';
 
 export type Actor = Pick<AuditChange, 'actor_kind' | 'actor_id'>;
 
@@ -11,3 +13,16 @@ export interface Changer {
 
 /** The operator at the command line, who has no user account. */
 export const OPERATOR: Actor = { actor_kind: 'system', actor_id: 'admin' };
+
+/** Details of an action, for the audit log. */
+export type Detail = Readonly<Record<string, unknown>>;
+
+/** Records a user's action on the own account, in each organization of the user. */
+export async function noteByUser(db: Db, { id }: User, action: string, detail: Detail = {}): Promise<void> {
+  await insertAuditOfUser(db, id, { actor_kind: 'user', actor_id: id, action, target: id, detail });
+}
+
+/** Records an action on a user's account. The user is only its target, because it is unknown who made the request. */
+export async function noteBySystem(db: Db, { id }: User, action: string, detail: Detail = {}): Promise<void> {
+  await insertAuditOfUser(db, id, { actor_kind: 'system', actor_id: 'dashboard', action, target: id, detail });
+}

@@ -1,6 +1,5 @@
 import { ServiceError } from '../domain/errors.ts';
 import { digest } from '../lib/digest.ts';
-import { insertAuditOfUser } from '../store/accounts/audit.ts';
 import { hasInvitation } from '../store/accounts/invitations.ts';
 import { deleteIdentities, findIdentityUser, insertIdentity } from '../store/accounts/oidc-identities.ts';
 import { deleteOtherSessions, type OrganizationOfUser, type SessionClient } from '../store/accounts/sessions.ts';
@@ -8,6 +7,7 @@ import { findUserByEmail, type User } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import type { OidcIdentity } from './oidc.ts';
 import { generatePassword } from './passwords.ts';
+import { noteByUser } from './actor.ts';
 import { noteFailure, startSession } from './sign-in.ts';
 import { addUser, newPasswordHash, newUser, requirePassword, takeOver } from './users.ts';
 
@@ -105,10 +105,9 @@ export async function unlinkFromUser(
 }
 
 /** @returns false if the identity is linked already, or the user has another identity of the issuer */
-async function link(db: Db, identity: OidcIdentity, { id }: User): Promise<boolean> {
-  if (!(await insertIdentity(db, identity, id))) return false;
-  const change = { action: 'account.link-oidc', target: id, detail: { issuer: identity.issuer } };
-  await insertAuditOfUser(db, id, { actor_kind: 'user', actor_id: id, ...change });
+async function link(db: Db, identity: OidcIdentity, user: User): Promise<boolean> {
+  if (!(await insertIdentity(db, identity, user.id))) return false;
+  await noteByUser(db, user, 'account.link-oidc', { issuer: identity.issuer });
   return true;
 }
 

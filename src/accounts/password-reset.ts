@@ -1,8 +1,8 @@
 import { digest } from '../lib/digest.ts';
-import { insertAuditOfUser } from '../store/accounts/audit.ts';
 import { insertReset, resetExists, takeReset } from '../store/accounts/password-resets.ts';
 import { findUser, findUserByEmail } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { noteBySystem, noteByUser } from './actor.ts';
 import { newToken } from './sign-in.ts';
 import { newPasswordHash, takeOver } from './users.ts';
 
@@ -13,13 +13,7 @@ export async function createReset(pool: Pool, email: string): Promise<string | u
   const token = newToken();
   await transaction(pool, async (client) => {
     await insertReset(client, digest(token), user.id);
-    const actor = { actor_kind: 'system', actor_id: 'dashboard' } as const;
-    await insertAuditOfUser(client, user.id, {
-      ...actor,
-      action: 'account.request-reset',
-      target: user.id,
-      detail: {},
-    });
+    await noteBySystem(client, user, 'account.request-reset');
   });
   return token;
 }
@@ -44,13 +38,7 @@ export async function resetPassword(pool: Pool, token: string, password: string)
     if (!user) return false;
     const { id, email } = user;
     const sessions = await takeOver(client, { id, email, name: user.name }, hash);
-    const actor = { actor_kind: 'user', actor_id: id } as const;
-    await insertAuditOfUser(client, id, {
-      ...actor,
-      action: 'account.reset-password',
-      target: id,
-      detail: { sessions },
-    });
+    await noteByUser(client, user, 'account.reset-password', { sessions });
     return true;
   });
 }

@@ -4,7 +4,6 @@ import { ServiceError } from '../domain/errors.ts';
 import { digest } from '../lib/digest.ts';
 import { makeSeal, type Seal } from '../lib/seal.ts';
 import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
-import { insertAuditOfUser } from '../store/accounts/audit.ts';
 import {
   deleteSecondFactor,
   findSecondFactor,
@@ -15,6 +14,7 @@ import {
 } from '../store/accounts/second-factors.ts';
 import type { User } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { noteByUser } from './actor.ts';
 import { countCode, forgiveCodes } from './sign-in-limits.ts';
 import { requirePassword } from './users.ts';
 
@@ -86,7 +86,7 @@ export async function turnOff(deps: SecondFactorDeps, user: User, code: string):
   await checkCode(deps, user, code);
   await transaction(deps.pool, async (client) => {
     await deleteSecondFactor(client, user.id);
-    await note(client, user, 'account.second-factor-off');
+    await noteByUser(client, user, 'account.second-factor-off');
   });
 }
 
@@ -98,7 +98,7 @@ export async function checkCode(deps: SecondFactorDeps, user: User, code: string
   await requireCode(deps, user, async (db) => {
     if (await takeTotp(db, deps.seal, user, code, false)) return true;
     const isTaken = await takeRecoveryCode(db, user.id, digestOf(code));
-    if (isTaken) await note(db, user, 'account.recovery-code');
+    if (isTaken) await noteByUser(db, user, 'account.recovery-code');
     return isTaken;
   });
 }
@@ -139,7 +139,7 @@ async function issueRecoveryCodes(pool: Pool, user: User, action: string): Promi
   });
   await transaction(pool, async (client) => {
     await replaceRecoveryCodes(client, user.id, codes.map(digestOf));
-    await note(client, user, action);
+    await noteByUser(client, user, action);
   });
   return codes;
 }
@@ -147,8 +147,4 @@ async function issueRecoveryCodes(pool: Pool, user: User, action: string): Promi
 /** Users enter codes in lower case and with other separators. */
 function digestOf(recoveryCode: string): Buffer {
   return digest(recoveryCode.toUpperCase().replace(/[^A-Z2-7]/g, ''));
-}
-
-async function note(db: Db, { id }: User, action: string): Promise<void> {
-  await insertAuditOfUser(db, id, { actor_kind: 'user', actor_id: id, action, target: id, detail: {} });
 }

@@ -3,7 +3,6 @@ import { digest } from '../lib/digest.ts';
 import { notFound } from '../domain/errors.ts';
 import { networkOf } from '../lib/ip-ranges.ts';
 import type { KnownBrowsers } from '../domain/known-browser.ts';
-import { insertAuditOfUser } from '../store/accounts/audit.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import {
   deleteOtherSessions,
@@ -15,6 +14,7 @@ import {
 import { needsOidc } from '../store/accounts/organizations.ts';
 import { findSecondFactor } from '../store/accounts/second-factors.ts';
 import { findUserByEmail, type User, type UserWithPassword } from '../store/accounts/users.ts';
+import { type Detail, noteBySystem, noteByUser } from './actor.ts';
 import { checkPassword, withPasswordSlot } from './passwords.ts';
 import { type Attempt, countAttempt, forgiveAttempt } from './sign-in-limits.ts';
 
@@ -95,7 +95,7 @@ export async function startSession(pool: Pool, user: User, from: SessionClient, 
   const token = newToken();
   await transaction(pool, async (client) => {
     await insertSession(client, digest(token), user.id, from);
-    await noteSession(client, user, 'account.sign-in', detail);
+    await noteByUser(client, user, 'account.sign-in', detail);
   });
   return token;
 }
@@ -110,14 +110,14 @@ export async function beginSession(pool: Pool, userId: string, from: SessionClie
 export async function signOut(pool: Pool, user: User, token: string): Promise<void> {
   await transaction(pool, async (client) => {
     await deleteSession(client, digest(token));
-    await noteSession(client, user, 'account.sign-out', {});
+    await noteByUser(client, user, 'account.sign-out');
   });
 }
 
 export async function signOutEverywhere(pool: Pool, user: User): Promise<void> {
   await transaction(pool, async (client) => {
     const sessions = await deleteOtherSessions(client, user.id, null);
-    await noteSession(client, user, 'account.sign-out-everywhere', { sessions });
+    await noteByUser(client, user, 'account.sign-out-everywhere', { sessions });
   });
 }
 
@@ -125,7 +125,7 @@ export async function signOutEverywhere(pool: Pool, user: User): Promise<void> {
 export async function signOutElsewhere(pool: Pool, user: User, token: string): Promise<void> {
   await transaction(pool, async (client) => {
     const sessions = await deleteOtherSessions(client, user.id, digest(token));
-    await noteSession(client, user, 'account.sign-out-others', { sessions });
+    await noteByUser(client, user, 'account.sign-out-others', { sessions });
   });
 }
 
@@ -133,21 +133,11 @@ export async function signOutElsewhere(pool: Pool, user: User, token: string): P
 export async function endSession(pool: Pool, user: User, id: string): Promise<void> {
   await transaction(pool, async (client) => {
     if (!(await deleteSessionById(client, user.id, id))) throw notFound('session');
-    await noteSession(client, user, 'account.end-session', {});
+    await noteByUser(client, user, 'account.end-session');
   });
 }
 
-type Detail = Readonly<Record<string, unknown>>;
-
-async function noteSession(db: Db, { id }: User, action: string, detail: Detail): Promise<void> {
-  await insertAuditOfUser(db, id, { actor_kind: 'user', actor_id: id, action, target: id, detail });
-}
-
-/**
- * Records a failed attempt. The user is only its target, because it is unknown who made it. Sign-in limits also limit the number
- * of these entries.
- */
-export async function noteFailure(db: Db, { id }: User, detail: Detail): Promise<void> {
-  const actor = { actor_kind: 'system', actor_id: 'dashboard' } as const;
-  await insertAuditOfUser(db, id, { ...actor, action: 'account.sign-in-failed', target: id, detail });
+/** Records a failed attempt. Sign-in limits also limit the number of these entries. */
+export async function noteFailure(db: Db, user: User, detail: Detail): Promise<void> {
+  await noteBySystem(db, user, 'account.sign-in-failed', detail);
 }
