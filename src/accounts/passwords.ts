@@ -31,27 +31,29 @@ export function generatePassword(): string {
   return randomBytes(18).toString('base64url');
 }
 
-/**
- * Runs `work`, which hashes a password, in one of few slots. Holders, such as networks, are served in rotation.
- * @throws ServiceError unavailable if too much work is waiting
- */
-export const withPasswordSlot = slots.run;
-
 /** Hashes a password for storage. @returns hash, salt and cost as text @throws ServiceError unavailable */
 export async function hashPassword(password: string, holder = ''): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const { log2N, r, p } = COST;
-  const hash = await withPasswordSlot(holder, () => derive(password, salt, COST));
+  const hash = await slots.run(holder, () => derive(password, salt, COST));
   return ['scrypt', log2N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$');
 }
 
-/** Runs `checkPassword` in a slot. @throws ServiceError unavailable */
-export async function isPassword(password: string, hashed: string | undefined, holder: string): Promise<boolean> {
-  return withPasswordSlot(holder, () => checkPassword(password, hashed));
+/**
+ * Compares a password with a hash, in one of few slots. Holders, such as networks, are served in rotation, after those with
+ * priority. Without a hash it returns false after the same time.
+ * @throws ServiceError unavailable if too many hashes are waiting
+ */
+export function isPassword(
+  password: string,
+  hashed: string | undefined,
+  holder: string,
+  options: { readonly isPriority?: boolean } = {},
+): Promise<boolean> {
+  return slots.run(holder, () => checkPassword(password, hashed), options);
 }
 
-/** Compares a password with a hash. Without a hash it returns false after the same time. */
-export async function checkPassword(password: string, hashed: string | undefined): Promise<boolean> {
+async function checkPassword(password: string, hashed: string | undefined): Promise<boolean> {
   const [, log2N, r, p, salt = '', hash = ''] = hashed?.split('$') ?? [];
   const cost = hashed === undefined ? COST : { log2N: Number(log2N), r: Number(r), p: Number(p) };
   const expected = hashed === undefined ? Buffer.alloc(HASH_BYTES) : Buffer.from(hash, 'base64url');

@@ -15,7 +15,7 @@ import { needsOidc } from '../store/accounts/organizations.ts';
 import { findSecondFactor } from '../store/accounts/second-factors.ts';
 import { findUserByEmail, type User, type UserWithPassword } from '../store/accounts/users.ts';
 import { type Detail, noteBySystem, noteByUser } from './actor.ts';
-import { checkPassword, withPasswordSlot } from './passwords.ts';
+import { isPassword } from './passwords.ts';
 import { type Attempt, countAttempt, forgiveAttempt } from './sign-in-limits.ts';
 
 /** Longer emails and passwords are rejected without a check. */
@@ -69,11 +69,8 @@ export async function signIn(
   const seconds = await countAttempt(pool, attempt);
   if (seconds !== undefined) return { kind: 'wait', seconds };
   const user = await findUserByEmail(pool, email);
-  const isRight = await withPasswordSlot(
-    isKnown ? browserId : networkOf(address),
-    () => checkPassword(password, user?.password),
-    { isPriority: isKnown },
-  );
+  const holder = isKnown ? browserId : networkOf(address);
+  const isRight = await isPassword(password, user?.password, holder, { isPriority: isKnown });
   const detail = { address, known_browser: isKnown };
   if (!isRight || !user) {
     if (user) await noteFailure(pool, user, detail);
