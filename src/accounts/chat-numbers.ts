@@ -1,6 +1,6 @@
 import { numberProblem, phoneNumberIdProblem, tokenProblem } from '../domain/chat/rules.ts';
 import type { ChatProviderName, NumberClaim, NumberVerification, NumberVerifier } from '../domain/chat/chat.ts';
-import { notFound, requireFound, ServiceError } from '../domain/errors.ts';
+import { notFound, refuseProblem, requireFound, requireValid, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { parsePhone } from '../domain/chat/phone.ts';
 import { makeSeal, type Seal } from '../lib/seal.ts';
@@ -70,9 +70,7 @@ const OPERATOR_ONLY =
   "is missing; only the operator can connect a number on the operator's account, with the command line";
 
 function toE164(number: string): string {
-  const phone = parsePhone(number);
-  if (typeof phone === 'string') throw new ServiceError('validation_error', phone, 'number');
-  return phone.number;
+  return requireValid(parsePhone(number), 'number').number;
 }
 
 /**
@@ -123,16 +121,12 @@ export async function addNumber(
   const { provider, phone_number_id: phoneNumberId, token } = request;
   const missing = numberProblem({ provider, phone_number_id: phoneNumberId });
   if (missing) throw new ServiceError('validation_error', missing.message, missing.path);
-  if (phoneNumberId !== null) refuse(phoneNumberIdProblem(phoneNumberId), 'phone_number_id');
-  if (token !== null) refuse(tokenProblem(token), 'token');
+  if (phoneNumberId !== null) refuseProblem(phoneNumberIdProblem(phoneNumberId), 'phone_number_id');
+  if (token !== null) refuseProblem(tokenProblem(token), 'token');
   const requested = { ...request, number: toE164(request.number), account_sid: null };
   await requireOrganization(pool, orgId);
   const { id, number } = await connectNumber(pool, seal, orgId, requested, 'operator');
   return { id, number, provider };
-}
-
-function refuse(message: string | undefined, param: string): void {
-  if (message !== undefined) throw new ServiceError('validation_error', message, param);
 }
 
 /** @throws ServiceError not_found */

@@ -1,4 +1,4 @@
-import { requireFound, ServiceError } from '../domain/errors.ts';
+import { notFound, refuseProblem, requireFound, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { senderDomainProblem } from '../domain/senders/sender-domain.ts';
 import { type ShownRecord, showRecords, wantedRecords } from '../domain/senders/sender-records.ts';
@@ -75,8 +75,7 @@ async function insert(
   limits = UNLIMITED_ORGANIZATION,
 ): Promise<Domain> {
   const name = domainName(text, 'name');
-  const problem = senderDomainProblem(name);
-  if (problem) throw new ServiceError('validation_error', problem, 'name');
+  refuseProblem(senderDomainProblem(name), 'name');
   const inserting = transaction(pool, async (client) => {
     await requireCapacity(client, limits, 'domains', orgId);
     // A transaction that verifies a domain must lock the competing registrations before it writes.
@@ -152,7 +151,7 @@ export async function changeTracking(
       'cannot be switched on, because PUBLIC_URL is not set; it is the address that links of email by SMTP lead to';
     throw new ServiceError('validation_error', problem, field);
   }
-  requireFound((await updateTracking(deps.pool, orgId, id, opens, clicks)) || undefined, 'domain');
+  if (!(await updateTracking(deps.pool, orgId, id, opens, clicks))) throw notFound('domain');
   return showDomain(deps, orgId, id);
 }
 

@@ -1,4 +1,4 @@
-import { noOrganization, ServiceError } from '../domain/errors.ts';
+import { noOrganization, refuseProblem } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { controlProblem } from '../lib/text.ts';
 import { insertOrganization, organizationExists, setOrganizationName } from '../store/accounts/organizations.ts';
@@ -25,8 +25,7 @@ export async function renameOrganization(db: Db, orgId: string, name: string): P
 }
 
 function organizationName(text: string): string {
-  const problem = text.trim() === '' ? 'must not be empty' : controlProblem(text);
-  if (problem) throw new ServiceError('validation_error', problem, 'name');
+  refuseProblem(text.trim() === '' ? 'must not be empty' : controlProblem(text), 'name');
   return text.trim();
 }
 

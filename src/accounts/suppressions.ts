@@ -1,5 +1,5 @@
 import { parseMailbox } from '../domain/email/address.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { requireValid, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { askForProviderRemoval } from '../store/suppressions/provider-lists.ts';
@@ -12,9 +12,7 @@ import {
 
 /** Returns the bare address in lower case. @throws ServiceError validation_error */
 export function listedAddress(text: string, param: string): string {
-  const mailbox = parseMailbox(text);
-  if (typeof mailbox === 'string') throw new ServiceError('validation_error', mailbox, param);
-  return mailbox.address.toLowerCase();
+  return requireValid(parseMailbox(text), param).address.toLowerCase();
 }
 
 /**

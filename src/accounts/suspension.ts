@@ -1,4 +1,4 @@
-import { noOrganization, ServiceError } from '../domain/errors.ts';
+import { noOrganization, refuseProblem, ServiceError } from '../domain/errors.ts';
 import { characters, controlProblem } from '../lib/text.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import { resume, suspend, type Suspension } from '../store/accounts/suspension.ts';
@@ -23,8 +23,7 @@ export async function suspendOrganization(
   orgId: string,
   reason: string | null,
 ): Promise<Suspension & { id: string }> {
-  const problem = reason === null ? undefined : reasonProblem(reason);
-  if (problem !== undefined) throw new ServiceError('validation_error', problem, 'reason');
+  if (reason !== null) refuseProblem(reasonProblem(reason), 'reason');
   return withId(orgId, await suspend(db, orgId, reason));
 }
 

@@ -1,6 +1,6 @@
 import { parseMailbox } from '../domain/email/address.ts';
 import { digest } from '../lib/digest.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { refuseProblem, requireValid, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { characters, controlProblem } from '../lib/text.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
@@ -36,9 +36,7 @@ const MAX_NAME_LENGTH = 200;
 
 /** Returns the bare address in lower case. @throws ServiceError validation_error */
 export function userEmail(text: string): string {
-  const mailbox = parseMailbox(text);
-  if (typeof mailbox === 'string') throw new ServiceError('validation_error', mailbox, 'email');
-  return mailbox.address.toLowerCase();
+  return requireValid(parseMailbox(text), 'email').address.toLowerCase();
 }
 
 interface UserRequest {
@@ -146,8 +144,7 @@ export async function newUser(
 
 /** Hashes a valid password. @throws ServiceError validation_error, unavailable */
 export async function newPasswordHash(password: string): Promise<string> {
-  const problem = passwordProblem(password);
-  if (problem) throw new ServiceError('validation_error', problem, 'password');
+  refuseProblem(passwordProblem(password), 'password');
   return hashPassword(password);
 }
 
@@ -170,7 +167,7 @@ function userName(text: string): string {
   const name = text.trim();
   const problem =
     characters(name) > MAX_NAME_LENGTH ? `must be at most ${MAX_NAME_LENGTH} characters` : controlProblem(name);
-  if (problem) throw new ServiceError('validation_error', problem, 'name');
+  refuseProblem(problem, 'name');
   return name;
 }
 
@@ -191,8 +188,7 @@ export async function changePassword(
   passwords: { readonly current: string; readonly password: string },
   keep: string,
 ): Promise<void> {
-  const problem = passwordProblem(passwords.password);
-  if (problem) throw new ServiceError('validation_error', problem, 'password');
+  refuseProblem(passwordProblem(passwords.password), 'password');
   await requirePassword(pool, user, passwords.current);
   const hash = await hashPassword(passwords.password, user.id);
   await transaction(pool, async (client) => {

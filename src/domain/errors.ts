@@ -61,6 +61,17 @@ export function requireFound<T>(row: T | null | undefined, what: string): T {
   return row;
 }
 
+/** Returns the parsed value. @throws ServiceError validation_error for the parser's message */
+export function requireValid<T extends object>(parsed: T | string, param: string): T {
+  if (typeof parsed === 'string') throw new ServiceError('validation_error', parsed, param);
+  return parsed;
+}
+
+/** @throws ServiceError validation_error if there is a problem */
+export function refuseProblem(problem: string | undefined, param: string): void {
+  if (problem !== undefined) throw new ServiceError('validation_error', problem, param);
+}
+
 export function noOrganization(orgId: string): ServiceError {
   return new ServiceError('not_found', `there is no organization ${orgId}`, 'organization');
 }

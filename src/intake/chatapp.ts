@@ -3,8 +3,8 @@ import { literalAddress, NOT_PUBLIC } from '../public-fetch/public-url.ts';
 import type { ChatContent, ChatType } from '../domain/chat/chat.ts';
 import { parsePhone } from '../domain/chat/phone.ts';
 import type { Tag } from '../domain/email/email.ts';
-import { ServiceError } from '../domain/errors.ts';
-import { endpointUrl } from '../public-fetch/endpoint-url.ts';
+import { requireValid, ServiceError } from '../domain/errors.ts';
+import { endpointUrl, requireFetchable } from '../public-fetch/endpoint-url.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { findSendingNumbers, type SenderRef } from '../store/messages/accept.ts';
@@ -48,10 +48,10 @@ export async function sendChat(
   { from, to, type, content, tags, scheduled_at: time }: ChatRequest,
   idempotency?: IdempotencyKey,
 ): Promise<AcceptedChat> {
-  const recipient = valid(parseRecipient(to), 'to');
+  const recipient = requireValid(parseRecipient(to), 'to');
   if (content.image) refusePrivate(content.image.link, 'image.link');
   if (content.document) refusePrivate(content.document.link, 'document.link');
-  const sender = from === null ? null : valid(parsePhone(from), 'from').number;
+  const sender = from === null ? null : requireValid(parsePhone(from), 'from').number;
   const scheduled_at = time === null ? null : parseSchedule(time);
   return sendMessage(
     deps,
@@ -64,12 +64,6 @@ export async function sendChat(
     },
     idempotency,
   );
-}
-
-/** Returns the parsed value. @throws ServiceError validation_error with the parser's message */
-export function valid<T extends object>(parsed: T | string, param: string): T {
-  if (typeof parsed === 'string') throw new ServiceError('validation_error', parsed, param);
-  return parsed;
 }
 
 async function chooseNumber(db: Db, orgId: string, from: string | null): Promise<SenderRef> {
@@ -89,14 +83,11 @@ const INSIDE = /(?:^|\.)(?:local|internal|home\.arpa)\.?$/;
  * @throws ServiceError validation_error
  */
 function refusePrivate(link: string, param: string): void {
-  try {
+  requireFetchable(param, () => {
     const url = endpointUrl(link, []);
     const isName = literalAddress(url) === undefined;
     if (isName && (!url.hostname.replace(/\.$/, '').includes('.') || INSIDE.test(url.hostname))) {
       throw new Unfetchable(NOT_PUBLIC);
     }
-  } catch (error) {
-    if (!(error instanceof Unfetchable)) throw error;
-    throw new ServiceError('validation_error', `must be an https URL on the public internet: ${error.message}`, param);
-  }
+  });
 }

@@ -2,7 +2,7 @@ import { parseMailbox } from '../domain/email/address.ts';
 import type { AttachmentRequest } from '../domain/email/attachments.ts';
 import { allowanceOf } from '../domain/email/allowance.ts';
 import type { EmailRequest, Tag } from '../domain/email/email.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { requireValid, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { project, projectReschedule } from '../projection/emails.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
@@ -272,9 +272,7 @@ export function senderAndTime({ from, scheduled_at: time }: EmailRequest): Sende
 }
 
 function domainOf(from: string): string {
-  const mailbox = parseMailbox(from);
-  if (typeof mailbox === 'string') throw new ServiceError('validation_error', mailbox, 'from');
-  return mailbox.domain;
+  return requireValid(parseMailbox(from), 'from').domain;
 }
 
 /** Converts a refusal of the database into an error. */

@@ -1,6 +1,6 @@
 import { parsePhone, PHONE_PROBLEMS } from '../domain/chat/phone.ts';
 import type { Tag } from '../domain/email/email.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { requireValid, ServiceError } from '../domain/errors.ts';
 import { sizeOf, type SmsEncoding } from '../domain/sms/segments.ts';
 import { parseSender, SENDER_PROBLEM } from '../domain/sms/senders.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
@@ -40,9 +40,7 @@ export async function sendSms(
   { from, to, text, tags, scheduled_at: time }: SmsRequest,
   idempotency?: IdempotencyKey,
 ): Promise<AcceptedSms> {
-  const phone = parsePhone(to);
-  if (typeof phone === 'string') throw new ServiceError('validation_error', phone, 'to');
-  const { number, country } = phone;
+  const { number, country } = requireValid(parsePhone(to), 'to');
   if (country === undefined) throw new ServiceError('validation_error', PHONE_PROBLEMS.nowhere, 'to');
   const sender = from === null ? null : parseSender(from);
   if (sender === undefined) throw new ServiceError('validation_error', SENDER_PROBLEM, 'from');

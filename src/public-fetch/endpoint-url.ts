@@ -1,3 +1,4 @@
+import { ServiceError } from '../domain/errors.ts';
 import { isInRanges, type Ranges } from '../lib/ip-ranges.ts';
 import { literalAddress, NOT_PUBLIC, parseFetchableUrl } from './public-url.ts';
 import { Unfetchable } from './unfetchable.ts';
@@ -24,6 +25,16 @@ export function endpointUrl(text: string, allowed: Ranges): URL {
     if (!isReachable) throw new Unfetchable('it is not an https URL');
   }
   return url;
+}
+
+/** Runs a check of the URL in a field. @throws ServiceError validation_error for what the check throws as Unfetchable */
+export function requireFetchable(param: string, check: () => void): void {
+  try {
+    check();
+  } catch (error) {
+    if (!(error instanceof Unfetchable)) throw error;
+    throw new ServiceError('validation_error', `must be an https URL on the public internet: ${error.message}`, param);
+  }
 }
 
 const LOOPBACK = ['127.0.0.1', '::1'];

@@ -1,7 +1,7 @@
 import type { TObject, TProperties, TSchema } from 'typebox';
 import { parseRecipientQuery } from '../../domain/chat/recipient.ts';
 import { parseTag } from '../../domain/email/tag-filter.ts';
-import { requireFound, ServiceError } from '../../domain/errors.ts';
+import { requireFound, requireValid } from '../../domain/errors.ts';
 import { parseInstant } from '../../domain/instant.ts';
 import { MESSAGE_NAMES, type MessageChannel, type MessageStatus } from '../../domain/messages/message.ts';
 import { cancelMessage, rescheduleMessage } from '../../intake/messages.ts';
@@ -96,9 +96,7 @@ export function messageRoutes(of: ChannelRoutes) {
 
 /** Converts a recipient in a query to its stored form. */
 function recipientOf(text: string): string {
-  const recipient = parseRecipientQuery(text);
-  if (typeof recipient === 'string') throw new ServiceError('validation_error', recipient, 'to');
-  return recipient.to;
+  return requireValid(parseRecipientQuery(text), 'to').to;
 }
 
 /** Converts a time that the rule `instant` has validated to the API's format; null without one. */
