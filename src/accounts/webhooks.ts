@@ -5,8 +5,8 @@ import { parseInstant } from '../domain/instant.ts';
 import { parseRanges, type Ranges } from '../lib/ip-ranges.ts';
 import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
 import { makeSeal, type Seal } from '../lib/seal.ts';
-import { type DeliveryStatus, ENDPOINT_URL_LENGTH, type EndpointStatus, OLD_SECRET_HOURS } from '../domain/webhooks.ts';
-import { endpointUrl } from '../public-fetch/endpoint-url.ts';
+import { type DeliveryStatus, ENDPOINT_URL_LENGTH, OLD_SECRET_HOURS } from '../domain/webhooks.ts';
+import { endpointUrl, requireFetchable } from '../public-fetch/endpoint-url.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import type { Cursor } from '../store/postgres/page.ts';
 import type { Db, Pool } from '../store/postgres/pool.ts';
@@ -22,6 +22,7 @@ import {
   changeEndpoint,
   deleteEndpoint,
   type Endpoint,
+  type EndpointChange,
   findEndpoint,
   insertEndpoint,
   rotateSecret,
@@ -82,41 +83,26 @@ export async function createEndpoint(
   });
 }
 
-/** Changes to an endpoint. Fields that are undefined or null are unchanged. */
-export interface EndpointChanges {
-  readonly url?: string | null;
-  readonly events?: readonly EventType[] | null;
-  readonly description?: string | null;
-  readonly status?: EndpointStatus | null;
-}
-
 /** Changes an endpoint. @throws ServiceError not_found, or validation_error for its URL */
 export async function editEndpoint(
   deps: WebhookIntakeDeps,
   orgId: string,
   id: string,
-  { url, events, description, status }: EndpointChanges,
+  change: EndpointChange,
 ): Promise<Endpoint> {
-  if (url != null) refuseBadUrl(deps.allowed, url);
-  const changed = await changeEndpoint(deps.pool, orgId, id, {
-    ...(url != null && { url }),
-    ...(events && { events: [...new Set(events)] }),
-    ...(description != null && { description }),
-    ...(status && { status }),
-  });
-  if (changed && status) deps.wakeRelay();
+  if (change.url != null) refuseBadUrl(deps.allowed, change.url);
+  const events = change.events && [...new Set(change.events)];
+  const changed = await changeEndpoint(deps.pool, orgId, id, { ...change, events });
+  if (changed && change.status) deps.wakeRelay();
   return requireFound(changed, 'webhook endpoint');
 }
 
 /** @throws ServiceError validation_error */
 function refuseBadUrl(allowed: Ranges, url: string): void {
-  try {
+  requireFetchable('url', () => {
     if (url.length > ENDPOINT_URL_LENGTH) throw new Unfetchable('it is too long');
     endpointUrl(url, allowed);
-  } catch (error) {
-    if (!(error instanceof Unfetchable)) throw error;
-    throw new ServiceError('validation_error', `must be an https URL on the public internet: ${error.message}`, 'url');
-  }
+  });
 }
 
 /** @throws ServiceError not_found */

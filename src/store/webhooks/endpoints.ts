@@ -1,3 +1,4 @@
+import type { EventType } from '../../domain/event-types.ts';
 import type { EndpointStatus } from '../../domain/webhooks.ts';
 import { latestOf } from '../postgres/page.ts';
 import { type Db, executeOne, queryRow } from '../postgres/pool.ts';
@@ -41,8 +42,14 @@ export function findEndpoint(db: Db, orgId: string, id: string): Promise<Endpoin
 /** Endpoints of an organization, newest first. */
 export const listEndpoints = latestOf<Endpoint>('webhook_endpoints', ENDPOINT);
 
-/** The fields that the owner may change. */
-export type EndpointChange = Partial<Pick<Endpoint, 'url' | 'description' | 'events' | 'status'>>;
+/** The fields that the owner may change. Those that are undefined or null stay unchanged. */
+export interface EndpointChange {
+  readonly url?: string | null;
+  readonly events?: readonly EventType[] | null | undefined;
+  /** Empty removes it. */
+  readonly description?: string | null;
+  readonly status?: EndpointStatus | null;
+}
 
 /** Changes the given fields of an endpoint. Enabling resets its health. */
 export function changeEndpoint(
