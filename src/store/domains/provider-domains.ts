@@ -1,4 +1,5 @@
 import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
+import { backOff } from '../postgres/back-off.ts';
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 /** A domain in the operator's account at a provider. */
@@ -56,7 +57,7 @@ export async function deferUnusedDomain(db: Db, name: string): Promise<void> {
   await execute(
     db,
     `UPDATE provider_domains
-     SET tries = tries + 1, retry_at = now() + least(power(2, least(tries, 20)), 360) * interval '1 minute'
+     SET tries = tries + 1, retry_at = ${backOff(360, 'minute')}
      WHERE name = $1`,
     [name],
   );

@@ -6,6 +6,7 @@ import type { StoredContent } from './contents.ts';
 import type { Email } from './emails.ts';
 import { type CopyEnding, HAS_COPIES_LEFT } from './recipients.ts';
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
+import { COPIES } from '../limits/quota.ts';
 import { SUSPENDED_FOR } from '../accounts/suspension.ts';
 import { columns } from '../postgres/columns.ts';
 
@@ -45,8 +46,6 @@ export const SMALL_BODY_BYTES = 65_536;
 
 /** Bodies from before encryption are measured by the headers of the stored values, without being decompressed. */
 const BODY_BYTES = `coalesce(body.body_bytes, coalesce(octet_length(body.html), 0) + coalesce(octet_length(body.text), 0))`;
-const COPIES = `CASE WHEN email.marketing THEN jsonb_array_length(email."to") + coalesce(jsonb_array_length(email.cc), 0)
-                                            + coalesce(jsonb_array_length(email.bcc), 0) ELSE 1 END`;
 const IS_SMALL = `size.body_bytes * size.copies <= ${SMALL_BODY_BYTES}`;
 
 /**
@@ -68,7 +67,7 @@ export function lockEmails(db: Db, ids: readonly string[]): Promise<LockedEmail[
                     AS "overdueMs",
                   ${HAS_COPIES_LEFT('email')} AS copies_left, ${SUSPENDED_FOR('email.org_id')} AS "suspendedForMs"
            FROM emails AS email LEFT JOIN email_bodies AS body ON body.email_id = email.id AND body.email_id = ANY ($1)
-                CROSS JOIN LATERAL (SELECT ${BODY_BYTES} AS body_bytes, ${COPIES} AS copies) AS size
+                CROSS JOIN LATERAL (SELECT ${BODY_BYTES} AS body_bytes, ${COPIES('email')} AS copies) AS size
            WHERE email.id = ANY ($1) ORDER BY email.id FOR UPDATE OF email`,
     values: [ids],
   });
@@ -119,7 +118,7 @@ export async function readSendSizes(db: Db, ids: readonly string[]): Promise<Map
     name: 'readSendSizes',
     text: `SELECT email.id, counted.copies, counted.copies * (${BODY_BYTES})::float8 AS bytes
            FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id AND body.email_id = ANY ($1)
-                CROSS JOIN LATERAL (SELECT ${COPIES} AS copies) AS counted
+                CROSS JOIN LATERAL (SELECT ${COPIES('email')} AS copies) AS counted
            WHERE email.id = ANY ($1)`,
     values: [ids],
   });

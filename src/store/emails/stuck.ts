@@ -164,23 +164,31 @@ export async function postponeCheck(db: Db, id: string, ms: number): Promise<voi
 }
 
 /**
- * Schedules the next check of emails, at twice the time for which they have been stuck: at most an hour later, or a day for
- * emails that a provider accepted for all recipients. These are not checked after three days.
+ * SQL that schedules the next check of rows, at twice the time for which they have been stuck: at most an hour later, or a day
+ * for messages that a provider accepted. These are not checked after three days.
+ * @param where selects the rows
+ * @param isTaken the condition that a provider accepted a message for all recipients
+ * @param never `look_at` of a row that is not to be checked again
  */
+export const SCHEDULE_CHECK = (table: string, where: string, isTaken: string, never: string): string => `
+  UPDATE ${table}
+  SET look_at = CASE WHEN stuck.taken AND now() + stuck.since > ${table}.last_event_at + interval '72 hours'
+                     THEN ${never} ELSE now() + least(stuck.since, stuck.most) END
+  FROM (
+    SELECT id, taken, CASE WHEN taken THEN interval '24 hours' ELSE interval '1 hour' END AS most,
+           now() - CASE WHEN taken THEN last_event_at ELSE coalesce(scheduled_at, created_at) END AS since
+    FROM (SELECT *, ${isTaken} AS taken FROM ${table} WHERE ${where}) AS looked_at
+  ) AS stuck
+  WHERE ${table}.id = stuck.id`;
+
+const IS_TAKEN = `status NOT IN ('queued', 'scheduled') AND NOT ${HAS_COPIES_LEFT('emails')}`;
+
+/** Schedules the next check of emails: see `SCHEDULE_CHECK`. */
 export async function scheduleNextCheck(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await execute(db, {
     name: 'schedule_next_check',
-    text: `UPDATE emails AS email
-           SET look_at = CASE WHEN stuck.taken AND now() + stuck.since > email.last_event_at + interval '72 hours'
-                              THEN 'infinity' ELSE now() + least(stuck.since, stuck.most) END
-           FROM (
-             SELECT id, taken, CASE WHEN taken THEN interval '24 hours' ELSE interval '1 hour' END AS most,
-                    now() - CASE WHEN taken THEN last_event_at ELSE coalesce(scheduled_at, created_at) END AS since
-             FROM (SELECT *, status NOT IN ('queued', 'scheduled') AND NOT ${HAS_COPIES_LEFT('emails')} AS taken
-                   FROM emails WHERE id = ANY ($1)) AS looked_at
-           ) AS stuck
-           WHERE email.id = stuck.id`,
+    text: SCHEDULE_CHECK('emails', 'id = ANY ($1)', IS_TAKEN, `'infinity'`),
     values: [ids],
   });
 }

@@ -6,9 +6,10 @@ const MONTH_BEGIN = `(date_trunc('month', now() AT TIME ZONE 'UTC') AT TIME ZONE
 /** An interval of months that is added to an instant would follow the session's time zone. */
 const MONTH_END = `((date_trunc('month', now() AT TIME ZONE 'UTC') + interval '1 month') AT TIME ZONE 'UTC')`;
 
-/** The part of the quota that a stored email has used. Repeated addresses count repeatedly here. */
-const ALLOWANCE = `CASE WHEN marketing
-  THEN jsonb_array_length("to") + coalesce(jsonb_array_length(cc), 0) + coalesce(jsonb_array_length(bcc), 0) ELSE 1 END`;
+/** SQL of the number of copies of a stored email: what it has used of the quota. Repeated addresses count repeatedly here. */
+export const COPIES = (email: string): string => `CASE WHEN ${email}.marketing
+  THEN jsonb_array_length(${email}."to") + coalesce(jsonb_array_length(${email}.cc), 0)
+       + coalesce(jsonb_array_length(${email}.bcc), 0) ELSE 1 END`;
 
 /** An organization's quota and usage of this month. A marketing email counts once for each recipient. */
 export interface Usage {
@@ -93,7 +94,7 @@ export function setQuota(db: Db, orgId: string, monthly: number | null): Promise
        SELECT id, monthly_quota FROM organizations WHERE id = $1 FOR NO KEY UPDATE
      ), counted AS (
        INSERT INTO monthly_usage (org_id, month, emails)
-       SELECT id, ${MONTH}, (SELECT coalesce(sum(${ALLOWANCE}), 0) FROM emails WHERE org_id = $1 AND created_at >= ${MONTH_BEGIN})
+       SELECT id, ${MONTH}, (SELECT coalesce(sum(${COPIES('emails')}), 0) FROM emails WHERE org_id = $1 AND created_at >= ${MONTH_BEGIN})
        FROM before WHERE monthly_quota IS NULL AND $2::bigint IS NOT NULL
        ON CONFLICT (org_id, month) DO UPDATE SET emails = excluded.emails
      )

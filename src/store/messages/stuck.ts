@@ -1,5 +1,6 @@
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
+import { SCHEDULE_CHECK } from '../emails/stuck.ts';
 import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
 
 /** Messages that Twilio accepted and whose final status is overdue, the longest overdue first. */
@@ -34,24 +35,14 @@ export async function postponeMessageCheck(db: Db, id: string, ms: number): Prom
   );
 }
 
-/**
- * Schedules the next check of messages, at twice the time for which they have been stuck: at most an hour later, or a day for
- * messages that a provider accepted. These are not checked after three days.
- */
+const IS_TAKEN = `status NOT IN ('queued', 'scheduled')`;
+
+/** Schedules the next check of messages that have one: see `SCHEDULE_CHECK`. */
 export async function scheduleNextMessageCheck(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await execute(db, {
     name: 'schedule_next_message_check',
-    text: `UPDATE chat_messages AS message
-           SET look_at = CASE WHEN stuck.taken AND now() + stuck.since > message.last_event_at + interval '72 hours'
-                              THEN NULL ELSE now() + least(stuck.since, stuck.most) END
-           FROM (
-             SELECT id, taken, CASE WHEN taken THEN interval '24 hours' ELSE interval '1 hour' END AS most,
-                    now() - CASE WHEN taken THEN last_event_at ELSE coalesce(scheduled_at, created_at) END AS since
-             FROM (SELECT *, status NOT IN ('queued', 'scheduled') AS taken
-                   FROM chat_messages WHERE id = ANY ($1) AND look_at IS NOT NULL) AS looked_at
-           ) AS stuck
-           WHERE message.id = stuck.id`,
+    text: SCHEDULE_CHECK('chat_messages', 'id = ANY ($1) AND look_at IS NOT NULL', IS_TAKEN, 'NULL'),
     values: [ids],
   });
 }

@@ -1,5 +1,6 @@
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { HAS_COPIES_LEFT } from '../emails/recipients.ts';
+import { backOff } from '../postgres/back-off.ts';
 import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
@@ -281,7 +282,7 @@ export async function deferOutbox(db: Db, ids: readonly string[]): Promise<void>
   if (ids.length === 0) return;
   await execute(
     db,
-    `UPDATE outbox SET tries = tries + 1, retry_at = now() + least(power(2, least(tries, 20)), 600) * interval '1 second'
+    `UPDATE outbox SET tries = tries + 1, retry_at = ${backOff(600, 'second')}
      WHERE id = ANY ($1)`,
     [ids],
   );

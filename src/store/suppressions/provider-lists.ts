@@ -1,3 +1,4 @@
+import { backOff } from '../postgres/back-off.ts';
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 /**
@@ -62,7 +63,7 @@ export async function deferProviderRemoval(db: Db, id: string): Promise<void> {
   await execute(
     db,
     `UPDATE provider_list_removals
-     SET tries = tries + 1, retry_at = now() + least(power(2, least(tries, 20)), 360) * interval '1 minute'
+     SET tries = tries + 1, retry_at = ${backOff(360, 'minute')}
      WHERE id = $1`,
     [id],
   );

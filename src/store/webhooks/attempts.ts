@@ -19,6 +19,13 @@ export interface DueDelivery {
   email: { batch_id: string | null; from: string; to: string[]; subject: string; tags: Tag[] } | null;
 }
 
+/** Selected fields of a delivery's event, and of its email if it has no stored payload. */
+export const EVENT = `event.message_id, event.data, event.payload,
+  CASE WHEN email.id IS NOT NULL THEN json_build_object('batch_id', email.batch_id, 'from', email."from",
+    'to', email."to", 'subject', email.subject, 'tags', email.tags) END AS email`;
+export const JOIN_EVENT = `JOIN webhook_events AS event ON event.id = delivery.event_id
+  LEFT JOIN emails AS email ON email.id = event.message_id AND event.payload IS NULL`;
+
 /**
  * Finds due deliveries of an endpoint, the longest overdue first. They are not locked, because one worker leases the endpoint.
  * @param except ids of deliveries that are in flight
@@ -27,16 +34,13 @@ export function findDue(db: Db, endpointId: string, except: readonly string[], l
   return queryRows(db, {
     name: 'find_due',
     text: `SELECT delivery.id, delivery.event_id, delivery.tries, delivery.next_attempt_at AS due_at,
-                  event.type, event.created_at, event.message_id, event.data, event.payload,
-                  CASE WHEN email.id IS NOT NULL THEN json_build_object('batch_id', email.batch_id, 'from', email."from",
-                    'to', email."to", 'subject', email.subject, 'tags', email.tags) END AS email
+                  event.type, event.created_at, ${EVENT}
            FROM (
              SELECT id, event_id, tries, next_attempt_at FROM webhook_deliveries
              WHERE endpoint_id = $1 AND status = 'pending' AND next_attempt_at <= now() AND id <> ALL ($2::text[])
              ORDER BY next_attempt_at LIMIT $3
            ) AS delivery
-           JOIN webhook_events AS event ON event.id = delivery.event_id
-           LEFT JOIN emails AS email ON email.id = event.message_id AND event.payload IS NULL
+           ${JOIN_EVENT}
            ORDER BY delivery.next_attempt_at`,
     values: [endpointId, except, limit],
   });

@@ -1,7 +1,7 @@
 import type { DeliveryStatus } from '../../domain/webhooks.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
-import type { DueDelivery } from './attempts.ts';
+import { type DueDelivery, EVENT, JOIN_EVENT } from './attempts.ts';
 
 /** A delivery as lists show it. */
 export interface Delivery {
@@ -57,12 +57,9 @@ export function findDelivery(
 ): Promise<(Delivery & Omit<DueDelivery, 'tries' | 'due_at'>) | undefined> {
   return queryRow<Delivery & Omit<DueDelivery, 'tries' | 'due_at'>>(
     db,
-    `SELECT delivery.*, event.message_id, event.data, event.payload,
-            CASE WHEN email.id IS NOT NULL THEN json_build_object('batch_id', email.batch_id, 'from', email."from",
-              'to', email."to", 'subject', email.subject, 'tags', email.tags) END AS email
+    `SELECT delivery.*, ${EVENT}
      FROM (SELECT ${DELIVERY} FROM webhook_deliveries WHERE id = $1 AND endpoint_id = $2) AS delivery
-     JOIN webhook_events AS event ON event.id = delivery.event_id
-     LEFT JOIN emails AS email ON email.id = event.message_id AND event.payload IS NULL`,
+     ${JOIN_EVENT}`,
     [id, endpointId],
   );
 }
