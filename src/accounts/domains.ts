@@ -121,8 +121,9 @@ export async function findDomainId(db: Db, orgId: string, text: string): Promise
  */
 export async function checkDomain(deps: DomainIntakeDeps, orgId: string, id: string): Promise<ShownDomain> {
   deps.limits?.domains?.take(orgId, 1);
-  const request = requireFound(await requestCheck(deps.pool, orgId, id, CHECK_INTERVAL_SECONDS), 'domain');
-  if (request.check) await check(deps, await requireWhole(deps.pool, orgId, id), false);
+  const isDue = await requestCheck(deps.pool, orgId, id, CHECK_INTERVAL_SECONDS);
+  if (isDue === undefined) throw notFound('domain');
+  if (isDue) await check(deps, await requireWhole(deps.pool, orgId, id), false);
   deps.wakeRelay();
   return showDomain(deps, orgId, id);
 }

@@ -142,15 +142,10 @@ export function claimDueDomains(db: Db, limit: number): Promise<string[]> {
 
 /**
  * Requests a check, at most one in so many seconds. A failed domain starts over.
- * @returns `check` if it is to be checked now, `begun` if it starts over; undefined if there is no such domain
+ * @returns true if it is to be checked now; undefined if there is no such domain
  */
-export function requestCheck(
-  db: Db,
-  orgId: string,
-  id: string,
-  seconds: number,
-): Promise<{ check: boolean; begun: boolean } | undefined> {
-  return queryRow(
+export function requestCheck(db: Db, orgId: string, id: string, seconds: number): Promise<boolean | undefined> {
+  return queryValue(
     db,
     `WITH asked AS MATERIALIZED (
        SELECT id, status = 'failed' AS begun,
@@ -166,7 +161,7 @@ export function requestCheck(
          next_check_at = CASE WHEN asked.begun THEN now() + interval '1 minute' ELSE next_check_at END
        FROM asked WHERE domains.id = asked.id
      )
-     SELECT "check", begun FROM asked`,
+     SELECT "check" FROM asked`,
     [id, orgId, seconds],
   );
 }
