@@ -1,4 +1,5 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import { groupBy } from './group.ts';
 
 /** The minimum length of `SECRET_KEY`: 24 random bytes in base64 have 32 characters. */
 export const SECRET_KEY_LENGTH = 32;
@@ -63,10 +64,8 @@ export function isWeakSecretKey(secretKey: string): boolean {
 
 /** Shannon entropy of the frequencies of a text's characters, in bits per character. */
 function characterEntropy(text: string): number {
-  const counts = new Map<string, number>();
   const characters = Array.from(text);
-  for (const character of characters) counts.set(character, (counts.get(character) ?? 0) + 1);
-  return [...counts.values()]
-    .map((count) => count / characters.length)
+  return [...groupBy(characters, (character) => character).values()]
+    .map(({ length }) => length / characters.length)
     .reduce((bits, share) => bits - share * Math.log2(share), 0);
 }
