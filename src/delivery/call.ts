@@ -1,7 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
-import { verdict } from '../domain/email/retry.ts';
-import { type AttemptEnding, endAttempts } from '../store/emails/attempts.ts';
+import { type SendOutcome, verdict } from '../domain/email/retry.ts';
+import type { ChatOutcome } from '../providers/chat-provider.ts';
+import { type AttemptEnding, type AttemptOutcome, endAttempts } from '../store/emails/attempts.ts';
 import { isUnreachable, type Pool } from '../store/postgres/pool.ts';
 import { handedOver, type MessageKind, tally } from '../telemetry/topics.ts';
 import type {
@@ -59,7 +60,7 @@ export function storableText(text: string, length = MAX_DETAIL_LENGTH): string {
 export const RECORD_DEADLINE_MS = 600_000;
 
 /** @param pool a separate pool: the connections of the shared one may all be waiting for a lock */
-export function makeAttemptRecorder(pool: Pool, log: Logger, deadlineMs = RECORD_DEADLINE_MS): AttemptRecorder {
+export function makeAttemptRecorder(pool: Pool, log: Logger): AttemptRecorder {
   const blocked = new Set<readonly AttemptEnding[]>();
   return {
     async record(endings) {
@@ -68,7 +69,7 @@ export function makeAttemptRecorder(pool: Pool, log: Logger, deadlineMs = RECORD
         blocked.add(endings);
       };
       try {
-        await persist(() => endAttempts(pool, endings), deadlineMs, onFailure);
+        await persist(() => endAttempts(pool, endings), RECORD_DEADLINE_MS, onFailure);
         if (blocked.delete(endings) && blocked.size === 0) log.info('recording of results resumed');
       } finally {
         blocked.delete(endings);
@@ -117,6 +118,17 @@ export async function makeCall<T extends ChannelTypes>(
   logCall(deps.log, channel.kind, all);
   return results;
 }
+
+/** The outcome of an attempt for each kind of answer of a provider. */
+export const ATTEMPT_OUTCOMES: { readonly [K in (SendOutcome | ChatOutcome)['kind']]: AttemptOutcome } = {
+  sent: 'sent',
+  refused: 'refused',
+  bounced: 'refused',
+  rejected: 'refused',
+  busy: 'again',
+  account: 'account',
+  unknown: 'unknown',
+};
 
 /** Commits the outcomes of attempts in a statement of their own, then applies them to the messages. */
 async function recordAnswers<T extends ChannelTypes>(

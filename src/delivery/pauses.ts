@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import type { OutgoingEmail } from '../domain/email/outgoing.ts';
 import type { EmailProvider } from '../providers/email-provider.ts';
+import type { Attempt } from '../store/emails/attempts.ts';
 import { closePauses, openPauses, type ProviderPause, readPauses, takeProbe } from '../store/upkeep/provider-pauses.ts';
 import type { Db, Pool } from '../store/postgres/pool.ts';
 
@@ -135,8 +136,18 @@ export async function firstOpen(
 export type PausedVerdict =
   { readonly kind: 'wait'; readonly afterMs: number } | { readonly kind: 'fail'; readonly error: string };
 
-/** @param waitedMs the time for which the message has waited because of its account */
-export function judgePaused({ reason, ageMs }: ProviderPause, waitedMs: number, retryForMs: number): PausedVerdict {
+/**
+ * @param attempt the last attempt of the message
+ * @param overdueMs the time for which the message has been due
+ * @param retryForMs the maximum time for which a message waits because of its account
+ */
+export function judgePaused(
+  { reason, ageMs }: ProviderPause,
+  attempt: Attempt | undefined,
+  overdueMs: number,
+  retryForMs: number,
+): PausedVerdict {
+  const waitedMs = attempt?.accountRefusedForMs ?? Math.min(overdueMs, ageMs);
   if (waitedMs >= retryForMs) return { kind: 'fail', error: accountRefusedError(reason, retryForMs) };
   return { kind: 'wait', afterMs: pauseRetryMs(ageMs) };
 }

@@ -125,8 +125,7 @@ async function chooseProvider(
   const open = await firstOpen(gate, client, able, outgoing);
   if ('pause' in open) {
     const { pause } = open;
-    const waitedMs = attempt?.accountRefusedForMs ?? Math.min(email.overdueMs, pause.ageMs);
-    const verdict = judgePaused(pause, waitedMs, deps.accountRetryForMs);
+    const verdict = judgePaused(pause, attempt, email.overdueMs, deps.accountRetryForMs);
     return verdict.kind === 'fail' ? verdict : { ...verdict, reason: pause.reason };
   }
   const { provider } = open;

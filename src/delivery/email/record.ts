@@ -7,14 +7,13 @@ import {
   type Attempt,
   type AttemptChanges,
   type AttemptEnding,
-  type AttemptOutcome,
   clearChanges,
   lockStatuses,
 } from '../../store/emails/attempts.ts';
 import type { Change } from '../../store/emails/changes.ts';
 import { type CopyEnding, endCopies } from '../../store/emails/recipients.ts';
 import { type Pool, transaction } from '../../store/postgres/pool.ts';
-import { retryResult } from '../call.ts';
+import { ATTEMPT_OUTCOMES, retryResult } from '../call.ts';
 import type { CallResult } from '../contract.ts';
 import type { EmailDeps, Sent } from './contract.ts';
 import { endCopied } from './copies.ts';
@@ -35,15 +34,6 @@ export function outcomeOf(outcomes: Sent['outcomes']): SendOutcome {
   const rank = ({ kind }: SendOutcome) => OUTCOME_PRECEDENCE.indexOf(kind);
   return outcomes.reduce((first, next) => (rank(next) < rank(first) ? next : first));
 }
-
-const ATTEMPT_OUTCOMES: { readonly [K in SendOutcome['kind']]: AttemptOutcome } = {
-  sent: 'sent',
-  bounced: 'refused',
-  rejected: 'refused',
-  busy: 'again',
-  account: 'account',
-  unknown: 'unknown',
-};
 
 /** The changes that a provider's answer makes to one email, with its attempt. */
 export interface AnswerChanges {

@@ -3,7 +3,7 @@ import { maskNumbers } from '../../lib/mask.ts';
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { projectMessages } from '../../projection/messages.ts';
 import type { ChatOutcome } from '../../providers/chat-provider.ts';
-import type { Attempt, AttemptOutcome } from '../../store/emails/attempts.ts';
+import type { Attempt } from '../../store/emails/attempts.ts';
 import {
   findNumberOf,
   findSuspendedMessages,
@@ -13,7 +13,7 @@ import {
 } from '../../store/messages/delivery.ts';
 import { postponeMessageCheck } from '../../store/messages/stuck.ts';
 import { transaction } from '../../store/postgres/pool.ts';
-import { CLAIM_EXPIRED, isClaimExpired, retryResult, storableText } from '../call.ts';
+import { ATTEMPT_OUTCOMES, CLAIM_EXPIRED, isClaimExpired, retryResult, storableText } from '../call.ts';
 import type { CallResult, Channel, DeliveryStatus } from '../contract.ts';
 import { endOfCall } from '../reconcile.ts';
 import { claim } from './claim.ts';
@@ -168,14 +168,6 @@ function storable(outcome: ChatOutcome): ChatOutcome {
   if (!('code' in outcome)) return { ...outcome, detail };
   return { ...outcome, detail, code: storableText(outcome.code, MAX_CODE_LENGTH) };
 }
-
-const ATTEMPT_OUTCOMES: { readonly [K in ChatOutcome['kind']]: AttemptOutcome } = {
-  sent: 'sent',
-  refused: 'refused',
-  busy: 'again',
-  account: 'account',
-  unknown: 'unknown',
-};
 
 function toAnswer(message: Claimed, outcome: ChatOutcome): Answered {
   const detail = outcome.kind === 'sent' ? null : outcome.detail;

@@ -71,8 +71,7 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
 
     const pause = await gate(client, provider.name, [number.id]);
     if (pause) {
-      const waitedMs = attempt?.accountRefusedForMs ?? Math.min(overdueMs, pause.ageMs);
-      const paused = judgePaused(pause, waitedMs, deps.accountRetryForMs);
+      const paused = judgePaused(pause, attempt, overdueMs, deps.accountRetryForMs);
       if (paused.kind === 'fail') return fail(client, id, paused.error);
       return done({ id, state: 'again', reason: pause.reason, afterMs: paused.afterMs, postponed: true });
     }
