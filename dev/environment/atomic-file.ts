@@ -1,4 +1,4 @@
-import { open, rename, rm } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 
 /**
  * Replaces a file atomically, also across a crash. Only its owner may read it. Calls for one path must not overlap.
@@ -6,13 +6,7 @@ import { open, rename, rm } from 'node:fs/promises';
 export async function writeAtomically(path: string, text: string): Promise<void> {
   const temporary = `${path}.${process.pid}.new`;
   try {
-    const file = await open(temporary, 'w', 0o600);
-    try {
-      await file.writeFile(text);
-      await file.datasync();
-    } finally {
-      await file.close();
-    }
+    await writeFile(temporary, text, { mode: 0o600, flush: true });
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });

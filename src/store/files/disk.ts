@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FileStore, guarded, isFileId, requireFileId } from './file-store.ts';
 
@@ -72,13 +72,7 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 async function write(path: string, content: Buffer): Promise<void> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    await file.writeFile(content);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
+  await writeFile(path, content, { flag: 'wx', mode: 0o600, flush: true });
 }
 
 /** Flushes a folder, so that a new name in it survives a crash, as the contents of the file do. */
