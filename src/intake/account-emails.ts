@@ -9,7 +9,7 @@ import type { Seal } from '../lib/seal.ts';
 import { type Invitation, markEmailed } from '../store/accounts/invitations.ts';
 import { findVerifiedHolder } from '../store/domains/domains.ts';
 import { insertAccountLink } from '../store/emails/account-links.ts';
-import { acceptEmail, type IntakeDeps } from './emails.ts';
+import { acceptEmail, type IntakeDeps, PLAIN_REQUEST } from './emails.ts';
 
 /** Settings for emails about user accounts. */
 export interface AccountEmails {
@@ -98,11 +98,9 @@ function requestOf(from: string, { to, subject, before, linkText, after }: Lette
     html`<p>${after}</p>`,
   ];
   return {
+    ...PLAIN_REQUEST,
     from,
     to: [to],
-    cc: null,
-    bcc: null,
-    reply_to: null,
     subject,
     html: html`<!doctype html>
       <html lang="en">
@@ -113,8 +111,5 @@ function requestOf(from: string, { to, subject, before, linkText, after }: Lette
     text: [...before, `${linkText}:\n${ACCOUNT_LINK}`, after].join('\n\n'),
     // RFC 3834: vacation responders do not reply to it.
     headers: { 'Auto-Submitted': 'auto-generated' },
-    marketing: false,
-    tags: [],
-    scheduled_at: null,
   };
 }

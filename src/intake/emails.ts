@@ -63,6 +63,18 @@ export const unlimited = (): Limits => ({
   tags: UNLIMITED_TAGS,
 });
 
+/** The fields of a request that an email without copies, tags, extra headers and schedule does not set. */
+export const PLAIN_REQUEST = {
+  cc: null,
+  bcc: null,
+  reply_to: null,
+  html: null,
+  marketing: false,
+  tags: [],
+  headers: {},
+  scheduled_at: null,
+} satisfies Partial<EmailRequest>;
+
 export interface IntakeDeps {
   readonly pool: Pool;
   /** Called after each commit that may have added outbox rows. */

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Tag } from '../domain/email/email.ts';
 import { makeSemaphore } from '../lib/semaphore.ts';
+import { formatCount } from '../lib/text.ts';
 import { lockLimit } from '../store/accounts/organization-limits.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { registerTags } from '../store/emails/tags.ts';
@@ -62,8 +63,7 @@ export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
 }
 
 function tooMany(limit: number, added: number) {
-  const number = (count: number) => count.toLocaleString('en');
   return limitExceeded(
-    `an organization may have ${number(limit)} distinct tags; this request brings ${number(added)} new ones, which is too many`,
+    `an organization may have ${formatCount(limit)} distinct tags; this request brings ${formatCount(added)} new ones, which is too many`,
   );
 }

@@ -2,7 +2,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { digest } from '../lib/digest.ts';
 import type { Acceptance } from '../store/emails/accept.ts';
 import { findVerifiedDomain } from '../store/outbox/backlog.ts';
-import type { IntakeDeps } from './emails.ts';
+import { type IntakeDeps, PLAIN_REQUEST } from './emails.ts';
 import { acceptOnce } from './resend.ts';
 
 /**
@@ -21,18 +21,11 @@ export async function sendTestEmail(
   if (domain === undefined)
     throw new ServiceError('conflict', 'A test email needs a verified domain. Verify one first.');
   const request = {
+    ...PLAIN_REQUEST,
     from: `Sendwright <hello@${domain}>`,
     to: [to],
-    cc: null,
-    bcc: null,
-    reply_to: null,
     subject: `Test email from ${domain}`,
-    html: null,
     text: `This is a test email from the Sendwright dashboard. It shows that ${domain} can send email.`,
-    marketing: false,
-    tags: [],
-    headers: {},
-    scheduled_at: null,
   };
   const idempotency = { key: `test ${requestId}`, fingerprint: digest(to) };
   return acceptOnce(deps, orgId, request, [], idempotency, 'This test email was sent already.');

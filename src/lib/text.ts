@@ -15,6 +15,11 @@ export function characters(text: string): number {
   return text.length - surrogatePairs;
 }
 
+/** Formats a number with separators of thousands: 1,000. */
+export function formatCount(count: number): string {
+  return count.toLocaleString('en');
+}
+
 /** Returns why text does not fit in one header line, or undefined. */
 export function controlProblem(text: string): string | undefined {
   if (CONTROL.test(text)) return 'must not hold control characters or line breaks';
