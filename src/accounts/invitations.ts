@@ -13,7 +13,7 @@ import {
 } from '../store/accounts/invitations.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { findMember, findUserByEmail, type Role, type User } from '../store/accounts/users.ts';
-import { requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
+import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 import { newToken } from './sign-in.ts';
 import { addUser, join, memberAlready, newUser, userEmail } from './users.ts';
 
@@ -99,7 +99,7 @@ export async function acceptOwnInvitation(
   pool: Pool,
   user: User,
   id: string,
-  limits = UNLIMITED_ORGANIZATION,
+  limits: OrganizationLimits,
 ): Promise<Invitation> {
   return transaction(pool, async (client) => {
     const invitation = await requireOwnInvitation(client, user, id);

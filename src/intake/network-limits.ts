@@ -24,13 +24,13 @@ export function makeNetworkLimits(perSecond: number): NetworkLimits {
   const rate: Rate = { perSecond, burst: perSecond * BURST_SECONDS };
   const buckets = new LRUCache<string, Bucket>({ max: MAX_NETWORKS });
 
-  const takeTokens = (address: string, tokens: number): number => {
+  const takeToken = (address: string): number => {
     const network = networkOf(address);
     const now = performance.now();
     const bucket = buckets.get(network) ?? { usage: 0, atMs: now };
     refill(bucket, rate, now);
     buckets.set(network, bucket);
-    return take(bucket, rate, tokens);
+    return take(bucket, rate, 1);
   };
   const refuse = (waitSeconds: number): void => {
     if (waitSeconds === 0) return;
@@ -38,7 +38,7 @@ export function makeNetworkLimits(perSecond: number): NetworkLimits {
     throw new ServiceError('rate_limit_exceeded', message, undefined, waitSeconds);
   };
   return {
-    take: (address) => refuse(takeTokens(address, 1)),
+    take: (address) => refuse(takeToken(address)),
     check(address) {
       const bucket = buckets.get(networkOf(address));
       if (!bucket) return;
@@ -46,6 +46,6 @@ export function makeNetworkLimits(perSecond: number): NetworkLimits {
       // Takes from a copy, so that the check takes no token.
       refuse(take({ ...bucket }, rate, 1));
     },
-    countFailure: (address) => void takeTokens(address, 1),
+    countFailure: (address) => void takeToken(address),
   };
 }

@@ -160,10 +160,10 @@ async function ignoreAlreadyStarted(starting: Promise<unknown>): Promise<void> {
   }
 }
 
-/** Ignores that a workflow has ended, because it then needs no signal. */
-async function ignoreNotFound(signaling: Promise<unknown>): Promise<void> {
+/** Ignores that a workflow has ended, because it then needs neither a signal nor a termination. */
+export async function ignoreNotFound(request: Promise<unknown>): Promise<void> {
   try {
-    await signaling;
+    await request;
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
   }

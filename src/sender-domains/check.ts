@@ -61,18 +61,14 @@ export async function checkDomain(deps: SenderDomainDeps, stored: WholeDomain, i
 }
 
 /** Updates the state at Postmark. @returns false if Postmark could not be reached; otherwise the stored state may have changed */
-async function askPostmark(
-  { pool, postmark, log, ...deps }: SenderDomainDeps,
-  name: string,
-  id: number,
-): Promise<boolean> {
+async function askPostmark(deps: SenderDomainDeps, name: string, id: number): Promise<boolean> {
   try {
-    const registered = await postmark?.verify(id);
-    if (registered) await keepProviderDomain(pool, name, registered, false);
-    else await addToPostmark({ pool, postmark, log, ...deps }, name);
+    const registered = await deps.postmark?.verify(id);
+    if (registered) await keepProviderDomain(deps.pool, name, registered, false);
+    else await addToPostmark(deps, name);
     return true;
   } catch (error) {
-    log.warn({ reason: (error as Error).message }, 'Postmark cannot be asked about a domain now');
+    deps.log.warn({ reason: (error as Error).message }, 'Postmark cannot be asked about a domain now');
     return false;
   }
 }

@@ -1,5 +1,6 @@
 import { type Client, WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
 import { mapConcurrently } from '../../lib/map-concurrently.ts';
+import { ignoreNotFound } from '../../relay/temporal.ts';
 import type { FailingWorkflow, Workflows, WorkflowState } from '../../upkeep/workflow-state.ts';
 
 /** Temporal's search attribute of workflows whose tasks keep failing. */
@@ -42,14 +43,6 @@ function stateOf({ status, raw }: WorkflowExecutionDescription): WorkflowState {
   const attributes = raw.workflowExecutionInfo?.searchAttributes?.indexedFields ?? {};
   if (PROBLEMS in attributes || (task?.attempt ?? 0) >= FAILING_ATTEMPTS) return 'failing';
   return task || activities.length > 0 ? 'running' : 'idle';
-}
-
-async function ignoreNotFound(request: Promise<unknown>): Promise<void> {
-  try {
-    await request;
-  } catch (error) {
-    if (!(error instanceof WorkflowNotFoundError)) throw error;
-  }
 }
 
 /**

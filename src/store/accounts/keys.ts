@@ -109,7 +109,7 @@ export function organizationOfKey(db: Db, id: string): Promise<string | undefine
 }
 
 /** Revokes a key of an organization; false if it has no such key or the key is revoked. */
-export function revokeKeyOf(db: Db, orgId: string, id: string, within: Within = null): Promise<boolean> {
+export function revokeKeyOf(db: Db, orgId: string, id: string, within: Within): Promise<boolean> {
   return executeOne(
     db,
     `UPDATE api_keys SET revoked_at = now()
