@@ -12,6 +12,7 @@ import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
 import { storeYear } from './stored.ts';
+import { formatNumber } from '../src/lib/text.ts';
 
 /** The number of the first email of a batch of 5,000. */
 const BATCH = 60_000;
@@ -75,7 +76,7 @@ export async function lists(): Promise<void> {
     measured.push(await measureTags(stack));
     return [measured, await acceptBatches(stack, ROWS), indexed] as const;
   });
-  const title = `pages of 50 out of ${ROWS.toLocaleString('en')} emails, one request at a time, ms`;
+  const title = `pages of 50 out of ${formatNumber(ROWS)} emails, one request at a time, ms`;
   report('lists', title, rows, { emails: ROWS, requests: TIMES });
   report('search-index', 'emails indexed for search, without rests', [indexing], { emails: ROWS });
   report('growth', 'a batch accepted on top of what is stored', [empty, full], {});

@@ -6,6 +6,7 @@ import { quantile } from './figures.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
+import { formatNumber } from '../src/lib/text.ts';
 
 /** Filtered lists, besides one address for each row of the route table; `storeManyEmails` describes the data. */
 const NARROWED = [
@@ -27,7 +28,7 @@ export async function pages(): Promise<void> {
     for (const table of ['emails', 'email_tags']) await pool.query(`VACUUM ANALYZE ${table}`);
     return measure(stack);
   });
-  const title = `pages of the dashboard with ${ROWS.toLocaleString('en')} emails, signed in, one request at a time, ms`;
+  const title = `pages of the dashboard with ${formatNumber(ROWS)} emails, signed in, one request at a time, ms`;
   report('pages', title, rows, { emails: ROWS, requests: TIMES });
 }
 

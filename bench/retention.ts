@@ -10,6 +10,7 @@ import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
 import { RETENTION_DAYS, storeYear } from './stored.ts';
 import type { Row } from './table.ts';
+import { formatNumber } from '../src/lib/text.ts';
 
 const ROWS = size('BENCH_ROWS', 10_000_000);
 /** Duration of the requests without other load. */
@@ -35,7 +36,7 @@ export async function retention(): Promise<void> {
       { ...beside, 'emails expired': expired },
     ];
   });
-  const title = `requests while a partition expires out of ${ROWS.toLocaleString('en')} emails, ms`;
+  const title = `requests while a partition expires out of ${formatNumber(ROWS)} emails, ms`;
   report('retention', title, rows, { emails: ROWS });
 }
 

@@ -1,5 +1,5 @@
 import { ServiceError } from '../domain/errors.ts';
-import { formatCount } from '../lib/text.ts';
+import { formatNumber } from '../lib/text.ts';
 import { type LimitedResource, lockAndCount } from '../store/accounts/organization-limits.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 
@@ -36,7 +36,7 @@ export async function requireCapacity(
 ): Promise<void> {
   const limit = limits[resource === 'invitations' ? 'members' : resource];
   if (limit === 0 || (await lockAndCount(client, resource, orgId, limit)) < limit) return;
-  throw limitExceeded(`the organization has ${formatCount(limit)} ${NAMES[resource]}, which is its limit`);
+  throw limitExceeded(`the organization has ${formatNumber(limit)} ${NAMES[resource]}, which is its limit`);
 }
 
 /**

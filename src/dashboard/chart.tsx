@@ -1,8 +1,9 @@
 import { type Counts, STATES } from '../domain/statistics.ts';
 import { type Point, STEP_MS } from '../store/statistics/series.ts';
-import { formatNumber, NumberCell, Table, Time } from './elements.tsx';
+import { NumberCell, Table, Time } from './elements.tsx';
 import type { Html } from './page.ts';
 import { emailsPath, type Period } from './periods.ts';
+import { formatNumber } from '../lib/text.ts';
 
 /** The parts of a bar from the bottom up. Each part counts emails that the parts before it have not counted. */
 const PARTS: readonly (readonly [name: string, tone: string, count: (counts: Counts) => number])[] = [

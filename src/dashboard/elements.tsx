@@ -23,11 +23,6 @@ export function inWords(name: string): string {
   return name.replaceAll('_', ' ');
 }
 
-/** Formats a number with separators of thousands. */
-export function formatNumber(number: number): string {
-  return number.toLocaleString('en');
-}
-
 export function StatusBadge({ status }: { status: string }): Html {
   return (
     <span class={['badge', toneOf(status)]} safe>

@@ -2,10 +2,11 @@ import { addCounts, type Counts, type State, STATES } from '../domain/statistics
 import { percentile, spanInWords } from '../lib/times.ts';
 import { readSeries, type Series } from '../store/statistics/series.ts';
 import { MailChart } from './chart.tsx';
-import { formatNumber, NumberCell, Section, Sub, Table } from './elements.tsx';
+import { NumberCell, Section, Sub, Table } from './elements.tsx';
 import type { Context, Html } from './page.ts';
 import { emailsPath, lastSteps, type Period } from './periods.ts';
 import { changeInWords, judgeRate, RATE_KINDS, type RateKind, shareInWords } from './rates.ts';
+import { formatNumber } from '../lib/text.ts';
 
 /** Counts of emails with one key of a dimension, in a period and in the preceding period. */
 export interface Figures {

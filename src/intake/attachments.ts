@@ -8,7 +8,7 @@ import {
   decodingBase64,
 } from '../domain/email/attachments.ts';
 import { makeSemaphore } from '../lib/semaphore.ts';
-import { formatCount } from '../lib/text.ts';
+import { formatNumber } from '../lib/text.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { ATTACHMENTS_BYTES } from '../domain/limits.ts';
@@ -113,7 +113,7 @@ async function reserve(
   const { refusal } = await reserveFiles(pool, orgId, attachments, { maxStoredBytes, allowance });
   if (refusal === 'quota') throw await quotaExceeded(pool, orgId, allowance);
   if (refusal === null) return;
-  const limit = `${formatCount(maxStoredBytes / BYTES_PER_MB)} MB`;
+  const limit = `${formatNumber(maxStoredBytes / BYTES_PER_MB)} MB`;
   throw limitExceeded(`an organization may have ${limit} of stored attachments; these would be more`);
 }
 

@@ -1,5 +1,5 @@
 import { noOrganization, ServiceError } from '../domain/errors.ts';
-import { formatCount } from '../lib/text.ts';
+import { formatNumber } from '../lib/text.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import { setQuota, type Usage, usage } from '../store/limits/quota.ts';
 
@@ -8,8 +8,8 @@ export async function quotaExceeded(db: Db, orgId: string, emails: number): Prom
   const { monthly, used, resets_at, resets_in } = await requireUsage(db, orgId);
   const remaining = Math.max(0, (monthly ?? used) - used);
   const message =
-    `the quota of ${formatCount(monthly ?? 0)} emails a month leaves ${formatCount(remaining)}, ` +
-    `and this takes ${formatCount(emails)}; the next month begins at ${resets_at}`;
+    `the quota of ${formatNumber(monthly ?? 0)} emails a month leaves ${formatNumber(remaining)}, ` +
+    `and this takes ${formatNumber(emails)}; the next month begins at ${resets_at}`;
   return new ServiceError('quota_exceeded', message, undefined, resets_in);
 }
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Tag } from '../domain/email/email.ts';
 import { makeSemaphore } from '../lib/semaphore.ts';
-import { formatCount } from '../lib/text.ts';
+import { formatNumber } from '../lib/text.ts';
 import { lockLimit } from '../store/accounts/organization-limits.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { registerTags } from '../store/emails/tags.ts';
@@ -64,6 +64,6 @@ export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
 
 function tooMany(limit: number, added: number) {
   return limitExceeded(
-    `an organization may have ${formatCount(limit)} distinct tags; this request brings ${formatCount(added)} new ones, which is too many`,
+    `an organization may have ${formatNumber(limit)} distinct tags; this request brings ${formatNumber(added)} new ones, which is too many`,
   );
 }

@@ -16,8 +16,8 @@ export function characters(text: string): number {
 }
 
 /** Formats a number with separators of thousands: 1,000. */
-export function formatCount(count: number): string {
-  return count.toLocaleString('en');
+export function formatNumber(number: number): string {
+  return number.toLocaleString('en');
 }
 
 /** Returns why text does not fit in one header line, or undefined. */

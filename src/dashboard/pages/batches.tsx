@@ -14,7 +14,6 @@ import {
   curl,
   Empty,
   Facts,
-  formatNumber,
   inWords,
   LinkHeading,
   NumberCell,
@@ -36,6 +35,7 @@ import type { Period } from '../periods.ts';
 import { shareInWords } from '../rates.ts';
 import { RateFigures, readFigures } from '../statistics.tsx';
 import { EmailRows, exampleEmail } from './emails.tsx';
+import { formatNumber } from '../../lib/text.ts';
 
 const PATH = '/dashboard/batches';
 

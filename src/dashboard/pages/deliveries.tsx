@@ -3,24 +3,13 @@ import { DELIVERY_STATUSES } from '../../domain/webhooks.ts';
 import { replayMany, replayOne, requireDelivery, requireEndpoint } from '../../accounts/webhooks.ts';
 import type { AttemptWithHeaders } from '../../store/webhooks/deliveries.ts';
 import { act, buttonAction } from '../act.ts';
-import {
-  Command,
-  Facts,
-  formatNumber,
-  Id,
-  NumberCell,
-  Section,
-  StatusBadge,
-  Table,
-  Text,
-  Time,
-  TimeCell,
-} from '../elements.tsx';
+import { Command, Facts, Id, NumberCell, Section, StatusBadge, Table, Text, Time, TimeCell } from '../elements.tsx';
 import { BLANK, field, Form, FormProblem, optionsOf, select } from '../form-elements.tsx';
 import { zonedInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect, zoneOf } from '../page.ts';
 import { crumbsTo, intakeOf, PATH } from './webhook-form.tsx';
+import { formatNumber } from '../../lib/text.ts';
 
 /** The page refreshes more often if the next attempt is due within this time. */
 const SOON_MS = 60_000;

@@ -8,13 +8,14 @@ import {
   searchDeliveries,
 } from '../../store/webhooks/delivery-search.ts';
 import type { Endpoint } from '../../store/webhooks/endpoints.ts';
-import { formatNumber, LinkHeading, NumberCell, Pager, Section, StatusCell, Table, TimeCell } from '../elements.tsx';
+import { LinkHeading, NumberCell, Pager, Section, StatusCell, Table, TimeCell } from '../elements.tsx';
 import { formProblems } from '../errors.tsx';
 import { field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { zonedInstant } from '../instants.ts';
 import { type Context, type Filled, type Html, zoneOf } from '../page.ts';
 import { textToPlace } from '../places.ts';
 import { PATH } from './webhook-form.tsx';
+import { formatNumber } from '../../lib/text.ts';
 
 const DELIVERIES = 50;
 

@@ -4,11 +4,12 @@ import { listKeys, type Preset } from '../../store/accounts/keys.ts';
 import { usage } from '../../store/limits/quota.ts';
 import { buttonAction } from '../act.ts';
 import { escapeHtml } from '../../lib/html.ts';
-import { Empty, Facts, formatNumber, Section, StatusBadge, Sub, Text, Time, TimeCell } from '../elements.tsx';
+import { Empty, Facts, Section, StatusBadge, Sub, Text, Time, TimeCell } from '../elements.tsx';
 import { confirm } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { idOf, page, type PageRow } from '../page.ts';
+import { formatNumber } from '../../lib/text.ts';
 
 export const PATH = '/dashboard/keys';
 export const CRUMBS = [{ path: PATH, name: 'API keys' }];

@@ -1,8 +1,9 @@
 import { BOUNCE_REASONS_IN_WORDS } from '../../domain/bounces/reasons.ts';
 import { spanInWords } from '../../lib/times.ts';
 import type { AttemptDetails, TimelineEntry } from '../../store/emails/message-details.ts';
-import { formatNumber, inWords, NumberCell, Section, Table, Text, Time, TimeCell, toneOf } from '../elements.tsx';
+import { inWords, NumberCell, Section, Table, Text, Time, TimeCell, toneOf } from '../elements.tsx';
 import { type Context, type Html } from '../page.ts';
+import { formatNumber } from '../../lib/text.ts';
 
 /** Number of entries shown at each end of a long timeline. */
 const SHOWN_AT_END = 100;

@@ -4,7 +4,7 @@ import { type Issue, type Backlog, COUNTED, listIssues, readBacklog } from '../.
 import { listEmails } from '../../store/emails/lists.ts';
 import { readSeries } from '../../store/statistics/series.ts';
 import { MailChart } from '../chart.tsx';
-import { curl, Empty, formatNumber, inWords, NumberCell, Section, Table, Time } from '../elements.tsx';
+import { curl, Empty, inWords, NumberCell, Section, Table, Time } from '../elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Context, type Html, page, type PageRow } from '../page.ts';
 import { shareInWords } from '../rates.ts';
@@ -12,6 +12,7 @@ import { emailsPath, lastSteps, type Period } from '../periods.ts';
 import { RateFigures, readFigures, StateTable, TimesTable } from '../statistics.tsx';
 import { Checklist } from './checklist.tsx';
 import { EmailRows, exampleEmail } from './emails.tsx';
+import { formatNumber } from '../../lib/text.ts';
 
 const LATEST_EMAILS = 10;
 const EVERY = { tags: [], status: null, batch_id: null } as const;

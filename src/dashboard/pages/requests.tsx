@@ -3,11 +3,12 @@ import { parseStatusFilter } from '../../domain/status-filter.ts';
 import { type ApiRequest, listApiRequests } from '../../store/accounts/api-requests.ts';
 import { listKeys } from '../../store/accounts/keys.ts';
 import { escapeHtml } from '../../lib/html.ts';
-import { Empty, formatNumber, inWords, NumberCell, Pager, Sub, Table, TimeCell } from '../elements.tsx';
+import { Empty, inWords, NumberCell, Pager, Sub, Table, TimeCell } from '../elements.tsx';
 import { field, Filters, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Html, page, type PageRow, Reply } from '../page.ts';
 import { textToPlace } from '../places.ts';
+import { formatNumber } from '../../lib/text.ts';
 
 const PATH = '/dashboard/requests';
 const REQUESTS = 50;

@@ -3,10 +3,11 @@ import { renameOrganization } from '../../accounts/organizations.ts';
 import { requireFound } from '../../domain/errors.ts';
 import { readOrganizationSettings } from '../../store/accounts/organizations.ts';
 import { act } from '../act.ts';
-import { Copy, Facts, formatNumber, Section, Text, Time } from '../elements.tsx';
+import { Copy, Facts, Section, Text, Time } from '../elements.tsx';
 import { BLANK, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
+import { formatNumber } from '../../lib/text.ts';
 
 const PATH = '/dashboard/settings';
 

@@ -4,11 +4,12 @@ import { SUPPRESSIONS_PER_REQUEST } from '../../domain/limits.ts';
 import { suppress } from '../../accounts/suppressions.ts';
 import { act } from '../act.ts';
 import { type AddressList, readAddresses, type RefusedLine } from '../address-list.ts';
-import { formatNumber, Section, Table } from '../elements.tsx';
+import { Section, Table } from '../elements.tsx';
 import { BLANK, field, FileInto, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
 import { PATH } from './suppressions.tsx';
+import { formatNumber } from '../../lib/text.ts';
 
 /** Limits of one form: number of addresses, and bytes. */
 const ADDRESSES = 10_000;

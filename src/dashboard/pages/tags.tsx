@@ -2,10 +2,11 @@ import { Type } from 'typebox';
 import { parseTag } from '../../domain/email/tag-filter.ts';
 import { notFound } from '../../domain/errors.ts';
 import { listTags } from '../../store/emails/tags.ts';
-import { Empty, formatNumber, NumberCell, Table, Text } from '../elements.tsx';
+import { Empty, NumberCell, Table, Text } from '../elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Context, type Html, page, type PageRow } from '../page.ts';
 import { Statistics, tagPath } from '../statistics.tsx';
+import { formatNumber } from '../../lib/text.ts';
 
 const PATH = '/dashboard/tags';
 const TAGS_SHOWN = 200;

@@ -4,10 +4,11 @@ import { ENDPOINT_DESCRIPTION_LENGTH, ENDPOINT_URL_LENGTH } from '../../domain/w
 import { makeWebhookIntake, type WebhookIntakeDeps } from '../../accounts/webhooks.ts';
 import { type DeliveryHealth, HEALTH_SAMPLE } from '../../store/webhooks/delivery-search.ts';
 import type { Endpoint } from '../../store/webhooks/endpoints.ts';
-import { Copy, formatNumber } from '../elements.tsx';
+import { Copy } from '../elements.tsx';
 import { Checkbox, field, Form, FormProblem, Problem } from '../form-elements.tsx';
 import { type Crumb, Layout } from '../layout.tsx';
 import type { Context, Filled, Html } from '../page.ts';
+import { formatNumber } from '../../lib/text.ts';
 
 export const PATH = '/dashboard/webhooks';
 export const CRUMBS: readonly Crumb[] = [{ path: PATH, name: 'Webhooks' }];

@@ -6,6 +6,7 @@ import { newId } from '../../domain/ids.ts';
 import { RateLimitExceeded } from '../../intake/rate-limits.ts';
 import { FileStoreUnavailable } from '../../store/files/file-store.ts';
 import { isUnreachable } from '../../store/postgres/pool.ts';
+import { formatNumber } from '../../lib/text.ts';
 
 /** If at most this much of a refused body remains, it is read and discarded to keep the connection. */
 const MAX_DISCARDED_BYTES = 65_536;
@@ -57,7 +58,7 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
 /** Creates the error for a body that is too large. @param limit the maximum size in bytes */
 export function tooLarge(limit: number): ServiceError {
   const megabytes = limit >= 1_048_576 ? `${Math.floor(limit / 104_857.6) / 10} MB, ` : '';
-  const max = `${megabytes}${limit.toLocaleString('en')} bytes`;
+  const max = `${megabytes}${formatNumber(limit)} bytes`;
   return new ServiceError('payload_too_large', `the request body is too large; at most ${max} are allowed`);
 }
 

@@ -4,13 +4,14 @@ import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { EMAILS_PER_BATCH } from '../../domain/limits.ts';
 import { closedObject, enumOf, nullable, objectOf, Timestamp } from './common.ts';
 import { BatchMember } from './emails.ts';
+import { formatNumber } from '../../lib/text.ts';
 
 export const SendBatchBody = closedObject('SendBatchRequest', 'A batch', {
   emails: Type.Array(BatchMember, {
     minItems: 1,
     maxItems: EMAILS_PER_BATCH,
     'x-sliced': true,
-    description: `1 to ${EMAILS_PER_BATCH.toLocaleString('en')} emails, each with a time and a sender of its own if need be`,
+    description: `1 to ${formatNumber(EMAILS_PER_BATCH)} emails, each with a time and a sender of its own if need be`,
   }),
 });
 

@@ -3,6 +3,7 @@ import { BOUNCE_REASONS } from '../../domain/email/email.ts';
 import { SUPPRESSIONS_PER_REQUEST } from '../../domain/limits.ts';
 import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
 import { enumOf, nullable, objectOf, optional, ruledObject, Timestamp } from './common.ts';
+import { formatNumber } from '../../lib/text.ts';
 
 const EXAMPLE = 'ada@example.net';
 
@@ -16,7 +17,7 @@ export const SuppressBody = ruledObject('one-or-many', 'CreateSuppressionsReques
     minItems: 1,
     maxItems: SUPPRESSIONS_PER_REQUEST,
     items: { type: 'string', 'x-rule': 'mailbox' },
-    description: `1 to ${SUPPRESSIONS_PER_REQUEST.toLocaleString('en')} addresses`,
+    description: `1 to ${formatNumber(SUPPRESSIONS_PER_REQUEST)} addresses`,
     examples: [[EXAMPLE, 'grace@example.net']],
   }),
 });

@@ -1,6 +1,7 @@
 import { type Description, resolve, type Schema } from './description.ts';
 import type { Html } from './layout.tsx';
 import { renderInline } from './markdown.ts';
+import { formatNumber } from '../../lib/text.ts';
 
 /** Maximum depth of listed fields: a schema may contain itself. */
 const MAX_DEPTH = 4;
@@ -125,14 +126,14 @@ function limitsOf(schema: Schema): string {
   const limits = [
     maxLength !== undefined && `${range(minLength, maxLength)} characters`,
     maxItems !== undefined && `${range(minItems, maxItems)} items`,
-    minimum !== undefined && maximum !== undefined && `${minimum} to ${maximum.toLocaleString('en')}`,
+    minimum !== undefined && maximum !== undefined && `${minimum} to ${formatNumber(maximum)}`,
     schema.default !== undefined && `default ${JSON.stringify(schema.default)}`,
   ];
   return limits.filter((limit) => limit !== false).join(', ');
 }
 
 const range = (min: number, max: number): string =>
-  min === 0 ? `up to ${max.toLocaleString('en')}` : `${min} to ${max.toLocaleString('en')}`;
+  min === 0 ? `up to ${formatNumber(max)}` : `${min} to ${formatNumber(max)}`;
 
 /** Returns the values of an enumeration, also of one in an array. */
 function valuesOf(api: Description, schema: Schema): string[] {
