@@ -75,8 +75,8 @@ describe('delivering an email', () => {
         [0.5, latest],
       ] as const) {
         random.mock.mockImplementation(() => chance);
-        const { nextRetryDelay } = await failure(busy, attempt);
-        assert.equal(nextRetryDelay, expected, `${after} ms at attempt ${attempt}`);
+        const error = await failure(busy, attempt);
+        assert.equal(error.nextRetryDelay, expected, `${after} ms at attempt ${attempt}`);
       }
     }
   });

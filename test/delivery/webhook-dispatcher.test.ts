@@ -4,10 +4,12 @@ import { pino } from 'pino';
 import { createEndpoint, makeWebhookIntake, webhookSeal } from '../../src/accounts/webhooks.ts';
 import type { WebhookDeps } from '../../src/delivery/webhooks/contract.ts';
 import { startWebhookDispatcher } from '../../src/delivery/webhooks/dispatcher.ts';
+import { MAX_IN_FLIGHT } from '../../src/delivery/webhooks/in-flight.ts';
 import { LEASE_MS } from '../../src/store/webhooks/leases.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { drainEndpoint } from '../support/webhooks.ts';
 
 const SECRET_KEY = 'a secret key for tests, and long enough';
 const { pool } = await useDatabase(20);
@@ -24,10 +26,9 @@ let posts: Post[] = [];
 let respond: (post: Post) => Promise<number>;
 const ending: (() => Promise<void>)[] = [];
 
-/** Starts a worker. */
-function startWorker(worker = 'first', pollIntervalMs?: number) {
-  const stopping = new AbortController();
-  const deps: WebhookDeps = {
+/** The dependencies of a worker that posts to `posts`. */
+function depsOf(worker: string, stopping: AbortSignal): WebhookDeps {
+  return {
     pool,
     seal: webhookSeal(SECRET_KEY),
     openLine: (url) => ({
@@ -39,9 +40,15 @@ function startWorker(worker = 'first', pollIntervalMs?: number) {
       close: () => undefined,
     }),
     idleTimeoutMs: 50,
-    stopping: stopping.signal,
+    stopping,
     log: pino({ level: 'silent' }),
   };
+}
+
+/** Starts a worker. */
+function startWorker(worker = 'first', pollIntervalMs?: number) {
+  const stopping = new AbortController();
+  const deps = depsOf(worker, stopping.signal);
   const dispatcher = startWebhookDispatcher(deps, pollIntervalMs);
   const stop = async () => {
     stopping.abort();
@@ -124,6 +131,28 @@ describe('webhook workers', () => {
     await eventually('the other one gets everything', () => postsTo('healthy').length === 50);
     assert.equal(postsTo('hangs').length, 32);
     release();
+  });
+
+  test('read as many deliveries together as a lease allows, and post all of them', async (t) => {
+    const id = await endpoint('a');
+    await mail(250);
+    for (const [maxRead, limit] of [
+      [1, MAX_IN_FLIGHT],
+      [70, 70],
+      [Infinity, 200],
+    ] as const) {
+      await pool.query(`UPDATE webhook_deliveries SET status = 'pending', next_attempt_at = now()`);
+      posts = [];
+      const query = t.mock.method(pool, 'query');
+      await drainEndpoint(depsOf('first', new AbortController().signal), id, maxRead);
+      query.mock.restore();
+      const reads = query.mock.calls.flatMap(({ arguments: [statement] }) => {
+        const { name, values } = statement as unknown as { name?: string; values?: unknown[] };
+        return name === 'find_due' ? [values?.[2]] : [];
+      });
+      assert.deepEqual([...new Set(reads)], [limit]);
+      assert.equal(new Set(posts.map(({ id: event }) => event)).size, 250);
+    }
   });
 
   test('share endpoints, and never serve one at the same time', async () => {

@@ -326,32 +326,6 @@ describe('a run for an endpoint', () => {
     assert.equal(hits.length, count);
   });
 
-  test('reads as many deliveries together as its lease allows, and posts all of them', async (t) => {
-    answer = respond(200);
-    const { id } = await endpoint();
-    await mail(250);
-    for (const [maxRead, limit] of [
-      [1, MAX_IN_FLIGHT],
-      [70, 70],
-      [Infinity, 200],
-    ] as const) {
-      await pool.query(
-        `UPDATE webhook_deliveries SET status = 'pending', next_attempt_at = now() WHERE endpoint_id = $1`,
-        [id],
-      );
-      hits.splice(0);
-      const query = t.mock.method(pool, 'query');
-      await drainEndpoint(deps, id, maxRead);
-      query.mock.restore();
-      const reads = query.mock.calls.flatMap(({ arguments: [statement] }) => {
-        const { name, values } = statement as unknown as { name?: string; values?: unknown[] };
-        return name === 'find_due' ? [values?.[2]] : [];
-      });
-      assert.deepEqual([...new Set(reads)], [limit]);
-      assert.equal(new Set(hits.map(({ headers }) => headers['webhook-id'])).size, 250);
-    }
-  });
-
   test('a replay is a new delivery of the same body, which the result of the old one does not end', async () => {
     answer = respond(200);
     const { id } = await endpoint();
