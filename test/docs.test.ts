@@ -80,16 +80,16 @@ test('docs/errors.md lists every error code: npm run docs:tables writes it', () 
     ),
   ));
 
-test('docs/webhooks.md lists every event, docs/sending.md every status', () => {
+test('docs/webhooks.md lists every event, docs/statuses.md every status', () => {
   assert.deepEqual(words('docs/webhooks.md', 0).sort(), [...EVENT_TYPES].sort());
   assert.deepEqual(
-    words('docs/sending.md', 0).filter((word) => (EMAIL_STATUSES as readonly string[]).includes(word)),
+    words('docs/statuses.md', 0).filter((word) => (EMAIL_STATUSES as readonly string[]).includes(word)),
     EMAIL_STATUSES,
   );
 });
 
-test('docs/sending.md lists every reason of a bounce, and whether it suppresses', () => {
-  const listed = rows(documentAt('docs/sending.md')).filter(([, suppresses = '']) => /^(?:yes|no)$/.test(suppresses));
+test('docs/statuses.md lists every reason of a bounce, and whether it suppresses', () => {
+  const listed = rows(documentAt('docs/statuses.md')).filter(([, suppresses = '']) => /^(?:yes|no)$/.test(suppresses));
   assert.deepEqual(
     listed,
     BOUNCE_REASONS.map((reason) => {
@@ -112,8 +112,8 @@ test('docs/client.md lists every method of the client, and no other', () => {
   );
 });
 
-test('docs/sending.md lists every status of a chat-app message', () => {
-  const [, sentence = ''] = /^The statuses are ([^.]*)\./m.exec(documentAt('docs/sending.md').text) ?? [];
+test('docs/whatsapp-sms.md lists every status of a chat-app message', () => {
+  const [, sentence = ''] = /^The statuses are ([^.]*)\./m.exec(documentAt('docs/whatsapp-sms.md').text) ?? [];
   assert.deepEqual(
     [...sentence.matchAll(/`(\w+)`/g)].map(({ 1: status }) => status),
     CHAT_STATUSES,

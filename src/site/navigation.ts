@@ -22,7 +22,7 @@ export const NAVIGATION: readonly PageGroup[] = [
     title: 'Get started',
     pages: [
       page('quickstart', 'Send an email and verify a webhook in curl, Node.js, Python, PHP, Ruby and Go'),
-      page('authentication', 'API keys: where they come from, what they permit, and what 401 and 403 mean'),
+      page('authentication', 'API keys: creating them, what they permit, and what 401 and 403 mean'),
       page('client', 'The TypeScript client: installation, sending, lists, errors, webhooks'),
       page('moving', 'What to change when you come from Resend, Postmark or useSend, and how to import suppressions'),
     ],
@@ -30,10 +30,9 @@ export const NAVIGATION: readonly PageGroup[] = [
   {
     title: 'Sending',
     pages: [
-      page(
-        'sending',
-        'Every request by example: scheduling, batches, idempotency, attachments, tags, WhatsApp, limits',
-      ),
+      page('sending', 'Sending email: scheduling, batches, idempotency, attachments, tags, domains, limits, quota'),
+      page('statuses', 'Statuses, bounces, suppression list, filters, statistics, content and erasure of email'),
+      page('whatsapp-sms', 'WhatsApp messages, templates and numbers, and SMS'),
       page('tracking', 'Open and click tracking by sender domain: settings, opens by machines, links'),
     ],
   },

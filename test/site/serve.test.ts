@@ -93,7 +93,7 @@ describe('/docs', () => {
 
   it('searches without JavaScript, and shows the query as text', async () => {
     const { text } = await service.call('GET', '/docs/search?q=suppression+list');
-    assert.match(text, /<a href="\/docs\/sending#suppression-list">/);
+    assert.match(text, /<a href="\/docs\/statuses#suppression-list">/);
     const nothing = await service.call('GET', `/docs/search?q=${encodeURIComponent('<zzqq>xyzzy$&"')}`);
     assert.match(nothing.text, /Nothing matches “&lt;zzqq(?:>|&gt;)xyzzy\$&amp;(?:"|&#34;|&quot;)”/);
     assert.equal((await service.call('GET', '/docs/search')).status, 200);

@@ -94,7 +94,7 @@ test('the search finds what people type', () => {
     schedule: '/docs/sending#',
     batch: '/docs/sending#',
     attachments: '/docs/sending#',
-    'suppression list': '/docs/sending#suppression-list',
+    'suppression list': '/docs/statuses#suppression-list',
     'List-Unsubscribe': '/docs/sending#',
     'rate limits': '/docs/sending#',
     'verify signature': '/docs/',

@@ -1,6 +1,6 @@
 import type { BounceReason } from '../email/email.ts';
 
-/** The meaning of a bounce reason and what the sender can do about it, in plain words; `docs/sending.md` has the same table. */
+/** The meaning of a bounce reason and what the sender can do about it, in plain words; `docs/statuses.md` has the same table. */
 interface ReasonInWords {
   readonly meaning: string;
   readonly remedy: string;
