@@ -43,8 +43,9 @@ export const NAVIGATION: readonly PageGroup[] = [
   {
     title: 'Operating',
     pages: [
-      page('operating', 'Deploying, upgrades, backup and restore, connections, retention'),
-      page('scaling', 'What an email costs, and how to grow beyond one machine'),
+      page('operating', 'Deploying with and without Docker, TLS and proxies, secrets, suspending, what went wrong'),
+      page('maintenance', 'Upgrades, backup and restore, Postgres, growth and retention'),
+      page('scaling', 'Sizing, fleets, connections, what an email costs, and how to grow beyond one machine'),
       page('providers', 'Connecting Postmark, an SMTP server, Twilio and Meta'),
       page('metrics', 'Metrics, alerts, traces and logs'),
       page('accounts', 'Roles, sign-in, sessions and emails of dashboard accounts'),

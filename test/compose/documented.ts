@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { ROOT } from '../support/compose-file.ts';
 import { blocks } from '../support/documents.ts';
 
-const PATH = 'docs/operating.md';
+const PATH = 'docs/maintenance.md';
 
-/** The shell commands of the first block below a heading of docs/operating.md that needs Docker. */
+/** The shell commands of the first block below a heading of docs/maintenance.md that needs Docker. */
 export function documented(heading: string, project: string): string {
   const [, section = ''] = readFileSync(`${ROOT}${PATH}`, 'utf8').split(`\n## ${heading}\n`);
   const text = section.split(/\n## /)[0] as string;

@@ -12,7 +12,7 @@ import { prepareImages } from './images.ts';
 import * as steps from './steps.ts';
 
 /**
- * Runs docker-compose.yml with the demo on a container engine, through the procedures of docs/operating.md:
+ * Runs docker-compose.yml with the demo on a container engine, through the procedures of docs/maintenance.md:
  * `npm run compose:real`. Uses the engine that `docker` reaches, else starts a private one, for which it must be root.
  *   COMPOSE_REAL_FOLDER  where a private engine keeps its images; by default in the cache of `npm start`
  *   COMPOSE_REAL_STORE   image store of a private engine: `containerd` (default) or `overlay2`

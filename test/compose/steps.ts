@@ -93,7 +93,7 @@ export async function scale(at: Installation, customer: Customer): Promise<void>
   await compose(at, 'up', '--detach', '--no-recreate', '--scale', 'worker-email=2', 'worker-email');
 }
 
-/** The upgrade of docs/operating.md to another image, with requests and open timers. */
+/** The upgrade of docs/maintenance.md to another image, with requests and open timers. */
 export async function upgrade(at: Installation, customer: Customer, version: string): Promise<void> {
   const due = Date.now() + 60_000;
   const timers = Array.from({ length: 20 }, (_, index) => `timer-${index}@example.net`);
@@ -150,7 +150,7 @@ export async function downAndUp(at: Installation, customer: Customer): Promise<v
   at.print('data was kept, and an email scheduled before was sent');
 }
 
-/** Backup and restore of docs/operating.md, with the volume of attachments lost too. */
+/** Backup and restore of docs/maintenance.md, with the volume of attachments lost too. */
 export async function backupAndRestore(at: Installation, customer: Customer): Promise<void> {
   const content = Buffer.from('kept by a backup').toString('base64');
   const attachments = [{ filename: 'kept.txt', content }];

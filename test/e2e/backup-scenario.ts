@@ -29,7 +29,7 @@ const SENDING = [
 ];
 
 /**
- * docs/operating.md, "Backup and restore": Postgres is copied while messages are in flight, the service continues, then all is
+ * docs/maintenance.md, "Backup" and "Restore": Postgres is copied while messages are in flight, the service continues, then all is
  * lost and the copy is restored.
  * @param temporal `empty`: without workflows, as in the guide; `ahead`: with workflows that are newer than the copy
  */

@@ -102,7 +102,7 @@ test('the search finds what people type', () => {
     retries: '/docs/webhooks#',
     'environment variables': '/docs/settings',
     'migrate from Resend': '/docs/moving',
-    'backup restore': '/docs/operating#',
+    'backup restore': '/docs/maintenance#',
     'send an email': '/docs/api/emails#sendEmail',
     attachmnets: '/docs/sending#attachments',
   };
