@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
+import { addSender } from '../../src/accounts/sms-senders.ts';
+import { unlimited } from '../../src/intake/emails.ts';
+import { sendSms } from '../../src/intake/sms.ts';
 import { markAllAmbiguous } from '../../src/intake/after-restore.ts';
 import { markEmailsAmbiguous, markMessagesAmbiguous } from '../../src/store/upkeep/after-restore.ts';
 import { insertOutbox, lockOutbox } from '../../src/store/outbox/outbox.ts';
@@ -236,6 +239,19 @@ describe('a chat-app message that was open when the backup was made', () => {
     await lacks.age(lacks.id, 60);
     assert.equal((await lacks.deliver(lacks.id)).state, 'ended');
     assert.deepEqual(await lacks.outcomes(lacks.id), ['lost', 'sent']);
+  });
+
+  test('is not sent again when Twilio has it, if it is an SMS', async () => {
+    await addSender(pool, orgId, '+12025550142', []);
+    const deps = { pool, wakeRelay: () => undefined, limits: unlimited() };
+    const request = { from: null, to: '+4915123456789', text: 'Hi.', tags: [], scheduled_at: null };
+    const { id } = await sendSms(deps, { orgId }, request);
+    await outbox();
+    assert.equal(await markMessagesAmbiguous(pool), 1);
+    const provider = new ScriptedChat();
+    provider.take({ id });
+    assert.equal((await chatHarness(pool, provider).deliverSms(id)).state, 'ended');
+    assert.equal(provider.given.length, 0);
   });
 
   test('waits a minute for a report of Meta before AMBIGUOUS_SEND applies', async () => {

@@ -44,8 +44,8 @@ export interface StoredMessage {
   readonly number: SendingNumber | null;
 }
 
-/** Chat-app numbers and SMS senders. SMS are sent with the account of the settings. */
-const SENDERS = `(
+/** Part of a statement: chat-app numbers and SMS senders. SMS are sent with the account of the settings. */
+export const SENDERS = `(
   SELECT id, provider, phone_number_id, account_sid, credentials FROM chat_numbers
   UNION ALL SELECT id, 'twilio', NULL, NULL, NULL FROM sms_senders
 )`;

@@ -1,4 +1,5 @@
 import type { EmailProviderName } from '../../domain/email/email.ts';
+import { SENDERS } from '../messages/delivery.ts';
 import { MESSAGE_ACTIONS } from '../outbox/outbox.ts';
 import { type Db, queryColumn, queryValue } from '../postgres/pool.ts';
 
@@ -84,7 +85,7 @@ export async function markMessagesAmbiguous(db: Db): Promise<number> {
        FROM organizations CROSS JOIN LATERAL (
          SELECT id, status, created_at, number_id FROM chat_messages
          WHERE org_id = organizations.id AND status IN ('queued', 'scheduled')
-       ) AS message LEFT JOIN chat_numbers AS number ON number.id = message.number_id
+       ) AS message LEFT JOIN ${SENDERS} AS number ON number.id = message.number_id
      ), ambiguous AS (
        ${insertAmbiguousAttempts('provider', `CASE provider WHEN 'twilio' THEN created_at ELSE now() END`, '$1')}
        WHERE provider IS NOT NULL
