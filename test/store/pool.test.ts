@@ -66,6 +66,11 @@ describe('isUnreachable returns true for a database that', { concurrency: true }
       await unreachable(poolAt(t, `postgres://u@127.0.0.1:${port}/d?connectionTimeoutMillis=300`).query('SELECT 1'));
     });
 
+  test('is read-only since a fail-over', async (t) => {
+    const url = withParameters(database.url, { options: '-c default_transaction_read_only=on' });
+    await unreachable(poolAt(t, url).query('CREATE TABLE refused ()'));
+  });
+
   test('ends a connection in the middle of a statement', async (t) => {
     const one = poolAt(t, database.url);
     const client = await one.connect();
