@@ -104,7 +104,14 @@ describe('expired files', () => {
       await old(60, 'sent', { 'email.failed': 40, 'email.sent': 29 }),
       await old(60, 'scheduled'),
       await old(60, 'queued'),
+      await old(60, 'delivered', { 'email.delivered': 59 }),
     ];
+    const [copied] = kept.at(-1) as [string, string];
+    await pool.query('UPDATE emails SET marketing = true WHERE id = $1', [copied]);
+    await pool.query(
+      `INSERT INTO email_recipients (email_id, recipient, status) VALUES ($1, 'a@example.net', 'queued')`,
+      [copied],
+    );
     assert.equal(await toTheEnd(() => activities.expireAttachments()), gone.length);
     for (const [, id] of gone) {
       assert.ok(await deleted(id));
