@@ -27,6 +27,12 @@ export interface ChatReport {
   readonly endpoints?: { readonly from?: string; readonly to?: string; readonly phoneNumberId?: string };
 }
 
+/** The times between which a provider may have created the message of a call, as Unix milliseconds. */
+export interface CreationPeriod {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
 /** A provider that sends the messages of one number. Its adapter classifies every outcome of a call and throws only for bugs. */
 export interface ChatProvider {
   readonly name: ChatProviderName;
@@ -36,12 +42,12 @@ export interface ChatProvider {
   /**
    * Returns the provider's id of a message that it may have accepted; undefined if it does not have the message. Missing if the
    * provider has no search. Rejects if the provider is unreachable.
-   * @param since Unix milliseconds before which it was certainly not sent
+   * @param created a message that the provider created at another time is not this one
    * @param isAnothers returns true for the id of another message: two messages may have the same text and recipient
    */
   find?(
     message: OutgoingChat,
-    since: number,
+    created: CreationPeriod,
     isAnothers?: (providerMessageId: string) => Promise<boolean>,
   ): Promise<string | undefined>;
   /** Returns the status of an accepted message; undefined if it has not changed. Missing if the provider has no such API. */

@@ -158,6 +158,22 @@ describe('an ambiguous call of a chat-app message', () => {
     assert.deepEqual(await outcomes(id), [null]);
   });
 
+  test('is searched for at the time of its attempt by Postgres’s clock, not by that of the worker', async (t) => {
+    const { id, provider, deliver, die } = await accepted();
+    await die(id, false);
+    const { rows } = await pool.query<{ startedAtMs: number }>(
+      `SELECT (extract(epoch FROM started_at) * 1000)::float8 AS "startedAtMs" FROM attempts WHERE message_id = $1`,
+      [id],
+    );
+    const startedAtMs = rows[0]?.startedAtMs ?? NaN;
+    const periods: unknown[] = [];
+    provider.find = async (_message, created) => void periods.push(created);
+    const real = Date.now.bind(Date);
+    t.mock.method(Date, 'now', () => real() + 600_000);
+    assert.equal((await deliver(id)).state, 'again');
+    assert.deepEqual(periods, [{ fromMs: startedAtMs - 30_000, untilMs: startedAtMs + 90_000 }]);
+  });
+
   test('at Twilio, a match that is recorded for another message does not count', async () => {
     const { id, number, provider, deliver, die, deps } = await accepted();
     const twin = await acceptText(pool, orgId, number.number);

@@ -102,11 +102,11 @@ test('an observed chat provider publishes its calls and no part of the message',
     name: 'meta',
     refusal: () => undefined,
     send: async () => ({ kind: 'refused', detail: 'no' }),
-    find: async (_message, since) => `${since}`,
+    find: async (_message, { fromMs, untilMs }) => `${fromMs} ${untilMs}`,
   };
   const observed = observedChat(provider, tracer);
   assert.deepEqual(await observed.send(message), { kind: 'refused', detail: 'no' });
-  assert.equal(await observed.find?.(message, 5), '5');
+  assert.equal(await observed.find?.(message, { fromMs: 5, untilMs: 7 }), '5 7');
   assert.ok(!('report' in observed), 'it has no further methods');
   assert.deepEqual(calls, [
     ['meta', 'send', { refused: 1 }],

@@ -18,6 +18,9 @@ const order = {
   ],
 };
 
+const ALWAYS = { fromMs: 0, untilMs: Infinity };
+const minuteFrom = (fromMs: number) => ({ fromMs, untilMs: fromMs + 60_000 });
+
 function sid(outcome: ChatOutcome): string {
   assert.equal(outcome.kind, 'sent', JSON.stringify(outcome));
   return (outcome as { messageId: string }).messageId;
@@ -35,18 +38,19 @@ describe('a message that Twilio may have', { concurrency: true }, () => {
       const twilio = twilioAt(chatUrl);
       const message = chat(content);
       const { to } = message;
-      const since = Date.now();
-      assert.equal(await twilio.find?.(message, since), undefined);
+      const period = minuteFrom(Date.now());
+      assert.equal(await twilio.find?.(message, period), undefined);
       await twilio.send(chat({ text: 'Something else' }, { to }));
       await twilio.send(chat(content));
       await twilio.send(chat(content, { to, from: '+4915100000009' }));
-      const other = await twilio.find?.(message, since);
+      const other = await twilio.find?.(message, period);
       // A template without variables has nothing to compare: the caller excludes messages of others.
       assert.equal(other === undefined, name !== 'template without variables');
       const expected = sid(await twilio.send(message));
       const isOther = async (id: string) => id !== expected;
-      assert.equal(await twilio.find?.(message, since, isOther), expected);
-      assert.equal(await twilio.find?.(message, since + 60_000), undefined);
+      assert.equal(await twilio.find?.(message, period, isOther), expected);
+      for (const otherMs of [-61_000, 60_000])
+        assert.equal(await twilio.find?.(message, minuteFrom(period.fromMs + otherMs)), undefined);
     });
   }
 
@@ -59,12 +63,12 @@ describe('a message that Twilio may have', { concurrency: true }, () => {
       chat({ text: 'Hi.' }, { to: first.to }),
       chat({ text: 'Hi.' }, { to: first.to }),
     ];
-    const since = Date.now();
+    const period = minuteFrom(Date.now());
     const sids: string[] = [];
     for (const message of same) sids.push(sid(await twilio.send(message)));
-    assert.equal(await twilio.find?.(first, since), sids[0]);
-    assert.equal(await twilio.find?.(first, since, async (id) => id === sids[0]), sids[1]);
-    assert.equal(await twilio.find?.(first, since, async () => true), undefined);
+    assert.equal(await twilio.find?.(first, period), sids[0]);
+    assert.equal(await twilio.find?.(first, period, async (id) => id === sids[0]), sids[1]);
+    assert.equal(await twilio.find?.(first, period, async () => true), undefined);
   });
 
   test('is not found while the list of Twilio lags, and the search fails while Twilio is unreachable', async (t) => {
@@ -73,12 +77,12 @@ describe('a message that Twilio may have', { concurrency: true }, () => {
     const message = chat();
     await twilio.send(message);
     await behave({ search_lag_ms: 60_000 });
-    assert.equal(await twilio.find?.(message, 0), undefined);
+    assert.equal(await twilio.find?.(message, ALWAYS), undefined);
     const away = twilioAt(`http://127.0.0.1:${await closedPort()}`);
-    await assert.rejects(async () => away.find?.(message, 0));
+    await assert.rejects(async () => away.find?.(message, ALWAYS));
     await assert.rejects(async () => away.report?.(message, 'SM1'));
     const broken = twilioAt(await httpServer(t, answering({ status: 500 })));
-    await assert.rejects(async () => broken.find?.(message, 0));
+    await assert.rejects(async () => broken.find?.(message, ALWAYS));
   });
 });
 

@@ -74,15 +74,15 @@ describe('an SMS that Twilio may have', { concurrency: true }, () => {
       response.end(JSON.stringify({ messages, next_page_uri: null }));
     });
     const message = sms();
-    assert.equal(await smsAt(url).find?.(message, Date.now()), 'SM3');
+    assert.equal(await smsAt(url).find?.(message, { fromMs: Date.now(), untilMs: Infinity }), 'SM3');
     assert.deepEqual([queries[0]?.get('From'), queries[0]?.get('To')], [FROM, message.to]);
   });
 
   test('of a messaging service is found among those of all senders', async (t) => {
-    const startedAt = Date.now();
+    const period = { fromMs: Date.now(), untilMs: Infinity };
     const messages = [listed('SM1', { messaging_service_sid: SERVICE }), listed('SM2')];
     const url = await httpServer(t, answering({ body: { messages, next_page_uri: null } }));
-    assert.equal(await smsAt(url).find?.(sms(SERVICE), startedAt), 'SM1');
+    assert.equal(await smsAt(url).find?.(sms(SERVICE), period), 'SM1');
   });
 
   test('is reported with the status of its record', async (t) => {

@@ -30,7 +30,7 @@ describe('attempts', () => {
   test('begin without an outcome, with an age by the database’s clock', async () => {
     const begun = attempt();
     await beginAttempts(pool, [begun]);
-    const { ageMs, ...rest } = (await last(begun.message_id)) ?? { ageMs: NaN };
+    const { ageMs, startedAtMs, ...rest } = (await last(begun.message_id)) ?? { ageMs: NaN, startedAtMs: NaN };
     assert.deepEqual(rest, {
       ...begun,
       failures: 1,
@@ -40,10 +40,12 @@ describe('attempts', () => {
       provider_message_id: null,
       changes: null,
       checks: 0,
+      endedAtMs: null,
       not_found_for: null,
       accountRefusedForMs: null,
     });
     assert.ok(ageMs >= 0 && ageMs < 60_000);
+    assert.ok(Math.abs(Date.now() - ageMs - startedAtMs) < 60_000);
     await pool.query(`UPDATE attempts SET started_at = started_at - interval '90 s' WHERE message_id = $1`, [
       begun.message_id,
     ]);

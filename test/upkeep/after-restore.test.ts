@@ -254,6 +254,16 @@ describe('a chat-app message that was open when the backup was made', () => {
     assert.equal(provider.given.length, 0);
   });
 
+  test('is searched for at Twilio from its acceptance until the restore', async () => {
+    const { id, provider, deliver, age } = await accepted('twilio');
+    await age(id, 3_600);
+    const periods: number[] = [];
+    provider.find = async (_message, { fromMs, untilMs }) => void periods.push(untilMs - fromMs);
+    await deliver(id);
+    assert.equal(periods.length, 1);
+    assert.ok(Number(periods[0]) >= 3_660_000, `${periods[0]} ms`);
+  });
+
   test('waits a minute for a report of Meta before AMBIGUOUS_SEND applies', async () => {
     const { id, provider, deliver, age, outcomes } = await accepted('meta');
     assert.equal((await deliver(id)).state, 'again');

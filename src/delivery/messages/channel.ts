@@ -2,7 +2,7 @@ import { isWindowError, WINDOW_CLOSED } from '../../domain/chat/window.ts';
 import { maskNumbers } from '../../lib/mask.ts';
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { projectMessages } from '../../projection/messages.ts';
-import type { ChatOutcome } from '../../providers/chat-provider.ts';
+import type { ChatOutcome, CreationPeriod } from '../../providers/chat-provider.ts';
 import type { Attempt } from '../../store/emails/attempts.ts';
 import {
   findNumberOf,
@@ -21,7 +21,7 @@ import type { Answered, Attempted, Claimed, MessageDeps, MessageTypes } from './
 
 /** A call has certainly ended this long after its claim, even if its worker is alive. A report may arrive until then. */
 const CALL_IS_OVER_MS = 60_000;
-/** The provider's clock may be this far behind ours. */
+/** The clocks of the provider and of Postgres may differ by this. */
 const MAX_CLOCK_SKEW_MS = 30_000;
 /** A longer error code of a provider is cut to so many UTF-16 units. */
 const MAX_CODE_LENGTH = 100;
@@ -75,10 +75,9 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
       const { stored, attempt } = message as Attempted;
       const provider = providerOf(stored);
       if (!provider?.find) return undefined;
-      const since = Date.now() - attempt.ageMs - MAX_CLOCK_SKEW_MS;
       return async () => {
         const isOther = (candidate: string) => isAnothers(deps.pool, stored, candidate);
-        const messageId = await provider.find?.(stored, since, isOther);
+        const messageId = await provider.find?.(stored, creationPeriodOf(attempt), isOther);
         return new Map(messageId === undefined ? [] : [[stored.id, messageId]]);
       };
     },
@@ -149,6 +148,15 @@ function changeOf({ message_id: id, provider, call, outcome, detail, code, provi
     ...(provider_message_id !== null && { provider_message_id }),
     dedupe_key: endOfCall('sent', call),
   };
+}
+
+/**
+ * Returns when the provider may have created the message of an attempt. The worker's clock does not count. An attempt that a
+ * restore has recorded represents any call until the restore, at which it ended.
+ */
+function creationPeriodOf({ startedAtMs, endedAtMs }: Attempt): CreationPeriod {
+  const overAtMs = Math.max(startedAtMs + CALL_IS_OVER_MS, endedAtMs ?? 0);
+  return { fromMs: startedAtMs - MAX_CLOCK_SKEW_MS, untilMs: overAtMs + MAX_CLOCK_SKEW_MS };
 }
 
 /**

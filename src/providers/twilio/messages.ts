@@ -61,9 +61,10 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
       const sid = (result.value as { sid?: unknown }).sid;
       return typeof sid === 'string' && sid !== '' ? { kind: 'sent', messageId: sid } : unclearAnswer('Twilio');
     },
-    async find(message, since, isAnothers) {
+    async find(message, created, isAnothers) {
       // Compares creation times, in whole seconds: a message that is queued at Twilio has no send time.
-      const from = Math.floor(since / 1_000) * 1_000;
+      const fromMs = Math.floor(created.fromMs / 1_000) * 1_000;
+      const isInPeriod = (createdMs: number) => createdMs >= fromMs && createdMs <= created.untilMs;
       const { to, ...sender } = endpointsOf(message);
       const filter = 'from' in sender ? { to, from: sender.from } : { to };
       const listed = await client.messages.list({
@@ -71,12 +72,12 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
         pageSize: MAX_LISTED_MESSAGES,
         limit: MAX_LISTED_MESSAGES,
       });
-      const later = listed
-        .filter(({ direction, dateCreated }) => direction.startsWith('outbound') && dateCreated.getTime() >= from)
+      const candidates = listed
+        .filter(({ direction, dateCreated }) => direction.startsWith('outbound') && isInPeriod(dateCreated.getTime()))
         .filter((one) => 'from' in sender || one.messagingServiceSid === sender.messagingServiceSid)
         .reverse();
       const bodyOf = (one: { readonly body: string | null }) => plain(one.body ?? '');
-      const matching = (match: Match) => later.filter((one) => matchBody(message, bodyOf(one)) === match);
+      const matching = (match: Match) => candidates.filter((one) => matchBody(message, bodyOf(one)) === match);
       for (const { sid } of [...matching('same'), ...matching('unknown')]) if (!(await isAnothers?.(sid))) return sid;
       return undefined;
     },

@@ -157,6 +157,9 @@ export interface Attempt {
   checks: number;
   /** Time since it began. */
   ageMs: number;
+  /** The time of its beginning, and of its outcome if there is one, by Postgres's clock in Unix milliseconds. */
+  startedAtMs: number;
+  endedAtMs: number | null;
   /** Milliseconds since the provider's first "not found"; null without one. */
   not_found_for: number | null;
   /** Time since the first attempt that the provider refused because of our account; null without one. */
@@ -186,6 +189,8 @@ export function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Att
                   (extract(epoch FROM clock_timestamp()
                      - min(started_at) FILTER (WHERE outcome = 'account') OVER (PARTITION BY message_id)) * 1000)::float8 AS "accountRefusedForMs",
                   (extract(epoch FROM clock_timestamp() - started_at) * 1000)::float8 AS "ageMs",
+                  (extract(epoch FROM started_at) * 1000)::float8 AS "startedAtMs",
+                  (extract(epoch FROM ended_at) * 1000)::float8 AS "endedAtMs",
                   (extract(epoch FROM clock_timestamp() - denied_at) * 1000)::float8 AS not_found_for
            FROM attempts WHERE message_id = ANY ($1) ORDER BY message_id, n DESC`,
     values: [messageIds],

@@ -63,13 +63,13 @@ describe('an SMS by Twilio', { concurrency: true }, () => {
 
   test('is found apart from a chat-app message with the same text and numbers', async (t) => {
     const { chatUrl } = await chatSimulator(t);
-    const [to, since] = ['+49151123450000', Date.now()];
+    const [to, period] = ['+49151123450000', { fromMs: Date.now(), untilMs: Infinity }] as const;
     await twilioAt(chatUrl).send(chat({ text: 'Grüße' }, { to }));
-    assert.equal(await smsAt(chatUrl).find?.(sms(to), since), undefined);
+    assert.equal(await smsAt(chatUrl).find?.(sms(to), period), undefined);
     for (const from of [FROM, SERVICE]) {
       const message = sms(to, from);
       const sent = await smsAt(chatUrl).send(message);
-      assert.equal(await smsAt(chatUrl).find?.(message, since), sent.kind === 'sent' && sent.messageId);
+      assert.equal(await smsAt(chatUrl).find?.(message, period), sent.kind === 'sent' && sent.messageId);
     }
   });
 
