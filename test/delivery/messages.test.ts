@@ -177,12 +177,16 @@ describe('an ambiguous call of a chat-app message', () => {
   test('at Twilio, a match that is recorded for another message does not count', async () => {
     const { id, number, provider, deliver, die, deps } = await accepted();
     const twin = await acceptText(pool, orgId, number.number);
+    provider.acts.push({ kind: 'sent', messageId: 'SM of the twin' });
     await chatHarness(pool, provider, deps).deliver(twin);
     await die(id, false);
     // Twilio's list contains the same text to the same number of another message.
-    provider.find = async (_message, _since, isAnothers) =>
-      (await isAnothers?.('twilio 1')) === true ? undefined : 'twilio 1';
+    provider.find = async (_message, _created, isAnothers) =>
+      (await isAnothers?.('SM of the twin')) === true ? undefined : 'SM of the twin';
     assert.equal((await deliver(id)).state, 'again');
+    // As after its requeue as a fallback template, or before its answer is applied.
+    await pool.query('UPDATE chat_messages SET provider_message_id = NULL WHERE id = $1', [twin]);
+    assert.equal((await deliver(id)).state, 'again', 'only the attempt has the id');
   });
 
   test('at Meta, waits a minute for a report', async () => {

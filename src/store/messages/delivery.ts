@@ -157,17 +157,25 @@ export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** Returns true if a provider's id belongs to another message to the same recipient. */
+/**
+ * Returns true if a provider's id belongs to another message to the same recipient. Only the attempt has the id if the message
+ * was requeued as its fallback template, or if the answer is not applied yet.
+ */
 export function isAnothers(
   db: Db,
   { id, org_id, to }: Pick<StoredMessage, 'id' | 'org_id' | 'to'>,
   providerMessageId: string,
 ): Promise<boolean> {
-  return executeOne(db, {
-    name: 'is_anothers_message',
-    text: `SELECT FROM chat_messages WHERE org_id = $1 AND "to" = $2 AND id <> $3 AND provider_message_id = $4 LIMIT 1`,
-    values: [org_id, to, id, providerMessageId],
-  });
+  // Without a name, so that no plan for small tables is cached. The array has the attempts read by their primary key.
+  return executeOne(
+    db,
+    `SELECT FROM chat_messages AS other
+     WHERE org_id = $1 AND "to" = $2 AND id <> $3
+       AND (provider_message_id = $4
+            OR $4 = ANY (ARRAY (SELECT provider_message_id FROM attempts WHERE message_id = other.id)))
+     LIMIT 1`,
+    [org_id, to, id, providerMessageId],
+  );
 }
 
 /** Finds the number that sends a message; undefined if the message does not exist or its number is no longer connected. */
