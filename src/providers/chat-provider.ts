@@ -38,7 +38,12 @@ export interface ChatProvider {
   readonly name: ChatProviderName;
   /** Returns the limit because of which the provider cannot deliver this message, as a sentence; undefined if it can. */
   refusal(message: OutgoingChat): string | undefined;
-  send(message: OutgoingChat): Promise<ChatOutcome>;
+  /**
+   * Sends a message.
+   * @param expired called before a request whose preparation may be slow; once the caller's claim has expired, it returns the
+   * outcome instead of the request
+   */
+  send(message: OutgoingChat, expired?: () => ChatOutcome | undefined): Promise<ChatOutcome>;
   /**
    * Returns the provider's id of a message that it may have accepted; undefined if it does not have the message. Missing if the
    * provider has no search. Rejects if the provider is unreachable.

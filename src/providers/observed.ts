@@ -41,11 +41,11 @@ export function observedChat(provider: ChatProvider, tracer?: Tracer): ChatProvi
   const about = ({ id }: { readonly id: string }) => ({ 'sendwright.message.id': id });
   return {
     ...provider,
-    send: (message) =>
+    send: (message, ...more) =>
       observe(
         'send',
         about(message),
-        () => provider.send(message),
+        () => provider.send(message, ...more),
         ({ kind }) => [kind],
       ),
     ...(find && {

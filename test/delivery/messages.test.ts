@@ -6,7 +6,7 @@ import { makeMessageActivities } from '../../activities/index.ts';
 import type { MessageDeps } from '../../src/delivery/messages/contract.ts';
 import { cancelMessage, rescheduleMessage } from '../../src/intake/messages.ts';
 import { projectMessageReports } from '../../src/projection/messages.ts';
-import type { ChatReport } from '../../src/providers/chat-provider.ts';
+import type { ChatProvider, ChatReport } from '../../src/providers/chat-provider.ts';
 import { deleteNumber } from '../../src/store/chat/numbers.ts';
 import { acceptText, chatRow, chatTimeline, connect, TO } from '../store/chats.ts';
 import { organizationFixture } from '../support/organization.ts';
@@ -57,6 +57,23 @@ describe('a message is handed over', () => {
     assert.equal((await deliver(id)).state, 'again');
     t.mock.restoreAll();
     assert.equal(provider.given.length, 0);
+    assert.deepEqual(await outcomes(id), ['again']);
+  });
+
+  test('not after its claim has expired while the provider prepared the request', async (t) => {
+    const { id, provider, deliver, outcomes } = await accepted();
+    const real = performance.now.bind(performance);
+    let passedMs = 0;
+    t.mock.method(performance, 'now', () => real() + passedMs);
+    const took = provider.send.bind(provider);
+    const slow: ChatProvider = provider;
+    slow.send = async (message, expired) => {
+      passedMs = 21_000;
+      return expired?.() ?? took(message);
+    };
+    const result = await deliver(id);
+    assert.deepEqual(result, { state: 'again', reason: 'The worker was too slow to send it.' });
+    assert.equal(provider.took.length, 0);
     assert.deepEqual(await outcomes(id), ['again']);
   });
 

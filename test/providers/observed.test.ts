@@ -101,20 +101,23 @@ test('an observed chat provider publishes its calls and no part of the message',
   const provider: ChatProvider = {
     name: 'meta',
     refusal: () => undefined,
-    send: async () => ({ kind: 'refused', detail: 'no' }),
+    send: async (_message, expired) => expired?.() ?? { kind: 'refused', detail: 'no' },
     find: async (_message, { fromMs, untilMs }) => `${fromMs} ${untilMs}`,
   };
   const observed = observedChat(provider, tracer);
   assert.deepEqual(await observed.send(message), { kind: 'refused', detail: 'no' });
+  const tooLate = { kind: 'busy', detail: 'late' } as const;
+  assert.equal(await observed.send(message, () => tooLate), tooLate);
   assert.equal(await observed.find?.(message, { fromMs: 5, untilMs: 7 }), '5 7');
   assert.ok(!('report' in observed), 'it has no further methods');
   assert.deepEqual(calls, [
     ['meta', 'send', { refused: 1 }],
+    ['meta', 'send', { busy: 1 }],
     ['meta', 'find', { answered: 1 }],
   ]);
   assert.deepEqual(
     spans.map(({ name }) => name),
-    ['meta send', 'meta find'],
+    ['meta send', 'meta send', 'meta find'],
   );
   assert.doesNotMatch(JSON.stringify(spans), /555|Hello/);
 });

@@ -94,6 +94,20 @@ describe('a request to Twilio', { concurrency: true }, () => {
   });
 });
 
+test('a template whose look-up outlasts the claim of the message is not posted to Twilio', async (t) => {
+  const { url, requests } = await recordingServer(t, { status: 201, body: { sid: 'SM1', status: 'queued' } });
+  let isExpired = false;
+  const contentOf = async () => {
+    isExpired = true;
+    return { contentSid: 'HX1', variables: [] };
+  };
+  const message = chat({ template: { name: 'n', language: 'en' } });
+  const outcome = await twilioAt(url, { contentOf }).send(message, () =>
+    isExpired ? { kind: 'busy', detail: 'Too late.' } : undefined,
+  );
+  assert.deepEqual([outcome, requests], [{ kind: 'busy', detail: 'Too late.' }, []]);
+});
+
 test('callback URLs are below the public URL, with or without a slash at its end', () => {
   for (const address of ['https://a.example/x', 'https://a.example/x/'])
     assert.equal(callbackUrl(address, 'wa_1'), 'https://a.example/x/callbacks/twilio?m=wa_1');

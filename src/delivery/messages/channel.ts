@@ -46,7 +46,8 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
 
     async call(messages, onAnswer) {
       for (const message of messages) {
-        const outcome = isClaimExpired(message) ? CLAIM_EXPIRED : await message.provider.send(message.stored);
+        const expired = () => (isClaimExpired(message) ? CLAIM_EXPIRED : undefined);
+        const outcome = expired() ?? (await message.provider.send(message.stored, expired));
         onAnswer(toAnswer(message, storable(afterWindow(message, outcome))));
       }
     },

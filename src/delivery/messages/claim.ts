@@ -79,8 +79,9 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     if (waitMs > 0) return waitMs;
     const n = (attempt?.n ?? 0) + 1;
     const call = newId('call', Date.now());
-    await commitWith(beginAttempts(client, [{ message_id: id, n, call, provider: provider.name }]));
+    // Before the commit, since the attempt's age in Postgres includes a slow one.
     const times = { claimedAt: performance.now(), claimedAtUnixMs: Date.now(), overdueMs };
+    await commitWith(beginAttempts(client, [{ message_id: id, n, call, provider: provider.name }]));
     return { state: 'ready', message: { id, orgId: stored.org_id, stored, provider, n, call, ...times } };
   });
 }

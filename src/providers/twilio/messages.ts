@@ -49,9 +49,11 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
   return {
     name: 'twilio',
     refusal,
-    async send(message) {
+    async send(message, expired) {
       const payload = await payloadOf(message);
       if ('kind' in payload) return payload;
+      const tooLate = expired?.();
+      if (tooLate) return tooLate;
       const statusCallback =
         publicUrl === null ? {} : { statusCallback: `${callbackUrl(publicUrl, message.id)}${CALLBACK_RETRIES}` };
       const { trace, result } = await traced(() =>
