@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { AttemptRecorder } from '../../src/delivery/contract.ts';
 import type { ChatContent } from '../../src/domain/chat/chat.ts';
 import type { WindowPolicy } from '../../src/domain/chat/window.ts';
 import { projectMessageReports } from '../../src/projection/messages.ts';
 import type { ChatReport } from '../../src/providers/chat-provider.ts';
 import { acceptText, chatRow, chatTimeline, connect, TO } from '../store/chats.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { chatHarness, ScriptedChat } from './chat-harness.ts';
+import { chatHarness, deliverChat, ScriptedChat } from './chat-harness.ts';
 
 const { pool, orgId } = await organizationFixture(4);
 const FALLBACK = { fallback_template: { name: 'order_update', language: 'en_US' } };
@@ -121,6 +122,27 @@ for (const provider of ['twilio', 'meta'] as const) {
       const { status, provider_message_id } = await chatRow(pool, id);
       assert.deepEqual([status, provider_message_id], ['delivered', template]);
       assert.deepEqual(await chatTimeline(pool, id), ['queued', 'sent', 'sent', 'delivered']);
+    });
+
+    test('and is reported before the answer is applied: the template is sent', async () => {
+      const { id, deps, deliver, outcomes, sentTypes } = await accepted({ provider, wroteAgo: 60, content: FALLBACK });
+      const recorder: AttemptRecorder = {
+        ...deps.recorder,
+        record: async (endings) => {
+          await deps.recorder.record(endings);
+          await reported(report(id, `${provider} 1`, 'sent'));
+          await reported(report(id, `${provider} 1`, 'failed'));
+          // Repeated as after a lost acknowledgement of its commit.
+          await deps.recorder.record(endings);
+        },
+      };
+      const late = await deliverChat({ ...deps, recorder }, id);
+      assert.deepEqual([late.state, 'afterMs' in late && late.afterMs], ['again', 0]);
+      assert.equal((await chatRow(pool, id)).status, 'queued');
+      assert.equal((await deliver(id)).state, 'ended');
+      assert.deepEqual(sentTypes(), ['text', 'template']);
+      assert.deepEqual(await outcomes(id), ['again', 'sent']);
+      assert.equal((await chatRow(pool, id)).provider_message_id, `${provider} 2`);
     });
 
     test('and is reported later: without a fallback, or of the template, the message fails with window_closed', async () => {

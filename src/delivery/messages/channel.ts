@@ -3,7 +3,7 @@ import { maskNumbers } from '../../lib/mask.ts';
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { projectMessages } from '../../projection/messages.ts';
 import type { ChatOutcome, CreationPeriod } from '../../providers/chat-provider.ts';
-import type { Attempt } from '../../store/emails/attempts.ts';
+import { type Attempt, hasOutcome } from '../../store/emails/attempts.ts';
 import {
   findNumberOf,
   findSuspendedMessages,
@@ -26,18 +26,23 @@ const MAX_CLOCK_SKEW_MS = 30_000;
 /** A longer error code of a provider is cut to so many UTF-16 units. */
 const MAX_CODE_LENGTH = 100;
 
+/** The reason for a retry of a message whose attempt no longer has the outcome of the answer. */
+const SUPERSEDED = 'Its attempt was superseded before the answer was applied.';
+
 /** Chat-app messages or SMS: one message per provider call, from the number that its row names. */
 export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel<MessageTypes> {
   const providerOf = ({ number }: StoredMessage) => (number ? deps.providerOf(number) : undefined);
 
-  /** Applies an answer that ends a message. */
+  /** Applies an answer that ends a message, unless a report has requeued the message since the answer was recorded. */
   async function applyFinal(answer: FinalAnswer): Promise<CallResult> {
     const { message_id: id, provider, outcome } = answer;
-    const statuses = await transaction(deps.pool, (client) =>
-      projectMessages(client, outcome === 'sent' ? 'sent' : 'failed', [changeOf(answer)]),
-    );
     const ended = outcome === 'sent' ? 'sent' : 'failed';
-    return { id, state: 'ended', status: statuses.get(id) ?? ended, provider };
+    return transaction(deps.pool, async (client) => {
+      const [, isCurrent] = await Promise.all([lockMessageStatuses(client, [id]), hasOutcome(client, answer)]);
+      if (!isCurrent) return { id, state: 'again', reason: SUPERSEDED, afterMs: 0 };
+      const statuses = await projectMessages(client, ended, [changeOf(answer)]);
+      return { id, state: 'ended', status: statuses.get(id) ?? ended, provider };
+    });
   }
 
   return {
@@ -55,12 +60,12 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
     apply: (answers) =>
       Promise.all(
         answers.map(async ({ message, outcome, ending }) => {
-          const { id, provider, call } = message;
+          const { id, n, provider, call } = message;
           if (outcome.kind !== 'sent' && outcome.kind !== 'refused') {
             return retryResult(deps, id, { ...outcome, detail: maskNumbers(outcome.detail) });
           }
           const { detail, code = null, provider_message_id = null } = ending;
-          const answer = { message_id: id, provider: provider.name, call, detail, code, provider_message_id };
+          const answer = { message_id: id, n, provider: provider.name, call, detail, code, provider_message_id };
           return applyFinal({ ...answer, outcome: outcome.kind });
         }),
       ),
@@ -134,7 +139,10 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
   };
 }
 
-type FinalAnswer = Pick<Attempt, 'message_id' | 'provider' | 'call' | 'detail' | 'code' | 'provider_message_id'> & {
+type FinalAnswer = Pick<
+  Attempt,
+  'message_id' | 'n' | 'provider' | 'call' | 'detail' | 'code' | 'provider_message_id'
+> & {
   readonly outcome: 'sent' | 'refused';
 };
 

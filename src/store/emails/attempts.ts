@@ -5,7 +5,7 @@ import type { Change } from './changes.ts';
 import type { StoredContent } from './contents.ts';
 import type { Email } from './emails.ts';
 import { type CopyEnding, HAS_COPIES_LEFT } from './recipients.ts';
-import { type Db, execute, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryRows } from '../postgres/pool.ts';
 import { COPIES } from '../limits/quota.ts';
 import { SUSPENDED_FOR } from '../accounts/suspension.ts';
 import { columns } from '../postgres/columns.ts';
@@ -242,8 +242,9 @@ export interface AttemptEnding {
 }
 
 /**
- * Records how attempts ended. A later `sent` replaces another outcome; nothing replaces `sent`. Writers of the
- * same attempts may deadlock (40P01): callers retry.
+ * Records how attempts ended. A later `sent` replaces another outcome; nothing replaces `sent`. An attempt that was requeued as a
+ * fallback template, which is `again` with a provider's id, stays so if its `sent` is recorded once more. Writers of the same
+ * attempts may deadlock (40P01): callers retry.
  */
 export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Promise<void> {
   if (endings.length === 0) return;
@@ -256,8 +257,21 @@ export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Pr
            FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::jsonb[])
                   AS ending(message_id, n, outcome, detail, code, provider_message_id, changes)
            WHERE attempt.message_id = ending.message_id AND attempt.n = ending.n AND attempt.message_id = ANY ($1)
-             AND (attempt.outcome IS NULL OR attempt.outcome = 'unknown' OR ending.outcome = 'sent')`,
+             AND (attempt.outcome IS NULL OR attempt.outcome = 'unknown'
+                  OR ending.outcome = 'sent' AND NOT (attempt.outcome = 'again' AND attempt.provider_message_id IS NOT NULL))`,
     values: columns(endings, 'message_id', 'n', 'outcome', 'detail', 'code', 'provider_message_id', 'changes'),
+  });
+}
+
+/** Returns true if an attempt has this outcome. */
+export function hasOutcome(
+  db: Db,
+  { message_id, n, outcome }: Pick<AttemptEnding, 'message_id' | 'n' | 'outcome'>,
+): Promise<boolean> {
+  return executeOne(db, {
+    name: 'has_outcome',
+    text: 'SELECT FROM attempts WHERE message_id = $1 AND n = $2 AND outcome = $3',
+    values: [message_id, n, outcome],
   });
 }
 
