@@ -1,5 +1,4 @@
 import { Context } from '@temporalio/activity';
-import { withJitter } from '../src/domain/email/retry.ts';
 
 /** A third of the heartbeat timeout in the workflows. */
 const HEARTBEAT_INTERVAL_MS = 5_000;
@@ -15,6 +14,9 @@ export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** At most this share is added to a delay, so that messages that were refused together are retried apart. */
+const JITTER = 0.1;
+
 /**
  * Returns the delay of the running activity's retry policy with jitter, in milliseconds. If a provider always requested an earlier retry,
  * all attempts would otherwise be used up quickly.
@@ -25,5 +27,7 @@ export function policyWait(): number {
   const policy = retryPolicy as
     { initialInterval?: number; backoffCoefficient?: number; maximumInterval?: number } | undefined;
   const { initialInterval = 0, backoffCoefficient = 1, maximumInterval = Infinity } = policy ?? {};
-  return withJitter(Math.min(initialInterval * backoffCoefficient ** (attempt - 1), maximumInterval));
+  return (
+    Math.min(initialInterval * backoffCoefficient ** (attempt - 1), maximumInterval) * (1 + JITTER * Math.random())
+  );
 }

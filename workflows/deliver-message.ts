@@ -15,7 +15,7 @@ import {
 } from '@temporalio/workflow';
 import type { Delivery, EmailActivities, MessageActivities } from '../activities/index.ts';
 import type { DeliveryStatus, Member, MemberResult } from '../src/delivery/contract.ts';
-import { type RetryPolicy, withJitter } from '../src/domain/email/retry.ts';
+import type { RetryPolicy } from '../src/domain/email/retry.ts';
 import { PAUSE_BETWEEN_ROUNDS, ROUND_PAUSE_MS } from './rounds.ts';
 import { PROVIDER } from './search-attributes.ts';
 
@@ -131,7 +131,8 @@ async function deliverMessage(
     if (firstAttempt !== 'local') return deliver(member, retry);
     const result = await attemptLocally(member);
     if (result.state !== 'again') return result;
-    const leastMs = result.postponed ? 1 : withJitter(retry.initialInterval);
+    // The jitter is that of `policyWait`.
+    const leastMs = result.postponed ? 1 : retry.initialInterval * (1 + Math.random() / 10);
     await sleep(Math.ceil(Math.max(result.afterMs ?? 0, leastMs)), {
       summary: 'until the second attempt',
     });

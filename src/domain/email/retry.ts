@@ -70,11 +70,3 @@ export interface RetryPolicy {
   readonly initialInterval: number;
   readonly maximumInterval: number;
 }
-
-/** At most this share is added to a delay. */
-const JITTER = 0.1;
-
-/** Returns a delay that is randomly up to a tenth longer, so that messages that were refused together are retried apart. */
-export function withJitter(ms: number): number {
-  return ms * (1 + JITTER * Math.random());
-}
