@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { sendDemo } from './environment/demo.ts';
+import { tryDemo } from './environment/demo.ts';
 import type { DevFile } from '../src/main/dev-file.ts';
 import { writeJson } from './environment/atomic-file.ts';
 import { devFileOf } from './environment/dev-file.ts';
@@ -79,10 +79,8 @@ async function runIn(home: Home): Promise<void> {
     const started = await startStack({ config, environment, home, ports, progress, supervisor, signal }).finally(
       ports.release,
     );
-    const email =
-      started.inboxUrl === null
-        ? undefined
-        : await progress.step('Demonstration email', () => sendDemo(started.baseUrl, started.demo, signal));
+    const { baseUrl, demo, inboxUrl } = started;
+    const email = inboxUrl === null ? undefined : await tryDemo({ progress, signal }, baseUrl, demo);
     stack = started;
     devFile.write(devFileOf(stack, processes));
     await devFile.settled();

@@ -17,6 +17,7 @@ import { findDomains } from '../../src/store/domains/domains.ts';
 import { findKey } from '../../src/store/accounts/keys.ts';
 import { isDuplicate, makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { findMember, findUserByEmail } from '../../src/store/accounts/users.ts';
+import type { Progress } from './progress.ts';
 import { type Demo, type DemoSecrets, type Secrets, writeSecrets } from './secrets.ts';
 
 const DOMAIN = 'demo.sendwright.example';
@@ -72,11 +73,12 @@ async function completeDemo(pool: Pool, demo: DemoSecrets | undefined): Promise<
   const { organization_id: orgId, api_key, domain } = demo;
   const hasKey = await isActiveKey(pool, api_key);
   const [found] = await findDomains(pool, orgId, [domain]);
-  if (hasKey && found) return demo;
+  const isVerified = found?.status === 'verified';
+  if (hasKey && isVerified) return demo;
   return {
     ...demo,
     api_key: hasKey ? api_key : (await createKey(pool, orgId, 'full_access', [])).api_key,
-    domain: found ? domain : await verifiedDomain(pool, orgId),
+    domain: isVerified ? domain : await verifiedDomain(pool, orgId),
   };
 }
 
@@ -173,7 +175,7 @@ export function demoRequest(domain: string) {
  * Sends the demonstration email and waits some seconds for its final status.
  * @throws Error if the API refuses it, or it is not sent within 30 s
  */
-export async function sendDemo(
+async function sendDemo(
   baseUrl: string,
   { api_key, domain }: Pick<DemoSecrets, 'api_key' | 'domain'>,
   signal: AbortSignal,
@@ -196,6 +198,25 @@ export async function sendDemo(
       throw new Error(`the email ${email.id} is still ${email.status} after ${SENT_TIMEOUT_MS / 1_000} s`);
     }
     await sleep(POLL, undefined, { signal });
+  }
+}
+
+/**
+ * Sends the demonstration email as a step. If it fails, the reason is printed and the start goes on, since the reason may be
+ * one that only the running service can remove: a suspended organization, a used quota, a slow provider.
+ * @returns undefined if it failed
+ */
+export async function tryDemo(
+  { progress, signal }: { readonly progress: Progress; readonly signal: AbortSignal },
+  baseUrl: string,
+  demo: Pick<DemoSecrets, 'api_key' | 'domain'>,
+): Promise<DemoEmail | undefined> {
+  try {
+    return await progress.step('Demonstration email', () => sendDemo(baseUrl, demo, signal));
+  } catch (error) {
+    signal.throwIfAborted();
+    progress.print(`! Demonstration email: ${error instanceof Error ? error.message : String(error)}`);
+    return undefined;
   }
 }
 

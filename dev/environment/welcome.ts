@@ -32,7 +32,7 @@ export function addresses(stack: Stack, home: Pick<Home, 'logs' | 'devFile'>, em
     ...(stack.postmarkWebhook ? [...postmarkWebhook(stack.postmarkWebhook), ''] : []),
     ...(inboxUrl === null
       ? ['Real providers are set, so no demonstration email was sent. To send one, from a domain that they know:']
-      : ['Send one more, and find it in the inbox:']),
+      : [`Send ${email ? 'one more' : 'an email'}, and find it in the inbox:`]),
     '',
     curl(stack),
     '',

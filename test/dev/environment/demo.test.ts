@@ -5,7 +5,8 @@ import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { endKey } from '../../../src/accounts/keys.ts';
 import { trySignIn } from '../../dashboard/try-sign-in.ts';
-import { demoOrganization, sendDemo } from '../../../dev/environment/demo.ts';
+import { demoOrganization, tryDemo } from '../../../dev/environment/demo.ts';
+import { makeProgress } from '../../../dev/environment/progress.ts';
 import { readSecrets, writeSecrets } from '../../../dev/environment/secrets.ts';
 import { addresses } from '../../../dev/environment/welcome.ts';
 import { deleteDomain, findDomains } from '../../../src/store/domains/domains.ts';
@@ -37,7 +38,7 @@ test('the demonstration has a verified domain, a number and a dashboard user, th
   assert.deepEqual(await start(), first);
 });
 
-test('a deleted key and a deleted domain of the demonstration are made again in the same organization', async (t) => {
+test('a deleted key and a deleted or unverified domain of the demonstration are made again in the same organization', async (t) => {
   const { start, first } = await home(t);
   await endKey(pool, first.api_key);
   const second = await start();
@@ -51,6 +52,13 @@ test('a deleted key and a deleted domain of the demonstration are made again in 
   assert.equal(replacement?.status, 'verified');
   assert.deepEqual({ ...third, domain: second.domain }, second);
   assert.deepEqual(await start(), third);
+
+  await pool.query("UPDATE domains SET status = 'pending', trusted = false, verified_at = NULL WHERE name = $1", [
+    third.domain,
+  ]);
+  const fourth = await start();
+  const [verified] = await findDomains(pool, first.organization_id, [fourth.domain]);
+  assert.equal(verified?.status, 'verified');
 });
 
 test('the demonstration gets a new organization in a database that does not hold the last one', async (t) => {
@@ -80,17 +88,35 @@ const DEMO = {
   dashboard: { email: 'owner@demo.example', password: 'a password' },
 };
 
+/** What a start gives to the step of the demonstration email, and what it has printed. */
+function start(signal = new AbortController().signal) {
+  let text = '';
+  const progress = makeProgress({ write: (more) => (text += more) });
+  return { printed: () => text, context: { progress, signal } };
+}
+
 test('the demonstration email is followed until it is delivered', async (t) => {
   const statuses = ['queued', 'queued', 'sent', 'delivered'];
   const { url: baseUrl, requests } = await recordingServer(t, ({ method }) => ({
     body: { id: 'em_1', status: method === 'POST' ? 'queued' : statuses.shift() },
   }));
-  const { status } = await sendDemo(baseUrl, DEMO, new AbortController().signal);
-  assert.equal(status, 'delivered');
+  const { printed, context } = start();
+  const email = await tryDemo(context, baseUrl, DEMO);
+  assert.equal(email?.status, 'delivered');
+  assert.match(printed(), /^ {2}✓ Demonstration email {2}\S+ s\n$/);
   assert.deepEqual(
     requests.map(({ method, url: path, headers }) => `${method} ${path} ${headers.authorization}`),
     ['POST /v1/emails Bearer sw_live_1', ...Array<string>(4).fill('GET /v1/emails/em_1 Bearer sw_live_1')],
   );
+});
+
+test('a start continues without the demonstration email if the API refuses it, unless it is being stopped', async (t) => {
+  const refusal = { error: { code: 'organization_suspended', message: 'the organization is suspended' } };
+  const { url: baseUrl } = await recordingServer(t, () => ({ status: 403, body: refusal }));
+  const { printed, context } = start();
+  assert.equal(await tryDemo(context, baseUrl, DEMO), undefined);
+  assert.match(printed(), /\n! Demonstration email: POST \S+ answered 403: .*the organization is suspended.*\n$/);
+  await assert.rejects(tryDemo(start(AbortSignal.abort()).context, baseUrl, DEMO), { name: 'AbortError' });
 });
 
 test('prints a curl command that works', async (t) => {
