@@ -32,14 +32,15 @@ import { openOidc } from './wiring/oidc.ts';
 import { openMetrics } from './wiring/metrics.ts';
 import { makeFetchMedia } from './wiring/chat-media.ts';
 import { makeVerifyNumber } from './wiring/chat-providers.ts';
-import { makeLog, notifyReady, stopOnSignals, tuneHeap, warnOfWeakSecretKey } from './process.ts';
+import { exitWith, makeLog, notifyReady, stopOnSignals, tuneHeap, warnOfWeakSecretKey } from './process.ts';
 import { makeSenderDomains } from './wiring/sender-domains.ts';
-import { connectToTemporal, installWithMetrics, temporalUi } from './wiring/temporal.ts';
+import { connectToTemporal, installWithMetrics, readTemporalSettings, temporalUi } from './wiring/temporal.ts';
 import { openTracer, traceWorkflowStarts } from './wiring/tracing.ts';
 import { startWatchdog } from './watchdog.ts';
 
 /** The process that serves HTTP and dispatches the outbox to Temporal. It accepts messages while Temporal is unreachable. */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
+const temporal = readTemporalSettings();
 const log = makeLog('api', config.LOG_LEVEL);
 startWatchdog('api');
 const sdk = await installWithMetrics(log);
@@ -137,7 +138,7 @@ const deps = {
     emailDays: config.EMAIL_RETENTION_DAYS,
     requestLogDays: config.REQUEST_LOG_DAYS,
   },
-  temporalUi: temporalUi(config.TEMPORAL_UI_URL),
+  temporalUi: temporalUi(config.TEMPORAL_UI_URL, temporal),
   metrics: openMetrics({
     pool,
     sdk,
@@ -174,15 +175,19 @@ stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
 warnOfWeakSecretKey(config.SECRET_KEY, log);
 void checkDatabase(pool, log);
 void checkAccountEmails(accountEmails, pool, log);
-const url = await app.listen({ port: config.PORT, host: config.HOST });
+const url = await app
+  .listen({ port: config.PORT, host: config.HOST })
+  .catch((error: unknown) =>
+    exitWith(`PORT ${config.PORT} of HOST ${config.HOST} cannot be used: ${(error as Error).message}`),
+  );
 notifyReady({ url });
 
 /** @returns undefined if the process was stopped before Temporal was reachable */
 async function connect(): Promise<NativeConnection | undefined> {
   try {
-    const { connection, namespace } = await connectToTemporal(log, ending.signal);
+    const connection = await connectToTemporal(temporal, log, ending.signal);
     const interceptors = tracer && { workflow: [traceWorkflowStarts(tracer)] };
-    const client = new Client({ connection, namespace, ...(interceptors && { interceptors }) });
+    const client = new Client({ connection, namespace: temporal.namespace, ...(interceptors && { interceptors }) });
     const retry = {
       maximumAttempts: config.SEND_MAX_ATTEMPTS,
       initialInterval: config.SEND_INITIAL_INTERVAL,

@@ -32,7 +32,13 @@ import { openMetrics, serveMetrics } from './wiring/metrics.ts';
 import { exitWith, makeLog, notifyReady, stopOnSignals, warnOfWeakSecretKey } from './process.ts';
 import { makeSenderDomains } from './wiring/sender-domains.ts';
 import { keepSchedules } from './wiring/schedules.ts';
-import { connectToTemporal, ensureSearchAttributes, installTemporal, installWithMetrics } from './wiring/temporal.ts';
+import {
+  connectToTemporal,
+  ensureSearchAttributes,
+  installTemporal,
+  installWithMetrics,
+  readTemporalSettings,
+} from './wiring/temporal.ts';
 import { traceActivities, openTracer } from './wiring/tracing.ts';
 import { startWatchdog } from './watchdog.ts';
 
@@ -156,7 +162,7 @@ const stopMetrics = await startMetricsServer();
 const running = run();
 stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   ending.abort();
-  for (const worker of workers) worker.shutdown();
+  shutDownWorkers();
   await Promise.all([running, ...stopPolling.map((stop) => stop())]);
   isolation.stop();
   await Promise.all([pool.end(), recordingPool.end(), tracer?.stop(), stopMetrics?.()]);
@@ -168,12 +174,13 @@ async function run(): Promise<void> {
     notifyReady();
     return;
   }
-  const temporal = await connectToTemporal(log, ending.signal).catch((error: unknown) => {
+  const settings = readTemporalSettings();
+  const connection = await connectToTemporal(settings, log, ending.signal).catch((error: unknown) => {
     // The process was stopped before Temporal was reachable.
     if (!ending.signal.aborted) throw error;
   });
-  if (!temporal) return;
-  const { connection, namespace } = temporal;
+  if (!connection) return;
+  const { namespace } = settings;
   client = new Client({ connection, namespace });
   workers = await Promise.all(
     queues.map((queue) =>
@@ -186,6 +193,13 @@ async function run(): Promise<void> {
       }),
     ),
   );
+  const runs = workers.map((worker) => worker.run());
+  // The process was stopped while the workers were created. Only running workers can be shut down.
+  if (ending.signal.aborted) {
+    shutDownWorkers();
+    await Promise.all(runs);
+    return connection.close();
+  }
   const stopSchedules = queues.some(({ taskQueue }) => taskQueue === 'upkeep')
     ? keepSchedules({
         client,
@@ -195,9 +209,13 @@ async function run(): Promise<void> {
       })
     : undefined;
   notifyReady();
-  await Promise.all(workers.map((worker) => worker.run()));
+  await Promise.all(runs);
   await stopSchedules?.();
   await connection.close();
+}
+
+function shutDownWorkers(): void {
+  for (const worker of workers) worker.shutdown();
 }
 
 /** @returns a function that stops the server; undefined without METRICS_PORT */

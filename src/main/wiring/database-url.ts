@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { isUnreachable } from '../../store/postgres/pool.ts';
+import { isTlsFailure, isUnreachable } from '../../store/postgres/pool.ts';
 import { readDevFile } from '../dev-file.ts';
 import { readSettings } from '../env.ts';
 import { exitWith } from '../process.ts';
@@ -21,9 +21,14 @@ const UNUSABLE: Readonly<Record<string, string>> = {
   '42P01': 'the database lacks migrations: npm run migrate',
 };
 
+const TLS_REMEDY =
+  'append sslmode=verify-full&sslrootcert=FILE to DATABASE_URL, where FILE holds the certificate of its authority, or sslmode=disable for a server without TLS';
+
 /** Ends this process with a message if the database cannot be used; rethrows any other error. */
 export function exitWithoutDatabase(error: unknown): never {
   if (isUnreachable(error)) exitWith('the database cannot be reached: is it running, and is DATABASE_URL right?');
+  if (isTlsFailure(error))
+    exitWith(`the TLS connection to the database failed: ${(error as Error).message}; ${TLS_REMEDY}`);
   const sentence = UNUSABLE[(error as { code?: string }).code ?? ''];
   if (sentence !== undefined) exitWith(sentence);
   throw error;

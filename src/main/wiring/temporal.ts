@@ -5,6 +5,7 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { DefaultLogger, type LogMetadata, NativeConnection, Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { SEARCH_ATTRIBUTES } from '../../relay/temporal.ts';
+import { exitWith } from '../process.ts';
 
 const MAX_RETRY_DELAY_MS = 10_000;
 /** IndexedValueType of Temporal's API. */
@@ -13,21 +14,36 @@ const KEYWORD = 2;
 const ALREADY_EXISTS = 6;
 const NOT_PERMITTED = [7, 12];
 
+export type TemporalSettings = ReturnType<typeof loadClientConnectConfig> & { readonly namespace: string };
+
 /**
- * Connects with Temporal's own environment configuration (`TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, TLS, API key, profile) and
- * creates missing search attributes. Retries until it succeeds or `signal` is aborted.
+ * Reads Temporal's own environment configuration (`TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, TLS, API key, profile). Ends the
+ * process if it cannot be read.
  */
+export function readTemporalSettings(): TemporalSettings {
+  try {
+    const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
+    return { connectionOptions, namespace };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    exitWith(
+      `Temporal's settings cannot be used (${reason}): check TEMPORAL_PROFILE, TEMPORAL_CONFIG_FILE and the files of TEMPORAL_TLS_…_PATH`,
+    );
+  }
+}
+
+/** Connects to Temporal and creates missing search attributes. Retries until it succeeds or `signal` is aborted. */
 export async function connectToTemporal(
+  { connectionOptions, namespace }: TemporalSettings,
   log: Logger,
   signal: AbortSignal,
-): Promise<{ connection: NativeConnection; namespace: string }> {
-  const { connectionOptions, namespace = 'default' } = loadClientConnectConfig();
+): Promise<NativeConnection> {
   for (let delayMs = 500; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_DELAY_MS)) {
     try {
       const connection = await NativeConnection.connect(connectionOptions);
       try {
         await ensureSearchAttributes(connection, namespace, log);
-        return { connection, namespace };
+        return connection;
       } catch (error) {
         await connection.close();
         throw error;
@@ -42,8 +58,11 @@ export async function connectToTemporal(
 }
 
 /** Returns the location of our workflows in Temporal's UI. @param url the setting `TEMPORAL_UI_URL` */
-export function temporalUi(url: string | undefined): { url: string; namespace: string } | undefined {
-  return url === undefined ? undefined : { url, namespace: loadClientConnectConfig().namespace ?? 'default' };
+export function temporalUi(
+  url: string | undefined,
+  { namespace }: TemporalSettings,
+): { url: string; namespace: string } | undefined {
+  return url === undefined ? undefined : { url, namespace };
 }
 
 /** Adds missing search attributes to a namespace if the server permits it. */

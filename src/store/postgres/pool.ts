@@ -201,6 +201,20 @@ export function isUnreachable(error: unknown): boolean {
   return UNREACHABLE_MESSAGES.test(error.message);
 }
 
+/** Codes of Node and OpenSSL for a failed handshake or a certificate that is not accepted. */
+const TLS_CODES =
+  /^(?:ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH$|INVALID_(?:CA|PURPOSE)$)/;
+/** The driver's own errors, which have no code. */
+const TLS_MESSAGES =
+  /^(?:The server does not support SSL connections|There was an error establishing an SSL connection)/;
+
+/** Returns true if the server was reached but no TLS connection could be established. */
+export function isTlsFailure(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: unknown }).code;
+  return typeof code === 'string' ? TLS_CODES.test(code) : TLS_MESSAGES.test(error.message);
+}
+
 /** Returns true for a violation of a unique constraint (SQLSTATE 23505). */
 export function isDuplicate(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505';

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { sawPortTaken } from '../../dev/environment/ports.ts';
+import { useDatabase } from '../support/database.ts';
+import { endChild } from '../support/end-child.ts';
+import { provided } from '../support/provided.ts';
+import { temporaryFolder } from '../support/folder.ts';
+import { testNamespace } from '../support/temporal.ts';
+import { runProcess } from './command-line.ts';
+
+const { url } = await useDatabase();
+const env = {
+  DATABASE_URL: url,
+  LOG_LEVEL: 'silent',
+  SECRET_KEY: 'a secret key for tests, and long enough',
+  TEMPORAL_ADDRESS: '127.0.0.1:1',
+};
+
+/** Asserts that a process ends with 1 and one line on standard error. @returns the line */
+async function fails(program: string, args: readonly string[], more: Readonly<Record<string, string>>) {
+  const { code, err } = await runProcess(args, { ...env, ...more }, { input: '', program });
+  assert.equal(code, 1, err);
+  assert.match(err, /^[^\n]+\n$/);
+  return err;
+}
+
+test('the API names PORT and HOST if it cannot listen there', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  t.after(() => taken.close());
+  await once(taken, 'listening');
+  const PORT = String((taken.address() as AddressInfo).port);
+  const line = await fails('api', [], { PORT, SENDWRIGHT_HOME: await temporaryFolder(t) });
+  assert.match(line, new RegExp(`^PORT ${PORT} of HOST 127\\.0\\.0\\.1 cannot be used: .*EADDRINUSE`));
+  assert.ok(sawPortTaken(line));
+  const HOST = '192.0.2.1';
+  assert.match(await fails('api', [], { HOST }), /^PORT 3000 of HOST 192\.0\.2\.1 cannot be used: .*EADDRNOTAVAIL/);
+});
+
+describe('a process with Temporal settings that cannot be read names them', () => {
+  for (const [program, args] of [
+    ['api', []],
+    ['worker', ['--fleets', 'upkeep']],
+  ] as const) {
+    for (const [settings, reason] of [
+      [{ TEMPORAL_PROFILE: 'absent' }, "Profile 'absent' not found in config data"],
+      [{ TEMPORAL_TLS_SERVER_CA_CERT_PATH: '/absent.pem' }, "ENOENT: no such file or directory, open '/absent.pem'"],
+    ] as const) {
+      test(`${program} with ${Object.keys(settings).join()}`, async () => {
+        assert.equal(
+          await fails(program, args, settings),
+          `Temporal's settings cannot be used (${reason}): check TEMPORAL_PROFILE, TEMPORAL_CONFIG_FILE and the files of TEMPORAL_TLS_…_PATH\n`,
+        );
+      });
+    }
+  }
+});
+
+test('a worker that is stopped while it starts ends promptly with 0', async (t) => {
+  const temporal = await testNamespace();
+  t.after(() => temporal.close());
+  const [host = '', port = ''] = temporal.address.split(':');
+  const sockets: Socket[] = [];
+  let hasSignal = false;
+  // The worker gets the signal before it is connected.
+  const proxy = createServer((near) => {
+    if (!hasSignal) worker.kill('SIGTERM');
+    setTimeout(
+      () => {
+        const far = connect(Number(port), host);
+        for (const socket of [near, far]) socket.on('error', () => undefined);
+        sockets.push(near, far);
+        near.pipe(far).pipe(near);
+      },
+      hasSignal ? 0 : 300,
+    );
+    hasSignal = true;
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+  });
+  const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', 'upkeep'], {
+    execArgv: [],
+    env: {
+      ...{ PATH: process.env['PATH'], ...env, SENDWRIGHT_HOME: await temporaryFolder(t), SHUTDOWN_TIMEOUT: '30s' },
+      TEMPORAL_ADDRESS: `127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+      TEMPORAL_NAMESPACE: temporal.namespace,
+    },
+  });
+  t.after(() => endChild(worker));
+  const began = Date.now();
+  assert.deepEqual(await once(worker, 'exit'), [0, null]);
+  assert.ok(hasSignal);
+  assert.ok(Date.now() - began < 25_000);
+});
