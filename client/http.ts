@@ -30,16 +30,15 @@ const RETRY_DELAY_MS = 500;
 const MAX_RETRY_DELAY_MS = 60_000;
 
 /**
- * Sends requests, and retries transient failures if that is safe: reads, changes and deletions are idempotent, and requests
- * that send messages have an Idempotency-Key. Other requests are retried only after a 429, since the service has then done
- * nothing.
+ * Sends requests, and retries transient failures if that is safe: GET, PATCH and DELETE are idempotent, and requests that send
+ * messages have an Idempotency-Key. Other POSTs are retried only after a 429, since the service has then done nothing.
  * @throws SendwrightError if an option is not valid
  */
 export function makeCall(options: Options): Call {
   const { base, apiKey, timeoutMs, retries, fetch } = checkOptions(options);
   return async (method, path, { params, query, body, send } = {}) => {
     const url = base + fillPath(path, params) + formatQuery(query);
-    const key = send && (send.idempotencyKey ?? randomUUID());
+    const key = send && checkKey(send.idempotencyKey ?? randomUUID());
     const mayRepeat = method !== 'post' || key !== undefined;
     const headers = {
       authorization: `Bearer ${apiKey}`,
@@ -66,6 +65,15 @@ export function makeCall(options: Options): Call {
       }
     }
   };
+}
+
+/** @throws SendwrightError if a header cannot contain the key */
+function checkKey(key: unknown): string {
+  // eslint-disable-next-line no-control-regex
+  if (typeof key === 'string' && !/[\x00-\x08\x0a-\x1f\x7f]/.test(key)) return key;
+  const problem = typeof key === 'string' ? 'contains a control character' : 'is not a string';
+  const message = `idempotencyKey: ${problem}; 1 to 256 other characters are allowed`;
+  throw new SendwrightError(message, { code: 'invalid_argument', param: 'idempotencyKey' });
 }
 
 /** Returns the milliseconds before the next attempt; undefined if there is none. */

@@ -1,8 +1,13 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookEvent } from './api.ts';
 
+/** `Headers` of Fetch, of any implementation. */
+interface FetchHeaders {
+  readonly get: (name: string) => string | null;
+}
+
 /** Headers as in Fetch, Node and most frameworks. */
-export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+export type WebhookHeaders = FetchHeaders | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface VerifyOptions {
   /** Maximum difference between this clock and the sender's in seconds; 300 by default. */
@@ -64,12 +69,26 @@ function decodeSecret(secret: string): Buffer {
 }
 
 function readHeaders(headers: WebhookHeaders): { id: string; timestamp: string; signature: string } {
-  const all = headers instanceof Headers ? Object.fromEntries(headers) : headers;
-  const byName = new Map(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]));
+  const read = headerReader(headers);
   for (const prefix of PREFIXES) {
-    const [id, timestamp, signature] = ['id', 'timestamp', 'signature'].map((part) => byName.get(`${prefix}-${part}`));
+    const [id, timestamp, signature] = ['id', 'timestamp', 'signature'].map((part) => read(`${prefix}-${part}`));
     if (typeof id === 'string' && typeof timestamp === 'string' && typeof signature === 'string')
       return { id, timestamp, signature };
   }
   throw new WebhookVerificationError('webhook-id, webhook-timestamp or webhook-signature is missing');
+}
+
+/** Returns a function that returns a string only for a header that was sent once. */
+function headerReader(headers: WebhookHeaders): (name: string) => unknown {
+  // Not `instanceof Headers`: a framework may use another implementation than the global one.
+  if (isFetchHeaders(headers)) return (name) => headers.get(name);
+  const byName = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+  return (name) => {
+    const value = byName.get(name);
+    return typeof value === 'object' && value.length === 1 ? value[0] : value;
+  };
+}
+
+function isFetchHeaders(headers: WebhookHeaders): headers is FetchHeaders {
+  return typeof headers['get'] === 'function';
 }

@@ -87,6 +87,18 @@ test('does not retry a refusal or an exceeded quota', async (t) => {
   assert.equal(requests.length, 2);
 });
 
+test('refuses an idempotency key that no header can hold without a request', async (t) => {
+  const { sendwright, requests } = await scripted(t, []);
+  for (const idempotencyKey of ['a\nb', 'a\rb', 'a\0b', 'a\u007fb', 5 as unknown as string]) {
+    await assert.rejects(sendwright.emails.send(EMAIL, { idempotencyKey }), {
+      name: 'SendwrightError',
+      code: 'invalid_argument',
+      param: 'idempotencyKey',
+    });
+  }
+  assert.equal(requests.length, 0);
+});
+
 test('waits for Retry-After, and throws if it is too long', async (t) => {
   const late = (seconds: number) => refusal(429, 'rate_limit_exceeded', { 'retry-after': String(seconds) });
   const { sendwright, requests } = await scripted(t, [late(1), DONE, late(61)]);

@@ -35,6 +35,13 @@ describe('verifyWebhook', () => {
     }
   });
 
+  it('accepts headers of another implementation of Fetch, and lists of one value', () => {
+    const foreign = { get: (name: string) => headers[name.toLowerCase()] ?? null };
+    const lists = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]));
+    for (const given of [foreign, lists]) assert.equal(verifyWebhook(BODY, given, secret).type, 'email.sent');
+    assertRefused(() => verifyWebhook(BODY, { get: () => null }, secret), /is missing/);
+  });
+
   it('accepts the old and the new secret during a rotation', () => {
     for (const each of [secret, oldSecret, [otherSecret, oldSecret]]) verifyWebhook(BODY, headers, each);
     const alone = signedHeaders('evt_1', now, BODY, [old]);
