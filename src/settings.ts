@@ -35,6 +35,10 @@ function integer(min: number, max: number): (text: string) => number {
   };
 }
 
+function zeroOr(parse: (text: string) => number): (text: string) => number {
+  return (text) => (text === '0' ? 0 : parse(text));
+}
+
 function oneOf<const T extends string>(...values: T[]): (text: string) => T {
   return (text) => {
     const found = values.find((value) => value === text);
@@ -307,7 +311,7 @@ export const SETTINGS = {
   EMAIL_RETENTION_DAYS: preset(
     'days after which records of emails are deleted, at least 31, counted from when they were accepted; 0 is never. Those accepted within a twelfth of that time are deleted together',
     '0',
-    integer(0, 36_500),
+    zeroOr(integer(31, 36_500)),
     '365',
   ),
   REQUEST_LOG_DAYS: preset('days for which the log of API requests is kept; 0 is no log', '7', integer(0, 400), '30'),

@@ -192,7 +192,11 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
   RATE_LIMIT_RPS: limit(10_000),
   RATE_LIMIT_MAILS_PER_SECOND: limit(10_000),
   BODY_RETENTION_DAYS: number(0, 0, 36_500),
-  EMAIL_RETENTION_DAYS: number(0, 0, 36_500),
+  EMAIL_RETENTION_DAYS: {
+    fallback: 0,
+    good: [0, 31, 36_500].map((days) => [String(days), days]),
+    bad: ['1', '30', '36501', ...NO_NUMBERS],
+  },
   REQUEST_LOG_DAYS: number(7, 0, 400),
   RATE_LIMIT_DOMAINS_PER_SECOND: limit(2),
   LIMIT_ENDPOINTS: limit(20),
