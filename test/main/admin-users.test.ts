@@ -31,11 +31,11 @@ describe('user create', () => {
     assert.equal(await trySignIn(database.pool, 'ada@example.net', String(made['password'])), 'in');
   });
 
-  it('reads the password from a pipe and does not print it', async () => {
+  it('reads the password from a pipe, reports that and does not print it', async () => {
     const { code, out, err } = await runProcess(argsOf(await org(), 'grace@example.net'), env, {
       input: 'päss word 1\n',
     });
-    assert.deepEqual([code, err], [0, '']);
+    assert.deepEqual([code, err], [0, 'The password was read from standard input.\n']);
     assert.deepEqual(Object.keys(JSON.parse(out) as object), ['id', 'email']);
     assert.equal(await trySignIn(database.pool, 'grace@example.net', 'päss word 1'), 'in');
   });

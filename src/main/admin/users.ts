@@ -49,8 +49,8 @@ export function addUserCommands(program: Command): void {
       .addOption(option('--user <id>', 'id of the user'))
       .addOption(option('--email <address>', 'address of the user, instead of --user').conflicts('user'))
       .action(onDatabase(async (pool, options: UserOptions) => run(pool, userOf(options), options)));
-  onUser('reset', 'Set a new password, from a pipe or a generated one, and end all sessions.', async (pool, name) =>
-    resetUser(pool, name, await pipedLine()),
+  onUser('reset', 'Set a new password, from a pipe or a generated one, and end all sessions.', (pool, name) =>
+    withPipedPassword((password) => resetUser(pool, name, password)),
   );
   onUser('unlock', 'Remove the limits that failed sign-ins have reached.', unlockUser);
   onUser('reset-second-factor', 'Remove the second factor of a user who has lost it.', removeSecondFactor);
@@ -69,7 +69,15 @@ async function create(
   pool: Pool,
   { organization, email, role, resetPassword = false }: CreateOptions,
 ): Promise<object> {
-  return createUser(pool, organization, { email, password: await pipedLine(), role, resetPassword });
+  return withPipedPassword((password) => createUser(pool, organization, { email, password, role, resetPassword }));
+}
+
+/** Passes the line of a pipe or file on as the password. Reports that, since in a script it may be meant for other commands. */
+async function withPipedPassword<T>(run: (password: string | undefined) => Promise<T>): Promise<T> {
+  const password = await pipedLine();
+  const result = await run(password);
+  if (password !== undefined) console.error('The password was read from standard input.');
+  return result;
 }
 
 function userOf({ user, email }: UserOptions): UserName {
