@@ -33,10 +33,10 @@ const ORPHAN_TIMEOUT_MS = 3_000;
 
 /**
  * Locks a home for this process and creates it if needed.
- * @throws Problem if another process holds it
+ * @throws Problem if another process holds it, or this user cannot write to it
  */
 export async function takeHome(folder: string): Promise<{ home: Home; release: () => Promise<void> }> {
-  await mkdir(join(folder, 'logs'), { recursive: true });
+  await mkdir(join(folder, 'logs'), { recursive: true }).catch((error: unknown) => refuse(resolve(folder), error));
   const path = await realpath(resolve(folder));
   const home: Home = {
     path,
@@ -49,13 +49,21 @@ export async function takeHome(folder: string): Promise<{ home: Home; release: (
     devFile: join(path, 'dev.json'),
     processes: join(path, 'processes.json'),
   };
-  const lock = await tryLock(join(path, 'lock'));
+  const lock = await tryLock(join(path, 'lock')).catch((error: unknown) => refuse(path, error));
   if ('release' in lock) return { home, release: lock.release };
   const running = await readDevFile(home.devFile);
   const where = running ? ` and serves at ${running.base_url}` : '';
   throw new Problem(
     `Sendwright already runs in ${path} (process ${lock.pid} on ${lock.host})${where}. ` +
       'Stop it first, or set SENDWRIGHT_HOME to another folder to run a second one beside it.',
+  );
+}
+
+function refuse(path: string, error: unknown): never {
+  throw new Problem(
+    `${path} cannot be used: ${(error as Error).message}. ` +
+      'Make it a folder that this user can write to, or set SENDWRIGHT_HOME to another folder.',
+    { cause: error },
   );
 }
 

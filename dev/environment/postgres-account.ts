@@ -12,7 +12,7 @@ const NAME = 'postgres';
  * Returns the account that runs Postgres: undefined for our own, or, since Postgres refuses to run as root, the system's
  * `postgres` user, which is created if it does not exist.
  */
-export async function postgresAccount(): Promise<Account | undefined> {
+export async function postgresAccount(progress?: Pick<Progress, 'print'>): Promise<Account | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const found = await lookUp();
   if (found) return found;
@@ -24,6 +24,7 @@ export async function postgresAccount(): Promise<Account | undefined> {
         'Start as another user than root, or set DATABASE_URL to a Postgres server.',
     );
   }
+  progress?.print(`  Made the system user "${NAME}", since Postgres does not run as root`);
   const made = await lookUp();
   if (made) return made;
   throw new Problem(`the user "${NAME}" was made but is not known to the system`);

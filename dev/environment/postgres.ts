@@ -38,7 +38,7 @@ const STOP: PartSpec<unknown>['stop'] = [
  * @param password of the superuser and the application's role; fixed at creation
  */
 export async function prepareCluster(folder: string, password: string, progress: Progress): Promise<Cluster> {
-  const account = await postgresAccount();
+  const account = await postgresAccount(progress);
   const binaries = await postgresBinaries(account, progress);
   const room = await dataFolder(folder, account, progress);
   const data = join(room, 'data');

@@ -15,7 +15,7 @@ import type { Progress } from './progress.ts';
 import { readSecrets, type Secrets } from './secrets.ts';
 import { onFreePorts, type Supervisor } from './supervisor.ts';
 import { findTemporalCli } from './temporal-cli.ts';
-import { setRetention, temporalDatabase, temporalPart, withoutTemporal } from './temporal.ts';
+import { checkTemporal, setRetention, temporalDatabase, temporalPart, withoutTemporal } from './temporal.ts';
 
 export interface Context {
   readonly config: Config;
@@ -116,7 +116,10 @@ async function startTemporal(context: Context): Promise<Temporal> {
   const { environment, home, ports, progress, supervisor, signal } = context;
   const namespace = environment['TEMPORAL_NAMESPACE'] || 'default';
   const given = environment['TEMPORAL_ADDRESS'];
-  if (given) return { address: given, namespace, uiUrl: null };
+  if (given) {
+    await progress.step(`Temporal server at ${given}`, () => checkTemporal(environment));
+    return { address: given, namespace, uiUrl: null };
+  }
 
   const cli = await findTemporalCli(environment, progress, signal);
   return progress.step('Temporal server', async () => {

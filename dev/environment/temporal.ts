@@ -1,9 +1,11 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isThere } from './cache.ts';
 import { run } from './command.ts';
 import type { PartSpec } from './part.ts';
 import { waitUntilServing } from './probe.ts';
+import { Problem } from './problem.ts';
 
 /**
  * Raises limits that would restrict throughput before the CPU does, and enables eager activities and fairness between
@@ -62,6 +64,35 @@ export function temporalPart(server: DevServer, log: string): PartSpec<void> {
     stop: STOP,
     ready: (_message, signal) => waitUntilServing(port, signal),
   };
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/**
+ * Connects once to the server that the settings name.
+ * @throws Problem if it does not answer within 5 s
+ */
+export async function checkTemporal(environment: NodeJS.ProcessEnv): Promise<void> {
+  try {
+    // Loaded here, since a start with its own server does not need them.
+    const [{ loadClientConnectConfig }, { NativeConnection }] = await Promise.all([
+      import('@temporalio/envconfig'),
+      import('@temporalio/worker'),
+    ]);
+    const { connectionOptions } = loadClientConnectConfig({ overrideEnvVars: environment as Record<string, string> });
+    const connection = await Promise.race([
+      NativeConnection.connect(connectionOptions),
+      sleep(CONNECT_TIMEOUT_MS, undefined, { ref: false }),
+    ]);
+    if (connection === undefined) throw new Error(`it does not answer within ${CONNECT_TIMEOUT_MS / 1_000} s`);
+    await connection.close();
+  } catch (error) {
+    const address = environment['TEMPORAL_ADDRESS'];
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Problem(`The Temporal server that TEMPORAL_ADDRESS names (${address}) cannot be used: ${reason}`, {
+      cause: error,
+    });
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, writeFile } from 'node:fs/promises';
+import { access, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { endOrphans, recordProcesses, takeHome } from '../../../dev/environment/home.ts';
@@ -27,6 +27,24 @@ test('has one owner; the second gets the address of the first', async (t) => {
   await assert.rejects(takeHome(folder), hasMessage('and serves at http://127.0.0.1:3456'));
   await release();
   await (await takeHome(folder)).release();
+});
+
+test('is refused with its path and the reason if this user cannot write to it', async (t) => {
+  const folder = await temporaryFolder(t);
+  await writeFile(join(folder, 'file'), '');
+  const home = join(folder, 'file', '.sendwright');
+  await assert.rejects(takeHome(home), (error: Error) => {
+    assert.ok(error instanceof Problem);
+    assert.match(error.message, /^\S+\/file\/\.sendwright cannot be used: ENOTDIR.*SENDWRIGHT_HOME/);
+    return true;
+  });
+  // Root can write everywhere, but not to a folder.
+  await mkdir(join(folder, 'lock'));
+  await assert.rejects(takeHome(folder), (error: Error) => {
+    assert.ok(error instanceof Problem);
+    assert.match(error.message, / cannot be used: EISDIR/);
+    return true;
+  });
 });
 
 test('ends processes of an earlier start and removes its files', async (t) => {

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { setRetention, temporalDatabase, temporalPart, withoutTemporal } from '../../../dev/environment/temporal.ts';
+import {
+  checkTemporal,
+  setRetention,
+  temporalDatabase,
+  temporalPart,
+  withoutTemporal,
+} from '../../../dev/environment/temporal.ts';
+import { Problem } from '../../../dev/environment/problem.ts';
 import { provided } from '../../support/provided.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { testNamespace } from '../../support/temporal.ts';
@@ -34,6 +41,18 @@ test('setRetention sets how long a namespace keeps closed workflows', async (t) 
   await setRetention(provided('TEMPORAL_CLI_PATH'), address, namespace, '168h');
   const { config } = await connection.workflowService.describeNamespace({ namespace });
   assert.equal(Number(config?.workflowExecutionRetentionTtl?.seconds), 168 * 3_600);
+});
+
+test('a server of TEMPORAL_ADDRESS that does not answer is reported with the setting', async () => {
+  await checkTemporal({ TEMPORAL_ADDRESS: provided('TEST_TEMPORAL_ADDRESS') });
+  await assert.rejects(checkTemporal({ TEMPORAL_ADDRESS: '127.0.0.1:1' }), (error: Error) => {
+    assert.ok(error instanceof Problem);
+    assert.match(
+      error.message,
+      /^The Temporal server that TEMPORAL_ADDRESS names \(127\.0\.0\.1:1\) cannot be used: ./,
+    );
+    return true;
+  });
 });
 
 test('the server is identified by its database and gets no settings of another server', () => {
