@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { BURST_MS, isScan, SCAN_WITHIN_MS } from '../domain/email/machines.ts';
 import { addressees, recipients } from '../domain/email/outgoing.ts';
 import type { TrackedEmail } from '../domain/email/tracked-links.ts';
-import { findAddressedEmails } from '../store/suppressions/unsubscribes.ts';
+import { findTrackedEmails } from '../store/emails/tracked.ts';
 import { gather } from '../store/postgres/gather.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { type ChangeInput, projectChanges } from './emails.ts';
@@ -48,19 +48,24 @@ export function makeTrackingRecorder({ pool, wakeRelay, log, burstMs = BURST_MS 
   const writing = new Set<Promise<void>>();
   let held = 0;
   const write = gather(async (hits: readonly TrackingHit[]) => {
-    await projectHits(pool, hits);
+    const recorded = await projectHits(pool, hits);
     wakeRelay();
-    return hits.map(() => undefined);
+    return recorded;
   }, MAX_HITS_PER_TRANSACTION);
 
   const enqueue = (hit: TrackingHit): void => {
     const key = `${hit.emailId} ${keyOf(hit)}`;
     if (remembered.has(key)) return;
     remembered.set(key, true);
-    const written = write(hit).catch((error: unknown) => {
-      remembered.delete(key);
-      log.warn({ err: error, email: hit.emailId }, 'open or click not recorded');
-    });
+    const written = write(hit)
+      .then(({ machine }) => {
+        // A person's later request is another hit.
+        if (machine !== hit.machine) remembered.delete(key);
+      })
+      .catch((error: unknown) => {
+        remembered.delete(key);
+        log.warn({ err: error, email: hit.emailId }, 'open or click not recorded');
+      });
     writing.add(written);
     void written.finally(() => writing.delete(written));
   };
@@ -111,16 +116,27 @@ function keyOf({ recipient, url, machine }: TrackingHit): string {
   ].join(' ');
 }
 
-/** Applies hits to their emails; those of emails that no longer exist change nothing. */
-async function projectHits(pool: Pool, hits: readonly TrackingHit[]): Promise<void> {
-  const found = await findAddressedEmails(pool, [...new Set(hits.map(({ emailId }) => emailId))]);
-  const emails = new Map(found.map((email) => [email.id, recipients(addressees(email))]));
+/**
+ * Applies hits to their emails; those of emails that no longer exist change nothing. While no server has accepted an email, its
+ * hits come from a content filter that examines it before the server replies, and count as automatic: the server may still refuse
+ * the email for now, and an email or copy that has left `queued` is not sent again.
+ * @returns the hits as they were recorded
+ */
+async function projectHits(pool: Pool, hits: readonly TrackingHit[]): Promise<TrackingHit[]> {
+  // Read without a lock: an email or copy that was accepted stays so.
+  const found = await findTrackedEmails(pool, [...new Set(hits.map(({ emailId }) => emailId))]);
+  const emails = new Map(found.map((email) => [email.id, { ...email, all: recipients(addressees(email)) }]));
+  const recorded: TrackingHit[] = [];
   const changes = hits.map((hit): ChangeInput => {
-    const { emailId: id, recipient: position, url: link, machine } = hit;
-    const recipient = position === null ? undefined : emails.get(id)?.[position]?.address.toLowerCase();
+    const { emailId: id, recipient: position, url: link } = hit;
+    const email = emails.get(id);
+    const recipient = position === null ? undefined : email?.all[position]?.address.toLowerCase();
+    const mayBeAccepted = email?.copies?.[recipient ?? ''] ?? email?.may_be_accepted;
+    const machine = hit.machine || mayBeAccepted === false;
+    recorded.push({ ...hit, machine });
     const input = {
       id,
-      dedupe_key: keyOf(hit),
+      dedupe_key: keyOf({ ...hit, machine }),
       ...(recipient !== undefined && { recipient }),
       ...(link !== undefined && { link }),
     };
@@ -128,4 +144,5 @@ async function projectHits(pool: Pool, hits: readonly TrackingHit[]): Promise<vo
     return { change: machine ? `${change}_by_machine` : change, input };
   });
   await projectChanges(pool, changes);
+  return recorded;
 }

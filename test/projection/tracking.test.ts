@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { newId } from '../../src/domain/ids.ts';
 import { project } from '../../src/projection/emails.ts';
 import { makeTrackingRecorder, type TrackingHit } from '../../src/projection/tracking.ts';
+import { endCopies, prepareCopies } from '../../src/store/emails/recipients.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { acceptOne, emailRow, organization, timeline } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
@@ -19,12 +20,18 @@ const SHOP = 'https://shop.example/';
 
 /** A recorder for one email that was sent; `hits` records and writes them. */
 async function sentEmail(to = ['Ada@Example.net']) {
+  const email = await queuedEmail({ to });
+  await project(pool, 'sent', [{ id: email.id }]);
+  return email;
+}
+
+/** The same for one that is still queued. */
+async function queuedEmail(fields: Parameters<typeof acceptOne>[2] = { to: ['Ada@Example.net'] }) {
   let wakes = 0;
   const warnings: unknown[] = [];
   const log = { warn: (...line: unknown[]) => void warnings.push(line) };
   const recorder = makeTrackingRecorder({ pool, wakeRelay: () => wakes++, log, burstMs: 600_000 });
-  const id = await acceptOne(pool, orgId, { to });
-  await project(pool, 'sent', [{ id }]);
+  const id = await acceptOne(pool, orgId, fields);
   const hits = async (...some: Partial<TrackingHit>[]): Promise<void> => {
     for (const hit of some) recorder.record({ emailId: id, recipient: 0, sentAt: LATE, machine: false, ...hit });
     await recorder.settle();
@@ -134,6 +141,71 @@ describe('an open or click of a machine', () => {
       (await late.published()).map((data) => data['machine']),
       [undefined, undefined],
     );
+  });
+});
+
+describe('an open or click before a server has accepted the email', () => {
+  const attempt = (id: string, n: number, outcome: string | null) =>
+    pool.query(`INSERT INTO attempts (message_id, n, call, provider, outcome) VALUES ($1, $2, 'call', 'smtp', $3)`, [
+      id,
+      n,
+      outcome,
+    ]);
+
+  for (const outcome of ['again', null]) {
+    it(`leaves the email to be sent and counts as automatic (outcome of its attempt: ${outcome})`, async () => {
+      const email = await queuedEmail();
+      await attempt(email.id, 1, outcome);
+      await email.hits({}, { url: SHOP });
+      assert.equal(await email.status(), 'queued');
+      assert.deepEqual(
+        (await email.published()).map((data) => data['machine']),
+        [true, true],
+      );
+      const { rows } = await pool.query('SELECT FROM email_recipients WHERE email_id = $1', [email.id]);
+      assert.deepEqual(rows, []);
+      // It does not hide the open of a person.
+      await project(pool, 'sent', [{ id: email.id }]);
+      await email.hits({});
+      assert.equal(await email.status(), 'opened');
+    });
+  }
+
+  it('leaves a copy of a marketing email to be sent; that of an accepted copy counts', async () => {
+    const to = ['a@example.net', 'b@example.net', 'c@example.net'];
+    const email = await queuedEmail({ to, marketing: true });
+    await prepareCopies(
+      pool,
+      to.map((recipient) => ({ email_id: email.id, recipient, suppressed: false })),
+    );
+    const taken = { email_id: email.id, recipient: 'b@example.net', error: null, provider_message_id: '1' };
+    await endCopies(pool, [{ ...taken, status: 'sent' }]);
+    const copies = async () => {
+      const { rows } = await pool.query<{ status: string }>(
+        'SELECT status FROM email_recipients WHERE email_id = $1 ORDER BY recipient',
+        [email.id],
+      );
+      return rows.map(({ status }) => status);
+    };
+    await email.hits({ recipient: 0 });
+    assert.deepEqual([await email.status(), await copies()], ['queued', ['queued', 'sent', 'queued']]);
+    await email.hits({ recipient: 1 });
+    assert.deepEqual([await email.status(), await copies()], ['opened', ['queued', 'opened', 'queued']]);
+    await email.hits({ recipient: 2 });
+    assert.deepEqual(await copies(), ['queued', 'opened', 'queued']);
+  });
+
+  it('leaves an email that was refused at each attempt failed; one that may have been accepted is corrected', async () => {
+    for (const [outcome, status] of [
+      ['again', 'failed'],
+      ['unknown', 'opened'],
+    ] as const) {
+      const email = await queuedEmail();
+      await attempt(email.id, 1, outcome);
+      await project(pool, 'failed', [{ id: email.id, error: 'Given up.' }]);
+      await email.hits({});
+      assert.equal(await email.status(), status);
+    }
   });
 });
 

@@ -36,7 +36,7 @@ type Reported = (typeof REPORTED)[number];
 
 /**
  * A report may arrive before our own record of the hand-over, so it also moves `queued`; and it corrects an email that was
- * given up while ambiguous (`failed`).
+ * given up while ambiguous (`failed`). Hits of our own tracking prove no hand-over: `projectHits` decides which of them move these.
  */
 function report(to: Reported): Transition {
   const rank = REPORTED.indexOf(to);
