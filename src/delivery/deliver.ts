@@ -7,6 +7,11 @@ import { reconcile } from './reconcile.ts';
 /** Delay of a message that this worker may not claim now. */
 const BLOCKED_RETRY_MS = 2_000;
 
+interface Delivered<T extends ChannelTypes> {
+  readonly results: CallResult[];
+  readonly held: T['held'][];
+}
+
 /**
  * Claims messages, sends them and records each outcome. Idempotent: an ambiguous call is looked up at the provider before the
  * message is sent again, and a recorded answer is only applied.
@@ -17,24 +22,26 @@ export async function deliverOnce<T extends ChannelTypes>(
   channel: Channel<T>,
   members: readonly Member[],
   onResults: OnResults = () => undefined,
-): Promise<{ results: CallResult[]; held: T['held'][] }> {
+): Promise<Delivered<T>> {
   const reason = claimBlocker(deps);
   if (reason !== undefined) {
     const blocked = { state: 'again', reason, afterMs: BLOCKED_RETRY_MS, postponed: true } as const;
     return { results: members.map(({ id }) => ({ id, ...blocked })), held: [] };
   }
   const first = await claim(channel, members);
-  const applied = await applyRecorded(channel, messagesOf(first, 'unapplied'));
-  const reconciled = await reconcile(deps, channel, messagesOf(first, 'ambiguous'));
-  // Messages that the provider does not have are claimed again with a new attempt.
-  const second = await claim(channel, reconciled.lost);
-  const overtaken = [...messagesOf(second, 'ambiguous'), ...messagesOf(second, 'unapplied')];
-  const claims = [...first, ...second];
-  const calls = groupBy(messagesOf(claims, 'ready'), ({ call }) => call);
-  const sent = await Promise.all([...calls.values()].map((messages) => makeCall(deps, channel, messages, onResults)));
-  return {
-    results: [
-      ...claims.flatMap((each) => (each.state === 'done' ? each.result : [])),
+  const call = async (claims: readonly Claim<T>[]): Promise<CallResult[]> => {
+    const calls = groupBy(messagesOf(claims, 'ready'), (message) => message.call);
+    const sent = [...calls.values()].map((messages) => makeCall(deps, channel, messages, onResults));
+    return (await settle(sent)).flat();
+  };
+  const finish = async (): Promise<Delivered<T>> => {
+    const applied = await applyRecorded(channel, messagesOf(first, 'unapplied'));
+    const reconciled = await reconcile(deps, channel, messagesOf(first, 'ambiguous'));
+    // Messages that the provider does not have are claimed again with a new attempt.
+    const second = await claim(channel, reconciled.lost);
+    const overtaken = [...messagesOf(second, 'ambiguous'), ...messagesOf(second, 'unapplied')];
+    const results = [
+      ...resultsOf(second),
       ...applied,
       ...reconciled.results,
       ...overtaken.map(({ member: { id } }): MemberResult => ({
@@ -42,9 +49,15 @@ export async function deliverOnce<T extends ChannelTypes>(
         state: 'again',
         reason: 'Another worker has just made an attempt.',
       })),
-      ...sent.flat(),
-    ],
-    held: messagesOf(claims, 'held'),
+      ...(await call(second)),
+    ];
+    return { results, held: messagesOf(second, 'held') };
+  };
+  // Claims expire, so their calls do not wait for locks and for look-ups of other messages.
+  const [sent, finished] = await settle([call(first), finish()]);
+  return {
+    results: [...resultsOf(first), ...finished.results, ...sent],
+    held: [...messagesOf(first, 'held'), ...finished.held],
   };
 }
 
@@ -61,6 +74,19 @@ function messagesOf<T extends ChannelTypes>(
 function messagesOf<T extends ChannelTypes>(claims: readonly Claim<T>[], state: 'held'): T['held'][];
 function messagesOf<T extends ChannelTypes>(claims: readonly Claim<T>[], state: string): unknown[] {
   return claims.flatMap((each) => (each.state === state && 'message' in each ? [each.message] : []));
+}
+
+/** The results of members that were decided without a call. */
+function resultsOf<T extends ChannelTypes>(claims: readonly Claim<T>[]): MemberResult[] {
+  return claims.flatMap((each) => (each.state === 'done' ? each.result : []));
+}
+
+/** Like `Promise.all`, but throws the first error only when all have ended, so that none goes on unobserved. */
+async function settle<T extends readonly unknown[] | []>(
+  promises: T,
+): Promise<{ -readonly [P in keyof T]: Awaited<T[P]> }> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
 }
 
 async function applyRecorded<T extends ChannelTypes>(

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { project } from '../../src/projection/emails.ts';
 import { organizationFixture } from '../support/organization.ts';
@@ -244,5 +246,50 @@ describe('an ambiguous call of a group', () => {
       ['lost', 'sent'],
       ['sent'],
     ]);
+  });
+});
+
+describe('while an ambiguous call is looked up', () => {
+  test('the other emails of the group are sent, because their claims expire', async () => {
+    const set = make(true);
+    const [ambiguous, fresh] = await set.acceptMany(2);
+    assert.ok(ambiguous && fresh);
+    await set.die(ambiguous, set.provider, CALL, true);
+    const { find } = set.provider;
+    const events: string[] = [];
+    const sending = new EventEmitter();
+    const called = once(sending, 'call');
+    set.provider.find = async (call) => {
+      await Promise.race([called, sleep(5_000, undefined, { ref: false })]);
+      events.push('found');
+      return find?.(call) ?? new Map();
+    };
+    set.provider.acts.push((email, call) => {
+      events.push('sent');
+      sending.emit('call');
+      return set.provider.take(email, call);
+    });
+    const results = await set.deliver(ambiguous, fresh);
+    assert.deepEqual(events, ['sent', 'found']);
+    assert.deepEqual(
+      results.map(({ state }) => state),
+      ['ended', 'ended'],
+    );
+  });
+
+  test('a failure of the reconciliation is thrown after the call of the other emails was recorded', async () => {
+    const set = make(true);
+    const [ambiguous, fresh] = await set.acceptMany(2);
+    assert.ok(ambiguous && fresh);
+    await set.die(ambiguous, set.provider, CALL, true);
+    // Postgres rejects NUL.
+    set.provider.find = () => Promise.resolve(new Map([[ambiguous.id, '\0']]));
+    set.provider.acts.push(async (email, call) => {
+      await sleep(500);
+      return set.provider.take(email, call);
+    });
+    await assert.rejects(set.deliver(ambiguous, fresh));
+    assert.deepEqual([await set.outcomes(fresh.id), (await set.email(fresh.id)).status], [['sent'], 'sent']);
+    assert.deepEqual(await set.outcomes(ambiguous.id), [null]);
   });
 });
