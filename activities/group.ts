@@ -121,8 +121,8 @@ async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Pro
 }
 
 /**
- * Milliseconds until a group is tried again. Members that wait for a pause or for their organization do not delay the others,
- * which may be of other organizations.
+ * Milliseconds until a group is tried again. Members that wait for a pause, for their organization or for the end of an earlier
+ * call do not delay the others, which may be of other organizations.
  */
 function groupWait(members: readonly Again[], wait: (result: Again) => number): number {
   const attempted = members.filter(({ postponed }) => postponed !== true);

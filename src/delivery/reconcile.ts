@@ -104,6 +104,8 @@ async function applyAmbiguousSend<T extends ChannelTypes>(
       state: 'again',
       reason: 'An earlier call may still be under way.',
       afterMs: channel.callIsOverInMs(attempt),
+      // No refusal of the provider: the other members of its group are sent meanwhile.
+      postponed: true,
     }));
   if (over.length === 0) return { lost: [], results };
 

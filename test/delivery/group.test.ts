@@ -156,6 +156,34 @@ describe('delivering a group', () => {
     assert.deepEqual(await outcomes(members[29]?.id ?? ''), []);
   });
 
+  for (const ambiguous of [10, 25])
+    test(`sends the others while a call for ${ambiguous} of 30 may still be under way`, async () => {
+      const { deliver, provider, members, die, left, outcomes } = await group(30);
+      provider.callSize = ambiguous;
+      // It cannot be asked, like SMTP.
+      delete provider.find;
+      for (const member of members.slice(0, ambiguous)) await die(member, provider, 'call_1', false);
+      provider.calls.length = 0;
+      let waitMs: number;
+      if (ambiguous === 10) {
+        assert.deepEqual((await deliver()).counts, { left: 10, sent: 20 });
+        waitMs = Math.min(...(await left()).map(({ wait }) => wait * 1_000));
+      } else {
+        const error = await failure(deliver());
+        assert.match(error.message, /^25 of 30 .* An earlier call may still be under way\.$/);
+        waitMs = Number(error.nextRetryDelay);
+      }
+      assert.ok(waitMs > 60_000 && waitMs <= 75_000, `${waitMs} ms`);
+      assert.deepEqual(
+        provider.calls.flatMap(({ ids }) => ids).sort(),
+        members
+          .slice(ambiguous)
+          .map(({ id }) => id)
+          .sort(),
+      );
+      assert.deepEqual(await outcomes(members[0]?.id ?? ''), [null]);
+    });
+
   test('a permanent refusal ends that email only', async () => {
     const { deliver, provider, members, email } = await group(3);
     provider.acts.push({ kind: 'sent', messageId: 'a' }, { kind: 'rejected', detail: 'Not this one.' });
