@@ -1,6 +1,6 @@
 import { countInvitation } from '../accounts/sign-in-limits.ts';
 import { createReset } from '../accounts/password-reset.ts';
-import { ACCOUNT_LINK } from '../domain/email/account-link.ts';
+import { ACCOUNT_LINK, AUTO_SUBMITTED } from '../domain/email/account-link.ts';
 import { parseMailbox } from '../domain/email/address.ts';
 import type { EmailRequest } from '../domain/email/email.ts';
 import { ServiceError } from '../domain/errors.ts';
@@ -109,7 +109,6 @@ function requestOf(from: string, { to, subject, before, linkText, after }: Lette
         </body>
       </html>`.text,
     text: [...before, `${linkText}:\n${ACCOUNT_LINK}`, after].join('\n\n'),
-    // RFC 3834: vacation responders do not reply to it.
-    headers: { 'Auto-Submitted': 'auto-generated' },
+    headers: Object.fromEntries([AUTO_SUBMITTED]),
   };
 }

@@ -1,8 +1,11 @@
 import { buffer } from 'node:stream/consumers';
+import { hasAccountLink, isAccountEmail } from '../domain/email/account-link.ts';
 import type { AttachmentRequest } from '../domain/email/attachments.ts';
+import type { EmailContent } from '../domain/email/content.ts';
 import type { EmailRequest } from '../domain/email/email.ts';
 import { digest } from '../lib/digest.ts';
 import { requireFound, ServiceError } from '../domain/errors.ts';
+import { findAccountLinks } from '../store/emails/account-links.ts';
 import { findAttachments } from '../store/emails/attachments.ts';
 import type { Acceptance } from '../store/emails/accept.ts';
 import { findEmail, recordResend } from '../store/emails/emails.ts';
@@ -19,13 +22,20 @@ export interface ResendDeps extends IntakeDeps {
  * Resends a stored email immediately as a new email with the same content, recipients and copies of its files. Sendwright
  * generates its own headers again.
  * @param requestId deduplicates: a repeated click sends one email
- * @throws ServiceError not_found; conflict if its content was deleted or `requestId` was used before; the errors of acceptEmail
+ * @throws ServiceError not_found; conflict if its content was deleted, if it is about an account, or if `requestId` was used before;
+ * the errors of acceptEmail
  */
 export async function resendEmail(deps: ResendDeps, orgId: string, id: string, requestId: string): Promise<Acceptance> {
   const { pool } = deps;
   const email = requireFound(await findEmail(pool, deps.contents, orgId, id), 'email');
   const content = await findContent(pool, deps.contents, orgId, id);
   if (!content) throw gone();
+  if (await isAboutAccount(deps, id, content)) {
+    throw new ServiceError(
+      'conflict',
+      'The link in this email is not stored with it, so it cannot be resent; request another.',
+    );
+  }
   const { from, to, cc, bcc, reply_to, marketing, tags } = email;
   const request = { from, to, cc, bcc, reply_to, marketing, tags, ...content, scheduled_at: null };
   const idempotency = { key: `again ${requestId}`, fingerprint: digest(id) };
@@ -66,6 +76,14 @@ async function filesOf({ pool, files }: ResendDeps, orgId: string, id: string): 
     requests.push({ filename, content, path: null, content_type, content_id });
   }
   return requests;
+}
+
+/** The link of an email about an account is stored for its id only. */
+async function isAboutAccount({ pool }: ResendDeps, id: string, content: EmailContent): Promise<boolean> {
+  if (!hasAccountLink(content)) return false;
+  const [link] = await findAccountLinks(pool, [id]);
+  const headers = Object.entries(content.headers);
+  return link !== undefined && (link.sealed !== null || isAccountEmail({ ...content, headers }, link.has_api_key));
 }
 
 function gone(): ServiceError {

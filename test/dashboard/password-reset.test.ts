@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { createUser } from '../../src/accounts/users.ts';
+import { harnessWithProvider } from '../delivery/harness.ts';
 import { useService } from '../http/service.ts';
 import { eventually } from '../support/eventually.ts';
 import { foundIn } from '../security/canaries.ts';
@@ -173,15 +174,45 @@ describe('the link of a password reset', () => {
     assert.deepEqual(foundIn(rows.map(({ row }) => row).join('\n'), { token }), []);
   });
 
-  it('is in no email that a member of that organization sends again', async () => {
+  it('is in no resent email, because members of that organization cannot resend it', async () => {
     const { email } = await createUser(service.pool, organization.id, { email: 'again@example.com' });
-    const path = await linkFor(email);
+    await linkFor(email);
     const [id = ''] = await emailsTo(service, email);
     const member = await signedIn(service, operator.id);
+    for (const request_id of ['with its link', 'without its link']) {
+      const { status, html } = await member.post(`/dashboard/emails/${id}/again`, { request_id });
+      assert.equal(status, 409);
+      assert.ok(textOf(html).includes('The link in this email is not stored with it'), textOf(html));
+      await service.pool.query('DELETE FROM account_links WHERE email_id = $1', [id]);
+    }
+    assert.equal((await emailsTo(service, email)).length, 1);
+  });
+
+  it('fails its email if it has expired before the email is sent', async () => {
+    const { email } = await createUser(service.pool, organization.id, { email: 'expired@example.com' });
+    await ask(email);
+    const id = await eventually('an email', async () => (await emailsTo(service, email))[0]);
+    await service.pool.query('DELETE FROM account_links WHERE email_id = $1', [id]);
+    const { provider, deliverOne, email: row } = harnessWithProvider(service.pool, operator.id);
+    assert.deepEqual(await deliverOne({ id, version: 0 }), { id, state: 'ended', status: 'failed' });
+    assert.equal((await row(id)).error, 'This email cannot be sent: its link has expired.');
+    assert.equal(provider.calls.length, 0);
+  });
+
+  it('does not affect a customer’s email that contains its placeholder, nor a resend of it', async () => {
+    const text = '{{{account_link}}}';
+    const send = async (to: string, headers: Record<string, string>) => {
+      const json = { from: `a@${SYSTEM_DOMAIN}`, to, subject: 'Templates', html: `<p>${text}</p>`, text, headers };
+      assert.equal((await operator.call('POST', '/v1/emails', { json })).status, 202);
+      assert.equal((await deliverTo(service, operator.id, to)).text, text);
+    };
+    await send('one@example.net', { 'Auto-Submitted': 'auto-generated' });
+    await send('two@example.net', {});
+    const [id = ''] = await emailsTo(service, 'two@example.net');
+    const member = await signedIn(service, operator.id);
     await member.change(`/dashboard/emails/${id}/again`, { request_id: 'a' });
-    assert.equal((await emailsTo(service, email)).length, 2);
-    const { text, html } = await deliverTo(service, operator.id, email);
-    assert.ok(!`${text}${html}`.includes(path), text ?? '');
+    assert.equal((await emailsTo(service, 'two@example.net')).length, 2);
+    assert.equal((await deliverTo(service, operator.id, 'two@example.net')).text, text);
   });
 
   it('is not tracked by the provider, whose reports of clicks would contain it', async () => {

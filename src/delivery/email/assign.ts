@@ -91,8 +91,8 @@ async function openEmails(
     if (typeof outgoing === 'string') failed.push({ id, error: outgoing });
     else built.push({ email, outgoing, wasAttempted: attempts.has(id) });
   }
-  const { emails: opened, unreadable } = await insertAccountLinks(deps, client, built);
-  failed.push(...unreadable.map((id) => ({ id, error: 'This email cannot be sent: its link cannot be decrypted.' })));
+  const { emails: opened, failed: withoutLink } = await insertAccountLinks(deps, client, built);
+  failed.push(...withoutLink);
   return { opened, failed, waiting };
 }
 

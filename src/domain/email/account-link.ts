@@ -15,6 +15,22 @@ export function hasAccountLink({ html, text }: Pick<OutgoingEmail, 'html' | 'tex
   return [html, text].some((body) => body?.includes(ACCOUNT_LINK));
 }
 
+/** RFC 3834: vacation responders do not reply to emails about accounts. */
+export const AUTO_SUBMITTED = ['Auto-Submitted', 'auto-generated'] as const;
+
+/**
+ * Returns true for an email about an account, also when its link is no longer stored. A customer's email that contains the
+ * placeholder has an API key. If it was resent, it has none, but normally not this header and the placeholder in both bodies.
+ */
+export function isAccountEmail(
+  { html, text, headers }: Pick<OutgoingEmail, 'html' | 'text' | 'headers'>,
+  hasApiKey: boolean,
+): boolean {
+  const isPlaceheld = [html, text].every((body) => body?.includes(ACCOUNT_LINK));
+  const [header, content] = AUTO_SUBMITTED;
+  return !hasApiKey && isPlaceheld && headers.some(([name, value]) => name === header && value === content);
+}
+
 /** Inserts the link. The provider must not track the email, because its report of a click would contain the link. */
 export function insertAccountLink(email: OutgoingEmail, link: string): OutgoingEmail {
   return {

@@ -9,7 +9,21 @@ export async function insertAccountLink(db: Db, emailId: string, sealed: Buffer)
   );
 }
 
-/** The sealed links of those emails that have one. */
-export function findAccountLinks(db: Db, emailIds: readonly string[]): Promise<{ id: string; sealed: Buffer }[]> {
-  return queryRows(db, `SELECT email_id AS id, sealed FROM account_links WHERE email_id = ANY ($1)`, [emailIds]);
+/** An email whose body contains the placeholder of a link. */
+export interface AccountLink {
+  readonly id: string;
+  /** Null if no link is stored for it, or no longer. */
+  readonly sealed: Buffer | null;
+  /** True if the email was accepted with an API key. */
+  readonly has_api_key: boolean;
+}
+
+/** Returns the sealed links of emails. */
+export function findAccountLinks(db: Db, emailIds: readonly string[]): Promise<AccountLink[]> {
+  return queryRows(
+    db,
+    `SELECT emails.id, link.sealed, emails.key_id IS NOT NULL AS has_api_key
+     FROM emails LEFT JOIN account_links AS link ON link.email_id = emails.id WHERE emails.id = ANY ($1)`,
+    [emailIds],
+  );
 }
