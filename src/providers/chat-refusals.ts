@@ -34,7 +34,7 @@ export function classifyRefusal(
   kind: Kind | undefined,
   { status, code, message, after }: ChatRefusal,
 ): ChatOutcome {
-  const decided = kind ?? kindOfStatus(status, code !== undefined, after !== undefined);
+  const decided = kind ?? kindOfStatus(status, code !== undefined);
   const what = decided === 'refused' ? `${provider} refused it` : `${provider} answered ${status}`;
   const detail = sentence(what, code, message);
   if (decided === 'unknown') return { kind: decided, detail };
@@ -42,12 +42,9 @@ export function classifyRefusal(
   return decided === 'busy' && after !== undefined ? { ...refusal, kind: decided, after } : refusal;
 }
 
-/**
- * Without a code of the provider, a 5xx may come from something in front of it that passed the message on. A 503 with
- * Retry-After asks for another request, so that the message was not accepted.
- */
-function kindOfStatus(status: number, isProvider: boolean, hasRetryAfter: boolean): Kind | 'unknown' {
-  if (status === 429 || (status === 503 && hasRetryAfter)) return 'busy';
+/** Without a code of the provider, a 5xx may come from something in front of it that passed the message on. */
+function kindOfStatus(status: number, isProvider: boolean): Kind | 'unknown' {
+  if (status === 429 || status === 503) return 'busy';
   if (status === 408 || status >= 500) return isProvider ? 'busy' : 'unknown';
   return status === 400 && isProvider ? 'refused' : 'account';
 }

@@ -110,8 +110,7 @@ describe('an answer', { concurrency: true }, () => {
 
   for (const [status, body, kind] of [
     [429, '', 'busy'],
-    [503, '<html>', 'unknown'],
-    [503, errorOf(7_777), 'busy'],
+    [503, '<html>', 'busy'],
     [500, errorOf(7_777), 'busy'],
     [500, '<html>', 'unknown'],
     [408, '', 'unknown'],

@@ -177,9 +177,7 @@ describe('an answer', { concurrency: true }, () => {
 
   for (const [status, code, kind] of [
     [429, undefined, 'busy'],
-    [503, undefined, 'unknown'],
-    [503, 1, 'busy'],
-    [500, undefined, 'unknown'],
+    [503, undefined, 'busy'],
     [500, 1, 'busy'],
     [400, undefined, 'account'],
     [403, 1, 'account'],
@@ -203,11 +201,6 @@ describe('an answer', { concurrency: true }, () => {
       code: '20429',
       after: 7_000,
     });
-  });
-
-  test('of 503 in HTML with Retry-After is busy', async (t) => {
-    const url = await httpServer(t, answering({ status: 503, body: '<html>', headers: { 'retry-after': '7' } }));
-    assert.deepEqual(await twilioAt(url).send(chat()), { kind: 'busy', detail: 'Twilio answered 503.', after: 7_000 });
   });
 
   for (const body of ['', '<html>', 'null', '{"sid":7}', '{"sid":""}']) {
