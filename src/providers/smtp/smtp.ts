@@ -174,13 +174,11 @@ function isMailText(content: Buffer): boolean {
 }
 
 /**
- * Nodemailer encodes a value with a quotation mark as a whole (RFC 2047), so that nobody can parse it any more. A value in ASCII needs
- * no encoding. Nodemailer accepts only text for References.
+ * Nodemailer encodes a value with a quotation mark as a whole (RFC 2047), so that nobody can parse it any more. A value of printable
+ * ASCII needs no encoding; in another one it removes line breaks. Nodemailer accepts only text for References.
  */
 function toHeader([key, value]: OutgoingEmail['headers'][number]) {
-  // eslint-disable-next-line no-control-regex -- ASCII
-  const isAscii = /^[\x00-\x7F]*$/.test(value);
-  const isPrepared = isAscii && key.toLowerCase() !== 'references';
+  const isPrepared = /^[\x20-\x7E]*$/.test(value) && key.toLowerCase() !== 'references';
   return { key, value: isPrepared ? { prepared: true, foldLines: true, value } : value };
 }
 
