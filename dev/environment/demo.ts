@@ -191,7 +191,9 @@ async function sendDemo(
   let sentAt: number | undefined;
   for (;;) {
     const email = await ask<DemoEmail>(`${baseUrl}/v1/emails/${accepted.id}`, { headers, signal });
-    if (email.status === 'sent') sentAt ??= Date.now();
+    // The report of the delivery may arrive before our own record of the send.
+    const isOvertaken = email.status === 'delivered' && !email.events.some(({ type }) => type === 'email.sent');
+    if (email.status === 'sent' || isOvertaken) sentAt ??= Date.now();
     else if (email.status !== 'queued') return email;
     if (sentAt !== undefined && Date.now() - sentAt > REPORT_TIMEOUT_MS) return email;
     if (sentAt === undefined && Date.now() - started > SENT_TIMEOUT_MS) {

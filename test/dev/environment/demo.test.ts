@@ -97,8 +97,9 @@ function start(signal = new AbortController().signal) {
 
 test('the demonstration email is followed until it is delivered', async (t) => {
   const statuses = ['queued', 'queued', 'sent', 'delivered'];
+  const events = [{ type: 'email.sent', created_at: '2026-03-01T00:00:00.000Z' }];
   const { url: baseUrl, requests } = await recordingServer(t, ({ method }) => ({
-    body: { id: 'em_1', status: method === 'POST' ? 'queued' : statuses.shift() },
+    body: { id: 'em_1', status: method === 'POST' ? 'queued' : statuses.shift(), events },
   }));
   const { printed, context } = start();
   const email = await tryDemo(context, baseUrl, DEMO);
@@ -108,6 +109,20 @@ test('the demonstration email is followed until it is delivered', async (t) => {
     requests.map(({ method, url: path, headers }) => `${method} ${path} ${headers.authorization}`),
     ['POST /v1/emails Bearer sw_live_1', ...Array<string>(4).fill('GET /v1/emails/em_1 Bearer sw_live_1')],
   );
+});
+
+test('the demonstration email is followed until its send is recorded, which its delivery may overtake', async (t) => {
+  const types = [
+    ['email.queued', 'email.delivered'],
+    ['email.queued', 'email.sent', 'email.delivered'],
+  ];
+  const { url: baseUrl } = await recordingServer(t, ({ method }) => {
+    const events =
+      method === 'POST' ? [] : (types.shift() ?? []).map((type) => ({ type, created_at: '2026-03-01T00:00:00.000Z' }));
+    return { body: { id: 'em_1', status: method === 'POST' ? 'queued' : 'delivered', events } };
+  });
+  const email = await tryDemo(start().context, baseUrl, DEMO);
+  assert.equal(email?.events.length, 3);
 });
 
 test('a start continues without the demonstration email if the API refuses it, unless it is being stopped', async (t) => {
