@@ -69,7 +69,7 @@ export function makeCall(options: Options): Call {
 
 /** @throws SendwrightError if a header cannot contain the key */
 function checkKey(key: unknown): string {
-  // eslint-disable-next-line no-control-regex
+  // eslint-disable-next-line no-control-regex -- control characters are what this expression is about
   if (typeof key === 'string' && !/[\x00-\x08\x0a-\x1f\x7f]/.test(key)) return key;
   const problem = typeof key === 'string' ? 'contains a control character' : 'is not a string';
   const message = `idempotencyKey: ${problem}; 1 to 256 other characters are allowed`;

@@ -126,17 +126,19 @@ async function projectHits(pool: Pool, hits: readonly TrackingHit[]): Promise<Tr
   // Read without a lock: an email or copy that was accepted stays so.
   const found = await findTrackedEmails(pool, [...new Set(hits.map(({ emailId }) => emailId))]);
   const emails = new Map(found.map((email) => [email.id, { ...email, all: recipients(addressees(email)) }]));
-  const recorded: TrackingHit[] = [];
-  const changes = hits.map((hit): ChangeInput => {
-    const { emailId: id, recipient: position, url: link } = hit;
-    const email = emails.get(id);
-    const recipient = position === null ? undefined : email?.all[position]?.address.toLowerCase();
-    const mayBeAccepted = email?.copies?.[recipient ?? ''] ?? email?.may_be_accepted;
-    const machine = hit.machine || mayBeAccepted === false;
-    recorded.push({ ...hit, machine });
+  const recipientOf = ({ emailId, recipient: position }: TrackingHit): string | undefined =>
+    position === null ? undefined : emails.get(emailId)?.all[position]?.address.toLowerCase();
+  const recorded = hits.map((hit): TrackingHit => {
+    const email = emails.get(hit.emailId);
+    const mayBeAccepted = email?.copies?.[recipientOf(hit) ?? ''] ?? email?.may_be_accepted;
+    return { ...hit, machine: hit.machine || mayBeAccepted === false };
+  });
+  const changes = recorded.map((hit): ChangeInput => {
+    const { emailId: id, url: link, machine } = hit;
+    const recipient = recipientOf(hit);
     const input = {
       id,
-      dedupe_key: keyOf({ ...hit, machine }),
+      dedupe_key: keyOf(hit),
       ...(recipient !== undefined && { recipient }),
       ...(link !== undefined && { link }),
     };

@@ -26,9 +26,9 @@ export function isAccountEmail(
   { html, text, headers }: Pick<OutgoingEmail, 'html' | 'text' | 'headers'>,
   hasApiKey: boolean,
 ): boolean {
-  const isPlaceheld = [html, text].every((body) => body?.includes(ACCOUNT_LINK));
+  const hasBothPlaceholders = [html, text].every((body) => body?.includes(ACCOUNT_LINK));
   const [header, content] = AUTO_SUBMITTED;
-  return !hasApiKey && isPlaceheld && headers.some(([name, value]) => name === header && value === content);
+  return !hasApiKey && hasBothPlaceholders && headers.some(([name, value]) => name === header && value === content);
 }
 
 /** Inserts the link. The provider must not track the email, because its report of a click would contain the link. */

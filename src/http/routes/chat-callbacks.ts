@@ -69,7 +69,7 @@ export const twilio = hiddenRoute({
   options: SIGNED_FORM,
 });
 
-/** Receives a message from a user, whatever its form's `SmsStatus`. */
+/** Receives a message from a user. Its form may have any `SmsStatus`. */
 export const twilioInbound = hiddenRoute({
   ...postSchema,
   response: { 200: Type.String() },

@@ -174,8 +174,8 @@ function isMailText(content: Buffer): boolean {
 }
 
 /**
- * Nodemailer encodes a value with a quotation mark as a whole (RFC 2047), so that nobody can parse it any more. A value of printable
- * ASCII needs no encoding; in another one it removes line breaks. Nodemailer accepts only text for References.
+ * Nodemailer encodes a value with a quotation mark as a whole (RFC 2047), which parsers of structured headers do not decode. A value of
+ * printable ASCII needs no encoding. From other values nodemailer removes line breaks. It accepts only text for References.
  */
 function toHeader([key, value]: OutgoingEmail['headers'][number]) {
   const isPrepared = /^[\x20-\x7E]*$/.test(value) && key.toLowerCase() !== 'references';
