@@ -23,12 +23,7 @@ export async function deliverOnce<T extends ChannelTypes>(
   members: readonly Member[],
   onResults: OnResults = () => undefined,
 ): Promise<Delivered<T>> {
-  const reason = claimBlocker(deps);
-  if (reason !== undefined) {
-    const blocked = { state: 'again', reason, afterMs: BLOCKED_RETRY_MS, postponed: true } as const;
-    return { results: members.map(({ id }) => ({ id, ...blocked })), held: [] };
-  }
-  const first = await claim(channel, members);
+  const first = await claim(deps, channel, members);
   const call = async (claims: readonly Claim<T>[]): Promise<CallResult[]> => {
     const calls = groupBy(messagesOf(claims, 'ready'), (message) => message.call);
     const sent = [...calls.values()].map((messages) => makeCall(deps, channel, messages, onResults));
@@ -38,7 +33,7 @@ export async function deliverOnce<T extends ChannelTypes>(
     const applied = await applyRecorded(channel, messagesOf(first, 'unapplied'));
     const reconciled = await reconcile(deps, channel, messagesOf(first, 'ambiguous'));
     // Messages that the provider does not have are claimed again with a new attempt.
-    const second = await claim(channel, reconciled.lost);
+    const second = await claim(deps, channel, reconciled.lost);
     const overtaken = [...messagesOf(second, 'ambiguous'), ...messagesOf(second, 'unapplied')];
     const results = [
       ...resultsOf(second),
@@ -61,8 +56,16 @@ export async function deliverOnce<T extends ChannelTypes>(
   };
 }
 
-async function claim<T extends ChannelTypes>(channel: Channel<T>, members: readonly Member[]): Promise<Claim<T>[]> {
-  return members.length === 0 ? [] : channel.claim(members);
+async function claim<T extends ChannelTypes>(
+  deps: DeliveryDeps,
+  channel: Channel<T>,
+  members: readonly Member[],
+): Promise<Claim<T>[]> {
+  if (members.length === 0) return [];
+  const reason = claimBlocker(deps);
+  if (reason === undefined) return channel.claim(members);
+  const blocked = { state: 'again', reason, afterMs: BLOCKED_RETRY_MS, postponed: true } as const;
+  return members.map(({ id }) => ({ state: 'done', result: { id, ...blocked } }));
 }
 
 /** The messages of claims in one state. */

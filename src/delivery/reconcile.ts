@@ -78,13 +78,14 @@ async function reconcileCall<T extends ChannelTypes>(
     { call: attempt.call, provider: attempt.provider, taken: taken.length, lost: lost.length, open: open.length },
     'ambiguous call looked up at provider',
   );
-  const reason = found ? 'The provider may not have it; it is asked once more.' : 'The provider cannot be asked now.';
   return {
     lost: lost.map(({ member }) => member),
     results: [
       ...taken.map(({ member: { id } }) => ended(id, 'sent', attempt.provider)),
       ...open.map(({ member: { id } }): MemberResult => {
-        return { id, state: 'again', reason, ...(found && { afterMs: deps.confirmNotFoundAfterMs }) };
+        if (!found) return { id, state: 'again', reason: 'The provider cannot be asked now.' };
+        const reason = 'The provider may not have it; it is asked once more.';
+        return { id, ...waitForCall(reason, deps.confirmNotFoundAfterMs) };
       }),
     ],
   };
@@ -101,11 +102,7 @@ async function applyAmbiguousSend<T extends ChannelTypes>(
     .filter((message) => !over.includes(message))
     .map(({ member: { id }, attempt }): MemberResult => ({
       id,
-      state: 'again',
-      reason: 'An earlier call may still be under way.',
-      afterMs: channel.callIsOverInMs(attempt),
-      // No refusal of the provider: the other members of its group are sent meanwhile.
-      postponed: true,
+      ...waitForCall('An earlier call may still be under way.', channel.callIsOverInMs(attempt)),
     }));
   if (over.length === 0) return { lost: [], results };
 
@@ -178,6 +175,11 @@ function countOutcomes(
 ): void {
   const [first] = messages;
   if (first) ambiguousEnded.publish({ kind, provider: first.attempt.provider, outcome, count: messages.length });
+}
+
+/** No refusal of the provider: the other members of its group are sent meanwhile. */
+function waitForCall(reason: string, afterMs: number) {
+  return { state: 'again', reason, afterMs, postponed: true } as const;
 }
 
 function ending(outcome: AttemptOutcome, detail: string | null) {

@@ -159,12 +159,29 @@ describe('an ambiguous call of a chat-app message', () => {
       state: 'again',
       reason: 'The provider may not have it; it is asked once more.',
       afterMs: 60_000,
+      postponed: true,
     });
     assert.equal(provider.given.length, 0);
     await age(id, 61);
     assert.equal((await deliver(id)).state, 'ended');
     assert.equal(provider.took.length, 1);
     assert.deepEqual(await outcomes(id), ['lost', 'sent']);
+  });
+
+  test('is not claimed again by a worker that began to shut down while it asked', async () => {
+    const stopping = new AbortController();
+    const { id, provider, deliver, die, age, outcomes } = await accepted('twilio', { stopping: stopping.signal });
+    await die(id, false);
+    await deliver(id);
+    await age(id, 61);
+    provider.find = async () => void stopping.abort();
+    assert.deepEqual(await deliver(id), {
+      state: 'again',
+      reason: 'The worker is shutting down.',
+      afterMs: 2_000,
+      postponed: true,
+    });
+    assert.deepEqual([await outcomes(id), provider.given.length], [['lost'], 0]);
   });
 
   test('waits while Twilio cannot be asked', async () => {
