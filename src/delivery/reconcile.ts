@@ -62,7 +62,13 @@ async function reconcileCall<T extends ChannelTypes>(
     const notFound = messages.filter((message) => found && !taken.includes(message));
     const lost = notFound.filter(({ attempt }) => (attempt.not_found_for ?? -1) >= deps.confirmNotFoundAfterMs);
     const open = messages.filter((message) => !taken.includes(message) && !lost.includes(message));
-    await endAttempts(client, taken.map(ending('sent', null)));
+    await endAttempts(
+      client,
+      taken.map((message) => {
+        const messageId = found?.get(message.member.id);
+        return { ...ending('sent', null)(message), ...(messageId !== undefined && { provider_message_id: messageId }) };
+      }),
+    );
     await endAttempts(client, lost.map(ending('lost', `${attempt.provider} does not have it.`)));
     await recordLookups(
       client,

@@ -11,6 +11,7 @@ import type { ChatProviderName, OutgoingChat } from '../../src/domain/chat/chat.
 import type { MessageChannel } from '../../src/domain/messages/message.ts';
 import type { ChatOutcome, ChatProvider, ChatReport } from '../../src/providers/chat-provider.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
+import { acceptText, connect } from '../store/chats.ts';
 
 /** The outcome of a scripted provider for one message. A function may read the database first. */
 export type ChatAct = ChatOutcome | ((message: OutgoingChat) => ChatOutcome | Promise<ChatOutcome>);
@@ -131,3 +132,18 @@ export async function deliverChat(
 
 type WithoutId<T> = T extends unknown ? Omit<T, 'id'> : never;
 type Result = WithoutId<Exclude<CallResult, { state: 'partial' }>>;
+
+/** A function that accepts a text and returns the harness to deliver it, from a number of a provider of its own. */
+export function acceptedTexts(pool: Pool, orgId: string) {
+  return async (name: ChatProviderName = 'twilio', settings: Partial<MessageDeps> = {}) => {
+    const number = await connect(pool, orgId, name);
+    const id = await acceptText(pool, orgId, number.number);
+    const provider = new ScriptedChat(name);
+    return { id, number, provider, ...chatHarness(pool, provider, settings) };
+  };
+}
+
+/** A provider's report about a message. */
+export function reportOf(id: string, change: ChatReport['change'], providerMessageId: string): ChatReport {
+  return { change, messageId: id, providerMessageId, dedupeKey: `${providerMessageId} ${change}` };
+}

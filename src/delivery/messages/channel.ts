@@ -9,6 +9,7 @@ import {
   findSuspendedMessages,
   isAnothers,
   lockMessageStatuses,
+  lockProviderId,
   type StoredMessage,
 } from '../../store/messages/delivery.ts';
 import { postponeMessageCheck } from '../../store/messages/stuck.ts';
@@ -89,18 +90,18 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
     },
 
     async recordFound(client, messages, found) {
-      const taken = messages.filter(({ member: { id } }) => found.has(id));
-      await projectMessages(
-        client,
-        'sent',
-        taken.map(({ member: { id }, attempt: { provider, call } }) => ({
-          id,
-          provider: provider as Claimed['provider']['name'],
-          provider_message_id: found.get(id) as string,
-          dedupe_key: endOfCall('sent', call),
-        })),
-      );
-      return taken;
+      // One message per call.
+      const [message] = messages as [Attempted];
+      const { stored, attempt } = message;
+      const messageId = found.get(stored.id);
+      if (messageId === undefined) return [];
+      await lockProviderId(client, messageId);
+      // An equal message may have been looked up at the same time.
+      if (await isAnothers(client, stored, messageId)) return [];
+      const provider = attempt.provider as Claimed['provider']['name'];
+      const dedupe_key = endOfCall('sent', attempt.call);
+      await projectMessages(client, 'sent', [{ id: stored.id, provider, provider_message_id: messageId, dedupe_key }]);
+      return [message];
     },
 
     callIsOverInMs: ({ ageMs }) => Math.max(0, CALL_IS_OVER_MS - ageMs),
