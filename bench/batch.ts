@@ -1,7 +1,7 @@
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { quantile, repeat } from './figures.ts';
-import { batchBody, LATENCY, postBatch, warmUp } from './load.ts';
+import { batchBody, postBatch, PROVIDER_LATENCY_MS, warmUp } from './load.ts';
 import { handOvers, others } from './meanwhile.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
@@ -23,7 +23,11 @@ export async function batch(): Promise<void> {
     });
     rows.push({ provider, ...row });
   }
-  report('batch', 'a batch, and single emails meanwhile', rows, { emails: SIZE, runs: RUNS, latency_ms: LATENCY });
+  report('batch', 'a batch, and single emails meanwhile', rows, {
+    emails: SIZE,
+    runs: RUNS,
+    latency_ms: PROVIDER_LATENCY_MS,
+  });
 }
 
 async function measure(stack: DevFile, pool: Pool): Promise<Row> {

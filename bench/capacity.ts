@@ -1,6 +1,6 @@
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
-import { LATENCY, postSingles, warmUp } from './load.ts';
+import { PROVIDER_LATENCY_MS, postSingles, warmUp } from './load.ts';
 import { report } from './report.ts';
 import { byPart, type Cost, type Costs, type Plan, simulate, summary } from './simulation.ts';
 import { size } from './sizes.ts';
@@ -12,10 +12,10 @@ import { untilQuiet } from './waiting.ts';
 const MEASURED_RATE = 500;
 const SECONDS = size('BENCH_SECONDS', 20);
 const SIMULATED_SECONDS = 30;
-/** Milliseconds of a call with 500 emails to a provider on the internet. */
-const PROVIDER_LATENCY = 500;
+/** Duration of a call with 500 emails to a provider on the internet. */
+const INTERNET_LATENCY_MS = 500;
 /** The share of its processors that each part of a larger installation uses. */
-const TARGET = 0.6;
+const TARGET_UTILIZATION = 0.6;
 
 /**
  * Measures the cost of a single email in each part until it is accepted, until it is sent, and for its report. A simulation
@@ -32,11 +32,11 @@ export async function capacity(): Promise<void> {
   report('capacity', `processor time of a single email at ${MEASURED_RATE} a second, µs`, steps, { seconds: SECONDS });
 
   const machine = [500, 750, 1_000, 1_250].map((rate) =>
-    simulated(costs, 'this machine', { rate, processors: 2, workers: 1, latency: LATENCY }),
+    simulated(costs, 'this machine', { rate, processors: 2, workers: 1, latency: PROVIDER_LATENCY_MS }),
   );
   const larger = [1_000, 3_000, 10_000].map((rate) => {
     const { processors, workers } = plan(costs, rate);
-    return simulated(costs, describe(processors, workers), { rate, processors, workers, latency: PROVIDER_LATENCY });
+    return simulated(costs, describe(processors, workers), { rate, processors, workers, latency: INTERNET_LATENCY_MS });
   });
   report('simulation', 'single emails with their reports, simulated', [...machine, ...larger], {
     seconds: SIMULATED_SECONDS,
@@ -70,7 +70,7 @@ function minus(cost: Cost, before: Cost): Cost {
 function plan(costs: Costs, rate: number): Pick<Plan, 'workers'> & { readonly processors: Cost } {
   const processors = byPart((part) => {
     const cost = costs.accepting[part] + costs.sending[part] + costs.reporting[part];
-    return Math.max(1, Math.ceil((cost * rate) / 1_000_000 / TARGET));
+    return Math.max(1, Math.ceil((cost * rate) / 1_000_000 / TARGET_UTILIZATION));
   });
   return { processors, workers: processors.worker };
 }

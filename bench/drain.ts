@@ -1,7 +1,7 @@
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { repeat } from './figures.ts';
-import { batchBody, LATENCY, postBatch, postSingles, warmUp } from './load.ts';
+import { batchBody, postBatch, PROVIDER_LATENCY_MS, postSingles, warmUp } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -34,7 +34,7 @@ export async function drain(): Promise<void> {
       })),
     );
   }
-  report('drain', 'emails accepted and sent', rows, { runs: RUNS, latency_ms: LATENCY });
+  report('drain', 'emails accepted and sent', rows, { runs: RUNS, latency_ms: PROVIDER_LATENCY_MS });
 }
 
 async function batches(stack: DevFile, pool: Pool, { provider, batches: count, emails }: Amount): Promise<Row> {

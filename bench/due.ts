@@ -1,7 +1,7 @@
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { repeat } from './figures.ts';
-import { batchBody, LATENCY, postBatch, warmUp } from './load.ts';
+import { batchBody, postBatch, PROVIDER_LATENCY_MS, warmUp } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -15,9 +15,9 @@ const BATCHES = [
   { batches: 1, runs: RUNS },
   { batches: 10, runs: 1 },
 ];
-/** Milliseconds until emails are due: a constant and an amount per email, so that all have their workflow before. */
-const AHEAD = 20_000;
-const AHEAD_EACH = 0.7;
+/** Emails are due after a constant and an amount per email, so that all have their workflow before. */
+const MIN_LEAD_MS = 20_000;
+const LEAD_MS_PER_EMAIL = 0.7;
 
 /** Measures the delay of emails that are scheduled for one instant, and whether any is sent before it. */
 export async function due(): Promise<void> {
@@ -29,13 +29,13 @@ export async function due(): Promise<void> {
     }
     return measured;
   });
-  report('due', 'emails scheduled for one instant: how late they were sent', rows, { latency_ms: LATENCY });
+  report('due', 'emails scheduled for one instant: how late they were sent', rows, { latency_ms: PROVIDER_LATENCY_MS });
 }
 
 async function measure(stack: DevFile, pool: Pool, batches: number): Promise<Row> {
   await untilQuiet(pool);
   const emails = batches * SIZE;
-  const dueAt = Date.now() + AHEAD + emails * AHEAD_EACH;
+  const dueAt = Date.now() + MIN_LEAD_MS + emails * LEAD_MS_PER_EMAIL;
   const body = batchBody(stack, SIZE, new Date(dueAt).toISOString());
   const ids = [];
   for (let i = 0; i < batches; i++) ids.push(await postBatch(stack, body));

@@ -7,7 +7,7 @@ import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { DevFile } from '../src/main/dev-file.ts';
 import { medians } from './figures.ts';
-import { LATENCY, postSome } from './load.ts';
+import { PROVIDER_LATENCY_MS, postSome } from './load.ts';
 import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
@@ -18,11 +18,10 @@ import { perEmail, postgresTime, processorTime } from './usage.ts';
 const COUNT = size('BENCH_SIZE', 1_000);
 const RUNS = size('BENCH_RUNS', 3);
 /** Executions of each kind before the measurement. */
-const WARM = 100;
-/** Concurrent starts, the same number as the relay's. */
-const AT_ONCE = 100;
-/** Milliseconds after which workflows that have not ended count as stuck. */
-const GIVE_UP = 180_000;
+const WARM_UP_COUNT = 100;
+/** The same number as the relay's. */
+const MAX_CONCURRENT_STARTS = 100;
+const STUCK_AFTER_MS = 180_000;
 const WORKER = fileURLToPath(new URL('floor-worker.ts', import.meta.url));
 /** Task queues. With one queue for both, the server would pass the activity with the workflow's first response. */
 const WORKFLOWS = 'floor';
@@ -36,7 +35,7 @@ const ACTIVITIES = 'floor-activities';
 export async function floor(): Promise<void> {
   const options = { env: { EMAIL_PROVIDERS: 'postmark', WORKFLOW_STARTS_PER_SECOND: '1000000' }, reports: false };
   const rows = await withStack(options, async (stack) => {
-    await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
+    await setBehaviour(stack.inbox_url ?? '', { latency_ms: PROVIDER_LATENCY_MS });
     const worker = await startWorker(stack);
     const connection = await NativeConnection.connect({ address: stack.temporal_address });
     try {
@@ -47,7 +46,11 @@ export async function floor(): Promise<void> {
       await endWorker(worker);
     }
   });
-  report('floor', 'workflows from start to end', rows, { workflows: COUNT, runs: RUNS, latency_ms: LATENCY });
+  report('floor', 'workflows from start to end', rows, {
+    workflows: COUNT,
+    runs: RUNS,
+    latency_ms: PROVIDER_LATENCY_MS,
+  });
 }
 
 async function startWorker({ temporal_address: address }: DevFile) {
@@ -84,7 +87,7 @@ async function compare(stack: DevFile, client: Client) {
     const rate = count / ((performance.now() - began) / 1_000);
     return { what, '/s': rate, ...perEmail(usedBefore, await usedTime(stack), count) };
   };
-  for (const kind of kinds) await measure(kind, WARM);
+  for (const kind of kinds) await measure(kind, WARM_UP_COUNT);
   // Kinds alternate, so that a temporary slowdown of the machine affects all of them.
   for (let run = 0; run < RUNS; run++) {
     for (const kind of kinds) kind.runs.push(await measure(kind, COUNT));
@@ -102,8 +105,8 @@ async function usedTime(stack: DevFile) {
 function startEmpty({ workflow }: Client, type: string, activities: string) {
   const options = { taskQueue: WORKFLOWS, args: [activities] };
   return async (count: number): Promise<void> => {
-    for (let left = count; left > 0; left -= AT_ONCE) {
-      const starts = Array.from({ length: Math.min(AT_ONCE, left) }, () =>
+    for (let left = count; left > 0; left -= MAX_CONCURRENT_STARTS) {
+      const starts = Array.from({ length: Math.min(MAX_CONCURRENT_STARTS, left) }, () =>
         workflow.start(type, { ...options, workflowId: randomUUID() }),
       );
       await Promise.all(starts);
@@ -118,7 +121,7 @@ async function ended({ workflow }: Client, type: string): Promise<number> {
 async function untilEnded(client: Client, type: string, count: number): Promise<void> {
   const from = performance.now();
   while ((await ended(client, type)) < count) {
-    if (performance.now() - from > GIVE_UP) throw new Error(`workflows ${type} are stuck`);
+    if (performance.now() - from > STUCK_AFTER_MS) throw new Error(`workflows ${type} are stuck`);
     await sleep(100);
   }
 }

@@ -15,7 +15,7 @@ import { storeYear } from './stored.ts';
 import { formatNumber } from '../src/lib/text.ts';
 
 /** The number of the first email of a batch of 5,000. */
-const BATCH = 60_000;
+const BATCH_START = 60_000;
 /** Query parameters of a list, in the API's form. */
 type Filter = Readonly<Record<string, string | readonly string[]>>;
 /**
@@ -36,9 +36,9 @@ const FILTERS: readonly Filter[] = [
   { tag: ['plan:p3'], status: 'failed' },
   { tag: ['customer:c9000'], status: 'bounced' },
   { tag: ['campaign:x5', 'plan:p3'], status: 'opened' },
-  { batch_id: `bt_${BATCH}` },
-  { batch_id: `bt_${BATCH}`, status: 'rejected' },
-  { batch_id: `bt_${BATCH}`, tag: ['customer:c9000'], status: 'sent' },
+  { batch_id: `bt_${BATCH_START}` },
+  { batch_id: `bt_${BATCH_START}`, status: 'rejected' },
+  { batch_id: `bt_${BATCH_START}`, tag: ['customer:c9000'], status: 'sent' },
   { to: 'user0@mail.example' },
   { to: 'user9999@corp9999.example' },
   { to: 'nobody@mail.example' },
@@ -57,7 +57,7 @@ const FILTERS: readonly Filter[] = [
   { bounce_reason: 'mailbox_not_found' },
 ];
 const ROWS = size('BENCH_ROWS', 5_000_000);
-const TIMES = 300;
+const REQUESTS = 300;
 const SECRET_KEY = 'the secret key of a service that is measured';
 
 /**
@@ -77,7 +77,7 @@ export async function lists(): Promise<void> {
     return [measured, await acceptBatches(stack, ROWS), indexed] as const;
   });
   const title = `pages of 50 out of ${formatNumber(ROWS)} emails, one request at a time, ms`;
-  report('lists', title, rows, { emails: ROWS, requests: TIMES });
+  report('lists', title, rows, { emails: ROWS, requests: REQUESTS });
   report('search-index', 'emails indexed for search, without rests', [indexing], { emails: ROWS });
   report('growth', 'a batch accepted on top of what is stored', [empty, full], {});
 }
@@ -97,8 +97,8 @@ async function measure(dev: DevFile, filter: Filter, times: { readonly first: nu
   const { seal } = makeCursors(SECRET_KEY);
   /** Returns a cursor at a random position in the list, or in the batch, whose emails have the same time. */
   const anywhere = () => {
-    const at = times.first + Math.floor(times.apart * (batch_id === null ? Math.random() * ROWS : BATCH));
-    const id = numberedId(at, BATCH + Math.floor(Math.random() * 5_000));
+    const at = times.first + Math.floor(times.apart * (batch_id === null ? Math.random() * ROWS : BATCH_START));
+    const id = numberedId(at, BATCH_START + Math.floor(Math.random() * 5_000));
     return seal(listing, { created_at: new Date(at).toISOString(), id });
   };
   return {
@@ -126,7 +126,7 @@ async function measureTags(dev: DevFile) {
 
 async function time(name: string, { base_url, api_key }: DevFile, path: () => string) {
   const latencies: number[] = [];
-  for (let n = 0; n < TIMES; n++) {
+  for (let n = 0; n < REQUESTS; n++) {
     const from = performance.now();
     const { statusCode, body } = await request(base_url + path(), { headers: { authorization: `Bearer ${api_key}` } });
     const text = await body.text();

@@ -30,9 +30,8 @@ const LOADER = fileURLToPath(new URL('loader.ts', import.meta.url));
 /** Number of recipients; consecutive requests differ. */
 const RECIPIENTS = 200;
 /** Milliseconds of one call to the simulated provider in measurements of sending. */
-export const LATENCY = 30;
-/** Concurrent requests of `postSome`. */
-const SOME = 32;
+export const PROVIDER_LATENCY_MS = 30;
+const POST_CONCURRENCY = 32;
 
 /** An email of about 3 kB. */
 export function email(stack: Pick<DevFile, 'from'>, to: string) {
@@ -70,7 +69,7 @@ export async function postSingles(
 
 /** Prepares a stack for measurements of sending: sets the latency of its provider and posts single emails. */
 export async function warmUp(stack: DevFile, connections: number, seconds: number): Promise<void> {
-  await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
+  await setBehaviour(stack.inbox_url ?? '', { latency_ms: PROVIDER_LATENCY_MS });
   await postSingles(stack, { connections, seconds });
 }
 
@@ -100,7 +99,7 @@ export async function postSome(stack: DevFile, emails: number): Promise<string[]
       ids.push((await call<{ id: string }>(stack, 'POST', '/v1/emails', one)).id);
     }
   };
-  await Promise.all(Array.from({ length: SOME }, connection));
+  await Promise.all(Array.from({ length: POST_CONCURRENCY }, connection));
   return ids;
 }
 

@@ -14,9 +14,8 @@ import { untilQuiet } from './waiting.ts';
 const SIZE = size('BENCH_SIZE', 10_000);
 const RUNS = size('BENCH_RUNS', 3);
 const BATCHES = 4;
-const POSTS = 8;
-/** Milliseconds for which an idle service is observed. */
-const IDLE = 5_000;
+const LARGE_POSTS = 8;
+const IDLE_MS = 5_000;
 
 /** Measures the maximum memory of api and worker: idle, with batches, and with the largest requests. */
 export async function memory(): Promise<void> {
@@ -24,7 +23,7 @@ export async function memory(): Promise<void> {
   for (let run = 0; run < RUNS; run++) {
     runs.push(
       await withStack({}, async (stack, pool) => {
-        const idle = await watch('nothing', stack, () => sleep(IDLE, ''));
+        const idle = await watch('nothing', stack, () => sleep(IDLE_MS, ''));
         await postSingles(stack, { connections: 4, seconds: 2 });
         const batches = await watch(`${BATCHES} batches of ${SIZE}`, stack, async () => {
           const body = batchBody(stack, SIZE);
@@ -32,8 +31,8 @@ export async function memory(): Promise<void> {
           await untilQuiet(pool);
           return `${BATCHES} × 202`;
         });
-        const after = await watch('nothing again', stack, () => sleep(IDLE, ''));
-        const posts = await watch(`${POSTS} posts of 42 MB at once`, stack, async () => {
+        const after = await watch('nothing again', stack, () => sleep(IDLE_MS, ''));
+        const posts = await watch(`${LARGE_POSTS} posts of 42 MB at once`, stack, async () => {
           const answers = await postLarge(stack);
           await untilQuiet(pool);
           return answers;
@@ -64,7 +63,7 @@ async function postLarge(stack: DevFile): Promise<string> {
   const content = Buffer.alloc(ATTACHMENTS_BYTES, 'a file. ').toString('base64');
   const body = JSON.stringify({ ...email(stack, 'large@example.net'), attachments: [{ filename: 'a.pdf', content }] });
   const answered = await Promise.all(
-    Array.from({ length: POSTS }, async () => {
+    Array.from({ length: LARGE_POSTS }, async () => {
       const answer = await request(`${stack.base_url}/v1/emails`, { method: 'POST', headers: headers(stack), body });
       await answer.body.dump();
       return answer.statusCode;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { median, quantile } from './figures.ts';
-import { batchBody, LATENCY, postBatch, warmUp } from './load.ts';
+import { batchBody, postBatch, PROVIDER_LATENCY_MS, warmUp } from './load.ts';
 import { type HandOver, handOvers, others } from './meanwhile.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
@@ -13,8 +13,8 @@ import { untilBatchSent, untilQuiet } from './waiting.ts';
 const SIZE = size('BENCH_SIZE', 10_000);
 /** More runs, since each has only a few dozen single emails. */
 const RUNS = size('BENCH_RUNS', 5);
-/** Milliseconds for which single emails are sent without other load. */
-const ALONE = 5_000;
+/** Single emails are sent for so long without other load. */
+const ALONE_MS = 5_000;
 
 /** The worker processes: one with all fleets, or one that sends groups and one with all others. */
 const FLEETS = [['all'], ['messages,email-single,chat,webhooks,upkeep', 'email-groups']];
@@ -26,7 +26,7 @@ export async function otp(): Promise<void> {
   report('otp', 'from 202 of a single email to the provider’s yes', rows, {
     emails: SIZE,
     runs: RUNS,
-    latency_ms: LATENCY,
+    latency_ms: PROVIDER_LATENCY_MS,
   });
 }
 
@@ -35,7 +35,7 @@ function measureFleets(fleets: readonly string[]): Promise<Row[]> {
     await warmUp(stack, 4, 2);
     const body = batchBody(stack, SIZE);
     await untilQuiet(pool);
-    const alone = await measure(stack, pool, () => sleep(ALONE));
+    const alone = await measure(stack, pool, () => sleep(ALONE_MS));
     const beside: HandOver[] = [];
     for (let run = 0; run < RUNS; run++) {
       await untilQuiet(pool);

@@ -18,8 +18,8 @@ const NARROWED = [
   '/dashboard/emails?batch_id=bt_60000&status=rejected',
 ];
 const ROWS = size('BENCH_ROWS', 1_000_000);
-const WARM = 10;
-const TIMES = 200;
+const WARM_UP_REQUESTS = 10;
+const REQUESTS = 200;
 
 /** Measures the response time of each page of the dashboard with many emails stored, four in five of them of its organization. */
 export async function pages(): Promise<void> {
@@ -29,7 +29,7 @@ export async function pages(): Promise<void> {
     return measure(stack);
   });
   const title = `pages of the dashboard with ${formatNumber(ROWS)} emails, signed in, one request at a time, ms`;
-  report('pages', title, rows, { emails: ROWS, requests: TIMES });
+  report('pages', title, rows, { emails: ROWS, requests: REQUESTS });
 }
 
 async function measure({ base_url: url, dashboard_email: email, dashboard_password: password }: DevFile) {
@@ -46,7 +46,7 @@ async function measure({ base_url: url, dashboard_email: email, dashboard_passwo
 async function time({ get }: Visitor, path: string) {
   const latencies: number[] = [];
   let size = 0;
-  for (let n = -WARM; n < TIMES; n++) {
+  for (let n = -WARM_UP_REQUESTS; n < REQUESTS; n++) {
     const from = performance.now();
     const { status, html } = await get(path);
     if (n >= 0) latencies.push(performance.now() - from);

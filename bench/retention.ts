@@ -15,9 +15,8 @@ import { formatNumber } from '../src/lib/text.ts';
 const ROWS = size('BENCH_ROWS', 10_000_000);
 /** Duration of the requests without other load. */
 const SECONDS = size('BENCH_SECONDS', 20);
-/** Milliseconds between two single emails, and between two pages of a list. */
-const POST_EVERY = 10;
-const LIST_EVERY = 50;
+const POST_INTERVAL_MS = 10;
+const LIST_INTERVAL_MS = 50;
 
 /**
  * What requests notice while a partition of a month expires out of a year and a month of emails: 100 single emails and the
@@ -58,8 +57,10 @@ async function measure(stack: DevFile, meanwhile: string, work: () => Promise<un
   const over = new AbortController();
   const began = performance.now();
   const loads = Promise.all([
-    latencies(POST_EVERY, over.signal, () => call(stack, 'POST', '/v1/emails', email(stack, 'single@example.net'))),
-    latencies(LIST_EVERY, over.signal, () => call(stack, 'GET', '/v1/emails?limit=50')),
+    latencies(POST_INTERVAL_MS, over.signal, () =>
+      call(stack, 'POST', '/v1/emails', email(stack, 'single@example.net')),
+    ),
+    latencies(LIST_INTERVAL_MS, over.signal, () => call(stack, 'GET', '/v1/emails?limit=50')),
   ]);
   await work().finally(() => over.abort());
   const seconds = (performance.now() - began) / 1_000;

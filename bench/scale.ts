@@ -2,7 +2,7 @@ import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import { repeat } from './figures.ts';
-import { batchBody, LATENCY, postBatch, postSingles } from './load.ts';
+import { batchBody, postBatch, PROVIDER_LATENCY_MS, postSingles } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { type Copy, withStack } from './stack.ts';
@@ -17,7 +17,7 @@ const SECONDS = size('BENCH_SECONDS', 8);
 const CONNECTIONS = 32;
 const BATCHES = 2;
 /** Workflow starts per second for emails that are due. */
-const STARTS = 20;
+const STARTS_PER_SECOND = 20;
 
 /**
  * One API with its relay and one worker, and two of each, on one Postgres and one Temporal. On one machine they share its
@@ -30,7 +30,7 @@ export async function scale(): Promise<void> {
       ...(await withStack(
         { env: { EMAIL_PROVIDERS: 'postmark', ...startsOfAll(copies) }, copies },
         async (stack, pool, all) => {
-          await setBehaviour(stack.inbox_url ?? '', { latency_ms: LATENCY });
+          await setBehaviour(stack.inbox_url ?? '', { latency_ms: PROVIDER_LATENCY_MS });
           const kinds = {
             [`${BATCHES} batches of ${SIZE}`]: () => batches(stack, all),
             [`singles for ${SECONDS} s`]: () => singles(stack, all, SECONDS),
@@ -47,12 +47,12 @@ export async function scale(): Promise<void> {
   }
   report('scale', 'emails accepted, sent and reported, by one and two of each', rows, {
     runs: RUNS,
-    latency_ms: LATENCY,
+    latency_ms: PROVIDER_LATENCY_MS,
   });
 }
 
 /** Each relay has its own limit, which is divided so that all together start as many workflows as one. */
-const startsOfAll = (copies: number) => ({ WORKFLOW_STARTS_PER_SECOND: String(STARTS / copies) });
+const startsOfAll = (copies: number) => ({ WORKFLOW_STARTS_PER_SECOND: String(STARTS_PER_SECOND / copies) });
 
 /** @param post resolves to the number of accepted emails */
 async function measure(pool: Pool, all: readonly Copy[], post: () => Promise<number>): Promise<Row> {

@@ -41,12 +41,11 @@ export interface Simulated {
 }
 
 const GROUPS_PER_WORKER = 4;
-/** Milliseconds between two rounds of the relay in a burst. */
-const RELAY_EVERY = 100;
-/** Milliseconds from the provider's acceptance to its report. */
-const REPORTED_AFTER = 1_000;
-/** Microseconds of a step of the simulation. */
-const STEP = 1_000;
+/** Between two rounds of the relay in a burst. */
+const RELAY_INTERVAL_MS = 100;
+/** From the provider's acceptance to its report. */
+const REPORT_DELAY_MS = 1_000;
+const STEP_US = 1_000;
 
 interface Job {
   left: number;
@@ -70,7 +69,7 @@ class Processors {
 
   step(now: number): void {
     for (const index of this.#running.keys()) {
-      let left = STEP * Math.min(1, this.#count - index);
+      let left = STEP_US * Math.min(1, this.#count - index);
       for (;;) {
         const job = this.#running[index] ?? this.#waiting.shift();
         if (!job) break;
@@ -160,7 +159,7 @@ export function simulate(costs: Costs, plan: Plan): Simulated {
         after(called + plan.latency, () => {
           slots++;
           for (const at of group) outcome.sent.push(called + plan.latency - at);
-          after(called + plan.latency + REPORTED_AFTER, () => {
+          after(called + plan.latency + REPORT_DELAY_MS, () => {
             for (let n = 0; n < group.length; n++) report();
           });
         });
@@ -176,7 +175,7 @@ export function simulate(costs: Costs, plan: Plan): Simulated {
       accept(next);
       arrived++;
     }
-    if (now % RELAY_EVERY === 0) formGroups();
+    if (now % RELAY_INTERVAL_MS === 0) formGroups();
     for (; slots > 0 && groups.size > 0; slots--) send(groups.shift() ?? []);
     for (const then of later.get(now) ?? []) then();
     later.delete(now);

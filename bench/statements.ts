@@ -1,8 +1,8 @@
 import { makePool } from '../src/store/postgres/pool.ts';
 import { printTable } from './table.ts';
 
-const MOST = 20;
-const LENGTH = 70;
+const MAX_STATEMENTS = 20;
+const MAX_TEXT_LENGTH = 70;
 
 /** Prints the application's statements with the largest total time in Postgres since it started. */
 export async function printStatements(adminUrl: string): Promise<void> {
@@ -15,7 +15,7 @@ export async function printStatements(adminUrl: string): Promise<void> {
               rows::float8 AS rows, left(regexp_replace(query, '\\s+', ' ', 'g'), $2) AS statement
        FROM pg_stat_statements JOIN pg_database AS database ON database.oid = dbid
        ORDER BY total_exec_time DESC LIMIT $1`,
-      [MOST, LENGTH],
+      [MAX_STATEMENTS, MAX_TEXT_LENGTH],
     );
     printTable('Statements by their time in Postgres', rows);
   } finally {

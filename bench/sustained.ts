@@ -1,6 +1,6 @@
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
-import { LATENCY, postSingles, warmUp } from './load.ts';
+import { PROVIDER_LATENCY_MS, postSingles, warmUp } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
@@ -12,12 +12,12 @@ import { untilQuiet, untilSent, waiting } from './waiting.ts';
 const RATES = [1_000, 1_500, 2_000, 2_500];
 const SECONDS = size('BENCH_SECONDS', 20);
 /** The highest sustained rate is repeated for this many times as long. */
-const LONGER = 3;
+const CONFIRMATION_FACTOR = 3;
 const CONNECTIONS = 64;
 /** Seconds of the rate that may be pending at the end; more means a growing backlog. */
-const MAY_WAIT = 0.5;
+const MAX_BACKLOG_SECONDS = 0.5;
 /** The share of the rate that must have been accepted. */
-const MUST_COME = 0.98;
+const MIN_REACHED_SHARE = 0.98;
 
 /** Measures how many single emails per second can be accepted and sent continuously, with and without the provider's reports. */
 export async function sustained(): Promise<void> {
@@ -33,7 +33,7 @@ export async function sustained(): Promise<void> {
   }
   report('sustained', 'single emails at a rate, accepted and sent', rows, {
     connections: CONNECTIONS,
-    latency_ms: LATENCY,
+    latency_ms: PROVIDER_LATENCY_MS,
   });
 }
 
@@ -47,7 +47,7 @@ async function climb(measure: (rate: number, seconds: number) => Promise<Row & {
     if (row.held === 'no') break;
     best = rate;
   }
-  if (best !== undefined) rows.push(await measure(best, SECONDS * LONGER));
+  if (best !== undefined) rows.push(await measure(best, SECONDS * CONFIRMATION_FACTOR));
   return rows;
 }
 
@@ -67,7 +67,7 @@ async function measure(
     'emails/s': rate,
     s: seconds,
     reports: reports ? 'yes' : 'no',
-    held: left <= rate * MAY_WAIT && perSecond >= rate * MUST_COME ? 'yes' : 'no',
+    held: left <= rate * MAX_BACKLOG_SECONDS && perSecond >= rate * MIN_REACHED_SHARE ? 'yes' : 'no',
     'accepted/s': perSecond,
     'p50 ms': p50,
     'p99 ms': p99,

@@ -2,9 +2,9 @@ import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DevFile } from '../src/main/dev-file.ts';
 
-/** Microseconds of a clock tick, the unit in which Linux counts CPU time. */
-const TICK = 10_000;
-const LOOK_EVERY = 100;
+/** A clock tick, the unit in which Linux counts CPU time. */
+const TICK_US = 10_000;
+const POLL_INTERVAL_MS = 100;
 
 type Use = Record<string, number>;
 
@@ -22,7 +22,7 @@ export async function watchMemory(
   let [api, worker] = [0, 0];
   while (!signal.aborted) {
     [api, worker] = [Math.max(api, await resident(processes.api)), Math.max(worker, await resident(processes.worker))];
-    await sleep(LOOK_EVERY, undefined, { signal }).catch(() => undefined);
+    await sleep(POLL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
   }
   return { api, worker };
 }
@@ -41,7 +41,7 @@ async function listProcesses(): Promise<Process[]> {
     // The fields after the command, which may contain any text: state, parent and, from the twelfth on, the times.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const ticks = [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index] ?? 0), 0);
-    if (stat !== '') processes.push({ pid: Number(name), parent: Number(fields[1]), used: ticks * TICK });
+    if (stat !== '') processes.push({ pid: Number(name), parent: Number(fields[1]), used: ticks * TICK_US });
   }
   return processes;
 }

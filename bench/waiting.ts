@@ -3,10 +3,9 @@ import type { DevFile } from '../src/main/dev-file.ts';
 import { findBatch } from '../src/store/emails/batches.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 
-/** Milliseconds after which emails that are not finished count as stuck. */
-const GIVE_UP = 300_000;
+const STUCK_AFTER_MS = 300_000;
 /** Milliseconds without a report after which the provider has no more. */
-const QUIET = 2_000;
+const QUIET_MS = 2_000;
 
 /** Counts pending emails, and emails without a report. */
 export async function waiting(pool: Pool): Promise<{ waiting: number; unreported: number }> {
@@ -52,7 +51,7 @@ export async function untilQuiet(pool: Pool): Promise<void> {
     const { unreported } = await waiting(pool);
     if (unreported === before) return true;
     before = unreported;
-    await sleep(QUIET);
+    await sleep(QUIET_MS);
     return false;
   });
 }
@@ -61,7 +60,7 @@ export async function untilQuiet(pool: Pool): Promise<void> {
 async function until(what: string, ask: () => Promise<boolean>): Promise<void> {
   const from = performance.now();
   while (!(await ask())) {
-    if (performance.now() - from > GIVE_UP) throw new Error(`not within ${GIVE_UP / 1_000} s: ${what}`);
+    if (performance.now() - from > STUCK_AFTER_MS) throw new Error(`not within ${STUCK_AFTER_MS / 1_000} s: ${what}`);
     await sleep(50);
   }
 }

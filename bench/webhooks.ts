@@ -12,16 +12,15 @@ import type { Row } from './table.ts';
 
 const SIZE = size('BENCH_SIZE', 10_000);
 const RUNS = size('BENCH_RUNS', 3);
-/** Milliseconds after which the slow endpoint responds. */
-const SLOW = 30_000;
+const SLOW_RESPONSE_MS = 30_000;
 /** Milliseconds without an arrival after which all events are considered to have arrived. */
-const QUIET = 5_000;
+const QUIET_MS = 5_000;
 /** A port at which nothing listens. */
-const DEAD = 'http://127.0.0.1:9/';
+const DEAD_URL = 'http://127.0.0.1:9/';
 
 /** Number of batches if the emails are not posted together, and milliseconds between two of them. */
-const PARTS = 20;
-const APART = 3_000;
+const SPREAD_BATCHES = 20;
+const SPREAD_INTERVAL_MS = 3_000;
 
 /** An event at the fast endpoint, and the milliseconds from the event to its arrival. */
 interface Arrival {
@@ -44,13 +43,13 @@ export async function webhooks(): Promise<void> {
     arrivals.push({ type: event.type, ofBatch: event.data.batchId !== undefined, at, after });
     return 0;
   });
-  const slow = await listen(() => SLOW);
+  const slow = await listen(() => SLOW_RESPONSE_MS);
   try {
     const rows = await withStack({}, async (dev) => {
       await postSingles(dev, { connections: 4, seconds: 2 });
-      for (const url of [DEAD, slow.url, fast.url]) await call(dev, 'POST', '/v1/webhooks', { url });
+      for (const url of [DEAD_URL, slow.url, fast.url]) await call(dev, 'POST', '/v1/webhooks', { url });
       const measured = [];
-      for (const parts of [1, PARTS]) {
+      for (const parts of [1, SPREAD_BATCHES]) {
         const runs = [];
         for (let run = 0; run < RUNS; run++) runs.push(await measure(dev, arrivals, parts));
         measured.push(...mediansByRow(runs));
@@ -73,7 +72,7 @@ async function measure(dev: DevFile, arrivals: Arrival[], parts: number): Promis
   const sending = sendSingles(dev, singles.signal);
   const from = Date.now();
   for (let part = 0; part < parts; part++) {
-    await sleep(Math.max(0, from + part * APART - Date.now()));
+    await sleep(Math.max(0, from + part * SPREAD_INTERVAL_MS - Date.now()));
     await postBatch(dev, batchBody(dev, Math.ceil(SIZE / parts)));
   }
   await calm(arrivals);
@@ -82,7 +81,7 @@ async function measure(dev: DevFile, arrivals: Arrival[], parts: number): Promis
   const ofBatch = arrivals.filter((arrival) => arrival.ofBatch);
   const seconds = (Math.max(...ofBatch.map(({ at }) => at)) - from) / 1_000;
   const types = ['email.queued', 'email.sent', 'email.delivered'];
-  const emails = parts === 1 ? 'at once' : `in ${(PARTS * APART) / 1_000} s`;
+  const emails = parts === 1 ? 'at once' : `in ${(SPREAD_BATCHES * SPREAD_INTERVAL_MS) / 1_000} s`;
   return [
     ...types.map((type) =>
       row(
@@ -142,6 +141,6 @@ async function calm(arrivals: readonly Arrival[]): Promise<void> {
   const count = () => arrivals.filter(({ ofBatch }) => ofBatch).length;
   for (let before = -1; before !== count();) {
     before = count();
-    await sleep(QUIET);
+    await sleep(QUIET_MS);
   }
 }
