@@ -25,6 +25,8 @@ export interface Fault {
   readonly what: string;
   readonly stack?: Pick<StackOptions, 'proxies' | 'env' | 'files' | 'postgres'>;
   readonly mix?: Partial<Mix>;
+  /** Set if it stops messages for longer than a verdict waits: earlier runs are judged before. */
+  readonly isLong?: boolean;
   /** Injects it while messages are sent. Resolves at its end, or when nothing more is done about it. */
   readonly inject: (context: FaultContext) => Promise<void>;
   /** The reason why this machine cannot run it. */

@@ -298,6 +298,7 @@ const others: Readonly<Record<string, Fault>> = {
   },
   'events-blocked': {
     what: 'an index is built on email_events: nothing can be written to it for 10 minutes',
+    isLong: true,
     mix: { large: 0.3, rest: 1_000 },
     inject: ({ stack, minutes }) => blockEvents(stack.pool, minutes * 60_000),
   },

@@ -87,6 +87,7 @@ async function runFault(name: string, index: number): Promise<void> {
   const harness = isApart ? await startHarness(options, fault.stack) : (shared ??= await startHarness(options, SHARED));
   try {
     for (let run = done; run < wanted; run++) {
+      if (fault.isLong) await Promise.all(awaiting);
       const { result } = await harness.run(name, fault, seed + run);
       const reported = result.then((known) => report(known, `${run + 1}/${wanted}`));
       awaiting.add(reported);
