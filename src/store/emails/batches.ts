@@ -138,9 +138,12 @@ export async function listBatches(db: Db, orgId: string, after: Cursor | null, l
 export async function firstSubjects(db: Db, orgId: string, ids: readonly string[]): Promise<Map<string, string>> {
   const rows = await queryRows<{ id: string; subject: string }>(db, {
     name: 'first_subjects',
-    text: `SELECT batch.id, first.subject FROM unnest($2::text[]) AS batch(id) CROSS JOIN LATERAL (
-             SELECT subject FROM emails WHERE batch_id = batch.id AND org_id = $1 ORDER BY created_at, id LIMIT 1
-           ) AS first`,
+    // Its members have the time of the batch. By their batch alone, they were searched among all emails of the organization.
+    text: `SELECT batch.id, first.subject FROM batches AS batch CROSS JOIN LATERAL (
+             SELECT subject FROM emails
+             WHERE org_id = $1 AND created_at = batch.created_at AND batch_id = batch.id ORDER BY id LIMIT 1
+           ) AS first
+           WHERE batch.id = ANY ($2) AND batch.org_id = $1`,
     values: [orgId, ids],
   });
   return new Map(rows.map(({ id, subject }) => [id, subject]));

@@ -75,11 +75,12 @@ export function listExpiring(
 ): Promise<ExpiringEmail[]> {
   return queryRows(db, {
     name: 'list_expiring',
+    // Without its table's name, created_at would be the text: all emails would be read and sorted.
     text: `SELECT id, created_at::text AS created_at,
                   coalesce(scheduled_at, created_at) < now() - make_interval(days => $4) AS is_expired
            FROM emails WHERE org_id = $1 AND (created_at, id) > ($2::timestamptz, $3)
              AND created_at < now() - make_interval(days => $4)
-           ORDER BY created_at, id LIMIT $5`,
+           ORDER BY emails.created_at, id LIMIT $5`,
     values: [id, expired_at, expired_id, days, limit],
   });
 }

@@ -39,12 +39,13 @@ export function walkEmails(
 ): Promise<WalkedEmail[]> {
   return queryRows(db, {
     name: 'walk_emails',
+    // Without its table's name, created_at would be the text: all emails would be read and sorted.
     text: `SELECT id, created_at::text AS created_at,
                   position($4 IN lower(concat_ws(' ', "to"::text, cc::text, bcc::text, reply_to::text, error))) > 0
                   OR EXISTS (SELECT FROM email_events WHERE email_id = emails.id AND position($4 IN lower(concat_ws(' ', recipient, detail::text))) > 0)
                     AS is_candidate
            FROM emails WHERE org_id = $1 AND (created_at, id) > ($2::timestamptz, $3)
-           ORDER BY created_at, id LIMIT $5`,
+           ORDER BY emails.created_at, id LIMIT $5`,
     values: [orgId, after.created_at, after.id, needle, limit],
   });
 }

@@ -1,5 +1,5 @@
 import { HAS_COPIES_LEFT } from './recipients.ts';
-import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, inTransaction, queryColumn, queryRows } from '../postgres/pool.ts';
 import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
 
 /** An email that its provider accepted and whose final status is overdue. */
@@ -52,37 +52,46 @@ export interface OverdueEmail {
  * row concerns them or their workflow. Emails of suspended organizations wait on purpose: they are left out.
  */
 export function findOverdue(db: Db, limit: number): Promise<OverdueEmail[]> {
-  return queryRows(db, {
-    name: 'find_overdue',
-    text: `SELECT queued.id, queued.workflow_id
-           FROM organizations CROSS JOIN LATERAL (
-             SELECT id, workflow_id FROM emails
-             WHERE org_id = organizations.id AND status = 'queued' AND created_at <= now() - interval '10 minutes'
-               AND (scheduled_at IS NULL OR scheduled_at <= now() - interval '10 minutes') AND ${WITHOUT_OUTBOX_ROW}
-             ORDER BY created_at, id LIMIT $1
-           ) AS queued
-           WHERE organizations.suspended_at IS NULL
-           UNION ALL
-           (SELECT id, workflow_id FROM emails
-            WHERE status = 'scheduled' AND scheduled_at <= now() - interval '10 minutes' AND ${WITHOUT_OUTBOX_ROW}
-              AND org_id <> ALL (${SUSPENDED_ORGANIZATIONS})
-            ORDER BY scheduled_at LIMIT $1)
-           UNION ALL
-           (SELECT email.id, email.workflow_id
-            FROM (SELECT DISTINCT email_id FROM email_recipients WHERE status = 'queued') AS unsent CROSS JOIN LATERAL (
-              SELECT id, workflow_id FROM emails
-              WHERE id = unsent.email_id AND status NOT IN ('queued', 'scheduled')
-                AND created_at <= now() - interval '10 minutes'
-                AND (scheduled_at IS NULL OR scheduled_at <= now() - interval '10 minutes') AND ${WITHOUT_OUTBOX_ROW}
-            ) AS email
-            LIMIT $1)
-           LIMIT $1`,
-    values: [limit],
-  });
+  return besideOutbox(db, (client) => queryRows(client, { text: FIND_OVERDUE, values: [limit] }));
 }
 
 const WITHOUT_OUTBOX_ROW = `(look_at IS NULL OR look_at <= now())
   AND id NOT IN (SELECT message_id FROM outbox) AND workflow_id NOT IN (SELECT message_id FROM outbox)`;
+
+const FIND_OVERDUE = `SELECT queued.id, queued.workflow_id
+  FROM organizations CROSS JOIN LATERAL (
+    SELECT id, workflow_id FROM emails
+    WHERE org_id = organizations.id AND status = 'queued' AND created_at <= now() - interval '10 minutes'
+      AND (scheduled_at IS NULL OR scheduled_at <= now() - interval '10 minutes') AND ${WITHOUT_OUTBOX_ROW}
+    ORDER BY created_at, id LIMIT $1
+  ) AS queued
+  WHERE organizations.suspended_at IS NULL
+  UNION ALL
+  (SELECT id, workflow_id FROM emails
+   WHERE status = 'scheduled' AND scheduled_at <= now() - interval '10 minutes' AND ${WITHOUT_OUTBOX_ROW}
+     AND org_id <> ALL (${SUSPENDED_ORGANIZATIONS})
+   ORDER BY scheduled_at LIMIT $1)
+  UNION ALL
+  (SELECT email.id, email.workflow_id
+   FROM (SELECT DISTINCT email_id FROM email_recipients WHERE status = 'queued') AS unsent CROSS JOIN LATERAL (
+     SELECT id, workflow_id FROM emails
+     WHERE id = unsent.email_id AND status NOT IN ('queued', 'scheduled')
+       AND created_at <= now() - interval '10 minutes'
+       AND (scheduled_at IS NULL OR scheduled_at <= now() - interval '10 minutes') AND ${WITHOUT_OUTBOX_ROW}
+   ) AS email
+   LIMIT $1)
+  LIMIT $1`;
+
+/**
+ * Plans and runs a statement with memory for a hash table of a million outbox rows, as there may be after Temporal was away. With
+ * less, NOT IN reads the outbox for each email.
+ */
+function besideOutbox<T>(db: Db, work: (client: Db) => Promise<T>): Promise<T> {
+  return inTransaction(db, async (client) => {
+    await execute(client, { text: `SELECT set_config('work_mem', $1, true)`, values: ['64MB'] });
+    return work(client);
+  });
+}
 
 /** Scheduled emails from shortly before they are due until upkeep's search for overdue ones finds them. */
 const ALMOST_DUE = `status = 'scheduled' AND scheduled_at > now() - interval '10 minutes'
@@ -93,14 +102,15 @@ const ALMOST_DUE = `status = 'scheduled' AND scheduled_at > now() - interval '10
  * a certain one. Those of which the outbox holds a row are left out.
  */
 export function findAlmostDueWorkflows(db: Db, after: string, limit: number): Promise<string[]> {
-  return queryColumn(db, {
-    name: 'find_almost_due_workflows',
-    text: `SELECT DISTINCT workflow_id FROM emails
-           WHERE ${ALMOST_DUE} AND workflow_id > $1
-             AND id NOT IN (SELECT message_id FROM outbox) AND workflow_id NOT IN (SELECT message_id FROM outbox)
-           ORDER BY workflow_id LIMIT $2`,
-    values: [after, limit],
-  });
+  return besideOutbox(db, (client) =>
+    queryColumn(client, {
+      text: `SELECT DISTINCT workflow_id FROM emails
+             WHERE ${ALMOST_DUE} AND workflow_id > $1
+               AND id NOT IN (SELECT message_id FROM outbox) AND workflow_id NOT IN (SELECT message_id FROM outbox)
+             ORDER BY workflow_id LIMIT $2`,
+      values: [after, limit],
+    }),
+  );
 }
 
 /** The emails of one workflow that are due within the next 90 seconds or are late. */

@@ -53,10 +53,10 @@ export async function searchDeliveries(
                        AND ($8::text IS NULL OR CASE $8 WHEN 'none' THEN status_code IS NULL AND tries > 0
                                                 ELSE status_code / 100 = left($8, 1)::integer END) AS is_match,
                     row_number() OVER (ORDER BY created_at DESC, id DESC) = $11 AS is_last
-             FROM webhook_deliveries
+             FROM ${isByMessage ? OF_MESSAGE : 'webhook_deliveries'} AS delivery
              WHERE endpoint_id = $1 AND (created_at, id) < ($2::timestamptz, $3) AND created_at BETWEEN $4 AND $5
                    ${status === null ? 'AND $9::text IS NULL' : 'AND status = $9'}
-                   ${isByMessage ? `AND id = ANY (${IDS_OF_MESSAGE})` : 'AND $10::text IS NULL'}
+                   ${isByMessage ? '' : 'AND $10::text IS NULL'}
              ORDER BY created_at DESC, id DESC LIMIT $11
            ), page AS (
              (SELECT * FROM read WHERE is_match ORDER BY created_at DESC, id DESC LIMIT $6)
@@ -83,9 +83,14 @@ export async function searchDeliveries(
   return { rows, next: next ?? (last?.is_last ? last : null) };
 }
 
-/** The id of a delivery follows from those of its event and endpoint. */
-const IDS_OF_MESSAGE = `ARRAY(SELECT delivery_id(id, $1) FROM email_events WHERE email_id = $10
-                             UNION ALL SELECT delivery_id(id, $1) FROM chat_events WHERE message_id = $10)`;
+/**
+ * The id of a delivery follows from those of its event and endpoint. OFFSET 0 prevents a plan that reads all deliveries of the
+ * endpoint in their order.
+ */
+const OF_MESSAGE = `(
+  SELECT * FROM webhook_deliveries
+  WHERE id = ANY (ARRAY(SELECT delivery_id(id, $1) FROM email_events WHERE email_id = $10
+                        UNION ALL SELECT delivery_id(id, $1) FROM chat_events WHERE message_id = $10)) OFFSET 0)`;
 
 /** Counts of the latest deliveries of an endpoint. */
 export interface DeliveryHealth {
