@@ -248,14 +248,18 @@ interface PollResult {
 
 /** Stores groups as rows that the next poll dispatches, so that a repeated start has the same id and members. */
 async function insertGroups(client: Db, groups: readonly (readonly EmailRow[])[]): Promise<void> {
-  const inserted = groups.map((rows) =>
-    groupOutboxRows(
-      client,
-      newId('grp', Date.now()),
-      rows.map(({ id, message_id, version, traceparent }) => ({ outboxId: id, id: message_id, version, traceparent })),
-    ),
+  await groupOutboxRows(
+    client,
+    groups.map((rows) => ({
+      id: newId('grp', Date.now()),
+      members: rows.map(({ id, message_id, version, traceparent }) => ({
+        outboxId: id,
+        id: message_id,
+        version,
+        traceparent,
+      })),
+    })),
   );
-  await Promise.all(inserted);
 }
 
 /** Dispatches rows concurrently and deletes the successful ones. @returns the error if Temporal is unreachable */

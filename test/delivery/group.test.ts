@@ -34,11 +34,8 @@ async function group(
   const members = await set.acceptMany(n, typeof fields === 'function' ? fields : () => fields);
   const ids = new Set(members.map((member) => member.id));
   const rows = (await lockOutbox(pool, 10_000)).filter((row) => ids.has(row.message_id));
-  await groupOutboxRows(
-    pool,
-    id,
-    rows.map((row) => ({ outboxId: row.id, id: row.message_id, version: row.version })),
-  );
+  const rowsOfGroup = rows.map((row) => ({ outboxId: row.id, id: row.message_id, version: row.version }));
+  await groupOutboxRows(pool, [{ id, members: rowsOfGroup }]);
   const statuses = async () => Promise.all(members.map(async (member) => (await set.email(member.id)).status));
   return {
     ...set,

@@ -144,7 +144,7 @@ describe('the outbox', () => {
     const due = inMs(3_600_000);
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.push(await acceptOne(pool, orgId, { batch_id: 'bt_1', scheduled_at: due }));
-    await groupOutboxRows(pool, 'grp_1', await rowsFor());
+    await groupOutboxRows(pool, [{ id: 'grp_1', members: await rowsFor() }]);
     assert.deepEqual(await lockOutbox(pool, 10), []);
     const [group, ...others] = await lockGroups(pool, 10);
     assert.deepEqual(others, []);
@@ -171,8 +171,8 @@ describe('the outbox', () => {
     const three = newEmail({ from_domain: 'other.example', from: 'a@other.example', batch_id: 'bt_2' });
     await accept(pool, other, [three]);
     const four = await acceptOne(pool, orgId, { batch_id: 'bt_2' });
-    await groupOutboxRows(pool, 'grp_1', await rowsFor([one, two]));
-    await groupOutboxRows(pool, 'grp_2', await rowsFor([three.id, four]));
+    await groupOutboxRows(pool, [{ id: 'grp_1', members: await rowsFor([one, two]) }]);
+    await groupOutboxRows(pool, [{ id: 'grp_2', members: await rowsFor([three.id, four]) }]);
     const groups = await lockGroups(pool, 10);
     assert.deepEqual(
       groups.map(({ message_id, org_id, batch_id, bulk, due_at }) => ({ message_id, org_id, batch_id, bulk, due_at })),
@@ -185,8 +185,8 @@ describe('the outbox', () => {
 
   test('lockGroups returns groups of single emails before groups of batches', async () => {
     const [bulk, single] = [await acceptOne(pool, orgId, { batch_id: 'bt_1' }), await acceptOne(pool, orgId)];
-    await groupOutboxRows(pool, 'grp_1', await rowsFor([bulk]));
-    await groupOutboxRows(pool, 'grp_2', await rowsFor([single]));
+    await groupOutboxRows(pool, [{ id: 'grp_1', members: await rowsFor([bulk]) }]);
+    await groupOutboxRows(pool, [{ id: 'grp_2', members: await rowsFor([single]) }]);
     const groups = await lockGroups(pool, 10);
     assert.deepEqual(
       groups.map(({ message_id }) => message_id),
@@ -203,7 +203,7 @@ describe('the outbox', () => {
     await projectReschedule(pool, orgId, moved, inMs(7_200_000));
     await project(pool, 'canceled', [{ id: canceled }]);
     await force(pool, ended, 'sent');
-    await groupOutboxRows(pool, 'grp_1', read);
+    await groupOutboxRows(pool, [{ id: 'grp_1', members: read }]);
     const [group] = await lockGroups(pool, 10);
     assert.deepEqual(group?.members, [{ id: stays, version: 0 }]);
     assert.equal(await workflowOf(moved), moved);
@@ -218,13 +218,13 @@ describe('the outbox', () => {
     const id = await acceptOne(pool, orgId);
     const read = await rowsFor();
     await force(pool, id, 'sent');
-    await groupOutboxRows(pool, 'grp_1', read);
+    await groupOutboxRows(pool, [{ id: 'grp_1', members: read }]);
     assert.deepEqual(await lockGroups(pool, 10), []);
   });
 
   test('a reschedule detaches an email from its group', async () => {
     const id = await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
-    await groupOutboxRows(pool, 'grp_1', await rowsFor());
+    await groupOutboxRows(pool, [{ id: 'grp_1', members: await rowsFor() }]);
     assert.ok(await projectReschedule(pool, orgId, id, inMs(7_200_000)));
     assert.equal(await workflowOf(id), id);
   });
@@ -233,7 +233,7 @@ describe('the outbox', () => {
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.push(await acceptOne(pool, orgId));
     const [soon, late, gone] = ids as [string, string, string];
-    await groupOutboxRows(pool, 'grp_1', await rowsFor());
+    await groupOutboxRows(pool, [{ id: 'grp_1', members: await rowsFor() }]);
     await pool.query('DELETE FROM outbox');
     await pool.query('UPDATE emails SET workflow_id = id WHERE id = $1', [gone]);
     const members = [

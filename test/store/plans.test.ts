@@ -41,6 +41,7 @@ const sent = (ids: readonly string[]) => {
   const email = {
     org_id: orgId,
     marketing: false,
+    has_one_recipient: true,
     status: 'queued',
     accepted_at: at,
     due_at: at,

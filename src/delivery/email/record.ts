@@ -78,8 +78,11 @@ export async function applyAnswers(pool: Pool, answers: readonly AnswerChanges[]
   const copied = answers.filter((answer) => answer.isCopied);
   const copiedIds = copied.map(({ attempt }) => attempt.message_id);
   return transaction(pool, async (client) => {
-    // Emails before their copies, in the order in which a report locks them.
-    if (copied.length > 0) await lockStatuses(client, copiedIds);
+    // Emails before their copies, all of them in the order in which reports lock them: each change below locks only its own.
+    await lockStatuses(
+      client,
+      answers.map(({ attempt }) => attempt.message_id),
+    );
     await clearChanges(
       client,
       stored.map(({ attempt }) => attempt),

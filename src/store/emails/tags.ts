@@ -1,6 +1,6 @@
 import type { Tag } from '../../domain/email/email.ts';
 import { TAGS } from '../../domain/limits.ts';
-import { type Db, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** tag_bits() of all of an email's tags, from its column `tags` and its organization `$1`. */
@@ -75,6 +75,11 @@ export async function registerTags(
 
 /** The advisory lock of this aggregation: one process at a time. */
 const AGGREGATION_LOCK_ID = 4_418_093_672;
+
+/** Keeps additions from being aggregated until the end of the caller's transaction, which changes tag_counts in another order. */
+export async function lockAggregation(db: Db): Promise<void> {
+  await execute(db, `SELECT pg_advisory_xact_lock($1)`, [AGGREGATION_LOCK_ID]);
+}
 
 /**
  * Moves the oldest additions into tag_counts, in one statement, so that readers of both count each email once. Does nothing

@@ -201,40 +201,49 @@ export async function insertGroup(
   });
 }
 
+/** Emails that are to share a workflow. */
+export interface NewGroup {
+  /** The workflow's id. */
+  readonly id: string;
+  readonly members: readonly GroupMember[];
+}
+
 /**
- * Replaces the rows of many emails by one of a group and records on each email that its workflow delivers it. An email that was
- * rescheduled, canceled or ended since its row was read keeps its row. The rows are found through arrays: a join, planned while
- * the outbox was empty, compared each with each, and took up to 8 s for 1,700.
- * @param group the workflow's id
+ * Replaces the rows of many emails by one for each group and records on each email that its group's workflow delivers it. An email
+ * that was rescheduled, canceled or ended since its row was read keeps its row. The emails of all groups are locked in the order of
+ * their ids, as a batch that is canceled locks them. Rows are found through arrays: a join, planned while the outbox was empty,
+ * compared each with each, and took up to 8 s for 1,700.
  */
-export async function groupOutboxRows(db: Db, group: string, members: readonly GroupMember[]): Promise<void> {
+export async function groupOutboxRows(db: Db, groups: readonly NewGroup[]): Promise<void> {
+  const members = groups.flatMap(({ id: group, members }) => members.map((member) => ({ ...member, group })));
   await execute(db, {
     name: 'group_outbox_rows',
     text: `WITH joining AS MATERIALIZED (
              SELECT input.*, email.org_id, email.batch_id, email.scheduled_at
              FROM (
-               SELECT * FROM unnest($2::bigint[], $3::text[], $4::integer[], $5::text[])
-                 AS input(outbox_id, id, version, traceparent)
+               SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::integer[], $5::text[])
+                 AS input(workflow_id, outbox_id, id, version, traceparent)
                ORDER BY id COLLATE "C"
              ) AS input CROSS JOIN LATERAL (
                SELECT org_id, batch_id, scheduled_at, schedule_version, status FROM emails WHERE id = input.id FOR UPDATE
              ) AS email
              WHERE email.schedule_version = input.version AND email.status IN ('queued', 'scheduled')
            ), assigned AS (
-             UPDATE emails SET workflow_id = $1 WHERE id = ANY (ARRAY(SELECT id FROM joining))
+             UPDATE emails SET workflow_id = joining.workflow_id
+             FROM joining WHERE emails.id = joining.id AND emails.id = ANY (ARRAY(SELECT id FROM joining))
            ), gone AS (
              DELETE FROM outbox WHERE id = ANY (ARRAY(SELECT outbox_id FROM joining))
            )
            INSERT INTO outbox (message_id, action, group_of)
-           SELECT $1, 'group', jsonb_build_object(
+           SELECT workflow_id, 'group', jsonb_build_object(
              'members', jsonb_agg(jsonb_build_object('id', id, 'version', version) ORDER BY id),
              'org_id', CASE WHEN count(DISTINCT org_id) = 1 THEN min(org_id) END,
              'batch_id', CASE WHEN count(DISTINCT batch_id) = 1 AND bool_and(batch_id IS NOT NULL) THEN min(batch_id) END,
              'bulk', bool_and(batch_id IS NOT NULL),
              'due_at', min(scheduled_at),
              'traceparents', coalesce((array_agg(DISTINCT traceparent) FILTER (WHERE traceparent IS NOT NULL))[:$6], '{}'))
-           FROM joining HAVING count(*) > 0`,
-    values: [group, ...columns(members, 'outboxId', 'id', 'version', 'traceparent'), MAX_LINKS],
+           FROM joining GROUP BY workflow_id ORDER BY min(outbox_id)`,
+    values: [...columns(members, 'group', 'outboxId', 'id', 'version', 'traceparent'), MAX_LINKS],
   });
 }
 

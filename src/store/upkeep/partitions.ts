@@ -1,3 +1,4 @@
+import { lockAggregation } from '../emails/tags.ts';
 import { type Db, execute, type Pool, queryRow, queryRows, transaction } from '../postgres/pool.ts';
 
 /** The tables that are partitioned by the id of an email, and the column that holds it. */
@@ -93,6 +94,7 @@ async function uncountTags(db: Db, after: string, last: string): Promise<void> {
     WHERE id > $1 AND id <= $2 AND tag_bits <> 0 GROUP BY org_id, tag.name, tag.value`;
   const isSame = (table: string) =>
     `${table}.org_id = counted.org_id AND ${table}.name = counted.name AND ${table}.value = counted.value`;
+  await lockAggregation(db);
   // A count must not become 0: such tags leave, the others are reduced.
   await execute(
     db,

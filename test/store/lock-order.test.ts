@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type pg from 'pg';
+import { idTime } from '../../src/domain/ids.ts';
+import { applyAnswers } from '../../src/delivery/email/record.ts';
+import { aggregateTags } from '../../src/store/emails/tags.ts';
+import { groupOutboxRows, lockOutbox } from '../../src/store/outbox/outbox.ts';
+import { expireEmails } from '../../src/upkeep/partitions.ts';
+import pino from 'pino';
+import { useDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { accept, acceptOne, force, newEmail, organization } from './mail.ts';
+
+const { pool } = await useDatabase();
+const orgId = await organization(pool);
+
+/** Runs `work`, and `meanwhile` on a connection that holds what `hold` has locked once the work waits for it. */
+async function whileHeld(
+  hold: (client: pg.PoolClient) => Promise<unknown>,
+  work: () => Promise<unknown>,
+  meanwhile: (client: pg.PoolClient) => Promise<unknown>,
+): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await hold(client);
+    const working = work();
+    working.catch(() => undefined);
+    await eventually('the work waits for the lock', async () => {
+      const { rowCount } = await pool.query(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      return rowCount === 1;
+    });
+    await meanwhile(client);
+    await client.query('COMMIT');
+    await working;
+  } finally {
+    client.release(true);
+  }
+}
+
+const lockEmail = (id: string) => (client: pg.PoolClient) =>
+  client.query('SELECT FROM emails WHERE id = $1 FOR UPDATE', [id]);
+
+/** Emails in the order of their ids. */
+async function acceptSome(count: number): Promise<string[]> {
+  const emails = Array.from({ length: count }, () => newEmail());
+  await accept(pool, orgId, emails);
+  return emails.map(({ id }) => id).sort();
+}
+
+describe('emails are locked in the order of their ids', () => {
+  it('by the relay, also when they belong to several groups', async () => {
+    const [first = '', second = '', third = ''] = await acceptSome(3);
+    const rows = await lockOutbox(pool, 10);
+    const membersOf = (...ids: string[]) =>
+      rows
+        .filter(({ message_id }) => ids.includes(message_id))
+        .map((row) => ({ outboxId: row.id, id: row.message_id, version: row.version }));
+    const groups = [
+      { id: 'grp_1', members: membersOf(first, third) },
+      { id: 'grp_2', members: membersOf(second) },
+    ];
+    await whileHeld(lockEmail(second), () => groupOutboxRows(pool, groups), lockEmail(third));
+    const { rows: grouped } = await pool.query<{ workflow_id: string }>('SELECT workflow_id FROM emails ORDER BY id');
+    assert.deepEqual(
+      grouped.map(({ workflow_id }) => workflow_id),
+      ['grp_1', 'grp_2', 'grp_1'],
+    );
+  });
+
+  it('by the record of an answer that has different outcomes for them', async () => {
+    const [bounced = '', sent = ''] = await acceptSome(2);
+    const none = { copies: [], sent: [], bounced: [], rejected: [] };
+    const attempt = (message_id: string) => ({ message_id, n: 1, provider: 'smtp' });
+    const change = (id: string) => ({ id, provider: 'smtp', dedupe_key: id });
+    const bounce = { ...change(bounced), recipient: 'a@example.net', bounce_reason: 'mailbox_full' } as const;
+    const answers = [
+      { attempt: attempt(bounced), changes: { ...none, bounced: [bounce] }, areStored: true, isCopied: false },
+      { attempt: attempt(sent), changes: { ...none, sent: [change(sent)] }, areStored: false, isCopied: false },
+    ];
+    await whileHeld(lockEmail(bounced), () => applyAnswers(pool, answers), lockEmail(sent));
+    const { rows } = await pool.query<{ status: string }>('SELECT status FROM emails WHERE id = ANY ($1) ORDER BY id', [
+      [bounced, sent],
+    ]);
+    assert.deepEqual(rows, [{ status: 'bounced' }, { status: 'sent' }]);
+  });
+});
+
+describe('counts of tags', () => {
+  it('are reduced by an expiring partition while additions are aggregated', async () => {
+    const values = ['a', 'b', 'c'];
+    const email = (value: string, id?: string) =>
+      newEmail({ tags: [{ name: 'kind', value }], ...(id !== undefined && { id }) });
+    // The first partition, which has expired in 40 days, holds emails from before the database was created.
+    const old = values.map((value) => email(value, `em_${idTime(Date.now() - 400 * 86_400_000)}${value.repeat(16)}`));
+    await accept(pool, orgId, [...old, ...values.map((value) => email(value))]);
+    for (const { id } of old) await force(pool, id, 'sent');
+    while ((await aggregateTags(pool, 100)) > 0);
+    const deps = { pool, emailRetentionDays: 31, log: pino({ level: 'silent' }) };
+    const add = (value: string) => acceptOne(pool, orgId, { tags: [{ name: 'kind', value }] }).then(() => undefined);
+    await add('b');
+    await whileHeld(
+      (client) => aggregateTags(client, 1),
+      () => expireEmails(deps, Date.now() + 40 * 86_400_000),
+      async (client) => {
+        await add('a');
+        await add('c');
+        await aggregateTags(client, 2);
+      },
+    );
+    const { rows } = await pool.query<{ value: string; emails: string }>(
+      'SELECT value, emails FROM tag_counts WHERE org_id = $1 ORDER BY value',
+      [orgId],
+    );
+    assert.deepEqual(
+      rows.map(({ value, emails }) => [value, Number(emails)]),
+      values.map((value) => [value, 2]),
+    );
+  });
+});
