@@ -148,9 +148,10 @@ async function recordSteps(client: Db, steps: readonly Step[]): Promise<void> {
     const { id } = step.email;
     updates.set(id, Object.assign(toUpdate(step, updates.get(id)), progress.get(id)));
   }
-  const reports = steps.flatMap(({ change, input: { id: email_id, recipient, error, bounce_reason } }) => {
+  const reports = steps.flatMap(({ change, email, input: { id: email_id, recipient, error, bounce_reason } }) => {
     const status = TRANSITIONS[change].to;
-    return recipient === undefined || status === null ? [] : { email_id, recipient, status, error, bounce_reason };
+    if (recipient === undefined || status === null || email.has_one_recipient) return [];
+    return { email_id, recipient, status, error, bounce_reason };
   });
   await Promise.all([
     insertEmailEvents(client, steps),

@@ -274,6 +274,7 @@ describe('one email', () => {
     const { html } = await page(`/dashboard/emails/${id}`);
     const text = textOf(html);
     assert.ok(text.includes('mailbox not found means: no account with that address. What to do:'), text);
+    assert.ok(text.includes(`${to} bounced mailbox not found: 550 5.1.1 nobody here`), text);
     assert.match(text, /ada\.bounced@example\.net is on your suppression list since .* because of this email\./);
     assert.ok(html.includes(`href="/dashboard/suppressions?email=${encodeURIComponent(to)}"`), 'view');
     const suppress = `href="/dashboard/suppressions/add?addresses=${encodeURIComponent(to)}"`;

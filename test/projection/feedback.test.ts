@@ -37,6 +37,12 @@ const report = (
   ...fields,
 });
 
+/** An email to several recipients, each of which has a state of its own. */
+const toSeveral = () => {
+  const email = newEmail();
+  return { ...email, to: [...email.to, `other-${email.id}@example.net`] };
+};
+
 /** Makes one step of many emails: what their providers report, and our own record of the hand-over. */
 async function step(changes: readonly { id: string; change: Ranked; recipient: string }[]): Promise<void> {
   const handedOver = changes.filter(({ change }) => change === 'sent');
@@ -60,7 +66,7 @@ describe('decisions 3.5: what is reported, in any order and repeated', () => {
   test('leads to the same status, timeline and recipient', async () => {
     const emails = ordersOf(RANKED)
       .filter(({ length }) => length <= 3)
-      .map((order) => ({ order, email: newEmail() }));
+      .map((order) => ({ order, email: toSeveral() }));
     await accept(
       pool,
       orgId,
@@ -118,7 +124,7 @@ describe('decisions 3.5: what is reported, in any order and repeated', () => {
   });
 
   test('in one call is the same', async () => {
-    const members = Array.from({ length: 20 }, () => newEmail());
+    const members = Array.from({ length: 20 }, toSeveral);
     await accept(pool, orgId, members);
     const all = members.flatMap(({ id, to: [recipient] }) =>
       (['clicked', 'bounced', 'delivered', 'clicked', 'opened'] as const).map((change) =>
@@ -136,6 +142,22 @@ describe('decisions 3.5: what is reported, in any order and repeated', () => {
       const { rows } = await pool.query(`SELECT status FROM email_recipients WHERE email_id = $1`, [id]);
       assert.deepEqual(rows, [{ status: 'bounced' }]);
     }
+  });
+
+  test('about the only recipient is the state of the email, which needs no row of its own', async () => {
+    const [id, marketing] = [await acceptOne(pool, orgId), await acceptOne(pool, orgId, { marketing: true })];
+    for (const each of [id, marketing]) {
+      await projectFeedback(pool, [
+        report(each, 'delivered', 'a@example.net'),
+        report(each, 'bounced', 'a@example.net'),
+      ]);
+      const { status, bounce_reason, error } = await emailRow(pool, each);
+      assert.deepEqual([status, bounce_reason, error], ['bounced', 'mailbox_full', '552 5.2.2 full']);
+    }
+    const { rows } = await pool.query('SELECT email_id, status FROM email_recipients WHERE email_id = ANY ($1)', [
+      [id, marketing],
+    ]);
+    assert.deepEqual(rows, [{ email_id: marketing, status: 'bounced' }], 'a copy has one');
   });
 
   test('in one call is entered in the order of the reports', async () => {

@@ -59,7 +59,7 @@ async function queuedEmail(fields: Parameters<typeof acceptOne>[2] = { to: ['Ada
 
 describe('an open or click of a person', () => {
   it('moves the email and its recipient, is published, and wakes the relay', async () => {
-    const email = await sentEmail();
+    const email = await sentEmail(['Ada@Example.net', 'bea@example.net']);
     await email.hits({});
     assert.equal(await email.status(), 'opened');
     await email.hits({ url: SHOP });

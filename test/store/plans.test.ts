@@ -83,11 +83,7 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
   findEndpointsOf: (db, ids) => findEndpointsOf(db, ids),
   findFinishedBatches: (db, ids) => findFinishedBatches(db, ids),
   groupOutboxRows: (db, ids) =>
-    groupOutboxRows(
-      db,
-      'grp_1',
-      ids.map((id, i) => ({ outboxId: String(i), id, version: 0 })),
-    ),
+    groupOutboxRows(db, [{ id: 'grp_1', members: ids.map((id, i) => ({ outboxId: String(i), id, version: 0 })) }]),
   detachFromGroup: (db, ids) =>
     detachFromGroup(
       db,

@@ -27,7 +27,7 @@ interface Row {
 export async function countEmails(db: Db, orgId: string): Promise<Figures> {
   const { rows } = await db.query<Row>(
     `SELECT created_at, "from", key_id, batch_id, tags,
-            (SELECT min(bounce_reason) FROM email_recipients WHERE email_id = email.id) AS reason,
+            (SELECT min(detail->>'bounce_reason') FROM email_events WHERE email_id = email.id) AS reason,
             ARRAY(SELECT substr(type, 7) FROM email_events WHERE email_id = email.id AND detail->'machine' IS NULL) AS types
      FROM emails AS email WHERE org_id = $1`,
     [orgId],

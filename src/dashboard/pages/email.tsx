@@ -135,18 +135,24 @@ interface RecipientsProps {
   readonly maySuppress: boolean;
 }
 
-/** All recipients. A report about one recipient implies for the others only that the email was sent. */
+/**
+ * All recipients. A report about the only recipient is recorded on the email itself. A report about one of several implies for the
+ * others only that the email was sent.
+ */
 function Recipients({ email, details, suppressions, maySuppress }: RecipientsProps): Html {
+  const all = recipients(addressees(email));
+  const isReported = REPORTED.some((status) => status === email.status);
+  const ofOnly = all.length === 1 && isReported ? email : undefined;
   const reported = new Map(details.recipients.map((recipient) => [recipient.recipient, recipient]));
   const isOfOne = details.recipients.some(({ status }) => status === email.status);
   // Recipients who unsubscribed still receive email that is not marketing.
   const suppressed = new Set(suppressions.filter(({ origin }) => origin !== 'unsubscribe').map((entry) => entry.email));
-  const others = isOfOne && REPORTED.some((status) => status === email.status) ? 'sent' : email.status;
+  const others = isOfOne && isReported ? 'sent' : email.status;
   return (
     <Section title="Recipients">
       <Table caption="Recipients" columns={['Recipient', 'Status', 'Server response', ...(maySuppress ? [''] : [])]}>
-        {recipients(addressees(email)).map(({ address }) => {
-          const report = reported.get(address.toLowerCase());
+        {all.map(({ address }) => {
+          const report = ofOnly ?? reported.get(address.toLowerCase());
           return (
             <tr>
               <th scope="row" safe>

@@ -33,6 +33,8 @@ export interface ChangingEmail {
   readonly org_id: string;
   readonly batch_id: string | null;
   readonly marketing: boolean;
+  /** True if it is sent once, to one address: the state of its recipient is its own. */
+  readonly has_one_recipient: boolean;
   readonly status: EmailStatus;
   /** This and the next two are as Postgres writes times: they only go back to it. */
   readonly accepted_at: string;
@@ -66,6 +68,7 @@ export async function lockChanging(
   const rows = await queryRows<ChangingEmail>(client, {
     name: 'lock_changing_emails',
     text: `SELECT id, org_id, batch_id, marketing, status, created_at::text AS accepted_at,
+                  NOT marketing AND jsonb_array_length("to") = 1 AND cc IS NULL AND bcc IS NULL AS has_one_recipient,
                   coalesce(scheduled_at, created_at)::text AS due_at, ${NEXT_EVENT_AT} AS next_event_at,
                   reached, bounced_for, "from", key_id, nullif(tags, '[]')::text AS tags
            FROM emails WHERE id = ANY ($1) AND ($2::text IS NULL OR org_id = $2) ORDER BY id FOR UPDATE`,
