@@ -41,10 +41,18 @@ const UNKNOWN_AFTER_MS = 24 * 3_600_000;
 const PAGES_PER_STEP = 50;
 
 /** The activities of the fleet `upkeep`. Each performs one bounded step of a maintenance task and is idempotent. */
-export function makeUpkeepActivities(deps: UpkeepDeps) {
-  return recordSuccesses(deps.pool, makeTasks(deps));
+export function makeUpkeepActivities(deps: UpkeepDeps): UpkeepActivities {
+  return { ...EARLIER_TASKS, ...recordSuccesses(deps.pool, makeTasks(deps)) };
 }
-export type UpkeepActivities = ReturnType<typeof makeUpkeepActivities>;
+export type UpkeepActivities = ReturnType<typeof makeTasks>;
+
+/**
+ * Tasks that only version 0.1.0 has. A run that it began still requests them: if they were unknown, their retries would take
+ * minutes, during which the schedule starts no other run.
+ */
+const EARLIER_TASKS = Object.fromEntries(
+  ['wakeEndpoints', 'wakeDomains'].map((name) => [name, async (): Promise<UpkeepStep> => ({ done: 0, next: null })]),
+);
 
 /** Records when the last step of a task has ended, for the metric `sendwright_upkeep_last_success_seconds`. */
 function recordSuccesses<T extends Record<string, (from: string | null) => Promise<UpkeepStep>>>(

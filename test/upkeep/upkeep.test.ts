@@ -316,3 +316,22 @@ test('expired idempotency keys are deleted in steps, and moves of batches aggreg
   assert.deepEqual(await activities.deleteExpiredKeys(), { done: 2_500, next: null });
   assert.equal((await activities.foldBatchMoves()).next, null);
 });
+
+test('activities include the tasks of version 0.1.0, which runs that it began still request', async (t) => {
+  const { activities } = await make(t);
+  const known = new Map<string, unknown>(Object.entries(activities));
+  const unchanged = [
+    'foldBatchMoves',
+    'announceBatches',
+    'putBackOverdue',
+    'putBackOverdueChats',
+    'clearProviderLists',
+  ];
+  unchanged.push('reconcileSent', 'clearProviderDomains', 'reconcileChats', 'expireAttachments', 'deleteExpiredKeys');
+  unchanged.push('deleteOldCallbacks', 'deleteOldDeliveries', 'sweepFiles');
+  for (const name of unchanged) assert.ok(known.has(name), name);
+  for (const name of ['wakeEndpoints', 'wakeDomains']) {
+    const step = (known.get(name) as () => Promise<UpkeepStep>)();
+    assert.deepEqual(await step, { done: 0, next: null }, name);
+  }
+});
