@@ -2,9 +2,9 @@ import type { DevFile } from '../../src/main/dev-file.ts';
 import type { Stack } from './stack.ts';
 import type { Processes } from './supervisor.ts';
 
-/** Returns the contents of `dev.json`, which includes an API key. */
+/** Returns the contents of `dev.json`, which includes secrets. */
 export function devFileOf(
-  { baseUrl, databaseUrl, temporal, inboxUrl, demo }: Omit<Stack, 'postmarkWebhook'>,
+  { baseUrl, databaseUrl, temporal, inboxUrl, demo, settings }: Omit<Stack, 'postmarkWebhook'>,
   processes: Processes,
 ): DevFile {
   return {
@@ -22,6 +22,7 @@ export function devFileOf(
     temporal_ui_url: temporal.uiUrl,
     database_url: databaseUrl,
     inbox_url: inboxUrl,
+    settings,
     processes: Object.fromEntries(Object.entries(processes).map(([name, { pid }]) => [name, pid])),
   };
 }

@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import type { Config } from '../../src/config.ts';
 import type { PartName } from '../../src/main/dev-file.ts';
 import { migrate } from '../../src/store/postgres/migrate.ts';
-import { LOOPBACK } from '../../src/main/wiring/webhook-settings.ts';
+import { LOOPBACK_RANGES } from '../../src/lib/ip-ranges.ts';
+import { SETTINGS } from '../../src/settings.ts';
 import { demoOrganization, type RunningDemo } from './demo.ts';
 import type { Home } from './home.ts';
 import { freshLog } from './logs.ts';
@@ -46,6 +47,8 @@ export interface Stack {
   /** The webhook that must be registered at Postmark; null if it is simulated or not used. */
   readonly postmarkWebhook: { readonly url: string; readonly user: string; readonly password: string } | null;
   readonly demo: RunningDemo;
+  /** The settings of the API and the worker. */
+  readonly settings: Readonly<Record<string, string>>;
 }
 
 const UI_PORT = 8_233;
@@ -70,7 +73,7 @@ export async function startStack(context: Context): Promise<Stack> {
     DATABASE_URL: databaseUrl,
     TEMPORAL_UI_URL: environment['TEMPORAL_UI_URL'] || temporal.uiUrl || '',
     ATTACHMENT_STORE: environment['ATTACHMENT_STORE'] || `file:${home.attachments}`,
-    WEBHOOK_ALLOW_CIDRS: environment['WEBHOOK_ALLOW_CIDRS'] || LOOPBACK,
+    WEBHOOK_ALLOW_CIDRS: environment['WEBHOOK_ALLOW_CIDRS'] || LOOPBACK_RANGES.join(','),
     SECRET_KEY: environment['SECRET_KEY'] || secrets.secret_key,
     DOCS_SENDER_DOMAIN: environment['DOCS_SENDER_DOMAIN'] || demoDomain,
     SYSTEM_EMAIL_FROM: environment['SYSTEM_EMAIL_FROM'] || `Sendwright <accounts@${demoDomain}>`,
@@ -156,7 +159,7 @@ async function startApplication(
   context: Context,
   shared: NodeJS.ProcessEnv,
   secrets: Secrets,
-): Promise<Pick<Stack, 'baseUrl' | 'inboxUrl' | 'postmarkWebhook'>> {
+): Promise<Pick<Stack, 'baseUrl' | 'inboxUrl' | 'postmarkWebhook' | 'settings'>> {
   const { config, environment, home, progress, supervisor } = context;
   const port = await preferredPort(context, config.PORT);
   const baseUrl = `http://${reachable(config.HOST)}:${port}`;
@@ -186,7 +189,12 @@ async function startApplication(
   }
   const isReal = config.POSTMARK_SERVER_TOKEN !== undefined;
   const postmarkWebhook = isReal ? { url: `${publicUrl}/callbacks/postmark`, user, password } : null;
-  return { baseUrl, inboxUrl: simulated?.inboxUrl ?? null, postmarkWebhook };
+  return { baseUrl, inboxUrl: simulated?.inboxUrl ?? null, postmarkWebhook, settings: settingsIn(env) };
+}
+
+function settingsIn(env: NodeJS.ProcessEnv): Record<string, string> {
+  const given = Object.keys(SETTINGS).map((name): [string, string] => [name, env[name] ?? '']);
+  return Object.fromEntries(given.filter(([, value]) => value !== ''));
 }
 
 /** Returns the simulator's settings, and the settings of the processes that use it as their provider. */

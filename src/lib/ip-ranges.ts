@@ -7,6 +7,9 @@ export type Ranges = readonly Range[];
 /** Bits before the IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2). */
 const MAPPED_BITS = 96;
 
+/** The addresses of this machine itself. */
+export const LOOPBACK_RANGES = ['127.0.0.0/8', '::1'] as const;
+
 /** @throws for text that is neither a range such as `10.0.0.0/8` or `fd00::/8` nor a single address */
 export function parseRanges(texts: readonly string[]): Range[] {
   return texts.map(parseRange);

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 
 /** The processes of `npm start`, in the order in which they stop. */
 export const PARTS = ['api', 'worker', 'simulator', 'temporal', 'postgres'] as const;
@@ -22,6 +21,8 @@ export interface DevFile {
   readonly temporal_ui_url: string | null;
   readonly database_url: string;
   readonly inbox_url: string | null;
+  /** The settings of the API and the worker; commands use them too. */
+  readonly settings: Readonly<Record<string, string>>;
   /** Process ids by name. */
   readonly processes: { readonly [K in PartName]?: number };
 }
@@ -32,9 +33,4 @@ export async function readDevFile(path: string): Promise<DevFile | undefined> {
   } catch {
     return undefined;
   }
-}
-
-export async function readGeneratedSecretKey(home: string): Promise<string> {
-  const { secret_key } = JSON.parse(await readFile(join(home, 'secrets.json'), 'utf8')) as { secret_key: string };
-  return secret_key;
 }

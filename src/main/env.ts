@@ -20,7 +20,14 @@ export function readEnvironment(): NodeJS.ProcessEnv {
 export function readSettings<N extends SettingName = never>(
   ...required: N[]
 ): Config & { [K in N]: NonNullable<Config[K]> } {
-  const environment = readEnvironment();
+  return parseSettings(readEnvironment(), ...required);
+}
+
+/** Like `readSettings`, for this environment. */
+export function parseSettings<N extends SettingName = never>(
+  environment: NodeJS.ProcessEnv,
+  ...required: N[]
+): Config & { [K in N]: NonNullable<Config[K]> } {
   return exitOnConfigError(() => readConfig(environment, ...required));
 }
 

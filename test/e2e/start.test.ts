@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { commandLine } from '../../dev/environment/processes.ts';
 import { PARTS } from '../../src/main/dev-file.ts';
+import { printed } from '../main/command-line.ts';
 import { eventually } from '../support/eventually.ts';
 import { clientOf, emptyHome, type Launched, launchSendwright, readInbox, startSendwright } from '../support/start.ts';
 
@@ -45,6 +46,12 @@ test('a first start delivers an email; killed parts come back; a second start fi
     (await readInbox(dev)).map(({ to }) => to),
     [['you@example.com']],
   );
+
+  const { domains } = clientOf(dev);
+  const [{ id: domainId = '' } = {}] = (await domains.list().page()).domains;
+  const shown = ['domain', 'show', '--organization', dev.organization_id, '--name', dev.domain];
+  const { records } = await printed(shown, { SENDWRIGHT_HOME: home });
+  assert.deepEqual(records, (await domains.get(domainId)).records);
 
   for (const name of PARTS) process.kill(dev.processes[name] ?? 0, 'SIGKILL');
   const again = await afterRestart(first, dev.processes);

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { startDnsServer } from '../support/dns-server.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { assertFailed, command, printed } from './command-line.ts';
 
 interface Domain {
@@ -68,6 +71,27 @@ describe('domain add, list, show, verify and remove', () => {
     assert.deepEqual([opens, clicks], [true, true]);
     const after = await track('--opens', 'off');
     assert.deepEqual([after.open_tracking, after.click_tracking], [false, true]);
+  });
+
+  it('use the providers and keys of the npm start that owns the database', async (t) => {
+    const home = await temporaryFolder(t);
+    const { DATABASE_URL, ...settings } = env;
+    await writeFile(join(home, 'dev.json'), JSON.stringify({ database_url: DATABASE_URL, settings }));
+    const name = ['--name', 'beside.example.com'];
+    const run = async (action: string, more: Record<string, string> = {}) => {
+      const own = { SENDWRIGHT_HOME: home, ...more };
+      const { records } = await printed<Domain>(['domain', action, ...of, ...name], own);
+      return records.map(({ record, value }) => (record === 'SPF' ? value : record));
+    };
+    const spf = 'v=spf1 a:smtp.example.net ~all';
+    assert.deepEqual(await run('add'), ['OWNERSHIP', spf, 'DMARC']);
+    const all = ['OWNERSHIP', 'DKIM', spf, 'DMARC'];
+    assert.deepEqual(await run('verify'), all);
+    assert.deepEqual(await run('show', { DATABASE_URL, SMTP_URL: '' }), all);
+    const another = `${DATABASE_URL}?application_name=x`;
+    for (const more of [{ DATABASE_URL: another }, { EMAIL_PROVIDERS: 'postmark' }]) {
+      assert.deepEqual(await run('show', more), ['OWNERSHIP', 'DKIM', 'v=spf1 ~all', 'DMARC']);
+    }
   });
 
   it('refuse a public suffix', async () => {

@@ -83,8 +83,8 @@ describe('number add', () => {
 
   it('seals a token with the key of the npm start that owns the database', async (t) => {
     const home = await temporaryFolder(t);
-    await writeFile(join(home, 'dev.json'), JSON.stringify({ database_url: database.url }));
-    await writeFile(join(home, 'secrets.json'), JSON.stringify({ secret_key: 'x'.repeat(40) }));
+    const running = { SECRET_KEY: 'x'.repeat(40) };
+    await writeFile(join(home, 'dev.json'), JSON.stringify({ database_url: database.url, settings: running }));
     const options = ['--number', '+12025550144', '--provider', 'twilio', '--token', TOKEN];
     const { out, err } = await add(['--organization', orgId, ...options], { SENDWRIGHT_HOME: home });
     assert.equal(err, '');

@@ -9,10 +9,10 @@ import {
   showDomain,
 } from '../../accounts/domains.ts';
 import { listDomains } from '../../store/domains/domains.ts';
+import { secretKeysOf } from '../../lib/secret-key.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
-import { readSettings } from '../env.ts';
 import { makeSenderDomains, sendersOf } from '../wiring/sender-domains.ts';
-import { webhookSettings } from '../wiring/webhook-settings.ts';
+import { readCommandSettings } from '../wiring/command-settings.ts';
 import { audited } from './audit.ts';
 import { commandsOf, type OfOrganization, onDatabase, onList, required, wakeRelay } from './command.ts';
 
@@ -43,8 +43,9 @@ export function addDomainCommands(program: Command): void {
   onDomain('remove', 'Remove a domain.').alias('delete').action(onDatabase(remove));
 }
 
-const show = (pool: Pool, organization: string, id: string) =>
-  showDomain({ pool, senders: sendersOf(readSettings()) }, organization, id);
+async function show(pool: Pool, organization: string, id: string) {
+  return showDomain({ pool, senders: sendersOf(await readCommandSettings()) }, organization, id);
+}
 
 /**
  * Adds a domain. Prints the DNS records of a domain that is not trusted; the DKIM record is missing until the worker has
@@ -59,8 +60,8 @@ async function add(pool: Pool, options: DomainOptions & { readonly verified?: bo
 
 async function verify(pool: Pool, { organization, name }: DomainOptions) {
   const id = await findDomainId(pool, organization, name);
-  const { secretKey } = await webhookSettings();
-  const deps = makeSenderDomains(readSettings(), pool, secretKey, pino({ level: 'silent' }));
+  const settings = await readCommandSettings('SECRET_KEY');
+  const deps = makeSenderDomains(settings, pool, secretKeysOf(settings), pino({ level: 'silent' }));
   return audited(pool, { organization, action: 'domains.verify' }, () =>
     checkDomain({ ...deps, wakeRelay }, organization, id),
   );
@@ -71,7 +72,7 @@ async function track(
   { organization, name, opens, clicks }: DomainOptions & { readonly opens?: string; readonly clicks?: string },
 ) {
   const id = await findDomainId(pool, organization, name);
-  const settings = readSettings();
+  const settings = await readCommandSettings();
   const change = {
     ...(opens !== undefined && { open_tracking: opens === 'on' }),
     ...(clicks !== undefined && { click_tracking: clicks === 'on' }),

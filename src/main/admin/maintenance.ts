@@ -5,12 +5,12 @@ import { listedAddress } from '../../accounts/suppressions.ts';
 import { markAllAmbiguous } from '../../intake/after-restore.ts';
 import { eraseRecipientWhole } from '../../intake/erasure.ts';
 import { makeEmailContents } from '../../store/emails/contents.ts';
+import { secretKeysOf } from '../../lib/secret-key.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { findSenders } from '../../store/upkeep/after-restore.ts';
-import { readSettings } from '../env.ts';
 import { openAttachmentStore } from '../wiring/attachment-store.ts';
 import { emailProviderNames } from '../wiring/email-providers.ts';
-import { webhookSettings } from '../wiring/webhook-settings.ts';
+import { readCommandSettings } from '../wiring/command-settings.ts';
 import { Refusal } from './api.ts';
 import { commandsOf, type OfOrganization, onDatabase, required } from './command.ts';
 
@@ -33,16 +33,17 @@ export function addMaintenanceCommands(program: Command): void {
     .description("the service's own secrets")
     .command('reseal')
     .description('Encrypt all stored secrets again with the current SECRET_KEY, and print how many.')
-    .action(onDatabase(async (pool) => reseal(pool, (await webhookSettings()).secretKey)));
+    .action(onDatabase(async (pool) => reseal(pool, secretKeysOf(await readCommandSettings('SECRET_KEY')))));
 }
 
 async function erase(pool: Pool, options: OfOrganization & { readonly email: string }): Promise<unknown> {
   const { organization } = options;
   const email = listedAddress(options.email, 'email');
   await requireOrganization(pool, organization);
-  const { secretKey } = await webhookSettings();
-  const files = await openAttachmentStore(readSettings());
-  return eraseRecipientWhole({ pool, files, contents: makeEmailContents(secretKey) }, organization, email);
+  const settings = await readCommandSettings('SECRET_KEY');
+  const files = await openAttachmentStore(settings);
+  const contents = makeEmailContents(secretKeysOf(settings));
+  return eraseRecipientWhole({ pool, files, contents }, organization, email);
 }
 
 /**
@@ -56,7 +57,7 @@ async function markRestored(pool: Pool): Promise<object> {
       `stop the API and the workers first, they may send again what was sent before: ${senders.join(', ')}`,
     );
   }
-  const providers = emailProviderNames(readSettings());
+  const providers = emailProviderNames(await readCommandSettings());
   // If no provider supports lookups, AMBIGUOUS_SEND decides.
   const asked = providers.find((name) => name === 'postmark') ?? providers[0] ?? 'postmark';
   return { ...(await markAllAmbiguous(pool, asked)), asked };

@@ -4,9 +4,10 @@ import { readTemplates } from '../../dashboard/templates.ts';
 import { addNumber, addNumberTemplates, chatSeal, removeNumberByName } from '../../accounts/chat-numbers.ts';
 import { addSender, removeSender } from '../../accounts/sms-senders.ts';
 import { listNumbersOfAll, type NumberTemplate } from '../../store/chat/numbers.ts';
+import { secretKeysOf } from '../../lib/secret-key.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { listSendersOfAll } from '../../store/sms/senders.ts';
-import { webhookSettings } from '../wiring/webhook-settings.ts';
+import { readCommandSettings } from '../wiring/command-settings.ts';
 import { audited } from './audit.ts';
 import { addListOfAll, commandsOf, type OfOrganization, onDatabase, option, repeatable, required } from './command.ts';
 
@@ -51,11 +52,11 @@ export function addNumberCommands(program: Command): void {
 
 async function addChatNumber(pool: Pool, options: AddOptions): Promise<unknown> {
   const { organization, number, provider, phoneNumberId = null, token = null } = options;
-  const { secretKey } = await webhookSettings();
+  const secretKeys = secretKeysOf(await readCommandSettings('SECRET_KEY'));
   const templates = provider === 'twilio' ? templatesOf(options) : [];
   const request = { number, provider, phone_number_id: phoneNumberId, token, templates };
   return audited(pool, { organization, action: 'chatapp.numbers.create' }, () =>
-    addNumber(pool, chatSeal(secretKey), organization, request),
+    addNumber(pool, chatSeal(secretKeys), organization, request),
   );
 }
 

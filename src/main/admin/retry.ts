@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { secretKeysOf } from '../../lib/secret-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { parseInstant } from '../../domain/instant.ts';
 import { makeWithFiles } from '../../intake/attachments.ts';
@@ -10,8 +11,7 @@ import { makeEmailContents } from '../../store/emails/contents.ts';
 import { makePool, type Pool } from '../../store/postgres/pool.ts';
 import { openAttachmentStore } from '../wiring/attachment-store.ts';
 import { databaseUrl } from '../wiring/database-url.ts';
-import { readSettings } from '../env.ts';
-import { webhookSettings } from '../wiring/webhook-settings.ts';
+import { readCommandSettings } from '../wiring/command-settings.ts';
 import { commandsOf, type OfOrganization, onDatabase, option, required, wakeRelay } from './command.ts';
 
 interface RetryOptions extends OfOrganization {
@@ -53,13 +53,12 @@ async function retry(
   // The command's own pool has one connection; storing an email may need a second one.
   const pool = makePool(await databaseUrl(), 'admin', 5, () => undefined);
   try {
-    const config = readSettings();
-    const files = await openAttachmentStore(config);
-    const { secretKey } = await webhookSettings();
+    const settings = await readCommandSettings('SECRET_KEY');
+    const files = await openAttachmentStore(settings);
     const deps = {
       pool,
       files,
-      contents: makeEmailContents(secretKey),
+      contents: makeEmailContents(secretKeysOf(settings)),
       withFiles: makeWithFiles({ pool, files, fetchPublic: makePublicFetch({ allowedCidrs: [] }), maxStoredBytes: 0 }),
       storeEmail: gatherEmails(pool),
       limits: unlimited(),

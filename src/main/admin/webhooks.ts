@@ -2,9 +2,10 @@ import type { Command } from 'commander';
 import type { EventType } from '../../domain/event-types.ts';
 import { requireOrganization } from '../../accounts/organizations.ts';
 import { createEndpoint, makeWebhookIntake, removeEndpoint } from '../../accounts/webhooks.ts';
+import { secretKeysOf } from '../../lib/secret-key.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { listEndpoints } from '../../store/webhooks/endpoints.ts';
-import { webhookSettings } from '../wiring/webhook-settings.ts';
+import { readCommandSettings } from '../wiring/command-settings.ts';
 import { audited } from './audit.ts';
 import { commandsOf, eventOption, type OfOrganization, onDatabase, onList, required, wakeRelay } from './command.ts';
 
@@ -23,8 +24,9 @@ export function addWebhookCommands(program: Command): void {
 
 async function add(pool: Pool, options: OfOrganization & { readonly url: string; readonly event: EventType[] }) {
   const { organization, url, event: events } = options;
-  const { secretKey, allowedCidrs } = await webhookSettings();
-  const intake = makeWebhookIntake(pool, wakeRelay, secretKey, allowedCidrs);
+  const settings = await readCommandSettings('SECRET_KEY');
+  const allowedCidrs = settings.WEBHOOK_ALLOW_CIDRS ?? [];
+  const intake = makeWebhookIntake(pool, wakeRelay, secretKeysOf(settings), allowedCidrs);
   await requireOrganization(pool, organization);
   return audited(pool, { organization, action: 'webhooks.create' }, async () => {
     const { id, secret } = await createEndpoint(intake, organization, { url, events, description: null });

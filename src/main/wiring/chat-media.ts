@@ -1,6 +1,7 @@
 import type { Config } from '../../config.ts';
 import { ATTACHMENTS_BYTES } from '../../domain/limits.ts';
 import type { HttpDeps } from '../../http/deps.ts';
+import { LOOPBACK_RANGES } from '../../lib/ip-ranges.ts';
 import { isPublicUrl } from '../../lib/public-url.ts';
 import { secretKeysOf } from '../../lib/secret-key.ts';
 import { makeSemaphore } from '../../lib/semaphore.ts';
@@ -11,7 +12,6 @@ import { makePublicFetch, openBudget } from '../../public-fetch/fetch.ts';
 import { Unfetchable } from '../../public-fetch/unfetchable.ts';
 import type { SendingNumber } from '../../store/messages/delivery.ts';
 import { twilioAccount } from './chat-providers.ts';
-import { LOOPBACK } from './webhook-settings.ts';
 
 /** Maximum bytes of files in memory, per process and per organization. */
 const MAX_MEDIA_BYTES = 4 * ATTACHMENTS_BYTES;
@@ -23,7 +23,7 @@ export function makeFetchMedia(config: Config & { readonly SECRET_KEY: string })
   const memory = makeSemaphore(MAX_MEDIA_BYTES, MEDIA_BYTES_OF_ONE);
   const isSimulated = !isPublicUrl(config.META_BASE_URL) || !isPublicUrl(config.TWILIO_BASE_URL);
   const fetchPublic = makePublicFetch({
-    allowedCidrs: [...(config.ATTACHMENT_ALLOW_CIDRS ?? []), ...(isSimulated ? LOOPBACK.split(',') : [])],
+    allowedCidrs: [...(config.ATTACHMENT_ALLOW_CIDRS ?? []), ...(isSimulated ? LOOPBACK_RANGES : [])],
   });
 
   function requestOf({ id, provider, account_sid, credentials }: SendingNumber, reference: string) {

@@ -1,15 +1,10 @@
-import { join } from 'node:path';
 import { isTlsFailure, isUnreachable } from '../../store/postgres/pool.ts';
-import { readDevFile } from '../dev-file.ts';
-import { readSettings } from '../env.ts';
 import { exitWith } from '../process.ts';
+import { readCommandSettings } from './command-settings.ts';
 
 /** Returns `DATABASE_URL`, otherwise the database of the `npm start` that runs in `SENDWRIGHT_HOME`. */
 export async function databaseUrl(): Promise<string> {
-  const { DATABASE_URL, SENDWRIGHT_HOME } = readSettings();
-  if (DATABASE_URL !== undefined) return DATABASE_URL;
-  const { database_url: url } = (await readDevFile(join(SENDWRIGHT_HOME, 'dev.json'))) ?? {};
-  return typeof url === 'string' ? url : readSettings('DATABASE_URL').DATABASE_URL;
+  return (await readCommandSettings('DATABASE_URL')).DATABASE_URL;
 }
 
 /** Error messages by SQLSTATE for a database that responds but cannot be used. */

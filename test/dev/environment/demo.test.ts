@@ -143,6 +143,7 @@ test('prints a curl command that works', async (t) => {
     inboxUrl: `${baseUrl}/inbox`,
     postmarkWebhook: null,
     demo: DEMO,
+    settings: {},
   };
   const home = { logs: '/home/logs', devFile: '/home/dev.json' };
   const email = { id: 'em_1', to: [], status: 'delivered', error: null, events: [] };

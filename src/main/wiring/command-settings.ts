@@ -1,0 +1,18 @@
+import { join } from 'node:path';
+import type { SettingName } from '../../config.ts';
+import { readDevFile } from '../dev-file.ts';
+import { parseSettings, readEnvironment } from '../env.ts';
+
+/**
+ * Reads the settings of a command. What it is not given, it takes from the `npm start` in `SENDWRIGHT_HOME`, unless
+ * `DATABASE_URL` names another database: it then has the same keys, providers and addresses as the API. Ends the process if a
+ * required setting is missing.
+ */
+export async function readCommandSettings<N extends SettingName = never>(...required: N[]) {
+  const environment = readEnvironment();
+  const { SENDWRIGHT_HOME, DATABASE_URL } = parseSettings(environment);
+  const { database_url: url, settings } = (await readDevFile(join(SENDWRIGHT_HOME, 'dev.json'))) ?? {};
+  if (typeof url !== 'string' || (DATABASE_URL ?? url) !== url) return parseSettings(environment, ...required);
+  const given = Object.entries(environment).filter(([, value]) => value);
+  return parseSettings({ ...settings, DATABASE_URL: url, ...Object.fromEntries(given) }, ...required);
+}
