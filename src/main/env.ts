@@ -5,11 +5,11 @@ import { SETTINGS } from '../settings.ts';
 
 /**
  * Returns the environment with the settings of `.env` and of files named by `…_FILE` settings. The environment and `.env`
- * take precedence. Ends the process if a file cannot be read.
+ * take precedence. Ends the process if a file cannot be read, or a switch of Temporal is neither true nor false.
  */
 export function readEnvironment(): NodeJS.ProcessEnv {
   if (existsSync('.env')) loadEnvFile('.env');
-  return exitOnConfigError(() => readSettingFiles(process.env));
+  return exitOnConfigError(() => checkTemporalSwitches(readSettingFiles(process.env)));
 }
 
 /**
@@ -72,4 +72,27 @@ function read(name: string, file: string): string {
     const example = `${name}_FILE=/run/secrets/${name.toLowerCase()}`;
     throw new ConfigError(`${name}_FILE cannot be read (${code}): the file that holds ${name}, for example ${example}`);
   }
+}
+
+const TEMPORAL_SWITCHES = {
+  TEMPORAL_TLS: 'whether connections to Temporal use TLS',
+  TEMPORAL_TLS_DISABLE_HOST_VERIFICATION: "whether Temporal's certificate is accepted without a check",
+} as const;
+const SWITCH_VALUES = ['true', 'false', '1', '0'];
+
+/**
+ * Checks the settings that Temporal's own reader takes for false unless they are `true` or `1`: an API key would be sent without
+ * TLS. An empty one is removed, since empty settings count as unset.
+ * @returns the same environment object
+ * @throws ConfigError
+ */
+export function checkTemporalSwitches(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  for (const [name, meaning] of Object.entries(TEMPORAL_SWITCHES)) {
+    const value = env[name];
+    if (value === '') delete env[name];
+    else if (value !== undefined && !SWITCH_VALUES.includes(value)) {
+      throw new ConfigError(`${name} is malformed: ${meaning}, true or false, for example ${name}=true`);
+    }
+  }
+  return env;
 }

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigError, readConfig } from '../../src/config.ts';
-import { readSettingFiles } from '../../src/main/env.ts';
+import { checkTemporalSwitches, readSettingFiles } from '../../src/main/env.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 const SECRET = 'a secret of at least 32 characters';
@@ -61,4 +61,18 @@ test('every setting and the API key of Temporal can be given by a file', async (
     const env = { TEMPORAL_CONFIG_FILE: '/absent', X_FILE: '/absent' };
     assert.deepEqual(readSettingFiles({ ...env }), env);
   });
+});
+
+test('a switch of Temporal is true or false, or empty and then unset', () => {
+  for (const value of ['true', 'false', '1', '0']) {
+    assert.deepEqual(checkTemporalSwitches({ TEMPORAL_TLS: value }), { TEMPORAL_TLS: value });
+  }
+  assert.deepEqual(checkTemporalSwitches({ TEMPORAL_TLS: '', TEMPORAL_ADDRESS: '' }), { TEMPORAL_ADDRESS: '' });
+  for (const value of ['yes', 'no', 'TRUE', 'on', ' true']) {
+    assert.throws(() => checkTemporalSwitches({ TEMPORAL_TLS: value }), {
+      constructor: ConfigError,
+      message:
+        'TEMPORAL_TLS is malformed: whether connections to Temporal use TLS, true or false, for example TEMPORAL_TLS=true',
+    });
+  }
 });

@@ -59,6 +59,23 @@ describe('a process with Temporal settings that cannot be read names them', () =
   }
 });
 
+describe('a process ends with one line if a switch of Temporal is neither true nor false', () => {
+  for (const [program, args] of [
+    ['api', []],
+    ['worker', ['--fleets', 'upkeep']],
+  ] as const) {
+    for (const [name, value] of [
+      ['TEMPORAL_TLS', 'yes'],
+      ['TEMPORAL_TLS_DISABLE_HOST_VERIFICATION', 'True'],
+    ] as const) {
+      test(`${program} with ${name}=${value}`, async () => {
+        const line = await fails(program, args, { [name]: value, TEMPORAL_PROFILE: 'absent' });
+        assert.ok(line.startsWith(`${name} is malformed: `) && line.endsWith(`for example ${name}=true\n`), line);
+      });
+    }
+  }
+});
+
 test('a worker that is stopped while it starts ends promptly with 0', async (t) => {
   const temporal = await testNamespace();
   t.after(() => temporal.close());
