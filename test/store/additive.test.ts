@@ -8,7 +8,8 @@ const FOLDER = new URL('../../src/store/migrations/', import.meta.url);
 const BASELINE = '0011-hours.sql';
 
 /** The schema of the version before it. */
-const BEFORE = `CREATE TABLE t (id text PRIMARY KEY, s text NOT NULL CHECK (s IN ('a', 'b')), n integer);
+const BEFORE = `CREATE TABLE attempts (outcome text CHECK (outcome IN ('a')));
+  CREATE TABLE t (id text PRIMARY KEY, s text NOT NULL CHECK (s IN ('a', 'b')), n integer);
   CREATE TABLE o (action text);
   ALTER TABLE o ADD CONSTRAINT o_action CHECK (action IN ('x', 'y'));`;
 
@@ -45,6 +46,8 @@ describe('a migration', () => {
     'CREATE INDEX t_n ON t (n)',
     `ALTER TABLE t DROP CONSTRAINT t_s_check, ADD CONSTRAINT t_s_check CHECK (s IN ('a', 'c'))`,
     `ALTER TABLE o DROP CONSTRAINT o_action, ADD CONSTRAINT o_action CHECK (action IN ('x'))`,
+    `ALTER TABLE attempts ADD COLUMN n integer CHECK (n > 0)`,
+    `ALTER TABLE attempts DROP CONSTRAINT attempts_outcome_check, ADD CONSTRAINT attempts_outcome_check CHECK (outcome IN ('a', 'b'))`,
     'DELETE FROM t',
     'LOCK TABLE t',
   ]) {
@@ -58,6 +61,8 @@ describe('a migration', () => {
     'ALTER TABLE t ALTER COLUMN s DROP NOT NULL',
     `ALTER TABLE t DROP CONSTRAINT t_s_check, ADD CONSTRAINT t_s_check CHECK (s IN ('a', 'b', 'c'))`,
     `ALTER TABLE o DROP CONSTRAINT o_action, ADD CONSTRAINT o_action CHECK (action IN ('y', 'x', 'DROP TABLE t'))`,
+    `ALTER TABLE attempts ADD COLUMN n text, ADD CONSTRAINT attempts_n_check CHECK (n IN ('a', 'b')) NOT VALID`,
+    `ALTER TABLE attempts DROP CONSTRAINT attempts_outcome_check, ADD CONSTRAINT attempts_outcome_check CHECK (outcome IN ('a', 'b')) NOT VALID`,
     'DROP INDEX t_n',
     `COMMENT ON TABLE t IS 'RENAME'`,
     '-- DROP TABLE t',

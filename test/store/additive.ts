@@ -7,6 +7,10 @@ export interface Judgement {
 /** The comment of a migration that may break a rule: `-- on purpose: why it does no harm`. */
 const ON_PURPOSE = /^-- on purpose: \S.{20,}$/;
 
+/** Tables that grow with every message: reading one under a lock stops requests for minutes. */
+const LARGE =
+  /^(?:emails|email_(?:bodies|events|recipients|tags)|attempts|chat_(?:messages|events)|webhook_(?:events|deliveries|attempts))$/;
+
 /** Statements that break the previous version, and what to do instead. */
 const BREAKING: readonly (readonly [RegExp, string])[] = [
   [/\bDROP TABLE\b/, 'drops a table: leave it until no version reads it'],
@@ -79,7 +83,14 @@ function judge(statement: string, made: ReadonlySet<string>, constraints: Readon
     wrong.push(`makes a key on a table that is in use: ${short}`);
   }
   if (/\bADD CHECK\b/.test(upper)) wrong.push(`adds a check that the version before does not know: ${short}`);
+  const count = (pattern: RegExp) => [...upper.matchAll(pattern)].length;
+  if (LARGE.test(altered) && count(/\bCHECK \(/g) > count(/\bNOT VALID\b/g)) {
+    wrong.push(`reads a large table under a lock: NOT VALID, then VALIDATE in one without a transaction: ${short}`);
+  }
+  const added = new Set([...statement.matchAll(/\bADD COLUMN (\w+)/g)].map(([, column]) => column));
   for (const [, constraint = '', check = ''] of statement.matchAll(NAMED_CHECK)) {
+    // A new column has no rows that the version before has written.
+    if (added.has(/^\w+/.exec(check)?.[0] ?? '')) continue;
     const before = constraints.get(constraint);
     const now = values(check);
     const lacks = [...(before ?? [])].filter((value) => !now.has(value));

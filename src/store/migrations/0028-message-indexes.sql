@@ -1,5 +1,10 @@
 -- without a transaction
--- Lists of messages are of one channel.
+-- Lists of messages are of one channel. Reads the tables of messages while they are in use, as 0025 did not.
+
+ALTER TABLE chat_messages VALIDATE CONSTRAINT chat_messages_channel_check;
+ALTER TABLE chat_messages VALIDATE CONSTRAINT chat_messages_encoding_check;
+ALTER TABLE chat_messages VALIDATE CONSTRAINT chat_messages_status_check;
+ALTER TABLE chat_events VALIDATE CONSTRAINT chat_events_type_check;
 
 DROP INDEX CONCURRENTLY IF EXISTS messages_newest;
 CREATE INDEX CONCURRENTLY messages_newest ON chat_messages (org_id, channel, created_at, id);
