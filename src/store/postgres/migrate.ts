@@ -18,8 +18,8 @@ const MAX_ATTEMPTS = 30;
  */
 const WITHOUT_TRANSACTION = '-- without a transaction';
 const LOCK_POLL_MS = 200;
-/** SQLSTATE of a lock timeout. */
-const LOCK_NOT_AVAILABLE = '55P03';
+/** SQLSTATEs of a lock timeout, and of a deadlock with a transaction that uses the same tables in another order. */
+const LOCK_FAILURES: readonly unknown[] = ['55P03', '40P01'];
 
 /**
  * Applies the migrations that a database lacks, in the order of their names, each in a transaction of its own.
@@ -79,7 +79,7 @@ async function apply(client: pg.Client, name: string): Promise<void> {
       await client.query('COMMIT');
       return;
     } catch (error) {
-      if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE || attempt === MAX_ATTEMPTS) throw error;
+      if (!LOCK_FAILURES.includes((error as { code?: string }).code) || attempt === MAX_ATTEMPTS) throw error;
       await client.query('ROLLBACK');
       await sleep(RETRY_INTERVAL_MS);
     }
