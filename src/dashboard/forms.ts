@@ -1,6 +1,7 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import type { TObject } from 'typebox';
 import { describeLimit, makeSchemaValidator, toWholeNumber } from '../intake/schema-validation.ts';
+import { collectFields } from '../lib/form-fields.ts';
 
 /** Fields as sent by a browser: text, or several texts of one name. */
 export type Given = Readonly<Record<string, string | readonly string[]>>;
@@ -15,14 +16,11 @@ export interface Checked {
 }
 
 export function readFields(text: string): Given {
-  const fields: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
-  for (const [name, value] of new URLSearchParams(text)) {
-    const before = fields[name];
+  const fields = Array.from(new URLSearchParams(text), ([name, value]) => {
     // Browsers send line breaks as CRLF.
-    const line = value.replaceAll('\r\n', '\n');
-    fields[name] = before === undefined ? line : [before, line].flat();
-  }
-  return fields;
+    return [name, value.replaceAll('\r\n', '\n')] as const;
+  });
+  return collectFields(fields);
 }
 
 /** Returns the value of a field; the first one if there are several. */

@@ -1,5 +1,6 @@
 // The package's root exports it too, but costs each API process 15 MB of memory more.
 import { validateRequest } from 'twilio/lib/webhooks/webhooks.js';
+import { collectFields } from '../../lib/form-fields.ts';
 import { bodyProblem } from '../../lib/text.ts';
 import type { ChatReport } from '../chat-provider.ts';
 import { twilioSentence } from './errors.ts';
@@ -16,12 +17,7 @@ export function isTwilioSignature(
   signature: string | undefined,
 ): boolean {
   if (!signature || authToken === '' || !URL.canParse(url)) return false;
-  const fields = Object.create(null) as Record<string, string | string[]>;
-  for (const name of new Set(params.keys())) {
-    const values = params.getAll(name);
-    fields[name] = values.length === 1 ? (values[0] as string) : values;
-  }
-  return validateRequest(authToken, signature, url, fields);
+  return validateRequest(authToken, signature, url, collectFields(params));
 }
 
 /**
