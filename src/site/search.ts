@@ -17,6 +17,8 @@ export type Result = Pick<Section, 'id' | 'title' | 'page' | 'excerpt'>;
 const MAX_RESULTS = 20;
 /** Maximum number of characters of a query; the rest is ignored. */
 const MAX_QUERY_LENGTH = 200;
+/** Maximum number of words of a query; the rest is ignored. Searching blocks other requests for about half a millisecond per word. */
+const MAX_WORDS = 8;
 
 /** `assets/docs.js` loads the index in browsers with the same options, from `/docs/assets/…/search.json`. */
 export const SEARCH: SearchOptions = {
@@ -37,14 +39,23 @@ export function indexSections(sections: readonly Section[]): string {
   return JSON.stringify({ options: INDEX, search: SEARCH, maxResults: MAX_RESULTS, index });
 }
 
-/** Searches for sections that contain all words of a query, or some of them if none contains all. */
+/**
+ * Searches for sections that contain all words of a query, or some of them if none contains all. Words of one letter are ignored:
+ * they begin a large share of all words, and anyone can search.
+ */
 export function makeSearch(json: string): (query: string) => Result[] {
   const { index } = JSON.parse(json) as { index: Parameters<typeof MiniSearch.loadJS>[0] };
   const loaded = MiniSearch.loadJS<Section>(index, INDEX);
   return (query) => {
-    const words = query.slice(0, MAX_QUERY_LENGTH);
+    const words = wordsOf(query).join(' ');
     const all = loaded.search(words, SEARCH);
     const found = all.length > 0 ? all : loaded.search(words, { ...SEARCH, combineWith: 'OR' });
     return found.slice(0, MAX_RESULTS) as unknown as Result[];
   };
+}
+
+/** Splits a query as MiniSearch does. */
+function wordsOf(query: string): string[] {
+  const words = query.slice(0, MAX_QUERY_LENGTH).split(/[\n\r\p{Z}\p{P}]+/u);
+  return [...new Set(words.filter((word) => word.length > 1))].slice(0, MAX_WORDS);
 }

@@ -116,6 +116,17 @@ test('the search finds what people type', () => {
   assert.deepEqual(search('xylophone zzzz'), []);
 });
 
+test('the search reads eight different words, none of one letter, so that a query is cheap', () => {
+  const index = [...files].find(([path]) => path.endsWith('/search.json'))?.[1] ?? '';
+  const search = makeSearch(index);
+  const words = 'send email with attachments to a list of recipients, and cancel later';
+  const first = search('send email with attachments to list of recipients');
+  assert.ok(first.length > 0);
+  assert.deepEqual(search(words), first);
+  assert.deepEqual(search(`send send ${words}`), first);
+  assert.deepEqual(search('s e n d'), []);
+});
+
 test('llms.txt lists every page with a description, as Markdown', () => {
   const text = files.get('/llms.txt') ?? '';
   assert.equal(files.get('/docs/llms.txt'), text);
