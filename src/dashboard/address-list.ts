@@ -1,5 +1,6 @@
 import { parseMailbox } from '../domain/email/address.ts';
-import { type CsvRow, readCsv } from './csv.ts';
+import { startTimeSlices } from '../intake/time-slices.ts';
+import { readLine, readLongCsv } from './csv.ts';
 
 /** A line without an address, or with an invalid one. */
 export interface RefusedLine {
@@ -19,10 +20,10 @@ const HEADING = /^(?:e-?mail|e-?mail[ _-]address|address|recipient)$/i;
 
 /**
  * Parses a list of addresses: one or several per line, or comma-separated values. If the first line has a column named
- * `email`, only that column is read.
+ * `email`, only that column is read. Yields to other requests in between.
  * @throws ServiceError validation_error for invalid quotes in values with a heading
  */
-export function readAddresses(text: string, param: string): AddressList {
+export async function readAddresses(text: string, param: string): Promise<AddressList> {
   const lines = text.replace(/^\uFEFF/, '').split('\n');
   const begin = lines.findIndex((line) => line.trim() !== '');
   const column = begin < 0 ? -1 : headingOf(lines[begin] ?? '');
@@ -37,12 +38,14 @@ export function readAddresses(text: string, param: string): AddressList {
     }
   };
   if (column >= 0) {
-    for (const { line, cells } of readCsv(lines.slice(begin + 1).join('\n'), param, begin + 2)) {
+    for await (const { line, cells } of readLongCsv(lines.slice(begin + 1).join('\n'), param, begin + 2)) {
       take(line, [cells[column] ?? ''].filter(Boolean), cells.join(','));
     }
   } else {
+    const turn = startTimeSlices();
     for (const [index, line] of lines.entries()) {
       if (line.trim() !== '') take(index + 1, addressesIn(line.trim()), line.trim());
+      await turn();
     }
   }
   return { addresses: [...addresses], refused };
@@ -50,21 +53,11 @@ export function readAddresses(text: string, param: string): AddressList {
 
 /** Returns the index of the column with addresses; -1 if the line is not a heading. */
 function headingOf(line: string): number {
-  const cells = line.includes('@') ? [] : (tryCsv(line)?.cells ?? []);
-  return cells.findIndex((cell) => HEADING.test(cell));
+  return line.includes('@') ? -1 : readLine(line).findIndex((cell) => HEADING.test(cell));
 }
 
 /** Returns the possible addresses of a line. A display name may contain commas and quotation marks. */
 function addressesIn(line: string): readonly string[] {
   if (typeof parseMailbox(line) !== 'string') return [line];
-  const cells = tryCsv(line)?.cells ?? [line];
-  return cells.filter((cell) => cell.includes('@'));
-}
-
-function tryCsv(line: string): CsvRow | undefined {
-  try {
-    return readCsv(line, '')[0];
-  } catch {
-    return undefined;
-  }
+  return readLine(line).filter((cell) => cell.includes('@'));
 }

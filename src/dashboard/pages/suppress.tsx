@@ -25,8 +25,8 @@ const showAdd = page(Type.Object({ addresses: Type.Optional(Type.String()) }), a
 const add = action(Type.Object({ addresses: Type.String() }), {
   bodyLimit: BYTES,
   again: addPage,
-  run: (context, { addresses: text }) => {
-    const read = readAddresses(text, 'addresses');
+  run: async (context, { addresses: text }) => {
+    const read = await readAddresses(text, 'addresses');
     refuseWhole(read);
     return act(context, {
       action: 'suppressions.create',

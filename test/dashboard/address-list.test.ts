@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { readAddresses } from '../../src/dashboard/address-list.ts';
+
+describe('a list of addresses', () => {
+  it('is read from lines with one or several addresses, with names, quotes and invalid quotes', async () => {
+    const lines = [
+      '"Doe, Jane" <jane@example.com>',
+      '"bob@example.com";carol@example.com',
+      "x,'+eve@example.com\tme@b",
+    ];
+    const { addresses, refused } = await readAddresses(
+      [...lines, '"a@b.example', 'no address'].join('\n'),
+      'addresses',
+    );
+    assert.deepEqual(addresses, ['jane@example.com', 'bob@example.com', 'carol@example.com', '+eve@example.com']);
+    assert.deepEqual(
+      refused.map(({ line, text }) => [line, text]),
+      [
+        [3, 'me@b'],
+        [4, '"a@b.example'],
+        [5, 'no address'],
+      ],
+    );
+  });
+
+  it('is read from the column of a heading, whose cells may hold line breaks', async () => {
+    const rows = [
+      'Name;Email',
+      '"Ada\nLovelace";ada@example.com',
+      `"${'é'.repeat(20_000)}";bob@example.com`,
+      ';nobody',
+    ];
+    const { addresses, refused } = await readAddresses(rows.join('\n'), 'addresses');
+    assert.deepEqual(addresses, ['ada@example.com', 'bob@example.com']);
+    assert.deepEqual(
+      refused.map(({ line, text }) => [line, text]),
+      [[5, 'nobody']],
+    );
+    await assert.rejects(readAddresses('email\n"a', 'addresses'), /line \d+: has a quotation mark in a wrong place/);
+  });
+
+  for (const [kind, text] of [
+    ['lines', '"x,@\n'.repeat(10_000)],
+    ['values with a heading', `email\n${'"a",b\n'.repeat(50_000)}`],
+  ] as const) {
+    it(`lets other work run while it reads many ${kind}`, async () => {
+      const read = readAddresses(text, 'addresses').then(() => 'read' as const);
+      let turns = 0;
+      while ((await Promise.race([read, setImmediate('waiting' as const)])) === 'waiting') turns++;
+      assert.ok(turns > 2, String(turns));
+    });
+  }
+});
