@@ -129,9 +129,12 @@ export function Empty({ title, command, children }: { title: string; command?: s
 
 /** Maximum number of earlier positions in a link, which keeps its query short. */
 const MAX_TRAIL = 20;
+/** The position of the first page in a trail. */
+const FIRST_PAGE = '0';
 
 /**
- * Links to the next, previous and first page. The query parameter `before` contains the positions of the previous pages.
+ * Links to the next, previous and first page. The query parameter `before` contains the positions of the previous pages. Far
+ * behind the first page, the earliest positions are dropped; the page from which none is left has no link to the previous one.
  * @param next the end of this page, or null
  */
 export function Pager({ visit, next }: { visit: Visit; next: Cursor | null }): Html {
@@ -139,18 +142,24 @@ export function Pager({ visit, next }: { visit: Visit; next: Cursor | null }): H
   if (cursor === undefined && next === null) return '';
   const trail = (valueOf(visit.given, 'before') ?? '').split('.').filter((place) => place !== '');
   const isFirst = cursor === undefined || cursor === '';
+  const previous = trail.at(-1);
   return (
     <nav class="pager" aria-label="Pages">
       {!isFirst && (
         <>
           <a href={withCursor(visit, null)}>First page</a>
-          <a href={withCursor(visit, trail.at(-1) ?? null, trail.slice(0, -1))} rel="prev">
-            Newer
-          </a>
+          {previous !== undefined && (
+            <a href={withCursor(visit, previous === FIRST_PAGE ? null : previous, trail.slice(0, -1))} rel="prev">
+              Newer
+            </a>
+          )}
         </>
       )}
       {next !== null && (
-        <a href={withCursor(visit, placeToText(next), isFirst ? [] : [...trail, cursor].slice(-MAX_TRAIL))} rel="next">
+        <a
+          href={withCursor(visit, placeToText(next), [...trail, isFirst ? FIRST_PAGE : cursor].slice(-MAX_TRAIL))}
+          rel="next"
+        >
           Older
         </a>
       )}
@@ -158,7 +167,7 @@ export function Pager({ visit, next }: { visit: Visit; next: Cursor | null }): H
   );
 }
 
-/** Returns the link to a page. @param trail positions of earlier pages; empty on the second page */
+/** Returns the link to a page. @param trail positions of earlier pages */
 function withCursor(visit: Visit, cursor: string | null, trail: readonly string[] = []): string {
   return pathOf(visit) + queryOf({ ...visit.given, cursor: cursor ?? '', before: trail.join('.') });
 }
