@@ -9,7 +9,7 @@ import { type OrganizationOfUser, setFlash } from '../store/accounts/sessions.ts
 import { ROLES } from '../store/accounts/users.ts';
 import type { Asset, Assets } from './assets.ts';
 import { formProblems, TroublePage, troubleOf } from './errors.tsx';
-import { check, type Given, readFields } from './forms.ts';
+import { check, type Given, queryOf, readFields } from './forms.ts';
 import { type Access, type Answer, baseUrlOf, type Context, type DashboardDeps, type Page } from './page.ts';
 import { type PageRow, Redirect, Reply, type SignedIn, type Visit } from './page.ts';
 import * as account from './pages/account.tsx';
@@ -52,6 +52,7 @@ import {
   isFromOurPage,
   oidcCookie,
   oidcFlowOf,
+  safeNext,
   setBrowserCookie,
   setSessionCookie,
 } from './session.ts';
@@ -274,9 +275,16 @@ function visitOf(site: Site, request: FastifyRequest, page: Page | undefined): V
   };
 }
 
+/** Redirects to the sign-in page, which leads back to the requested page, or to the page with the form. */
 function askToSignIn(method: string, visit: Visit, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const next = method === 'GET' && visit.url !== ROOT ? `?next=${encodeURIComponent(visit.url)}` : '';
-  return redirectTo(`${ROOT}/sign-in${next}`, request, reply);
+  const isForm = method !== 'GET';
+  const next = isForm ? pageOfForm(request) : visit.url;
+  const query = queryOf({ next: next === ROOT ? '' : next, ended: isForm ? 'true' : '' });
+  return redirectTo(`${ROOT}/sign-in${query}`, request, reply);
+}
+
+function pageOfForm({ headers: { referer = '' } }: FastifyRequest): string {
+  return URL.canParse(referer) ? safeNext(new URL(referer).pathname + new URL(referer).search) : ROOT;
 }
 
 /** Returns the page that a user must complete before the organization's pages open; undefined for none. */

@@ -206,6 +206,22 @@ describe('a session', () => {
     for (const each of [ada, elsewhere]) assert.equal((await each.get('/dashboard')).status, 303);
   });
 
+  it('leads a form that was submitted after its end back to its page, and states that nothing was changed', async () => {
+    const ada = await signedIn(service, organization.id);
+    await service.pool.query(`DELETE FROM sessions WHERE user_id = $1`, [ada.id]);
+    const form = `${service.url}/dashboard/webhooks/new?x=1`;
+    const { location = '' } = await ada.post('/dashboard/webhooks/new', { url: 'x' }, { referer: form });
+    const asked = await ada.get(location);
+    assert.ok(textOf(asked.html).includes('Your session has ended, so nothing was changed.'), textOf(asked.html));
+    assert.ok(asked.html.includes('name="next" value="/dashboard/webhooks/new?x=1"'), 'the page of the form');
+    for (const referer of ['https://evil.example//evil.example/dashboard', 'no URL', `${service.url}/docs`]) {
+      const { location: next } = await ada.post('/dashboard/webhooks/new', {}, { referer });
+      assert.equal(next, '/dashboard/sign-in?ended=true', referer);
+    }
+    const { html } = await ada.get('/dashboard/sign-in');
+    assert.ok(!html.includes('has ended'), 'not on other visits');
+  });
+
   it('ends after 7 days without use, and after 30 in any case', async () => {
     const ada = await signedIn(service, organization.id);
     const sha256 = digest(ada.cookie().split('=')[1] ?? '');

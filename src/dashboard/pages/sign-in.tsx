@@ -30,10 +30,16 @@ const Credentials = Type.Object({
   next: Type.Optional(Type.String()),
 });
 
-const showSignIn = publicPage(Type.Object({ next: Type.Optional(Type.String()) }), async (visit) => {
-  const { next } = visit.query;
+const Query = Type.Object({
+  next: Type.Optional(Type.String()),
+  /** True if the user submitted a form without a session. */
+  ended: Type.Optional(Type.Boolean()),
+});
+
+const showSignIn = publicPage(Query, async (visit) => {
+  const { next, ended = false } = visit.query;
   if (visit.session) return new Redirect(safeNext(next));
-  return <SignInPage visit={visit} filled={BLANK} next={safeNext(next)} />;
+  return <SignInPage visit={visit} filled={BLANK} next={safeNext(next)} hasEnded={ended} />;
 });
 
 const doSignIn = publicAction(Credentials, {
@@ -82,9 +88,21 @@ export const rows: readonly PageRow[] = [
   ['POST', '/dashboard/organization', 'viewer', chooseOrganization],
 ];
 
-function SignInPage({ visit, filled, next }: { visit: Visit; filled: Filled; next: string }): Html {
+interface SignInPageProps {
+  readonly visit: Visit;
+  readonly filled: Filled;
+  readonly next: string;
+  readonly hasEnded?: boolean;
+}
+
+function SignInPage({ visit, filled, next, hasEnded = false }: SignInPageProps): Html {
   return (
     <PlainLayout visit={visit} title="Sign in">
+      {hasEnded && (
+        <p class="notice warning" role="status">
+          Your session has ended, so nothing was changed. Sign in, and fill in the form again.
+        </p>
+      )}
       <form method="post" action="/dashboard/sign-in" class="card">
         <FormProblem filled={filled} />
         {field(filled, 'email', 'Email', { type: 'email', autocomplete: 'username', required: true, autofocus: true })}
