@@ -65,7 +65,8 @@ interface FieldOptions {
 /** A field with its label, hint and problem. It keeps its input, except for passwords. */
 export function field(filled: Filled, name: string, label: string, options: FieldOptions = {}): Html {
   const { type = 'text', value, hint, rows, required, autocomplete, placeholder, autofocus, list } = options;
-  const attributes = { ...attributesOf(name, filled, hint), required, autocomplete, placeholder, autofocus };
+  const shared = attributesOf(name, filled, hint);
+  const attributes = { ...shared, required, autocomplete, placeholder, autofocus: shared.autofocus || autofocus };
   const shown = type === 'password' ? undefined : (valueOf(filled.given, name) ?? value);
   return (
     <Labelled label={label} name={name} filled={filled} hint={hint}>
@@ -217,7 +218,11 @@ function attributesOf(name: string, filled: Filled, hint?: string) {
   const id = `field-${name}`;
   const hasProblem = problemOf(name, filled) !== undefined;
   const notes = [hasProblem && `${id}-problem`, hint !== undefined && `${id}-hint`].filter(Boolean).join(' ');
-  return { id, name, 'aria-describedby': notes || undefined, 'aria-invalid': hasProblem ? 'true' : undefined } as const;
+  return {
+    ...{ id, name, 'aria-describedby': notes || undefined, 'aria-invalid': hasProblem ? 'true' : undefined },
+    // Browsers focus the first of several.
+    autofocus: hasProblem,
+  } as const;
 }
 
 interface LabelledProps {

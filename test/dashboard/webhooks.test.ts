@@ -88,6 +88,7 @@ describe('an endpoint', () => {
     assert.equal(refused.status, 422);
     assert.match(refused.html, /id="field-url-problem"[^>]*>must be an https URL on the public internet/);
     assert.match(refused.html, /value="http:\/\/10\.0\.0\.1\/"/);
+    assert.match(refused.html, /<input[^>]* name="url"[^>]* autofocus/, 'the browser focuses the field');
     assert.match(refused.html, /value="email\.sent" checked/);
     assert.ok(!/value="email\.queued" checked/.test(refused.html), 'only what was ticked');
   });
