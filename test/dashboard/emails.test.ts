@@ -265,6 +265,17 @@ describe('one email', () => {
     assert.equal(text.split('retrying').length - 1, 1);
   });
 
+  it('does not promise further checks of the last attempt of a failed email', async () => {
+    const id = await ours.sent();
+    const attempt = { message_id: id, n: 1 };
+    await beginAttempts(service.pool, [{ ...attempt, call: 'call_only', provider: 'postmark' }]);
+    await endAttempts(service.pool, [{ ...attempt, outcome: 'unknown', detail: '500' }]);
+    const outcome = async () => /no clear answer, [a-z ]+/.exec(textOf((await page(`/dashboard/emails/${id}`)).html))?.[0];
+    assert.equal(await outcome(), 'no clear answer, checking ');
+    await project(service.pool, 'failed', [{ id, error: 'Given up after 1 attempt.' }]);
+    assert.equal(await outcome(), 'no clear answer, gave up ');
+  });
+
   it('explains a bounce and links to the suppression that it caused, which members can remove', async () => {
     const to = 'ada.bounced@example.net';
     const id = await ours.sent({ to });

@@ -82,9 +82,17 @@ const OUTCOMES: Readonly<Record<NonNullable<AttemptDetails['outcome']>, string>>
   refused: 'rejected',
   again: 'temporary failure, retrying',
   account: 'refused because of the account at the provider, retrying',
-  unknown: 'no answer, checking',
+  unknown: 'no clear answer, checking',
   lost: 'not received (confirmed by the provider)',
-  risked: 'no answer, sent again',
+  risked: 'no clear answer, sent again',
+};
+
+/** The last attempt of a message that failed. */
+const LAST_OUTCOMES: typeof OUTCOMES = {
+  ...OUTCOMES,
+  again: 'temporary failure, gave up',
+  account: 'refused because of the account at the provider, gave up',
+  unknown: 'no clear answer, gave up',
 };
 
 /** @param props.isGivenUp true if the message failed, so that its last attempt is not followed by another one */
@@ -92,7 +100,7 @@ export function Attempts(props: { attempts: readonly AttemptDetails[]; isGivenUp
   const { attempts, isGivenUp } = props;
   const outcomeOf = ({ outcome }: AttemptDetails, isLast: boolean): string => {
     if (outcome === null) return 'in progress, or its end was not recorded';
-    return outcome === 'again' && isLast && isGivenUp ? 'temporary failure, gave up' : OUTCOMES[outcome];
+    return (isLast && isGivenUp ? LAST_OUTCOMES : OUTCOMES)[outcome];
   };
   return (
     <Section title="Attempts">
