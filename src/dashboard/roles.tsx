@@ -19,6 +19,11 @@ export const RIGHTS: readonly Right[] = [
     routes: ['/emails/:id/reschedule', '/emails/:id/cancel', '/emails/:id/again', '/batches/:id/cancel'],
   },
   {
+    name: 'Reschedule and cancel WhatsApp messages and SMS',
+    role: 'member',
+    routes: ['/chatapp', '/sms'].flatMap((path) => [`${path}/:id/reschedule`, `${path}/:id/cancel`]),
+  },
+  {
     name: 'Add and remove suppressions',
     role: 'member',
     routes: ['/suppressions/add', '/suppressions/:id/remove'],

@@ -62,12 +62,14 @@ const FIXTURES: Readonly<Record<string, () => Promise<Record<string, string>>>> 
   '/dashboard/chatapp/:id': async () => {
     const from = '+12025550142';
     await ours.call('POST', '/v1/chatapp/numbers', { json: { number: from, provider: 'twilio', auth_token: 'token' } });
-    const { body } = await ours.call('POST', '/v1/chatapp', { json: { from, to: '+14165550123', text: 'Hi.' } });
+    const json = { from, to: '+14165550123', text: 'Hi.', scheduled_at: inFuture({ hours: 1 }) };
+    const { body } = await ours.call('POST', '/v1/chatapp', { json });
     return { id: (body as { id: string }).id };
   },
   '/dashboard/sms/:id': async () => {
     await ours.addSender('+12025550143').catch(() => undefined);
-    const { body } = await ours.call('POST', '/v1/sms', { json: { to: '+14165550123', text: 'Hi.' } });
+    const json = { to: '+14165550123', text: 'Hi.', scheduled_at: inFuture({ hours: 1 }) };
+    const { body } = await ours.call('POST', '/v1/sms', { json });
     return { id: (body as { id: string }).id };
   },
   '/dashboard/account/sessions/:id': async () => {
@@ -87,13 +89,17 @@ async function endpoint(): Promise<{ id: string }> {
   return { id: (body as { id: string }).id };
 }
 
+const RESCHEDULED = { scheduled_at: inFuture({ hours: 2 }).slice(0, 16), time_zone: 'UTC' };
+
 /** Valid fields of forms. */
 const FIELDS: Readonly<Record<string, Record<string, string>>> = {
   '/dashboard/members/:id/role': { role: 'owner' },
   '/dashboard/webhooks/:id/edit': { url: 'https://example.com/other' },
   '/dashboard/webhooks/:id/replay': { since: '2026-01-01T00:00' },
   '/dashboard/emails/:id/again': { request_id: 'a' },
-  '/dashboard/emails/:id/reschedule': { scheduled_at: inFuture({ hours: 2 }).slice(0, 16), time_zone: 'UTC' },
+  '/dashboard/emails/:id/reschedule': RESCHEDULED,
+  '/dashboard/chatapp/:id/reschedule': RESCHEDULED,
+  '/dashboard/sms/:id/reschedule': RESCHEDULED,
   '/dashboard/settings': { name: 'Ours' },
   '/dashboard/checklist/test-email': { request_id: 'a' },
 };

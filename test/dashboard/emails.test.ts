@@ -270,7 +270,8 @@ describe('one email', () => {
     const attempt = { message_id: id, n: 1 };
     await beginAttempts(service.pool, [{ ...attempt, call: 'call_only', provider: 'postmark' }]);
     await endAttempts(service.pool, [{ ...attempt, outcome: 'unknown', detail: '500' }]);
-    const outcome = async () => /no clear answer, [a-z ]+/.exec(textOf((await page(`/dashboard/emails/${id}`)).html))?.[0];
+    const outcome = async () =>
+      /no clear answer, [a-z ]+/.exec(textOf((await page(`/dashboard/emails/${id}`)).html))?.[0];
     assert.equal(await outcome(), 'no clear answer, checking ');
     await project(service.pool, 'failed', [{ id, error: 'Given up after 1 attempt.' }]);
     assert.equal(await outcome(), 'no clear answer, gave up ');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { project } from '../../src/projection/emails.ts';
 import { inFuture, type Organization, useService } from '../http/service.ts';
-import { type Page, signedIn, textOf, type Visitor } from './visitor.ts';
+import { latestAudit, type Page, signedIn, textOf, type Visitor } from './visitor.ts';
 
 const service = await useService();
 
@@ -118,6 +118,39 @@ describe('chat messages', () => {
       !polls(failed) && polls(await page(member, `/dashboard/chatapp/${ada}`)),
       'only a queued message is polled',
     );
+  });
+});
+
+describe('a scheduled SMS', () => {
+  it('is rescheduled and canceled by members, and refused with the input in the form', async () => {
+    const [ours, member] = await newMember();
+    await ours.addSender('+12025550143');
+    const json = { to: '+14165550123', text: 'Hi.', scheduled_at: inFuture({ hours: 1 }) };
+    const { body } = await ours.call('POST', '/v1/sms', { json });
+    const path = `/dashboard/sms/${(body as { id: string }).id}`;
+    const message = async () =>
+      (await ours.call('GET', path.replace('dashboard', 'v1'))).body as Record<string, unknown>;
+
+    const at = inFuture({ hours: 30 }).slice(0, 16);
+    const moved = await member.change(`${path}/reschedule`, { scheduled_at: at, time_zone: 'UTC' });
+    assert.match(textOf(moved.html), /Rescheduled to .* \(UTC\)\./);
+    assert.equal((await message())['scheduled_at'], `${at}:00.000Z`);
+    const refused = await member.post(`${path}/reschedule`, { scheduled_at: '2020-01-01T10:00', time_zone: 'UTC' });
+    assert.equal(refused.status, 422);
+    assert.match(refused.html, /id="field-scheduled_at-problem"/);
+    assert.match(refused.html, /value="2020-01-01T10:00"/);
+
+    const viewer = await signedIn(service, ours.id, 'viewer');
+    assert.ok(!(await page(viewer, path)).html.includes(`${path}/cancel`), 'viewers cannot cancel');
+    const canceled = await member.change(`${path}/cancel`);
+    assert.ok(textOf(canceled.html).includes('Message canceled.'), textOf(canceled.html));
+    assert.ok(
+      !canceled.html.includes(`${path}/cancel`) && !canceled.html.includes(`${path}/reschedule`),
+      'it is final',
+    );
+    assert.equal((await message())['status'], 'canceled');
+    assert.equal((await latestAudit(service, 'sms.cancel'))?.target, (await message())['id']);
+    assert.equal((await member.post(`${path}/cancel`)).status, 422);
   });
 });
 

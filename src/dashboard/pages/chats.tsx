@@ -3,10 +3,12 @@ import { CHAT_STATUSES } from '../../domain/chat/chat.ts';
 import { MESSAGE_NAMES, type MessageChannel, type MessageStatus } from '../../domain/messages/message.ts';
 import { SMS_STATUSES } from '../../domain/sms/sms.ts';
 import { notFound } from '../../domain/errors.ts';
+import { cancelMessage, rescheduleMessage } from '../../intake/messages.ts';
 import { phoneInQuery } from '../../domain/chat/phone.ts';
 import { parseRecipientQuery } from '../../domain/chat/recipient.ts';
 import { findMessage, listMessages, type Message, type MessageSummary } from '../../store/messages/messages.ts';
 import { findChatDetails } from '../../store/emails/message-details.ts';
+import { buttonAction } from '../act.ts';
 import {
   curl,
   Empty,
@@ -22,12 +24,13 @@ import {
   Time,
   TimeCell,
 } from '../elements.tsx';
-import { field, Filters, optionsOf, Problem, select } from '../form-elements.tsx';
+import { BLANK, confirm, field, Filters, optionsOf, Problem, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
-import { type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
+import { type Context, type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { textToPlace } from '../places.ts';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
+import { RescheduleForm, rescheduleAction } from './reschedule.tsx';
 
 const MESSAGES = 50;
 
@@ -120,54 +123,87 @@ function listOf(of: ChannelPages) {
   });
 }
 
-function showOf({ channel, path, title, detail }: ChannelPages) {
-  return page(Type.Object({}), async (context) => {
-    const { pool, organization } = context;
-    const id = idOf(context);
-    const [message, details] = await Promise.all([
-      findMessage(pool, organization.id, channel, id),
-      findChatDetails(pool, organization.id, id),
-    ]);
-    if (!message || !details) throw notFound(MESSAGE_NAMES[channel]);
-    const { error, error_code: code } = message;
-    return (
-      <Layout context={context} title={`To ${message.to}`} crumbs={[{ path, name: title }]}>
-        <Live path={context.url} moves={isMoving(message)}>
-          <Facts
-            facts={[
-              ['Status', <StatusBadge status={message.status} />],
-              ['From', <Text text={message.from} />],
-              ['To', <Text text={`${message.to} (${message.country})`} />],
-              [detail[0], <Text text={detail[1](message)} />],
-              ['Accepted', <Time at={message.created_at} />],
-              message.fallback_at !== null && [
-                'Sent as its fallback template since',
-                <Time at={message.fallback_at} />,
-              ],
-              message.scheduled_at !== null && ['Scheduled for', <Time at={message.scheduled_at} />],
-              details.provider !== null && ['Provider', <Text text={details.provider} />],
-              details.provider_message_id !== null && ['Provider message ID', <Id id={details.provider_message_id} />],
-              ['ID', <Id id={id} />],
-              ['Workflow', <Workflow context={context} id={id} />],
-            ]}
-          />
-          <Problem text={error === null || code === null ? error : `${error} (${code})`} isWhole />
-          <Timeline entries={details.timeline} />
-          <Attempts attempts={details.attempts} isGivenUp={message.status === 'failed'} />
-        </Live>
-        <Section title="Content">
-          <pre class="preview" tabindex="0" safe>
-            {contentOf(message)}
-          </pre>
-        </Section>
-      </Layout>
-    );
+/** The page of a message. @param filled the input of the reschedule form */
+async function messagePage(of: ChannelPages, context: Context, filled: Filled): Promise<Html> {
+  const { channel, path, title, detail } = of;
+  const { pool, organization } = context;
+  const id = idOf(context);
+  const [message, details] = await Promise.all([
+    findMessage(pool, organization.id, channel, id),
+    findChatDetails(pool, organization.id, id),
+  ]);
+  if (!message || !details) throw notFound(MESSAGE_NAMES[channel]);
+  const { error, error_code: code, scheduled_at: at } = message;
+  const mayChange = context.role !== 'viewer' && message.status === 'scheduled';
+  return (
+    <Layout
+      context={context}
+      title={`To ${message.to}`}
+      crumbs={[{ path, name: title }]}
+      actions={mayChange && cancelButton(context, `${path}/${id}`)}
+    >
+      <Live path={`${path}/${id}`} moves={isMoving(message)}>
+        <Facts
+          facts={[
+            ['Status', <StatusBadge status={message.status} />],
+            ['From', <Text text={message.from} />],
+            ['To', <Text text={`${message.to} (${message.country})`} />],
+            [detail[0], <Text text={detail[1](message)} />],
+            ['Accepted', <Time at={message.created_at} />],
+            message.fallback_at !== null && ['Sent as its fallback template since', <Time at={message.fallback_at} />],
+            message.scheduled_at !== null && ['Scheduled for', <Time at={message.scheduled_at} />],
+            details.provider !== null && ['Provider', <Text text={details.provider} />],
+            details.provider_message_id !== null && ['Provider message ID', <Id id={details.provider_message_id} />],
+            ['ID', <Id id={id} />],
+            ['Workflow', <Workflow context={context} id={id} />],
+          ]}
+        />
+        <Problem text={error === null || code === null ? error : `${error} (${code})`} isWhole />
+        <Timeline entries={details.timeline} />
+        <Attempts attempts={details.attempts} isGivenUp={message.status === 'failed'} />
+      </Live>
+      {mayChange && at !== null && <RescheduleForm context={context} path={`${path}/${id}`} at={at} filled={filled} />}
+      <Section title="Content">
+        <pre class="preview" tabindex="0" safe>
+          {contentOf(message)}
+        </pre>
+      </Section>
+    </Layout>
+  );
+}
+
+function cancelButton(context: Context, path: string): Html {
+  return confirm(context, 'Cancel message', {
+    action: `${path}/cancel`,
+    id: 'cancel-message',
+    question: "Cancel this message? It won't be sent.",
+    keep: 'Keep scheduled',
   });
 }
+
+const showOf = (of: ChannelPages) => page(Type.Object({}), (context) => messagePage(of, context, BLANK));
+
+const rescheduleOf = (of: ChannelPages) =>
+  rescheduleAction({
+    name: `${of.channel}.reschedule`,
+    list: of.path,
+    again: (context, filled) => messagePage(of, context, filled),
+    reschedule: ({ deps, organization }, id, at) => rescheduleMessage(deps, organization.id, of.channel, id, at),
+  });
+
+const cancelOf = ({ channel, path }: ChannelPages) =>
+  buttonAction((context) => ({
+    action: `${channel}.cancel`,
+    run: () => cancelMessage(context.deps, context.organization.id, channel, idOf(context)),
+    next: `${path}/${idOf(context)}`,
+    flash: 'Message canceled.',
+  }));
 
 export const rows: readonly PageRow[] = [CHATS, SMS].flatMap((of): PageRow[] => [
   ['GET', of.path, 'viewer', listOf(of)],
   ['GET', `${of.path}/:id`, 'viewer', showOf(of)],
+  ['POST', `${of.path}/:id/reschedule`, 'member', rescheduleOf(of)],
+  ['POST', `${of.path}/:id/cancel`, 'member', cancelOf(of)],
 ]);
 
 function MessageRow({ of: { path, detail }, message }: { of: ChannelPages; message: MessageSummary }): Html {

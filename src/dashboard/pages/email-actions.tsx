@@ -2,26 +2,16 @@ import { Type } from 'typebox';
 import { cancelEmail, rescheduleEmail } from '../../intake/emails.ts';
 import { resendEmail } from '../../intake/resend.ts';
 import { act, buttonAction } from '../act.ts';
-import { timeZoneOf, zonedInstant, zonedWords } from '../instants.ts';
 import { action, idOf, type PageRow, Redirect } from '../page.ts';
 import { emailPage } from './email.tsx';
 import { PATH } from './emails.tsx';
+import { rescheduleAction } from './reschedule.tsx';
 
-const reschedule = action(Type.Object({ scheduled_at: Type.String(), time_zone: Type.String() }), {
-  again: (context, filled) => emailPage(context, filled),
-  run: async (context, { scheduled_at: local, time_zone: zone }) => {
-    const id = idOf(context);
-    const timeZone = timeZoneOf(zone.trim(), 'time_zone');
-    const scheduledAt = zonedInstant(local, timeZone, 'scheduled_at');
-    return act(context, {
-      action: 'emails.reschedule',
-      run: () => rescheduleEmail(context.deps, context.organization.id, id, scheduledAt),
-      target: id,
-      detail: { scheduled_at: scheduledAt },
-      next: `${PATH}/${id}`,
-      flash: `Rescheduled to ${zonedWords(scheduledAt, timeZone)}.`,
-    });
-  },
+const reschedule = rescheduleAction({
+  name: 'emails.reschedule',
+  list: PATH,
+  again: emailPage,
+  reschedule: ({ deps, organization }, id, scheduledAt) => rescheduleEmail(deps, organization.id, id, scheduledAt),
 });
 
 const cancel = buttonAction((context) => ({

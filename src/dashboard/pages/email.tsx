@@ -27,10 +27,11 @@ import { isMoving, Live } from '../live.tsx';
 import { type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
 import * as content from './email-content.tsx';
 import { VIEWS, WIDTHS } from './email-content.tsx';
-import { EmailButtons, rescheduleForm } from './email-forms.tsx';
+import { EmailButtons } from './email-buttons.tsx';
 import { Remedy } from './email-suppression.tsx';
 import { PATH, TagLinks } from './emails.tsx';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
+import { RescheduleForm } from './reschedule.tsx';
 import { PATH as SUPPRESSIONS } from './suppressions.tsx';
 
 const LINK_LIFETIME_SECONDS = 3_600;
@@ -73,7 +74,9 @@ export async function emailPage(context: Context, filled: Filled, view: Static<t
         <Recipients email={email} details={details} suppressions={suppressions} maySuppress={mayChange} />
         <Attempts attempts={details.attempts} isGivenUp={email.status === 'failed'} />
       </Live>
-      {mayChange && email.status === 'scheduled' && rescheduleForm(context, email, filled)}
+      {mayChange && email.status === 'scheduled' && email.scheduled_at !== null && (
+        <RescheduleForm context={context} path={`${PATH}/${id}`} at={email.scheduled_at} filled={filled} />
+      )}
       {content.contentSection(email, stored, view)}
       {fileSection(context, id, files ?? [])}
     </Layout>

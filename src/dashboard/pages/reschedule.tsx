@@ -1,0 +1,71 @@
+import { Type } from 'typebox';
+import { act } from '../act.ts';
+import { Section } from '../elements.tsx';
+import { field, Form, FormProblem, timeZoneField } from '../form-elements.tsx';
+import { timeZoneOf, zonedInstant, zonedValue, zonedWords } from '../instants.ts';
+import { action, type Context, type Filled, type Html, idOf, type Page, zoneOf } from '../page.ts';
+
+interface Rescheduling {
+  /** The name in the audit log. */
+  readonly name: string;
+  /** The path of the list of messages. */
+  readonly list: string;
+  /** Shows the page of the message with the problems of the form. */
+  readonly again: (context: Context, filled: Filled) => Promise<Html>;
+  /** @param scheduledAt in the API's format */
+  readonly reschedule: (context: Context, id: string, scheduledAt: string) => Promise<unknown>;
+}
+
+/** Returns the action of `RescheduleForm`. */
+export function rescheduleAction({ name, list, again, reschedule }: Rescheduling): Page<'members'> {
+  return action(Type.Object({ scheduled_at: Type.String(), time_zone: Type.String() }), {
+    again,
+    run: async (context, { scheduled_at: local, time_zone: zone }) => {
+      const id = idOf(context);
+      const timeZone = timeZoneOf(zone.trim(), 'time_zone');
+      const scheduledAt = zonedInstant(local, timeZone, 'scheduled_at');
+      return act(context, {
+        action: name,
+        run: () => reschedule(context, id, scheduledAt),
+        target: id,
+        detail: { scheduled_at: scheduledAt },
+        next: `${list}/${id}`,
+        flash: `Rescheduled to ${zonedWords(scheduledAt, timeZone)}.`,
+      });
+    },
+  });
+}
+
+interface FormProps {
+  readonly context: Context;
+  /** The path of the message. */
+  readonly path: string;
+  /** The current time, in the API's format. */
+  readonly at: string;
+  readonly filled: Filled;
+}
+
+/** A time field with the name of its time zone: the user's, otherwise the browser's, which a script fills in. */
+export function RescheduleForm({ context, path, at, filled }: FormProps): Html {
+  const timeZone = zoneOf(context);
+  const isBlank = Object.keys(filled.given).length === 0;
+  return (
+    <Section title="Reschedule">
+      <Form
+        visit={context}
+        action={`${path}/reschedule`}
+        class="card"
+        at={isBlank && context.session.timeZone === null ? at : undefined}
+      >
+        <FormProblem filled={filled} />
+        {field(filled, 'scheduled_at', 'Send at', {
+          type: 'datetime-local',
+          value: zonedValue(at, timeZone),
+          required: true,
+        })}
+        {timeZoneField(filled, timeZone, { hint: 'A name such as Europe/Berlin, or UTC.', required: true })}
+        <button class="primary">Reschedule</button>
+      </Form>
+    </Section>
+  );
+}
