@@ -278,6 +278,9 @@ describe('the audit log', () => {
     const hook = await created('/v1/webhooks', { url: 'https://example.com/hook' });
     const domain = await created('/v1/domains', { name: 'linked.example.com' });
     const key = await created('/v1/keys', { preset: 'read_only' });
+    const number = await created('/v1/chatapp/numbers', {
+      ...{ number: '+12025550149', provider: 'twilio', auth_token: 'token' },
+    });
     const email = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
     await ours.call('POST', `/v1/emails/${email}/cancel`);
     await ada.change('/dashboard/account/name', { name: 'Ada' });
@@ -292,6 +295,7 @@ describe('the audit log', () => {
       `/dashboard/domains/${domain}`,
       `/dashboard/emails/${email}`,
       '/dashboard/members',
+      `/dashboard/numbers/${number}`,
       `/dashboard/requests?key=${key}`,
       '/dashboard/suppressions',
       `/dashboard/webhooks/${hook}`,

@@ -121,6 +121,23 @@ describe('chat messages', () => {
   });
 });
 
+describe('the search', () => {
+  it('opens the page of the object whose id it is given, unless it belongs to another organization', async () => {
+    const [[ours, member], [, outsider]] = [await newMember(), await newMember()];
+    await ours.addSender('+12025550144');
+    const made = async (path: string, json: Record<string, unknown>) =>
+      ((await ours.call('POST', path, { json })).body as { id: string }).id;
+    const sms = await made('/v1/sms', { to: '+14165550123', text: 'Hi.' });
+    const domain = await made('/v1/domains', { name: `${sms.slice(-8)}.example.com` });
+    const search = (by: Visitor, id: string) => by.get(`/dashboard/emails?q=${id}`);
+    assert.equal((await search(member, sms)).location, `/dashboard/sms/${sms}`);
+    assert.equal((await search(member, domain)).location, `/dashboard/domains/${domain}`);
+    const request = `req_${sms.slice(-26)}`;
+    assert.equal((await search(member, request)).location, `/dashboard/requests?request_id=${request}`);
+    for (const id of [sms, domain]) assert.equal((await search(outsider, id)).status, 200);
+  });
+});
+
 describe('a scheduled SMS', () => {
   it('is rescheduled and canceled by members, and refused with the input in the form', async () => {
     const [ours, member] = await newMember();

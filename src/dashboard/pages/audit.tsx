@@ -6,6 +6,7 @@ import { csvParts, exportCsv } from '../csv.ts';
 import { Empty, Sub, TimeCell } from '../elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { type Html, page, type PageRow } from '../page.ts';
+import { targetPath } from '../targets.ts';
 
 const PATH = '/dashboard/audit';
 /** Entries per query of a download. */
@@ -15,7 +16,7 @@ const list = listPage({
   title: 'Audit log',
   actions: (
     <a class="button" href={`${PATH}/download`}>
-      Download CSV
+      Download as CSV
     </a>
   ),
   caption: 'Changes, newest first',
@@ -25,7 +26,7 @@ const list = listPage({
     const entries = await listAudit(pool, organization.id, place, limit);
     const targets = entries.flatMap(({ target }) => target ?? []);
     const existing = await findExistingTargets(pool, organization.id, targets);
-    return entries.map((entry) => ({ ...entry, created_at: entry.at, path: pathOf(entry.target ?? '', existing) }));
+    return entries.map((entry) => ({ ...entry, created_at: entry.at, path: targetPath(entry.target ?? '', existing) }));
   },
   row: ({ at, actor_kind: kind, actor_id: id, actor_email: email, action, target, detail, path }) => {
     const details = describe(detail);
@@ -63,30 +64,9 @@ function describe(detail: Readonly<Record<string, unknown>>): string {
     .join(', ');
 }
 
-/** The page of a target, or the list that contains it, by the prefix of its id. */
-const PAGES: Readonly<Record<string, string>> = {
-  em: 'emails/:id',
-  bt: 'batches/:id',
-  dm: 'domains/:id',
-  wh: 'webhooks/:id',
-  sms: 'sms/:id',
-  wa: 'chatapp/:id',
-  key: 'requests?key=:id',
-  sup: 'suppressions',
-  usr: 'members',
-  inv: 'members',
-};
-
-/** Returns the path of a target's page below the dashboard's path; undefined if the target no longer exists. */
-function pathOf(target: string, existing: ReadonlySet<string>): string | undefined {
-  const path = PAGES[target.slice(0, target.indexOf('_'))];
-  if (path?.endsWith('/:id') && !existing.has(target)) return undefined;
-  return path?.replace(':id', encodeURIComponent(target));
-}
-
 function Target({ id, path }: { id: string; path: string | undefined }): Html {
   const text = <code safe>{id}</code>;
-  return path === undefined ? text : <a href={`/dashboard/${path}`}>{text}</a>;
+  return path === undefined ? text : <a href={path}>{text}</a>;
 }
 
 const COLUMNS = ['at', 'actor_kind', 'actor_id', 'actor_email', 'action', 'target', 'detail', 'id'] as const;

@@ -1,7 +1,6 @@
 import type { Tag } from '../../domain/email/email.ts';
-import { findBatch } from '../../store/emails/batches.ts';
+import { findExistingTargets } from '../../store/accounts/audit.ts';
 import { listEmails } from '../../store/emails/lists.ts';
-import { emailExists } from '../../store/emails/message-details.ts';
 import type { EmailSummary } from '../../store/emails/summary.ts';
 import { findVerifiedDomain } from '../../store/outbox/backlog.ts';
 import { curl, Empty, inWords, LinkHeading, Pager, StatusBadge, Sub, Table, Time, TimeCell } from '../elements.tsx';
@@ -9,6 +8,7 @@ import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Context, type Html, page, type PageRow, Redirect, Reply } from '../page.ts';
 import { textToPlace } from '../places.ts';
+import { isTargetId, targetPath } from '../targets.ts';
 import { download } from './email-download.ts';
 import { EmailFilterForm, filterQuery, Query, readFilters } from './email-filters.tsx';
 
@@ -18,7 +18,7 @@ const EMAILS = 50;
 const list = page(Query, async (context) => {
   const { pool, organization, query, given } = context;
   const opened = await pathOfId(context, query.q?.trim() ?? '');
-  if (opened !== null) return new Redirect(opened);
+  if (opened !== undefined) return new Redirect(opened);
   const { filters, filled, isValid } = readFilters(context);
   const { emails, next } = isValid
     ? await listEmails(pool, organization.id, filters, textToPlace(query.cursor), EMAILS)
@@ -53,11 +53,10 @@ const list = page(Query, async (context) => {
   return isValid ? shown : new Reply(shown, { status: 422 });
 });
 
-/** Returns the page of an email or batch if the search text is its id; otherwise null. */
-async function pathOfId({ pool, organization }: Context, text: string): Promise<string | null> {
-  if (/^em_\w+$/.test(text) && (await emailExists(pool, organization.id, text))) return `${PATH}/${text}`;
-  if (/^bt_\w+$/.test(text) && (await findBatch(pool, organization.id, text))) return `/dashboard/batches/${text}`;
-  return null;
+/** Returns the page of an object, such as an email or a request, if the search text is its id. */
+async function pathOfId({ pool, organization }: Context, text: string): Promise<string | undefined> {
+  if (!isTargetId(text)) return undefined;
+  return targetPath(text, await findExistingTargets(pool, organization.id, [text]));
 }
 
 export const rows: readonly PageRow[] = [

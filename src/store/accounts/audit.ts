@@ -64,7 +64,7 @@ export function listAudit(db: Db, orgId: string, after: Cursor | null, limit: nu
 export async function findExistingTargets(db: Db, orgId: string, ids: readonly string[]): Promise<Set<string>> {
   const existing = await queryColumn<string>(
     db,
-    ['emails', 'batches', 'domains', 'webhook_endpoints', 'chat_messages']
+    ['emails', 'batches', 'domains', 'webhook_endpoints', 'chat_messages', 'chat_numbers']
       .map((table) => `SELECT id FROM ${table} WHERE org_id = $1 AND id = ANY ($2)`)
       .join(' UNION ALL '),
     [orgId, ids],
