@@ -24,7 +24,7 @@ async function opened(query: string, expected: RegExp): Promise<Page> {
 describe('API requests', () => {
   it('says what will appear while there are none', async () => {
     const page = await viewer.get(PATH);
-    assert.match(textOf(page.html), /No requests yet/);
+    assert.match(textOf(page.html), /No requests yet .* They are kept for 7 days\./);
   });
 
   it('lists requests with status, error code, duration and the name of their key, and filters them', async () => {
@@ -45,6 +45,7 @@ describe('API requests', () => {
     const page = await viewer.get(`${PATH}?status=many`);
     assert.equal(page.status, 422);
     assert.match(textOf(page.html), /must be a status such as 404/);
+    assert.doesNotMatch(textOf(page.html), /No requests match/);
   });
 
   it('is where the request id of an error page leads, for members of the organization only', async () => {

@@ -8,6 +8,7 @@ import { field, Filters, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Html, page, type PageRow, Reply } from '../page.ts';
 import { textToPlace } from '../places.ts';
+import { daysInWords } from './settings.tsx';
 import { formatNumber } from '../../lib/text.ts';
 
 const PATH = '/dashboard/requests';
@@ -43,10 +44,7 @@ const list = page(Query, async (context) => {
     <Layout context={context} title="API requests">
       {rows.length === 0 && !isFiltered ? (
         <Empty title="No requests yet">
-          <p>
-            Requests of your programs appear here within seconds: path, status, duration and API key, but no bodies.
-            They are kept for some days.
-          </p>
+          <p safe>{explain(context.deps.retention.requestLogDays)}</p>
         </Empty>
       ) : (
         <>
@@ -56,14 +54,13 @@ const list = page(Query, async (context) => {
             {field(context, 'path', 'Path', { placeholder: '/v1/emails/:id', autocomplete: 'off' })}
             {field(context, 'request_id', 'Request ID', { placeholder: 'req_…', autocomplete: 'off' })}
           </Filters>
-          {rows.length === 0 ? (
+          {rows.length > 0 && <Requests requests={rows} names={names} />}
+          {rows.length === 0 && isValid && (
             <p class="muted">
               {next === null
                 ? 'No requests match these filters.'
                 : 'No matches among the latest requests. Look at older ones.'}
             </p>
-          ) : (
-            <Requests requests={rows} names={names} />
           )}
         </>
       )}
@@ -74,6 +71,12 @@ const list = page(Query, async (context) => {
 });
 
 export const rows: readonly PageRow[] = [['GET', PATH, 'viewer', list]];
+
+function explain(days: number): string {
+  if (days === 0) return 'The operator of this service has turned the log of API requests off.';
+  const content = 'path, status, duration and API key, but no bodies';
+  return `Requests of your programs appear here within seconds: ${content}. They are kept for ${daysInWords(days)}.`;
+}
 
 /** Returns the path of the page about one request. */
 export function requestPath(id: string): string {

@@ -40,7 +40,7 @@ async function settingsPage(context: Context, filled: Filled): Promise<Html> {
       <Facts
         facts={[
           ['ID', <Copy value={organization.id} />],
-          ['Created', <Time at={created} short />],
+          ['Created', <Time at={created} />],
           ['First steps', <a href="/dashboard/checklist">Show checklist</a>],
           ['Monthly quota', <Text text={quota === null ? 'No limit' : `${formatNumber(quota)} emails`} />],
           ['Usage', <a href="/dashboard/keys/usage">Emails this month</a>],
@@ -73,6 +73,6 @@ function logRetention(days: number): string {
   return days === 0 ? 'Turned off' : daysInWords(days);
 }
 
-function daysInWords(days: number): string {
+export function daysInWords(days: number): string {
   return days === 1 ? '1 day' : `${formatNumber(days)} days`;
 }
