@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
-import { addDomain } from '../../src/accounts/domains.ts';
+import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { addressOf } from '../../src/domain/sms/senders.ts';
 import { addSender } from '../../src/accounts/sms-senders.ts';
 import { listSenders } from '../../src/store/sms/senders.ts';
-import { createKey, parseApiKey } from '../../src/accounts/keys.ts';
+import { issueKeyForOperator, parseApiKey } from '../../src/accounts/keys.ts';
 import { createUser } from '../../src/accounts/users.ts';
 import { CONTENTS } from '../simulator/twilio/contents.ts';
 import { organizationExists } from '../../src/store/accounts/organizations.ts';
@@ -77,7 +77,7 @@ async function completeDemo(pool: Pool, demo: DemoSecrets | undefined): Promise<
   if (hasKey && isVerified) return demo;
   return {
     ...demo,
-    api_key: hasKey ? api_key : (await createKey(pool, orgId, 'full_access', [])).api_key,
+    api_key: hasKey ? api_key : (await issueKeyForOperator(pool, orgId, 'full_access', [])).api_key,
     domain: isVerified ? domain : await verifiedDomain(pool, orgId),
   };
 }
@@ -96,7 +96,7 @@ async function isActiveKey(pool: Pool, apiKey: string): Promise<boolean> {
 async function verifiedDomain(pool: Pool, organization: string): Promise<string> {
   for (const name of [DOMAIN, `${randomBytes(4).toString('hex')}.${DOMAIN}`]) {
     try {
-      return (await addDomain(pool, organization, name, true)).name;
+      return (await registerDomainForOperator(pool, organization, name, true)).name;
     } catch (error) {
       if (!(error instanceof ServiceError && error.code === 'conflict')) throw error;
     }

@@ -18,11 +18,11 @@ export const OPERATOR: Actor = { actor_kind: 'system', actor_id: 'admin' };
 export type Detail = Readonly<Record<string, unknown>>;
 
 /** Records a user's action on the own account, in each organization of the user. */
-export async function noteByUser(db: Db, { id }: User, action: string, detail: Detail = {}): Promise<void> {
+export async function auditByUser(db: Db, { id }: User, action: string, detail: Detail = {}): Promise<void> {
   await insertAuditOfUser(db, id, { actor_kind: 'user', actor_id: id, action, target: id, detail });
 }
 
 /** Records an action on a user's account. The user is only its target, because it is unknown who made the request. */
-export async function noteBySystem(db: Db, { id }: User, action: string, detail: Detail = {}): Promise<void> {
+export async function auditBySystem(db: Db, { id }: User, action: string, detail: Detail = {}): Promise<void> {
   await insertAuditOfUser(db, id, { actor_kind: 'system', actor_id: 'dashboard', action, target: id, detail });
 }

@@ -112,7 +112,7 @@ async function connectNumber(
  * Connects a number on the operator's authority, without asking the provider.
  * @throws ServiceError validation_error, not_found for the organization, conflict if it is connected already
  */
-export async function addNumber(
+export async function connectNumberForOperator(
   pool: Pool,
   seal: Seal,
   orgId: string,

@@ -62,7 +62,12 @@ export async function registerDomain(deps: DomainIntakeDeps, orgId: string, name
  * @param trusted marks it as verified immediately and skips DNS checks
  * @throws ServiceError not_found for the organization, and the errors of registerDomain
  */
-export async function addDomain(pool: Pool, orgId: string, name: string, trusted: boolean): Promise<Domain> {
+export async function registerDomainForOperator(
+  pool: Pool,
+  orgId: string,
+  name: string,
+  trusted: boolean,
+): Promise<Domain> {
   await requireOrganization(pool, orgId);
   return insert(pool, orgId, name, trusted);
 }

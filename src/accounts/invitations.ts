@@ -15,7 +15,7 @@ import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { findMember, findUserByEmail, type Role, type User } from '../store/accounts/users.ts';
 import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 import { newToken } from './sign-in.ts';
-import { addUser, join, memberAlready, newUser, userEmail } from './users.ts';
+import { addUser, joinOrganization, alreadyMember, newUser, userEmail } from './users.ts';
 
 /**
  * Creates an invitation that expires after 7 days, and deletes earlier ones to the address.
@@ -31,7 +31,7 @@ export async function invite(
 ): Promise<{ id: string; email: string; token: string }> {
   const address = userEmail(email);
   const existing = await findUserByEmail(pool, address);
-  if (existing && (await findMember(pool, orgId, existing.id))) throw memberAlready();
+  if (existing && (await findMember(pool, orgId, existing.id))) throw alreadyMember();
   const [id, token] = [newId('inv', Date.now()), newToken()];
   await transaction(pool, async (client) => {
     // Delete an earlier invitation first, so that it does not count against the limit.
@@ -114,7 +114,7 @@ export async function declineInvitation(pool: Pool, user: User, id: string): Pro
   return transaction(pool, async (client) => {
     const invitation = await requireOwnInvitation(client, user, id);
     await withdrawInvitation(client, invitation.org_id, id);
-    await note(client, invitation, 'members.decline', user.id);
+    await auditInvitation(client, invitation, 'members.decline', user.id);
     return invitation;
   });
 }
@@ -129,11 +129,16 @@ async function useInvitation(db: Db, invitation: Invitation, userId: string): Pr
   if (!(await takeInvitation(db, invitation.id))) {
     throw new ServiceError('not_found', 'this invitation was used or revoked');
   }
-  await join(db, invitation.org_id, userId, invitation.role);
-  await note(db, invitation, 'members.join', userId);
+  await joinOrganization(db, invitation.org_id, userId, invitation.role);
+  await auditInvitation(db, invitation, 'members.join', userId);
 }
 
-async function note(db: Db, { org_id, email, role }: Invitation, action: string, userId: string): Promise<void> {
+async function auditInvitation(
+  db: Db,
+  { org_id, email, role }: Invitation,
+  action: string,
+  userId: string,
+): Promise<void> {
   const actor = { actor_kind: 'user', actor_id: userId } as const;
   await insertAudit(db, { org_id, ...actor, action, target: userId, detail: { email, role } });
 }

@@ -23,7 +23,7 @@ const INCLUDES: Readonly<Record<Preset, readonly Preset[]>> = {
  * repeat the issuer's restrictions. They are not copied, so that the response equals the request.
  * @throws ServiceError insufficient_scope at the first field that exceeds the issuer
  */
-export function refuseWider(issuer: KeyBounds, requested: KeyBounds): void {
+export function refuseBroaderKey(issuer: KeyBounds, requested: KeyBounds): void {
   const refuse = (param: string, rule: string): never => {
     throw new ServiceError('insufficient_scope', `exceeds this API key; ${rule}`, param);
   };

@@ -17,7 +17,7 @@ import {
 } from '../store/accounts/keys.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import { domainName } from './domain-name.ts';
-import { type KeyBounds, refuseWider } from './key-bounds.ts';
+import { type KeyBounds, refuseBroaderKey } from './key-bounds.ts';
 
 const API_KEY = /^sw_live_([0-9a-z]{26})_([0-9a-f]{64})$/;
 
@@ -51,7 +51,7 @@ export async function issueKey(
   { preset, name = null, domain_ids = null, expires_at = null, allowed_ips = null }: KeyRequest,
   issuer: KeyBounds | null = null,
 ): Promise<IssuedKey> {
-  if (issuer) refuseWider(issuer, { preset, domain_ids, expires_at, allowed_ips });
+  if (issuer) refuseBroaderKey(issuer, { preset, domain_ids, expires_at, allowed_ips });
   if (domain_ids) await refuseUnknown(db, orgId, domain_ids);
   const id = newId('key', Date.now());
   const secret = randomBytes(32).toString('hex');
@@ -86,7 +86,7 @@ async function refuseUnknown(db: Db, orgId: string, domainIds: readonly string[]
  * @param domains names of the only domains that it may send from; an empty list allows all
  * @throws ServiceError not_found for an unknown organization, domain_not_found for an unknown domain
  */
-export async function createKey(
+export async function issueKeyForOperator(
   db: Db,
   orgId: string,
   preset: Preset,
@@ -117,7 +117,7 @@ export async function requireKey(
 }
 
 /** Renames a key. @param name null removes the name @throws ServiceError not_found */
-export async function nameKey(db: Db, orgId: string, id: string, name: string | null): Promise<void> {
+export async function changeKeyName(db: Db, orgId: string, id: string, name: string | null): Promise<void> {
   if (!(await renameKey(db, orgId, id, name))) throw notFound('API key');
 }
 
@@ -140,7 +140,7 @@ export async function removeKey(
  * @param key its id, or the API key itself
  * @throws ServiceError not_found
  */
-export async function endKey(db: Db, key: string): Promise<{ id: string }> {
+export async function revokeKeyForOperator(db: Db, key: string): Promise<{ id: string }> {
   const id = parseApiKey(key)?.id ?? key;
   if (!(await revokeKey(db, id))) throw new ServiceError('not_found', 'there is no such key', 'key');
   return { id };

@@ -7,8 +7,8 @@ import { findUserByEmail, type User } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import type { OidcIdentity } from './oidc.ts';
 import { generatePassword } from './passwords.ts';
-import { noteByUser } from './actor.ts';
-import { noteFailure, startSession } from './sign-in.ts';
+import { auditByUser } from './actor.ts';
+import { auditFailure, startSession } from './sign-in.ts';
 import { addUser, newPasswordHash, newUser, requirePassword, takeOver } from './users.ts';
 
 interface OidcSignIn {
@@ -41,7 +41,7 @@ async function linkIdentity(
   address: string,
 ): Promise<{ user: User; isNew: boolean }> {
   const { email } = identity;
-  if (email === null) throw refused('your identity provider does not confirm your email address');
+  if (email === null) throw signInRefused('your identity provider does not confirm your email address');
   const existing = await findUserByEmail(pool, email);
   if (existing) {
     // The account's address was never confirmed: another person may have created it from an invitation link and know its
@@ -54,12 +54,13 @@ async function linkIdentity(
     });
     if (isLinked) return { user: existing, isNew: false };
     // The issuer may have reassigned the address to another person, who must not get the account.
-    await noteFailure(pool, existing, { address, oidc: true, reason: 'another identity is linked' });
-    throw refused(
+    await auditFailure(pool, existing, { address, oidc: true, reason: 'another identity is linked' });
+    throw signInRefused(
       `another identity is linked to the account of ${email}; ask the operator of this service to unlink it`,
     );
   }
-  if (!(await hasInvitation(pool, email))) throw refused(`no account has the address ${email}; ask for an invitation`);
+  if (!(await hasInvitation(pool, email)))
+    throw signInRefused(`no account has the address ${email}; ask for an invitation`);
   const added = await newUser(email, '', generatePassword());
   await transaction(pool, async (client) => {
     await addUser(client, added, true);
@@ -107,10 +108,10 @@ export async function unlinkFromUser(
 /** @returns false if the identity is linked already, or the user has another identity of the issuer */
 async function link(db: Db, identity: OidcIdentity, user: User): Promise<boolean> {
   if (!(await insertIdentity(db, identity, user.id))) return false;
-  await noteByUser(db, user, 'account.link-oidc', { issuer: identity.issuer });
+  await auditByUser(db, user, 'account.link-oidc', { issuer: identity.issuer });
   return true;
 }
 
-function refused(why: string): ServiceError {
+function signInRefused(why: string): ServiceError {
   return new ServiceError('insufficient_scope', why);
 }

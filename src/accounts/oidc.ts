@@ -1,7 +1,7 @@
 import * as client from 'openid-client';
 import type { Logger } from 'pino';
 import { ServiceError } from '../domain/errors.ts';
-import { cachedFor } from '../lib/cached.ts';
+import { cacheFor } from '../lib/cached.ts';
 import type { IdentityKey } from '../store/accounts/oidc-identities.ts';
 import { userEmail } from './users.ts';
 
@@ -58,7 +58,7 @@ export function makeOidc(settings: OidcSettings): Oidc {
   const { name, log } = settings;
   // Normalized like the redirect URI that openid-client derives from the URL of the callback.
   const callbackUrl = new URL(settings.callbackUrl).href;
-  const configuration = cachedWhileGood(() => discover(settings));
+  const configuration = cacheSuccess(() => discover(settings));
   /** Logs only a code, because messages and causes of errors may contain tokens and claims. */
   const fail = (error: unknown): never => {
     const reason = reasonOf(error);
@@ -153,13 +153,13 @@ function verifiedEmail({ email, email_verified: isVerified }: Readonly<Record<st
 }
 
 /** Caches a result, but not a failure. */
-function cachedWhileGood<T>(load: () => Promise<T>): () => Promise<T> {
-  let cached = cachedFor(METADATA_TTL_MS, load);
+function cacheSuccess<T>(load: () => Promise<T>): () => Promise<T> {
+  let cached = cacheFor(METADATA_TTL_MS, load);
   return async () => {
     try {
       return await cached();
     } catch (error) {
-      cached = cachedFor(METADATA_TTL_MS, load);
+      cached = cacheFor(METADATA_TTL_MS, load);
       throw error;
     }
   };

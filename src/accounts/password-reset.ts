@@ -2,7 +2,7 @@ import { digest } from '../lib/digest.ts';
 import { insertReset, resetExists, takeReset } from '../store/accounts/password-resets.ts';
 import { findUser, findUserByEmail } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
-import { noteBySystem, noteByUser } from './actor.ts';
+import { auditBySystem, auditByUser } from './actor.ts';
 import { newToken } from './sign-in.ts';
 import { newPasswordHash, takeOver } from './users.ts';
 
@@ -13,7 +13,7 @@ export async function createReset(pool: Pool, email: string): Promise<string | u
   const token = newToken();
   await transaction(pool, async (client) => {
     await insertReset(client, digest(token), user.id);
-    await noteBySystem(client, user, 'account.request-reset');
+    await auditBySystem(client, user, 'account.request-reset');
   });
   return token;
 }
@@ -38,7 +38,7 @@ export async function resetPassword(pool: Pool, token: string, password: string)
     if (!user) return false;
     const { id, email } = user;
     const sessions = await takeOver(client, { id, email, name: user.name }, hash);
-    await noteByUser(client, user, 'account.reset-password', { sessions });
+    await auditByUser(client, user, 'account.reset-password', { sessions });
     return true;
   });
 }

@@ -14,7 +14,7 @@ import {
 } from '../store/accounts/second-factors.ts';
 import type { User } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
-import { noteByUser } from './actor.ts';
+import { auditByUser } from './actor.ts';
 import { countCode, forgiveCodes } from './sign-in-limits.ts';
 import { requirePassword } from './users.ts';
 
@@ -86,7 +86,7 @@ export async function turnOff(deps: SecondFactorDeps, user: User, code: string):
   await checkCode(deps, user, code);
   await transaction(deps.pool, async (client) => {
     await deleteSecondFactor(client, user.id);
-    await noteByUser(client, user, 'account.second-factor-off');
+    await auditByUser(client, user, 'account.second-factor-off');
   });
 }
 
@@ -98,7 +98,7 @@ export async function checkCode(deps: SecondFactorDeps, user: User, code: string
   await requireCode(deps, user, async (db) => {
     if (await takeTotp(db, deps.seal, user, code, false)) return true;
     const isTaken = await takeRecoveryCode(db, user.id, digestOf(code));
-    if (isTaken) await noteByUser(db, user, 'account.recovery-code');
+    if (isTaken) await auditByUser(db, user, 'account.recovery-code');
     return isTaken;
   });
 }
@@ -139,7 +139,7 @@ async function issueRecoveryCodes(pool: Pool, user: User, action: string): Promi
   });
   await transaction(pool, async (client) => {
     await replaceRecoveryCodes(client, user.id, codes.map(digestOf));
-    await noteByUser(client, user, action);
+    await auditByUser(client, user, action);
   });
   return codes;
 }

@@ -14,7 +14,7 @@ import {
 import { needsOidc } from '../store/accounts/organizations.ts';
 import { findSecondFactor } from '../store/accounts/second-factors.ts';
 import { findUserByEmail, type User, type UserWithPassword } from '../store/accounts/users.ts';
-import { type Detail, noteBySystem, noteByUser } from './actor.ts';
+import { type Detail, auditBySystem, auditByUser } from './actor.ts';
 import { isPassword } from './passwords.ts';
 import { type Attempt, countAttempt, forgiveAttempt } from './sign-in-limits.ts';
 
@@ -73,12 +73,12 @@ export async function signIn(
   const isRight = await isPassword(password, user?.password, holder, { isPriority: isKnown });
   const detail = { address, known_browser: isKnown };
   if (!isRight || !user) {
-    if (user) await noteFailure(pool, user, detail);
+    if (user) await auditFailure(pool, user, detail);
     return { kind: 'wrong' };
   }
   await forgiveAttempt(pool, attempt);
   if (await needsOidc(pool, user.id)) {
-    await noteFailure(pool, user, { ...detail, reason: 'OpenID Connect is required' });
+    await auditFailure(pool, user, { ...detail, reason: 'OpenID Connect is required' });
     return { kind: 'oidc' };
   }
   const factor = await findSecondFactor(pool, user.id);
@@ -92,7 +92,7 @@ export async function startSession(pool: Pool, user: User, from: SessionClient, 
   const token = newToken();
   await transaction(pool, async (client) => {
     await insertSession(client, digest(token), user.id, from);
-    await noteByUser(client, user, 'account.sign-in', detail);
+    await auditByUser(client, user, 'account.sign-in', detail);
   });
   return token;
 }
@@ -107,14 +107,14 @@ export async function beginSession(pool: Pool, userId: string, from: SessionClie
 export async function signOut(pool: Pool, user: User, token: string): Promise<void> {
   await transaction(pool, async (client) => {
     await deleteSession(client, digest(token));
-    await noteByUser(client, user, 'account.sign-out');
+    await auditByUser(client, user, 'account.sign-out');
   });
 }
 
 export async function signOutEverywhere(pool: Pool, user: User): Promise<void> {
   await transaction(pool, async (client) => {
     const sessions = await deleteOtherSessions(client, user.id, null);
-    await noteByUser(client, user, 'account.sign-out-everywhere', { sessions });
+    await auditByUser(client, user, 'account.sign-out-everywhere', { sessions });
   });
 }
 
@@ -122,7 +122,7 @@ export async function signOutEverywhere(pool: Pool, user: User): Promise<void> {
 export async function signOutElsewhere(pool: Pool, user: User, token: string): Promise<void> {
   await transaction(pool, async (client) => {
     const sessions = await deleteOtherSessions(client, user.id, digest(token));
-    await noteByUser(client, user, 'account.sign-out-others', { sessions });
+    await auditByUser(client, user, 'account.sign-out-others', { sessions });
   });
 }
 
@@ -130,11 +130,11 @@ export async function signOutElsewhere(pool: Pool, user: User, token: string): P
 export async function endSession(pool: Pool, user: User, id: string): Promise<void> {
   await transaction(pool, async (client) => {
     if (!(await deleteSessionById(client, user.id, id))) throw notFound('session');
-    await noteByUser(client, user, 'account.end-session');
+    await auditByUser(client, user, 'account.end-session');
   });
 }
 
 /** Records a failed attempt. Sign-in limits also limit the number of these entries. */
-export async function noteFailure(db: Db, user: User, detail: Detail): Promise<void> {
-  await noteBySystem(db, user, 'account.sign-in-failed', detail);
+export async function auditFailure(db: Db, user: User, detail: Detail): Promise<void> {
+  await auditBySystem(db, user, 'account.sign-in-failed', detail);
 }

@@ -54,7 +54,7 @@ export async function resetUser(
   const hash = await newPasswordHash(chosen);
   return transaction(pool, async (client) => {
     const sessions = await takeOver(client, user, hash);
-    await noteOnUser(client, id, 'members.reset', { email, sessions });
+    await auditByOperator(client, id, 'members.reset', { email, sessions });
     return { id, email, ...(password === undefined && { password: chosen }), sessions_ended: sessions };
   });
 }
@@ -64,7 +64,7 @@ export async function unlockUser(pool: Pool, name: UserName): Promise<{ id: stri
   const { id, email } = await requireUser(pool, name);
   return transaction(pool, async (client) => {
     const cleared = await unlock(client, email);
-    await noteOnUser(client, id, 'members.unlock', { email });
+    await auditByOperator(client, id, 'members.unlock', { email });
     return { id, email, cleared };
   });
 }
@@ -77,7 +77,7 @@ export async function removeSecondFactor(
   const { id, email } = await requireUser(pool, name);
   return transaction(pool, async (client) => {
     const removed = await deleteSecondFactor(client, id);
-    await noteOnUser(client, id, 'members.reset-second-factor', { email, removed });
+    await auditByOperator(client, id, 'members.reset-second-factor', { email, removed });
     return { id, email, removed };
   });
 }
@@ -95,7 +95,7 @@ export async function unlinkOidc(
   return transaction(pool, async (client) => {
     const removed = await deleteIdentities(client, id);
     const sessions = await deleteOtherSessions(client, id, null);
-    await noteOnUser(client, id, 'members.unlink-oidc', { email, removed, sessions });
+    await auditByOperator(client, id, 'members.unlink-oidc', { email, removed, sessions });
     return { id, email, removed, sessions_ended: sessions };
   });
 }
@@ -108,7 +108,7 @@ export async function signUserOut(
   const { id, email } = await requireUser(pool, name);
   return transaction(pool, async (client) => {
     const sessions = await deleteOtherSessions(client, id, null);
-    await noteOnUser(client, id, 'members.sign-out', { email, sessions });
+    await auditByOperator(client, id, 'members.sign-out', { email, sessions });
     return { id, email, sessions_ended: sessions };
   });
 }
@@ -147,6 +147,6 @@ export async function removeUser(
   });
 }
 
-async function noteOnUser(db: Db, id: string, action: string, detail: Record<string, unknown>): Promise<void> {
+async function auditByOperator(db: Db, id: string, action: string, detail: Record<string, unknown>): Promise<void> {
   await insertAuditOfUser(db, id, { ...OPERATOR, action, target: id, detail });
 }

@@ -73,7 +73,7 @@ export async function createUser(
   await requireOrganization(pool, orgId);
   const address = userEmail(email);
   const existing = await findUserByEmail(pool, address);
-  if (existing && (await findMember(pool, orgId, existing.id))) throw memberAlready();
+  if (existing && (await findMember(pool, orgId, existing.id))) throw alreadyMember();
   if (existing && !existing.proved_at && !resetPassword) {
     throw new ServiceError(
       'conflict',
@@ -91,7 +91,7 @@ export async function createUser(
   await transaction(pool, async (client) => {
     if (existing) await takeOver(client, existing, user.password);
     else await addUser(client, user, true);
-    await join(client, orgId, id, joinedRole);
+    await joinOrganization(client, orgId, id, joinedRole);
     const detail = { email: address, role: joinedRole, ...(existing && { password_reset: true }) };
     await insertAudit(client, { org_id: orgId, ...OPERATOR, action: 'members.create', target: id, detail });
   });
@@ -154,12 +154,12 @@ export async function addUser(db: Db, user: Omit<UserWithPassword, 'proved_at'>,
   });
 }
 
-export async function join(db: Db, orgId: string, userId: string, role: Role): Promise<void> {
+export async function joinOrganization(db: Db, orgId: string, userId: string, role: Role): Promise<void> {
   if (await insertMembership(db, orgId, userId, role)) return;
-  throw memberAlready();
+  throw alreadyMember();
 }
 
-export function memberAlready(): ServiceError {
+export function alreadyMember(): ServiceError {
   return new ServiceError('conflict', 'is a member of the organization already', 'email');
 }
 

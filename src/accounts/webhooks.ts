@@ -29,7 +29,7 @@ import {
 } from '../store/webhooks/endpoints.ts';
 import { openEndpoint } from '../store/webhooks/leases.ts';
 import { payloadOfDelivery } from '../webhooks/payload.ts';
-import { newSecret, showSecret } from '../webhooks/signature.ts';
+import { newSecret, formatSecret } from '../webhooks/signature.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION, withinLimit } from './organization-limits.ts';
 
 export interface WebhookIntakeDeps {
@@ -79,7 +79,7 @@ export async function createEndpoint(
     const request = { id, url, events: [...new Set(events)], description: description === '' ? null : description };
     const endpoint = await insertEndpoint(client, orgId, request, seal.close(secret, id));
     if (!endpoint) throw new Error('insertEndpoint returned no row');
-    return { ...endpoint, secret: showSecret(secret) };
+    return { ...endpoint, secret: formatSecret(secret) };
   });
 }
 
@@ -125,7 +125,7 @@ export async function rotateEndpoint(
 ): Promise<Endpoint & { secret: string }> {
   const secret = newSecret();
   const endpoint = await rotateSecret(deps.pool, orgId, id, deps.seal.close(secret, id), OLD_SECRET_HOURS);
-  return { ...requireFound(endpoint, 'webhook endpoint'), secret: showSecret(secret) };
+  return { ...requireFound(endpoint, 'webhook endpoint'), secret: formatSecret(secret) };
 }
 
 /**
@@ -139,7 +139,7 @@ export async function revealSecret(
 ): Promise<Endpoint & { secret: string }> {
   const endpoint = await requireEndpoint(pool, orgId, id);
   const { secret } = requireFound(await openEndpoint(pool, id), 'webhook endpoint');
-  return { ...endpoint, secret: showSecret(seal.open(secret, id)) };
+  return { ...endpoint, secret: formatSecret(seal.open(secret, id)) };
 }
 
 /**
@@ -150,7 +150,7 @@ export async function testEndpoint(deps: WebhookIntakeDeps, orgId: string, id: s
   await requireEndpoint(deps.pool, orgId, id);
   const event = { id: newId('evt', Date.now()), type: 'webhook.test', data: { webhookId: id } };
   const delivery = await addDelivery(deps.pool, id, event);
-  if (!delivery) throw disabled();
+  if (!delivery) throw endpointDisabled();
   deps.wakeRelay();
   return delivery;
 }
@@ -168,7 +168,7 @@ export async function replayOne(
   await requireEndpoint(deps.pool, orgId, id);
   requireFound(await findDelivery(deps.pool, id, deliveryId), 'delivery');
   const delivery = await replayDelivery(deps.pool, id, deliveryId);
-  if (!delivery) throw disabled();
+  if (!delivery) throw endpointDisabled();
   deps.wakeRelay();
   return delivery;
 }
@@ -195,7 +195,7 @@ export async function replayMany(deps: WebhookIntakeDeps, orgId: string, id: str
   const until = period.until === null ? END_OF_TIME : instant(period.until);
   if (until < since) throw new ServiceError('validation_error', 'must not be before since', 'until');
   const { status } = await requireEndpoint(deps.pool, orgId, id);
-  if (status === 'disabled') throw disabled();
+  if (status === 'disabled') throw endpointDisabled();
   let total = 0;
   for (let after: Cursor | null = null; ;) {
     const { replayed, last } = await replayPeriod(
@@ -222,7 +222,7 @@ export async function requireEndpoint(db: Db, orgId: string, id: string): Promis
   return requireFound(await findEndpoint(db, orgId, id), 'webhook endpoint');
 }
 
-function disabled(): ServiceError {
+function endpointDisabled(): ServiceError {
   return new ServiceError('conflict', 'this endpoint is disabled; enable it first');
 }
 

@@ -4,7 +4,7 @@ import type { Static, TObject } from 'typebox';
 import { Type } from 'typebox';
 import type { ConnectDeps } from '../accounts/chat-numbers.ts';
 import type { Oidc } from '../accounts/oidc.ts';
-import type { AccountEmails } from '../intake/account-emails.ts';
+import type { AccountEmailSettings } from '../intake/account-emails.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
@@ -22,7 +22,7 @@ export interface DashboardDeps extends IntakeDeps {
   /** The setting `PUBLIC_URL`. With https, cookies are restricted to https. */
   readonly publicUrl: string | undefined;
   /** Null if this service sends no emails about accounts. */
-  readonly accountEmails: AccountEmails | null;
+  readonly accountEmails: AccountEmailSettings | null;
   /** The identity provider for sign-in by OpenID Connect, or null. */
   readonly oidc: Oidc | null;
   readonly webhookAllowCidrs: readonly string[];

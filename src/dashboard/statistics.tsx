@@ -1,5 +1,5 @@
 import { addCounts, type Counts, type State, STATES } from '../domain/statistics.ts';
-import { percentile, spanInWords } from '../lib/times.ts';
+import { percentile, formatDuration } from '../lib/times.ts';
 import { readSeries, type Series } from '../store/statistics/series.ts';
 import { MailChart } from './chart.tsx';
 import { NumberCell, Section, Sub, Table } from './elements.tsx';
@@ -104,7 +104,7 @@ export function StateTable({ counts, linkTo }: { counts: Counts; linkTo: (state:
 export function TimesTable({ times }: { times: Series['times'] }): Html {
   const cell = (steps: ReadonlyMap<number, number>, part: number): string => {
     const time = percentile(steps, part);
-    return time === null ? '–' : spanInWords(time);
+    return time === null ? '–' : formatDuration(time);
   };
   return (
     <>

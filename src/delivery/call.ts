@@ -4,7 +4,7 @@ import { type SendOutcome, verdict } from '../domain/email/retry.ts';
 import type { ChatOutcome } from '../providers/chat-provider.ts';
 import { type AttemptEnding, type AttemptOutcome, endAttempts } from '../store/emails/attempts.ts';
 import { isUnreachable, type Pool } from '../store/postgres/pool.ts';
-import { handedOver, type MessageKind, tally } from '../telemetry/topics.ts';
+import { messagesSent, type MessageKind, tally } from '../telemetry/topics.ts';
 import type {
   Answer,
   AttemptRecorder,
@@ -23,7 +23,7 @@ import { persist } from './persist.ts';
 export type OnResults = (count: number) => void;
 
 /** The reason for a retry of a message whose recorded answer is not applied. */
-export const UNAPPLIED = 'The provider has answered; its answer is recorded and will be applied.';
+export const UNAPPLIED_REASON = 'The provider has answered; its answer is recorded and will be applied.';
 
 /** A longer text of a provider is cut to so many UTF-16 units. */
 const MAX_DETAIL_LENGTH = 2_000;
@@ -137,11 +137,11 @@ async function recordAnswers<T extends ChannelTypes>(
   answers: readonly T['answer'][],
 ): Promise<CallResult[]> {
   await deps.recorder.record(answers.map(({ ending }) => ending));
-  await deps.pauses.note(answers.flatMap(({ accounts }) => accounts));
+  await deps.pauses.record(answers.flatMap(({ accounts }) => accounts));
   const secondsAfterDue = answers
     .filter(({ kind }) => kind === 'sent')
     .map(({ message }) => (message.overdueMs + performance.now() - message.claimedAt) / 1_000);
-  handedOver.publish({ kind: channel.kind, secondsAfterDue });
+  messagesSent.publish({ kind: channel.kind, secondsAfterDue });
   let results: CallResult[] = [];
   try {
     await persist(async () => {
@@ -150,7 +150,7 @@ async function recordAnswers<T extends ChannelTypes>(
   } catch (error) {
     if (!isUnreachable(error)) throw error;
     deps.log.warn({ err: error, messages: answers.length }, 'could not apply recorded answers');
-    return answers.map(({ message: { id } }) => ({ id, state: 'again', reason: UNAPPLIED }));
+    return answers.map(({ message: { id } }) => ({ id, state: 'again', reason: UNAPPLIED_REASON }));
   }
   return results;
 }
@@ -159,11 +159,11 @@ async function recordAnswers<T extends ChannelTypes>(
 export function retryResult(
   { maxIntervalMs }: DeliveryDeps,
   id: string,
-  outcome: { readonly kind: 'busy' | 'account' | 'unknown'; readonly detail: string; readonly after?: number },
+  outcome: { readonly kind: 'busy' | 'account' | 'unknown'; readonly detail: string; readonly afterMs?: number },
 ): MemberResult & { state: 'again' } {
   const next = verdict(outcome);
   if (!('again' in next)) throw new Error(`outcome ${outcome.kind} ends a message`);
-  const afterMs = next.again === 'after the pause' ? Math.min(maxIntervalMs, PAUSE_RETRY_MS) : next.after;
+  const afterMs = next.again === 'after the pause' ? Math.min(maxIntervalMs, PAUSE_RETRY_MS) : next.afterMs;
   return { id, state: 'again', reason: outcome.detail, ...(afterMs !== undefined && { afterMs }) };
 }
 

@@ -1,13 +1,13 @@
 import { groupBy } from '../lib/group.ts';
 import { isUnreachable } from '../store/postgres/pool.ts';
-import { makeCall, type OnResults, UNAPPLIED } from './call.ts';
+import { makeCall, type OnResults, UNAPPLIED_REASON } from './call.ts';
 import type { CallResult, Channel, ChannelTypes, Claim, DeliveryDeps, Member, MemberResult } from './contract.ts';
 import { reconcile } from './reconcile.ts';
 
 /** Delay of a message that this worker may not claim now. */
 const BLOCKED_RETRY_MS = 2_000;
 
-interface Delivered<T extends ChannelTypes> {
+interface DeliveryResults<T extends ChannelTypes> {
   readonly results: CallResult[];
   readonly held: T['held'][];
 }
@@ -22,14 +22,14 @@ export async function deliverOnce<T extends ChannelTypes>(
   channel: Channel<T>,
   members: readonly Member[],
   onResults: OnResults = () => undefined,
-): Promise<Delivered<T>> {
+): Promise<DeliveryResults<T>> {
   const first = await claim(deps, channel, members);
   const call = async (claims: readonly Claim<T>[]): Promise<CallResult[]> => {
     const calls = groupBy(messagesOf(claims, 'ready'), (message) => message.call);
     const sent = [...calls.values()].map((messages) => makeCall(deps, channel, messages, onResults));
-    return (await settle(sent)).flat();
+    return (await awaitAll(sent)).flat();
   };
-  const finish = async (): Promise<Delivered<T>> => {
+  const finish = async (): Promise<DeliveryResults<T>> => {
     const applied = await applyRecorded(channel, messagesOf(first, 'unapplied'));
     const reconciled = await reconcile(deps, channel, messagesOf(first, 'ambiguous'));
     // Messages that the provider does not have are claimed again with a new attempt.
@@ -49,7 +49,7 @@ export async function deliverOnce<T extends ChannelTypes>(
     return { results, held: messagesOf(second, 'held') };
   };
   // Claims expire, so their calls do not wait for locks and for look-ups of other messages.
-  const [sent, finished] = await settle([call(first), finish()]);
+  const [sent, finished] = await awaitAll([call(first), finish()]);
   return {
     results: [...resultsOf(first), ...finished.results, ...sent],
     held: [...messagesOf(first, 'held'), ...finished.held],
@@ -85,7 +85,7 @@ function resultsOf<T extends ChannelTypes>(claims: readonly Claim<T>[]): MemberR
 }
 
 /** Like `Promise.all`, but throws the first error only when all have ended, so that none goes on unobserved. */
-async function settle<T extends readonly unknown[] | []>(
+async function awaitAll<T extends readonly unknown[] | []>(
   promises: T,
 ): Promise<{ -readonly [P in keyof T]: Awaited<T[P]> }> {
   await Promise.allSettled(promises);
@@ -101,7 +101,7 @@ async function applyRecorded<T extends ChannelTypes>(
     return await channel.applyRecorded(messages);
   } catch (error) {
     if (!isUnreachable(error)) throw error;
-    return messages.map(({ member: { id } }) => ({ id, state: 'again', reason: UNAPPLIED }));
+    return messages.map(({ member: { id } }) => ({ id, state: 'again', reason: UNAPPLIED_REASON }));
   }
 }
 

@@ -40,7 +40,7 @@ export interface ProviderPauses {
   /** The open pauses, cached for at most a second. */
   readonly current: () => Promise<readonly ProviderPause[]>;
   /** Opens pauses for refused accounts, and closes those of accounts that accepted a message. Never rejects. */
-  readonly note: (answers: readonly AccountAnswer[]) => Promise<void>;
+  readonly record: (answers: readonly AccountAnswer[]) => Promise<void>;
 }
 
 export function makeProviderPauses(pool: Pool, log: Pick<Logger, 'error' | 'info' | 'warn'>): ProviderPauses {
@@ -78,7 +78,7 @@ export function makeProviderPauses(pool: Pool, log: Pick<Logger, 'error' | 'info
       reading ??= read().finally(() => (reading = undefined));
       return reading;
     },
-    async note(answers) {
+    async record(answers) {
       try {
         await close(answers);
         await open(answers);
@@ -117,7 +117,7 @@ export function makeGate(pauses: readonly ProviderPause[]): Gate {
 }
 
 /** Returns the first provider that is not paused for this email, otherwise the pause of the first provider. */
-export async function firstOpen(
+export async function firstUnpaused(
   gate: Gate,
   db: Db,
   providers: readonly EmailProvider[],

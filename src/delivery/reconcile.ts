@@ -2,7 +2,7 @@ import { groupBy } from '../lib/group.ts';
 import { mapConcurrently } from '../lib/map-concurrently.ts';
 import { type AttemptOutcome, countRepeats, endAttempts, recordLookups } from '../store/emails/attempts.ts';
 import { transaction } from '../store/postgres/pool.ts';
-import { ambiguousEnded, type AmbiguousOutcome } from '../telemetry/topics.ts';
+import { ambiguousCallsResolved, type AmbiguousOutcome } from '../telemetry/topics.ts';
 import type {
   AttemptedMessage,
   Channel,
@@ -180,7 +180,8 @@ function countOutcomes(
   messages: readonly AttemptedMessage[],
 ): void {
   const [first] = messages;
-  if (first) ambiguousEnded.publish({ kind, provider: first.attempt.provider, outcome, count: messages.length });
+  if (first)
+    ambiguousCallsResolved.publish({ kind, provider: first.attempt.provider, outcome, count: messages.length });
 }
 
 /** No refusal of the provider: the other members of its group are sent meanwhile. */

@@ -4,7 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, 
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { isInRanges } from '../lib/ip-ranges.ts';
-import { answered } from '../telemetry/topics.ts';
+import { requestAnswered } from '../telemetry/topics.ts';
 import { type HttpDeps, makeRouteDeps, type RouteDeps } from './deps.ts';
 import { makeCurrentDescription } from './docs/current-examples.ts';
 import { errorStatuses } from './docs/errors.ts';
@@ -203,7 +203,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     const { method, routeOptions, caller } = request;
     const { statusCode: status, elapsedTime } = reply;
     if (status === 401 && routeOptions.config.scope === 'public') deps.networks.countFailure(request.ip);
-    answered.publish({ method, route: routeOptions.url ?? 'none', status, seconds: elapsedTime / 1_000 });
+    requestAnswered.publish({ method, route: routeOptions.url ?? 'none', status, seconds: elapsedTime / 1_000 });
     if (deps.requestLog) recordRequest(deps.requestLog, request, reply);
     const line = {
       method,

@@ -12,7 +12,7 @@ import { insertAccountLink } from '../store/emails/account-links.ts';
 import { acceptEmail, type IntakeDeps, PLAIN_REQUEST } from './emails.ts';
 
 /** Settings for emails about user accounts. */
-export interface AccountEmails {
+export interface AccountEmailSettings {
   /** The setting `SYSTEM_EMAIL_FROM`. The email is sent by the organization that has verified its domain. */
   readonly from: string;
   /** The setting `PUBLIC_URL`. Links must not depend on a request's `Host`, which an attacker can choose. */
@@ -20,7 +20,7 @@ export interface AccountEmails {
   readonly seal: Seal;
 }
 
-interface Letter {
+interface AccountEmail {
   readonly to: string;
   readonly subject: string;
   /** Paragraphs before the link. */
@@ -38,7 +38,7 @@ interface Letter {
  */
 export async function emailInvitation(
   deps: IntakeDeps,
-  settings: AccountEmails,
+  settings: AccountEmailSettings,
   { id, org_id: orgId, email, organization }: Pick<Invitation, 'id' | 'org_id' | 'email' | 'organization'>,
   { token, inviter }: { readonly token: string; readonly inviter: string },
 ): Promise<void> {
@@ -46,7 +46,7 @@ export async function emailInvitation(
   if (seconds !== undefined) {
     throw new ServiceError('rate_limit_exceeded', 'too many invitations were emailed', undefined, seconds);
   }
-  await sendLetter(deps, settings, {
+  await sendAccountEmail(deps, settings, {
     to: email,
     subject: `Invitation to ${organization} on Sendwright`,
     before: [`${inviter} invites you to join ${organization} on Sendwright.`],
@@ -58,10 +58,14 @@ export async function emailInvitation(
 }
 
 /** Sends a link to choose a new password if a user has this address. */
-export async function emailPasswordReset(deps: IntakeDeps, settings: AccountEmails, email: string): Promise<void> {
+export async function emailPasswordReset(
+  deps: IntakeDeps,
+  settings: AccountEmailSettings,
+  email: string,
+): Promise<void> {
   const token = await createReset(deps.pool, email);
   if (token === undefined) return;
-  await sendLetter(deps, settings, {
+  await sendAccountEmail(deps, settings, {
     to: email,
     subject: 'Reset your Sendwright password',
     before: [`Someone asked to reset the password of ${email} on Sendwright.`],
@@ -76,7 +80,11 @@ export async function emailPasswordReset(deps: IntakeDeps, settings: AccountEmai
  * in a separate row and inserted when the email is sent, so members of the sending organization cannot read it.
  * @throws ServiceError the errors of acceptEmail
  */
-async function sendLetter(deps: IntakeDeps, { from, publicUrl, seal }: AccountEmails, letter: Letter): Promise<void> {
+async function sendAccountEmail(
+  deps: IntakeDeps,
+  { from, publicUrl, seal }: AccountEmailSettings,
+  letter: AccountEmail,
+): Promise<void> {
   const mailbox = parseMailbox(from);
   const orgId = typeof mailbox === 'string' ? undefined : await findVerifiedHolder(deps.pool, mailbox.domain);
   if (orgId === undefined) {
@@ -91,7 +99,7 @@ async function sendLetter(deps: IntakeDeps, { from, publicUrl, seal }: AccountEm
   await acceptEmail({ ...deps, storeEmail }, { orgId, domainIds: null }, requestOf(from, letter));
 }
 
-function requestOf(from: string, { to, subject, before, linkText, after }: Letter): EmailRequest {
+function requestOf(from: string, { to, subject, before, linkText, after }: AccountEmail): EmailRequest {
   const paragraphs: Html[] = [
     ...before.map((text) => html`<p>${text}</p>`),
     html`<p><a href="${ACCOUNT_LINK}">${linkText}</a></p>`,

@@ -5,7 +5,7 @@ import {
   blockedFile,
   contentTypeOf,
   decodedSize,
-  decodingBase64,
+  decodeBase64InSteps,
 } from '../domain/email/attachments.ts';
 import { makeSemaphore } from '../lib/semaphore.ts';
 import { formatNumber } from '../lib/text.ts';
@@ -23,7 +23,7 @@ import { startTimeSlices } from './time-slices.ts';
 
 /** The maximum bytes of fetched files in the memory of one process, and the share of one organization. */
 const MAX_FETCHED_BYTES = 5 * ATTACHMENTS_BYTES;
-const MAX_FETCHED_BYTES_OF_ONE = 2 * ATTACHMENTS_BYTES;
+const MAX_FETCHED_BYTES_PER_ORGANIZATION = 2 * ATTACHMENTS_BYTES;
 const BYTES_PER_MB = 1_048_576;
 
 /** The files of one email, with the checks that precede storing them. */
@@ -53,18 +53,18 @@ export interface FileDeps {
 }
 
 /** A file that is not stored yet, with its index in the request. */
-interface Incoming {
+interface IncomingFile {
   readonly index: number;
   readonly request: AttachmentRequest;
 }
 
 export function makeWithFiles(deps: FileDeps): WithFiles {
   const { files, fetchPublic } = deps;
-  const memory = makeSemaphore(MAX_FETCHED_BYTES, MAX_FETCHED_BYTES_OF_ONE);
+  const memory = makeSemaphore(MAX_FETCHED_BYTES, MAX_FETCHED_BYTES_PER_ORGANIZATION);
 
   const storeAll = async (upload: Upload): Promise<Attachment[]> => {
     const { orgId } = upload;
-    const incoming = upload.requests.map((request, index): Incoming => ({ index, request }));
+    const incoming = upload.requests.map((request, index): IncomingFile => ({ index, request }));
     incoming.forEach(refuseBlocked);
     const { budget, release } = openBudget(memory, orgId, ATTACHMENTS_BYTES);
     try {
@@ -73,7 +73,7 @@ export function makeWithFiles(deps: FileDeps): WithFiles {
         if (file.request.content !== null) contents.set(file.index, await decode(file, file.request.content, budget));
       }
       for (const [index, content] of await fetchAll(incoming, fetchPublic, budget)) contents.set(index, content);
-      const attachments = incoming.map(({ index, request }) => describe(request, contents.get(index) as Buffer));
+      const attachments = incoming.map(({ index, request }) => toAttachment(request, contents.get(index) as Buffer));
       await upload.admit();
       await reserve(deps, upload, attachments);
       try {
@@ -123,37 +123,37 @@ async function discard({ pool, files }: FileDeps, attachments: readonly Attachme
   await deleteReservations(pool, ids);
 }
 
-function refuseBlocked(file: Incoming): void {
+function refuseBlocked(file: IncomingFile): void {
   const blocked = blockedFile(file.request);
   if (blocked) throw invalid(file, blocked.field, blocked.message);
 }
 
-async function decode(file: Incoming, text: string, budget: Budget): Promise<Buffer> {
+async function decode(file: IncomingFile, text: string, budget: Budget): Promise<Buffer> {
   budget.left -= decodedSize(text);
   if (budget.left < 0) {
     throw invalid(file, 'content', `makes the attachments larger than ${ATTACHMENTS_BYTES / 1_048_576} MB together`);
   }
-  const decoding = decodingBase64(text);
+  const decoding = decodeBase64InSteps(text);
   const turn = startTimeSlices();
   let step = decoding.next();
   for (; !step.done; step = decoding.next()) await turn();
   if (!step.value) {
     throw invalid(file, 'content', 'is not base64: the standard alphabet with padding and without white space');
   }
-  return checked(file, 'content', step.value);
+  return requireAllowedContent(file, 'content', step.value);
 }
 
 /** Fetches all files concurrently, so they share one deadline. The first failure aborts the others. */
 async function fetchAll(
-  incoming: readonly Incoming[],
+  incoming: readonly IncomingFile[],
   fetchPublic: PublicFetch,
   budget: Budget,
 ): Promise<Map<number, Buffer>> {
   const failed = new AbortController();
   const contents = new Map<number, Buffer>();
-  const fetchOne = async (file: Incoming, path: string): Promise<void> => {
+  const fetchOne = async (file: IncomingFile, path: string): Promise<void> => {
     try {
-      contents.set(file.index, checked(file, 'path', await fetchPublic(path, budget, failed.signal)));
+      contents.set(file.index, requireAllowedContent(file, 'path', await fetchPublic(path, budget, failed.signal)));
     } catch (error) {
       const isReported = error instanceof Unfetchable;
       failed.abort(isReported ? invalid(file, 'path', `cannot be fetched: ${error.message}`) : error);
@@ -166,18 +166,18 @@ async function fetchAll(
   return contents;
 }
 
-function checked(file: Incoming, field: 'content' | 'path', content: Buffer): Buffer {
+function requireAllowedContent(file: IncomingFile, field: 'content' | 'path', content: Buffer): Buffer {
   const blocked = blockedContent(content);
   if (blocked !== undefined) throw invalid(file, field, blocked);
   return content;
 }
 
-function describe(request: AttachmentRequest, content: Buffer): Attachment {
+function toAttachment(request: AttachmentRequest, content: Buffer): Attachment {
   const { filename, content_id } = request;
   const id = newId('att', Date.now());
   return { id, filename, content_type: contentTypeOf(request), size: content.length, content_id };
 }
 
-function invalid({ index, request }: Incoming, field: keyof AttachmentRequest, message: string): ServiceError {
+function invalid({ index, request }: IncomingFile, field: keyof AttachmentRequest, message: string): ServiceError {
   return new ServiceError('invalid_attachment', `"${request.filename}" ${message}`, `attachments.${index}.${field}`);
 }

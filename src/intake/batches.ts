@@ -19,9 +19,17 @@ import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { insertGroup, insertOutbox } from '../store/outbox/outbox.ts';
 import { type Db, transaction } from '../store/postgres/pool.ts';
 import { countAgainstQuota } from '../store/limits/quota.ts';
-import { accepted } from '../telemetry/topics.ts';
+import { messagesAccepted } from '../telemetry/topics.ts';
 import type { Changer } from '../accounts/actor.ts';
-import { type Caller, senderAndTime, type IntakeDeps, newEmail, type Origin, refused, sealEmail } from './emails.ts';
+import {
+  type Caller,
+  senderAndTime,
+  type IntakeDeps,
+  newEmail,
+  type Origin,
+  refusalError,
+  sealEmail,
+} from './emails.ts';
 import { refuseOtherSenders } from '../accounts/key-bounds.ts';
 import { rejectReusedKey } from './idempotency.ts';
 import { quotaExceeded } from './quota.ts';
@@ -53,7 +61,7 @@ export async function acceptBatch(
   const id = newId('bt', Date.now());
   const parsed = await parse(requests);
   const refuse = ({ index, refusal }: RefusedEmail): never => {
-    const error = refused(refusal, requests[index] as EmailRequest);
+    const error = refusalError(refusal, requests[index] as EmailRequest);
     throw refusal === 'suspended' ? error : error.within(`emails.${index}`);
   };
   const scheduled = parsed.filter((each) => each.scheduled_at !== null).length;
@@ -90,7 +98,7 @@ export async function acceptBatch(
     if (tokens > 0) deps.limits.mails?.refund(caller.orgId, tokens);
     throw error;
   });
-  accepted.publish({ kind: 'email', by: 'batch', count: total });
+  messagesAccepted.publish({ kind: 'email', by: 'batch', count: total });
   deps.wakeRelay();
   return batch;
 }
@@ -196,7 +204,7 @@ export async function refuseBadTimes(
   const first = await judgeEmails(pool, orgId, domainIds, await parse(requests));
   if (!first) return;
   const { index, refusal } = first;
-  const error = refused(refusal, requests[index] as EmailRequest);
+  const error = refusalError(refusal, requests[index] as EmailRequest);
   if (error.code === 'validation_error') throw error.within(`emails.${index}`);
 }
 

@@ -7,6 +7,6 @@ import type { Db } from '../store/postgres/pool.ts';
  * @param days 0 is forever, null is the setting `BODY_RETENTION_DAYS`
  * @throws ServiceError not_found
  */
-export async function giveBodyRetention(db: Db, orgId: string, days: number | null): Promise<void> {
+export async function changeBodyRetention(db: Db, orgId: string, days: number | null): Promise<void> {
   if (!(await setBodyRetention(db, orgId, days))) throw noOrganization(orgId);
 }

@@ -76,7 +76,7 @@ async function chooseNumber(db: Db, orgId: string, from: string | null): Promise
 }
 
 /** Names that resolve only inside a network (RFC 6762, RFC 8375, and `internal`, which ICANN reserves). */
-const INSIDE = /(?:^|\.)(?:local|internal|home\.arpa)\.?$/;
+const INTERNAL_NAME = /(?:^|\.)(?:local|internal|home\.arpa)\.?$/;
 
 /**
  * Refuses links that the provider's servers cannot reach. Does not fetch them.
@@ -86,7 +86,7 @@ function refusePrivate(link: string, param: string): void {
   requireFetchable(param, () => {
     const url = endpointUrl(link, []);
     const isName = literalAddress(url) === undefined;
-    if (isName && (!url.hostname.replace(/\.$/, '').includes('.') || INSIDE.test(url.hostname))) {
+    if (isName && (!url.hostname.replace(/\.$/, '').includes('.') || INTERNAL_NAME.test(url.hostname))) {
       throw new Unfetchable(NOT_PUBLIC);
     }
   });

@@ -21,7 +21,7 @@ import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
 import { gather } from '../store/postgres/gather.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
-import { accepted } from '../telemetry/topics.ts';
+import { messagesAccepted } from '../telemetry/topics.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
 import type { Changer } from '../accounts/actor.ts';
 import type { WithFiles } from './attachments.ts';
@@ -33,7 +33,7 @@ import { quotaExceeded } from './quota.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { organizationSuspended } from '../accounts/suspension.ts';
 import { type TagRegistry, UNLIMITED_TAGS } from './tag-registry.ts';
-import { parseSchedule, scheduleError, unmoved } from './schedule.ts';
+import { parseSchedule, scheduleError, scheduleChangeError } from './schedule.ts';
 
 /** The organization and restrictions of a request. */
 export interface Caller {
@@ -54,7 +54,7 @@ export interface Limits extends RateLimits {
   readonly tags: TagRegistry;
 }
 
-export const unlimited = (): Limits => ({
+export const noLimits = (): Limits => ({
   requests: null,
   mails: null,
   domains: null,
@@ -118,7 +118,7 @@ export async function acceptEmail(
     if (admission.hasTokens) limits.mails?.refund(orgId, admission.allowance);
     throw error;
   });
-  accepted.publish({ kind: 'email', by: 'single', count: 1 });
+  messagesAccepted.publish({ kind: 'email', by: 'single', count: 1 });
   deps.wakeRelay();
   return acceptance;
 }
@@ -136,7 +136,7 @@ interface Admission {
 /** @throws ServiceError if the sender or the time of the email is refused */
 async function judge({ pool }: IntakeDeps, { orgId, domainIds }: Caller, email: NewEmail): Promise<void> {
   const first = await judgeEmails(pool, orgId, domainIds, [email]);
-  if (first) throw refused(first.refusal, email);
+  if (first) throw refusalError(first.refusal, email);
 }
 
 async function storeAlone(
@@ -201,9 +201,9 @@ async function requireAccepted(
 ): Promise<Acceptance> {
   const acceptance = await rejectReusedKey(storing);
   if (!acceptance) throw new Error('acceptEmails returned no row');
-  limits.quota.note(orgId, acceptance.has_quota);
+  limits.quota.recordUsage(orgId, acceptance.has_quota);
   if (acceptance.refusal === 'quota_exceeded') throw await quotaExceeded(db, orgId, allowance);
-  if (acceptance.refusal) throw refused(acceptance.refusal, email);
+  if (acceptance.refusal) throw refusalError(acceptance.refusal, email);
   return acceptance;
 }
 
@@ -288,7 +288,7 @@ function domainOf(from: string): string {
 }
 
 /** Converts a refusal of the database into an error. */
-export function refused(refusal: Refusal, { from }: Pick<EmailRequest, 'from'>): ServiceError {
+export function refusalError(refusal: Refusal, { from }: Pick<EmailRequest, 'from'>): ServiceError {
   const domain = domainOf(from);
   switch (refusal) {
     case 'past':
@@ -326,7 +326,8 @@ export async function rescheduleEmail(
     if (actor) await insertAudit(client, { org_id: orgId, ...actor, ...change });
     return scheduled_at;
   });
-  if (newTime === undefined) throw unmoved(await whyUnmoved(deps.pool, orgId, id, time), 'email', 'an email');
+  if (newTime === undefined)
+    throw scheduleChangeError(await whyUnmoved(deps.pool, orgId, id, time), 'email', 'an email');
   deps.wakeRelay();
   return { id, status: 'scheduled', scheduled_at: newTime };
 }
@@ -350,7 +351,7 @@ export async function cancelEmail(
     await Promise.all([insertOutbox(client, 'cancel', changed), change && insertAudit(client, change)]);
     return true;
   });
-  if (!canceled) throw unmoved(await whyUnmoved(deps.pool, orgId, id, null), 'email', 'an email');
+  if (!canceled) throw scheduleChangeError(await whyUnmoved(deps.pool, orgId, id, null), 'email', 'an email');
   deps.wakeRelay();
   return { id, status: 'canceled' };
 }

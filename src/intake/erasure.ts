@@ -75,7 +75,7 @@ export async function eraseRecipient(
   const report = { ...EMPTY_REPORT };
   await deps.contents.prepare(deps.pool, orgId);
   const hash = await hashOf(deps, orgId, email);
-  const erased = describe(email, `erased-${hash.toString('hex', 0, 8)}@erased.invalid`);
+  const erased = toErasedAddress(email, `erased-${hash.toString('hex', 0, 8)}@erased.invalid`);
   if (!position) {
     // Pending emails are then addressed to the placeholder, which must not get mail either.
     const hashes = [hash, await hashOf(deps, orgId, erased.placeholder)];
@@ -136,7 +136,7 @@ async function eraseInEmails(
   const ids = walked.filter(({ is_candidate: isCandidate }) => isCandidate).map((email) => email.id);
   for (let from = 0; from < ids.length; from += EMAILS_PER_TRANSACTION) {
     const chunk = ids.slice(from, from + EMAILS_PER_TRANSACTION);
-    await transaction(deps.pool, (client) => eraseInSome(deps, client, orgId, erased, chunk, report));
+    await transaction(deps.pool, (client) => eraseFromEmails(deps, client, orgId, erased, chunk, report));
   }
   const last = walked.at(-1);
   return last && walked.length === STEP_ROWS ? `${last.created_at}|${last.id}` : null;
@@ -158,7 +158,7 @@ async function eraseInSearchIndex(
   return movedBlocks === STEP_ROWS ? 'more' : null;
 }
 
-async function eraseInSome(
+async function eraseFromEmails(
   { files }: ErasureDeps,
   client: Db,
   orgId: string,
@@ -208,7 +208,7 @@ function addressOf(text: string): string | undefined {
 /** Characters of an address that may precede or follow a match. */
 const LOCAL = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]";
 
-function describe(address: string, placeholder: string): ErasedAddress {
+function toErasedAddress(address: string, placeholder: string): ErasedAddress {
   const literal = address.replace(/[^A-Za-z0-9@]/gu, (character) => `\\${character}`);
   return {
     address,
@@ -219,7 +219,11 @@ function describe(address: string, placeholder: string): ErasedAddress {
 }
 
 /** Erases an address completely. @returns the sum of the reports of all calls */
-export async function eraseRecipientWhole(deps: ErasureDeps, orgId: string, email: string): Promise<ErasureReport> {
+export async function eraseRecipientCompletely(
+  deps: ErasureDeps,
+  orgId: string,
+  email: string,
+): Promise<ErasureReport> {
   const total = { ...EMPTY_REPORT };
   let position: ErasurePosition | null = null;
   do {

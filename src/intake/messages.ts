@@ -16,11 +16,11 @@ import {
 import { insertOutbox } from '../store/outbox/outbox.ts';
 import { type Db, transaction } from '../store/postgres/pool.ts';
 import { enqueueEvents } from '../store/webhooks/events.ts';
-import { accepted } from '../telemetry/topics.ts';
+import { messagesAccepted } from '../telemetry/topics.ts';
 import type { Changer } from '../accounts/actor.ts';
 import type { Caller, IntakeDeps, Limits } from './emails.ts';
 import { rejectReusedKey } from './idempotency.ts';
-import { parseSchedule, scheduleError, unmoved } from './schedule.ts';
+import { parseSchedule, scheduleError, scheduleChangeError } from './schedule.ts';
 
 export type MessageIntakeDeps = Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer'> & {
   readonly limits: Pick<Limits, 'tags'>;
@@ -96,7 +96,7 @@ export async function sendMessage<Response>(
     return response;
   });
   const response = await (idempotency ? rejectReusedKey(storing) : storing);
-  accepted.publish({ kind: channel, by: 'single', count: 1 });
+  messagesAccepted.publish({ kind: channel, by: 'single', count: 1 });
   wakeRelay();
   return response;
 }
@@ -125,7 +125,7 @@ export async function rescheduleMessage(
     return scheduled_at;
   });
   if (newTime === undefined) {
-    throw unmoved(await whyUnmoved(pool, orgId, id, time, channel), MESSAGE_NAMES[channel], 'a message');
+    throw scheduleChangeError(await whyUnmoved(pool, orgId, id, time, channel), MESSAGE_NAMES[channel], 'a message');
   }
   wakeRelay();
   return { id, status: 'scheduled', scheduled_at: newTime };
@@ -153,7 +153,7 @@ export async function cancelMessage(
     return true;
   });
   if (!isCanceled) {
-    throw unmoved(await whyUnmoved(pool, orgId, id, null, channel), MESSAGE_NAMES[channel], 'a message');
+    throw scheduleChangeError(await whyUnmoved(pool, orgId, id, null, channel), MESSAGE_NAMES[channel], 'a message');
   }
   wakeRelay();
   return { id, status: 'canceled' };

@@ -14,7 +14,7 @@ export interface QuotaQueue {
   /** Runs `work` when the organization has a free slot; immediately if it is not known to have a quota. */
   readonly run: <T>(orgId: string, work: () => Promise<T>) => Promise<T>;
   /** Records whether the last email of an organization counted against a quota. */
-  readonly note: (orgId: string, counted: boolean) => void;
+  readonly recordUsage: (orgId: string, counted: boolean) => void;
 }
 
 export function makeQuotaQueue(): QuotaQueue {
@@ -24,7 +24,7 @@ export function makeQuotaQueue(): QuotaQueue {
       const release = await limits.get(orgId)?.take(1);
       return work().finally(release);
     },
-    note(orgId, isCounted) {
+    recordUsage(orgId, isCounted) {
       if (!isCounted) limits.delete(orgId);
       else if (!limits.has(orgId)) limits.set(orgId, makeSemaphore(MAX_CONCURRENT_EMAILS));
     },

@@ -18,7 +18,7 @@ export async function quotaExceeded(db: Db, orgId: string, emails: number): Prom
  * @param monthly emails per calendar month (UTC); 0 allows none, null means no limit
  * @throws ServiceError not_found
  */
-export async function giveQuota(db: Db, orgId: string, monthly: number | null): Promise<Usage> {
+export async function changeQuota(db: Db, orgId: string, monthly: number | null): Promise<Usage> {
   await setQuota(db, orgId, monthly);
   return requireUsage(db, orgId);
 }

@@ -1,6 +1,6 @@
 import { ServiceError } from '../domain/errors.ts';
 import { startLoop } from '../lib/background-loop.ts';
-import { type Bucket, type Rate, refill, type Standing, standing, take } from '../lib/token-bucket.ts';
+import { type Bucket, type Rate, refill, type BucketState, bucketState, take } from '../lib/token-bucket.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { type BucketName, exchangeUsage, type ProcessUsage } from '../store/limits/rate-usage.ts';
 
@@ -24,12 +24,12 @@ const BUCKET_LABELS: Readonly<Record<BucketName, string>> = {
 
 /** A request exceeded a rate limit. `standing` is the state of its bucket. */
 export class RateLimitExceeded extends ServiceError {
-  readonly standing: Standing;
+  readonly state: BucketState;
 
-  constructor(bucket: BucketName, { perSecond }: Rate, now: Standing, retryAfterSeconds: number) {
+  constructor(bucket: BucketName, { perSecond }: Rate, now: BucketState, retryAfterSeconds: number) {
     const message = `more than ${perSecond} ${BUCKET_LABELS[bucket]} a second; try again in ${retryAfterSeconds} s`;
     super('rate_limit_exceeded', message, undefined, retryAfterSeconds);
-    this.standing = now;
+    this.state = now;
   }
 }
 
@@ -43,7 +43,7 @@ export interface RateLimit {
   readonly take: (orgId: string, tokens: number) => void;
   /** Returns the tokens of a failed operation. */
   readonly refund: (orgId: string, tokens: number) => void;
-  readonly standing: (orgId: string) => Standing;
+  readonly state: (orgId: string) => BucketState;
 }
 
 /** Null means no limit. */
@@ -142,7 +142,7 @@ function makeBuckets(name: BucketName, perSecond: number): Buckets {
       const bucket = bucketOf(orgId);
       bucket.isRequested = true;
       const waitSeconds = take(bucket, rate, tokens);
-      if (waitSeconds > 0) throw new RateLimitExceeded(name, rate, standing(bucket, rate), waitSeconds);
+      if (waitSeconds > 0) throw new RateLimitExceeded(name, rate, bucketState(bucket, rate), waitSeconds);
       bucket.unreported += tokens;
     },
     refund(orgId, tokens) {
@@ -150,7 +150,7 @@ function makeBuckets(name: BucketName, perSecond: number): Buckets {
       bucket.usage = Math.max(0, bucket.usage - tokens);
       bucket.unreported -= tokens;
     },
-    standing: (orgId) => standing(bucketOf(orgId), rate),
+    state: (orgId) => bucketState(bucketOf(orgId), rate),
 
     collectUsage() {
       const isStale = performance.now() - exchangedAt > STALE_AFTER_MS;

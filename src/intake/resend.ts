@@ -29,7 +29,7 @@ export async function resendEmail(deps: ResendDeps, orgId: string, id: string, r
   const { pool } = deps;
   const email = requireFound(await findEmail(pool, deps.contents, orgId, id), 'email');
   const content = await findContent(pool, deps.contents, orgId, id);
-  if (!content) throw gone();
+  if (!content) throw contentGone();
   if (await isAboutAccount(deps, id, content)) {
     throw new ServiceError(
       'conflict',
@@ -71,7 +71,7 @@ async function filesOf({ pool, files }: ResendDeps, orgId: string, id: string): 
   const attachments = (await findAttachments(pool, orgId, id)) ?? [];
   for (const { id: fileId, filename, content_type, content_id, kept } of attachments) {
     const stream = kept ? await files.open(fileId) : undefined;
-    if (!stream) throw gone();
+    if (!stream) throw contentGone();
     const content = (await buffer(stream)).toString('base64');
     requests.push({ filename, content, path: null, content_type, content_id });
   }
@@ -86,6 +86,6 @@ async function isAboutAccount({ pool }: ResendDeps, id: string, content: EmailCo
   return link !== undefined && (link.sealed !== null || isAccountEmail({ ...content, headers }, link.has_api_key));
 }
 
-function gone(): ServiceError {
+function contentGone(): ServiceError {
   return new ServiceError('conflict', 'The content of this email is no longer stored, so it cannot be resent.');
 }

@@ -19,7 +19,7 @@ export interface RetrySummary {
  */
 export async function retryFailed(deps: ResendDeps, orgId: string, filter: FailedFilter): Promise<RetrySummary> {
   const summary: RetrySummary = { matched: 0, sent: [], refused: [] };
-  const matched = await listAll(deps, orgId, filter);
+  const matched = await listRetryable(deps, orgId, filter);
   for (const { id } of matched) {
     try {
       const { id: sentAs } = await resendEmail(deps, orgId, id, `retry ${id}`);
@@ -33,7 +33,7 @@ export async function retryFailed(deps: ResendDeps, orgId: string, filter: Faile
 }
 
 /** Lists the emails that `retryFailed` would resend. */
-export async function listAll(
+export async function listRetryable(
   { pool }: Pick<ResendDeps, 'pool'>,
   orgId: string,
   filter: FailedFilter,

@@ -19,7 +19,7 @@ export function scheduleError(problem: keyof typeof SCHEDULE_PROBLEMS): ServiceE
  * @param name its noun
  * @param one its noun with the article
  */
-export function unmoved(reason: UnmovedReason, name: string, one: string): ServiceError {
+export function scheduleChangeError(reason: UnmovedReason, name: string, one: string): ServiceError {
   if (reason === 'not_found') return notFound(name);
   if (reason !== 'not_scheduled') return scheduleError(reason);
   return new ServiceError('not_scheduled', `only ${one} that is still scheduled can be moved or canceled`);

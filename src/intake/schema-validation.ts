@@ -76,12 +76,12 @@ function range(min: number | undefined, max: number | undefined): string {
 /** Adds a hint to the problem of a string that contains several addresses, if an array of addresses is accepted. */
 function withListHint(problem: Problem, data: unknown, types: unknown): Problem {
   const acceptsList = Array.isArray(types) && types.includes('array');
-  if (!acceptsList || typeof data !== 'string' || !holdsSeveral(data)) return problem;
+  if (!acceptsList || typeof data !== 'string' || !hasSeveralAddresses(data)) return problem;
   return { ...problem, message: `${problem.message}; give several addresses as an array` };
 }
 
 /** Returns true if a comma is between two `@`. A regular expression would take quadratic time. */
-function holdsSeveral(addresses: string): boolean {
+function hasSeveralAddresses(addresses: string): boolean {
   const at = addresses.indexOf('@');
   const comma = addresses.indexOf(',', at);
   return at !== -1 && comma !== -1 && addresses.includes('@', comma);

@@ -2,7 +2,7 @@ import { parseMailbox } from '../domain/email/address.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { addressees, recipients } from '../domain/email/outgoing.ts';
-import { claimOf, type UnsubscribeTokens } from '../domain/email/unsubscribe-token.ts';
+import { parseUnsubscribeToken, type UnsubscribeTokens } from '../domain/email/unsubscribe-token.ts';
 import { project } from '../projection/emails.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { addSuppressions } from '../store/suppressions/suppressions.ts';
@@ -23,9 +23,9 @@ export interface Subscriber {
  * @throws ServiceError not_found if the token is invalid or its email was deleted
  */
 export async function findSubscriber(db: Db, tokens: UnsubscribeTokens, token: string): Promise<Subscriber> {
-  const claim = claimOf(token);
+  const claim = parseUnsubscribeToken(token);
   const email = claim && (await findAddressedEmail(db, claim.emailId));
-  if (!email || !tokens.isOf({ orgId: email.org_id, ...claim }, token)) throw noSuchLink();
+  if (!email || !tokens.verify({ orgId: email.org_id, ...claim }, token)) throw noSuchLink();
   const recipient = recipients(addressees(email))[claim.position];
   const from = parseMailbox(email.from);
   if (!recipient || typeof from === 'string') throw noSuchLink();

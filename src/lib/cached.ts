@@ -1,5 +1,5 @@
 /** Calls `load` at most once within `ttlMs`. Callers share the result, also a failure. */
-export function cachedFor<T>(ttlMs: number, load: () => Promise<T>): () => Promise<T> {
+export function cacheFor<T>(ttlMs: number, load: () => Promise<T>): () => Promise<T> {
   let result: Promise<T> | undefined;
   let loadedAt = -Infinity;
   return () => {

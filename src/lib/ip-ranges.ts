@@ -16,12 +16,12 @@ export function parseRanges(texts: readonly string[]): Range[] {
 }
 
 function parseRange(text: string): Range {
-  const [address, bits] = text.includes('/') ? ipaddr.parseCIDR(text) : whole(ipaddr.parse(text));
+  const [address, bits] = text.includes('/') ? ipaddr.parseCIDR(text) : singleAddressRange(ipaddr.parse(text));
   const isMapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= MAPPED_BITS;
   return isMapped ? [address.toIPv4Address(), bits - MAPPED_BITS] : [address, bits];
 }
 
-function whole(address: Address): [Address, number] {
+function singleAddressRange(address: Address): [Address, number] {
   return [address, address.kind() === 'ipv4' ? 32 : 128];
 }
 

@@ -20,7 +20,7 @@ export function percentile(steps: ReadonlyMap<number, number>, part: number): nu
 }
 
 /** Formats a duration in one or two units. */
-export function spanInWords(milliseconds: number): string {
+export function formatDuration(milliseconds: number): string {
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
   const seconds = milliseconds / 1_000;
   if (seconds < 59.95) return `${seconds.toFixed(1)} s`;

@@ -13,7 +13,7 @@ export interface Bucket {
 }
 
 /** The state of a bucket in whole tokens and seconds. */
-export interface Standing {
+export interface BucketState {
   readonly limit: number;
   readonly remaining: number;
   /** Seconds until the bucket is full. */
@@ -45,7 +45,7 @@ export function take(bucket: Bucket, { perSecond, burst }: Rate, cost: number): 
   return 0;
 }
 
-export function standing({ usage }: Bucket, { perSecond, burst }: Rate): Standing {
+export function bucketState({ usage }: Bucket, { perSecond, burst }: Rate): BucketState {
   return {
     limit: burst,
     remaining: Math.max(0, Math.floor(burst - usage)),

@@ -5,12 +5,12 @@ import type { Member, MemberResult } from '../delivery/contract.ts';
 import type { Isolation } from '../delivery/email/contract.ts';
 import { makeSemaphore } from '../lib/semaphore.ts';
 import {
-  claimed,
-  handedOver,
-  noted,
+  messagesClaimed,
+  messagesSent,
+  eventsRecorded,
   providerCalled,
-  quarantined,
-  ambiguousEnded,
+  messagesQuarantined,
+  ambiguousCallsResolved,
   type Topic,
 } from '../telemetry/topics.ts';
 
@@ -26,7 +26,14 @@ export type IsolatedMessage =
   | { readonly topic: string; readonly event: unknown };
 
 /** The topics of deliveries, by their names in messages. */
-const TOPICS = { claimed, handedOver, noted, providerCalled, quarantined, ambiguousEnded };
+const TOPICS = {
+  messagesClaimed,
+  messagesSent,
+  eventsRecorded,
+  providerCalled,
+  messagesQuarantined,
+  ambiguousCallsResolved,
+};
 export const FORWARDED_TOPICS = TOPICS as unknown as Readonly<Record<string, Topic<unknown>>>;
 
 export interface IsolationTimes {

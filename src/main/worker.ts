@@ -112,7 +112,7 @@ const FLEETS = {
     const dispatcher = startWebhookDispatcher({
       pool,
       seal: webhookSeal(secretKeys),
-      openLine: makePublicPost({ allowedCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [] }),
+      connectToEndpoint: makePublicPost({ allowedCidrs: config.WEBHOOK_ALLOW_CIDRS ?? [] }),
       idleTimeoutMs: 2_000,
       stopping: ending.signal,
       log,

@@ -22,8 +22,8 @@ import { afterCommit, type Db, inTransaction } from '../store/postgres/pool.ts';
 import { addStatistics, type StatAddition } from '../store/statistics/additions.ts';
 import { addSuppressions, type NewSuppression } from '../store/suppressions/suppressions.ts';
 import { enqueueEvents, enqueueFor, findEndpointsOf, type NewWebhookEvent } from '../store/webhooks/events.ts';
-import { noted, tally } from '../telemetry/topics.ts';
-import { countedEmail, type Progress, reach } from './statistics.ts';
+import { eventsRecorded, tally } from '../telemetry/topics.ts';
+import { emailDimensions, type Progress, countChange } from './statistics.ts';
 
 /** One of several changes that are applied together. Rescheduling has its own function. */
 export interface ChangeInput<C extends EmailChange = Exclude<EmailChange, 'rescheduled'>> {
@@ -108,7 +108,7 @@ async function findSteps(
     const { fits, is_recorded, sent_at } = checks.get(event_id) ?? UNREPORTED;
     // One call may contain the same report twice.
     const key = `${input.id} ${input.dedupe_key ?? event_id}`;
-    const { event, from, noted: unmoved, isByMachine: machine }: Transition = TRANSITIONS[change];
+    const { event, from, recordOnly: unmoved, isByMachine: machine }: Transition = TRANSITIONS[change];
     const from_status = statuses.get(input.id) ?? email.status;
     const moves = from.includes(from_status);
     if (!fits) refused.push(input);
@@ -171,7 +171,7 @@ function statisticsOf(steps: readonly Step[]): { additions: StatAddition[]; prog
     const status = TRANSITIONS[change].to;
     // An email of an earlier version is left to the backfill, which counts its timeline.
     if (reached === null || status === null) continue;
-    const added = reach(countedEmail(email), progress.get(email.id) ?? { reached, bounced_for }, {
+    const added = countChange(emailDimensions(email), progress.get(email.id) ?? { reached, bounced_for }, {
       statuses: [from_status, status],
       bounce_reason: input.bounce_reason,
       sent_at: change === 'sent' ? at : null,
@@ -227,7 +227,7 @@ function publishSteps(steps: readonly Step[]): void {
   for (const [event, same] of groupBy(steps, (step) => step.event)) {
     if (event === null) continue;
     const reasons = tally(same.flatMap(({ input }) => input.bounce_reason ?? []));
-    noted.publish({ kind: 'email', event: event.slice('email.'.length), count: same.length, reasons });
+    eventsRecorded.publish({ kind: 'email', event: event.slice('email.'.length), count: same.length, reasons });
   }
 }
 

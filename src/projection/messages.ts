@@ -3,7 +3,7 @@ import { eventDetail } from '../domain/event-detail.ts';
 import { newId } from '../domain/ids.ts';
 import type { MessageProviderName, MessageStatus } from '../domain/messages/message.ts';
 import { type MessageChange, messageTransition, nextMessageStatus } from '../domain/messages/states.ts';
-import { OPTED_OUT } from '../providers/twilio/errors.ts';
+import { OPTED_OUT_CODE } from '../providers/twilio/errors.ts';
 import { groupBy } from '../lib/group.ts';
 import type { ChatReport } from '../providers/chat-provider.ts';
 import { lockReported, type ReportedMessage } from '../store/messages/delivery.ts';
@@ -21,8 +21,8 @@ import { insertOptOut } from '../store/sms/opt-outs.ts';
 import { afterCommit, type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { addStatistics, type StatAddition } from '../store/statistics/additions.ts';
 import { enqueueEvents } from '../store/webhooks/events.ts';
-import { noted } from '../telemetry/topics.ts';
-import { countedMessage, reach } from './statistics.ts';
+import { eventsRecorded } from '../telemetry/topics.ts';
+import { messageDimensions, countChange } from './statistics.ts';
 
 /** A change of one message. */
 export interface MessageChangeInput {
@@ -57,7 +57,7 @@ export async function projectMessages(
   const steps = inputs.flatMap((input) => {
     const message = locked.get(input.id);
     const transition = message && messageTransition(message.channel, change);
-    if (!transition || ![...transition.from, ...transition.noted].includes(message.status)) return [];
+    if (!transition || ![...transition.from, ...transition.recordOnly].includes(message.status)) return [];
     return { input, message, transition, eventId: newId('evt', now) };
   });
   const recorded = await insertMessageEvents(
@@ -89,7 +89,7 @@ export async function projectMessages(
     const { provider, provider_message_id, error, error_code } = input;
     const moved = status !== before && { status, error, error_code };
     const last_event_at = recorded.get(eventId);
-    const added = reachedBy(message, updates.get(id)?.reached, [before, transition.to], change, last_event_at);
+    const added = statisticsOf(message, updates.get(id)?.reached, [before, transition.to], change, last_event_at);
     if (added) additions.push(added.addition);
     const reached = added && { reached: added.progress.reached };
     updates.set(id, { id, provider, provider_message_id, ...updates.get(id), ...moved, ...reached, last_event_at });
@@ -109,24 +109,24 @@ export async function projectMessages(
   );
   for (const [event, same] of groupBy(visible, ({ transition }) => transition.event as string)) {
     for (const [kind, { length: count }] of groupBy(same, ({ message }) => message.channel)) {
-      afterCommit(db, () => noted.publish({ kind, event, count }));
+      afterCommit(db, () => eventsRecorded.publish({ kind, event, count }));
     }
   }
   return statuses;
 }
 
 /** Returns the addition of a change to the statistics. @param reached after earlier changes of the same transaction */
-function reachedBy(
+function statisticsOf(
   message: ChangingMessage,
   reached = message.reached,
   statuses: readonly MessageStatus[],
   change: MessageChange,
   at: string | undefined,
-): ReturnType<typeof reach> {
+): ReturnType<typeof countChange> {
   // A message of an earlier version is left to the backfill, which counts its timeline.
   if (reached === null) return undefined;
   const times = { sent_at: change === 'sent' ? at : null, delivered_at: change === 'delivered' ? at : null };
-  return reach(countedMessage(message), { reached, bounced_for: null }, { statuses, ...times });
+  return countChange(messageDimensions(message), { reached, bounced_for: null }, { statuses, ...times });
 }
 
 /** Twilio refuses SMS to recipients that have opted out, which may have happened before the sender was connected. */
@@ -135,7 +135,7 @@ async function recordOptOut(
   { channel, org_id, from, to }: ChangingMessage,
   { error_code }: MessageChangeInput,
 ): Promise<void> {
-  if (channel === 'sms' && error_code === String(OPTED_OUT)) await insertOptOut(db, org_id, from, to);
+  if (channel === 'sms' && error_code === String(OPTED_OUT_CODE)) await insertOptOut(db, org_id, from, to);
 }
 
 /** The data of a webhook event about a message. */
@@ -183,7 +183,7 @@ export async function projectMessageReschedule(
   await updateMessages(db, [{ id, last_event_at }]);
   const data = eventData(message, 'scheduled', { scheduled_at: moved.scheduled_at });
   await enqueueEvents(db, [{ event_id, org_id: message.org_id, type, created_at: last_event_at, data }]);
-  afterCommit(db, () => noted.publish({ kind: message.channel, event: 'rescheduled', count: 1 }));
+  afterCommit(db, () => eventsRecorded.publish({ kind: message.channel, event: 'rescheduled', count: 1 }));
   return moved.scheduled_at;
 }
 

@@ -7,15 +7,15 @@ import type { ChangingMessage } from '../store/messages/changes.ts';
 import type { StatAddition } from '../store/statistics/additions.ts';
 
 /** The fields of a message that statistics count by. */
-export type Counted = Pick<
+export type StatDimensions = Pick<
   StatAddition,
   'org_id' | 'channel' | 'accepted_at' | 'due_at' | 'domain' | 'key_id' | 'batch_id' | 'tags'
 >;
 
 /** Returns the fields of an email that statistics count by. */
-export function countedEmail(
+export function emailDimensions(
   email: Pick<ChangingEmail, 'org_id' | 'accepted_at' | 'due_at' | 'from' | 'key_id' | 'batch_id' | 'tags'>,
-): Counted {
+): StatDimensions {
   const { org_id, accepted_at, due_at, from, key_id, batch_id, tags } = email;
   const sender = parseMailbox(from);
   const domain = typeof sender === 'string' ? null : sender.domain;
@@ -23,9 +23,9 @@ export function countedEmail(
 }
 
 /** Returns the fields of a chat-app message or SMS that statistics count by. */
-export function countedMessage(
+export function messageDimensions(
   message: Pick<ChangingMessage, 'org_id' | 'channel' | 'accepted_at' | 'due_at' | 'key_id' | 'tags'>,
-): Counted {
+): StatDimensions {
   const { org_id, channel, accepted_at, due_at, key_id, tags } = message;
   return { org_id, channel, accepted_at, due_at, domain: null, key_id, batch_id: null, tags };
 }
@@ -37,7 +37,7 @@ export interface Progress {
 }
 
 /** A change of a message. */
-export interface Reach {
+export interface StateChange {
   /** The statuses that the message has reached with it; repeated ones add nothing. */
   readonly statuses: readonly (EmailStatus | MessageStatus)[];
   readonly bounce_reason?: BounceReason | null | undefined;
@@ -52,10 +52,10 @@ const [SENT, DELIVERED, BOUNCED] = [setOf('sent'), setOf('delivered'), setOf('bo
  * Returns what a change adds to the statistics, and the progress after it; undefined if it reaches nothing new. A state counts
  * once, whichever report implies it first. With the first bounce, all that the message has reached counts for its reason.
  */
-export function reach(
-  counted: Counted,
+export function countChange(
+  dimensions: StatDimensions,
   { reached, bounced_for: bouncedFor }: Progress,
-  { statuses, bounce_reason: reason, sent_at: sentAt = null, delivered_at: deliveredAt = null }: Reach,
+  { statuses, bounce_reason: reason, sent_at: sentAt = null, delivered_at: deliveredAt = null }: StateChange,
 ): { readonly addition: StatAddition; readonly progress: Progress } | undefined {
   const implied = statuses.reduce((set, status) => set | impliedStates(status), 0);
   const states = implied & ~reached;
@@ -64,7 +64,7 @@ export function reach(
   const bounced_for = bouncedFor ?? (isFirstBounce ? (reason ?? null) : null);
   const bouncedStates = isFirstBounce ? reached | states : states;
   return {
-    addition: Object.assign({}, counted, {
+    addition: Object.assign({}, dimensions, {
       states,
       bounced_for,
       bounced_states: bounced_for === null ? null : bouncedStates,

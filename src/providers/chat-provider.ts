@@ -5,8 +5,8 @@ export type ChatOutcome =
   | { readonly kind: 'sent'; readonly messageId: string }
   /** Refused permanently; `code` is the provider's own. */
   | { readonly kind: 'refused'; readonly detail: string; readonly code?: string }
-  /** Not accepted for a transient reason; `after` is the provider's Retry-After in milliseconds. */
-  | { readonly kind: 'busy'; readonly detail: string; readonly code?: string; readonly after?: number }
+  /** Not accepted for a transient reason; `afterMs` is the provider's Retry-After. */
+  | { readonly kind: 'busy'; readonly detail: string; readonly code?: string; readonly afterMs?: number }
   /** Not accepted because of our account at the provider, until the operator has repaired it. */
   | { readonly kind: 'account'; readonly detail: string; readonly code?: string }
   /** The request was sent and not answered: the provider may have accepted the message. */

@@ -25,21 +25,21 @@ export interface ChatRefusal {
   readonly code: number | undefined;
   readonly message: string | undefined;
   /** Milliseconds of its Retry-After. */
-  readonly after: number | undefined;
+  readonly afterMs: number | undefined;
 }
 
 /** Classifies an unsuccessful response. @param kind undefined for codes that are not listed: the HTTP status decides */
 export function classifyRefusal(
   provider: string,
   kind: Kind | undefined,
-  { status, code, message, after }: ChatRefusal,
+  { status, code, message, afterMs }: ChatRefusal,
 ): ChatOutcome {
   const decided = kind ?? kindOfStatus(status, code !== undefined);
   const what = decided === 'refused' ? `${provider} refused it` : `${provider} answered ${status}`;
   const detail = sentence(what, code, message);
   if (decided === 'unknown') return { kind: decided, detail };
   const refusal = { kind: decided, detail, ...(code !== undefined && { code: String(code) }) };
-  return decided === 'busy' && after !== undefined ? { ...refusal, kind: decided, after } : refusal;
+  return decided === 'busy' && afterMs !== undefined ? { ...refusal, kind: decided, afterMs } : refusal;
 }
 
 /** Without a code of the provider, a 5xx may come from something in front of it that passed the message on. */

@@ -32,12 +32,12 @@ export function makeDns(servers: readonly string[] = [], deadlineMs = LOOKUP_DEA
     }
   }
   return {
-    txt: (name) => ask(async (resolver) => (await resolver.resolveTxt(name)).map(joined)),
+    txt: (name) => ask(async (resolver) => (await resolver.resolveTxt(name)).map(joinParts)),
     cname: (name) => ask((resolver) => resolver.resolveCname(name)),
   };
 }
 
 /** Node reads each byte as a character, while people write UTF-8. */
-function joined(parts: readonly string[]): string {
+function joinParts(parts: readonly string[]): string {
   return Buffer.from(parts.join(''), 'latin1').toString();
 }

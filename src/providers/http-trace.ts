@@ -7,20 +7,20 @@ export interface Trace {
   /** Set if the request failed below HTTP. A retry of a request that never left cannot send anything twice. */
   failure?: { readonly reached: 'never left' | 'may have arrived'; readonly reason: string };
   /** Milliseconds of the answer's Retry-After. */
-  retryAfter?: number;
+  retryAfterMs?: number;
 }
 
 interface Call {
   readonly trace: Trace;
   /** Whether there was a connection to write its request to. */
-  left: boolean;
+  wasSent: boolean;
 }
 
 const calls = new AsyncLocalStorage<Call>();
 const agent = new Agent({ connect: { timeout: 10_000 }, connections: 128, keepAliveTimeout: 20_000 }).compose(
   (dispatch) => (options, handler) => {
     const call = calls.getStore();
-    return dispatch(options, call ? noteDeparture(handler, call) : handler);
+    return dispatch(options, call ? recordDeparture(handler, call) : handler);
   },
 );
 
@@ -28,10 +28,10 @@ const agent = new Agent({ connect: { timeout: 10_000 }, connections: 128, keepAl
  * Records when a request gets its connection (after the TLS handshake), just before its first byte is written. Error codes
  * do not show it: the same code may come from a handshake or from a response.
  */
-function noteDeparture(handler: Dispatcher.DispatchHandler, call: Call): Dispatcher.DispatchHandler {
+function recordDeparture(handler: Dispatcher.DispatchHandler, call: Call): Dispatcher.DispatchHandler {
   return {
     onRequestStart(...start) {
-      call.left = true;
+      call.wasSent = true;
       handler.onRequestStart?.(...start);
     },
     onRequestUpgrade: (...upgrade) => handler.onRequestUpgrade?.(...upgrade),
@@ -45,7 +45,7 @@ function noteDeparture(handler: Dispatcher.DispatchHandler, call: Call): Dispatc
 /** Runs an SDK call whose HTTP goes through `tracedFetch`. @returns its result, and how far its request came */
 export async function traced<T>(call: () => Promise<T>): Promise<{ trace: Trace; result: PromiseSettledResult<T> }> {
   const trace: Trace = {};
-  const [result] = await calls.run({ trace, left: false }, () => Promise.allSettled([call()]));
+  const [result] = await calls.run({ trace, wasSent: false }, () => Promise.allSettled([call()]));
   return { trace, result };
 }
 
@@ -56,16 +56,16 @@ export const tracedFetch = (async (input: string, init?: RequestInit) => {
     // A redirect would send our credentials to another host.
     const response = await fetch(input, { ...init, redirect: 'manual', dispatcher: agent });
     const retryAfter = parseRetryAfter(response.headers.get('retry-after'), Date.now());
-    if (call && retryAfter !== undefined) call.trace.retryAfter = retryAfter;
+    if (call && retryAfter !== undefined) call.trace.retryAfterMs = retryAfter;
     return response;
   } catch (error) {
-    if (call) call.trace.failure = call.left ? lost(error) : unsent(error);
+    if (call) call.trace.failure = call.wasSent ? mayHaveArrived(error) : neverSent(error);
     throw error;
   }
 }) as unknown as typeof globalThis.fetch;
 
 /** The reasons for a missing connection, by the error codes of Node and undici. */
-const UNSENT: readonly (readonly [RegExp, string])[] = [
+const CONNECTION_REASONS: readonly (readonly [RegExp, string])[] = [
   [/^ECONNREFUSED$/, 'connection refused'],
   [/^ENOTFOUND$/, 'host name not found'],
   [/^EAI_AGAIN$/, 'host name lookup failed'],
@@ -76,13 +76,13 @@ const UNSENT: readonly (readonly [RegExp, string])[] = [
   [/^(?:ERR_SSL_|ERR_TLS_)/, 'no secure connection'],
 ];
 
-function unsent(error: unknown): NonNullable<Trace['failure']> {
-  const found = codes(error).flatMap((code) => UNSENT.filter(([pattern]) => pattern.test(code)));
+function neverSent(error: unknown): NonNullable<Trace['failure']> {
+  const found = codes(error).flatMap((code) => CONNECTION_REASONS.filter(([pattern]) => pattern.test(code)));
   const reason = found[0]?.[1] ?? (isTimeout(error) ? 'no connection in time' : 'connection lost');
   return { reached: 'never left', reason };
 }
 
-function lost(error: unknown): NonNullable<Trace['failure']> {
+function mayHaveArrived(error: unknown): NonNullable<Trace['failure']> {
   return { reached: 'may have arrived', reason: isTimeout(error) ? 'no answer in time' : 'connection lost' };
 }
 
@@ -97,13 +97,13 @@ function codes(error: unknown): string[] {
 }
 
 /** An outcome without acceptance. With `unknown`, the provider may have accepted the message. */
-interface Unaccepted {
+interface UnacceptedOutcome {
   readonly kind: 'busy' | 'unknown';
   readonly detail: string;
 }
 
 /** Classifies a request that failed below HTTP. */
-export function classifyUnanswered(provider: string, { failure }: Trace): Unaccepted {
+export function classifyUnanswered(provider: string, { failure }: Trace): UnacceptedOutcome {
   const { reached, reason } = failure ?? { reached: 'may have arrived', reason: 'connection lost' };
   return reached === 'never left'
     ? { kind: 'busy', detail: `${provider} could not be reached: ${reason}.` }
@@ -111,6 +111,6 @@ export function classifyUnanswered(provider: string, { failure }: Trace): Unacce
 }
 
 /** Classifies a successful response without a message id. */
-export function unclearAnswer(provider: string): Unaccepted {
+export function unclearAnswer(provider: string): UnacceptedOutcome {
   return { kind: 'unknown', detail: `${provider} answered without saying whether it took the message.` };
 }

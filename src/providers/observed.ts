@@ -7,13 +7,13 @@ import type { EmailProvider } from './email-provider.ts';
 type Operation = 'send' | 'find' | 'report';
 
 /** Outcomes that the operator should investigate. */
-const TROUBLE = ['busy', 'account', 'unknown'];
+const FAILED_OUTCOMES = ['busy', 'account', 'unknown'];
 
 /** Wraps a provider with metrics, a log line and, if tracing is enabled, a span for each call. */
-export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailProvider {
+export function observeEmailProvider(provider: EmailProvider, tracer?: Tracer): EmailProvider {
   const { name, reports } = provider;
   const find = provider.find?.bind(provider);
-  const observe = observer(name, tracer);
+  const observe = makeObserver(name, tracer);
   return {
     ...provider,
     send(emails, callName, onOutcome) {
@@ -33,11 +33,11 @@ export function observedEmail(provider: EmailProvider, tracer?: Tracer): EmailPr
 }
 
 /** Wraps a chat-app provider with the same metrics, log line and span for each call. */
-export function observedChat(provider: ChatProvider, tracer?: Tracer): ChatProvider {
+export function observeChatProvider(provider: ChatProvider, tracer?: Tracer): ChatProvider {
   const { name } = provider;
   const find = provider.find?.bind(provider);
   const report = provider.report?.bind(provider);
-  const observe = observer(name, tracer);
+  const observe = makeObserver(name, tracer);
   const about = ({ id }: { readonly id: string }) => ({ 'sendwright.message.id': id });
   return {
     ...provider,
@@ -59,7 +59,7 @@ export function observedChat(provider: ChatProvider, tracer?: Tracer): ChatProvi
   };
 }
 
-function observer(provider: string, tracer: Tracer | undefined) {
+function makeObserver(provider: string, tracer: Tracer | undefined) {
   return async <T>(
     operation: Operation,
     attributes: Attributes,
@@ -76,7 +76,7 @@ function observer(provider: string, tracer: Tracer | undefined) {
         const outcomes = tally(outcomesOf(result));
         report(outcomes);
         for (const [outcome, count] of outcomes) span?.setAttributes({ [`sendwright.outcome.${outcome}`]: count });
-        if (TROUBLE.some((outcome) => outcomes.has(outcome))) span?.fail();
+        if (FAILED_OUTCOMES.some((outcome) => outcomes.has(outcome))) span?.fail();
         return result;
       } catch (error) {
         report(tally(['failed']));

@@ -9,7 +9,7 @@ import { FetchBusy, Unfetchable } from './unfetchable.ts';
 
 /** The maximum number of concurrent lookups of one process. */
 const MAX_LOOKUPS = 256;
-const MAX_LOOKUPS_OF_ONE = 4;
+const MAX_LOOKUPS_PER_ORGANIZATION = 4;
 /** The maximum time that a request waits for a lookup slot. */
 const LOOKUP_WAIT_MS = 5_000;
 
@@ -46,7 +46,7 @@ export function makeNetwork({ allowedCidrs, resolve, resolver }: PublicFetchSett
     allowed,
     mayReach,
     resolve: resolve ?? makeResolver({ ...resolver, hasSearchList: allowed.length > 0 }),
-    lookups: makeSemaphore(MAX_LOOKUPS, MAX_LOOKUPS_OF_ONE),
+    lookups: makeSemaphore(MAX_LOOKUPS, MAX_LOOKUPS_PER_ORGANIZATION),
   };
 }
 
@@ -65,7 +65,7 @@ export async function connectTo(url: URL, network: Network, turn: Turn): Promise
  * @throws Unfetchable
  */
 export async function connectorTo(url: URL, network: Network, turn: Turn): Promise<buildConnector.connector> {
-  const addresses = literalAddress(url) === undefined ? await resolved(url, network, turn) : [];
+  const addresses = literalAddress(url) === undefined ? await resolveAddresses(url, network, turn) : [];
   // undici does not call it for a literal address, which was checked with the URL.
   const pinned: LookupFunction = (_hostname, options, done) => {
     const [first] = addresses;
@@ -87,7 +87,7 @@ export async function connectorTo(url: URL, network: Network, turn: Turn): Promi
   };
 }
 
-async function resolved({ hostname }: URL, network: Network, turn: Turn): Promise<readonly HostAddress[]> {
+async function resolveAddresses({ hostname }: URL, network: Network, turn: Turn): Promise<readonly HostAddress[]> {
   const { signal, holder } = turn;
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });

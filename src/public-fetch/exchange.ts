@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 
-export interface Exchanged {
+export interface ExchangeResult {
   readonly status: number;
   readonly headers: Dispatcher.ResponseData['headers'];
   /** The first bytes of the body. */
@@ -19,9 +19,9 @@ export function exchange(
   request: Dispatcher.DispatchOptions,
   keep: number,
   signal: AbortSignal,
-): Promise<Exchanged> {
+): Promise<ExchangeResult> {
   return new Promise((resolve, reject) => {
-    let response: Omit<Exchanged, 'body'> | undefined;
+    let response: Omit<ExchangeResult, 'body'> | undefined;
     const chunks: Buffer[] = [];
     let bytes = 0;
     let started: Dispatcher.DispatchController | undefined;

@@ -2,7 +2,7 @@ import { Pool } from 'undici';
 import { isInRanges } from '../lib/ip-ranges.ts';
 import { connectorTo, makeNetwork, type PublicFetchSettings, type Turn } from './connect.ts';
 import { endpointUrl } from './endpoint-url.ts';
-import { exchange, type Exchanged } from './exchange.ts';
+import { exchange, type ExchangeResult } from './exchange.ts';
 import { isEncoded, reason } from './fetch.ts';
 import { mayReach } from './public-address.ts';
 import { FetchBusy, Unfetchable } from './unfetchable.ts';
@@ -17,7 +17,7 @@ export interface PostAnswer {
 }
 
 /** A connection pool for one URL. The host name is resolved once, and connections are kept alive. */
-export interface Line {
+export interface EndpointConnection {
   /**
    * Posts once, within 15 s in total. A received status counts even if the body fails.
    * @throws Unfetchable
@@ -32,7 +32,7 @@ export interface Line {
  * @param keep bytes of the response body to return
  * @param holder the organization whose share of the lookups it uses
  */
-export type OpenLine = (url: string, connections: number, keep: number, holder?: string) => Line;
+export type ConnectToEndpoint = (url: string, connections: number, keep: number, holder?: string) => EndpointConnection;
 
 /** A connection pool for the origin of a URL, and the path and query of the URL. */
 interface Target {
@@ -49,7 +49,7 @@ const IDLE_TIMEOUT_MS = 3_000;
  * @param deadlineMs time for one post
  * @throws when a range in the settings is not valid
  */
-export function makePublicPost(settings: PublicFetchSettings, deadlineMs = POST_DEADLINE_MS): OpenLine {
+export function makePublicPost(settings: PublicFetchSettings, deadlineMs = POST_DEADLINE_MS): ConnectToEndpoint {
   const network = makeNetwork(settings);
 
   async function connect(text: string, connections: number, turn: Turn): Promise<Target> {
@@ -100,7 +100,7 @@ export function makePublicPost(settings: PublicFetchSettings, deadlineMs = POST_
   };
 }
 
-function toAnswer({ status, headers, body }: Exchanged): PostAnswer {
+function toAnswer({ status, headers, body }: ExchangeResult): PostAnswer {
   const retryAfter = headers['retry-after'];
   return {
     status,

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { cachedFor } from '../lib/cached.ts';
+import { cacheFor } from '../lib/cached.ts';
 import { isNotFound, queryDns } from '../lib/dns-query.ts';
 
 /** An address as `node:dns` returns it. */
@@ -35,8 +35,8 @@ const FILES_TTL_MS = 10_000;
  * hosts file and `localhost` are handled as in `getaddrinfo`.
  */
 export function makeResolver({ servers = [], hostsFile, resolvConf, hasSearchList }: ResolverOptions): ResolveHost {
-  const readHosts = cachedFor(FILES_TTL_MS, async () => parseHosts(await read(hostsFile ?? '/etc/hosts')));
-  const readSearch = cachedFor(FILES_TTL_MS, async () => parseSearch(await read(resolvConf ?? '/etc/resolv.conf')));
+  const readHosts = cacheFor(FILES_TTL_MS, async () => parseHosts(await read(hostsFile ?? '/etc/hosts')));
+  const readSearch = cacheFor(FILES_TTL_MS, async () => parseSearch(await read(resolvConf ?? '/etc/resolv.conf')));
 
   return async (hostname, signal) => {
     const name = hostname.replace(/\.$/, '').toLowerCase();

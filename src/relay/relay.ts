@@ -17,7 +17,7 @@ import {
   findPendingKinds,
 } from '../store/outbox/outbox.ts';
 import { type Db, isUnreachable, type Pool, transaction } from '../store/postgres/pool.ts';
-import { dispatched } from '../telemetry/topics.ts';
+import { outboxDispatched } from '../telemetry/topics.ts';
 import { isSingle, type Mode, needsToken, plan } from './plan.ts';
 import { makeTokenBucket, type TokenBucket } from './token-bucket.ts';
 
@@ -164,7 +164,7 @@ async function poll(deps: RelayDeps, pace: Pace): Promise<Next> {
     const emails = await pollEmails(deps, client, pace, pending);
     const messageDelayMs =
       pending.messages && messages.length === messageLimit ? pace.messages.msUntilNext() : Infinity;
-    return { ...emails, next: earlier(emails.next, messageDelayMs) };
+    return { ...emails, next: earliest(emails.next, messageDelayMs) };
   });
   if (unreachable) throw unreachable;
   return next;
@@ -236,7 +236,7 @@ function modeOf(untilGroupingMs: number, isBurst: boolean, isBesideBatch: boolea
   return isBurst && untilGroupingMs >= -GROUP_INTERVAL_MS ? 'group' : 'each';
 }
 
-function earlier(next: Next, delayMs: number): Next {
+function earliest(next: Next, delayMs: number): Next {
   if (next === 'immediately' || delayMs === Infinity) return next;
   return next === 'wait' ? delayMs : Math.min(next, delayMs);
 }
@@ -276,7 +276,7 @@ async function dispatchRows(
     const row = rows[index] as OutboxRow;
     const ids = 'more_ids' in row ? [row.id, ...row.more_ids] : [row.id];
     const report = (outcome: 'done' | 'refused' | 'unreachable') =>
-      dispatched.publish({ action: row.action, outcome, count: ids.length });
+      outboxDispatched.publish({ action: row.action, outcome, count: ids.length });
     if (result.status === 'fulfilled') {
       done.push(...ids);
       report('done');

@@ -1,4 +1,4 @@
-import { type Bucket, type Rate, refill, standing } from '../lib/token-bucket.ts';
+import { type Bucket, type Rate, refill, bucketState } from '../lib/token-bucket.ts';
 
 /** Limits how many workflows are started. */
 export interface TokenBucket {
@@ -24,7 +24,7 @@ export function makeTokenBucket(perSecond: number, now: () => number = () => per
   return {
     available: () => {
       refill(bucket, rate, now());
-      return standing(bucket, rate).remaining;
+      return bucketState(bucket, rate).remaining;
     },
     take: (tokens) => {
       bucket.usage = Math.min(rate.burst, bucket.usage + tokens);

@@ -52,7 +52,7 @@ export async function checkDomain(deps: SenderDomainDeps, stored: WholeDomain, i
   const verdict = verdictOf(wanted, findings, certain);
   // Postmark's records are unknown until the domain is registered there. Before that, Postmark does not send from it.
   const isMissingAtPostmark = deps.postmark !== undefined && domain.provider_id === null;
-  await write(deps, domain, {
+  await saveOutcome(deps, domain, {
     findings,
     verdict: isMissingAtPostmark && verdict === 'complete' ? 'unsure' : verdict,
     published: certain.has(dkim) ? findings[dkim]?.status === 'verified' : undefined,
@@ -87,8 +87,8 @@ interface Outcome {
   readonly leasedUntil: string | null | undefined;
 }
 
-async function write({ pool, log }: SenderDomainDeps, domain: WholeDomain, outcome: Outcome): Promise<void> {
-  const attempt = () => transaction(pool, (client) => writeIn(client, domain, outcome));
+async function saveOutcome({ pool, log }: SenderDomainDeps, domain: WholeDomain, outcome: Outcome): Promise<void> {
+  const attempt = () => transaction(pool, (client) => saveOutcomeIn(client, domain, outcome));
   const status = await attempt().catch((error: unknown) => {
     // The unique index rejected it: a competing registration has been verified meanwhile.
     if (isDuplicate(error)) return attempt();
@@ -98,7 +98,7 @@ async function write({ pool, log }: SenderDomainDeps, domain: WholeDomain, outco
 }
 
 /** @returns the new status; undefined if it has not changed or the domain was deleted meanwhile */
-async function writeIn(
+async function saveOutcomeIn(
   client: Db,
   { id, name }: WholeDomain,
   { findings, verdict, published, leasedUntil }: Outcome,

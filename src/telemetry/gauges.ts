@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { CHAT_PROVIDERS } from '../domain/chat/chat.ts';
 import { EMAIL_PROVIDERS } from '../domain/email/email.ts';
-import { cachedFor } from '../lib/cached.ts';
+import { cacheFor } from '../lib/cached.ts';
 
 const PROVIDERS = [...EMAIL_PROVIDERS, ...CHAT_PROVIDERS];
 const SCOPES = ['account', 'sender'];
@@ -77,7 +77,7 @@ type Sample = readonly [labels: Readonly<Record<string, string>>, value: number]
  * respond in time, only `sendwright_database_up` has a value.
  */
 export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGauges>): void {
-  const readCached = cachedFor(MAX_AGE_MS, () => withTimeout(read()));
+  const readCached = cacheFor(MAX_AGE_MS, () => withTimeout(read()));
   const gauge = (
     name: string,
     help: string,

@@ -4,20 +4,20 @@ import { SMS_STATUSES } from '../domain/sms/sms.ts';
 import { BOUNCE_REASONS, EMAIL_PROVIDERS } from '../domain/email/email.ts';
 import { TRANSITIONS } from '../domain/email/states.ts';
 import {
-  accepted,
-  answered,
-  dispatched,
-  claimed,
-  handedOver,
+  messagesAccepted,
+  requestAnswered,
+  outboxDispatched,
+  messagesClaimed,
+  messagesSent,
   type MessageKind,
-  noted,
-  posted,
+  eventsRecorded,
+  webhookPosted,
   providerCalled,
-  quarantined,
+  messagesQuarantined,
   requestsNotLogged,
-  rescued,
-  RESCUED_FROM,
-  ambiguousEnded,
+  messagesRescued,
+  RESCUED_STATES,
+  ambiguousCallsResolved,
   AMBIGUOUS_OUTCOMES,
 } from './topics.ts';
 
@@ -126,7 +126,7 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
   ];
   for (const [kind, names, providers] of kinds) {
     for (const event of names) events.inc({ kind, event }, 0);
-    for (const state of RESCUED_FROM) rescues.inc({ kind, state }, 0);
+    for (const state of RESCUED_STATES) rescues.inc({ kind, state }, 0);
     for (const provider of providers) {
       for (const outcome of AMBIGUOUS_OUTCOMES) ambiguous.inc({ kind, provider, outcome }, 0);
     }
@@ -135,28 +135,32 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
   for (const reason of BOUNCE_REASONS) bounces.inc({ reason }, 0);
 
   const stops = [
-    accepted.listen(({ kind, by, count }) => messages.inc({ kind, by }, count)),
-    noted.listen(({ kind, event, count, reasons = [] }) => {
+    messagesAccepted.listen(({ kind, by, count }) => messages.inc({ kind, by }, count)),
+    eventsRecorded.listen(({ kind, event, count, reasons = [] }) => {
       events.inc({ kind, event }, count);
       for (const [reason, bounceCount] of reasons) bounces.inc({ reason }, bounceCount);
     }),
-    claimed.listen((claim) => {
+    messagesClaimed.listen((claim) => {
       for (const seconds of claim.overdueSeconds) lateness.observe(seconds);
     }),
-    handedOver.listen(({ kind, secondsAfterDue }) => {
+    messagesSent.listen(({ kind, secondsAfterDue }) => {
       for (const seconds of secondsAfterDue) toProvider.observe({ kind }, seconds);
     }),
     providerCalled.listen(({ provider, operation, seconds, outcomes: counts }) => {
       calls.observe({ provider, operation }, seconds);
       for (const [outcome, count] of counts) outcomes.inc({ provider, operation, outcome }, count);
     }),
-    ambiguousEnded.listen(({ kind, provider, outcome, count }) => ambiguous.inc({ kind, provider, outcome }, count)),
-    rescued.listen(({ kind, state, count }) => rescues.inc({ kind, state }, count)),
-    quarantined.listen(({ kind, count }) => quarantines.inc({ kind }, count)),
-    dispatched.listen(({ action, outcome, count }) => rows.inc({ action, outcome }, count)),
-    posted.listen(({ outcome, seconds }) => posts.observe({ outcome }, seconds)),
+    ambiguousCallsResolved.listen(({ kind, provider, outcome, count }) =>
+      ambiguous.inc({ kind, provider, outcome }, count),
+    ),
+    messagesRescued.listen(({ kind, state, count }) => rescues.inc({ kind, state }, count)),
+    messagesQuarantined.listen(({ kind, count }) => quarantines.inc({ kind }, count)),
+    outboxDispatched.listen(({ action, outcome, count }) => rows.inc({ action, outcome }, count)),
+    webhookPosted.listen(({ outcome, seconds }) => posts.observe({ outcome }, seconds)),
     requestsNotLogged.listen(({ count }) => unlogged.inc(count)),
-    answered.listen(({ method, route, status, seconds }) => requests.observe({ method, route, status }, seconds)),
+    requestAnswered.listen(({ method, route, status, seconds }) =>
+      requests.observe({ method, route, status }, seconds),
+    ),
   ];
   return {
     registry,

@@ -29,27 +29,27 @@ function topic<T>(topicName: string): Topic<T> {
 }
 
 /** Messages were accepted. Published after the commit. */
-export const accepted = topic<{
+export const messagesAccepted = topic<{
   readonly kind: MessageKind;
   readonly by: 'single' | 'batch';
   readonly count: number;
-}>('accepted');
+}>('messages accepted');
 
 /** Timelines got a new entry. Published after the commit. `event` is its type without the kind, for example `delivered`. */
-export const noted = topic<{
+export const eventsRecorded = topic<{
   readonly kind: MessageKind;
   readonly event: string;
   readonly count: number;
   /** The number of bounces per reason. */
   readonly reasons?: ReadonlyMap<string, number>;
-}>('noted');
+}>('events recorded');
 
 /** Scheduled messages were claimed. Each value is the delay after the scheduled time. */
-export const claimed = topic<{ readonly overdueSeconds: readonly number[] }>('claimed');
+export const messagesClaimed = topic<{ readonly overdueSeconds: readonly number[] }>('messages claimed');
 
 /** A provider accepted messages. Each value is the delay after the message was due. */
-export const handedOver = topic<{ readonly kind: MessageKind; readonly secondsAfterDue: readonly number[] }>(
-  'handed over',
+export const messagesSent = topic<{ readonly kind: MessageKind; readonly secondsAfterDue: readonly number[] }>(
+  'messages sent',
 );
 
 export const providerCalled = topic<{
@@ -61,7 +61,9 @@ export const providerCalled = topic<{
 }>('provider called');
 
 /** Messages were quarantined, because they crashed the processes that delivered them. They are not retried. */
-export const quarantined = topic<{ readonly kind: MessageKind; readonly count: number }>('quarantined');
+export const messagesQuarantined = topic<{ readonly kind: MessageKind; readonly count: number }>(
+  'messages quarantined',
+);
 
 /** The results of reconciling ambiguous calls: a provider may have accepted the call, but its outcome was not recorded. */
 export const AMBIGUOUS_OUTCOMES = [
@@ -75,43 +77,43 @@ export const AMBIGUOUS_OUTCOMES = [
   'given_up',
 ] as const;
 export type AmbiguousOutcome = (typeof AMBIGUOUS_OUTCOMES)[number];
-export const ambiguousEnded = topic<{
+export const ambiguousCallsResolved = topic<{
   readonly kind: MessageKind;
   readonly provider: string;
   readonly outcome: AmbiguousOutcome;
   readonly count: number;
-}>('ambiguous call ended');
+}>('ambiguous calls resolved');
 
 /** States of workflows whose messages upkeep rescues: see `WorkflowState`. */
-export const RESCUED_FROM = ['missing', 'closed', 'failing', 'idle'] as const;
+export const RESCUED_STATES = ['missing', 'closed', 'failing', 'idle'] as const;
 
 /** Upkeep gave messages a new workflow because theirs was lost, closed early or made no progress. */
-export const rescued = topic<{
+export const messagesRescued = topic<{
   readonly kind: MessageKind;
-  readonly state: (typeof RESCUED_FROM)[number];
+  readonly state: (typeof RESCUED_STATES)[number];
   readonly count: number;
-}>('rescued');
+}>('messages rescued');
 
 /** The relay made the Temporal request of an outbox row. */
-export const dispatched = topic<{
+export const outboxDispatched = topic<{
   readonly action: string;
   readonly outcome: 'done' | 'refused' | 'unreachable';
   readonly count: number;
-}>('dispatched');
+}>('outbox dispatched');
 
 /** A webhook was posted to a customer's endpoint. */
-export const posted = topic<{
+export const webhookPosted = topic<{
   readonly outcome: 'delivered' | 'refused' | 'unanswered' | 'gone';
   readonly seconds: number;
-}>('posted');
+}>('webhook posted');
 
 /** An HTTP request was answered. `route` is the pattern of the route table, or `none` if no route matched. */
-export const answered = topic<{
+export const requestAnswered = topic<{
   readonly method: string;
   readonly route: string;
   readonly status: number;
   readonly seconds: number;
-}>('answered');
+}>('request answered');
 
 /** Requests were omitted from the log of API requests, because it could not keep up. */
 export const requestsNotLogged = topic<{ readonly count: number }>('requests not logged');

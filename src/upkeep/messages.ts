@@ -10,7 +10,7 @@ import {
   putBackMessages,
   scheduleNextMessageCheck,
 } from '../store/messages/stuck.ts';
-import { rescued } from '../telemetry/topics.ts';
+import { messagesRescued } from '../telemetry/topics.ts';
 import { STEP_DEADLINE_MS, toStep, type UpkeepStep } from './task.ts';
 import type { Workflows } from './workflow-state.ts';
 
@@ -64,7 +64,7 @@ export function makeChatUpkeep(deps: ChatUpkeepDeps) {
         if (state === 'idle' || state === 'failing') await workflows.terminate(id, 'replaced by upkeep: no progress');
         const open = await putBackMessages(pool, [id]);
         if (open.length === 0) continue;
-        rescued.publish({ kind, state, count: open.length });
+        messagesRescued.publish({ kind, state, count: open.length });
         log.warn({ message: id, state }, 'started a new workflow for an overdue message');
       }
       await scheduleNextMessageCheck(

@@ -49,7 +49,7 @@ export async function addPartitions(pool: Pool, retentionDays: number, now: numb
   const existing = partitions.length;
   let last = partitions.at(-1);
   while (last && last.end_id < idAt(now + PARTITIONS_AHEAD * days * DAY_MS)) {
-    last = following(last, days);
+    last = nextPartition(last, days);
     partitions.push(last);
   }
   for (const partition of partitions) {
@@ -59,7 +59,7 @@ export async function addPartitions(pool: Pool, retentionDays: number, now: numb
   return partitions.length - existing;
 }
 
-function following({ end_id }: Partition, days: number, prefix?: Prefix): Partition {
+function nextPartition({ end_id }: Partition, days: number, prefix?: Prefix): Partition {
   return partitionFrom(createdAt(`${end_id}${'0'.repeat(16)}`), days, prefix);
 }
 
@@ -113,7 +113,7 @@ export async function rotateRequestLog(pool: Pool, days: number, now: number): P
   const partitions = await listPartitions(pool, 'api_requests');
   let last = partitions.at(-1) ?? partitionFrom(Math.floor(now / DAY_MS - 1) * DAY_MS, 1, 'req');
   while (last.end_id < idAt(now + PARTITIONS_AHEAD * DAY_MS, 'req')) {
-    last = following(last, 1, 'req');
+    last = nextPartition(last, 1, 'req');
     await addPartition(pool, 'api_requests', last);
   }
   const expired = partitions.filter(({ end_id }) => end_id <= idAt(now - days * DAY_MS, 'req'));

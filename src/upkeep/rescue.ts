@@ -10,7 +10,7 @@ import {
   scheduleNextCheck,
   putBackEmails,
 } from '../store/emails/stuck.ts';
-import { rescued } from '../telemetry/topics.ts';
+import { messagesRescued } from '../telemetry/topics.ts';
 import { toStep, type UpkeepStep } from './task.ts';
 import type { FailingWorkflow, Workflows, WorkflowState } from './workflow-state.ts';
 
@@ -26,7 +26,7 @@ const ALMOST_DUE_PER_STEP = 10_000;
 /** Failing workflows that one run replaces: after a bad deployment there may be more than Temporal should restart together. */
 const FAILING_PER_RUN = 100;
 const MAX_CONCURRENT_REQUESTS = 10;
-const REPLACED = 'replaced by upkeep: it made no progress';
+const TERMINATION_REASON = 'replaced by upkeep: it made no progress';
 
 /** Maintenance tasks that start a new workflow for messages whose workflow was lost, closed early or makes no progress. */
 export function makeRescueActivities(deps: RescueDeps) {
@@ -85,10 +85,10 @@ async function replace(deps: RescueDeps, { id, type }: FailingWorkflow): Promise
     await putBack(deps, id, [id], 'failing');
     return;
   }
-  await deps.workflows.terminate(id, REPLACED);
+  await deps.workflows.terminate(id, TERMINATION_REASON);
   if (type === 'deliverChat' || type === 'deliverSms') {
     const open = await putBackMessages(deps.pool, [id]);
-    rescued.publish({ kind: type === 'deliverSms' ? 'sms' : 'chatapp', state: 'failing', count: open.length });
+    messagesRescued.publish({ kind: type === 'deliverSms' ? 'sms' : 'chatapp', state: 'failing', count: open.length });
   }
   // Members of a group are found by the other two tasks when they are almost due, or overdue.
 }
@@ -101,10 +101,10 @@ async function putBack(
   state: Exclude<WorkflowState, 'running'>,
 ): Promise<number> {
   // The claim, not the workflow, prevents a second send: the old workflow finds that another one delivers the email.
-  if (state === 'idle' || state === 'failing') await workflows.terminate(workflowId, REPLACED);
+  if (state === 'idle' || state === 'failing') await workflows.terminate(workflowId, TERMINATION_REASON);
   const open = await transaction(pool, (client) => putBackEmails(client, workflowId, ids, state === 'missing'));
   if (open.length === 0) return 0;
-  rescued.publish({ kind: 'email', state, count: open.length });
+  messagesRescued.publish({ kind: 'email', state, count: open.length });
   log.warn({ workflow: workflowId, state, emails: open.length, first: open[0] }, 'started a new workflow for emails');
   return open.length;
 }

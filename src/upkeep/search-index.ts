@@ -18,14 +18,14 @@ import { type Pool, transaction } from '../store/postgres/pool.ts';
 export const BLOCK_SIZE = 500;
 const INTERVAL_MS = 1_000;
 /** The loop pauses for this multiple of its working time, because accepting and sending have priority. */
-const REST_PER_WORK = 9;
+const PAUSE_PER_WORK = 9;
 const SETTLED_MS = 5_000;
 
 interface IndexOptions {
   readonly blockSize: number;
   readonly settledMs: number;
   /** Called after each piece of work with the time that it took. */
-  readonly rest?: (workedMs: number) => Promise<unknown>;
+  readonly pause?: (workedMs: number) => Promise<unknown>;
 }
 
 /**
@@ -34,14 +34,14 @@ interface IndexOptions {
  */
 export async function indexEmails(
   pool: Pool,
-  { blockSize, settledMs, rest = () => Promise.resolve() }: IndexOptions,
+  { blockSize, settledMs, pause = () => Promise.resolve() }: IndexOptions,
   signal?: AbortSignal,
 ): Promise<number> {
   let indexed = 0;
   const timed = async <T>(work: () => Promise<T>): Promise<T> => {
     const began = performance.now();
     const result = await work();
-    await rest(performance.now() - began);
+    await pause(performance.now() - began);
     return result;
   };
   for (let count = -1; count !== 0 && !signal?.aborted;) {
@@ -95,8 +95,8 @@ function ofOnePartition(emails: readonly UnindexedEmail[]): UnindexedEmail[] {
  */
 export function startIndexingEmails(pool: Pool, onError: (error: unknown) => void): () => Promise<void> {
   const step = async (signal: AbortSignal): Promise<void> => {
-    const rest = (workedMs: number) => sleep(REST_PER_WORK * workedMs, undefined, { signal }).catch(() => undefined);
-    await indexEmails(pool, { blockSize: BLOCK_SIZE, settledMs: SETTLED_MS, rest }, signal);
+    const pause = (workedMs: number) => sleep(PAUSE_PER_WORK * workedMs, undefined, { signal }).catch(() => undefined);
+    await indexEmails(pool, { blockSize: BLOCK_SIZE, settledMs: SETTLED_MS, pause }, signal);
   };
   return startLoop(INTERVAL_MS, step, onError);
 }

@@ -2,12 +2,12 @@ import { idTime } from '../domain/ids.ts';
 import type { MessageChannel } from '../domain/messages/message.ts';
 import { STATISTICS_CHANNELS, type StatisticsChannel } from '../domain/statistics.ts';
 import {
-  type Counted,
-  countedEmail,
-  countedMessage,
+  type StatDimensions,
+  emailDimensions,
+  messageDimensions,
   type Progress,
-  reach,
-  type Reach,
+  countChange,
+  type StateChange,
 } from '../projection/statistics.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { addStatistics } from '../store/statistics/additions.ts';
@@ -29,16 +29,16 @@ const MESSAGES_PER_STEP = 1_000;
 const MIN_AGE_MS = 60_000;
 
 /** A locked message with its additions to the statistics. */
-interface Found {
+interface UncountedMessage {
   readonly id: string;
   readonly progress: Progress;
-  readonly counted: Counted;
-  readonly reaching: Reach;
+  readonly dimensions: StatDimensions;
+  readonly change: StateChange;
 }
 
 /**
- * Counts messages of the version before for the statistics by their timelines, oldest first: those that it has accepted, and
- * what it has changed of others while both versions served. It ends a day after the upgrade.
+ * Counts the messages of the previous version in the statistics, by their timelines, oldest first: those that it accepted, and
+ * the changes that it made to others while both versions served. It ends a day after the upgrade.
  * @param now Unix milliseconds
  */
 export async function backfillStatistics(pool: Pool, now: number, limit = MESSAGES_PER_STEP): Promise<UpkeepStep> {
@@ -49,7 +49,7 @@ export async function backfillStatistics(pool: Pool, now: number, limit = MESSAG
   return { done: counts.reduce((sum, count) => sum + count, 0), next: counts.includes(limit) ? '' : null };
 }
 
-/** @returns how many messages it looked at */
+/** @returns the number of messages that it has read */
 async function backfillChannel(db: Db, channel: StatisticsChannel, now: number, limit: number): Promise<number> {
   const whole = await lockBackfill(db, channel);
   if (!whole) return 0;
@@ -59,8 +59,8 @@ async function backfillChannel(db: Db, channel: StatisticsChannel, now: number, 
   const found = await (channel === 'email'
     ? findEmails(db, backfill, limit)
     : findMessages(db, channel, backfill, limit));
-  const added = found.flatMap(({ id, counted, progress, reaching }) => {
-    const result = reach(counted, progress, reaching);
+  const added = found.flatMap(({ id, dimensions, progress, change }) => {
+    const result = countChange(dimensions, progress, change);
     return result ? { id, ...result } : [];
   });
   await addStatistics(
@@ -75,22 +75,27 @@ async function backfillChannel(db: Db, channel: StatisticsChannel, now: number, 
   return found.length;
 }
 
-async function findEmails(db: Db, backfill: Backfill, limit: number): Promise<Found[]> {
+async function findEmails(db: Db, backfill: Backfill, limit: number): Promise<UncountedMessage[]> {
   const timelines = await readEmailTimelines(db, await lockNextEmails(db, backfill, limit));
   return timelines.map(({ reached, bounced_for, ...email }) => ({
     id: email.id,
     progress: { reached: reached ?? 0, bounced_for },
-    counted: countedEmail(email),
-    reaching: email,
+    dimensions: emailDimensions(email),
+    change: email,
   }));
 }
 
-async function findMessages(db: Db, channel: MessageChannel, backfill: Backfill, limit: number): Promise<Found[]> {
+async function findMessages(
+  db: Db,
+  channel: MessageChannel,
+  backfill: Backfill,
+  limit: number,
+): Promise<UncountedMessage[]> {
   const timelines = await readMessageTimelines(db, await lockNextMessages(db, channel, backfill, limit));
   return timelines.map(({ reached, ...message }) => ({
     id: message.id,
     progress: { reached: reached ?? 0, bounced_for: null },
-    counted: countedMessage(message),
-    reaching: message,
+    dimensions: messageDimensions(message),
+    change: message,
   }));
 }

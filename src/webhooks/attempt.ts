@@ -1,6 +1,6 @@
 import { ANSWER_BYTES } from '../domain/webhooks.ts';
 import { parseRetryAfter } from '../lib/retry-after.ts';
-import type { Line } from '../public-fetch/post.ts';
+import type { EndpointConnection } from '../public-fetch/post.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
 import { signedHeaders } from './signature.ts';
 
@@ -20,7 +20,7 @@ export interface WebhookAttempt {
 }
 
 /** Returns true for a 2xx response. */
-export function succeeded({ statusCode }: WebhookAttempt): boolean {
+export function isSuccess({ statusCode }: WebhookAttempt): boolean {
   return statusCode !== null && statusCode >= 200 && statusCode <= 299;
 }
 
@@ -36,34 +36,34 @@ const HEADERS = { 'user-agent': 'Sendwright', 'content-type': 'application/json'
  * @param at the time to sign, in Unix milliseconds
  */
 export async function attempt(
-  line: Line,
+  line: EndpointConnection,
   id: string,
   at: number,
   body: string,
   secrets: readonly Buffer[],
 ): Promise<WebhookAttempt> {
   const began = performance.now();
-  const took = () => Math.round(performance.now() - began);
+  const elapsedMs = () => Math.round(performance.now() - began);
   const requestHeaders = Object.assign({}, HEADERS, signedHeaders(id, at, body, secrets));
   try {
     const { status, retryAfter, body: answer } = await line.post(requestHeaders, body);
-    const retryAfterMs = parseRetryAfter(retryAfter, at + took());
+    const retryAfterMs = parseRetryAfter(retryAfter, at + elapsedMs());
     return {
       statusCode: status,
-      durationMs: took(),
-      response: answer && readable(answer),
+      durationMs: elapsedMs(),
+      response: answer && toText(answer),
       error: status >= 300 && status <= 399 ? 'it redirects, and redirects are not followed' : null,
       requestHeaders,
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     };
   } catch (error) {
     if (!(error instanceof Unfetchable)) throw error;
-    return { statusCode: null, durationMs: took(), response: null, error: error.message, requestHeaders };
+    return { statusCode: null, durationMs: elapsedMs(), response: null, error: error.message, requestHeaders };
   }
 }
 
 /** Converts bytes to text without NUL, which Postgres refuses, and without a truncated last character. */
-function readable(answer: Buffer): string {
+function toText(answer: Buffer): string {
   const text = new TextDecoder().decode(answer, { stream: answer.length === ANSWER_BYTES });
   return text.replaceAll('\0', '\uFFFD');
 }

@@ -35,7 +35,7 @@ const MAX_PAYLOAD_BYTES = 20_000;
 const MAX_ERROR_BYTES = 4_000;
 const MAX_LINK_BYTES = 4_000;
 /** Longest subject in a payload that is still too large; at least one recipient then fits. */
-const MAX_CUT_SUBJECT_BYTES = 1_000;
+const MAX_TRUNCATED_SUBJECT_BYTES = 1_000;
 
 /**
  * Returns the payload of a delivery. Retries post the stored payload of the failed attempt, even after an upgrade that would
@@ -52,7 +52,7 @@ export function payloadOfDelivery({ payload, event_id: id, email, ...event }: De
  * the fields.
  */
 export function payloadOf(event: EventFacts, email: EmailFacts | undefined): string {
-  const reported = shortened(event.data);
+  const reported = truncateFields(event.data);
   const write = (own: Record<string, unknown>, truncated: readonly string[] = []): string =>
     JSON.stringify({
       id: event.id,
@@ -67,22 +67,22 @@ export function payloadOf(event: EventFacts, email: EmailFacts | undefined): str
   const whole = write(Object.assign({}, head, { to, subject, tags }));
   if (bytes(whole) < MAX_PAYLOAD_BYTES) return whole;
 
-  const without = (rest: Record<string, unknown>, ...truncated: string[]): string | undefined => {
+  const writeWithout = (rest: Record<string, unknown>, ...truncated: string[]): string | undefined => {
     const maxBytes = MAX_PAYLOAD_BYTES - 1 - bytes(write({ ...head, to: [], ...rest }, truncated));
-    const fitting = thatFit(to, maxBytes);
+    const fitting = takeFitting(to, maxBytes);
     return fitting.length > 0 ? write({ ...head, to: fitting, ...rest }, truncated) : undefined;
   };
-  const short = { subject: cut(subject, MAX_CUT_SUBJECT_BYTES) };
+  const short = { subject: truncate(subject, MAX_TRUNCATED_SUBJECT_BYTES) };
   return (
-    without({ subject, tags }, 'to') ??
-    without({ subject }, 'to', 'tags') ??
-    without(short, 'to', 'tags', 'subject') ??
+    writeWithout({ subject, tags }, 'to') ??
+    writeWithout({ subject }, 'to', 'tags') ??
+    writeWithout(short, 'to', 'tags', 'subject') ??
     write({ ...head, ...short }, ['to', 'tags', 'subject'])
   );
 }
 
 /** Returns the first recipients that fit into a number of bytes. */
-function thatFit(to: readonly string[], maxBytes: number): string[] {
+function takeFitting(to: readonly string[], maxBytes: number): string[] {
   const fitting: string[] = [];
   let left = maxBytes;
   for (const recipient of to) {
@@ -93,17 +93,17 @@ function thatFit(to: readonly string[], maxBytes: number): string[] {
   return fitting;
 }
 
-function shortened(data: EventFacts['data']): Record<string, unknown> {
+function truncateFields(data: EventFacts['data']): Record<string, unknown> {
   const { error, click } = data as { error?: unknown; click?: { link?: unknown } };
   return {
     ...data,
-    ...(typeof error === 'string' && { error: cut(error, MAX_ERROR_BYTES) }),
-    ...(typeof click?.link === 'string' && { click: { ...click, link: cut(click.link, MAX_LINK_BYTES) } }),
+    ...(typeof error === 'string' && { error: truncate(error, MAX_ERROR_BYTES) }),
+    ...(typeof click?.link === 'string' && { click: { ...click, link: truncate(click.link, MAX_LINK_BYTES) } }),
   };
 }
 
 /** Truncates text to a number of bytes of JSON. */
-function cut(text: string, maxBytes: number): string {
+function truncate(text: string, maxBytes: number): string {
   if (bytes(JSON.stringify(text)) - 2 <= maxBytes) return text;
   let [left, units] = [maxBytes, 0];
   for (const character of text) {

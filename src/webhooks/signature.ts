@@ -7,7 +7,7 @@ export function newSecret(): Buffer {
 }
 
 /** Formats a secret for its owner. */
-export function showSecret(secret: Buffer): string {
+export function formatSecret(secret: Buffer): string {
   return `whsec_${secret.toString('base64')}`;
 }
 

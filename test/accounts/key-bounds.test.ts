@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ServiceError } from '../../src/domain/errors.ts';
-import { type KeyBounds, refuseWider } from '../../src/accounts/key-bounds.ts';
+import { type KeyBounds, refuseBroaderKey } from '../../src/accounts/key-bounds.ts';
 
 /** The bounds of an unlimited key, with changes. */
 const key = (changes: Partial<KeyBounds> = {}): KeyBounds => ({
@@ -16,7 +16,7 @@ const FIRST = '2030-01-01T00:00:00.000Z';
 /** The field that is refused, or undefined. */
 function refusedAt(issuer: KeyBounds, requested: KeyBounds): string | undefined {
   try {
-    refuseWider(issuer, requested);
+    refuseBroaderKey(issuer, requested);
     return undefined;
   } catch (error) {
     assert.ok(error instanceof ServiceError, String(error));

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
-import { addDomain } from '../../src/accounts/domains.ts';
-import { createKey, endKey, parseApiKey } from '../../src/accounts/keys.ts';
+import { registerDomainForOperator } from '../../src/accounts/domains.ts';
+import { issueKeyForOperator, revokeKeyForOperator, parseApiKey } from '../../src/accounts/keys.ts';
 import { listOrganizations } from '../../src/store/accounts/organizations.ts';
 import { findKey } from '../../src/store/accounts/keys.ts';
 import { useDatabase } from '../support/database.ts';
@@ -71,7 +71,7 @@ describe('a domain', () => {
       [' trimmed.example ', 'trimmed.example'],
       ['bücher.example', 'xn--bcher-kva.example'],
     ] as const) {
-      const domain = await addDomain(pool, orgId, given, false);
+      const domain = await registerDomainForOperator(pool, orgId, given, false);
       const { id, created_at: createdAt, next_check_at: next, ...rest } = domain;
       assert.match(id, /^dm_[0-9a-z]{26}$/);
       assert.match(createdAt, /Z$/);
@@ -83,7 +83,12 @@ describe('a domain', () => {
   });
 
   it('may be registered as trusted and verified', async () => {
-    const { status, verified_at: verifiedAt } = await addDomain(pool, await organization(), 'trust.example', true);
+    const { status, verified_at: verifiedAt } = await registerDomainForOperator(
+      pool,
+      await organization(),
+      'trust.example',
+      true,
+    );
     assert.equal(status, 'verified');
     assert.match(String(verifiedAt), /Z$/);
   });
@@ -91,18 +96,23 @@ describe('a domain', () => {
   it('is refused with an invalid name', async () => {
     const orgId = await organization();
     for (const name of ['', 'localhost', 'a..example', '127.0.0.1', 'http://a.example', '*.example', 'xn--.example'])
-      await refuses(addDomain(pool, orgId, name, true), 'validation_error', `${name} is not a domain name`, 'name');
+      await refuses(
+        registerDomainForOperator(pool, orgId, name, true),
+        'validation_error',
+        `${name} is not a domain name`,
+        'name',
+      );
   });
 
   it('needs an organization that exists', async () => {
     const message = `there is no organization ${ABSENT}`;
-    await refuses(addDomain(pool, ABSENT, 'a.example', false), 'not_found', message, 'organization');
+    await refuses(registerDomainForOperator(pool, ABSENT, 'a.example', false), 'not_found', message, 'organization');
   });
 
   it('is registered once by an organization in any spelling', async () => {
     const orgId = await organization();
-    await addDomain(pool, orgId, 'twice.example', false);
-    await addDomain(pool, orgId, 'zwölf.example', false);
+    await registerDomainForOperator(pool, orgId, 'twice.example', false);
+    await registerDomainForOperator(pool, orgId, 'zwölf.example', false);
     for (const [name, verified] of [
       ['twice.example', false],
       ['twice.example', true],
@@ -110,27 +120,27 @@ describe('a domain', () => {
       ['xn--zwlf-6qa.example', false],
     ] as const) {
       const message = `the domain ${name} is registered already`;
-      await refuses(addDomain(pool, orgId, name, verified), 'conflict', message, 'name');
+      await refuses(registerDomainForOperator(pool, orgId, name, verified), 'conflict', message, 'name');
     }
   });
 
   it('is refused when another organization has verified it', async () => {
-    await addDomain(pool, await organization(), 'held.example', true);
+    await registerDomainForOperator(pool, await organization(), 'held.example', true);
     for (const verified of [true, false]) {
-      const work = addDomain(pool, await organization(), 'HELD.example', verified);
+      const work = registerDomainForOperator(pool, await organization(), 'HELD.example', verified);
       await refuses(work, 'conflict', 'the domain HELD.example is registered already', 'name');
     }
   });
 
   it('may be registered when another organization has not verified it', async () => {
-    await addDomain(pool, await organization(), 'wanted.example', false);
-    const { status } = await addDomain(pool, await organization(), 'wanted.example', true);
+    await registerDomainForOperator(pool, await organization(), 'wanted.example', false);
+    const { status } = await registerDomainForOperator(pool, await organization(), 'wanted.example', true);
     assert.equal(status, 'verified');
   });
 
   it('is given to one of several concurrent verified registrations', async () => {
     const ids = await Promise.all(Array.from({ length: 5 }, () => organization()));
-    const claims = await Promise.allSettled(ids.map((id) => addDomain(pool, id, 'race.example', true)));
+    const claims = await Promise.allSettled(ids.map((id) => registerDomainForOperator(pool, id, 'race.example', true)));
     assert.equal(claims.filter(({ status }) => status === 'fulfilled').length, 1);
     for (const claim of claims) {
       if (claim.status === 'rejected') assert.equal((claim.reason as ServiceError).code, 'conflict');
@@ -141,45 +151,45 @@ describe('a domain', () => {
 describe('a key', () => {
   it('has a preset and the ids of its domains', async () => {
     const orgId = await organization();
-    const domain = await addDomain(pool, orgId, 'ключ.example', true);
+    const domain = await registerDomainForOperator(pool, orgId, 'ключ.example', true);
     for (const preset of ['full_access', 'sending_access', 'read_only'] as const) {
-      const { id, api_key: key } = await createKey(pool, orgId, preset, ['КЛЮЧ.example', domain.name]);
+      const { id, api_key: key } = await issueKeyForOperator(pool, orgId, preset, ['КЛЮЧ.example', domain.name]);
       assert.equal(parseApiKey(key)?.id, id);
       const stored = await findKey(pool, id);
       assert.deepEqual([stored?.preset, stored?.domain_ids], [preset, [domain.id]]);
     }
-    const { id } = await createKey(pool, orgId, 'full_access', []);
+    const { id } = await issueKeyForOperator(pool, orgId, 'full_access', []);
     assert.equal((await findKey(pool, id))?.domain_ids, null);
   });
 
   it('is refused without an existing organization or with domains of another one', async () => {
     const orgId = await organization();
-    await addDomain(pool, await organization(), 'another.example', true);
-    const absent = createKey(pool, ABSENT, 'full_access', []);
+    await registerDomainForOperator(pool, await organization(), 'another.example', true);
+    const absent = issueKeyForOperator(pool, ABSENT, 'full_access', []);
     await refuses(absent, 'not_found', `there is no organization ${ABSENT}`, 'organization');
-    const another = createKey(pool, orgId, 'full_access', ['another.example']);
+    const another = issueKeyForOperator(pool, orgId, 'full_access', ['another.example']);
     await refuses(another, 'domain_not_found', 'the organization has no domain another.example', 'domain');
-    const nonsense = createKey(pool, orgId, 'full_access', ['nonsense']);
+    const nonsense = issueKeyForOperator(pool, orgId, 'full_access', ['nonsense']);
     await refuses(nonsense, 'validation_error', 'nonsense is not a domain name', 'domain');
   });
 
   it('is revoked by its text or its id, also repeatedly', async () => {
     const orgId = await organization();
-    const first = await createKey(pool, orgId, 'full_access', []);
-    const second = await createKey(pool, orgId, 'full_access', []);
+    const first = await issueKeyForOperator(pool, orgId, 'full_access', []);
+    const second = await issueKeyForOperator(pool, orgId, 'full_access', []);
     for (const [name, { id }] of [
       [first.api_key, first],
       [second.id, second],
       [second.id, second],
     ] as const) {
-      assert.deepEqual(await endKey(pool, name), { id });
+      assert.deepEqual(await revokeKeyForOperator(pool, name), { id });
       assert.equal(await findKey(pool, id), undefined);
     }
   });
 
   it('is not found for revocation if it does not exist', async () => {
     for (const name of ['', 'x', `key_${'0'.repeat(26)}`, `sw_live_${'0'.repeat(26)}_${'0'.repeat(64)}`]) {
-      await refuses(endKey(pool, name), 'not_found', 'there is no such key', 'key');
+      await refuses(revokeKeyForOperator(pool, name), 'not_found', 'there is no such key', 'key');
     }
   });
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { addDomain } from '../../src/accounts/domains.ts';
+import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { createUser } from '../../src/accounts/users.ts';
 import type { DevFile } from '../../src/main/dev-file.ts';
@@ -98,7 +98,7 @@ const FLOWS: Readonly<Record<Flow, (user: User, fixture: Fixture) => Promise<voi
 
   async 'send the first email from a verified domain'(user, { dev, pool }) {
     const account = await addOrganization(pool, dev, 'ready.example');
-    await addDomain(pool, account.organization_id, 'mail.ready.example', true);
+    await registerDomainForOperator(pool, account.organization_id, 'mail.ready.example', true);
     await signIn(user.page, account);
     await user.button(`Send test email to ${account.dashboard_email}`);
     await user.page.locator('#live .badge', { hasText: 'delivered' }).first().waitFor();

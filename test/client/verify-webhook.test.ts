@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { verifyWebhook } from '../../client/index.ts';
-import { newSecret, showSecret, signedHeaders } from '../../src/webhooks/signature.ts';
+import { newSecret, formatSecret, signedHeaders } from '../../src/webhooks/signature.ts';
 
 const BODY = JSON.stringify({
   id: 'evt_1',
@@ -12,7 +12,7 @@ const BODY = JSON.stringify({
 });
 const now = Date.now();
 const [fresh, old, other] = [newSecret(), newSecret(), newSecret()];
-const [secret, oldSecret, otherSecret] = [fresh, old, other].map(showSecret) as [string, string, string];
+const [secret, oldSecret, otherSecret] = [fresh, old, other].map(formatSecret) as [string, string, string];
 const headers = signedHeaders('evt_1', now, BODY, [fresh, old]);
 
 function assertRefused(work: () => unknown, message: RegExp): void {

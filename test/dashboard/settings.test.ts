@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CHAPTERS } from '../../src/dashboard/footer.tsx';
-import { giveBodyRetention } from '../../src/intake/body-retention.ts';
+import { changeBodyRetention } from '../../src/intake/body-retention.ts';
 import { insertAudit, listAudit } from '../../src/store/accounts/audit.ts';
 import { setQuota } from '../../src/store/limits/quota.ts';
 import { useService } from '../http/service.ts';
@@ -21,7 +21,7 @@ describe('the settings of an organization', () => {
     assert.match(await text(), /Email records kept for 365 days .*API request log kept for 7 days/);
     assert.ok((await text()).includes(ours.id));
     await setQuota(service.pool, ours.id, 12_000);
-    await giveBodyRetention(service.pool, ours.id, 30);
+    await changeBodyRetention(service.pool, ours.id, 30);
     assert.match(await text(), /Monthly quota 12,000 emails .*Email content kept for 30 days/);
   });
 

@@ -35,7 +35,7 @@ describe('the outcome of a provider call', () => {
 
   for (const [name, outcome, attempt, afterMs] of [
     ['busy', { kind: 'busy', detail: '503' }, 'again', undefined],
-    ['busy with a time', { kind: 'busy', detail: '429', after: 17_000 }, 'again', 17_000],
+    ['busy with a time', { kind: 'busy', detail: '429', afterMs: 17_000 }, 'again', 17_000],
     ['account', { kind: 'account', detail: '401' }, 'account', 60_000],
     ['unknown', { kind: 'unknown', detail: 'lost' }, 'unknown', undefined],
   ] as const)

@@ -87,7 +87,7 @@ describe('delivering a group', () => {
 
   test('detaches the few that were not taken for the time of the policy or the provider', async () => {
     const { deliver, provider, members, left, email } = await group(5, {}, { attempt: 2 });
-    provider.acts.push({ kind: 'sent', messageId: 'a' }, BUSY, { ...BUSY, after: 90_000 });
+    provider.acts.push({ kind: 'sent', messageId: 'a' }, BUSY, { ...BUSY, afterMs: 90_000 });
     assert.deepEqual(await deliver(), { counts: { left: 2, sent: 3 }, providers: ['postmark'] });
     assert.deepEqual(await left(), [
       { id: members[1]?.id, wait: 4 },
@@ -108,7 +108,7 @@ describe('delivering a group', () => {
 
   test('retries all together when none was taken', async () => {
     const { deliver, provider, members, left } = await group(3);
-    provider.acts.push(BUSY, { ...BUSY, after: 7_000 }, BUSY);
+    provider.acts.push(BUSY, { ...BUSY, afterMs: 7_000 }, BUSY);
     const error = await failure(deliver());
     assert.equal(error.type, 'NotTaken');
     assert.equal(error.message, '3 of 3 emails were not taken. busy now');
@@ -131,7 +131,7 @@ describe('delivering a group', () => {
     const other = await createOrganization(pool, 'Suspended');
     await pool.query('UPDATE organizations SET suspended_at = now() WHERE id = $1', [other.id]);
     await pool.query('UPDATE emails SET org_id = $1 WHERE id = ANY ($2)', [other.id, suspended]);
-    provider.acts.push(...Array.from({ length: 5 }, () => ({ ...BUSY, after: 3_000 })));
+    provider.acts.push(...Array.from({ length: 5 }, () => ({ ...BUSY, afterMs: 3_000 })));
     assert.equal((await failure(deliver())).nextRetryDelay, 3_000);
     provider.acts.push(...Array.from({ length: 5 }, (): SendOutcome => ({ kind: 'sent', messageId: 'a' })));
     assert.ok(Number((await failure(deliver())).nextRetryDelay) >= 5_000);

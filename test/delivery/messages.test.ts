@@ -87,7 +87,7 @@ describe('an answer of the chat-app provider:', () => {
 
   test('busy: retried by policy, or after the time that the provider states', async () => {
     const { id, provider, deliver, outcomes } = await accepted();
-    provider.acts.push({ kind: 'busy', detail: 'Later.' }, { kind: 'busy', detail: 'Later.', after: 7_000 });
+    provider.acts.push({ kind: 'busy', detail: 'Later.' }, { kind: 'busy', detail: 'Later.', afterMs: 7_000 });
     assert.deepEqual(await deliver(id), { state: 'again', reason: 'Later.' });
     assert.deepEqual(await deliver(id), { state: 'again', reason: 'Later.', afterMs: 7_000 });
     assert.equal((await deliver(id)).state, 'ended');
@@ -197,7 +197,7 @@ describe('a number that sends as fast as it may', () => {
 describe('the activities', () => {
   test('throw NotTaken without the recipient, with the time of the retry', async () => {
     const { id, provider, deps } = await accepted();
-    provider.acts.push({ kind: 'busy', detail: `${TO} is busy.`, after: 90_000 });
+    provider.acts.push({ kind: 'busy', detail: `${TO} is busy.`, afterMs: 90_000 });
     const activities = makeMessageActivities(deps);
     const attempt = () => new MockActivityEnvironment().run(() => activities.deliverChat({ id, version: 0 }));
     await assert.rejects(attempt(), {

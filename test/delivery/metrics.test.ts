@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { ambiguousEnded, claimed, handedOver } from '../../src/telemetry/topics.ts';
+import { ambiguousCallsResolved, messagesClaimed, messagesSent } from '../../src/telemetry/topics.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { harness, harnessWithProvider, ScriptedProvider } from './harness.ts';
 
@@ -14,9 +14,9 @@ function collect(t: TestContext) {
     ambiguous: [],
   };
   const whole = (seconds: readonly number[]) => seconds.map(Math.floor);
-  t.after(claimed.listen(({ overdueSeconds }) => news.late.push(...whole(overdueSeconds))));
-  t.after(handedOver.listen(({ secondsAfterDue: seconds }) => news.after.push(...whole(seconds))));
-  t.after(ambiguousEnded.listen(({ outcome, count }) => news.ambiguous.push([outcome, count])));
+  t.after(messagesClaimed.listen(({ overdueSeconds }) => news.late.push(...whole(overdueSeconds))));
+  t.after(messagesSent.listen(({ secondsAfterDue: seconds }) => news.after.push(...whole(seconds))));
+  t.after(ambiguousCallsResolved.listen(({ outcome, count }) => news.ambiguous.push([outcome, count])));
   return news;
 }
 

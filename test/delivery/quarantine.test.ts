@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { MemberResult } from '../../src/delivery/contract.ts';
 import type { Isolation } from '../../src/delivery/email/contract.ts';
 import { countCrash, markSuspects } from '../../src/store/emails/suspects.ts';
-import { quarantined } from '../../src/telemetry/topics.ts';
+import { messagesQuarantined } from '../../src/telemetry/topics.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { harness, ScriptedProvider } from './harness.ts';
 
@@ -143,7 +143,7 @@ describe('a suspect', () => {
     await countCrash(pool, member.id);
     await countCrash(pool, member.id);
     let count = 0;
-    t.after(quarantined.listen((news) => (count += news.count)));
+    t.after(messagesQuarantined.listen((news) => (count += news.count)));
     assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'failed' });
     assert.match((await email(member.id)).error ?? '', /^Quarantined: /);
     assert.deepEqual([count, provider.calls], [1, []]);

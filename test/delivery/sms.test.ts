@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { addSender } from '../../src/accounts/sms-senders.ts';
-import { unlimited } from '../../src/intake/emails.ts';
+import { noLimits } from '../../src/intake/emails.ts';
 import { sendSms } from '../../src/intake/sms.ts';
 import { projectInboundSms } from '../../src/projection/inbound-sms.ts';
 import { projectMessageReports } from '../../src/projection/messages.ts';
@@ -15,7 +15,7 @@ const { pool, orgId } = await organizationFixture(8);
 
 let count = 0;
 
-const deps = { pool, wakeRelay: () => undefined, limits: unlimited() };
+const deps = { pool, wakeRelay: () => undefined, limits: noLimits() };
 
 /** An SMS to a recipient of its own, from a sender of its own. */
 async function accepted() {

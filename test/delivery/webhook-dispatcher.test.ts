@@ -31,7 +31,7 @@ function depsOf(worker: string, stopping: AbortSignal): WebhookDeps {
   return {
     pool,
     seal: webhookSeal(SECRET_KEY),
-    openLine: (url) => ({
+    connectToEndpoint: (url) => ({
       post: async (headers) => {
         const post = { url, id: headers['webhook-id'] ?? '', worker };
         posts.push(post);

@@ -59,7 +59,7 @@ const intake = makeWebhookIntake(pool, () => undefined, SECRET_KEY, [ADDRESS]);
 const deps: WebhookDeps = {
   pool,
   seal: webhookSeal(SECRET_KEY),
-  openLine: makePublicPost({ allowedCidrs: [ADDRESS] }, 60_000),
+  connectToEndpoint: makePublicPost({ allowedCidrs: [ADDRESS] }, 60_000),
   idleTimeoutMs: 300,
   stopping: new AbortController().signal,
   log: pino({ level: 'silent' }),
@@ -351,8 +351,8 @@ describe('a run for an endpoint', () => {
     const { id } = await endpoint();
     await mail(100);
     const stopping = new AbortController();
-    const openLine = makePublicPost({ allowedCidrs: [ADDRESS] }, 1_000);
-    const working = work(id, { stopping: stopping.signal, openLine });
+    const connectToEndpoint = makePublicPost({ allowedCidrs: [ADDRESS] }, 1_000);
+    const working = work(id, { stopping: stopping.signal, connectToEndpoint });
     await eventually('many are in flight', () => hits.length === 32);
     await sleep(300);
     assert.equal(hits.length, 32);

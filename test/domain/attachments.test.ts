@@ -8,7 +8,7 @@ import {
   contentTypeOf,
   contentTypeProblem,
   decodedSize,
-  decodingBase64,
+  decodeBase64InSteps,
   filenameProblem,
   pathProblem,
 } from '../../src/domain/email/attachments.ts';
@@ -20,7 +20,7 @@ const POSTMARK_REFUSES =
   'vbs exe bin bat chm com cpl crt hlp hta inf ins isp jse lnk mdb pcd pif reg scr sct shs vbe vba wsf wsh wsl msc msi msp mst';
 
 function decodeBase64(text: string): Buffer | undefined {
-  const decoding = decodingBase64(text);
+  const decoding = decodeBase64InSteps(text);
   for (;;) {
     const { done, value } = decoding.next();
     if (done) return value;

@@ -56,7 +56,7 @@ describe('the states of an email', () => {
         const transition: Transition = TRANSITIONS[change];
         assert.ok(cell === '>' || cell === 'n' || cell === '.');
         assert.equal(transition.from.includes(status), cell === '>');
-        assert.equal(transition.noted.includes(status), cell === 'n');
+        assert.equal(transition.recordOnly.includes(status), cell === 'n');
         assert.equal(nextStatus(status, change), to);
       });
     }

@@ -17,7 +17,7 @@ const STATUSES: Readonly<Record<MessageChannel, readonly MessageStatus[]>> = {
   sms: SMS_STATUSES,
 };
 
-type Effects = Partial<Record<MessageStatus, MessageStatus | 'noted'>>;
+type Effects = Partial<Record<MessageStatus, MessageStatus | 'recorded'>>;
 
 const OWN: Partial<Record<MessageChange, Effects>> = {
   rescheduled: { scheduled: 'scheduled' },
@@ -31,28 +31,34 @@ const OWN: Partial<Record<MessageChange, Effects>> = {
 const EXPECTED: Readonly<Record<MessageChannel, Partial<Record<MessageChange, Effects>>>> = {
   chatapp: {
     ...OWN,
-    sent: { queued: 'sent', sent: 'noted', failed: 'noted', delivered: 'noted', read: 'noted' },
-    delivered: { queued: 'delivered', sent: 'delivered', failed: 'delivered', delivered: 'noted', read: 'noted' },
-    read: { queued: 'read', sent: 'read', failed: 'read', delivered: 'read', read: 'noted' },
-    failureReported: { queued: 'failed', sent: 'failed', failed: 'noted', delivered: 'noted', read: 'noted' },
+    sent: { queued: 'sent', sent: 'recorded', failed: 'recorded', delivered: 'recorded', read: 'recorded' },
+    delivered: { queued: 'delivered', sent: 'delivered', failed: 'delivered', delivered: 'recorded', read: 'recorded' },
+    read: { queued: 'read', sent: 'read', failed: 'read', delivered: 'read', read: 'recorded' },
+    failureReported: { queued: 'failed', sent: 'failed', failed: 'recorded', delivered: 'recorded', read: 'recorded' },
   },
   sms: {
     ...OWN,
-    sent: { queued: 'sent', sent: 'noted', failed: 'noted', undelivered: 'noted', delivered: 'noted' },
-    failureReported: { queued: 'failed', sent: 'failed', failed: 'noted', undelivered: 'noted', delivered: 'noted' },
+    sent: { queued: 'sent', sent: 'recorded', failed: 'recorded', undelivered: 'recorded', delivered: 'recorded' },
+    failureReported: {
+      queued: 'failed',
+      sent: 'failed',
+      failed: 'recorded',
+      undelivered: 'recorded',
+      delivered: 'recorded',
+    },
     undelivered: {
       queued: 'undelivered',
       sent: 'undelivered',
       failed: 'undelivered',
-      undelivered: 'noted',
-      delivered: 'noted',
+      undelivered: 'recorded',
+      delivered: 'recorded',
     },
     delivered: {
       queued: 'delivered',
       sent: 'delivered',
       failed: 'delivered',
       undelivered: 'delivered',
-      delivered: 'noted',
+      delivered: 'recorded',
     },
   },
 };
@@ -64,10 +70,10 @@ for (const channel of ['chatapp', 'sms'] as const) {
         const expected = EXPECTED[channel][change]?.[status];
         it(`${change} finds ${status}: ${expected ?? 'nothing'}`, () => {
           const transition = messageTransition(channel, change);
-          const next = expected === undefined || expected === 'noted' ? status : expected;
+          const next = expected === undefined || expected === 'recorded' ? status : expected;
           assert.equal(nextMessageStatus(status, transition), next);
-          assert.equal(transition.from.includes(status), expected !== undefined && expected !== 'noted');
-          assert.equal(transition.noted.includes(status), expected === 'noted');
+          assert.equal(transition.from.includes(status), expected !== undefined && expected !== 'recorded');
+          assert.equal(transition.recordOnly.includes(status), expected === 'recorded');
         });
       }
     }

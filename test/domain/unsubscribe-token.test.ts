@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { newId } from '../../src/domain/ids.ts';
-import { claimOf, makeUnsubscribeTokens } from '../../src/domain/email/unsubscribe-token.ts';
+import { parseUnsubscribeToken, makeUnsubscribeTokens } from '../../src/domain/email/unsubscribe-token.ts';
 
 const SECRET = 'a secret key for unsubscribe links in tests';
 const tokens = makeUnsubscribeTokens(SECRET);
@@ -11,16 +11,16 @@ const token = tokens.make(addressee);
 
 describe('an unsubscribe token', () => {
   it('is of its recipient, in every process with the same secret, and of nobody else', () => {
-    assert.ok(tokens.isOf(addressee, token));
-    assert.ok(makeUnsubscribeTokens(SECRET).isOf(addressee, token));
-    assert.ok(!makeUnsubscribeTokens(`${SECRET}s`).isOf(addressee, token));
+    assert.ok(tokens.verify(addressee, token));
+    assert.ok(makeUnsubscribeTokens(SECRET).verify(addressee, token));
+    assert.ok(!makeUnsubscribeTokens(`${SECRET}s`).verify(addressee, token));
     for (const other of [{ orgId: newId('org', 1) }, { emailId: newId('em', 2) }, { position: 70 }, { position: 0 }]) {
-      assert.ok(!tokens.isOf({ ...addressee, ...other }, token), JSON.stringify(other));
+      assert.ok(!tokens.verify({ ...addressee, ...other }, token), JSON.stringify(other));
     }
   });
 
   it('contains the organization and email it claims, and nothing personal', () => {
-    assert.deepEqual(claimOf(token), { emailId: addressee.emailId, position: 7 });
+    assert.deepEqual(parseUnsubscribeToken(token), { emailId: addressee.emailId, position: 7 });
     assert.match(token, /^em_[0-9a-z]{26}\.7\.[A-Za-z0-9_-]{22}$/);
     assert.ok(!token.includes(addressee.orgId.slice(4)));
   });
@@ -28,8 +28,8 @@ describe('an unsubscribe token', () => {
   it('is none when any of its characters is another one, is missing or is added', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/ .%\0\né';
     const isOurs = (text: string) => {
-      const claim = claimOf(text);
-      return claim !== undefined && tokens.isOf({ orgId: addressee.orgId, ...claim }, text);
+      const claim = parseUnsubscribeToken(text);
+      return claim !== undefined && tokens.verify({ orgId: addressee.orgId, ...claim }, text);
     };
     assert.ok(isOurs(token));
     for (let at = 0; at <= token.length; at++) {
@@ -44,8 +44,8 @@ describe('an unsubscribe token', () => {
 
   it('claims nothing when it is anything else', () => {
     for (const text of ['', '.', '..', 'x', `${addressee.emailId}.07.${'A'.repeat(22)}`, 'A'.repeat(100_000)]) {
-      assert.equal(claimOf(text), undefined, text.slice(0, 80));
+      assert.equal(parseUnsubscribeToken(text), undefined, text.slice(0, 80));
     }
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => claimOf(text) === undefined));
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => parseUnsubscribeToken(text) === undefined));
   });
 });

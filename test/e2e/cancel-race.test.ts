@@ -9,8 +9,8 @@ import { makeAttemptRecorder } from '../../src/delivery/call.ts';
 import { accountLinkSeal } from '../../src/domain/email/account-link.ts';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
-import { addDomain } from '../../src/accounts/domains.ts';
-import { acceptEmail, cancelEmail, type IntakeDeps, unlimited } from '../../src/intake/emails.ts';
+import { registerDomainForOperator } from '../../src/accounts/domains.ts';
+import { acceptEmail, cancelEmail, type IntakeDeps, noLimits } from '../../src/intake/emails.ts';
 import { gatherEmails } from '../../src/intake/emails.ts';
 import { UNTRACKED } from '../../src/domain/email/tracked-links.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
@@ -87,14 +87,14 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
   });
 
   const organization = await createOrganization(pool, 'Race');
-  await addDomain(pool, organization.id, 'race.example', true);
+  await registerDomainForOperator(pool, organization.id, 'race.example', true);
   const deps: IntakeDeps = {
     pool,
     wakeRelay: relay.wake,
     withFiles: async (_upload, store) => store([]),
     storeEmail: gatherEmails(pool),
     contents,
-    limits: unlimited(),
+    limits: noLimits(),
   };
   const request = {
     from: 'race@race.example',

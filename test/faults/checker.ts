@@ -1,4 +1,4 @@
-import { REPORTED } from '../../src/domain/email/states.ts';
+import { REPORTED_STATUSES } from '../../src/domain/email/states.ts';
 import type { SenderEntry } from './generator.ts';
 
 /** A message as the API lists it. */
@@ -60,7 +60,7 @@ export interface Verdict {
 
 const PENDING = new Set(['queued', 'scheduled']);
 /** Statuses of emails and chat-app messages that the provider has. */
-const HANDED_OVER = new Set<string>([...REPORTED, 'read']);
+const HANDED_OVER = new Set<string>([...REPORTED_STATUSES, 'read']);
 /** Rounding of the clocks of two processes of one machine. */
 const ROUNDING_MS = 2;
 

@@ -1,5 +1,5 @@
 import { createOrganization } from '../../src/accounts/organizations.ts';
-import { addDomain } from '../../src/accounts/domains.ts';
+import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { insertNumber } from '../../src/store/chat/numbers.ts';
 import { newId } from '../../src/domain/ids.ts';
 import type { Stack } from './stack.ts';
@@ -24,7 +24,7 @@ export async function makeTenant(
   receiver: string,
 ): Promise<Tenant> {
   const { id: orgId, api_key } = await createOrganization(pool, `Run ${run}`);
-  const { name } = await addDomain(pool, orgId, `run-${run}.example`, true);
+  const { name } = await registerDomainForOperator(pool, orgId, `run-${run}.example`, true);
   const number = (digit: number) => `+4915${digit}${String(10_000_000 + run)}`;
   const numbers = { twilio: number(7), meta: number(9) };
   for (const provider of ['twilio', 'meta'] as const) {

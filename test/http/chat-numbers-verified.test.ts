@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
-import { addNumber, chatSeal } from '../../src/accounts/chat-numbers.ts';
+import { connectNumberForOperator, chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { makeVerifyNumber } from '../../src/main/wiring/chat-providers.ts';
 import { startSimulator } from '../../dev/simulator/simulator.ts';
 import { assertRefused, SECRET_KEY, startService, useService } from './service.ts';
@@ -35,7 +35,7 @@ const twilio = (number: string, more: object = {}) => ({
   ...more,
 });
 const operator = (orgId: string, number: string, phoneNumberId: string) =>
-  addNumber(service.pool, chatSeal(SECRET_KEY), orgId, {
+  connectNumberForOperator(service.pool, chatSeal(SECRET_KEY), orgId, {
     ...{ number, provider: 'meta', phone_number_id: phoneNumberId, token: null, templates: [] },
   });
 /** A number that an earlier version connected without confirmation. */

@@ -3,7 +3,7 @@ import { after, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { createOrganization } from '../../src/accounts/organizations.ts';
-import { addDomain } from '../../src/accounts/domains.ts';
+import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { useDatabase } from '../support/database.ts';
 import { post, startApi } from './api-process.ts';
 import { inFuture } from './service.ts';
@@ -23,7 +23,7 @@ const database = await useDatabase();
 const organization = await createOrganization(database.pool, 'logs');
 const { api_key: key } = organization;
 const domain = 'canarydomain.example';
-await addDomain(database.pool, organization.id, domain, true);
+await registerDomainForOperator(database.pool, organization.id, domain, true);
 // Fails with an error that quotes the whole row.
 await database.pool.query(`ALTER TABLE emails ADD CONSTRAINT unlucky CHECK (subject NOT LIKE '%unlucky%')`);
 await database.pool.query(`ALTER TABLE email_bodies ADD CONSTRAINT unlucky CHECK (body_bytes < 100000)`);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { giveQuota } from '../../src/intake/quota.ts';
+import { changeQuota } from '../../src/intake/quota.ts';
 import { assertDescribed as assertInDocument, type Described, operationsOf } from './described.ts';
 import { connectNumber, fillPath, resourceOf } from './resources.ts';
 import { type Answer, type Call, inFuture, startService, useService } from './service.ts';
@@ -104,7 +104,7 @@ describe('the answer that the document describes is given', () => {
     const [one, two] = [await limited.organization(), await limited.organization()];
     const emails = Array.from({ length: 100 }, () => one.mail());
     await one.call('POST', '/v1/emails/batch', { json: { emails } });
-    await giveQuota(limited.pool, two.id, 0);
+    await changeQuota(limited.pool, two.id, 0);
     const answers = [await one.send(), await one.send(), await two.send()];
     assert.deepEqual(
       answers.map(({ body }) => (body as { error: { code: string } }).error.code),

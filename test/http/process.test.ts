@@ -4,14 +4,14 @@ import { it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
 import { createOrganization } from '../../src/accounts/organizations.ts';
-import { addDomain } from '../../src/accounts/domains.ts';
+import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { useDatabase } from '../support/database.ts';
 import { type ApiProcess, post, startApi } from './api-process.ts';
 import { dial, head, listen } from './socket.ts';
 
 const database = await useDatabase();
 const organization = await createOrganization(database.pool, 'process');
-await addDomain(database.pool, organization.id, 'a.example', true);
+await registerDomainForOperator(database.pool, organization.id, 'a.example', true);
 const key = organization.api_key;
 
 /** Starts the API without Temporal. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { giveQuota } from '../../src/intake/quota.ts';
+import { changeQuota } from '../../src/intake/quota.ts';
 import { setQuota, usage } from '../../src/store/limits/quota.ts';
 import { eventually } from '../support/eventually.ts';
 import { connectNumber } from './resources.ts';
@@ -10,7 +10,7 @@ const service = await useService();
 
 const withQuota = async (monthly: number): Promise<Organization> => {
   const organization = await service.organization();
-  await giveQuota(service.pool, organization.id, monthly);
+  await changeQuota(service.pool, organization.id, monthly);
   return organization;
 };
 const usedBy = async ({ id }: Organization) => (await usage(service.pool, id))?.used;
@@ -80,8 +80,8 @@ describe('a monthly quota', () => {
       await assertExceeded(answer, `the quota of 10 emails a month leaves 1, and this takes ${count}`);
     }
     // A quota that is set later counts the emails of the month in the same way, except for repeated addresses.
-    await giveQuota(service.pool, ours.id, null);
-    assert.equal((await giveQuota(service.pool, ours.id, 20)).used, 1 + 5 + 1 + 3);
+    await changeQuota(service.pool, ours.id, null);
+    assert.equal((await changeQuota(service.pool, ours.id, 20)).used, 1 + 5 + 1 + 3);
   });
 
   it('of 0 refuses every email but no chat-app message', async () => {
@@ -94,7 +94,7 @@ describe('a monthly quota', () => {
 
   it('is counted from the stored emails while there is none, without writing a counter', async () => {
     const ours = await withQuota(0);
-    await giveQuota(service.pool, ours.id, null);
+    await changeQuota(service.pool, ours.id, null);
     await ours.sent();
     await assertStatus(202, sendBatch(ours, 3));
     assert.equal(await usedBy(ours), 4);
@@ -194,14 +194,14 @@ describe('a monthly quota', () => {
     const ours = await service.organization();
     const ids = [await ours.sent(), await ours.sent(), await ours.sent()];
     await service.pool.query(`UPDATE emails SET created_at = created_at - interval '32 days' WHERE id = $1`, [ids[0]]);
-    const quota = await giveQuota(service.pool, ours.id, 3);
+    const quota = await changeQuota(service.pool, ours.id, 3);
     assert.deepEqual([quota.monthly, quota.used], [3, 2]);
     await ours.sent();
     await assertStatus(429, ours.send());
-    await giveQuota(service.pool, ours.id, 4);
+    await changeQuota(service.pool, ours.id, 4);
     assert.equal(await usedBy(ours), 3, 'another quota does not change the count');
     await ours.sent();
-    await giveQuota(service.pool, ours.id, 2);
+    await changeQuota(service.pool, ours.id, 2);
     await assertExceeded(await ours.send(), 'the quota of 2 emails a month leaves 0, and this takes 1');
     await assertExceeded(await sendBatch(ours, 1), 'the quota of 2 emails a month leaves 0, and this takes 1');
     assert.equal(await setQuota(service.pool, 'org_none', 1), false);

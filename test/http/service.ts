@@ -12,9 +12,9 @@ import { makeApp } from '../../src/http/app.ts';
 import type { HttpDeps } from '../../src/http/deps.ts';
 import { addSender } from '../../src/accounts/sms-senders.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
-import { addDomain } from '../../src/accounts/domains.ts';
+import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { makeWithFiles } from '../../src/intake/attachments.ts';
-import { createKey } from '../../src/accounts/keys.ts';
+import { issueKeyForOperator } from '../../src/accounts/keys.ts';
 import { gatherEmails } from '../../src/intake/emails.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from '../../src/accounts/organization-limits.ts';
 import { makeNetworkLimits } from '../../src/intake/network-limits.ts';
@@ -178,7 +178,7 @@ export async function startService(
   const organization = async (name = `organization ${++count}`) => {
     const { id, api_key: key } = await createOrganization(database.pool, name);
     const domain = `o${++count}.example.com`;
-    await addDomain(database.pool, id, domain, true);
+    await registerDomainForOperator(database.pool, id, domain, true);
     /** A minimal valid email with these fields changed; undefined omits a field. */
     const mail = (fields: Json = {}): Json => ({
       from: `Sender <hello@${domain}>`,
@@ -194,11 +194,11 @@ export async function startService(
       key,
       domain,
       addDomain: async (domainName: string, verified = true) =>
-        (await addDomain(database.pool, id, domainName, verified)).id,
+        (await registerDomainForOperator(database.pool, id, domainName, verified)).id,
       /** Connects an SMS sender as the operator does. */
       addSender: (sender: string, countries: readonly string[] = []) => addSender(database.pool, id, sender, countries),
       addKey: async (preset: Preset, domains: readonly string[] = []) =>
-        (await createKey(database.pool, id, preset, domains)).api_key,
+        (await issueKeyForOperator(database.pool, id, preset, domains)).api_key,
       mail,
       call: ours,
       send,

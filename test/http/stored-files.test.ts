@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { giveQuota } from '../../src/intake/quota.ts';
+import { changeQuota } from '../../src/intake/quota.ts';
 import { markDeleted } from '../../src/store/emails/attachments.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
 import { FileStoreUnavailable } from '../../src/store/files/file-store.ts';
@@ -29,7 +29,7 @@ async function written(t: TestContext, work: () => Promise<void>): Promise<strin
 describe('files of a request that is refused', () => {
   it('are never stored when the quota is used up', async (t) => {
     const ours = await service.organization();
-    await giveQuota(service.pool, ours.id, 1);
+    await changeQuota(service.pool, ours.id, 1);
     await ours.sent();
     const ids = await written(t, async () => {
       assertRefused(await ours.send({ attachments: [file()] }), 429, 'quota_exceeded');
@@ -51,7 +51,7 @@ describe('files of a request that is refused', () => {
   it('are removed when the refusal comes after they were stored', async (t) => {
     const ours = await service.organization();
     // The hint before the files still sees one left; the statement that stores the email does not.
-    await giveQuota(service.pool, ours.id, 1);
+    await changeQuota(service.pool, ours.id, 1);
     const put = service.files.put;
     t.mock.method(service.files, 'put', async (id: string, content: Buffer) => {
       await ours.sent();

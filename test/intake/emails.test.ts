@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import type { EmailRequest } from '../../src/domain/email/email.ts';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
-import { addDomain } from '../../src/accounts/domains.ts';
-import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail, unlimited } from '../../src/intake/emails.ts';
+import { registerDomainForOperator } from '../../src/accounts/domains.ts';
+import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail, noLimits } from '../../src/intake/emails.ts';
 import { gatherEmails } from '../../src/intake/emails.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { findEmail } from '../../src/store/emails/emails.ts';
@@ -19,10 +19,10 @@ const deps: IntakeDeps = {
   withFiles: async (_upload, store) => store([]),
   storeEmail: gatherEmails(pool),
   contents,
-  limits: unlimited(),
+  limits: noLimits(),
 };
 const orgId = (await createOrganization(pool, 'Intake')).id;
-await addDomain(pool, orgId, 'a.example', true);
+await registerDomainForOperator(pool, orgId, 'a.example', true);
 
 const HOUR = 3_600_000;
 const later = (ms: number) => new Date(Date.now() + ms).toISOString();

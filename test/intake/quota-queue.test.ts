@@ -18,7 +18,7 @@ describe('emails of an organization with a quota', () => {
   it('run in their order, four at a time', async () => {
     const queue = makeQuotaQueue();
     const { begun, work, end } = works();
-    queue.note('org_a', true);
+    queue.recordUsage('org_a', true);
     const all = Promise.all(Array.from({ length: 7 }, (_, n) => queue.run('org_a', work(n))));
     await setImmediate();
     assert.deepEqual(begun, [0, 1, 2, 3]);
@@ -34,7 +34,7 @@ describe('emails of an organization with a quota', () => {
 
   it('release their slot when they fail', async () => {
     const queue = makeQuotaQueue();
-    queue.note('org_a', true);
+    queue.recordUsage('org_a', true);
     for (let round = 0; round < 3; round++) {
       const fails = () => queue.run('org_a', () => Promise.reject(new Error('no')));
       const outcomes = await Promise.allSettled(Array.from({ length: 9 }, fails));
@@ -48,12 +48,12 @@ describe('emails of an organization with a quota', () => {
   it('do not block other organizations, nor any once the quota is removed', async () => {
     const queue = makeQuotaQueue();
     const { begun, work } = works();
-    queue.note('org_a', true);
+    queue.recordUsage('org_a', true);
     for (let n = 0; n < 6; n++) void queue.run('org_a', work(n));
     for (let n = 6; n < 12; n++) void queue.run('org_b', work(n));
     await setImmediate();
     assert.equal(begun.length, 4 + 6);
-    queue.note('org_a', false);
+    queue.recordUsage('org_a', false);
     for (let n = 12; n < 18; n++) void queue.run('org_a', work(n));
     await setImmediate();
     assert.equal(begun.length, 4 + 6 + 6);

@@ -49,9 +49,9 @@ describe('limits that processes share', () => {
     await eventually('more is owed than the other has given', () => {
       gives(one.requests, 'org_gone');
       if (gives(two.requests, 'org_gone')) given++;
-      return (two.requests?.standing('org_gone').resetSeconds ?? 0) > given;
+      return (two.requests?.state('org_gone').resetSeconds ?? 0) > given;
     });
-    assert.equal(two.requests?.standing('org_gone').remaining, 0, 'the answer states it');
+    assert.equal(two.requests?.state('org_gone').remaining, 0, 'the answer states it');
   });
 
   it('tokens above the rate are owed: all processes together keep the rate', async (t) => {
@@ -95,7 +95,7 @@ describe('limits that processes share', () => {
     await eventually('shared again', async () => ((await shared('org_back')) ?? 200) < 150);
     gives(two.mails, 'org_back');
     const standing = await eventually('learned', () => {
-      const now = two.mails?.standing('org_back');
+      const now = two.mails?.state('org_back');
       return now && now.remaining < 150 && now;
     });
     assert.ok(standing.remaining >= 99, JSON.stringify(standing));

@@ -74,10 +74,10 @@ describe('after SECRET_KEY was replaced', () => {
     const addressee = { orgId: newId('org', 1), emailId: newId('em', 2), position: 7 };
     const before = makeUnsubscribeTokens(former).make(addressee);
     const tokens = makeUnsubscribeTokens(rotated);
-    assert.ok(tokens.isOf(addressee, before));
-    assert.ok(!tokens.isOf({ ...addressee, position: 8 }, before));
-    assert.ok(!makeUnsubscribeTokens(current).isOf(addressee, before));
-    assert.ok(makeUnsubscribeTokens(current).isOf(addressee, tokens.make(addressee)));
+    assert.ok(tokens.verify(addressee, before));
+    assert.ok(!tokens.verify({ ...addressee, position: 8 }, before));
+    assert.ok(!makeUnsubscribeTokens(current).verify(addressee, before));
+    assert.ok(makeUnsubscribeTokens(current).verify(addressee, tokens.make(addressee)));
   });
 
   test('a cursor of before leads on', () => {

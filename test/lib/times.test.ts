@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { percentile, spanInWords } from '../../src/lib/times.ts';
+import { percentile, formatDuration } from '../../src/lib/times.ts';
 
 test('a percentile lies within the step that holds it', () => {
   assert.equal(percentile(new Map(), 0.5), null);
@@ -30,5 +30,5 @@ test('a duration is formatted in words', () => {
     '1 h 30 min': 5_400_000,
     '2 d 1 h': 49 * 3_600_000,
   };
-  for (const [words, milliseconds] of Object.entries(spans)) assert.equal(spanInWords(milliseconds), words);
+  for (const [words, milliseconds] of Object.entries(spans)) assert.equal(formatDuration(milliseconds), words);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type Bucket, type Rate, refill, standing, take } from '../../src/lib/token-bucket.ts';
+import { type Bucket, type Rate, refill, bucketState, take } from '../../src/lib/token-bucket.ts';
 
 const RATE: Rate = { perSecond: 10, burst: 20 };
 const full = (): Bucket => ({ usage: 0, atMs: 0 });
@@ -17,7 +17,7 @@ describe('a token bucket', () => {
     refill(bucket, RATE, 100);
     assert.equal(take(bucket, RATE, 1), 0);
     refill(bucket, RATE, 1_000_000);
-    assert.deepEqual(standing(bucket, RATE), { limit: 20, remaining: 20, resetSeconds: 0 });
+    assert.deepEqual(bucketState(bucket, RATE), { limit: 20, remaining: 20, resetSeconds: 0 });
   });
 
   it('lets the largest through when it is half full, and is overdrawn then', () => {
@@ -25,7 +25,7 @@ describe('a token bucket', () => {
     assert.equal(take(bucket, RATE, 1_000), 1);
     refill(bucket, RATE, 100);
     assert.equal(take(bucket, RATE, 1_000), 0);
-    assert.deepEqual(standing(bucket, RATE), { limit: 20, remaining: 0, resetSeconds: 101 });
+    assert.deepEqual(bucketState(bucket, RATE), { limit: 20, remaining: 0, resetSeconds: 101 });
     assert.equal(take(bucket, RATE, 1), 100, 'seconds until the usage is paid');
     assert.equal(take(bucket, RATE, 1_000), 100);
   });

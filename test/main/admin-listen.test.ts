@@ -94,7 +94,7 @@ async function deliver(id: string): Promise<void> {
   const deps = {
     pool: service.pool,
     seal: webhookSeal(SECRET_KEY),
-    openLine: makePublicPost({ allowedCidrs: LOOPBACK }),
+    connectToEndpoint: makePublicPost({ allowedCidrs: LOOPBACK }),
     idleTimeoutMs: 300,
     stopping: new AbortController().signal,
     log: pino({ level: 'silent' }),

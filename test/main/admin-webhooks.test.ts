@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { webhookSeal } from '../../src/accounts/webhooks.ts';
 import { openEndpoint } from '../../src/store/webhooks/leases.ts';
-import { showSecret } from '../../src/webhooks/signature.ts';
+import { formatSecret } from '../../src/webhooks/signature.ts';
 import { organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
@@ -26,7 +26,7 @@ describe('webhook add, list and remove', () => {
     const { id, secret, ...more } = JSON.parse(out) as { id: string; secret: string };
     assert.deepEqual(more, {});
     const endpoint = await openEndpoint(database.pool, id);
-    assert.equal(showSecret(webhookSeal(secretKey).open(endpoint?.secret ?? Buffer.alloc(0), id)), secret);
+    assert.equal(formatSecret(webhookSeal(secretKey).open(endpoint?.secret ?? Buffer.alloc(0), id)), secret);
     const { rows } = await database.pool.query<{ events: string[] }>(
       'SELECT events FROM webhook_endpoints WHERE id = $1',
       [id],

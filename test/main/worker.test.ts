@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { addDomain } from '../../src/accounts/domains.ts';
+import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { findDomain } from '../../src/store/domains/domains.ts';
 import { organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
@@ -35,7 +35,7 @@ test('a worker of the fleet upkeep checks domains and stops, also while Temporal
   t.after(() => dns.close());
   const home = await mkdtemp(join(tmpdir(), 'sendwright-'));
   t.after(() => rm(home, { recursive: true }));
-  const { id, name } = await addDomain(pool, await organization(pool), 'example.com', false);
+  const { id, name } = await registerDomainForOperator(pool, await organization(pool), 'example.com', false);
   const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', 'upkeep'], {
     execArgv: [],
     env: {

@@ -26,12 +26,12 @@ describe('the projection', () => {
   for (const status of EMAIL_STATUSES)
     test(`applies every change to an email that is ${status}`, async () => {
       for (const change of CHANGES) {
-        const { from, noted, to, event }: Transition = TRANSITIONS[change];
+        const { from, recordOnly, to, event }: Transition = TRANSITIONS[change];
         const id = await acceptOne(pool, orgId);
         await force(pool, id, status);
         const before = await emailRow(pool, id);
         const isMoved = from.includes(status);
-        const isApplied = isMoved || noted.includes(status);
+        const isApplied = isMoved || recordOnly.includes(status);
         assert.deepEqual(await project(pool, change, [input(id, change)]), isApplied ? [id] : [], change);
         const row = await emailRow(pool, id);
         const events = isApplied && event !== null ? ['queued', event.slice('email.'.length)] : ['queued'];

@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { projectMessages } from '../../src/projection/messages.ts';
 import { project, projectReschedule } from '../../src/projection/emails.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
-import { noted } from '../../src/telemetry/topics.ts';
+import { eventsRecorded } from '../../src/telemetry/topics.ts';
 import { acceptText, connect } from '../store/chats.ts';
 import { acceptOne, force, inMs, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
@@ -15,7 +15,7 @@ const orgId = await organization(pool);
 function collect(t: TestContext): unknown[] {
   const news: unknown[] = [];
   t.after(
-    noted.listen(({ kind, event, count, reasons = [] }) => {
+    eventsRecorded.listen(({ kind, event, count, reasons = [] }) => {
       news.push([kind, event, count, ...(event === 'bounced' ? [Object.fromEntries(reasons)] : [])]);
     }),
   );

@@ -136,7 +136,7 @@ describe('an answer', { concurrency: true }, () => {
       kind: 'busy',
       detail: 'Meta answered 429: No (error 130429).',
       code: '130429',
-      after: 3_000,
+      afterMs: 3_000,
     });
   });
 });

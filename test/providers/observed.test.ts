@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test';
 import type { OutgoingChat } from '../../src/domain/chat/chat.ts';
 import type { ChatProvider } from '../../src/providers/chat-provider.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
-import { observedChat, observedEmail } from '../../src/providers/observed.ts';
+import { observeChatProvider, observeEmailProvider } from '../../src/providers/observed.ts';
 import { providerCalled } from '../../src/telemetry/topics.ts';
 import type { Attributes, Tracer } from '../../src/telemetry/tracer.ts';
 import { TEXT } from '../store/chats.ts';
@@ -50,20 +50,20 @@ describe('a provider of email that is observed', () => {
   });
 
   test('forwards calls and has only the optional methods of the provider', async () => {
-    const plain = observedEmail(provider());
+    const plain = observeEmailProvider(provider());
     assert.equal(plain.name, 'smtp');
     assert.equal(plain.callSize, 7);
     assert.equal(plain.refusal(outgoing()), 'too large');
     assert.deepEqual(Object.keys(plain).sort(), ['callSize', 'hasTracking', 'name', 'overlap', 'refusal', 'send']);
     const found = new Map([['em_1', 'm']]);
-    const able = observedEmail(provider({ find: async () => found, reports: async () => [] }));
+    const able = observeEmailProvider(provider({ find: async () => found, reports: async () => [] }));
     assert.equal(await able.find?.('call_1'), found);
     assert.deepEqual(await able.reports?.('em_1', 'm'), []);
   });
 
   test('publishes the outcomes of each call', async (t) => {
     const calls = recordCalls(t);
-    const observed = observedEmail(
+    const observed = observeEmailProvider(
       provider({ find: async () => new Map(), reports: () => Promise.reject(new Error('no')) }),
     );
     assert.equal((await observed.send([outgoing(), outgoing(), outgoing()], 'call_1')).length, 3);
@@ -78,7 +78,7 @@ describe('a provider of email that is observed', () => {
 
   test('has a span for each call with ids and counts, which fails with the call', async () => {
     const { tracer, spans } = recorder();
-    const observed = observedEmail(provider(), tracer);
+    const observed = observeEmailProvider(provider(), tracer);
     const email = outgoing();
     await observed.send([email], 'call_1');
     await observed.send([outgoing(), outgoing()], 'call_2');
@@ -104,7 +104,7 @@ test('an observed chat provider publishes its calls and no part of the message',
     send: async (_message, expired) => expired?.() ?? { kind: 'refused', detail: 'no' },
     find: async (_message, { fromMs, untilMs }) => `${fromMs} ${untilMs}`,
   };
-  const observed = observedChat(provider, tracer);
+  const observed = observeChatProvider(provider, tracer);
   assert.deepEqual(await observed.send(message), { kind: 'refused', detail: 'no' });
   const tooLate = { kind: 'busy', detail: 'late' } as const;
   assert.equal(await observed.send(message, () => tooLate), tooLate);

@@ -130,7 +130,7 @@ describe('busy', { concurrency: true }, () => {
       const { postmarkUrl, behave, inbox } = await simulator(t);
       const detail = `Postmark answered ${status}: A switch of the simulator asks for this.`;
       await behave({ fail_next: 1, status, retry_after: 17 });
-      assert.deepEqual(await sendOne(postmarkUrl), { kind: 'busy', detail, after: 17_000 });
+      assert.deepEqual(await sendOne(postmarkUrl), { kind: 'busy', detail, afterMs: 17_000 });
       if (status === 429) {
         await behave({ fail_next: 1, status });
         assert.deepEqual(await sendOne(postmarkUrl), { kind: 'busy', detail });
@@ -149,7 +149,7 @@ describe('busy', { concurrency: true }, () => {
     const [first] = await provider.send([outgoing()], CALL);
     const [second] = await provider.send([outgoing()], CALL);
     assert.deepEqual(
-      [first, second].map((outcome) => outcome && 'after' in outcome),
+      [first, second].map((outcome) => outcome && 'afterMs' in outcome),
       [true, false],
     );
   });

@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test';
 import type { OutgoingChat } from '../../src/domain/chat/chat.ts';
 import type { ChatOutcome } from '../../src/providers/chat-provider.ts';
 import { callbackUrl } from '../../src/providers/twilio/messages.ts';
-import { locate } from '../../src/providers/twilio/client.ts';
+import { urlOf } from '../../src/providers/twilio/client.ts';
 import { ACCOUNT, chat, chatSimulator, FROM, PUBLIC_URL, twilioAt } from './chat.ts';
 import { answering, closedPort, httpServer, recordingServer } from './servers.ts';
 
@@ -124,7 +124,7 @@ test('a base URL replaces all hosts of Twilio, one at twilio.com only that of me
   ] as const) {
     const url = base === undefined ? undefined : new URL(base);
     assert.deepEqual(
-      [api, content].map((uri) => locate(uri, url).href),
+      [api, content].map((uri) => urlOf(uri, url).href),
       expected,
     );
   }
@@ -199,7 +199,7 @@ describe('an answer', { concurrency: true }, () => {
       kind: 'busy',
       detail: 'Twilio answered 429: Slow down (error 20429).',
       code: '20429',
-      after: 7_000,
+      afterMs: 7_000,
     });
   });
 

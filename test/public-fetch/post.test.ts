@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { type Line, makePublicPost } from '../../src/public-fetch/post.ts';
+import { type EndpointConnection, makePublicPost } from '../../src/public-fetch/post.ts';
 import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
 import { eventually } from '../support/eventually.ts';
 import { canary, names, rawSite, REACHABLE, site } from './web.ts';
@@ -18,16 +18,17 @@ function lineTo(
   url: string,
   settings: Partial<Parameters<typeof makePublicPost>[0]> = {},
   within = 2_000,
-): Line {
+): EndpointConnection {
   const line = makePublicPost({ allowedCidrs: [REACHABLE], ...settings }, within)(url, 4, KEEP);
   t.after(() => line.close());
   return line;
 }
 
-const post = (line: Line, body = '{}') => line.post({ 'content-type': 'application/json', 'x-a': 'b' }, body);
+const post = (line: EndpointConnection, body = '{}') =>
+  line.post({ 'content-type': 'application/json', 'x-a': 'b' }, body);
 
 /** A post fails with this sentence. */
-async function assertFails(line: Line, message: string): Promise<void> {
+async function assertFails(line: EndpointConnection, message: string): Promise<void> {
   await assert.rejects(post(line), (error: unknown) => {
     assert.ok(error instanceof Unfetchable, String(error));
     assert.equal(error.message, message);

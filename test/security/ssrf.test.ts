@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { request } from 'undici';
 import { createOrganization } from '../../src/accounts/organizations.ts';
-import { addDomain } from '../../src/accounts/domains.ts';
+import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { type ApiProcess, startApi } from '../http/api-process.ts';
 import { OWN_NAMES, PRIVATE_LITERALS } from '../public-fetch/private-hosts.ts';
 import { canary, REACHABLE, site } from '../public-fetch/web.ts';
@@ -16,7 +16,7 @@ const HOSTS = [...PRIVATE_LITERALS, ...OWN_NAMES];
 
 const database = await useDatabase();
 const { id: orgId, api_key: key } = await createOrganization(database.pool, 'Acme');
-await addDomain(database.pool, orgId, DOMAIN, true);
+await registerDomainForOperator(database.pool, orgId, DOMAIN, true);
 
 interface Refusal {
   readonly code: string;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { addDomain, removeDomain } from '../../src/accounts/domains.ts';
+import { registerDomainForOperator, removeDomain } from '../../src/accounts/domains.ts';
 import { startDomainChecks } from '../../src/sender-domains/background-checks.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
 import { claimDueDomains } from '../../src/store/domains/domains.ts';
@@ -33,7 +33,9 @@ afterEach(async () => {
 });
 
 async function register(n: number): Promise<{ id: string; name: string }[]> {
-  return Promise.all(Array.from({ length: n }, () => addDomain(pool, orgId, `d${++count}.example.com`, false)));
+  return Promise.all(
+    Array.from({ length: n }, () => registerDomainForOperator(pool, orgId, `d${++count}.example.com`, false)),
+  );
 }
 
 function startWorker(changes: Partial<SenderDomainDeps> = {}): () => Promise<void> {

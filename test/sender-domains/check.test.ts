@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, test } from 'node:test';
-import { addDomain, checkDomain, showDomain } from '../../src/accounts/domains.ts';
+import { registerDomainForOperator, checkDomain, showDomain } from '../../src/accounts/domains.ts';
 import { startDomainChecks } from '../../src/sender-domains/background-checks.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import type { SenderDomainDeps } from '../../src/sender-domains/deps.ts';
@@ -33,7 +33,7 @@ async function intervalOf(id: string): Promise<number | null> {
 
 /** A pending domain that has been checked, so that it has its records. */
 async function added(name = `d${++count}.example.com`): Promise<string> {
-  const { id } = await addDomain(pool, ours, name, false);
+  const { id } = await registerDomainForOperator(pool, ours, name, false);
   await checkDue();
   return id;
 }
@@ -67,7 +67,7 @@ async function verified(): Promise<string> {
 
 describe('a background check', () => {
   test('happens when the domain is due, and not before', async () => {
-    const { id } = await addDomain(pool, ours, `d${++count}.example.com`, false);
+    const { id } = await registerDomainForOperator(pool, ours, `d${++count}.example.com`, false);
     await checkDue();
     assert.equal(await intervalOf(id), 60);
     const asked = dns.questions.length;
@@ -117,7 +117,7 @@ describe('a background check', () => {
 
   test('fails no domain for a record that is required since it was verified', async () => {
     const without = { ...deps, senders: { postmark: false, smtpHost: null } };
-    const { id } = await addDomain(pool, ours, `d${++count}.example.com`, false);
+    const { id } = await registerDomainForOperator(pool, ours, `d${++count}.example.com`, false);
     const bare = async () => (await showDomain(without, ours, id)).records;
     for (const { required, name, value } of await bare()) if (required) dns.txt(name, value);
     await checkDue(without);
@@ -133,7 +133,7 @@ describe('a background check', () => {
   });
 
   test('skips trusted domains', async () => {
-    const { id } = await addDomain(pool, ours, `d${++count}.example.com`, true);
+    const { id } = await registerDomainForOperator(pool, ours, `d${++count}.example.com`, true);
     await checkDue();
     assert.equal((await show(id)).last_checked_at, null);
   });

@@ -1,7 +1,7 @@
 import type { ChatContent, ChatProviderName } from '../../src/domain/chat/chat.ts';
 import type { MessageStatus } from '../../src/domain/messages/message.ts';
 import { newId } from '../../src/domain/ids.ts';
-import { unlimited } from '../../src/intake/emails.ts';
+import { noLimits } from '../../src/intake/emails.ts';
 import { sendMessage } from '../../src/intake/messages.ts';
 import { insertNumber } from '../../src/store/chat/numbers.ts';
 import type { Db, Pool } from '../../src/store/postgres/pool.ts';
@@ -44,7 +44,7 @@ export async function acceptText(
   const content = { ...TEXT, ...fields };
   const message = { channel: 'chatapp', to: TO, country: 'DE', type: 'text', content, tags: [] } as const;
   return sendMessage(
-    { pool, wakeRelay: () => undefined, limits: unlimited() },
+    { pool, wakeRelay: () => undefined, limits: noLimits() },
     orgId,
     { ...message, scheduled_at: scheduledAt },
     async () => ({ id: rows[0]?.id ?? 'num_none', from }),

@@ -181,10 +181,10 @@ describe('a search of emails', () => {
     await pool.query('DELETE FROM search_ranges');
     const aborting = new AbortController();
     let blocks = 0;
-    const rest = async () => {
+    const pause = async () => {
       if (blocks++ === 4) aborting.abort();
     };
-    await indexEmails(pool, { blockSize: 64, settledMs: 0, rest }, aborting.signal);
+    await indexEmails(pool, { blockSize: 64, settledMs: 0, pause }, aborting.signal);
     assert.equal((await count(orgId))?.is_complete, false);
     await assertFinds(orgId, await readAll(orgId));
   });

@@ -6,7 +6,7 @@ import pg from 'pg';
 import pino from 'pino';
 import { startService, type Service } from '../http/service.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
-import { addDomain } from '../../src/accounts/domains.ts';
+import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { migrate } from '../../src/store/postgres/migrate.ts';
 import { listPartitions } from '../../src/store/upkeep/partitions.ts';
 import { addPartitions, expireEmails } from '../../src/upkeep/partitions.ts';
@@ -85,7 +85,7 @@ describe('deploy/roles.sql', () => {
       service = await startService({ pool: app });
       // Organizations of tests are made in the service's own database; this one is made in the other.
       const { id, api_key: key } = await createOrganization(app, 'Roles');
-      await addDomain(app, id, 'roles.example', true);
+      await registerDomainForOperator(app, id, 'roles.example', true);
       const json = {
         from: 'a@roles.example',
         to: 'b@example.net',

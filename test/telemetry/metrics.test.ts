@@ -3,15 +3,15 @@ import { test } from 'node:test';
 import { watchDatabase, watchPool } from '../../src/telemetry/gauges.ts';
 import { startMetrics } from '../../src/telemetry/metrics.ts';
 import {
-  accepted,
-  answered,
-  dispatched,
-  claimed,
-  handedOver,
-  noted,
-  posted,
+  messagesAccepted,
+  requestAnswered,
+  outboxDispatched,
+  messagesClaimed,
+  messagesSent,
+  eventsRecorded,
+  webhookPosted,
   providerCalled,
-  ambiguousEnded,
+  ambiguousCallsResolved,
   tally,
 } from '../../src/telemetry/topics.ts';
 
@@ -24,22 +24,27 @@ async function samples(page: Promise<string>, pattern: RegExp): Promise<string[]
 test('counts published topics under labels from short lists', async (t) => {
   const { registry, stop } = startMetrics();
   t.after(stop);
-  accepted.publish({ kind: 'email', by: 'batch', count: 10_000 });
-  accepted.publish({ kind: 'chatapp', by: 'single', count: 1 });
-  noted.publish({ kind: 'email', event: 'sent', count: 500 });
-  noted.publish({ kind: 'email', event: 'bounced', count: 3, reasons: tally(['unknown', 'mailbox_full', 'unknown']) });
-  claimed.publish({ overdueSeconds: [0.2, 3] });
-  handedOver.publish({ kind: 'email', secondsAfterDue: [0.1, 0.1, 7] });
+  messagesAccepted.publish({ kind: 'email', by: 'batch', count: 10_000 });
+  messagesAccepted.publish({ kind: 'chatapp', by: 'single', count: 1 });
+  eventsRecorded.publish({ kind: 'email', event: 'sent', count: 500 });
+  eventsRecorded.publish({
+    kind: 'email',
+    event: 'bounced',
+    count: 3,
+    reasons: tally(['unknown', 'mailbox_full', 'unknown']),
+  });
+  messagesClaimed.publish({ overdueSeconds: [0.2, 3] });
+  messagesSent.publish({ kind: 'email', secondsAfterDue: [0.1, 0.1, 7] });
   providerCalled.publish({
     provider: 'smtp',
     operation: 'send',
     seconds: 0.5,
     outcomes: tally(['sent', 'busy', 'sent']),
   });
-  ambiguousEnded.publish({ kind: 'email', provider: 'smtp', outcome: 'risked', count: 2 });
-  dispatched.publish({ action: 'group', outcome: 'done', count: 1 });
-  posted.publish({ outcome: 'gone', seconds: 0.25 });
-  answered.publish({ method: 'GET', route: '/v1/emails/:id', status: 200, seconds: 0.004 });
+  ambiguousCallsResolved.publish({ kind: 'email', provider: 'smtp', outcome: 'risked', count: 2 });
+  outboxDispatched.publish({ action: 'group', outcome: 'done', count: 1 });
+  webhookPosted.publish({ outcome: 'gone', seconds: 0.25 });
+  requestAnswered.publish({ method: 'GET', route: '/v1/emails/:id', status: 200, seconds: 0.004 });
   assert.deepEqual(await samples(registry.metrics(), /^sendwright_/), [
     'sendwright_ambiguous_sends_total{kind="email",provider="smtp",outcome="risked"} 2',
     'sendwright_bounces_total{reason="mailbox_full"} 1',
@@ -81,7 +86,7 @@ test('shows rare counters as 0 before their first increase', async (t) => {
 test('counts nothing after stop', async () => {
   const { registry, stop } = startMetrics();
   stop();
-  accepted.publish({ kind: 'email', by: 'single', count: 1 });
+  messagesAccepted.publish({ kind: 'email', by: 'single', count: 1 });
   assert.deepEqual(await samples(registry.metrics(), /^sendwright_/), []);
 });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { addSender } from '../../src/accounts/sms-senders.ts';
-import { unlimited } from '../../src/intake/emails.ts';
+import { noLimits } from '../../src/intake/emails.ts';
 import { sendSms } from '../../src/intake/sms.ts';
 import { markAllAmbiguous } from '../../src/intake/after-restore.ts';
 import { markEmailsAmbiguous, markMessagesAmbiguous } from '../../src/store/upkeep/after-restore.ts';
@@ -243,7 +243,7 @@ describe('a chat-app message that was open when the backup was made', () => {
 
   test('is not sent again when Twilio has it, if it is an SMS', async () => {
     await addSender(pool, orgId, '+12025550142', []);
-    const deps = { pool, wakeRelay: () => undefined, limits: unlimited() };
+    const deps = { pool, wakeRelay: () => undefined, limits: noLimits() };
     const request = { from: null, to: '+4915123456789', text: 'Hi.', tags: [], scheduled_at: null };
     const { id } = await sendSms(deps, { orgId }, request);
     await outbox();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { expireBodies } from '../../src/upkeep/body-retention.ts';
-import { giveBodyRetention } from '../../src/intake/body-retention.ts';
+import { changeBodyRetention } from '../../src/intake/body-retention.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { accept, force, inMs, newEmail, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
@@ -69,8 +69,8 @@ describe('bodies expire', () => {
       await organizationOf(pool),
       await organizationOf(pool),
     ];
-    await giveBodyRetention(pool, keeping, 0);
-    await giveBodyRetention(pool, longer, 30);
+    await changeBodyRetention(pool, keeping, 0);
+    await changeBodyRetention(pool, longer, 30);
     const old = await aged(ours, 8, 10);
     const fresh = await aged(ours, 6, 2);
     const [always, month] = [await aged(keeping, 400, 2), await aged(longer, 8, 2)];
@@ -80,14 +80,14 @@ describe('bodies expire', () => {
     await run(7);
     assert.deepEqual([await kept(old), await kept(fresh), await kept(always), await kept(month)], [0, 2, 2, 2]);
     assert.equal(await run(7), 0, 'it does not check erased emails again');
-    await giveBodyRetention(pool, longer, 7);
+    await changeBodyRetention(pool, longer, 7);
     await run(0);
     assert.equal(await kept(month), 0, 'a shorter retention counts from now on');
   });
 
   it('not before the email is sent', async () => {
     const ours = await organizationOf(pool);
-    await giveBodyRetention(pool, ours, 7);
+    await changeBodyRetention(pool, ours, 7);
     const [queued = ''] = await aged(ours, 9, 1, 'queued');
     const [copied = ''] = await aged(ours, 9, 1);
     await pool.query(`UPDATE emails SET marketing = true WHERE id = $1`, [copied]);

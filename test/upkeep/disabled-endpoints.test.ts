@@ -22,7 +22,7 @@ const bodies: { url: string; body: string }[] = [];
 const deps: WebhookDeps = {
   pool,
   seal: webhookSeal(SECRET_KEY),
-  openLine: (url) => ({
+  connectToEndpoint: (url) => ({
     post: async (_, body) => {
       bodies.push({ url, body });
       return { status: statuses.get(url) ?? 200, retryAfter: null, body: null };

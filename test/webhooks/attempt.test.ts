@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import type { Line, PostAnswer } from '../../src/public-fetch/post.ts';
+import type { EndpointConnection, PostAnswer } from '../../src/public-fetch/post.ts';
 import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
-import { attempt, isGone, succeeded } from '../../src/webhooks/attempt.ts';
-import { newSecret, showSecret } from '../../src/webhooks/signature.ts';
+import { attempt, isGone, isSuccess } from '../../src/webhooks/attempt.ts';
+import { newSecret, formatSecret } from '../../src/webhooks/signature.ts';
 
 const SECRET = newSecret();
 const AT = Date.now();
@@ -12,7 +12,7 @@ const AT = Date.now();
 /** A connection with one answer, and its requests. */
 function lineThat(answer: Partial<PostAnswer> | Error) {
   const posted: { headers: Readonly<Record<string, string>>; body: string }[] = [];
-  const line: Line = {
+  const line: EndpointConnection = {
     post: async (headers, body) => {
       posted.push({ headers, body });
       if (answer instanceof Error) throw answer;
@@ -29,7 +29,7 @@ test('an attempt is a signed JSON post under both sets of headers', async () => 
   const { line, posted } = lineThat({});
   await attempt(line, 'evt_1', AT, '{"a":1}', [SECRET]);
   const [{ headers, body } = { headers: {}, body: '' }] = posted;
-  assert.deepEqual(new Webhook(showSecret(SECRET)).verify(body, headers), { a: 1 });
+  assert.deepEqual(new Webhook(formatSecret(SECRET)).verify(body, headers), { a: 1 });
   assert.equal(headers['content-type'], 'application/json');
   assert.equal(headers['user-agent'], 'Sendwright');
   assert.equal(headers['service-signature'], headers['webhook-signature']);
@@ -39,7 +39,7 @@ describe('an attempt', () => {
   test('succeeds with a status of 200 to 299', async () => {
     for (const status of [200, 204, 299]) {
       const result = await tryOnce({ status, body: Buffer.from('fine') });
-      assert.ok(succeeded(result) && !isGone(result), `${status}`);
+      assert.ok(isSuccess(result) && !isGone(result), `${status}`);
       assert.deepEqual([result.statusCode, result.response, result.error], [status, 'fine', null]);
     }
   });
@@ -47,7 +47,7 @@ describe('an attempt', () => {
   test('fails with any other status, explains a redirect, and is gone with 410', async () => {
     for (const status of [300, 302, 400, 404, 410, 429, 500]) {
       const result = await tryOnce({ status });
-      assert.ok(!succeeded(result), `${status}`);
+      assert.ok(!isSuccess(result), `${status}`);
       assert.equal(isGone(result), status === 410);
       assert.equal(result.error !== null, status < 400);
     }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { newSecret, showSecret, signedHeaders } from '../../src/webhooks/signature.ts';
+import { newSecret, formatSecret, signedHeaders } from '../../src/webhooks/signature.ts';
 
 const BODY = JSON.stringify({ id: 'evt_1', type: 'email.sent', data: { subject: 'Grüße 👋' } });
 const now = Date.now();
@@ -9,13 +9,13 @@ const now = Date.now();
 /** What the library of Standard Webhooks finds, with our names of the headers or its own. */
 function verify(secret: Buffer, headers: Record<string, string>, body = BODY, prefix = 'webhook'): unknown {
   const given = ['id', 'timestamp', 'signature'].map((name) => [`webhook-${name}`, headers[`${prefix}-${name}`]]);
-  return new Webhook(showSecret(secret)).verify(body, Object.fromEntries(given) as Record<string, string>);
+  return new Webhook(formatSecret(secret)).verify(body, Object.fromEntries(given) as Record<string, string>);
 }
 
 test('a secret is whsec_ and base64 of 32 random bytes', () => {
   const secret = newSecret();
-  assert.match(showSecret(secret), /^whsec_[A-Za-z0-9+/]{43}=$/);
-  assert.deepEqual(Buffer.from(showSecret(secret).slice('whsec_'.length), 'base64'), secret);
+  assert.match(formatSecret(secret), /^whsec_[A-Za-z0-9+/]{43}=$/);
+  assert.deepEqual(Buffer.from(formatSecret(secret).slice('whsec_'.length), 'base64'), secret);
   assert.notDeepEqual(newSecret(), secret);
 });
 

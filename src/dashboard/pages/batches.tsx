@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { WAITING } from '../../domain/email/batch.ts';
+import { PENDING_STATUSES } from '../../domain/email/batch.ts';
 import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { requireFound } from '../../domain/errors.ts';
 import { cancelBatch } from '../../intake/batches.ts';
@@ -205,7 +205,7 @@ function statusesOf({ counts }: Batch) {
 /** The share of emails that are no longer pending, with any outcome. */
 function Progress({ batch }: { batch: Batch }): Html {
   const { id, total, counts } = batch;
-  const waiting = WAITING.reduce((sum, status) => sum + (counts[status] ?? 0), 0);
+  const waiting = PENDING_STATUSES.reduce((sum, status) => sum + (counts[status] ?? 0), 0);
   const words = `${formatNumber(total - waiting)} of ${formatNumber(total)}`;
   return (
     <>

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { REPORTED } from '../../domain/email/states.ts';
+import { REPORTED_STATUSES } from '../../domain/email/states.ts';
 import { notFound } from '../../domain/errors.ts';
 import { makeDownloadLinks } from '../../domain/email/download-links.ts';
 import { addressees, recipients } from '../../domain/email/outgoing.ts';

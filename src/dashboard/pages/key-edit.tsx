@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { KEY_NAME_LENGTH } from '../../domain/limits.ts';
-import { nameKey, requireKey } from '../../accounts/keys.ts';
+import { changeKeyName, requireKey } from '../../accounts/keys.ts';
 import { act } from '../act.ts';
 import { BLANK, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
@@ -18,7 +18,7 @@ const rename = action(Name, {
   run: (context, { name = null }) =>
     act(context, {
       action: 'keys.update',
-      run: () => nameKey(context.pool, context.organization.id, idOf(context), name),
+      run: () => changeKeyName(context.pool, context.organization.id, idOf(context), name),
       target: idOf(context),
       detail: { name },
       next: PATH,

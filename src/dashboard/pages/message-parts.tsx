@@ -1,5 +1,5 @@
 import { BOUNCE_REASONS_IN_WORDS } from '../../domain/bounces/reasons.ts';
-import { spanInWords } from '../../lib/times.ts';
+import { formatDuration } from '../../lib/times.ts';
 import type { AttemptDetails, TimelineEntry } from '../../store/emails/message-details.ts';
 import { inWords, NumberCell, Section, Table, Text, Time, TimeCell, toneOf } from '../elements.tsx';
 import { type Context, type Html } from '../page.ts';
@@ -38,7 +38,7 @@ function Entry({ entry, first }: { entry: TimelineEntry; first: string }): Html 
         {recipient !== null && <Text text={recipient} />}
         <span class="sub">
           <Time at={at} />
-          {at !== first && <Text text={` · after ${spanInWords(Date.parse(at) - Date.parse(first))}`} />}
+          {at !== first && <Text text={` · after ${formatDuration(Date.parse(at) - Date.parse(first))}`} />}
         </span>
       </p>
       <EntryDetail entry={entry} />
@@ -118,7 +118,7 @@ export function Attempts(props: { attempts: readonly AttemptDetails[]; isGivenUp
                 <td>{n}</td>
                 <td safe>{provider}</td>
                 <TimeCell at={start} />
-                <NumberCell text={end === null ? '–' : spanInWords(Date.parse(end) - Date.parse(start))} />
+                <NumberCell text={end === null ? '–' : formatDuration(Date.parse(end) - Date.parse(start))} />
                 <td safe>{outcomeOf(attempt, index === attempts.length - 1)}</td>
                 <td class="sub" safe>
                   {[code, detail].filter((part) => part !== null).join(': ')}

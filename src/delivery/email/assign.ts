@@ -11,11 +11,11 @@ import type { Failure, MemberResult } from '../contract.ts';
 import type { ClaimedEmail, Copy, EmailDeps, LargeContents } from './contract.ts';
 import { insertAccountLinks } from './account-links.ts';
 import { fail } from './copies.ts';
-import { firstOpen, type Gate, judgePaused } from '../pauses.ts';
+import { firstUnpaused, type Gate, judgePaused } from '../pauses.ts';
 import { chooseRecipients, type OpenedEmail, type Sendable, suppressionOf, toMessage } from './recipients.ts';
 
 /** The result of a member whose content cannot be decrypted because SECRET_KEY has changed since it was accepted. */
-const SEALED = {
+const UNDECRYPTABLE_RESULT = {
   state: 'again',
   reason: 'Its content cannot be decrypted: SECRET_KEY is another one.',
   alone: true,
@@ -84,7 +84,7 @@ async function openEmails(
     const large = contents.get(id);
     const content = await openContent(deps, client, large ? { ...email, ...large } : email);
     if (!content) {
-      waiting.push({ id, ...SEALED });
+      waiting.push({ id, ...UNDECRYPTABLE_RESULT });
       continue;
     }
     const outgoing = buildOutgoing(email, content, large?.files);
@@ -122,7 +122,7 @@ async function chooseProvider(
   const refusals = deps.providers.map((provider) => refusal(provider, candidates));
   const able = deps.providers.filter((_, index) => refusals[index] === undefined);
   if (able.length === 0) return { kind: 'fail', error: `No provider can deliver this email. ${refusals.join(' ')}` };
-  const open = await firstOpen(gate, client, able, outgoing);
+  const open = await firstUnpaused(gate, client, able, outgoing);
   if ('pause' in open) {
     const { pause } = open;
     const verdict = judgePaused(pause, attempt, email.overdueMs, deps.accountRetryForMs);

@@ -2,12 +2,12 @@ import { maskAddresses } from '../../lib/mask.ts';
 import type { SendOutcome } from '../../domain/email/retry.ts';
 import { CLAIM_EXPIRED, isClaimExpired, storableText } from '../call.ts';
 import { type AccountAnswer, sendersOf } from '../pauses.ts';
-import type { AnsweredEmail, ClaimedEmail, EmailDeps, Sent } from './contract.ts';
+import type { AnsweredEmail, ClaimedEmail, EmailDeps, EmailOutcomes } from './contract.ts';
 import { toMessage } from './recipients.ts';
 import { endingOf, outcomeOf } from './record.ts';
 
 /** Derives the state of our account from an email's outcome. Other messages may fail with the reason, so addresses are masked. */
-function accountAnswerOf({ email, outcomes }: Sent): AccountAnswer[] {
+function accountAnswerOf({ email, outcomes }: EmailOutcomes): AccountAnswer[] {
   const outcome = outcomeOf(outcomes);
   const { provider, copies } = email;
   const [copy] = copies;
@@ -59,7 +59,7 @@ function storable(outcome: SendOutcome): SendOutcome {
   return 'refused' in cleaned ? { ...cleaned, refused: cleaned.refused.map(clean) } : cleaned;
 }
 
-function toAnswer(sent: Sent): AnsweredEmail {
+function toAnswer(sent: EmailOutcomes): AnsweredEmail {
   const outcome = outcomeOf(sent.outcomes);
   return {
     message: sent.email,

@@ -10,7 +10,7 @@ import {
 } from '../../store/emails/attempts.ts';
 import { afterCommit, transaction } from '../../store/postgres/pool.ts';
 import { markSuspects } from '../../store/emails/suspects.ts';
-import { claimed } from '../../telemetry/topics.ts';
+import { messagesClaimed } from '../../telemetry/topics.ts';
 import { type Claim, type Member, type MemberResult, unclaimableResult } from '../contract.ts';
 import type { EmailDeps, EmailTypes, LargeContents, LargeEmail } from './contract.ts';
 import { assign, copiesPerCall } from './assign.ts';
@@ -18,7 +18,11 @@ import { makeGate, waitForOrganization } from '../pauses.ts';
 import { isQuarantined, quarantine } from './quarantine.ts';
 
 /** The result of a member whose files cannot be read now. It uses no attempt, since no provider was called. */
-export const UNREADABLE = { state: 'again', reason: 'Its attachments cannot be read now.', alone: true } as const;
+export const UNREADABLE_RESULT = {
+  state: 'again',
+  reason: 'Its attachments cannot be read now.',
+  alone: true,
+} as const;
 /** An email with missing files fails after this time; until then its store may not be mounted. */
 const FILES_LOST_AFTER_MS = 24 * 3_600_000;
 type EmailClaim = Claim<EmailTypes>;
@@ -59,7 +63,7 @@ export async function claim(
       scheduled.map(({ id }) => ({ id })),
     );
     const overdueSeconds = scheduled.map(({ overdueMs }) => overdueMs / 1_000);
-    afterCommit(client, () => claimed.publish({ overdueSeconds }));
+    afterCommit(client, () => messagesClaimed.publish({ overdueSeconds }));
     const quarantined = await quarantine(deps, client, emailsOf('quarantine'), attempts);
     const assigned = await assign(deps, client, commitWith, due, attempts, contents, gate);
     return [
@@ -99,7 +103,7 @@ function judge(
   if (!content && email.is_suspect && deps.isolation) return { state: 'held', message: { needs: 'isolation', member } };
   if (!content && isLarge(email))
     return { state: 'held', message: { needs: 'content', email: toLarge(email, member) } };
-  if (content?.files === 'lost' && email.overdueMs < FILES_LOST_AFTER_MS) return done({ id, ...UNREADABLE });
+  if (content?.files === 'lost' && email.overdueMs < FILES_LOST_AFTER_MS) return done({ id, ...UNREADABLE_RESULT });
   return { state: 'due' };
 }
 

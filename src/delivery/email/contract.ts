@@ -68,13 +68,13 @@ export type HeldEmail =
   | { readonly needs: 'isolation'; readonly member: Member };
 
 /** A sent email with the outcome of each of its copies. */
-export interface Sent {
+export interface EmailOutcomes {
   readonly email: ClaimedEmail;
   readonly outcomes: readonly [SendOutcome, ...SendOutcome[]];
 }
 
 export interface AnsweredEmail extends Answer {
-  readonly sent: Sent;
+  readonly sent: EmailOutcomes;
 }
 
 /** The types of the channel. */

@@ -4,13 +4,18 @@ import type { OnResults } from '../call.ts';
 import { deliverOnce } from '../deliver.ts';
 import { emailChannel } from './channel.ts';
 import { MAX_CALL_BYTES } from './assign.ts';
-import { UNREADABLE } from './claim.ts';
+import { UNREADABLE_RESULT } from './claim.ts';
 import type { EmailDeps, HeldEmail, LargeContents, LargeEmail } from './contract.ts';
 import { deliverIsolated } from './quarantine.ts';
 
 /** Further calls for the copies of an email start within this time; the next attempt sends the other copies. */
 const COPIES_DEADLINE_MS = 60_000;
-const NEXT_PART = { state: 'again', reason: 'The other copies are to follow.', afterMs: 1, postponed: true } as const;
+const COPIES_LEFT_RESULT = {
+  state: 'again',
+  reason: 'The other copies are to follow.',
+  afterMs: 1,
+  postponed: true,
+} as const;
 /** Delay after a lack of memory; up to twice as long at random, so that not all retries coincide. */
 const NO_MEMORY_RETRY_MS = 3_000;
 
@@ -35,7 +40,8 @@ export async function deliver(
       : await deliverLarge(deps, some, onResults);
     isFull = delivered === 'no memory';
     if (delivered === 'no memory') results.push(...some.map(({ member }) => noMemory(member.id)));
-    else if (delivered === 'unreadable') results.push(...some.map(({ member: { id } }) => ({ id, ...UNREADABLE })));
+    else if (delivered === 'unreadable')
+      results.push(...some.map(({ member: { id } }) => ({ id, ...UNREADABLE_RESULT })));
     else results.push(...delivered);
   }
   // Last, so that they do not delay the others.
@@ -97,7 +103,7 @@ async function deliverParts(
     if (left.length === 0) break;
     deadline = Math.min(deadline, performance.now() + COPIES_DEADLINE_MS);
     if (performance.now() > deadline) {
-      results.push(...left.map(({ id }) => ({ id, ...NEXT_PART })));
+      results.push(...left.map(({ id }) => ({ id, ...COPIES_LEFT_RESULT })));
       break;
     }
   }

@@ -2,7 +2,7 @@ import { mapConcurrently } from '../../lib/map-concurrently.ts';
 import { type Attempt, endAttempts, type LockedEmail } from '../../store/emails/attempts.ts';
 import { afterCommit, type Db } from '../../store/postgres/pool.ts';
 import { clearSuspects, countCrash } from '../../store/emails/suspects.ts';
-import { quarantined } from '../../telemetry/topics.ts';
+import { messagesQuarantined } from '../../telemetry/topics.ts';
 import type { Member, MemberResult } from '../contract.ts';
 import type { EmailDeps } from './contract.ts';
 import { fail } from './copies.ts';
@@ -29,7 +29,7 @@ import { persist } from '../persist.ts';
  */
 export const MAX_CRASHES = 2;
 
-const QUARANTINED =
+const QUARANTINE_ERROR =
   'Quarantined: delivering this email ended a worker process twice; it is not tried again, so that other emails can be sent.';
 
 /** The maximum number of suspects of one activity that wait for the isolated process, with and without overlap. */
@@ -61,11 +61,11 @@ export async function quarantine(
   );
   const statuses = await fail(
     db,
-    emails.map(({ id }) => ({ id, error: QUARANTINED })),
+    emails.map(({ id }) => ({ id, error: QUARANTINE_ERROR })),
   );
   afterCommit(db, () => {
     for (const { id, org_id: org, crashes } of emails) deps.log.error({ email: id, org, crashes }, 'email quarantined');
-    quarantined.publish({ kind: 'email', count: emails.length });
+    messagesQuarantined.publish({ kind: 'email', count: emails.length });
   });
   return [...statuses].map(([id, status]) => ({ id, state: 'ended', status }));
 }

@@ -52,7 +52,7 @@ export async function chooseRecipients(
     const ends = !(isCopied && wasAttempted) && !outgoing.to.some(stays);
     if (ends) suppressed.push(email.id);
     else if (isCopied) copied.push(opened);
-    else whole.push({ email, outgoing, copies: [toWhole(deps, email, outgoing, stays)] });
+    else whole.push({ email, outgoing, copies: [toSingleMessage(deps, email, outgoing, stays)] });
     if (ends || !isCopied) {
       const dropped = recipients(outgoing).filter((mailbox) => !stays(mailbox));
       leftOut.push(...dropped.map(({ address }) => ({ email_id: email.id, recipient: address.toLowerCase() })));
@@ -100,7 +100,7 @@ export async function suppressionOf(
   };
 }
 
-function toWhole(
+function toSingleMessage(
   deps: EmailDeps,
   { marketing, org_id }: LockedEmail,
   outgoing: OutgoingEmail,

@@ -15,7 +15,7 @@ import { type CopyEnding, endCopies } from '../../store/emails/recipients.ts';
 import { type Pool, transaction } from '../../store/postgres/pool.ts';
 import { ATTEMPT_OUTCOMES, retryResult } from '../call.ts';
 import type { CallResult } from '../contract.ts';
-import type { EmailDeps, Sent } from './contract.ts';
+import type { EmailDeps, EmailOutcomes } from './contract.ts';
 import { endCopied } from './copies.ts';
 import { endOfCall } from '../reconcile.ts';
 
@@ -30,7 +30,7 @@ const OUTCOME_PRECEDENCE: readonly SendOutcome['kind'][] = [
 ];
 
 /** The combined outcome of the copies of an email. */
-export function outcomeOf(outcomes: Sent['outcomes']): SendOutcome {
+export function outcomeOf(outcomes: EmailOutcomes['outcomes']): SendOutcome {
   const rank = ({ kind }: SendOutcome) => OUTCOME_PRECEDENCE.indexOf(kind);
   return outcomes.reduce((first, next) => (rank(next) < rank(first) ? next : first));
 }
@@ -46,7 +46,7 @@ export interface AnswerChanges {
 }
 
 /** The recorded end of an attempt. It contains everything needed to apply the provider's answer later. */
-export function endingOf(entry: Sent): AttemptEnding {
+export function endingOf(entry: EmailOutcomes): AttemptEnding {
   const outcome = outcomeOf(entry.outcomes);
   const { id, n } = entry.email;
   const { changes, areStored } = toChanges(entry);
@@ -61,7 +61,7 @@ export function endingOf(entry: Sent): AttemptEnding {
 }
 
 /** Applies the recorded answers of a call. @returns the results in the order of the emails */
-export async function applyOutcomes(deps: EmailDeps, emails: readonly Sent[]): Promise<CallResult[]> {
+export async function applyOutcomes(deps: EmailDeps, emails: readonly EmailOutcomes[]): Promise<CallResult[]> {
   const statuses = await applyAnswers(deps.pool, emails.map(toChanges));
   return emails.map((entry) => toResult(deps, entry, statuses));
 }
@@ -96,7 +96,7 @@ export async function applyAnswers(pool: Pool, answers: readonly AnswerChanges[]
   });
 }
 
-function toChanges(entry: Sent): AnswerChanges {
+function toChanges(entry: EmailOutcomes): AnswerChanges {
   const { id: message_id, n, provider } = entry.email;
   const changes = {
     copies: copyEndings(entry),
@@ -108,16 +108,16 @@ function toChanges(entry: Sent): AnswerChanges {
   return { attempt: { message_id, n, provider: provider.name }, changes, areStored, isCopied: isCopied(entry) };
 }
 
-function isCopied({ email }: Sent): boolean {
+function isCopied({ email }: EmailOutcomes): boolean {
   return email.copies.some(({ copy }) => copy !== null);
 }
 
-function eachCopy({ email, outcomes }: Sent): { copy: OutgoingEmail; outcome: SendOutcome }[] {
+function eachCopy({ email, outcomes }: EmailOutcomes): { copy: OutgoingEmail; outcome: SendOutcome }[] {
   return email.copies.map((copy, index) => ({ copy, outcome: outcomes[index] as SendOutcome }));
 }
 
 /** The copies that were sent or rejected. Bounced copies are recorded by the projection. */
-function copyEndings(entry: Sent): CopyEnding[] {
+function copyEndings(entry: EmailOutcomes): CopyEnding[] {
   if (!isCopied(entry)) return [];
   return eachCopy(entry).flatMap(({ copy, outcome }): CopyEnding[] => {
     if (outcome.kind !== 'sent' && outcome.kind !== 'rejected') return [];
@@ -130,7 +130,7 @@ function copyEndings(entry: Sent): CopyEnding[] {
 }
 
 /** The changes of one type: one for the whole email, or for bounces one per refused recipient. */
-function changesOf(entry: Sent, change: 'sent' | 'bounced' | 'rejected'): Change[] {
+function changesOf(entry: EmailOutcomes, change: 'sent' | 'bounced' | 'rejected'): Change[] {
   const { id, provider, call } = entry.email;
   if (change === 'bounced') return eachCopy(entry).flatMap(({ copy, outcome }) => bounces(entry, copy, outcome));
   const [outcome] = entry.outcomes;
@@ -141,7 +141,11 @@ function changesOf(entry: Sent, change: 'sent' | 'bounced' | 'rejected'): Change
   return [Object.assign(common, { provider_message_id }, occurred_at !== undefined && { occurred_at })];
 }
 
-function bounces({ email: { id, provider, call } }: Sent, copy: OutgoingEmail, outcome: SendOutcome): Change[] {
+function bounces(
+  { email: { id, provider, call } }: EmailOutcomes,
+  copy: OutgoingEmail,
+  outcome: SendOutcome,
+): Change[] {
   return refusedRecipients(copy, outcome).map(({ recipient, reason, detail }) => ({
     id,
     provider: provider.name,
@@ -163,7 +167,7 @@ function refusedRecipients(copy: OutgoingEmail, outcome: SendOutcome): readonly 
   return [...named, ...others.map(({ address }) => ({ recipient: address, reason, detail }))];
 }
 
-function toResult(deps: EmailDeps, entry: Sent, statuses: ReadonlyMap<string, EmailStatus>): CallResult {
+function toResult(deps: EmailDeps, entry: EmailOutcomes, statuses: ReadonlyMap<string, EmailStatus>): CallResult {
   const { id, provider } = entry.email;
   const outcome = outcomeOf(entry.outcomes);
   if (outcome.kind === 'busy' || outcome.kind === 'account' || outcome.kind === 'unknown') {

@@ -28,7 +28,7 @@ const MAX_CLOCK_SKEW_MS = 30_000;
 const MAX_CODE_LENGTH = 100;
 
 /** The reason for a retry of a message whose attempt no longer has the outcome of the answer. */
-const SUPERSEDED = 'Its attempt was superseded before the answer was applied.';
+const SUPERSEDED_REASON = 'Its attempt was superseded before the answer was applied.';
 
 /** Chat-app messages or SMS: one message per provider call, from the number that its row names. */
 export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel<MessageTypes> {
@@ -40,7 +40,7 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
     const ended = outcome === 'sent' ? 'sent' : 'failed';
     return transaction(deps.pool, async (client) => {
       const [, isCurrent] = await Promise.all([lockMessageStatuses(client, [id]), hasOutcome(client, answer)]);
-      if (!isCurrent) return { id, state: 'again', reason: SUPERSEDED, afterMs: 0 };
+      if (!isCurrent) return { id, state: 'again', reason: SUPERSEDED_REASON, afterMs: 0 };
       const statuses = await projectMessages(client, ended, [changeOf(answer)]);
       return { id, state: 'ended', status: statuses.get(id) ?? ended, provider };
     });
@@ -176,7 +176,7 @@ function creationPeriodOf({ startedAtMs, endedAtMs }: Attempt): CreationPeriod {
 function afterWindow({ stored, provider }: Claimed, outcome: ChatOutcome): ChatOutcome {
   if (outcome.kind !== 'refused' || !isWindowError(provider.name, outcome.code)) return outcome;
   if (stored.type === 'template' || !stored.content.fallback_template) return { ...outcome, code: WINDOW_CLOSED };
-  return { ...outcome, kind: 'busy', after: 0 };
+  return { ...outcome, kind: 'busy', afterMs: 0 };
 }
 
 /** Bounds a server's text and code. */

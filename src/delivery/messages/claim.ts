@@ -13,7 +13,7 @@ import {
 } from '../../store/emails/attempts.ts';
 import { asFallback, lockMessages, type StoredMessage } from '../../store/messages/delivery.ts';
 import { afterCommit, type Db, transaction } from '../../store/postgres/pool.ts';
-import { claimed } from '../../telemetry/topics.ts';
+import { messagesClaimed } from '../../telemetry/topics.ts';
 import { type Claim, type Member, type MemberResult, unclaimableResult } from '../contract.ts';
 import { judgePaused, makeGate, waitForOrganization } from '../pauses.ts';
 import type { MessageDeps, MessageTypes } from './contract.ts';
@@ -104,7 +104,7 @@ async function isHeld(
 async function markClaimed(client: Db, { id, status, overdueMs }: StoredMessage): Promise<void> {
   if (status !== 'scheduled') return;
   await projectMessages(client, 'claimed', [{ id }]);
-  afterCommit(client, () => claimed.publish({ overdueSeconds: [overdueMs / 1_000] }));
+  afterCommit(client, () => messagesClaimed.publish({ overdueSeconds: [overdueMs / 1_000] }));
 }
 
 async function fail(client: Db, id: string, error: string, code?: string): Promise<MessageClaim> {

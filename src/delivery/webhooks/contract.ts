@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Seal } from '../../lib/seal.ts';
-import type { OpenLine } from '../../public-fetch/post.ts';
+import type { ConnectToEndpoint } from '../../public-fetch/post.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 
 /** The dependencies of webhook workers. */
@@ -8,7 +8,7 @@ export interface WebhookDeps {
   readonly pool: Pool;
   /** Decrypts the secrets of endpoints. */
   readonly seal: Seal;
-  readonly openLine: OpenLine;
+  readonly connectToEndpoint: ConnectToEndpoint;
   /**
    * A run ends after this time without due deliveries. The events of one email follow each other closely, and new connections
    * cost more than a few polls.

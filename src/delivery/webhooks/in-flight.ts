@@ -1,9 +1,9 @@
 import { ANSWER_BYTES, MIN_FAILED_ATTEMPTS, retryDelayAfter } from '../../domain/webhooks.ts';
-import type { Line } from '../../public-fetch/post.ts';
+import type { EndpointConnection } from '../../public-fetch/post.ts';
 import type { Health, OpenEndpoint } from '../../store/webhooks/leases.ts';
 import type { DueDelivery, Try } from '../../store/webhooks/attempts.ts';
-import { posted } from '../../telemetry/topics.ts';
-import { type WebhookAttempt, attempt, isGone, succeeded } from '../../webhooks/attempt.ts';
+import { webhookPosted } from '../../telemetry/topics.ts';
+import { type WebhookAttempt, attempt, isGone, isSuccess } from '../../webhooks/attempt.ts';
 import { payloadOfDelivery } from '../../webhooks/payload.ts';
 import type { WebhookDeps } from './contract.ts';
 
@@ -43,14 +43,17 @@ interface Target {
 }
 
 /** @param mayContinue returns false when no further attempt may start */
-export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContinue: () => boolean): DeliveryPool {
+export function makeDeliveryPool(
+  { connectToEndpoint, seal, log }: WebhookDeps,
+  mayContinue: () => boolean,
+): DeliveryPool {
   const inFlight = new Set<string>();
   const queue: DueDelivery[] = [];
   let ended: Try[] = [];
   let failure: Error | undefined;
   let target: Target | undefined;
   /** By URL, which the owner may change. */
-  const lines = new Map<string, Line>();
+  const connections = new Map<string, EndpointConnection>();
   let notify: (() => void) | undefined;
   let health: Health = { succeeded: false, failed: false, hasRepeatedFailure: false };
   let gone = false;
@@ -58,10 +61,11 @@ export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContin
   let nextAt = 0;
   const mayStart = (): boolean => !gone && mayContinue();
 
-  const lineTo = (url: string): Line => {
-    const line = lines.get(url) ?? openLine(url, MAX_IN_FLIGHT, ANSWER_BYTES, target?.endpoint.org_id);
-    lines.set(url, line);
-    return line;
+  const connectionTo = (url: string): EndpointConnection => {
+    const connection =
+      connections.get(url) ?? connectToEndpoint(url, MAX_IN_FLIGHT, ANSWER_BYTES, target?.endpoint.org_id);
+    connections.set(url, connection);
+    return connection;
   };
 
   const fill = (): void => {
@@ -85,8 +89,8 @@ export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContin
     const startedAt = performance.now();
     const payload = payloadOfDelivery(delivery);
     const at = startedAt + clockOffsetMs;
-    const result = await attempt(lineTo(endpoint.url), delivery.event_id, at, payload, secrets);
-    const isDelivered = succeeded(result);
+    const result = await attempt(connectionTo(endpoint.url), delivery.event_id, at, payload, secrets);
+    const isDelivered = isSuccess(result);
     consecutiveFailures = isDelivered ? 0 : consecutiveFailures + 1;
     gone ||= isGone(result);
     health = {
@@ -95,7 +99,7 @@ export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContin
       hasRepeatedFailure: health.hasRepeatedFailure || (!isDelivered && delivery.tries + 1 >= MIN_FAILED_ATTEMPTS),
     };
     ended.push(toTry(delivery, payload, result, performance.now() - startedAt));
-    posted.publish({ outcome: outcomeOf(result), seconds: result.durationMs / 1_000 });
+    webhookPosted.publish({ outcome: outcomeOf(result), seconds: result.durationMs / 1_000 });
     log.info(
       {
         delivery: delivery.id,
@@ -148,13 +152,13 @@ export function makeDeliveryPool({ openLine, seal, log }: WebhookDeps, mayContin
     isGone: () => gone,
     close() {
       queue.length = 0;
-      for (const line of lines.values()) line.close();
+      for (const connection of connections.values()) connection.close();
     },
   };
 }
 
 function outcomeOf(result: WebhookAttempt): 'delivered' | 'refused' | 'unanswered' | 'gone' {
-  if (succeeded(result)) return 'delivered';
+  if (isSuccess(result)) return 'delivered';
   if (result.statusCode === null) return 'unanswered';
   return isGone(result) ? 'gone' : 'refused';
 }
@@ -167,7 +171,7 @@ function toTry(
 ): Try {
   const { statusCode, durationMs, response, error, retryAfterMs } = result;
   const common = { id, eventId, dueAt, startedAgoMs, statusCode, durationMs, response, error };
-  if (succeeded(result)) return Object.assign(common, { status: 'succeeded', retryInMs: null } as const);
+  if (isSuccess(result)) return Object.assign(common, { status: 'succeeded', retryInMs: null } as const);
   const failed = { ...common, requestHeaders: result.requestHeaders, ...(stored === null && { payload }) };
   const retryInMs = isGone(result) ? null : (retryDelayAfter(tries + 1, retryAfterMs, Math.random()) ?? null);
   return { ...failed, status: retryInMs === null ? 'failed' : 'pending', retryInMs };

@@ -82,13 +82,13 @@ const INVISIBLE =
   /(?![\u200C\u200D]|\p{Variation_Selector})\p{Default_Ignorable_Code_Point}|[\u0080-\u009F\uFFF9-\uFFFB]/u;
 
 /** Normalizes a name as a recipient's system may display it, with compatibility characters replaced. */
-function readName(filename: string): string {
+function normalizeName(filename: string): string {
   return filename.replace(JOINERS, '').normalize('NFKC').toLowerCase();
 }
 
 /** Returns the last extension of a name in lower case without its dot; empty without one. */
 function extensionOf(filename: string): string {
-  const name = readName(filename);
+  const name = normalizeName(filename);
   const dot = name.lastIndexOf('.');
   return dot < 0 ? '' : name.slice(dot + 1).trim();
 }
@@ -107,7 +107,7 @@ export function blockedFile(
 }
 
 function blockedName(filename: string): string | undefined {
-  const name = readName(filename);
+  const name = normalizeName(filename);
   if (INVISIBLE.test(filename)) return 'has invisible characters in its name';
   // Windows removes trailing dots and blanks, which exposes a hidden extension.
   if (/[.\s]$/.test(name)) return 'has a name that ends in a dot or a space';
@@ -118,11 +118,23 @@ function blockedName(filename: string): string | undefined {
 }
 
 /** The first bytes, in hexadecimal, of executables: DOS and Windows, Linux, six forms of macOS, scripts. */
-const MAGIC = ['4d5a', '7f454c46', 'feedface', 'feedfacf', 'cefaedfe', 'cffaedfe', 'cafebabe', 'cafebabf', '2321'];
+const EXECUTABLE_SIGNATURES = [
+  '4d5a',
+  '7f454c46',
+  'feedface',
+  'feedfacf',
+  'cefaedfe',
+  'cffaedfe',
+  'cafebabe',
+  'cafebabf',
+  '2321',
+];
 
 export function blockedContent(content: Uint8Array): string | undefined {
   const start = Buffer.from(content.subarray(0, 4)).toString('hex');
-  return MAGIC.some((magic) => start.startsWith(magic)) ? 'contains a program, regardless of its name' : undefined;
+  return EXECUTABLE_SIGNATURES.some((magic) => start.startsWith(magic))
+    ? 'contains a program, regardless of its name'
+    : undefined;
 }
 
 /** Computes the decoded size of valid base64 without decoding it. */
@@ -132,20 +144,20 @@ export function decodedSize(base64: string): number {
 }
 
 /** Characters per decoding step; a multiple of four, so that each step ends at a base64 group. */
-const PIECE = 1_048_576;
+const PIECE_LENGTH = 1_048_576;
 
 /**
  * Decodes canonical base64 (RFC 4648 §4, padded); returns undefined for other text. Node's decoder accepts almost anything,
  * so each piece is encoded again and compared.
  * @yields between pieces, so that other work can run
  */
-export function* decodingBase64(text: string): Generator<undefined, Buffer | undefined> {
+export function* decodeBase64InSteps(text: string): Generator<undefined, Buffer | undefined> {
   if (text.length % 4 !== 0) return undefined;
   const content = Buffer.allocUnsafe(decodedSize(text));
-  for (let from = 0, at = 0; from < text.length; from += PIECE) {
-    const piece = text.slice(from, from + PIECE);
+  for (let from = 0, at = 0; from < text.length; from += PIECE_LENGTH) {
+    const piece = text.slice(from, from + PIECE_LENGTH);
     const end = at + content.write(piece, at, 'base64');
-    const isWhole = end === content.length || end - at === (PIECE / 4) * 3;
+    const isWhole = end === content.length || end - at === (PIECE_LENGTH / 4) * 3;
     if (!isWhole || content.toString('base64', at, end) !== piece) return undefined;
     at = end;
     yield;

@@ -13,13 +13,13 @@ export const BATCH_STATUSES = [
 export type BatchStatus = (typeof BATCH_STATUSES)[number];
 
 /** Statuses of pending members: for a worker, for the next attempt, or until they are due. */
-export const WAITING = ['queued', 'scheduled'] as const satisfies readonly EmailStatus[];
+export const PENDING_STATUSES = ['queued', 'scheduled'] as const satisfies readonly EmailStatus[];
 
 export type BatchCounts = Partial<Record<EmailStatus, number>>;
 
 export function batchStatus(total: number, counts: BatchCounts): BatchStatus {
-  const waiting = WAITING.reduce((sum, status) => sum + (counts[status] ?? 0), 0);
-  if (waiting === total) return 'queued';
-  if (waiting > 0) return 'processing';
+  const pending = PENDING_STATUSES.reduce((sum, status) => sum + (counts[status] ?? 0), 0);
+  if (pending === total) return 'queued';
+  if (pending > 0) return 'processing';
   return counts.canceled === total ? 'canceled' : 'completed';
 }

@@ -5,7 +5,7 @@ import type { OutgoingEmail } from './outgoing.ts';
 const PLACEHOLDER = /\{\{\{[ \t]*unsubscribe_url[ \t]*\}\}\}/g;
 
 /** RFC 2369 and RFC 8058. Requests must not set these headers: a click on their link unsubscribes the recipient. */
-const OURS = new Set(['list-unsubscribe', 'list-unsubscribe-post']);
+const UNSUBSCRIBE_HEADERS = new Set(['list-unsubscribe', 'list-unsubscribe-post']);
 
 /**
  * Inserts the recipient's unsubscribe link into a marketing email or a copy of one: for `{{{unsubscribe_url}}}` in the
@@ -20,7 +20,7 @@ export function personalize(email: OutgoingEmail, link: string): OutgoingEmail {
     html: email.html?.replace(PLACEHOLDER, () => escaped) ?? null,
     text: email.text?.replace(PLACEHOLDER, () => link) ?? null,
     headers: [
-      ...email.headers.filter(([name]) => !OURS.has(name.toLowerCase())),
+      ...email.headers.filter(([name]) => !UNSUBSCRIBE_HEADERS.has(name.toLowerCase())),
       ['List-Unsubscribe', `<${link}>`],
       ['List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'],
     ],

@@ -49,7 +49,7 @@ export function toOutgoing(
   { html, text, headers }: EmailContent,
   files: readonly OutgoingFile[] = [],
 ): OutgoingEmail {
-  const from = stored(email.from);
+  const from = parseStoredAddress(email.from);
   const { to, cc, bcc } = addressees(email);
   return {
     id: email.id,
@@ -59,7 +59,7 @@ export function toOutgoing(
     to,
     cc,
     bcc,
-    replyTo: (email.reply_to ?? []).map(stored),
+    replyTo: (email.reply_to ?? []).map(parseStoredAddress),
     subject: email.subject,
     html: html || null,
     text: text || null,
@@ -100,7 +100,7 @@ type Addressees = Pick<OutgoingEmail, 'to' | 'cc' | 'bcc'>;
 export function addressees(email: Pick<StoredEmail, keyof Addressees>): Addressees {
   const seen = new Set<string>();
   const unseen = (addresses: readonly string[] | null): Mailbox[] =>
-    (addresses ?? []).map(stored).filter(({ address }) => {
+    (addresses ?? []).map(parseStoredAddress).filter(({ address }) => {
       const key = address.toLowerCase();
       return seen.has(key) ? false : seen.add(key);
     });
@@ -116,7 +116,7 @@ export function formatMailbox({ name, address }: Mailbox): string {
   return name === null ? address : `"${name.replace(/["\\]/g, '\\$&')}" <${address}>`;
 }
 
-function stored(text: string): Mailbox {
+function parseStoredAddress(text: string): Mailbox {
   const mailbox = parseMailbox(text);
   if (typeof mailbox === 'string') throw new Error(`a stored address can no longer be read: ${mailbox}`);
   return mailbox;

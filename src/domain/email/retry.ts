@@ -22,10 +22,10 @@ export type SendOutcome =
   /** The provider refused this message permanently. */
   | { readonly kind: 'rejected'; readonly detail: string }
   /**
-   * Refused for a temporary reason. `after` is the delay in milliseconds that the provider stated; `alone` is set if it was
+   * Refused for a temporary reason. `afterMs` is the delay that the provider stated; `alone` is set if it was
    * refused as part of a group and must be retried without the others.
    */
-  | { readonly kind: 'busy'; readonly detail: string; readonly after?: number; readonly alone?: true }
+  | { readonly kind: 'busy'; readonly detail: string; readonly afterMs?: number; readonly alone?: true }
   /**
    * Refused because of our account with the provider, until an operator fixes the account. `scope` is set when the refusal
    * concerns only this sender, or only the provider's stream of the email: the rest of the account continues to send.
@@ -46,7 +46,7 @@ export interface RefusedRecipient {
 /** The consequence of an outcome: `change` ends the email's delivery; otherwise it is retried. */
 export type Verdict =
   | { readonly change: 'sent' | 'bounced' | 'rejected' }
-  | { readonly again: 'by policy' | 'after the pause' | 'after asking'; readonly after?: number };
+  | { readonly again: 'by policy' | 'after the pause' | 'after asking'; readonly afterMs?: number };
 
 /** Decides which outcomes are retried. This is the only place that does. */
 export function verdict(outcome: SendOutcome): Verdict {
@@ -56,7 +56,7 @@ export function verdict(outcome: SendOutcome): Verdict {
     case 'rejected':
       return { change: outcome.kind };
     case 'busy':
-      return outcome.after === undefined ? { again: 'by policy' } : { again: 'by policy', after: outcome.after };
+      return outcome.afterMs === undefined ? { again: 'by policy' } : { again: 'by policy', afterMs: outcome.afterMs };
     case 'account':
       return { again: 'after the pause' };
     case 'unknown':

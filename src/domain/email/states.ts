@@ -4,7 +4,7 @@ import type { EmailStatus } from './email.ts';
 /**
  * The state machine of an email as data. `src/README.md` draws it; `test/domain/email-states.test.ts` covers every pair.
  * Depending on the email's status, a change moves it to `to` (status in `from`), only adds an entry to the timeline (status
- * in `noted`), or has no effect.
+ * in `recordOnly`), or has no effect.
  */
 export interface Transition {
   /** The new status; null when it never changes. */
@@ -12,7 +12,7 @@ export interface Transition {
   /** Statuses that this change moves. */
   readonly from: readonly EmailStatus[];
   /** Statuses that the change does not move, while the timeline records the event. */
-  readonly noted: readonly EmailStatus[];
+  readonly recordOnly: readonly EmailStatus[];
   /** The entry in the timeline; null for internal changes. */
   readonly event: EmailEventType | null;
   /** Set if a program and not a person caused it; the webhook event contains that. */
@@ -23,7 +23,7 @@ export interface Transition {
  * Changes that providers report after the hand-over, in ascending order of precedence. A report moves only emails of lower
  * rank and is recorded on others.
  */
-export const REPORTED = [
+export const REPORTED_STATUSES = [
   'sent',
   'delivery_delayed',
   'delivered',
@@ -32,18 +32,18 @@ export const REPORTED = [
   'bounced',
   'complained',
 ] as const satisfies readonly EmailStatus[];
-type Reported = (typeof REPORTED)[number];
+type ReportedStatus = (typeof REPORTED_STATUSES)[number];
 
 /**
  * A report may arrive before our own record of the hand-over, so it also moves `queued`; and it corrects an email that was
  * given up while ambiguous (`failed`). Hits of our own tracking prove no hand-over: `projectHits` decides which of them move these.
  */
-function report(to: Reported): Transition {
-  const rank = REPORTED.indexOf(to);
+function reportTransition(to: ReportedStatus): Transition {
+  const rank = REPORTED_STATUSES.indexOf(to);
   return {
     to,
-    from: ['queued', 'failed', ...REPORTED.slice(0, rank)],
-    noted: REPORTED.slice(rank),
+    from: ['queued', 'failed', ...REPORTED_STATUSES.slice(0, rank)],
+    recordOnly: REPORTED_STATUSES.slice(rank),
     event: `email.${to}`,
   };
 }
@@ -52,28 +52,33 @@ function report(to: Reported): Transition {
  * Returns the transition of an open or click caused by a program: recorded on an email that was sent, without changing its
  * status.
  */
-function byMachine(event: EmailEventType): Transition {
-  return { to: null, from: [], noted: ['queued', 'failed', ...REPORTED], event, isByMachine: true };
+function machineTransition(event: EmailEventType): Transition {
+  return { to: null, from: [], recordOnly: ['queued', 'failed', ...REPORTED_STATUSES], event, isByMachine: true };
 }
 
 /** Every change of an email after its creation. */
 export const TRANSITIONS = {
-  rescheduled: { to: 'scheduled', from: ['scheduled'], noted: [], event: 'email.rescheduled' },
-  canceled: { to: 'canceled', from: ['scheduled'], noted: [], event: 'email.canceled' },
-  claimed: { to: 'queued', from: ['scheduled'], noted: [], event: null },
-  suppressed: { to: 'suppressed', from: ['queued'], noted: [], event: 'email.suppressed' },
-  rejected: { to: 'rejected', from: ['queued'], noted: [], event: 'email.rejected' },
-  failed: { to: 'failed', from: ['queued'], noted: [], event: 'email.failed' },
-  sent: report('sent'),
-  delivery_delayed: report('delivery_delayed'),
-  delivered: report('delivered'),
-  opened: report('opened'),
-  clicked: report('clicked'),
-  bounced: report('bounced'),
-  complained: report('complained'),
-  unsubscribed: { to: null, from: [], noted: ['queued', 'failed', ...REPORTED], event: 'email.unsubscribed' },
-  opened_by_machine: byMachine('email.opened'),
-  clicked_by_machine: byMachine('email.clicked'),
+  rescheduled: { to: 'scheduled', from: ['scheduled'], recordOnly: [], event: 'email.rescheduled' },
+  canceled: { to: 'canceled', from: ['scheduled'], recordOnly: [], event: 'email.canceled' },
+  claimed: { to: 'queued', from: ['scheduled'], recordOnly: [], event: null },
+  suppressed: { to: 'suppressed', from: ['queued'], recordOnly: [], event: 'email.suppressed' },
+  rejected: { to: 'rejected', from: ['queued'], recordOnly: [], event: 'email.rejected' },
+  failed: { to: 'failed', from: ['queued'], recordOnly: [], event: 'email.failed' },
+  sent: reportTransition('sent'),
+  delivery_delayed: reportTransition('delivery_delayed'),
+  delivered: reportTransition('delivered'),
+  opened: reportTransition('opened'),
+  clicked: reportTransition('clicked'),
+  bounced: reportTransition('bounced'),
+  complained: reportTransition('complained'),
+  unsubscribed: {
+    to: null,
+    from: [],
+    recordOnly: ['queued', 'failed', ...REPORTED_STATUSES],
+    event: 'email.unsubscribed',
+  },
+  opened_by_machine: machineTransition('email.opened'),
+  clicked_by_machine: machineTransition('email.clicked'),
 } as const satisfies Record<string, Transition>;
 export type EmailChange = keyof typeof TRANSITIONS;
 

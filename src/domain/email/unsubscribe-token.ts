@@ -28,7 +28,7 @@ export function makeUnsubscribeTokens(secretKey: SecretKeys) {
     make: (addressee: Addressee): string =>
       `${addressee.emailId}.${addressee.position}.${signer.sign(signed(addressee))}`,
     /** True if a token is valid for the recipient. */
-    isOf(addressee: Addressee, token: string): boolean {
+    verify(addressee: Addressee, token: string): boolean {
       const prefix = `${addressee.emailId}.${addressee.position}.`;
       return token.startsWith(prefix) && signer.verify(signed(addressee), token.slice(prefix.length));
     },
@@ -36,7 +36,7 @@ export function makeUnsubscribeTokens(secretKey: SecretKeys) {
 }
 
 /** Parses the recipient of a token without verifying it; returns undefined for malformed text. */
-export function claimOf(token: string): Pick<Addressee, 'emailId' | 'position'> | undefined {
+export function parseUnsubscribeToken(token: string): Pick<Addressee, 'emailId' | 'position'> | undefined {
   const [, emailId, position] = TOKEN.exec(token) ?? [];
   return emailId !== undefined && position !== undefined ? { emailId, position: Number(position) } : undefined;
 }

@@ -6,7 +6,7 @@ export interface MessageTransition {
   /** Statuses that this change moves. */
   readonly from: readonly MessageStatus[];
   /** Statuses that the change does not move, while the timeline records the event. */
-  readonly noted: readonly MessageStatus[];
+  readonly recordOnly: readonly MessageStatus[];
   /** The entry in the timeline and the webhook event, without the channel; null for internal changes. */
   readonly event: MessageStatus | 'rescheduled' | null;
 }
@@ -26,28 +26,28 @@ export const REPORTED_CHANGES = ['sent', 'delivered', 'read', 'undelivered', 'fa
 export type ReportedChange = (typeof REPORTED_CHANGES)[number];
 
 /** Changes that the service makes itself. `failed` means refused at the hand-over or given up. */
-const OWN = {
-  rescheduled: { to: 'scheduled', from: ['scheduled'], noted: [], event: 'rescheduled' },
-  canceled: { to: 'canceled', from: ['scheduled'], noted: [], event: 'canceled' },
-  claimed: { to: 'queued', from: ['scheduled'], noted: [], event: null },
-  suppressed: { to: 'suppressed', from: ['queued'], noted: [], event: 'suppressed' },
-  failed: { to: 'failed', from: ['queued'], noted: [], event: 'failed' },
+const OWN_TRANSITIONS = {
+  rescheduled: { to: 'scheduled', from: ['scheduled'], recordOnly: [], event: 'rescheduled' },
+  canceled: { to: 'canceled', from: ['scheduled'], recordOnly: [], event: 'canceled' },
+  claimed: { to: 'queued', from: ['scheduled'], recordOnly: [], event: null },
+  suppressed: { to: 'suppressed', from: ['queued'], recordOnly: [], event: 'suppressed' },
+  failed: { to: 'failed', from: ['queued'], recordOnly: [], event: 'failed' },
 } as const satisfies Record<string, MessageTransition>;
 
-export type MessageChange = keyof typeof OWN | ReportedChange;
+export type MessageChange = keyof typeof OWN_TRANSITIONS | ReportedChange;
 
 export const MESSAGE_CHANGES: readonly MessageChange[] = [
-  ...(Object.keys(OWN) as (keyof typeof OWN)[]),
+  ...(Object.keys(OWN_TRANSITIONS) as (keyof typeof OWN_TRANSITIONS)[]),
   ...REPORTED_CHANGES,
 ];
 
 /** The state machine of messages: `test/domain/message-states.test.ts` covers every status and change. */
 export function messageTransition(channel: MessageChannel, change: MessageChange): MessageTransition {
-  if (change in OWN) return OWN[change as keyof typeof OWN];
+  if (change in OWN_TRANSITIONS) return OWN_TRANSITIONS[change as keyof typeof OWN_TRANSITIONS];
   const to = change === 'failureReported' ? 'failed' : (change as MessageStatus);
   const rank = RANKS[channel].indexOf(to);
-  if (rank < 0) return { to, from: [], noted: [], event: to };
-  return { to, from: RANKS[channel].slice(0, rank), noted: RANKS[channel].slice(rank), event: to };
+  if (rank < 0) return { to, from: [], recordOnly: [], event: to };
+  return { to, from: RANKS[channel].slice(0, rank), recordOnly: RANKS[channel].slice(rank), event: to };
 }
 
 /** Returns the status after a change. */

@@ -9,14 +9,14 @@ export type DnsAnswer =
   /** No server responded; the record's state is unknown. */
   | { readonly kind: 'unknown'; readonly reason: string };
 
-type Judged = Omit<Finding, 'was_right'>;
+type RecordFinding = Omit<Finding, 'was_right'>;
 
 /** Limits on the stored values of a name, which others control. */
 const MAX_VALUES = 20;
 const VALUE_LENGTH = 1_000;
 
 /** Sanitizes values: limits their number, truncates them, and replaces control characters and lone surrogates. */
-function shown(values: readonly string[]): string[] {
+function sanitize(values: readonly string[]): string[] {
   const cut = (value: string) =>
     Array.from(value.slice(0, 2 * VALUE_LENGTH))
       .slice(0, VALUE_LENGTH)
@@ -29,15 +29,15 @@ function shown(values: readonly string[]): string[] {
  * Compares the records in DNS with a wanted record.
  * @param values all values of the record's type at the name, at least one
  */
-export function judgeFound(wanted: WantedRecord, values: readonly string[]): Judged {
+export function judgeFound(wanted: WantedRecord, values: readonly string[]): RecordFinding {
   const about = wanted.record === 'SPF' ? values.filter((value) => SPF.test(value)) : values;
   const error = JUDGES[wanted.record](wanted, about);
   const status: RecordStatus = error === null ? 'verified' : NOT_YET.has(error) ? 'pending' : 'failed';
-  return { found: shown(about), status, error };
+  return { found: sanitize(about), status, error };
 }
 
 /** Judges a missing record. @param zone the zone that the DNS provider appended again; null otherwise */
-export function judgeMissing({ record, name }: WantedRecord, zone: string | null): Judged {
+export function judgeMissing({ record, name }: WantedRecord, zone: string | null): RecordFinding {
   if (zone === null) return { found: [], status: 'pending', error: MISSING[record] };
   const host = name.slice(0, -zone.length - 1);
   const error = `it was found at ${name}.${zone}: the DNS provider added the domain itself; enter only ${host} as the name`;
@@ -112,7 +112,7 @@ function dkim({ value, seenByProvider }: WantedRecord, values: readonly string[]
 function returnPath({ value, seenByProvider }: WantedRecord, values: readonly string[]): string | null {
   const bare = (name: string) => name.toLowerCase().replace(/\.$/, '');
   if (!values.some((each) => bare(each) === bare(value)))
-    return `it leads to ${shown(values)[0]}; let it lead to ${value}`;
+    return `it leads to ${sanitize(values)[0]}; let it lead to ${value}`;
   return seenByProvider === false ? NOT_SEEN : null;
 }
 

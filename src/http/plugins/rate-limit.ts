@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { Standing } from '../../lib/token-bucket.ts';
+import type { BucketState } from '../../lib/token-bucket.ts';
 import type { RateLimit, RateLimits } from '../../intake/rate-limits.ts';
 import type { ApiKey } from '../../store/accounts/keys.ts';
 
 declare module 'fastify' {
   interface FastifyReply {
     /** The state of the bucket after this request was admitted or refused; null before that. */
-    standing: Standing | null;
+    standing: BucketState | null;
   }
 }
 
@@ -18,7 +18,7 @@ export function limitRequests({ requests }: RateLimits, { org_id: orgId }: ApiKe
   if (!requests) return;
   requests.take(orgId, 1);
   // Read the state now: tokens refill until the response is sent, so the request would seem to cost nothing.
-  reply.standing = requests.standing(orgId);
+  reply.standing = requests.state(orgId);
 }
 
 /**
@@ -33,7 +33,7 @@ export function reportRateLimits(app: FastifyInstance, limits: RateLimits): void
   const policy = policies(limits);
   app.addHook('onSend', async ({ caller }, reply) => {
     if (!caller) return;
-    const { limit, remaining, resetSeconds: reset } = reply.standing ?? reported.standing(caller.org_id);
+    const { limit, remaining, resetSeconds: reset } = reply.standing ?? reported.state(caller.org_id);
     reply.headers({
       'ratelimit-limit': limit,
       'ratelimit-remaining': remaining,

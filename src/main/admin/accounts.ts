@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { createOrganization } from '../../accounts/organizations.ts';
-import { giveBodyRetention } from '../../intake/body-retention.ts';
-import { giveQuota } from '../../intake/quota.ts';
+import { changeBodyRetention } from '../../intake/body-retention.ts';
+import { changeQuota } from '../../intake/quota.ts';
 import { allowPasswords } from '../../accounts/sign-in-requirements.ts';
 import { resumeOrganization, suspendOrganization } from '../../accounts/suspension.ts';
 import { listOrganizations } from '../../store/accounts/organizations.ts';
@@ -64,7 +64,7 @@ export function addAccountCommands(program: Command): void {
 async function setRetention(pool: Pool, { organization, days }: OfOrganization & { days: string }) {
   const bodyRetentionDays = days === 'default' ? null : Number(days);
   const change = { organization, action: 'organizations.update', detail: { body_retention_days: bodyRetentionDays } };
-  await audited(pool, change, () => giveBodyRetention(pool, organization, bodyRetentionDays));
+  await audited(pool, change, () => changeBodyRetention(pool, organization, bodyRetentionDays));
   return { organization, body_retention_days: bodyRetentionDays };
 }
 
@@ -77,6 +77,6 @@ function suspend(pool: Pool, { organization, reason = null }: OfOrganization & {
 async function setQuota(pool: Pool, { organization, ...options }: OfOrganization & { monthly: string }) {
   const quota = options.monthly === 'none' ? null : Number(options.monthly);
   const change = { organization, action: 'quota.update', detail: { monthly: quota } };
-  const { monthly, used, resets_at } = await audited(pool, change, () => giveQuota(pool, organization, quota));
+  const { monthly, used, resets_at } = await audited(pool, change, () => changeQuota(pool, organization, quota));
   return { organization, monthly, used, resets_at };
 }

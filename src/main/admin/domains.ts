@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { pino } from 'pino';
 import {
-  addDomain,
+  registerDomainForOperator,
   changeTracking,
   checkDomain,
   findDomainId,
@@ -54,7 +54,7 @@ async function show(pool: Pool, organization: string, id: string) {
 async function add(pool: Pool, options: DomainOptions & { readonly verified?: boolean }) {
   const { organization, name, verified: trusted = false } = options;
   const change = { organization, action: 'domains.create', detail: { name, trusted } };
-  const domain = await audited(pool, change, () => addDomain(pool, organization, name, trusted));
+  const domain = await audited(pool, change, () => registerDomainForOperator(pool, organization, name, trusted));
   return trusted ? domain : { ...domain, records: (await show(pool, organization, domain.id)).records };
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { OPERATOR } from '../../accounts/actor.ts';
-import { createKey, endKey } from '../../accounts/keys.ts';
+import { issueKeyForOperator, revokeKeyForOperator } from '../../accounts/keys.ts';
 import { insertAudit } from '../../store/accounts/audit.ts';
 import { listKeys, organizationOfKey, type Preset, PRESETS } from '../../store/accounts/keys.ts';
 import { type Pool, transaction } from '../../store/postgres/pool.ts';
@@ -28,13 +28,13 @@ export function addKeyCommands(program: Command): void {
 function create(pool: Pool, options: OfOrganization & { readonly preset: Preset; readonly domain: string[] }) {
   const { organization, preset, domain: domains } = options;
   return auditedTogether(pool, { organization, action: 'keys.create', detail: { preset, domains } }, (db) =>
-    createKey(db, organization, preset, domains),
+    issueKeyForOperator(db, organization, preset, domains),
   );
 }
 
 async function revoke(pool: Pool, { key }: { key: string }): Promise<{ id: string }> {
   return transaction(pool, async (client) => {
-    const ended = await endKey(client, key);
+    const ended = await revokeKeyForOperator(client, key);
     const organization = await organizationOfKey(client, ended.id);
     const change = { action: 'keys.delete', target: ended.id, detail: {} };
     if (organization !== undefined) await insertAudit(client, { org_id: organization, ...OPERATOR, ...change });

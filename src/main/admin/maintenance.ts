@@ -3,7 +3,7 @@ import { requireOrganization } from '../../accounts/organizations.ts';
 import { reseal } from '../../accounts/reseal.ts';
 import { listedAddress } from '../../accounts/suppressions.ts';
 import { markAllAmbiguous } from '../../intake/after-restore.ts';
-import { eraseRecipientWhole } from '../../intake/erasure.ts';
+import { eraseRecipientCompletely } from '../../intake/erasure.ts';
 import { makeEmailContents } from '../../store/emails/contents.ts';
 import { secretKeysOf } from '../../lib/secret-key.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
@@ -43,7 +43,7 @@ async function erase(pool: Pool, options: OfOrganization & { readonly email: str
   const settings = await readCommandSettings('SECRET_KEY');
   const files = await openAttachmentStore(settings);
   const contents = makeEmailContents(secretKeysOf(settings));
-  return eraseRecipientWhole({ pool, files, contents }, organization, email);
+  return eraseRecipientCompletely({ pool, files, contents }, organization, email);
 }
 
 /**

@@ -1,7 +1,12 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { CHAT_PROVIDERS } from '../../domain/chat/chat.ts';
 import { readTemplates } from '../../dashboard/templates.ts';
-import { addNumber, addNumberTemplates, chatSeal, removeNumberByName } from '../../accounts/chat-numbers.ts';
+import {
+  connectNumberForOperator,
+  addNumberTemplates,
+  chatSeal,
+  removeNumberByName,
+} from '../../accounts/chat-numbers.ts';
 import { addSender, removeSender } from '../../accounts/sms-senders.ts';
 import { listNumbersOfAll, type NumberTemplate } from '../../store/chat/numbers.ts';
 import { secretKeysOf } from '../../lib/secret-key.ts';
@@ -56,7 +61,7 @@ async function addChatNumber(pool: Pool, options: AddOptions): Promise<unknown> 
   const templates = provider === 'twilio' ? templatesOf(options) : [];
   const request = { number, provider, phone_number_id: phoneNumberId, token, templates };
   return audited(pool, { organization, action: 'chatapp.numbers.create' }, () =>
-    addNumber(pool, chatSeal(secretKeys), organization, request),
+    connectNumberForOperator(pool, chatSeal(secretKeys), organization, request),
   );
 }
 

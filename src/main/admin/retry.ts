@@ -3,9 +3,9 @@ import { secretKeysOf } from '../../lib/secret-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { parseInstant } from '../../domain/instant.ts';
 import { makeWithFiles } from '../../intake/attachments.ts';
-import { unlimited } from '../../intake/emails.ts';
+import { noLimits } from '../../intake/emails.ts';
 import { gatherEmails } from '../../intake/emails.ts';
-import { listAll, retryFailed } from '../../intake/retry-failed.ts';
+import { listRetryable, retryFailed } from '../../intake/retry-failed.ts';
 import { makePublicFetch } from '../../public-fetch/fetch.ts';
 import { makeEmailContents } from '../../store/emails/contents.ts';
 import { makePool, type Pool } from '../../store/postgres/pool.ts';
@@ -47,7 +47,7 @@ async function retry(
     );
   const filter = { status, since, errorPart: error ?? null } as const;
   if (dryRun) {
-    const emails = await listAll({ pool: lookup }, organization, filter);
+    const emails = await listRetryable({ pool: lookup }, organization, filter);
     return { matched: emails.length, emails };
   }
   // The command's own pool has one connection; storing an email may need a second one.
@@ -61,7 +61,7 @@ async function retry(
       contents: makeEmailContents(secretKeysOf(settings)),
       withFiles: makeWithFiles({ pool, files, fetchPublic: makePublicFetch({ allowedCidrs: [] }), maxStoredBytes: 0 }),
       storeEmail: gatherEmails(pool),
-      limits: unlimited(),
+      limits: noLimits(),
       wakeRelay,
     };
     return await retryFailed(deps, organization, filter);

@@ -8,7 +8,7 @@ import { chatSeal } from '../../accounts/chat-numbers.ts';
 import type { ChatProvider } from '../../providers/chat-provider.ts';
 import { metaProvider } from '../../providers/meta/meta.ts';
 import { verifyMetaNumber } from '../../providers/meta/numbers.ts';
-import { observedChat } from '../../providers/observed.ts';
+import { observeChatProvider } from '../../providers/observed.ts';
 import type { TwilioAccount } from '../../providers/twilio/client.ts';
 import { verifyTwilioNumber } from '../../providers/twilio/senders.ts';
 import { twilioSms } from '../../providers/twilio/sms.ts';
@@ -79,7 +79,7 @@ export function makeChatProviders(
   return (number) => {
     const { id, phone_number_id, account_sid, credentials } = number;
     const key = [id, phone_number_id, account_sid, credentials?.toString('base64')].join(' ');
-    const provider = cache.get(key) ?? observedChat(make(number), tracer);
+    const provider = cache.get(key) ?? observeChatProvider(make(number), tracer);
     cache.set(key, provider);
     return provider;
   };

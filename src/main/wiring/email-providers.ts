@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts';
 import type { EmailProviderName } from '../../domain/email/email.ts';
 import { makeMetadataSigner } from '../../domain/email/metadata-signature.ts';
 import type { EmailProvider } from '../../providers/email-provider.ts';
-import { observedEmail } from '../../providers/observed.ts';
+import { observeEmailProvider } from '../../providers/observed.ts';
 import { postmark, type PostmarkSettings } from '../../providers/postmark/postmark.ts';
 import { postmarkSuppressions } from '../../providers/postmark/suppressions.ts';
 import { smtp } from '../../providers/smtp/smtp.ts';
@@ -18,10 +18,10 @@ import type { Tracer } from '../../telemetry/tracer.ts';
 export function makeEmailProviders(config: Config, log: Pick<Logger, 'error'>, tracer?: Tracer): EmailProvider[] {
   return emailProviderNames(config).map((name) => {
     const provider = makeProvider(config, name);
-    if (provider) return observedEmail(provider, tracer);
+    if (provider) return observeEmailProvider(provider, tracer);
     const detail = missingCredentials(config, name);
     log.error({ provider: name, set: settingsToSet(config, name) }, 'email provider without credentials: email waits');
-    return observedEmail(unready(name, detail), tracer);
+    return observeEmailProvider(unready(name, detail), tracer);
   });
 }
 
@@ -56,7 +56,7 @@ export function emailProviderNames(config: Config): readonly EmailProviderName[]
  */
 export function makeAskPostmark(config: Config): EmailProvider['reports'] | undefined {
   const provider = makeProvider(config, 'postmark');
-  return provider && observedEmail(provider).reports;
+  return provider && observeEmailProvider(provider).reports;
 }
 
 /**

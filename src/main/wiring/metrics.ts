@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { request } from 'undici';
 import type { Metrics } from '../../http/deps.ts';
 import { type PoolCounts, watchDatabase, type DatabaseGauges, watchPool } from '../../telemetry/gauges.ts';
-import { cachedFor } from '../../lib/cached.ts';
+import { cacheFor } from '../../lib/cached.ts';
 import { startMetrics } from '../../telemetry/metrics.ts';
 
 /** A page of metrics is cached for this time, so that frequent scrapes cost no more than one. */
@@ -23,7 +23,7 @@ export function openMetrics({ pool, waiting, sdk }: Sources): Metrics {
   watchPool(registry, pool);
   if (waiting) watchDatabase(registry, waiting);
   const collect = async () => (await Promise.all([registry.metrics(), sdkMetrics(sdk)])).join('\n');
-  return { type: registry.contentType, text: cachedFor(MAX_AGE_MS, collect) };
+  return { type: registry.contentType, text: cacheFor(MAX_AGE_MS, collect) };
 }
 
 /**

@@ -43,8 +43,8 @@ function textOf(value: unknown): string | undefined {
 }
 
 /** Classifies an unsuccessful response. The HTTP status decides for codes that are not listed. */
-export function classifyMetaRefusal(status: number, error: MetaError, after?: number): ChatOutcome {
-  return classifyRefusal('Meta', kindOf(error), { status, code: error.code, message: error.message, after });
+export function classifyMetaRefusal(status: number, error: MetaError, afterMs?: number): ChatOutcome {
+  return classifyRefusal('Meta', kindOf(error), { status, code: error.code, message: error.message, afterMs });
 }
 
 function kindOf({ code, subcode }: MetaError): ReturnType<typeof kindOfCode> {

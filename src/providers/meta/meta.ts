@@ -32,7 +32,7 @@ export function metaProvider(settings: MetaSettings): ChatProvider {
     async send(message) {
       const { trace, result } = await traced(() => request(settings, url, DEFAULT_TIMEOUT_SECONDS, toBody(message)));
       if (result.status === 'rejected') return classifyUnanswered('Meta', trace);
-      return classifyAnswer(result.value, trace.retryAfter);
+      return classifyAnswer(result.value, trace.retryAfterMs);
     },
   };
 }
@@ -112,8 +112,8 @@ function payloadOf(type: OutgoingChat['type'], content: ChatContent): object | n
 }
 
 /** Without a message id the outcome is unknown. */
-function classifyAnswer({ status, body: answer = {} }: Answer, after: number | undefined): ChatOutcome {
-  if (status >= 300 || answer['error']) return classifyMetaRefusal(status, readError(answer['error']), after);
+function classifyAnswer({ status, body: answer = {} }: Answer, afterMs: number | undefined): ChatOutcome {
+  if (status >= 300 || answer['error']) return classifyMetaRefusal(status, readError(answer['error']), afterMs);
   const id = listOf(answer['messages'])[0]?.['id'];
   return typeof id === 'string' && id !== '' ? { kind: 'sent', messageId: id } : unclearAnswer('Meta');
 }

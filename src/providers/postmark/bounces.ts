@@ -23,11 +23,11 @@ type Meaning =
   | { readonly kind: 'bounced'; readonly fallback: BounceReason; readonly detail: string }
   /** Refused permanently by Postmark itself, independent of a server's reply. */
   | { readonly kind: 'decided'; readonly reason: BounceReason; readonly detail: string }
-  | GivenUp
+  | UncertainBounce
   | { readonly kind: 'delivery_delayed' | 'complained' | 'unsubscribed' };
 
 /** A bounce that is permanent if Postmark has deactivated the address. */
-interface GivenUp {
+interface UncertainBounce {
   readonly kind: 'given up';
   readonly fallback: BounceReason;
   readonly detail: string;
@@ -37,29 +37,35 @@ interface GivenUp {
   readonly otherwise?: 'delivery_delayed';
 }
 
-const REFUSED = "The recipient's server refused it";
-const UNREACHABLE = "The mail server of the recipient's domain cannot be found or reached";
-const SUPPRESSED = 'Postmark no longer sends to this address';
+const REFUSED_DETAIL = "The recipient's server refused it";
+const UNREACHABLE_DETAIL = "The mail server of the recipient's domain cannot be found or reached";
+const SUPPRESSED_DETAIL = 'Postmark no longer sends to this address';
 
 /** Unlisted types change nothing: automatic replies, confirmations and inbound mail. */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
-  HardBounce: { kind: 'bounced', fallback: 'mailbox_not_found', detail: REFUSED },
-  BadEmailAddress: { kind: 'bounced', fallback: 'mailbox_not_found', detail: REFUSED },
-  SpamNotification: { kind: 'bounced', fallback: 'spam_block', detail: REFUSED },
-  Blocked: { kind: 'bounced', fallback: 'reputation_block', detail: REFUSED },
-  VirusNotification: { kind: 'bounced', fallback: 'content_rejected', detail: REFUSED },
-  DMARCPolicy: { kind: 'bounced', fallback: 'authentication_failure', detail: REFUSED },
-  ManuallyDeactivated: { kind: 'decided', reason: 'provider_suppressed', detail: SUPPRESSED },
-  SMTPApiError: { kind: 'decided', reason: 'provider_suppressed', detail: SUPPRESSED },
+  HardBounce: { kind: 'bounced', fallback: 'mailbox_not_found', detail: REFUSED_DETAIL },
+  BadEmailAddress: { kind: 'bounced', fallback: 'mailbox_not_found', detail: REFUSED_DETAIL },
+  SpamNotification: { kind: 'bounced', fallback: 'spam_block', detail: REFUSED_DETAIL },
+  Blocked: { kind: 'bounced', fallback: 'reputation_block', detail: REFUSED_DETAIL },
+  VirusNotification: { kind: 'bounced', fallback: 'content_rejected', detail: REFUSED_DETAIL },
+  DMARCPolicy: { kind: 'bounced', fallback: 'authentication_failure', detail: REFUSED_DETAIL },
+  ManuallyDeactivated: { kind: 'decided', reason: 'provider_suppressed', detail: SUPPRESSED_DETAIL },
+  SMTPApiError: { kind: 'decided', reason: 'provider_suppressed', detail: SUPPRESSED_DETAIL },
   DnsError: {
     kind: 'given up',
     fallback: 'dns_failure',
-    detail: UNREACHABLE,
+    detail: UNREACHABLE_DETAIL,
     byWords: false,
     otherwise: 'delivery_delayed',
   },
-  SoftBounce: { kind: 'given up', fallback: 'unknown', detail: REFUSED, byWords: true, otherwise: 'delivery_delayed' },
-  Unknown: { kind: 'given up', fallback: 'unknown', detail: REFUSED, byWords: false },
+  SoftBounce: {
+    kind: 'given up',
+    fallback: 'unknown',
+    detail: REFUSED_DETAIL,
+    byWords: true,
+    otherwise: 'delivery_delayed',
+  },
+  Unknown: { kind: 'given up', fallback: 'unknown', detail: REFUSED_DETAIL, byWords: false },
   Transient: { kind: 'delivery_delayed' },
   SpamComplaint: { kind: 'complained' },
   Unsubscribe: { kind: 'unsubscribed' },
@@ -75,24 +81,27 @@ export function meaningOf(bounce: Bounce): BounceMeaning | undefined {
     case 'unsubscribed':
       return { change: meaning.kind };
     case 'decided':
-      return bounced(meaning.reason, meaning.detail, bounce);
+      return toBounce(meaning.reason, meaning.detail, bounce);
     case 'bounced':
-      return bounced(statedReason(bounce.details) ?? meaning.fallback, meaning.detail, bounce);
+      return toBounce(statedReason(bounce.details) ?? meaning.fallback, meaning.detail, bounce);
     case 'given up':
       return endOrDelay(meaning, bounce);
   }
 }
 
-function endOrDelay({ fallback, detail, byWords, otherwise }: GivenUp, bounce: Bounce): BounceMeaning | undefined {
+function endOrDelay(
+  { fallback, detail, byWords, otherwise }: UncertainBounce,
+  bounce: Bounce,
+): BounceMeaning | undefined {
   const reason = statedReason(bounce.details);
-  if (bounce.inactive || (byWords && reason)) return bounced(reason ?? fallback, detail, bounce);
+  if (bounce.inactive || (byWords && reason)) return toBounce(reason ?? fallback, detail, bounce);
   return otherwise && { change: otherwise };
 }
 
 /** UTF-16 units of a server's reply that are stored. */
 const MAX_REPLY_LENGTH = 2_000;
 
-function bounced(bounceReason: BounceReason, detail: string, { details, description }: Bounce): BounceMeaning {
+function toBounce(bounceReason: BounceReason, detail: string, { details, description }: Bounce): BounceMeaning {
   // Removes the name of the protocol (RFC 3464 §2.3.6).
   const words = storable(details.trim().replace(/^smtp;\s*/i, '')) || storable(description.trim());
   return { change: 'bounced', bounceReason, error: words === '' ? `${detail}.` : `${detail}: ${words}` };

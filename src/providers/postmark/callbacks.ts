@@ -24,7 +24,7 @@ export interface SuppressionChange {
   readonly evidence: ReportEvidence;
 }
 
-const KEPT: Callback = { is: 'kept' };
+const NO_EFFECT: Callback = { is: 'kept' };
 
 /**
  * Reads a record that Postmark posts to its webhook (https://postmarkapp.com/developer/webhooks/webhooks-overview).
@@ -35,16 +35,16 @@ export function parsePostmarkCallback(
   isSignature: (emailId: string, signature: string) => boolean,
   broadcastStream: string,
 ): Callback {
-  if (!isObject(body)) return KEPT;
+  if (!isObject(body)) return NO_EFFECT;
   const { email: emailId, sig: signature } = isObject(body['Metadata']) ? body['Metadata'] : {};
-  if (!isText(emailId)) return KEPT;
+  if (!isText(emailId)) return NO_EFFECT;
   const isSigned = isText(signature) && isSignature(emailId, signature);
   const evidence = { messageId: isText(body['MessageID']) ? body['MessageID'] : '', isSigned };
   if (body['RecordType'] === 'SubscriptionChange') {
     return readSubscription(emailId, body, evidence, body['MessageStream'] === broadcastStream);
   }
   const feedback = readFeedback(emailId, body);
-  return feedback ? { is: 'feedback', feedback: Object.assign({}, feedback, { evidence }) } : KEPT;
+  return feedback ? { is: 'feedback', feedback: Object.assign({}, feedback, { evidence }) } : NO_EFFECT;
 }
 
 function readFeedback(emailId: string, record: Fields): Feedback | undefined {
@@ -53,12 +53,15 @@ function readFeedback(emailId: string, record: Fields): Feedback | undefined {
   if (!isText(messageId) || !isText(recipient)) return undefined;
   switch (RecordType) {
     case 'Delivery':
-      return happened({ emailId, messageId, recipient, change: 'delivered', at: record['DeliveredAt'] });
+      return toFeedback({ emailId, messageId, recipient, change: 'delivered', at: record['DeliveredAt'] });
     case 'Open':
-      return caused(record, happened({ emailId, messageId, recipient, change: 'opened', at: record['ReceivedAt'] }));
+      return attributeToMachine(
+        record,
+        toFeedback({ emailId, messageId, recipient, change: 'opened', at: record['ReceivedAt'] }),
+      );
     case 'Click': {
       const { ReceivedAt: at, OriginalLink: link } = record;
-      return caused(record, happened({ emailId, messageId, recipient, change: 'clicked', at, link }));
+      return attributeToMachine(record, toFeedback({ emailId, messageId, recipient, change: 'clicked', at, link }));
     }
     default:
       return undefined;
@@ -71,7 +74,7 @@ const BY_MACHINE = { opened: 'opened_by_machine', clicked: 'clicked_by_machine' 
  * Attributes an open or click to a machine by the user agent of its record, with the same key: the list of a message's events
  * has no user agent, and the same report.
  */
-function caused({ UserAgent: userAgent }: Fields, report: Feedback | undefined): Feedback | undefined {
+function attributeToMachine({ UserAgent: userAgent }: Fields, report: Feedback | undefined): Feedback | undefined {
   if (!report || !isText(userAgent) || !isMachineAgent(userAgent)) return report;
   return { ...report, change: BY_MACHINE[report.change as keyof typeof BY_MACHINE] };
 }
@@ -92,20 +95,20 @@ export function readBounce(emailId: string, record: Fields): Feedback | undefine
   if (!meaning) return undefined;
   const { change } = meaning;
   // A delay has no id in the list of a message's events, only a time.
-  if (change === 'delivery_delayed') return happened({ emailId, messageId, recipient, change, at });
+  if (change === 'delivery_delayed') return toFeedback({ emailId, messageId, recipient, change, at });
   if (!Number.isSafeInteger(id) && !isText(id)) return undefined;
   return { emailId, recipient, dedupeKey: keyOf('bounce', String(id)), ...meaning };
 }
 
 /** An event of one recipient of a message. */
-export interface Happening extends Pick<Feedback, 'emailId' | 'change' | 'recipient'> {
+export interface MessageEvent extends Pick<Feedback, 'emailId' | 'change' | 'recipient'> {
   readonly messageId: string;
   readonly at: unknown;
   readonly link?: unknown;
 }
 
 /** @returns undefined if its time is malformed */
-export function happened({ messageId, at, link, ...of }: Happening): Feedback | undefined {
+export function toFeedback({ messageId, at, link, ...of }: MessageEvent): Feedback | undefined {
   const time = Date.parse(textOf(at));
   if (Number.isNaN(time)) return undefined;
   // A callback's time is more precise than in the list of a message's events; both must be the same report.
@@ -127,14 +130,14 @@ function keyOf(...words: string[]): string {
 /** https://postmarkapp.com/developer/webhooks/subscription-change-webhook */
 function readSubscription(emailId: string, record: Fields, evidence: ReportEvidence, isMarketing: boolean): Callback {
   const { Recipient: recipient, ChangedAt: at, SuppressSending: suppress, SuppressionReason: reason } = record;
-  if (!isText(recipient)) return KEPT;
+  if (!isText(recipient)) return NO_EFFECT;
   const change = { emailId, recipient, isMarketing, evidence };
   if (suppress === false) return { is: 'suppression', suppression: { ...change, origin: null } };
-  if (suppress !== true) return KEPT;
+  if (suppress !== true) return NO_EFFECT;
   if (reason === 'ManualSuppression' && record['Origin'] === 'Recipient') {
     const { messageId } = evidence;
-    const feedback = happened({ emailId, change: 'unsubscribed', messageId, recipient, at });
-    return feedback ? { is: 'feedback', feedback: { ...feedback, evidence } } : KEPT;
+    const feedback = toFeedback({ emailId, change: 'unsubscribed', messageId, recipient, at });
+    return feedback ? { is: 'feedback', feedback: { ...feedback, evidence } } : NO_EFFECT;
   }
   // Postmark also reports the bounce or complaint itself, with its reason. The first report creates the entry.
   const provider = reason === 'ManualSuppression' && isMarketing ? 'unsubscribe' : 'provider';

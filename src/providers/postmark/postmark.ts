@@ -47,7 +47,10 @@ const MAX_REQUEST_BYTES = 30 * 1_048_576;
 const MAX_BYTES_PER_UNIT = 6;
 /** Deadline for starting further requests of one call: the copies of an email with files may need many. */
 const CALL_DEADLINE_MS = 20_000;
-const NOT_TRIED: SendOutcome = { kind: 'busy', detail: 'The files of its other copies took all the time there was.' };
+const NOT_TRIED_OUTCOME: SendOutcome = {
+  kind: 'busy',
+  detail: 'The files of its other copies took all the time there was.',
+};
 /** UTF-16 units of both bodies up to which an email without files cannot exceed MAX_MESSAGE_BYTES. */
 const MAX_UNMEASURED_UNITS = 1_000_000;
 const EMPTY = Buffer.alloc(0);
@@ -70,12 +73,12 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
 
   async function sendPart(emails: readonly OutgoingEmail[], call: string): Promise<SendOutcome[]> {
     const { trace, result } = await traced(() => post(emails.map((email) => toMessage(email, call, settings))));
-    if (result.status === 'rejected') return forAll(emails, classifyFailure(result.reason, trace));
+    if (result.status === 'rejected') return toAllOutcomes(emails, classifyFailure(result.reason, trace));
     const { value } = result;
     const each = Array.isArray(value) && value.length === emails.length;
     return each
       ? emails.map((email, i) => withRefused(email, value[i], classifyAnswer(value[i])))
-      : forAll(emails, classifyAnswer(value));
+      : toAllOutcomes(emails, classifyAnswer(value));
   }
 
   /** Without a stream, Postmark searches its default stream only. */
@@ -104,7 +107,7 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
       const outcomes: SendOutcome[] = [];
       for (const part of splitRequests(emails)) {
         const isLate = outcomes.length > 0 && now() - startedAt > CALL_DEADLINE_MS;
-        outcomes.push(...(isLate ? part.map(() => NOT_TRIED) : await sendPart(part, call)));
+        outcomes.push(...(isLate ? part.map(() => NOT_TRIED_OUTCOME) : await sendPart(part, call)));
       }
       return outcomes;
     },
@@ -174,7 +177,7 @@ function toMessage(email: OutgoingEmail, call: string, settings: PostmarkSetting
     ...(email.cc.length > 0 && { Cc: list(email.cc) }),
     ...(email.bcc.length > 0 && { Bcc: list(email.bcc) }),
     ...(email.replyTo.length > 0 && { ReplyTo: list(email.replyTo) }),
-    ...(email.html !== null && { HtmlBody: trackedHtml(email, email.html) }),
+    ...(email.html !== null && { HtmlBody: excludeFromTracking(email, email.html) }),
     ...(email.text !== null && { TextBody: email.text }),
     ...(!email.isTracked && { TrackOpens: false, TrackLinks: Models.LinkTrackingOptions.None }),
     ...(email.files.length > 0 && { Attachments: email.files.map(toAttachment) }),
@@ -185,7 +188,7 @@ function toMessage(email: OutgoingEmail, call: string, settings: PostmarkSetting
 }
 
 /** Excludes unsubscribe links from tracking (https://postmarkapp.com/developer/user-guide/tracking-links). */
-function trackedHtml({ tracking, unsubscribeUrl }: OutgoingEmail, html: string): string {
+function excludeFromTracking({ tracking, unsubscribeUrl }: OutgoingEmail, html: string): string {
   if (!tracking.clicks || unsubscribeUrl === null) return html;
   return markLinks(html, (href) => href.trim() === unsubscribeUrl, 'data-pm-no-track');
 }
@@ -247,15 +250,15 @@ function classifyAnswer(answer: unknown): SendOutcome {
   return unclearAnswer('Postmark');
 }
 
-const SUPPRESSED = 'Postmark no longer sends to this address: it is on its list of inactive addresses.';
+const SUPPRESSED_DETAIL = 'Postmark no longer sends to this address: it is on its list of inactive addresses.';
 /** Postmark's message about an accepted email with inactive recipients. */
-const NOT_TO_ALL = /will not deliver to these inactive addresses:(.*)/s;
+const INACTIVE_ADDRESSES = /will not deliver to these inactive addresses:(.*)/s;
 
 /** Adds the recipients to whom Postmark will not deliver an accepted email; its message names them. */
 function withRefused(email: OutgoingEmail, answer: unknown, outcome: SendOutcome): SendOutcome {
   if (outcome.kind !== 'sent') return outcome;
   const { Message: message } = answer as Answer;
-  const named = typeof message === 'string' && NOT_TO_ALL.exec(message)?.[1];
+  const named = typeof message === 'string' && INACTIVE_ADDRESSES.exec(message)?.[1];
   if (!named) return outcome;
   const words = new Set(
     named
@@ -265,7 +268,7 @@ function withRefused(email: OutgoingEmail, answer: unknown, outcome: SendOutcome
   );
   const refused = recipients(email)
     .filter(({ address }) => words.has(address.toLowerCase()))
-    .map(({ address }) => ({ recipient: address, reason: 'provider_suppressed' as const, detail: SUPPRESSED }));
+    .map(({ address }) => ({ recipient: address, reason: 'provider_suppressed' as const, detail: SUPPRESSED_DETAIL }));
   return refused.length > 0 ? { ...outcome, refused } : outcome;
 }
 
@@ -273,7 +276,7 @@ function withRefused(email: OutgoingEmail, answer: unknown, outcome: SendOutcome
  * The outcome of a whole call for each of its emails. With several emails, neither acceptance nor refusal of the call applies
  * to each of them: refused emails are sent again one by one.
  */
-function forAll(emails: readonly OutgoingEmail[], outcome: SendOutcome): SendOutcome[] {
+function toAllOutcomes(emails: readonly OutgoingEmail[], outcome: SendOutcome): SendOutcome[] {
   return emails.map(() => {
     if (emails.length === 1) return outcome;
     if (outcome.kind === 'sent') return unclearAnswer('Postmark');
@@ -287,7 +290,7 @@ function classifyFailure(error: unknown, trace: Trace): SendOutcome {
   if (trace.failure || !(error instanceof Errors.PostmarkError) || error.statusCode === 0) {
     return classifyUnanswered('Postmark', trace);
   }
-  return classifyStatus(error.statusCode, error.code, error.message, trace.retryAfter);
+  return classifyStatus(error.statusCode, error.code, error.message, trace.retryAfterMs);
 }
 
 function classifyStatus(status: number, code: number, message: string, retryAfter?: number): SendOutcome {
@@ -299,12 +302,12 @@ function classifyStatus(status: number, code: number, message: string, retryAfte
       // A response without a code is not Postmark's own.
       return code === 0 ? { kind: 'account', detail: answer } : classifyCode(code, message);
     case 429:
-      return { kind: 'busy', detail: answer, ...(retryAfter !== undefined && { after: retryAfter }) };
+      return { kind: 'busy', detail: answer, ...(retryAfter !== undefined && { afterMs: retryAfter }) };
     case 503:
       // With Retry-After, the service was not available; without, it may have been lost in the middle of the call.
       return retryAfter === undefined
         ? { kind: 'unknown', detail: answer }
-        : { kind: 'busy', detail: answer, after: retryAfter };
+        : { kind: 'busy', detail: answer, afterMs: retryAfter };
     default:
       // According to Postmark a message is "usually" lost with 500, so it is reconciled. 408, 502 and 504 come from a proxy in
       // between; other 4xx concern the account.

@@ -1,12 +1,12 @@
 import { Errors, type ServerClient } from 'postmark';
 import type { Feedback } from '../../domain/email/feedback.ts';
-import { happened, type Happening, readBounce } from './callbacks.ts';
+import { type MessageEvent, readBounce, toFeedback } from './callbacks.ts';
 
 /** https://postmarkapp.com/developer/api/overview#error-codes: codes for objects that do not exist or were deleted. */
 const NOT_FOUND = new Set([407, 701]);
 
 /** An entry of a message's history. Its type determines the details. */
-interface MessageEvent {
+interface HistoryEntry {
   readonly Recipient: string;
   readonly Type: string;
   readonly ReceivedAt: string;
@@ -19,7 +19,7 @@ interface MessageEvent {
  */
 export async function askForReports(client: ServerClient, emailId: string, messageId: string): Promise<Feedback[]> {
   const details = await unlessMissing(client.getOutboundMessageDetails(messageId));
-  const events = (details?.MessageEvents ?? []) as unknown as readonly MessageEvent[];
+  const events = (details?.MessageEvents ?? []) as unknown as readonly HistoryEntry[];
   const reports: Feedback[] = [];
   for (const { Recipient: recipient, Type: type, ReceivedAt: at, Details: details } of events) {
     const report = await read(client, type, { emailId, messageId, recipient, at }, details);
@@ -32,18 +32,18 @@ export async function askForReports(client: ServerClient, emailId: string, messa
 async function read(
   client: ServerClient,
   type: string,
-  of: Omit<Happening, 'change' | 'link'>,
-  { Link: link, BounceID: bounceId }: MessageEvent['Details'],
+  of: Omit<MessageEvent, 'change' | 'link'>,
+  { Link: link, BounceID: bounceId }: HistoryEntry['Details'],
 ): Promise<Feedback | undefined> {
   switch (type) {
     case 'Delivered':
-      return happened({ ...of, change: 'delivered' });
+      return toFeedback({ ...of, change: 'delivered' });
     case 'Transient':
-      return happened({ ...of, change: 'delivery_delayed' });
+      return toFeedback({ ...of, change: 'delivery_delayed' });
     case 'Opened':
-      return happened({ ...of, change: 'opened' });
+      return toFeedback({ ...of, change: 'opened' });
     case 'LinkClicked':
-      return happened({ ...of, change: 'clicked', link });
+      return toFeedback({ ...of, change: 'clicked', link });
     default: {
       // The bounce itself contains its kind and whether the address is inactive.
       const bounce = bounceId === undefined ? undefined : await unlessMissing(client.getBounce(Number(bounceId)));

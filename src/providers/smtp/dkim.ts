@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import type { DkimSigner } from '../../domain/senders/dkim.ts';
 
 /** The signed headers: all that a mail program shows or acts on, as RFC 6376 §5.4.1 and RFC 8058 §4 require. */
-const SIGNED = [
+const SIGNED_HEADERS = [
   ...['from', 'sender', 'reply-to', 'subject', 'date', 'message-id', 'to', 'cc', 'mime-version', 'content-type'],
   ...['content-transfer-encoding', 'in-reply-to', 'references', 'list-id', 'list-unsubscribe', 'list-unsubscribe-post'],
 ];
@@ -12,7 +12,7 @@ const SIGNED = [
  * The signature lists these headers once more than they occur, so that adding another one makes it invalid (RFC 6376 §8.15):
  * many programs show the first of several. nodemailer's own signatures list each header once.
  */
-const OVERSIGNED = new Set(['from', 'to', 'subject', 'date']);
+const OVERSIGNED_HEADERS = new Set(['from', 'to', 'subject', 'date']);
 /** Characters of a line of the signature's header; a longer word has a longer line. */
 const MAX_LINE_LENGTH = 72;
 
@@ -60,21 +60,21 @@ async function signature(head: string, bodyHash: string, { domain, selector, key
   }
   const names: string[] = [];
   const signed: string[] = [];
-  for (const name of SIGNED) {
+  for (const name of SIGNED_HEADERS) {
     // Verifiers read repeated headers from the last to the first (RFC 6376 §5.4.2).
     const found = (fields.get(name) ?? []).toReversed();
-    names.push(...found.map(() => name), ...(OVERSIGNED.has(name) ? [name] : []));
-    signed.push(...found.map(relaxed));
+    names.push(...found.map(() => name), ...(OVERSIGNED_HEADERS.has(name) ? [name] : []));
+    signed.push(...found.map(relaxHeader));
   }
   const tags = ['v=1', 'a=rsa-sha256', 'c=relaxed/relaxed', `d=${domain}`, `s=${selector}`, `bh=${bodyHash}`];
-  const field = `DKIM-Signature: ${[...tags, `h=${folded(names)}`, 'b='].join(';\r\n ')}`;
-  const data = [...signed, relaxed(field)].join('\r\n');
+  const field = `DKIM-Signature: ${[...tags, `h=${fold(names)}`, 'b='].join(';\r\n ')}`;
+  const data = [...signed, relaxHeader(field)].join('\r\n');
   const base64 = (await signOnPool('RSA-SHA256', Buffer.from(data, 'latin1'), key)).toString('base64');
   return field + (base64.match(new RegExp(`.{1,${MAX_LINE_LENGTH}}`, 'g')) ?? []).join('\r\n ');
 }
 
 /** RFC 6376 §3.4.2. */
-function relaxed(field: string): string {
+function relaxHeader(field: string): string {
   const colon = field.indexOf(':');
   const value = field
     .slice(colon + 1)
@@ -84,7 +84,7 @@ function relaxed(field: string): string {
   return `${field.slice(0, colon).trim().toLowerCase()}:${value}`;
 }
 
-function folded(names: readonly string[]): string {
+function fold(names: readonly string[]): string {
   let text = '';
   let length = 0;
   for (const [i, name] of names.entries()) {

@@ -12,7 +12,7 @@ export interface TwilioAccount {
 }
 
 const DEFAULT_TIMEOUT_SECONDS = 30;
-const OWN = /(?:^|\.)twilio\.com$/;
+const TWILIO_HOST = /(?:^|\.)twilio\.com$/;
 
 /** Twilio's SDK on our own connections, which report whether a request was written. It never retries. */
 export function twilioClient(account: TwilioAccount) {
@@ -32,7 +32,7 @@ class TracedClient extends twilio.RequestClient {
   }
 
   override async request(request: Parameters<twilio.RequestClient['request']>[0]) {
-    const url = locate(request.uri, this.#baseUrl);
+    const url = urlOf(request.uri, this.#baseUrl);
     for (const [name, value] of pairsOf(request.params)) url.searchParams.append(name, value);
     const credentials = Buffer.from(`${request.username ?? ''}:${request.password ?? ''}`).toString('base64');
     const answer = await tracedFetch(url.href, {
@@ -48,9 +48,9 @@ class TracedClient extends twilio.RequestClient {
 }
 
 /** Returns the URL of an SDK request. A base at twilio.com replaces only the host of messages, any other base all hosts. */
-export function locate(uri: string, base: URL | undefined): URL {
+export function urlOf(uri: string, base: URL | undefined): URL {
   const url = new URL(uri);
-  if (!base || (OWN.test(base.hostname) && !url.hostname.startsWith('api.'))) return url;
+  if (!base || (TWILIO_HOST.test(base.hostname) && !url.hostname.startsWith('api.'))) return url;
   return new URL(base.href.replace(/\/$/, '') + url.pathname + url.search);
 }
 

@@ -2,7 +2,7 @@ import type { ChatOutcome } from '../chat-provider.ts';
 import { type ChatRefusal, classifyRefusal, type ErrorCodes, kindOfCode, sentence } from '../chat-refusals.ts';
 
 /** The recipient has sent STOP to the sender. */
-export const OPTED_OUT = 21610;
+export const OPTED_OUT_CODE = 21610;
 
 /** https://www.twilio.com/docs/api/errors */
 const CODES: ErrorCodes = {
@@ -20,8 +20,8 @@ const CODES: ErrorCodes = {
 };
 
 /** The meanings of some codes, for callbacks that contain only the number. */
-const WORDS: ReadonlyMap<number, string> = new Map([
-  [OPTED_OUT, 'the recipient has opted out'],
+const MEANINGS: ReadonlyMap<number, string> = new Map([
+  [OPTED_OUT_CODE, 'the recipient has opted out'],
   [30003, 'the phone is switched off or out of reach'],
   [30004, 'the recipient blocks messages of the sender'],
   [30005, 'the number is unknown or not in use'],
@@ -47,11 +47,11 @@ const WORDS: ReadonlyMap<number, string> = new Map([
 
 /** Returns a sentence for customers, with the meaning of the code if Twilio gave no reason. */
 export function twilioSentence(what: string, code: number | undefined, reason?: string): string {
-  return sentence(what, code, reason ?? WORDS.get(code ?? 0));
+  return sentence(what, code, reason ?? MEANINGS.get(code ?? 0));
 }
 
 /** Classifies an unsuccessful response. The HTTP status decides for codes that are not listed. */
 export function classifyTwilioRefusal(refusal: ChatRefusal): ChatOutcome {
-  const { code, message = WORDS.get(code ?? 0) } = refusal;
+  const { code, message = MEANINGS.get(code ?? 0) } = refusal;
   return classifyRefusal('Twilio', kindOfCode(CODES, code), { ...refusal, message });
 }

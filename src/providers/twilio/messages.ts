@@ -78,7 +78,7 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
         .filter(({ direction, dateCreated }) => direction.startsWith('outbound') && isInPeriod(dateCreated.getTime()))
         .filter((one) => 'from' in sender || one.messagingServiceSid === sender.messagingServiceSid)
         .reverse();
-      const bodyOf = (one: { readonly body: string | null }) => plain(one.body ?? '');
+      const bodyOf = (one: { readonly body: string | null }) => normalizeText(one.body ?? '');
       const matching = (match: Match) => candidates.filter((one) => matchBody(message, bodyOf(one)) === match);
       for (const { sid } of [...matching('same'), ...matching('unknown')]) if (!(await isAnothers?.(sid))) return sid;
       return undefined;
@@ -96,7 +96,7 @@ export function callbackUrl(publicUrl: string, messageId: string): string {
 }
 
 /** Removes differences that forms and JSON may add to a text. */
-export function plain(text: string): string {
+export function normalizeText(text: string): string {
   return text.replaceAll('\r\n', '\n').trim();
 }
 
@@ -110,6 +110,6 @@ function classifyFailure(error: unknown, trace: Trace): ChatOutcome {
     status,
     code: Number.isSafeInteger(code) ? (code as number) : undefined,
     message: Number.isSafeInteger(code) && typeof message === 'string' && message !== '' ? message : undefined,
-    after: trace.retryAfter,
+    afterMs: trace.retryAfterMs,
   });
 }

@@ -24,7 +24,7 @@ export async function verifyTwilioNumber(account: TwilioAccount, number: string)
   }
   const { status, code } = result.reason as { status?: unknown; code?: unknown };
   if (trace.failure || typeof status !== 'number') return UNAVAILABLE;
-  const refusal = { status, code: typeof code === 'number' ? code : undefined, message: undefined, after: undefined };
+  const refusal = { status, code: typeof code === 'number' ? code : undefined, message: undefined, afterMs: undefined };
   const { kind } = classifyTwilioRefusal(refusal);
   return kind === 'account' || kind === 'refused' ? NO_ACCESS : UNAVAILABLE;
 }

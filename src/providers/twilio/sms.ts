@@ -1,6 +1,6 @@
 import { isMessagingService } from '../../domain/sms/senders.ts';
 import type { ChatProvider } from '../chat-provider.ts';
-import { type MessagingAccount, plain, twilioMessages } from './messages.ts';
+import { type MessagingAccount, normalizeText, twilioMessages } from './messages.ts';
 
 /** Sends SMS through Twilio, from a number, a short code or a messaging service. Throws if `accountSid` is malformed. */
 export function twilioSms(account: MessagingAccount): ChatProvider {
@@ -9,6 +9,6 @@ export function twilioSms(account: MessagingAccount): ChatProvider {
     // Smart encoding would replace characters.
     payloadOf: ({ content }) => ({ body: content.text ?? '', smartEncoded: false }),
     refusal: () => undefined,
-    matchBody: ({ content }, body) => (body === plain(content.text ?? '') ? 'same' : 'other'),
+    matchBody: ({ content }, body) => (body === normalizeText(content.text ?? '') ? 'same' : 'other'),
   });
 }

@@ -16,7 +16,7 @@ interface Value {
 }
 
 /** Thrown for a component that Twilio's contents cannot represent. */
-class Unfit extends Error {}
+class UnsupportedComponent extends Error {}
 
 /** Returns the reason why Twilio cannot fill a template with these components, as a sentence; undefined if it can. */
 export function componentsProblem({ components }: ChatTemplate): string | undefined {
@@ -24,7 +24,7 @@ export function componentsProblem({ components }: ChatTemplate): string | undefi
     valuesOf(components);
     return undefined;
   } catch (error) {
-    if (error instanceof Unfit) return error.message;
+    if (error instanceof UnsupportedComponent) return error.message;
     throw error;
   }
 }
@@ -67,7 +67,8 @@ const BUTTONS = new Set(['url', 'quick_reply', 'copy_code']);
 /** Returns all values in the order of header, body, and buttons by their index. Throws Unfit. */
 function valuesOf(components: unknown): Value[] {
   if (components === undefined || components === null) return [];
-  if (!Array.isArray(components)) throw new Unfit('Twilio needs the components of a template as a list.');
+  if (!Array.isArray(components))
+    throw new UnsupportedComponent('Twilio needs the components of a template as a list.');
   const parts = components.map(readComponent);
   return parts.sort((a, b) => ORDER.indexOf(a.of) - ORDER.indexOf(b.of) || a.index - b.index).flatMap(toValues);
 }
@@ -82,11 +83,13 @@ function readComponent(input: unknown): Component {
   const component = objectOf(input);
   const type = wordOf(component['type']);
   const of = ORDER.find((known) => known === type);
-  if (!of) throw new Unfit(`Twilio accepts no template component of type ${type}.`);
+  if (!of) throw new UnsupportedComponent(`Twilio accepts no template component of type ${type}.`);
   const button = wordOf(component['sub_type']);
-  if (of === 'button' && !BUTTONS.has(button)) throw new Unfit(`Twilio accepts no template button of type ${button}.`);
+  if (of === 'button' && !BUTTONS.has(button))
+    throw new UnsupportedComponent(`Twilio accepts no template button of type ${button}.`);
   const { parameters = [] } = component;
-  if (!Array.isArray(parameters)) throw new Unfit(`Twilio needs the parameters of the template's ${of} as a list.`);
+  if (!Array.isArray(parameters))
+    throw new UnsupportedComponent(`Twilio needs the parameters of the template's ${of} as a list.`);
   return { of, index: of === 'button' ? Number(component['index'] ?? 0) : 0, parameters };
 }
 
@@ -114,7 +117,7 @@ function readParameter(parameter: Fields, of: Value['of']): string {
       break;
     case 'document':
       if (isObject(value) && value['filename'] != null)
-        throw new Unfit('Twilio accepts documents without a file name.');
+        throw new UnsupportedComponent('Twilio accepts documents without a file name.');
       if (isObject(value) && typeof value['link'] === 'string') return value['link'];
       break;
     case 'image':
@@ -123,7 +126,7 @@ function readParameter(parameter: Fields, of: Value['of']): string {
       break;
     default:
   }
-  throw new Unfit(`Twilio accepts no such parameter of type ${type} in the template's ${of}.`);
+  throw new UnsupportedComponent(`Twilio accepts no such parameter of type ${type} in the template's ${of}.`);
 }
 
 /**

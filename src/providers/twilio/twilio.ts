@@ -1,7 +1,14 @@
 import { captionOf, type OutgoingChat, type TwilioContent } from '../../domain/chat/chat.ts';
 import type { ChatOutcome, ChatProvider } from '../chat-provider.ts';
 import { captionProblem, lengthProblem } from '../chat-refusals.ts';
-import { type Endpoints, type Match, type MessagingAccount, type Payload, plain, twilioMessages } from './messages.ts';
+import {
+  type Endpoints,
+  type Match,
+  type MessagingAccount,
+  type Payload,
+  normalizeText,
+  twilioMessages,
+} from './messages.ts';
 import { bodyValues, componentsProblem, fillContent, languageOf } from './templates.ts';
 
 export interface TwilioSettings extends MessagingAccount {
@@ -61,7 +68,8 @@ function refusal({ type, content }: OutgoingChat): string | undefined {
 /** Compares the body of a message at Twilio. Of a template's text only the values are known; it may be listed without it. */
 function matchBody({ content }: OutgoingChat, body: string): Match {
   const { template, text, image, document } = content;
-  if (!template) return body === plain((image || document ? captionOf(content) : text) ?? '') ? 'same' : 'other';
+  if (!template)
+    return body === normalizeText((image || document ? captionOf(content) : text) ?? '') ? 'same' : 'other';
   if (body === '') return 'unknown';
-  return bodyValues(template).every((value) => body.includes(plain(value))) ? 'same' : 'other';
+  return bodyValues(template).every((value) => body.includes(normalizeText(value))) ? 'same' : 'other';
 }

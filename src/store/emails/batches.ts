@@ -1,4 +1,4 @@
-import { type BatchCounts, type BatchStatus, batchStatus, WAITING } from '../../domain/email/batch.ts';
+import { type BatchCounts, type BatchStatus, batchStatus, PENDING_STATUSES } from '../../domain/email/batch.ts';
 import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { type IdempotencyKey, rememberResponses } from '../limits/idempotency.ts';
 import { columns } from '../postgres/columns.ts';
@@ -86,7 +86,7 @@ interface BatchRow {
   last_at: string;
 }
 
-const WAITING_LIST = `(${WAITING.map((status) => `'${status}'`).join()})`;
+const WAITING_LIST = `(${PENDING_STATUSES.map((status) => `'${status}'`).join()})`;
 
 /** Counts by status, and the time of the last change into or out of a pending status. */
 const BATCHES = `

@@ -1,5 +1,5 @@
 import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
-import { REPORTED } from '../../domain/email/states.ts';
+import { REPORTED_STATUSES } from '../../domain/email/states.ts';
 import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
 import { groupBy } from '../../lib/group.ts';
 import { columns } from '../postgres/columns.ts';
@@ -30,7 +30,7 @@ export interface RecipientReport extends Recipient {
 }
 
 /** A recipient's statuses in ascending order: a report never lowers the status. */
-const RANKS = ['queued', 'failed', ...REPORTED] satisfies EmailStatus[];
+const RANKS = ['queued', 'failed', ...REPORTED_STATUSES] satisfies EmailStatus[];
 
 /** Returns the report of the highest rank about each recipient. */
 export function highestReports(reports: readonly RecipientReport[]): RecipientReport[] {

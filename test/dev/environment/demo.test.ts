@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { endKey } from '../../../src/accounts/keys.ts';
+import { revokeKeyForOperator } from '../../../src/accounts/keys.ts';
 import { trySignIn } from '../../dashboard/try-sign-in.ts';
 import { demoOrganization, tryDemo } from '../../../dev/environment/demo.ts';
 import { makeProgress } from '../../../dev/environment/progress.ts';
@@ -40,7 +40,7 @@ test('the demonstration has a verified domain, a number and a dashboard user, th
 
 test('a deleted key and a deleted or unverified domain of the demonstration are made again in the same organization', async (t) => {
   const { start, first } = await home(t);
-  await endKey(pool, first.api_key);
+  await revokeKeyForOperator(pool, first.api_key);
   const second = await start();
   assert.notEqual(second.api_key, first.api_key);
   assert.deepEqual({ ...second, api_key: first.api_key }, first);
