@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { demoOrganization } from '../dev/environment/demo.ts';
 import { devFileOf } from '../dev/environment/dev-file.ts';
 import type { DevFile } from '../src/main/dev-file.ts';
-import { type Home, takeHome } from '../dev/environment/home.ts';
+import { type Home, lockHome } from '../dev/environment/home.ts';
 import { makePorts } from '../dev/environment/ports.ts';
 import { makeProgress, type Progress } from '../dev/environment/progress.ts';
 import { readSecrets } from '../dev/environment/secrets.ts';
@@ -47,7 +47,7 @@ export async function withStack<T>(
   // Postgres may run as another account, which needs access.
   await chmod(folder, 0o755);
   const progress = makeProgress(process.stderr);
-  const { home, release } = await takeHome(folder);
+  const { home, release } = await lockHome(folder);
   const { supervisor, pids } = supervise(progress);
   const supervisors = [supervisor];
   // Makes the measurement fail, which ends all parts.

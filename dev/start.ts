@@ -4,8 +4,8 @@ import { tryDemo } from './environment/demo.ts';
 import type { DevFile } from '../src/main/dev-file.ts';
 import { writeJson } from './environment/atomic-file.ts';
 import { devFileOf } from './environment/dev-file.ts';
-import { endOrphans, type Home, recordProcesses, takeHome } from './environment/home.ts';
-import { latestWrite } from './environment/latest-write.ts';
+import { endOrphans, type Home, recordProcesses, lockHome } from './environment/home.ts';
+import { makeLatestWrite } from './environment/latest-write.ts';
 import { trimLogs } from './environment/logs.ts';
 import { makePorts } from './environment/ports.ts';
 import { Problem } from './environment/problem.ts';
@@ -49,7 +49,7 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
 }
 
 try {
-  const { home, release } = await takeHome(config.SENDWRIGHT_HOME);
+  const { home, release } = await lockHome(config.SENDWRIGHT_HOME);
   await runIn(home).finally(release);
 } catch (error) {
   failure ??= error;
@@ -61,8 +61,8 @@ process.exit(failure === undefined ? 0 : 1);
 async function runIn(home: Home): Promise<void> {
   let stack: Stack | undefined;
   let processes: Processes = {};
-  const record = latestWrite((current: Processes) => recordProcesses(home, current));
-  const devFile = latestWrite((current: DevFile) => writeJson(home.devFile, current));
+  const record = makeLatestWrite((current: Processes) => recordProcesses(home, current));
+  const devFile = makeLatestWrite((current: DevFile) => writeJson(home.devFile, current));
   const supervisor = makeSupervisor(progress, (current) => {
     processes = current;
     record.write(processes);

@@ -16,14 +16,14 @@ export interface Setting<T> {
 }
 
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-const LONGEST_DURATION = 30 * 24 * 3_600_000;
+const MAX_DURATION_MS = 30 * 24 * 3_600_000;
 
 /** `500ms`, `5s`, `10m`, `24h` → milliseconds; positive, and at most 30 days. */
 function parseDuration(text: string): number {
   const match = /^(\d+)(ms|s|m|h)$/.exec(text);
   if (!match) throw new Error('not a duration');
   const milliseconds = Number(match[1]) * (UNITS[match[2] as string] as number);
-  if (milliseconds === 0 || milliseconds > LONGEST_DURATION) throw new Error('out of range');
+  if (milliseconds === 0 || milliseconds > MAX_DURATION_MS) throw new Error('out of range');
   return milliseconds;
 }
 

@@ -1,7 +1,7 @@
 import { access, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { succeeds } from './command.ts';
+import { isFulfilled } from './command.ts';
 import { withLock } from './lock.ts';
 
 /** Returns the folder of downloaded and built servers, shared by all clones and homes of this user. */
@@ -14,17 +14,17 @@ export function cacheFolder(env: NodeJS.ProcessEnv): string {
  * @param make receives an empty folder and returns the path in it to keep
  * @param onWait called if another process is creating it
  */
-export async function cached(
+export async function createOnce(
   path: string,
   make: (workspace: string) => Promise<string>,
   { signal, onWait }: { signal?: AbortSignal | undefined; onWait: () => void },
 ): Promise<void> {
-  if (await isThere(path)) return;
+  if (await exists(path)) return;
   const folder = dirname(path);
   const prefix = `${basename(path)}.making-`;
   await mkdir(folder, { recursive: true });
   await withLock(`${path}.lock`, onWait, signal, async () => {
-    if (await isThere(path)) return;
+    if (await exists(path)) return;
     // Remains of killed processes. No other process is creating the file, since this one holds the lock.
     for (const name of await readdir(folder)) {
       if (name.startsWith(prefix)) await rm(join(folder, name), { recursive: true, force: true });
@@ -39,6 +39,6 @@ export async function cached(
   });
 }
 
-export function isThere(path: string): Promise<boolean> {
-  return succeeds(access(path));
+export function exists(path: string): Promise<boolean> {
+  return isFulfilled(access(path));
 }

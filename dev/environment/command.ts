@@ -30,14 +30,14 @@ export class CommandError extends Error {
 }
 
 /** Returns true if a promise is fulfilled, false if it is rejected. */
-export function succeeds(promise: Promise<unknown>): Promise<boolean> {
+export function isFulfilled(promise: Promise<unknown>): Promise<boolean> {
   return promise.then(
     () => true,
     () => false,
   );
 }
 
-const KEPT_LINES = 20;
+const MAX_ERROR_LINES = 20;
 
 /**
  * Runs a command in its own process group, so a terminal's Ctrl-C does not reach it directly.
@@ -75,7 +75,7 @@ export async function run(command: string, args: readonly string[], options: Com
     options.signal?.throwIfAborted();
     if (code === 0) return lines.join('\n');
     throw new CommandError(
-      [`${command} ${args[0] ?? ''} ended with ${String(code)}:`, ...lines.slice(-KEPT_LINES)].join('\n  '),
+      [`${command} ${args[0] ?? ''} ended with ${String(code)}:`, ...lines.slice(-MAX_ERROR_LINES)].join('\n  '),
     );
   } finally {
     options.signal?.removeEventListener('abort', end);

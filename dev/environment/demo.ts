@@ -28,7 +28,7 @@ const SMS_NUMBER = '+12025550143';
 const OTHER_NUMBERS = '+1555';
 const USER = 'owner@demo.sendwright.example';
 const RECIPIENT = 'you@example.com';
-const POLL = 50;
+const POLL_INTERVAL_MS = 50;
 /** Not every provider reports deliveries. */
 const REPORT_TIMEOUT_MS = 5_000;
 const SENT_TIMEOUT_MS = 30_000;
@@ -53,9 +53,9 @@ export async function demoOrganization(databaseUrl: string, path: string, secret
   const pool = makePool(databaseUrl, 'start', 1, () => undefined);
   try {
     const demo = await findOrCreateDemo(pool, path, secrets);
-    await haveNumber(pool, demo.organization_id);
-    const sms_from = await haveSender(pool, demo.organization_id);
-    return { ...(await haveUser(pool, demo, path, secrets)), sms_from };
+    await ensureNumber(pool, demo.organization_id);
+    const sms_from = await ensureSender(pool, demo.organization_id);
+    return { ...(await ensureUser(pool, demo, path, secrets)), sms_from };
   } finally {
     await pool.end();
   }
@@ -78,13 +78,13 @@ async function completeDemo(pool: Pool, demo: DemoSecrets | undefined): Promise<
   return {
     ...demo,
     api_key: hasKey ? api_key : (await issueKeyForOperator(pool, orgId, 'full_access', [])).api_key,
-    domain: isVerified ? domain : await verifiedDomain(pool, orgId),
+    domain: isVerified ? domain : await createVerifiedDomain(pool, orgId),
   };
 }
 
 async function createDemo(pool: Pool): Promise<DemoSecrets> {
   const { id, api_key } = await createOrganization(pool, 'Demo');
-  return { organization_id: id, api_key, domain: await verifiedDomain(pool, id) };
+  return { organization_id: id, api_key, domain: await createVerifiedDomain(pool, id) };
 }
 
 async function isActiveKey(pool: Pool, apiKey: string): Promise<boolean> {
@@ -93,7 +93,7 @@ async function isActiveKey(pool: Pool, apiKey: string): Promise<boolean> {
 }
 
 /** Verifies the demonstration domain, with a random prefix if another organization in a shared database has verified it. */
-async function verifiedDomain(pool: Pool, organization: string): Promise<string> {
+async function createVerifiedDomain(pool: Pool, organization: string): Promise<string> {
   for (const name of [DOMAIN, `${randomBytes(4).toString('hex')}.${DOMAIN}`]) {
     try {
       return (await registerDomainForOperator(pool, organization, name, true)).name;
@@ -104,7 +104,7 @@ async function verifiedDomain(pool: Pool, organization: string): Promise<string>
   throw new Error(`the domain ${DOMAIN} could not be added`);
 }
 
-async function haveUser(pool: Pool, demo: DemoSecrets, path: string, secrets: Secrets): Promise<Demo> {
+async function ensureUser(pool: Pool, demo: DemoSecrets, path: string, secrets: Secrets): Promise<Demo> {
   const { organization_id: orgId, dashboard: known } = demo;
   const user = known && (await findUserByEmail(pool, known.email));
   if (known && user && (await findMember(pool, orgId, user.id))) return { ...demo, dashboard: known };
@@ -125,7 +125,7 @@ const TEMPLATES = CONTENTS.map(({ name, language, sid, variables }) => ({
 }));
 
 /** Adds one number unless the organization has one. With a single number, messages need not name it. */
-async function haveNumber(pool: Pool, organization: string): Promise<void> {
+async function ensureNumber(pool: Pool, organization: string): Promise<void> {
   const [connected] = await listNumbers(pool, organization, null, 1);
   if (connected) {
     if (connected.number === NUMBER || connected.number.startsWith(OTHER_NUMBERS))
@@ -148,7 +148,7 @@ async function haveNumber(pool: Pool, organization: string): Promise<void> {
 }
 
 /** Adds one sender for all countries, unless the organization has a sender. @returns its number */
-async function haveSender(pool: Pool, organization: string): Promise<string> {
+async function ensureSender(pool: Pool, organization: string): Promise<string> {
   const [connected] = await listSenders(pool, organization, null, 1);
   if (connected) return addressOf(connected);
   // In a shared database another organization may have the first number.
@@ -199,7 +199,7 @@ async function sendDemo(
     if (sentAt === undefined && Date.now() - started > SENT_TIMEOUT_MS) {
       throw new Error(`the email ${email.id} is still ${email.status} after ${SENT_TIMEOUT_MS / 1_000} s`);
     }
-    await sleep(POLL, undefined, { signal });
+    await sleep(POLL_INTERVAL_MS, undefined, { signal });
   }
 }
 

@@ -35,8 +35,8 @@ const ORPHAN_TIMEOUT_MS = 3_000;
  * Locks a home for this process and creates it if needed.
  * @throws Problem if another process holds it, or this user cannot write to it
  */
-export async function takeHome(folder: string): Promise<{ home: Home; release: () => Promise<void> }> {
-  await mkdir(join(folder, 'logs'), { recursive: true }).catch((error: unknown) => refuse(resolve(folder), error));
+export async function lockHome(folder: string): Promise<{ home: Home; release: () => Promise<void> }> {
+  await mkdir(join(folder, 'logs'), { recursive: true }).catch((error: unknown) => refuseHome(resolve(folder), error));
   const path = await realpath(resolve(folder));
   const home: Home = {
     path,
@@ -49,7 +49,7 @@ export async function takeHome(folder: string): Promise<{ home: Home; release: (
     devFile: join(path, 'dev.json'),
     processes: join(path, 'processes.json'),
   };
-  const lock = await tryLock(join(path, 'lock')).catch((error: unknown) => refuse(path, error));
+  const lock = await tryLock(join(path, 'lock')).catch((error: unknown) => refuseHome(path, error));
   if ('release' in lock) return { home, release: lock.release };
   const running = await readDevFile(home.devFile);
   const where = running ? ` and serves at ${running.base_url}` : '';
@@ -59,7 +59,7 @@ export async function takeHome(folder: string): Promise<{ home: Home; release: (
   );
 }
 
-function refuse(path: string, error: unknown): never {
+function refuseHome(path: string, error: unknown): never {
   throw new Problem(
     `${path} cannot be used: ${(error as Error).message}. ` +
       'Make it a folder that this user can write to, or set SENDWRIGHT_HOME to another folder.',
@@ -76,7 +76,7 @@ export async function recordProcesses(home: Home, processes: Processes): Promise
 export async function endOrphans(home: Home): Promise<PartName[]> {
   const recorded = await readProcesses(home);
   // Postgres's own pid file identifies the process if our file was never written.
-  const postmaster = await runningPostmaster({ data: join(await resolved(home.postgres), 'data') });
+  const postmaster = await runningPostmaster({ data: join(await resolvePath(home.postgres), 'data') });
   if (postmaster) recorded.postgres = postmaster;
   const ended: PartName[] = [];
   for (const name of PARTS) {
@@ -87,7 +87,7 @@ export async function endOrphans(home: Home): Promise<PartName[]> {
   return ended;
 }
 
-async function resolved(path: string): Promise<string> {
+async function resolvePath(path: string): Promise<string> {
   return realpath(path).catch(() => path);
 }
 

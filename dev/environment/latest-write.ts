@@ -5,7 +5,7 @@ export interface LatestWrite<T> {
   readonly settled: () => Promise<void>;
 }
 
-export function latestWrite<T>(writeOne: (value: T) => Promise<void>): LatestWrite<T> {
+export function makeLatestWrite<T>(writeOne: (value: T) => Promise<void>): LatestWrite<T> {
   let waiting: [T] | undefined;
   let running: Promise<void> | undefined;
   let failed: [unknown] | undefined;

@@ -26,14 +26,14 @@ export async function tryLock(path: string): Promise<Lock | Holder> {
   for (;;) {
     try {
       await writeFile(path, own, { flag: 'wx', mode: 0o600 });
-      return keep(path, own);
+      return holdLock(path, own);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
     const found = await readLock(path);
     if (found === undefined) continue;
     if (found.alive) return found.holder;
-    await remove(path, found.text);
+    await removeIfOwn(path, found.text);
   }
 }
 
@@ -63,7 +63,7 @@ export async function withLock<T>(
   }
 }
 
-function keep(path: string, own: string): Lock {
+function holdLock(path: string, own: string): Lock {
   const beating = setInterval(() => {
     const now = new Date();
     utimes(path, now, now).catch(() => undefined);
@@ -71,7 +71,7 @@ function keep(path: string, own: string): Lock {
   return {
     async release() {
       clearInterval(beating);
-      await remove(path, own);
+      await removeIfOwn(path, own);
     },
   };
 }
@@ -109,7 +109,7 @@ function exists(pid: number): boolean {
 }
 
 /** Removes the file if it still contains `text`: another process may have replaced it. */
-async function remove(path: string, text: string): Promise<void> {
+async function removeIfOwn(path: string, text: string): Promise<void> {
   const aside = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`;
   try {
     await rename(path, aside);

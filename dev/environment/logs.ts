@@ -1,11 +1,11 @@
 import { copyFile, readdir, rename, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 
-const LARGEST = 64 * 1_048_576;
-const LOOK_EVERY = 10_000;
+const MAX_LOG_BYTES = 64 * 1_048_576;
+const CHECK_INTERVAL_MS = 10_000;
 
 /** Returns the path of a part's log, and renames the log of the last start to `.1`. */
-export async function freshLog(folder: string, part: string): Promise<string> {
+export async function rotateLog(folder: string, part: string): Promise<string> {
   const path = join(folder, `${part}.log`);
   await rename(path, `${path}.1`).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
@@ -18,7 +18,7 @@ export async function freshLog(folder: string, part: string): Promise<string> {
  * between copying and truncating may be lost.
  * @returns a function that ends the checks
  */
-export function trimLogs(folder: string, largest = LARGEST, every = LOOK_EVERY): () => void {
+export function trimLogs(folder: string, largest = MAX_LOG_BYTES, every = CHECK_INTERVAL_MS): () => void {
   // One run at a time: a log that one run truncates while another copies it would be copied forever.
   let trimming: Promise<void> | undefined;
   const timer = setInterval(() => {

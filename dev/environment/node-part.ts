@@ -27,6 +27,6 @@ export function nodePart<Facts>(
     log,
     ipc: true,
     stop: [['SIGTERM', stopWithin]],
-    ready: async (message) => (await message) as Facts,
+    waitUntilReady: async (message) => (await message) as Facts,
   };
 }

@@ -3,7 +3,7 @@ import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Account } from './command.ts';
-import { sawPortTaken } from './ports.ts';
+import { reportsPortInUse } from './ports.ts';
 import { Problem } from './problem.ts';
 import { killGroup, send } from './processes.ts';
 
@@ -20,7 +20,7 @@ export interface PartSpec<Facts> {
   /** Such `node` processes report by IPC that they are ready, and end when the channel closes. */
   readonly ipc: boolean;
   /** Resolves when the part is ready; `message` is its first IPC message. Rejects when `signal` aborts. */
-  readonly ready: (message: Promise<unknown>, signal: AbortSignal) => Promise<Facts>;
+  readonly waitUntilReady: (message: Promise<unknown>, signal: AbortSignal) => Promise<Facts>;
   /** Signals with the milliseconds until the next one. SIGKILL follows the last. */
   readonly stop: readonly (readonly [NodeJS.Signals, number])[];
 }
@@ -48,7 +48,7 @@ export class PartFailed extends Problem {
 
   constructor(how: string, lastLines: string[]) {
     super([`${how}; it printed last:`, ...lastLines].join('\n    '));
-    this.portTaken = sawPortTaken(lastLines.join('\n'));
+    this.portTaken = reportsPortInUse(lastLines.join('\n'));
   }
 }
 
@@ -57,7 +57,7 @@ export interface Part<Facts> {
   readonly stop: () => Promise<void>;
 }
 
-interface Life {
+interface RunningProcess {
   readonly child: ChildProcess;
   readonly message: Promise<unknown>;
   /** Resolves to a description of how it ended. */
@@ -85,16 +85,16 @@ export async function startPart<Facts>(
   watcher: Watcher,
   stopping: AbortSignal,
 ): Promise<Part<Facts>> {
-  let life = await begin(spec, watcher);
+  let life = await spawnProcess(spec, watcher);
   try {
-    const facts = await serving(spec, life, stopping);
+    const facts = await waitUntilReady(spec, life, stopping);
     const kept = keep();
     let stopped: Promise<void> | undefined;
-    return { facts, stop: () => (stopped ??= end(spec, life).then(() => kept)) };
+    return { facts, stop: () => (stopped ??= stopProcess(spec, life).then(() => kept)) };
   } catch (error) {
     const diedByItself = life.over.aborted;
     const slow = (error as Error).name === 'TimeoutError';
-    await end(spec, life);
+    await stopProcess(spec, life);
     if (!diedByItself && !slow) throw error;
     const how = slow ? `did not serve within ${READY_TIMEOUT_MS / 1_000} s` : await life.ended;
     throw new PartFailed(how, await lastLines(spec.log, life.from));
@@ -111,9 +111,9 @@ export async function startPart<Facts>(
       await sleep(pause, undefined, { signal: stopping }).catch(() => undefined);
       pause = Math.min(pause * 2, backOff.longest);
       if (isAborted(stopping)) return;
-      life = await begin(spec, watcher);
-      if (isAborted(stopping)) return end(spec, life);
-      serving(spec, life, stopping).then(
+      life = await spawnProcess(spec, watcher);
+      if (isAborted(stopping)) return stopProcess(spec, life);
+      waitUntilReady(spec, life, stopping).then(
         () => watcher.onReturn(Date.now() - died),
         () => undefined,
       );
@@ -126,7 +126,7 @@ function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }
 
-async function begin(spec: PartSpec<unknown>, watcher: Watcher): Promise<Life> {
+async function spawnProcess(spec: PartSpec<unknown>, watcher: Watcher): Promise<RunningProcess> {
   // The log folder may have been deleted while the part ran.
   await mkdir(dirname(spec.log), { recursive: true });
   const log = await open(spec.log, 'a', 0o600);
@@ -159,16 +159,20 @@ async function begin(spec: PartSpec<unknown>, watcher: Watcher): Promise<Life> {
   }
 }
 
-async function serving<Facts>(spec: PartSpec<Facts>, life: Life, stopping: AbortSignal): Promise<Facts> {
+async function waitUntilReady<Facts>(
+  spec: PartSpec<Facts>,
+  life: RunningProcess,
+  stopping: AbortSignal,
+): Promise<Facts> {
   const signal = AbortSignal.any([life.over, stopping, AbortSignal.timeout(READY_TIMEOUT_MS)]);
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });
   signal.throwIfAborted();
-  return Promise.race([spec.ready(life.message, signal), aborted]);
+  return Promise.race([spec.waitUntilReady(life.message, signal), aborted]);
 }
 
-async function end(spec: PartSpec<unknown>, { child, ended, over }: Life): Promise<void> {
+async function stopProcess(spec: PartSpec<unknown>, { child, ended, over }: RunningProcess): Promise<void> {
   if (child.pid === undefined) return;
   for (const [signal, within] of spec.stop) {
     if (over.aborted) return;

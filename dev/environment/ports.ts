@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import getPort, { portNumbers } from 'get-port';
 import { type Lock, tryLock } from './lock.ts';
 
-const LOWEST_UNPRIVILEGED = 1_024;
-const HIGHEST = 65_535;
+const LOWEST_UNPRIVILEGED_PORT = 1_024;
+const HIGHEST_PORT = 65_535;
 /** Number of ports above the preferred one that are tried before any free one. */
-const REACH = 100;
+const MAX_TRIED_PORTS = 100;
 /** Own ports are below the ephemeral ports of Linux and macOS, so that outgoing connections cannot use them. */
-const LOWEST_OWN = 10_000;
-const HIGHEST_OWN = 30_000;
-const PER_HOME = 10;
+const LOWEST_OWN_PORT = 10_000;
+const HIGHEST_OWN_PORT = 30_000;
+const PORTS_PER_HOME = 10;
 
 /** Chooses ports and reserves them against other homes of this user until they are in use. */
 export interface Ports {
@@ -54,9 +54,10 @@ export function makePorts(folder = FOLDER): Ports {
 }
 
 function candidates(wanted: number): { port?: number | Iterable<number> } {
-  if (wanted === 0) return { port: portNumbers(randomInt(LOWEST_OWN, HIGHEST_OWN - REACH), HIGHEST_OWN) };
-  if (wanted < LOWEST_UNPRIVILEGED) return { port: wanted };
-  return { port: portNumbers(wanted, Math.min(wanted + REACH, HIGHEST)) };
+  if (wanted === 0)
+    return { port: portNumbers(randomInt(LOWEST_OWN_PORT, HIGHEST_OWN_PORT - MAX_TRIED_PORTS), HIGHEST_OWN_PORT) };
+  if (wanted < LOWEST_UNPRIVILEGED_PORT) return { port: wanted };
+  return { port: portNumbers(wanted, Math.min(wanted + MAX_TRIED_PORTS, HIGHEST_PORT)) };
 }
 
 /**
@@ -64,13 +65,13 @@ function candidates(wanted: number): { port?: number | Iterable<number> } {
  * @param home absolute path
  */
 export function homePorts(home: string): { postgres: number; temporal: number; simulator: number; smtp: number } {
-  const slots = Math.floor((HIGHEST_OWN - LOWEST_OWN) / PER_HOME);
+  const slots = Math.floor((HIGHEST_OWN_PORT - LOWEST_OWN_PORT) / PORTS_PER_HOME);
   const slot = createHash('sha256').update(home).digest().readUInt32BE() % slots;
-  const first = LOWEST_OWN + slot * PER_HOME;
+  const first = LOWEST_OWN_PORT + slot * PORTS_PER_HOME;
   return { postgres: first, temporal: first + 2, simulator: first + 4, smtp: first + 6 };
 }
 
 /** True if the output of a process shows that it ended because its port was in use. */
-export function sawPortTaken(output: string): boolean {
+export function reportsPortInUse(output: string): boolean {
   return /EADDRINUSE|address already in use/i.test(output);
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chown, lstat, mkdir, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { run, succeeds, type Account } from './command.ts';
+import { run, isFulfilled, type Account } from './command.ts';
 import { SYSTEM_FOLDER, systemFolder } from './postgres-binaries.ts';
 import { Problem } from './problem.ts';
 import type { Progress } from './progress.ts';
@@ -79,5 +79,5 @@ async function make(folder: string, { uid, gid }: Account): Promise<void> {
 }
 
 function mayWrite(folder: string, account: Account): Promise<boolean> {
-  return succeeds(run('/bin/sh', ['-c', 'test -w "$0" && test -x "$0"', folder], { account, cwd: '/' }));
+  return isFulfilled(run('/bin/sh', ['-c', 'test -w "$0" && test -x "$0"', folder], { account, cwd: '/' }));
 }

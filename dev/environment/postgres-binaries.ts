@@ -1,8 +1,8 @@
 import { chmod, cp, mkdir, readFile, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
-import { cached, isThere } from './cache.ts';
-import { run, succeeds, type Account } from './command.ts';
+import { createOnce, exists } from './cache.ts';
+import { run, isFulfilled, type Account } from './command.ts';
 import { Problem } from './problem.ts';
 import type { Progress } from './progress.ts';
 
@@ -24,12 +24,12 @@ export const SYSTEM_FOLDER = '/var/lib/sendwright';
  */
 export async function postgresBinaries(account: Account | undefined, progress: Progress): Promise<PostgresBinaries> {
   const { folder, version } = await locate();
-  await complete(folder);
+  await completeInstallation(folder);
   const native = join(folder, 'native');
   if (await runs(native, account)) return binaries(native, version);
   const copy = join(SYSTEM_FOLDER, `postgres-${version}-${process.platform}-${process.arch}`);
   if (account !== undefined) {
-    if (!(await isThere(copy))) {
+    if (!(await exists(copy))) {
       progress.print(`  Postgres is copied to ${copy}: its account cannot enter ${native}`);
       await copyFor(account, native, copy);
     }
@@ -62,12 +62,12 @@ async function locate(): Promise<{ folder: string; version: string }> {
  * Does what the package's install script would do, which npm does not run: links its libraries and makes its programs
  * executable.
  */
-async function complete(folder: string): Promise<void> {
+async function completeInstallation(folder: string): Promise<void> {
   const text = await readFile(join(folder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   const links = JSON.parse(text) as { source: string; target: string }[];
   await Promise.all(
     links.map(({ source, target }) =>
-      symlink(relative(dirname(target), source), join(folder, target)).catch(unless('EEXIST')),
+      symlink(relative(dirname(target), source), join(folder, target)).catch(ignoreCode('EEXIST')),
     ),
   );
   for (const program of ['initdb', 'pg_ctl', 'postgres']) {
@@ -77,20 +77,20 @@ async function complete(folder: string): Promise<void> {
   }
 }
 
-function unless(code: string): (error: NodeJS.ErrnoException) => void {
+function ignoreCode(code: string): (error: NodeJS.ErrnoException) => void {
   return (error) => {
     if (error.code !== code) throw error;
   };
 }
 
 function runs(native: string, account: Account | undefined): Promise<boolean> {
-  return succeeds(run(join(native, 'bin', 'postgres'), ['--version'], { account, cwd: '/' }));
+  return isFulfilled(run(join(native, 'bin', 'postgres'), ['--version'], { account, cwd: '/' }));
 }
 
 /** Copies the programs once for all homes of this machine. */
 async function copyFor({ uid, gid }: Account, native: string, copy: string): Promise<void> {
   await systemFolder();
-  await cached(
+  await createOnce(
     copy,
     async (workspace) => {
       const whole = join(workspace, basename(copy));

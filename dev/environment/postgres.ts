@@ -1,7 +1,7 @@
 import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makePool, isUnreachable, type Pool } from '../../src/store/postgres/pool.ts';
-import { isThere } from './cache.ts';
+import { exists } from './cache.ts';
 import { run, type Account } from './command.ts';
 import type { PartSpec } from './part.ts';
 import { dataFolder, postgresAccount } from './postgres-account.ts';
@@ -9,7 +9,7 @@ import { postgresBinaries, type PostgresBinaries } from './postgres-binaries.ts'
 import { until } from './probe.ts';
 import { Problem } from './problem.ts';
 import type { Progress } from './progress.ts';
-import { stillRuns, type Recorded } from './processes.ts';
+import { stillRuns, type RecordedProcess } from './processes.ts';
 
 export interface Cluster {
   readonly binaries: PostgresBinaries;
@@ -23,11 +23,11 @@ const SUPERUSER = 'postgres';
 /** The role that owns the application's database, and the database itself. */
 export const APPLICATION = 'sendwright';
 /** A builtin locale, so sorting does not depend on the machine. */
-const INITDB = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'];
+const INITDB_OPTIONS = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'];
 /** Does not depend on the shell: on macOS Postgres does not start without a locale. */
 const LOCALE = { LC_ALL: 'C', TZ: 'UTC' };
 /** SIGINT lets Postgres write to disk first; SIGQUIT also ends its child processes. */
-const STOP: PartSpec<unknown>['stop'] = [
+const STOP_SIGNALS: PartSpec<unknown>['stop'] = [
   ['SIGINT', 1_500],
   ['SIGQUIT', 500],
 ];
@@ -43,7 +43,7 @@ export async function prepareCluster(folder: string, password: string, progress:
   const room = await dataFolder(folder, account, progress);
   const data = join(room, 'data');
   const cluster = { binaries, account, data, password };
-  if (await isThere(join(data, 'PG_VERSION'))) await checkVersion(cluster);
+  if (await exists(join(data, 'PG_VERSION'))) await checkVersion(cluster);
   else await initialise(room, cluster);
   return cluster;
 }
@@ -67,7 +67,15 @@ async function initialise(room: string, { binaries, account, data, password }: C
   await writeFile(passwordFile, password, { mode: 0o600 });
   if (account) await Promise.all([unfinished, passwordFile].map((path) => chown(path, account.uid, account.gid)));
   try {
-    const args = ['-D', unfinished, '-U', SUPERUSER, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, ...INITDB];
+    const args = [
+      '-D',
+      unfinished,
+      '-U',
+      SUPERUSER,
+      '--auth=scram-sha-256',
+      `--pwfile=${passwordFile}`,
+      ...INITDB_OPTIONS,
+    ];
     await run(binaries.initdb, args, { account, cwd: room, env: LOCALE });
     await rename(unfinished, data);
   } finally {
@@ -76,7 +84,7 @@ async function initialise(room: string, { binaries, account, data, password }: C
 }
 
 /** Returns the process in the cluster's pid file if it is still running. */
-export async function runningPostmaster({ data }: Pick<Cluster, 'data'>): Promise<Recorded | undefined> {
+export async function runningPostmaster({ data }: Pick<Cluster, 'data'>): Promise<RecordedProcess | undefined> {
   const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '');
   const pid = Number.parseInt(text, 10);
   const recorded = { pid, mark: data };
@@ -119,8 +127,8 @@ export function postgresPart(
     mark: cluster.data,
     log,
     ipc: false,
-    stop: STOP,
-    ready: (_message, signal) => ready(cluster, port, signal),
+    stop: STOP_SIGNALS,
+    waitUntilReady: (_message, signal) => ready(cluster, port, signal),
   };
 }
 

@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const HOST = '127.0.0.1';
-const POLL = 25;
-const ANSWER_WITHIN = 2_000;
+const POLL_INTERVAL_MS = 25;
+const ANSWER_TIMEOUT_MS = 2_000;
 /** The gRPC service of Temporal whose health is checked. */
 const FRONTEND = 'temporal.api.workflowservice.v1.WorkflowService';
 
@@ -21,7 +21,7 @@ export async function until<T>(
     } catch (error) {
       if (isFinal(error)) throw error;
     }
-    await sleep(POLL, undefined, { signal });
+    await sleep(POLL_INTERVAL_MS, undefined, { signal });
   }
 }
 
@@ -61,7 +61,7 @@ async function healthOf(port: number): Promise<string> {
   try {
     return await new Promise<string>((resolve, reject) => {
       session.once('error', reject);
-      session.setTimeout(ANSWER_WITHIN, () => reject(new Error('no answer')));
+      session.setTimeout(ANSWER_TIMEOUT_MS, () => reject(new Error('no answer')));
       const stream = session.request({
         ':method': 'POST',
         ':path': '/grpc.health.v1.Health/Check',

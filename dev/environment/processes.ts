@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
-const POLL = 50;
+const POLL_INTERVAL_MS = 50;
 
 /** A process of an earlier `npm start`, which may still run. */
-export interface Recorded {
+export interface RecordedProcess {
   readonly pid: number;
   /** Unique in its command line, since pids are reused. */
   readonly mark: string;
@@ -26,7 +26,7 @@ export async function commandLine(pid: number): Promise<string | undefined> {
   }
 }
 
-export async function stillRuns({ pid, mark }: Recorded): Promise<boolean> {
+export async function stillRuns({ pid, mark }: RecordedProcess): Promise<boolean> {
   return (await commandLine(pid))?.includes(mark) ?? false;
 }
 
@@ -35,20 +35,20 @@ export async function stillRuns({ pid, mark }: Recorded): Promise<boolean> {
  * @param within milliseconds until SIGKILL
  * @returns true if it was running
  */
-export async function endRecorded(recorded: Recorded, signal: NodeJS.Signals, within: number): Promise<boolean> {
+export async function endRecorded(recorded: RecordedProcess, signal: NodeJS.Signals, within: number): Promise<boolean> {
   if (!(await stillRuns(recorded))) return false;
   send(recorded.pid, signal);
-  if (await ended(recorded, within)) return true;
+  if (await hasEndedWithin(recorded, within)) return true;
   killGroup(recorded.pid);
-  await ended(recorded, 2_000);
+  await hasEndedWithin(recorded, 2_000);
   return true;
 }
 
-async function ended(recorded: Recorded, within: number): Promise<boolean> {
+async function hasEndedWithin(recorded: RecordedProcess, within: number): Promise<boolean> {
   const until = Date.now() + within;
   while (await stillRuns(recorded)) {
     if (Date.now() >= until) return false;
-    await sleep(POLL);
+    await sleep(POLL_INTERVAL_MS);
   }
   return true;
 }

@@ -7,7 +7,7 @@ import { LOOPBACK_RANGES } from '../../src/lib/ip-ranges.ts';
 import { SETTINGS } from '../../src/settings.ts';
 import { demoOrganization, type RunningDemo } from './demo.ts';
 import type { Home } from './home.ts';
-import { freshLog } from './logs.ts';
+import { rotateLog } from './logs.ts';
 import { nodePart, programOf } from './node-part.ts';
 import { homePorts, type Ports } from './ports.ts';
 import { adminUrl, createDatabase, postgresPart, prepareCluster, removeStalePidFile } from './postgres.ts';
@@ -52,7 +52,7 @@ export interface Stack {
 }
 
 const UI_PORT = 8_233;
-const RETENTION = '168h';
+const WORKFLOW_RETENTION = '168h';
 
 /**
  * Starts every part that the settings do not replace by an external one, each as soon as its dependencies are ready, and
@@ -93,7 +93,7 @@ async function startDatabase(context: Context, secrets: Secrets): Promise<string
       const cluster = await prepareCluster(home.postgres, secrets.database_password, progress);
       step.rename(`Postgres ${cluster.binaries.version}`);
       await removeStalePidFile(cluster);
-      const log = await freshLog(home.logs, 'postgres');
+      const log = await rotateLog(home.logs, 'postgres');
       const port = await onFreePorts(async () => {
         const free = await ports.choose(homePorts(home.path).postgres);
         await supervisor.start('postgres', postgresPart(cluster, free, log));
@@ -126,7 +126,7 @@ async function startTemporal(context: Context): Promise<Temporal> {
 
   const cli = await findTemporalCli(environment, progress, signal);
   return progress.step('Temporal server', async () => {
-    const log = await freshLog(home.logs, 'temporal');
+    const log = await rotateLog(home.logs, 'temporal');
     const database = await temporalDatabase(home.temporal);
     const server = await onFreePorts(async () => {
       const port = await ports.choose(homePorts(home.path).temporal);
@@ -136,7 +136,7 @@ async function startTemporal(context: Context): Promise<Temporal> {
       return chosen;
     });
     const address = `127.0.0.1:${server.port}`;
-    await database.complete(() => setRetention(cli, address, namespace, RETENTION));
+    await database.complete(() => setRetention(cli, address, namespace, WORKFLOW_RETENTION));
     return { address, namespace, uiUrl: `http://127.0.0.1:${server.uiPort}` };
   });
 }
@@ -162,7 +162,7 @@ async function startApplication(
 ): Promise<Pick<Stack, 'baseUrl' | 'inboxUrl' | 'postmarkWebhook' | 'settings'>> {
   const { config, environment, home, progress, supervisor } = context;
   const port = await preferredPort(context, config.PORT);
-  const baseUrl = `http://${reachable(config.HOST)}:${port}`;
+  const baseUrl = `http://${reachableHost(config.HOST)}:${port}`;
   const isSimulated = config.POSTMARK_SERVER_TOKEN === undefined && config.SMTP_URL === undefined;
   const simulated = isSimulated ? await simulatedProviders(context, secrets, baseUrl) : undefined;
   const user = environment['POSTMARK_WEBHOOK_USER'] || secrets.postmark_webhook_user;
@@ -172,7 +172,7 @@ async function startApplication(
   const env = { ...shared, ...simulated?.providers, ...webhook, PUBLIC_URL: publicUrl };
 
   const start = async (name: PartName, title: string, args: string[], own: NodeJS.ProcessEnv, stopWithin: number) => {
-    const log = await freshLog(home.logs, name);
+    const log = await rotateLog(home.logs, name);
     const program = fileURLToPath(new URL(`../../${programOf(name)}.js`, import.meta.url));
     const spec = nodePart(program, args, { ...env, ...own }, home.logs, log, stopWithin);
     await progress.step(title, () => supervisor.start(name, spec));
@@ -252,7 +252,7 @@ function simulatedChat({ config }: Context, secrets: Secrets, url: string): Node
 }
 
 /** Returns the host in the URL of a server that listens at `host`. */
-function reachable(host: string): string {
+function reachableHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return host.includes(':') ? `[${host}]` : host;
 }

@@ -1,10 +1,10 @@
 import { type PartName, PARTS } from '../../src/main/dev-file.ts';
 import { startPart, type BackOff, type Part, PartFailed, type PartSpec } from './part.ts';
-import type { Recorded } from './processes.ts';
+import type { RecordedProcess } from './processes.ts';
 import { duration, type Progress } from './progress.ts';
 
 /** The processes by part. A dead one is listed until it is replaced. */
-export type Processes = Partial<Record<PartName, Recorded>>;
+export type Processes = Partial<Record<PartName, RecordedProcess>>;
 
 export interface Supervisor {
   /**
@@ -24,8 +24,8 @@ interface Entry {
   readonly part: Promise<Part<unknown>>;
 }
 
-const BACK_OFF: BackOff = { first: 200, longest: 5_000, forgiveAfter: 10_000 };
-const PORT_TRIES = 5;
+const RESTART_BACK_OFF: BackOff = { first: 200, longest: 5_000, forgiveAfter: 10_000 };
+const MAX_PORT_ATTEMPTS = 5;
 /** Maximum length of a part's last lines on the terminal, in characters. */
 const MAX_LINE_LENGTH = 200;
 
@@ -33,7 +33,7 @@ const MAX_LINE_LENGTH = 200;
 export function makeSupervisor(
   progress: Pick<Progress, 'print'>,
   onProcesses: (processes: Processes) => void,
-  backOff: BackOff = BACK_OFF,
+  backOff: BackOff = RESTART_BACK_OFF,
 ): Supervisor {
   const processes: Processes = {};
   const entries = new Map<PartName, Entry>();
@@ -90,7 +90,7 @@ export async function onFreePorts<T>(start: () => Promise<T>): Promise<T> {
     try {
       return await start();
     } catch (error) {
-      if (!(error instanceof PartFailed && error.portTaken && attempt < PORT_TRIES)) throw error;
+      if (!(error instanceof PartFailed && error.portTaken && attempt < MAX_PORT_ATTEMPTS)) throw error;
     }
   }
 }

@@ -1,5 +1,5 @@
 import { delimiter, join } from 'node:path';
-import { cached, cacheFolder, isThere } from './cache.ts';
+import { createOnce, cacheFolder, exists } from './cache.ts';
 import { run } from './command.ts';
 import { download } from './download.ts';
 import { checkGo, goBuild, isAtLeast, neededGo } from './go-build.ts';
@@ -9,7 +9,7 @@ import type { Progress, Step } from './progress.ts';
 /** Temporal CLI: its dev server is Temporal 1.31.2 with the web UI. go.mod pins the same version. */
 const VERSION = '1.8.2';
 /** Older versions lack flags that we use. */
-const OLDEST = '1.8.0';
+const MIN_VERSION = '1.8.0';
 const CLI_PACKAGE = 'github.com/temporalio/cli/cmd/temporal';
 const VERSION_VARIABLE = 'github.com/temporalio/cli/internal/temporalcli.Version';
 
@@ -40,24 +40,24 @@ async function onPath(
 ): Promise<string | undefined> {
   for (const folder of (env['PATH'] ?? '').split(delimiter)) {
     const path = join(folder, 'temporal');
-    if (!folder || !(await isThere(path))) continue;
+    if (!folder || !(await exists(path))) continue;
     const version = await versionOf(path, signal).catch(() => undefined);
     if (version === undefined) continue;
-    if (isAtLeast(version, OLDEST)) {
+    if (isAtLeast(version, MIN_VERSION)) {
       progress.print(`  Temporal CLI ${version}: found on PATH (${path})`);
       return path;
     }
-    progress.print(`  Temporal CLI ${version} on PATH is older than ${OLDEST} and not used (${path})`);
+    progress.print(`  Temporal CLI ${version} on PATH is older than ${MIN_VERSION} and not used (${path})`);
   }
   return undefined;
 }
 
 async function inCache(env: NodeJS.ProcessEnv, progress: Progress, signal: AbortSignal | undefined): Promise<string> {
   const path = join(cacheFolder(env), `temporal-cli-${VERSION}-${process.platform}-${process.arch}`);
-  if (await isThere(path)) return path;
+  if (await exists(path)) return path;
   await progress.step(`Temporal CLI ${VERSION}`, async (step) => {
     const onWait = () => step.detail('another process is getting it; waiting for that');
-    await cached(path, (workspace) => obtain(workspace, step, progress, signal), { signal, onWait });
+    await createOnce(path, (workspace) => obtain(workspace, step, progress, signal), { signal, onWait });
   });
   return path;
 }
@@ -96,7 +96,7 @@ async function obtain(
   throw new Problem(
     [
       'There is no Temporal server, and none could be made. Any one of these helps:',
-      `  - install the Temporal CLI, ${OLDEST} or newer (https://docs.temporal.io/cli), or name it in TEMPORAL_CLI_PATH`,
+      `  - install the Temporal CLI, ${MIN_VERSION} or newer (https://docs.temporal.io/cli), or name it in TEMPORAL_CLI_PATH`,
       `  - install Go, ${await neededGo()} or newer (https://go.dev/dl), and start again: it is built from source then`,
       '  - set TEMPORAL_ADDRESS to a Temporal server that runs somewhere',
       'What was tried:',

@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isThere } from './cache.ts';
+import { exists } from './cache.ts';
 import { run } from './command.ts';
 import type { PartSpec } from './part.ts';
 import { waitUntilServing } from './probe.ts';
@@ -30,8 +30,8 @@ export const DYNAMIC_CONFIG: Record<string, number | boolean> = {
  * WAL, flushed at checkpoints: writes survive a killed process. The default, a flush for each transaction, is several times
  * slower.
  */
-const SQLITE = ['journal_mode=wal', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]);
-const STOP: PartSpec<unknown>['stop'] = [['SIGTERM', 2_000]];
+const SQLITE_PRAGMAS = ['journal_mode=wal', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]);
+const STOP_SIGNALS: PartSpec<unknown>['stop'] = [['SIGTERM', 2_000]];
 
 export interface DevServer {
   /** Path of the Temporal CLI. Without a `database` it identifies the process. */
@@ -49,7 +49,7 @@ export function temporalPart(server: DevServer, log: string): PartSpec<void> {
   const { cli, port, uiPort, database, namespaces } = server;
   const args = ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--log-level', 'error'];
   args.push(...(uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort), '--ui-disable-news-fetch']));
-  if (database !== undefined) args.push('--db-filename', database, ...SQLITE);
+  if (database !== undefined) args.push('--db-filename', database, ...SQLITE_PRAGMAS);
   for (const name of namespaces) args.push('--namespace', name);
   for (const [key, value] of Object.entries(DYNAMIC_CONFIG)) {
     args.push('--dynamic-config-value', `${key}=${JSON.stringify(value)}`);
@@ -61,8 +61,8 @@ export function temporalPart(server: DevServer, log: string): PartSpec<void> {
     mark: database ?? cli,
     log,
     ipc: false,
-    stop: STOP,
-    ready: (_message, signal) => waitUntilServing(port, signal),
+    stop: STOP_SIGNALS,
+    waitUntilReady: (_message, signal) => waitUntilServing(port, signal),
   };
 }
 
@@ -101,7 +101,7 @@ export async function checkTemporal(environment: NodeJS.ProcessEnv): Promise<voi
  */
 export async function temporalDatabase(folder: string) {
   const mark = join(folder, 'complete');
-  const isComplete = await isThere(mark);
+  const isComplete = await exists(mark);
   if (!isComplete) await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   return {

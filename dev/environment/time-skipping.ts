@@ -2,7 +2,7 @@ import { access, constants, cp, mkdir, rename, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import getPort from 'get-port';
-import { cached, cacheFolder, isThere } from './cache.ts';
+import { createOnce, cacheFolder, exists } from './cache.ts';
 import { CommandError, run } from './command.ts';
 import { download } from './download.ts';
 import { waitUntilListening } from './probe.ts';
@@ -14,8 +14,8 @@ const VERSION = '1.38.0';
 /** The TypeScript SDK in package.json; its version determines the download. */
 const SDK_VERSION = '1.24.0';
 const POM = fileURLToPath(new URL('time-skipping-server/pom.xml', import.meta.url));
-const OLDEST_JAVA = 11;
-const STARTS_WITHIN = 20_000;
+const MIN_JAVA_VERSION = 11;
+const START_TIMEOUT_MS = 20_000;
 
 /** The cached folder contains the program and, from Maven, its jars. */
 const PROGRAM = 'temporal-test-server';
@@ -44,13 +44,13 @@ export async function findTimeSkippingServer(
     return named;
   }
   const folder = join(cacheFolder(env), `time-skipping-server-${VERSION}-${process.platform}-${process.arch}`);
-  if (!(await isThere(folder))) {
+  if (!(await exists(folder))) {
     await progress.step(`Time-skipping server ${VERSION}`, async (step) => {
       const onWait = () => step.detail('another process is getting it; waiting for that');
-      await cached(folder, (workspace) => obtain(workspace, step, signal), { signal, onWait });
+      await createOnce(folder, (workspace) => obtain(workspace, step, signal), { signal, onWait });
     });
   }
-  if (await isThere(join(folder, JARS))) {
+  if (await exists(join(folder, JARS))) {
     await checkJava(signal).catch((error: unknown) => {
       throw new Problem(`${(error as Error).message}. ${ADVICE}`);
     });
@@ -60,7 +60,7 @@ export async function findTimeSkippingServer(
 
 const ADVICE = [
   'The tests need the time-skipping server. Any one of these helps:',
-  `  - install Java ${OLDEST_JAVA} or newer and Maven (Debian: apt-get install default-jre-headless maven; macOS: brew install maven)`,
+  `  - install Java ${MIN_JAVA_VERSION} or newer and Maven (Debian: apt-get install default-jre-headless maven; macOS: brew install maven)`,
   '  - name a time-skipping server that is there in TEMPORAL_TEST_SERVER_PATH',
 ].join('\n');
 
@@ -73,7 +73,7 @@ async function obtain(workspace: string, step: Step, signal: AbortSignal | undef
     step.detail('asking temporal.download');
     const query = { 'sdk-name': 'sdk-typescript', 'sdk-version': SDK_VERSION };
     const downloaded = await download({ name: PROGRAM, version: 'default', query }, workspace, step, signal);
-    await startsUp(downloaded, signal);
+    await requireStart(downloaded, signal);
     await rename(downloaded, program);
     step.rename('Time-skipping server, downloaded');
     return made;
@@ -85,7 +85,7 @@ async function obtain(workspace: string, step: Step, signal: AbortSignal | undef
     await checkJava(signal);
     await mavenCopy(workspace, join(made, JARS), step, signal);
     await writeFile(program, WRAPPER, { mode: 0o755 });
-    await startsUp(program, signal);
+    await requireStart(program, signal);
     step.rename(`Time-skipping server ${VERSION}, brought by Maven`);
     return made;
   } catch (error) {
@@ -96,10 +96,10 @@ async function obtain(workspace: string, step: Step, signal: AbortSignal | undef
 }
 
 /** Starts the server and ends it once it listens, since it has no flag such as `--version`. */
-async function startsUp(program: string, signal: AbortSignal | undefined): Promise<void> {
+async function requireStart(program: string, signal: AbortSignal | undefined): Promise<void> {
   const port = await getPort();
   const enough = new AbortController();
-  const limits = [enough.signal, AbortSignal.timeout(STARTS_WITHIN), ...(signal ? [signal] : [])];
+  const limits = [enough.signal, AbortSignal.timeout(START_TIMEOUT_MS), ...(signal ? [signal] : [])];
   const running = run(program, [String(port)], { signal: AbortSignal.any(limits) });
   const listening = waitUntilListening(port, enough.signal).then(() => enough.abort());
   await Promise.race([running, listening]).catch(() => undefined);
@@ -140,6 +140,6 @@ async function checkJava(signal: AbortSignal | undefined): Promise<void> {
   });
   // Before version 9 the second number is the major version: 1.8.0.
   const version = /version "(?:1\.)?(\d+)/.exec(output)?.[1];
-  if (Number(version) < OLDEST_JAVA)
-    throw new Error(`Java ${OLDEST_JAVA} is needed and this is Java ${version ?? '?'}`);
+  if (Number(version) < MIN_JAVA_VERSION)
+    throw new Error(`Java ${MIN_JAVA_VERSION} is needed and this is Java ${version ?? '?'}`);
 }

@@ -27,6 +27,6 @@ export function processPart(
     log: join(logs, `${name}.log`),
     ipc: true,
     stop: [['SIGTERM', 10_000]],
-    ready: (message) => message,
+    waitUntilReady: (message) => message,
   };
 }

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cached, cacheFolder } from '../environment/cache.ts';
+import { createOnce, cacheFolder } from '../environment/cache.ts';
 import { run } from '../environment/command.ts';
 import { checkGo, goBuild } from '../environment/go-build.ts';
 import type { Home } from '../environment/home.ts';
@@ -25,7 +25,7 @@ const STATES = ['temporal', 'visibility'] as const;
 /** Settings for a server on one machine; all others are the server's defaults. */
 const SIZES = { NUM_HISTORY_SHARDS: '8', SQL_MAX_CONNS: '20', SQL_VIS_MAX_CONNS: '5' };
 /** Temporal stores ports as signed 16-bit integers. */
-const LOWEST = 12_000;
+const LOWEST_PORT = 12_000;
 const LISTENERS = [
   'FRONTEND_GRPC_PORT',
   'FRONTEND_MEMBERSHIP_PORT',
@@ -77,14 +77,14 @@ async function startTemporal(
 ): Promise<string> {
   const programs = await Promise.all([
     findTemporalCli(process.env, progress),
-    built('temporal-server', 'go.temporal.io/server/cmd/server', progress),
-    built('temporal-sql-tool', 'go.temporal.io/server/cmd/tools/sql', progress),
+    buildServer('temporal-server', 'go.temporal.io/server/cmd/server', progress),
+    buildServer('temporal-sql-tool', 'go.temporal.io/server/cmd/tools/sql', progress),
   ]);
   const [cli, server, sqlTool] = programs;
   const ports = makePorts();
   await makeStates(admin, port, sqlTool);
   const listeners: number[] = [];
-  for (let i = 0; i < LISTENERS.length; i++) listeners.push(await ports.choose((listeners.at(-1) ?? LOWEST) + 1));
+  for (let i = 0; i < LISTENERS.length; i++) listeners.push(await ports.choose((listeners.at(-1) ?? LOWEST_PORT) + 1));
   const [frontend = 0] = listeners;
   const listening = Object.fromEntries(LISTENERS.map((name, i) => [name, String(listeners[i])]));
   await supervisor.start('temporal', await serverPart(home, server, port, frontend, listening));
@@ -96,9 +96,9 @@ async function startTemporal(
 }
 
 /** Builds a program of Temporal's server with Go once, and caches it beside the development server. */
-export async function built(name: string, program: string, progress: Progress): Promise<string> {
+export async function buildServer(name: string, program: string, progress: Progress): Promise<string> {
   const path = join(cacheFolder(process.env), `${name}-${TEMPORAL_SERVER}-${process.platform}-${process.arch}`);
-  await cached(
+  await createOnce(
     path,
     async (workspace) => {
       await checkGo(undefined);
@@ -176,7 +176,7 @@ async function serverPart(
     mark: server,
     log: join(home.logs, 'temporal.log'),
     ipc: false,
-    ready: (_message, signal) => waitUntilServing(frontend, signal),
+    waitUntilReady: (_message, signal) => waitUntilServing(frontend, signal),
     stop: [['SIGTERM', 3_000]],
   };
 }

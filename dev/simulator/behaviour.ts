@@ -34,7 +34,7 @@ export interface Behaviour {
   readonly shuffle_reports: boolean;
 }
 
-const NORMAL: Behaviour = {
+const DEFAULT_BEHAVIOUR: Behaviour = {
   latency_ms: 0,
   fail_next: 0,
   status: 500,
@@ -77,29 +77,29 @@ function or(rule: Rule, other: string, holds: Rule['holds']): Rule {
   return { must: `${rule.must}, or ${other}`, holds: (value) => holds(value) || rule.holds(value) };
 }
 
-const milliseconds = integer(0, 600_000);
-const calls = or(integer(0, 1_000_000), 'true for every call', (value) => typeof value === 'boolean');
+const millisecondsRule = integer(0, 600_000);
+const callsRule = or(integer(0, 1_000_000), 'true for every call', (value) => typeof value === 'boolean');
 const orNull = (rule: Rule) => or(rule, 'null', (value) => value === null);
 
 const RULES: Readonly<Record<keyof Behaviour, Rule>> = {
-  latency_ms: milliseconds,
-  fail_next: calls,
+  latency_ms: millisecondsRule,
+  fail_next: callsRule,
   status: integer(400, 599),
   error_code: orNull(integer(0, 999_999)),
   retry_after: orNull(integer(0, 86_400)),
-  hang: calls,
-  fail_after_accept: calls,
-  reset_after_accept: calls,
-  reset_before_accept: calls,
-  garbage: calls,
-  search_lag_ms: milliseconds,
+  hang: callsRule,
+  fail_after_accept: callsRule,
+  reset_after_accept: callsRule,
+  reset_before_accept: callsRule,
+  garbage: callsRule,
+  search_lag_ms: millisecondsRule,
   repeat_reports: integer(0, 1_000),
   shuffle_reports: { must: 'must be true or false', holds: (value) => typeof value === 'boolean' },
 };
 
 /** The current behavior. Numbers of calls count down. */
 export class Switches {
-  #now = NORMAL;
+  #now = DEFAULT_BEHAVIOUR;
 
   get now(): Behaviour {
     return this.#now;
@@ -113,12 +113,12 @@ export class Switches {
       const rule = RULES[name as keyof Behaviour];
       if (!rule.holds(value)) return `${name}: ${rule.must}`;
     }
-    this.#now = { ...NORMAL, ...(input as Partial<Behaviour>) };
+    this.#now = { ...DEFAULT_BEHAVIOUR, ...(input as Partial<Behaviour>) };
     return undefined;
   }
 
   reset(): void {
-    this.#now = NORMAL;
+    this.#now = DEFAULT_BEHAVIOUR;
   }
 
   /** The fate of the current call. */

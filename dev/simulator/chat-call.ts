@@ -1,11 +1,11 @@
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
 import type { Behaviour, Switches } from './behaviour.ts';
-import { garbage, pause, reset } from './fates.ts';
+import { sendGarbage, pause, resetConnection } from './fates.ts';
 import type { Inbox } from './inbox/inbox.ts';
 import type { InboxChat, Received } from './inbox/message.ts';
 import { type ChatReportKind, chatMagicOf, type FailedOnce, smsMagicOf } from './magic.ts';
-import { type Posts, shuffled } from './posts.ts';
+import { type Posts, shuffle } from './posts.ts';
 
 export interface ChatParts {
   readonly inbox: Inbox;
@@ -27,7 +27,7 @@ export interface ChatAnswer {
 }
 
 /** A message that a provider accepts. */
-export interface Taken extends ChatAnswer {
+export interface AcceptedMessage extends ChatAnswer {
   readonly received: Received<InboxChat>;
   /** Identifies a repeated message. */
   readonly key: string;
@@ -36,9 +36,9 @@ export interface Taken extends ChatAnswer {
 }
 
 /** The provider-specific part of a call. */
-interface Words {
+interface ProviderFormat {
   /** Returns the accepted message, or an error response. */
-  readonly judge: () => Taken | ChatAnswer;
+  readonly judge: () => AcceptedMessage | ChatAnswer;
   readonly failure: Failure;
 }
 
@@ -71,11 +71,11 @@ export function answerErrors(app: FastifyInstance, { ending, log }: ChatParts, f
 }
 
 /** Stores the message first, then delays the response as the switches require. */
-export async function chatCall(parts: ChatParts, reply: FastifyReply, words: Words): Promise<FastifyReply> {
+export async function chatCall(parts: ChatParts, reply: FastifyReply, words: ProviderFormat): Promise<FastifyReply> {
   const { switches, ending, inbox } = parts;
   const behaviour = switches.now;
   const fate = switches.take();
-  if (fate === 'reset_before_accept') return reset(reply);
+  if (fate === 'reset_before_accept') return resetConnection(reply);
   const failAsAsked = (): FastifyReply => {
     const { status, error_code: code } = behaviour;
     return reply.code(status).send(words.failure(status, code, 'A switch of the simulator asks for this.'));
@@ -88,31 +88,31 @@ export async function chatCall(parts: ChatParts, reply: FastifyReply, words: Wor
 
   const judged = words.judge();
   const taken = 'received' in judged && !fails(judged, parts) ? judged : undefined;
-  const answer = 'received' in judged && !taken ? failed(words) : judged;
+  const answer = 'received' in judged && !taken ? failedAnswer(words) : judged;
   if (taken) {
     inbox.add([taken.received]);
     taken.expect(behaviour);
   }
 
-  if (fate === 'reset_after_accept') return reset(reply);
+  if (fate === 'reset_after_accept') return resetConnection(reply);
   if (fate === 'hang') return reply.hijack();
   await pause(behaviour.latency_ms, ending);
   if (fate === 'fail_after_accept') return failAsAsked();
-  return fate === 'garbage' ? garbage(reply) : reply.code(answer.status).send(answer.body);
+  return fate === 'garbage' ? sendGarbage(reply) : reply.code(answer.status).send(answer.body);
 }
 
-function fails({ received, key }: Taken, { failedOnce }: ChatParts): boolean {
+function fails({ received, key }: AcceptedMessage, { failedOnce }: ChatParts): boolean {
   const { to, provider } = received.message;
   const { handover } = chatMagicOf(to);
   return handover === 'fail-always' || (handover === 'fail-once' && failedOnce.fails(`${provider} ${to} ${key}`));
 }
 
-function failed({ failure }: Words): ChatAnswer {
+function failedAnswer({ failure }: ProviderFormat): ChatAnswer {
   return { status: 500, body: failure(500, null, 'The number asks for this.') };
 }
 
 /** A future report about a message. */
-export interface ChatDue {
+export interface DueChatReport {
   readonly kind: ChatReportKind;
   /** Unix milliseconds. Depends only on the message, so a restart changes nothing. */
   readonly at: number;
@@ -123,15 +123,15 @@ export function isWindowClosed({ channel, to, type }: Pick<InboxChat, 'channel' 
   return channel !== 'sms' && to.endsWith('0007') && type !== 'template';
 }
 
-export function chatReportsOf(chat: InboxChat, after: number): ChatDue[] {
+export function chatReportsOf(chat: InboxChat, after: number): DueChatReport[] {
   const { reports } = chat.channel === 'sms' ? smsMagicOf(chat.to) : chatMagicOf(chat.to);
   const kinds = isWindowClosed(chat) ? (['failed'] as const) : reports;
   return kinds.map((kind, i) => ({ kind, at: Date.parse(chat.received_at) + after * (i + 1) }));
 }
 
 /** Returns the reports with their times, shuffled and repeated as the switches require. */
-export function turnsOf(dues: readonly ChatDue[], behaviour: Behaviour): ChatDue[] {
-  const kinds = behaviour.shuffle_reports ? shuffled(dues) : dues;
-  const turns = dues.map(({ at }, i): ChatDue => ({ kind: (kinds[i] as ChatDue).kind, at }));
+export function scheduleReports(dues: readonly DueChatReport[], behaviour: Behaviour): DueChatReport[] {
+  const kinds = behaviour.shuffle_reports ? shuffle(dues) : dues;
+  const turns = dues.map(({ at }, i): DueChatReport => ({ kind: (kinds[i] as DueChatReport).kind, at }));
   return turns.flatMap((turn) => Array.from({ length: 1 + behaviour.repeat_reports }, () => turn));
 }

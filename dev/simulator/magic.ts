@@ -21,36 +21,36 @@ export type ReportKind = 'Delivery' | 'Open' | 'Click' | 'Transient' | 'Bounce' 
 /** The first report about a message comes after one interval, the next after two, and so on. */
 export type Step = 1 | 2 | 3 | 4;
 
-const DELIVERED: Report = { kind: 'Delivery', step: 1 };
-const OPENED: Report = { kind: 'Open', step: 2 };
+const DELIVERED_REPORT: Report = { kind: 'Delivery', step: 1 };
+const OPENED_REPORT: Report = { kind: 'Open', step: 2 };
 
-const PLAIN: Magic = { handover: 'accept', reports: [DELIVERED], bounce: null };
-const BOUNCED: Magic = { handover: 'accept', reports: [{ kind: 'Bounce', step: 1 }], bounce: null };
+const PLAIN_MAGIC: Magic = { handover: 'accept', reports: [DELIVERED_REPORT], bounce: null };
+const BOUNCED_REPORT: Magic = { handover: 'accept', reports: [{ kind: 'Bounce', step: 1 }], bounce: null };
 
 /** Local parts, each alone or with a detail after `+`, such as `bounced+mailbox_full@`. All others are plain. */
 const MAGIC: Readonly<Record<string, Magic>> = {
-  delivered: PLAIN,
-  bounced: BOUNCED,
-  complained: { ...PLAIN, reports: [DELIVERED, { kind: 'SpamComplaint', step: 2 }] },
-  opened: { ...PLAIN, reports: [DELIVERED, OPENED] },
-  clicked: { ...PLAIN, reports: [DELIVERED, OPENED, { kind: 'Click', step: 3 }] },
+  delivered: PLAIN_MAGIC,
+  bounced: BOUNCED_REPORT,
+  complained: { ...PLAIN_MAGIC, reports: [DELIVERED_REPORT, { kind: 'SpamComplaint', step: 2 }] },
+  opened: { ...PLAIN_MAGIC, reports: [DELIVERED_REPORT, OPENED_REPORT] },
+  clicked: { ...PLAIN_MAGIC, reports: [DELIVERED_REPORT, OPENED_REPORT, { kind: 'Click', step: 3 }] },
   delayed: {
-    ...PLAIN,
+    ...PLAIN_MAGIC,
     reports: [
       { kind: 'Transient', step: 1 },
       { kind: 'Delivery', step: 4 },
     ],
   },
-  slow: { ...PLAIN, handover: 'slow' },
-  'fail-once': { ...PLAIN, handover: 'fail-once' },
+  slow: { ...PLAIN_MAGIC, handover: 'slow' },
+  'fail-once': { ...PLAIN_MAGIC, handover: 'fail-once' },
   'fail-always': { handover: 'fail-always', reports: [], bounce: null },
 };
 
 /** Returns the behavior of an address without a name, ignoring case. */
 export function magicOf(address: string): Magic {
   const [local = '', detail = ''] = address.slice(0, address.lastIndexOf('@')).toLowerCase().split('+', 2);
-  const magic = (Object.hasOwn(MAGIC, local) && MAGIC[local]) || PLAIN;
-  return magic === BOUNCED ? { ...magic, bounce: bounceOf(detail) } : magic;
+  const magic = (Object.hasOwn(MAGIC, local) && MAGIC[local]) || PLAIN_MAGIC;
+  return magic === BOUNCED_REPORT ? { ...magic, bounce: bounceOf(detail) } : magic;
 }
 
 /** Returns the worst hand-over of these addresses. */
@@ -66,29 +66,29 @@ export interface ChatMagic {
 }
 export type ChatReportKind = 'sent' | 'delivered' | 'read' | 'undelivered' | 'failed';
 
-const CHATTED: ChatMagic = { handover: 'accept', reports: ['sent', 'delivered'] };
+const CHAT_REPORTS: ChatMagic = { handover: 'accept', reports: ['sent', 'delivered'] };
 
 const MAGIC_NUMBERS: Readonly<Record<string, ChatMagic>> = {
-  '0001': { ...CHATTED, reports: ['failed'] },
-  '0002': { ...CHATTED, reports: ['sent', 'delivered', 'read'] },
-  '0003': { ...CHATTED, handover: 'fail-once' },
-  '0004': { ...CHATTED, handover: 'fail-always' },
+  '0001': { ...CHAT_REPORTS, reports: ['failed'] },
+  '0002': { ...CHAT_REPORTS, reports: ['sent', 'delivered', 'read'] },
+  '0003': { ...CHAT_REPORTS, handover: 'fail-once' },
+  '0004': { ...CHAT_REPORTS, handover: 'fail-always' },
 };
 
 /** Returns the behavior of a number in E.164. */
 export function chatMagicOf(number: string): ChatMagic {
-  return MAGIC_NUMBERS[number.slice(-4)] ?? CHATTED;
+  return MAGIC_NUMBERS[number.slice(-4)] ?? CHAT_REPORTS;
 }
 
 const SMS_NUMBERS: Readonly<Record<string, ChatMagic>> = {
   ...MAGIC_NUMBERS,
-  '0002': CHATTED,
-  '0005': { ...CHATTED, reports: ['sent', 'undelivered'] },
+  '0002': CHAT_REPORTS,
+  '0005': { ...CHAT_REPORTS, reports: ['sent', 'undelivered'] },
 };
 
 /** Returns the behavior of a number for SMS, which have no read reports and may be undelivered by a carrier. */
 export function smsMagicOf(number: string): ChatMagic {
-  return SMS_NUMBERS[number.slice(-4)] ?? CHATTED;
+  return SMS_NUMBERS[number.slice(-4)] ?? CHAT_REPORTS;
 }
 
 /** True if the provider refuses SMS to this number because the recipient has opted out. */

@@ -82,7 +82,7 @@ export class Posts {
 }
 
 /** Returns a copy in random order (Fisher and Yates). */
-export function shuffled<T>(items: readonly T[]): T[] {
+export function shuffle<T>(items: readonly T[]): T[] {
   const copy = [...items];
   for (let i = copy.length - 1; i > 0; i--) {
     const j = randomInt(i + 1);

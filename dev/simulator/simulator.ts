@@ -3,7 +3,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Dns } from '../../src/providers/dns.ts';
 import { Switches } from './behaviour.ts';
-import { Inbox, type Keep } from './inbox/inbox.ts';
+import { Inbox, type InboxLimits } from './inbox/inbox.ts';
 import { inboxRoutes } from './inbox/routes.ts';
 import { FailedOnce } from './magic.ts';
 import { MetaReports, type MetaTarget } from './meta/callbacks.ts';
@@ -44,7 +44,7 @@ export interface SimulatorOptions {
   readonly metaCallback?: MetaTarget | null;
   readonly log: Logger;
   /** Limits of the inbox; by default 200,000 messages, and 4 GiB on disk or 512 MiB in memory. */
-  readonly keep?: Partial<Keep>;
+  readonly keep?: Partial<InboxLimits>;
   readonly times?: Partial<Times>;
 }
 

@@ -22,7 +22,7 @@ import { limitRequests, reportRateLimits } from './plugins/rate-limit.ts';
 import { recordRequest } from './plugins/request-log.ts';
 import { acceptAnyBody } from './plugins/any-body.ts';
 import { pathOf, normalizeTarget } from './plugins/target.ts';
-import { type Handler, traced } from './plugins/trace.ts';
+import { type Handler, traceHandler } from './plugins/trace.ts';
 import { makeValidatorCompiler } from './plugins/validation.ts';
 import type { Guard, Route, RouteRow } from './route.ts';
 import * as attachments from './routes/attachments.ts';
@@ -233,7 +233,7 @@ function serve(app: FastifyInstance, deps: RouteDeps, row: RouteRow): void {
   const [method, url, scope, { schema, guard, networkLimit, attachValidation = false, bodyLimit, ...route }] = row;
   const limit = bodyLimit === undefined ? {} : { bodyLimit };
   const handler: Handler = (request, reply) => route.handler(deps, request, reply);
-  const handle = deps.tracer && scope !== 'public' ? traced(deps.tracer, handler) : handler;
+  const handle = deps.tracer && scope !== 'public' ? traceHandler(deps.tracer, handler) : handler;
   const [success = 200] = Object.keys(schema.response ?? {}).map(Number);
   const errors = scope === 'public' ? {} : errorResponses(...errorStatuses(row));
   // Changes of the account are recorded in the audit log.

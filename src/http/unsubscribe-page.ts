@@ -36,7 +36,7 @@ export const POLICY = [
 ].join('; ');
 
 /** The sender and recipient in the texts of a page. */
-interface Names {
+interface PageNames {
   /** A domain as an A-label. */
   readonly sender: string;
   /** A bare address. The page masks it, because links may be forwarded. */
@@ -44,12 +44,12 @@ interface Names {
 }
 
 /** Returns the page that asks for confirmation. Its form posts the same body as one-click unsubscribe (RFC 8058). */
-export function askPage(language: Language, names: Names): string {
+export function askPage(language: Language, names: PageNames): string {
   const { ask, button, rest } = WORDS[language];
   return page(
     language,
     ask.title,
-    html`<p>${fill(ask.text, names)}</p>
+    html`<p>${fillPlaceholders(ask.text, names)}</p>
       <form method="post">
         <input type="hidden" name="List-Unsubscribe" value="One-Click" />
         <button>${button}</button>
@@ -59,12 +59,12 @@ export function askPage(language: Language, names: Names): string {
 }
 
 /** Returns the page that confirms the unsubscription. */
-export function donePage(language: Language, names: Names): string {
+export function donePage(language: Language, names: PageNames): string {
   const { done, rest } = WORDS[language];
   return page(
     language,
     done.title,
-    html`<p>${fill(done.text, names)}</p>
+    html`<p>${fillPlaceholders(done.text, names)}</p>
       <p class="rest">${rest}</p>`,
   );
 }
@@ -95,7 +95,7 @@ function page(language: Language, title: string, content: Html): string {
 }
 
 /** Replaces the placeholders of a sentence. */
-function fill(sentence: string, { sender, address }: Names): Html[] {
+function fillPlaceholders(sentence: string, { sender, address }: PageNames): Html[] {
   const names = { '{sender}': domainToUnicode(sender) || sender, '{address}': maskAddress(address) };
   return sentence
     .split(/(\{sender\}|\{address\})/)

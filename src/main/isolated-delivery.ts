@@ -5,7 +5,7 @@ import { openAttachmentStore } from './wiring/attachment-store.ts';
 import { openPool } from './wiring/database.ts';
 import { makeEmailDeps } from './wiring/email-deps.ts';
 import { readSettings } from './env.ts';
-import { serveIsolated } from './isolated-server.ts';
+import { serveIsolatedDelivery } from './isolated-server.ts';
 import { makeLog } from './process.ts';
 
 /** The isolated process of a worker. It delivers emails that may have crashed a worker. */
@@ -20,4 +20,4 @@ process.on('disconnect', () => stopping.abort());
 const files = await openAttachmentStore(config);
 const deps = makeEmailDeps(config, { pool, recorder, stopping: stopping.signal, files, log });
 
-serveIsolated((member) => deliver(deps, [member]));
+serveIsolatedDelivery((member) => deliver(deps, [member]));

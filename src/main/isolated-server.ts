@@ -5,7 +5,7 @@ import { FORWARDED_TOPICS, type IsolatedMessage, type IsolatedRequest } from './
  * Serves the worker's IPC requests and forwards topic events for its metrics. The process ends once the channel is closed and
  * no delivery is running. It ignores signals, which the worker handles.
  */
-export function serveIsolated(deliver: (member: Member) => Promise<MemberResult[]>): void {
+export function serveIsolatedDelivery(deliver: (member: Member) => Promise<MemberResult[]>): void {
   let active = 0;
   const send = (message: IsolatedMessage): void => {
     // Messages are dropped if the worker has ended; results are stored in the database.

@@ -8,7 +8,7 @@ const INPUT_TIMEOUT_MS = 3_000;
  * Reads the first line of standard input if that is a pipe or a file. Returns undefined for a terminal, for empty input, and
  * (with a warning on standard error) for an open pipe without input.
  */
-export async function pipedLine(): Promise<string | undefined> {
+export async function readPipedLine(): Promise<string | undefined> {
   const input = fstatSync(0);
   if (!input.isFIFO() && !input.isSocket() && !input.isFile()) return undefined;
   const lines = createInterface({ input: process.stdin });

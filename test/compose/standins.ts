@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rootCertificates } from 'node:tls';
 import { promisify } from 'node:util';
-import { built } from '../../dev/production/servers.ts';
-import { cached, cacheFolder, isThere } from '../../dev/environment/cache.ts';
+import { buildServer } from '../../dev/production/servers.ts';
+import { createOnce, cacheFolder, exists } from '../../dev/environment/cache.ts';
 import { findTemporalCli } from '../../dev/environment/temporal-cli.ts';
 import { QUIET } from '../faults/stack.ts';
 import { isInstalled } from './engine.ts';
@@ -68,9 +68,9 @@ async function importBase(suite: string, folder: string): Promise<void> {
   );
   if (isImported) return;
   const archive = join(folder, `${suite}.tar`);
-  if (!(await isThere(archive))) {
+  if (!(await exists(archive))) {
     if (!isInstalled('debootstrap')) throw new Error('debootstrap is not installed: it makes the base of stand-ins');
-    await cached(
+    await createOnce(
       archive,
       async (workspace) => {
         const system = join(workspace, 'system');
@@ -122,11 +122,15 @@ async function latestVersion(name: string, major: string): Promise<string> {
 }
 
 async function prepareServer(folder: string): Promise<void> {
-  await program(await built('temporal-server', 'go.temporal.io/server/cmd/server', QUIET), folder, 'temporal-server');
+  await program(
+    await buildServer('temporal-server', 'go.temporal.io/server/cmd/server', QUIET),
+    folder,
+    'temporal-server',
+  );
 }
 
 async function prepareTools(folder: string): Promise<void> {
-  const sql = await built('temporal-sql-tool', 'go.temporal.io/server/cmd/tools/sql', QUIET);
+  const sql = await buildServer('temporal-sql-tool', 'go.temporal.io/server/cmd/tools/sql', QUIET);
   await program(sql, folder, 'temporal-sql-tool');
   await program(await findTemporalCli(process.env, QUIET), folder, 'temporal');
 }
@@ -134,7 +138,7 @@ async function prepareTools(folder: string): Promise<void> {
 /** Temporal's web UI, built by Go from the module of its version. */
 async function prepareUi(folder: string, version: string): Promise<void> {
   const kept = join(cacheFolder(process.env), `temporal-ui-${version}-${process.platform}-${process.arch}`);
-  await cached(
+  await createOnce(
     kept,
     async (workspace) => {
       const { stdout } = await run('go', [

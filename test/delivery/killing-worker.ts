@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { deliver } from '../../src/delivery/email/deliver.ts';
 import type { OutgoingEmail } from '../../src/domain/email/outgoing.ts';
-import { serveIsolated } from '../../src/main/isolated-server.ts';
+import { serveIsolatedDelivery } from '../../src/main/isolated-server.ts';
 import { makeIsolation } from '../../src/main/isolation.ts';
 import { makePool } from '../../src/store/postgres/pool.ts';
 import { harness, ScriptedProvider } from './harness.ts';
@@ -25,7 +25,7 @@ class KillingProvider extends ScriptedProvider {
 const { deps, lines } = harness(pool, orgId, [new KillingProvider()], { confirmNotFoundAfterMs: -1 });
 
 if (ids[0] === 'isolated') {
-  serveIsolated((member) => deliver(deps, [member]));
+  serveIsolatedDelivery((member) => deliver(deps, [member]));
 } else {
   const start = () => {
     const script = fileURLToPath(import.meta.url);

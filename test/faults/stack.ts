@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { processPart } from '../../dev/production/processes.ts';
 import { startServers } from '../../dev/production/servers.ts';
 import { sharedSettings } from '../../dev/production/settings.ts';
-import { takeHome, type Home } from '../../dev/environment/home.ts';
+import { lockHome, type Home } from '../../dev/environment/home.ts';
 import { nodePart } from '../../dev/environment/node-part.ts';
 import { makePorts } from '../../dev/environment/ports.ts';
 import type { Progress } from '../../dev/environment/progress.ts';
@@ -72,7 +72,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-faults-'));
   // Postgres may run under another account.
   await chmod(folder, 0o755);
-  const { home, release } = await takeHome(folder);
+  const { home, release } = await lockHome(folder);
   const parts = makeParts(print);
   const ports = makePorts();
   const proxies = new Map<ProxyName, TcpProxy>();

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { serveIsolated } from '../../src/main/isolated-server.ts';
+import { serveIsolatedDelivery } from '../../src/main/isolated-server.ts';
 
 /** An isolated process that acts by the id of an email. */
-serveIsolated(async ({ id }) => {
+serveIsolatedDelivery(async ({ id }) => {
   const [act = '', milliseconds] = id.split(' ');
   if (act === 'crash') process.kill(process.pid, 'SIGKILL');
   if (act === 'throw') throw new Error('the database is away');

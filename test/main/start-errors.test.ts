@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { sawPortTaken } from '../../dev/environment/ports.ts';
+import { reportsPortInUse } from '../../dev/environment/ports.ts';
 import { useDatabase } from '../support/database.ts';
 import { endChild } from '../support/end-child.ts';
 import { provided } from '../support/provided.ts';
@@ -35,7 +35,7 @@ test('the API names PORT and HOST if it cannot listen there', async (t) => {
   const PORT = String((taken.address() as AddressInfo).port);
   const line = await fails('api', [], { PORT, SENDWRIGHT_HOME: await temporaryFolder(t) });
   assert.match(line, new RegExp(`^PORT ${PORT} of HOST 127\\.0\\.0\\.1 cannot be used: .*EADDRINUSE`));
-  assert.ok(sawPortTaken(line));
+  assert.ok(reportsPortInUse(line));
   const HOST = '192.0.2.1';
   assert.match(await fails('api', [], { HOST }), /^PORT 3000 of HOST 192\.0\.2\.1 cannot be used: .*EADDRNOTAVAIL/);
 });

@@ -4,7 +4,7 @@ import { access, chmod, constants, mkdir, readdir, writeFile } from 'node:fs/pro
 import { delimiter, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress } from 'node:zlib';
-import { cached, cacheFolder, isThere } from '../../dev/environment/cache.ts';
+import { createOnce, cacheFolder, exists } from '../../dev/environment/cache.ts';
 import { run } from '../../dev/environment/command.ts';
 import { Problem } from '../../dev/environment/problem.ts';
 import { makeProgress, type Progress, type Step } from '../../dev/environment/progress.ts';
@@ -57,10 +57,10 @@ export async function findChromium(
   }
   for (const path of installedPaths(env)) if (await canRun(path)) return path;
   const folder = join(cacheFolder(env), `chromium-${VERSION}-${process.platform}-${process.arch}`);
-  if (!(await isThere(folder))) {
+  if (!(await exists(folder))) {
     await progress.step(`Chromium ${VERSION}`, async (step) => {
       const onWait = () => step.detail('another process is getting it; waiting for that');
-      await cached(folder, (workspace) => obtain(workspace, env, step, signal), { signal, onWait });
+      await createOnce(folder, (workspace) => obtain(workspace, env, step, signal), { signal, onWait });
     });
   }
   return join(folder, PROGRAM);

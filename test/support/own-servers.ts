@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startServers } from '../../dev/production/servers.ts';
-import { type Home, takeHome } from '../../dev/environment/home.ts';
+import { type Home, lockHome } from '../../dev/environment/home.ts';
 import { makeParts, type Parts } from '../faults/parts.ts';
 import { QUIET, startDevServer } from '../faults/stack.ts';
 
@@ -33,7 +33,7 @@ export async function makeHomeFolder(): Promise<string> {
  * @param folder is removed at the end, by `stop`
  */
 export async function startOwnServers(folder: string): Promise<OwnServers> {
-  const { home, release } = await takeHome(folder);
+  const { home, release } = await lockHome(folder);
   const parts: Parts = makeParts(() => undefined);
   // Both servers have their own process groups and would outlive an interrupted run.
   const interrupt = () => void stop().finally(() => process.exit(130));

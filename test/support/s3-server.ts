@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import getPort from 'get-port';
-import { cached, cacheFolder, isThere } from '../../dev/environment/cache.ts';
+import { createOnce, cacheFolder, exists } from '../../dev/environment/cache.ts';
 import { run } from '../../dev/environment/command.ts';
 import { checkGo } from '../../dev/environment/go-build.ts';
 import { Problem } from '../../dev/environment/problem.ts';
@@ -30,9 +30,9 @@ export interface S3Server {
  */
 export async function findS3Server(progress: Pick<Progress, 'step'>): Promise<string> {
   const program = join(cacheFolder(process.env), `versitygw-${VERSION}-${process.platform}-${process.arch}`);
-  if (!(await isThere(program)))
+  if (!(await exists(program)))
     await progress.step('S3 server for tests, built from source', (step) =>
-      cached(program, build, { onWait: () => step.detail('another process builds it') }),
+      createOnce(program, build, { onWait: () => step.detail('another process builds it') }),
     );
   return program;
 }

@@ -1,8 +1,8 @@
 import { chmod, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { endOrphans, type Home, recordProcesses, takeHome } from '../../dev/environment/home.ts';
-import { latestWrite } from '../../dev/environment/latest-write.ts';
+import { endOrphans, type Home, recordProcesses, lockHome } from '../../dev/environment/home.ts';
+import { makeLatestWrite } from '../../dev/environment/latest-write.ts';
 import { makePorts } from '../../dev/environment/ports.ts';
 import { adminUrl, postgresPart, prepareCluster } from '../../dev/environment/postgres.ts';
 import { Problem } from '../../dev/environment/problem.ts';
@@ -38,9 +38,9 @@ export async function startServers(env: NodeJS.ProcessEnv, progress: Progress, s
   // Postgres may run as another user.
   await chmod(folder, 0o755);
   const run = basename(folder).slice(PREFIX.length).toLowerCase();
-  const { home, release } = await takeHome(folder);
+  const { home, release } = await lockHome(folder);
   const ports = makePorts();
-  const record = latestWrite((processes: Processes) => recordProcesses(home, processes));
+  const record = makeLatestWrite((processes: Processes) => recordProcesses(home, processes));
   const supervisor = makeSupervisor(progress, record.write);
   signal.addEventListener('abort', () => void supervisor.stop());
 
@@ -105,7 +105,7 @@ async function removeLeftOvers(): Promise<void> {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX));
   for (const name of names) {
     try {
-      const { home, release } = await takeHome(join(tmpdir(), name));
+      const { home, release } = await lockHome(join(tmpdir(), name));
       await removeHome(home, release);
     } catch (error) {
       // A running one, or one of another user.
@@ -117,7 +117,7 @@ async function removeLeftOvers(): Promise<void> {
 /** Also ends processes of tests of `npm start`, in homes inside this one. */
 async function removeHome(home: Home, release: () => Promise<void>): Promise<void> {
   const inner = await readdir(join(home.path, HOMES)).catch(() => []);
-  for (const name of inner) await endOrphans(await takeHome(join(home.path, HOMES, name)).then((taken) => taken.home));
+  for (const name of inner) await endOrphans(await lockHome(join(home.path, HOMES, name)).then((taken) => taken.home));
   await endOrphans(home);
   await release();
   await rm(home.path, { recursive: true, force: true });

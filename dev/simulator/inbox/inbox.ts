@@ -5,17 +5,17 @@ import { Chunk } from './chunk.ts';
 import { type Head, KEY, type Received } from './message.ts';
 
 /** Limits of the inbox. If they are exceeded, the oldest chunk is removed. */
-export interface Keep {
+export interface InboxLimits {
   readonly messages: number;
   readonly bytes: number;
 }
 
 /** Number of full chunks within the limits. */
-const CHUNKS = 20;
+const FULL_CHUNKS = 20;
 const FILE_NAME = /^(\d{8})\.messages$/;
 
 /** A message whose parts are read on request. */
-export interface Found {
+export interface StoredMessage {
   /** Unix milliseconds. */
   readonly receivedAt: number;
   head(): Head;
@@ -26,13 +26,13 @@ export interface Found {
 /** All messages that the simulated providers accepted, in order of arrival. */
 export class Inbox {
   readonly #folder: string | null;
-  readonly #keep: Keep;
+  readonly #keep: InboxLimits;
   /** Oldest first; new messages go to the last one. */
   #chunks: Chunk[] = [];
   #lastNumber = 0;
 
   /** @param folder the folder of the messages; null stores them in memory */
-  constructor(folder: string | null, keep: Keep, log: Logger) {
+  constructor(folder: string | null, keep: InboxLimits, log: Logger) {
     this.#folder = folder;
     this.#keep = keep;
     if (folder !== null) {
@@ -55,14 +55,14 @@ export class Inbox {
   add(received: readonly Received[]): void {
     if (received.length === 0) return;
     const { entries, sizeBytes } = this.#chunks.at(-1) as Chunk;
-    const isFull = entries.length >= this.#keep.messages / CHUNKS || sizeBytes >= this.#keep.bytes / CHUNKS;
+    const isFull = entries.length >= this.#keep.messages / FULL_CHUNKS || sizeBytes >= this.#keep.bytes / FULL_CHUNKS;
     if (isFull) this.#open(this.#lastNumber + 1);
     this.#chunks.at(-1)?.add(received);
     this.#trim();
   }
 
   /** Finds the messages that have all of these keys (see KEY), latest first. Skips those removed during the iteration. */
-  *find(...keys: readonly string[]): Generator<Found> {
+  *find(...keys: readonly string[]): Generator<StoredMessage> {
     for (const chunk of this.#chunks.toReversed()) {
       for (const entry of chunk.find(keys)) {
         if (chunk.isRemoved) break;
@@ -75,7 +75,7 @@ export class Inbox {
     }
   }
 
-  get(id: string): Found | undefined {
+  get(id: string): StoredMessage | undefined {
     const [found] = this.find(KEY.id(id));
     return found;
   }

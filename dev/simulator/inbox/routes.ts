@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { type Found, type Inbox } from './inbox.ts';
+import { type StoredMessage, type Inbox } from './inbox.ts';
 import { type InboxChat, type InboxMessage, KEY } from './message.ts';
 import { contentSecurityPolicy, listPage, messagePage, missingPage } from './page.ts';
 
-const PAGE = 50;
-const LIMIT = 1_000;
+const PAGE_SIZE = 50;
+const MAX_LIMIT = 1_000;
 
 /** Sends a recipient's answer to a message. @returns its id; undefined if the provider reports none for such a message */
 export type Reply = (message: InboxMessage | InboxChat, text: string) => string | undefined;
@@ -22,10 +22,10 @@ export function inboxRoutes(app: FastifyInstance, inbox: Inbox, reply: Reply): v
 
   app.get<{ Querystring: { to?: unknown; limit?: unknown } }>('/inbox/messages', ({ query }, reply) => {
     const { to } = query;
-    const limit = readLimit(query.limit ?? (to === undefined ? PAGE : LIMIT));
+    const limit = readLimit(query.limit ?? (to === undefined ? PAGE_SIZE : MAX_LIMIT));
     if (to !== undefined && typeof to !== 'string') return badRequest(reply, 'to: must be given once');
-    if (limit === undefined) return badRequest(reply, `limit: must be a whole number from 1 to ${LIMIT}`);
-    return reply.type('application/json').send(Readable.from(jsonArray(newest(inbox, to, limit))));
+    if (limit === undefined) return badRequest(reply, `limit: must be a whole number from 1 to ${MAX_LIMIT}`);
+    return reply.type('application/json').send(Readable.from(jsonArray(findLatest(inbox, to, limit))));
   });
 
   app.delete('/inbox/messages', (_request, reply) => {
@@ -36,17 +36,19 @@ export function inboxRoutes(app: FastifyInstance, inbox: Inbox, reply: Reply): v
   app.get<{ Querystring: { to?: unknown; page?: unknown } }>('/inbox', ({ query }, reply) => {
     const to = typeof query.to === 'string' ? query.to.replace(/^ (?=\d)/, '+').trim() : '';
     const number = Math.max(1, Math.trunc(Number(query.page ?? 1)) || 1);
-    const found = [...newest(inbox, to || undefined, number * PAGE + 1)].slice((number - 1) * PAGE);
-    const messages = found.slice(0, PAGE).map(parsed);
+    const found = [...findLatest(inbox, to || undefined, number * PAGE_SIZE + 1)].slice((number - 1) * PAGE_SIZE);
+    const messages = found.slice(0, PAGE_SIZE).map(parseMessage);
     const nonce = randomBytes(16).toString('base64');
-    const list = { messages, to, number, hasMore: found.length > PAGE, total: inbox.size };
+    const list = { messages, to, number, hasMore: found.length > PAGE_SIZE, total: inbox.size };
     return sendPage(reply, nonce, listPage(list, nonce));
   });
 
   app.get<{ Params: { id: string } }>('/inbox/:id', ({ params }, reply) => {
     const found = inbox.get(params.id);
     const nonce = randomBytes(16).toString('base64');
-    return found ? sendPage(reply, nonce, messagePage(parsed(found))) : sendPage(reply.code(404), nonce, missingPage());
+    return found
+      ? sendPage(reply, nonce, messagePage(parseMessage(found)))
+      : sendPage(reply.code(404), nonce, missingPage());
   });
 
   app.post<{ Params: { id: string } }>('/inbox/:id/reply', ({ params, body, headers }, answer) => {
@@ -54,14 +56,14 @@ export function inboxRoutes(app: FastifyInstance, inbox: Inbox, reply: Reply): v
     if (!found) return answer.code(404).send({ error: 'there is no such message' });
     const { text } = (body ?? {}) as { text?: unknown };
     if (typeof text !== 'string') return badRequest(answer, 'text: must be a string');
-    const id = reply(parsed(found), text);
+    const id = reply(parseMessage(found), text);
     if (id === undefined) return badRequest(answer, 'recipients cannot answer this message');
     const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded') === true;
     return isForm ? answer.redirect(`/inbox/${encodeURIComponent(params.id)}`, 303) : answer.code(202).send({ id });
   });
 }
 
-function* newest(inbox: Inbox, to: string | undefined, limit: number): Generator<Found> {
+function* findLatest(inbox: Inbox, to: string | undefined, limit: number): Generator<StoredMessage> {
   let count = 0;
   // In a query, an unescaped plus of a number is decoded as a space.
   for (const found of inbox.find(...(to === undefined ? [] : [KEY.recipient(to.replace(/^ (?=\d)/, '+'))]))) {
@@ -71,7 +73,7 @@ function* newest(inbox: Inbox, to: string | undefined, limit: number): Generator
 }
 
 /** Streams messages as a JSON array. They are stored as JSON, and only one at a time is in memory. */
-function* jsonArray(messages: Iterable<Found>): Generator<string> {
+function* jsonArray(messages: Iterable<StoredMessage>): Generator<string> {
   let separator = '[';
   for (const found of messages) {
     yield separator + found.message();
@@ -80,13 +82,13 @@ function* jsonArray(messages: Iterable<Found>): Generator<string> {
   yield separator === '[' ? '[]' : ']';
 }
 
-function parsed(found: Found): InboxMessage | InboxChat {
+function parseMessage(found: StoredMessage): InboxMessage | InboxChat {
   return JSON.parse(found.message()) as InboxMessage | InboxChat;
 }
 
 function readLimit(value: unknown): number | undefined {
   const limit = Number(value);
-  return Number.isInteger(limit) && limit >= 1 && limit <= LIMIT ? limit : undefined;
+  return Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT ? limit : undefined;
 }
 
 function badRequest(reply: FastifyReply, message: string): FastifyReply {

@@ -33,11 +33,11 @@ const Message = Type.Object({
 type Message = Static<typeof Message>;
 const message = Compile(Message);
 
-const MAX_TEXT = 4_096;
-const MAX_CAPTION = 1_024;
+const MAX_TEXT_LENGTH = 4_096;
+const MAX_CAPTION_LENGTH = 1_024;
 
 /** A message that Meta accepts, with the value that its reports contain. */
-export interface Accepted extends Received<InboxChat> {
+export interface AcceptedMessage extends Received<InboxChat> {
   readonly opaque: string | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface Accepted extends Received<InboxChat> {
  * @param sender Meta's id of the sending number
  * @param now Unix milliseconds
  */
-export function judge(input: unknown, sender: string, now: number): ChatAnswer | Accepted {
+export function parseAndValidate(input: unknown, sender: string, now: number): ChatAnswer | AcceptedMessage {
   if (!message.Check(input)) {
     const [error] = message.Errors(input);
     const where = error?.instancePath.slice(1).replaceAll('/', '.') || 'The message';
@@ -57,10 +57,14 @@ export function judge(input: unknown, sender: string, now: number): ChatAnswer |
   const { type } = input;
   const media = type === 'image' ? input.image : type === 'document' ? input.document : undefined;
   if (!input[type]) return refuse(400, CODE.missing, 'Required parameter is missing', `${type} is missing.`);
-  if (characters(input.text?.body ?? '') > MAX_TEXT)
-    return refuse(400, CODE.parameter, `Param text['body'] must be at most ${MAX_TEXT} characters long.`);
-  if (characters(media?.caption ?? '') > MAX_CAPTION)
-    return refuse(400, CODE.parameter, `Param ${type}['caption'] must be at most ${MAX_CAPTION} characters long.`);
+  if (characters(input.text?.body ?? '') > MAX_TEXT_LENGTH)
+    return refuse(400, CODE.parameter, `Param text['body'] must be at most ${MAX_TEXT_LENGTH} characters long.`);
+  if (characters(media?.caption ?? '') > MAX_CAPTION_LENGTH)
+    return refuse(
+      400,
+      CODE.parameter,
+      `Param ${type}['caption'] must be at most ${MAX_CAPTION_LENGTH} characters long.`,
+    );
   return { ...receive(input, media, sender, to, now), opaque: input.biz_opaque_callback_data };
 }
 

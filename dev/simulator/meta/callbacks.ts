@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { isUserId } from '../../../src/domain/chat/recipient.ts';
 import type { Behaviour } from '../behaviour.ts';
-import { type ChatDue, type ChatParts, chatReportsOf, isWindowClosed, turnsOf } from '../chat-call.ts';
+import { type DueChatReport, type ChatParts, chatReportsOf, isWindowClosed, scheduleReports } from '../chat-call.ts';
 import type { InboxChat } from '../inbox/message.ts';
-import type { Accepted } from './accept.ts';
+import type { AcceptedMessage } from './accept.ts';
 import { CODE } from './errors.ts';
 
 /** The URL for Meta's reports, and the secret for their signatures. */
@@ -13,7 +13,7 @@ export interface MetaTarget {
 }
 
 /** For every third message, the first two reports are in one post, the later report first. */
-const TOGETHER = 3;
+const COMBINED_POST_INTERVAL = 3;
 
 /** Posts reports about messages as Meta does: in batches, in any order. */
 export class MetaReports {
@@ -26,15 +26,15 @@ export class MetaReports {
     this.#parts = parts;
   }
 
-  expect({ message, opaque }: Accepted, behaviour: Behaviour): void {
+  expect({ message, opaque }: AcceptedMessage, behaviour: Behaviour): void {
     const { posts, reportAfter, retries } = this.#parts;
-    const turns = turnsOf(chatReportsOf(message, reportAfter), behaviour);
-    const isTogether = ++this.#count % TOGETHER === 0 && turns.length >= 2;
+    const turns = scheduleReports(chatReportsOf(message, reportAfter), behaviour);
+    const isTogether = ++this.#count % COMBINED_POST_INTERVAL === 0 && turns.length >= 2;
     const [first, second, ...rest] = turns;
     const batches = isTogether ? [[second, first], ...rest.map((turn) => [turn])] : turns.map((turn) => [turn]);
     posts.add(
       batches.map((batch) => {
-        const dues = batch as ChatDue[];
+        const dues = batch as DueChatReport[];
         const statuses = dues.map((due) => statusOf(message, due, opaque));
         const content = signedPost(this.#target.appSecret, valueOf(message, statuses));
         const at = Math.max(...dues.map((due) => due.at));
@@ -63,7 +63,7 @@ export function signedPost(appSecret: string, value: object) {
   return { headers, body };
 }
 
-function statusOf(chat: InboxChat, { kind, at }: ChatDue, opaque: string | undefined): object {
+function statusOf(chat: InboxChat, { kind, at }: DueChatReport, opaque: string | undefined): object {
   const { id, to } = chat;
   return {
     id,
@@ -71,11 +71,11 @@ function statusOf(chat: InboxChat, { kind, at }: ChatDue, opaque: string | undef
     timestamp: String(Math.floor(at / 1_000)),
     ...(isUserId(to) ? { recipient_user_id: to } : { recipient_id: to.slice(1) }),
     ...(opaque !== undefined && { biz_opaque_callback_data: opaque }),
-    ...(kind === 'failed' && { errors: [isWindowClosed(chat) ? REENGAGEMENT : UNDELIVERABLE] }),
+    ...(kind === 'failed' && { errors: [isWindowClosed(chat) ? REENGAGEMENT_ERROR : UNDELIVERABLE_ERROR] }),
   };
 }
 
-const UNDELIVERABLE = {
+const UNDELIVERABLE_ERROR = {
   code: CODE.undeliverable,
   title: 'Message undeliverable',
   message: 'Message undeliverable',
@@ -83,12 +83,12 @@ const UNDELIVERABLE = {
   href: 'https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes/',
 };
 
-const REENGAGEMENT = {
+const REENGAGEMENT_ERROR = {
   code: CODE.reengagement,
   title: 'Re-engagement message',
   message: 'Re-engagement message',
   error_data: { details: 'More than 24 hours have passed since the customer last replied to this number.' },
-  href: UNDELIVERABLE.href,
+  href: UNDELIVERABLE_ERROR.href,
 };
 
 /** Serializes JSON as Meta does, in ASCII with escaped slashes: the signature covers these exact bytes. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { answerErrors, type ChatParts, chatCall } from '../chat-call.ts';
-import { judge } from './accept.ts';
+import { parseAndValidate } from './accept.ts';
 import { isUserId } from '../../../src/domain/chat/recipient.ts';
 import { NUMBERS } from '../numbers.ts';
 import type { MetaReports } from './callbacks.ts';
@@ -43,7 +43,7 @@ export function metaRoutes(app: FastifyInstance, parts: MetaParts): void {
     chatCall(parts, reply, {
       failure,
       judge: () => {
-        const judged = judge(body, params.sender, Date.now());
+        const judged = parseAndValidate(body, params.sender, Date.now());
         if ('status' in judged) return judged;
         const { id, to } = judged.message;
         return {

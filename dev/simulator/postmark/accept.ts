@@ -36,14 +36,14 @@ type Email = Static<typeof Email>;
 const email = Compile(Email);
 
 /** Postmark's limits. They differ from other providers', so they are not in the domain. */
-const RECIPIENTS = 50;
-const BODY_BYTES = 5 * 1_048_576;
+const MAX_RECIPIENTS = 50;
+const MAX_BODY_BYTES = 5 * 1_048_576;
 /** The size of one message in bytes: both bodies and the attachments in base64. */
-export const MESSAGE_BYTES = 10 * 1_048_576;
-const METADATA = { fields: 10, name: 20, value: 80 };
+export const MAX_MESSAGE_BYTES = 10 * 1_048_576;
+const METADATA_LIMITS = { fields: 10, name: 20, value: 80 };
 /** The stream of a message that states none. */
 export const DEFAULT_STREAM = 'outbound';
-const TAG_LENGTH = 1_000;
+const MAX_TAG_LENGTH = 1_000;
 const FORBIDDEN_EXTENSIONS = new Set(
   (
     'vbs exe bin bat chm com cpl crt hlp hta inf ins isp jse lnk mdb pcd pif reg scr sct shs vbe vba wsf wsh wsl ' +
@@ -52,7 +52,7 @@ const FORBIDDEN_EXTENSIONS = new Set(
 );
 
 /** An acceptable message, with its lists of addresses as sent, which Postmark's response repeats. */
-export interface Acceptable extends Received<InboxMessage> {
+export interface ValidMessage extends Received<InboxMessage> {
   readonly given: Readonly<Record<'To' | 'Cc' | 'Bcc', string | null | undefined>>;
 }
 
@@ -60,7 +60,7 @@ export interface Acceptable extends Received<InboxMessage> {
  * Validates one message as Postmark does. Returns Postmark's error, or the message with a new id.
  * @param now Unix milliseconds
  */
-export function judge(input: unknown, now: number): PostmarkError | Acceptable {
+export function parseAndValidate(input: unknown, now: number): PostmarkError | ValidMessage {
   if (!email.Check(input)) {
     const [error] = email.Errors(input);
     const where = error?.instancePath.slice(1).replaceAll('/', '.') || 'The message';
@@ -74,21 +74,29 @@ function refuse(code: number, message: string): PostmarkError {
 }
 
 function checkContent(mail: Email): PostmarkError | undefined {
-  if (!mail.TextBody && !mail.HtmlBody) return invalid('Provide either email TextBody or HtmlBody or both.');
+  if (!mail.TextBody && !mail.HtmlBody) return invalidRequest('Provide either email TextBody or HtmlBody or both.');
   for (const name of ['TextBody', 'HtmlBody'] as const) {
-    if (Buffer.byteLength(mail[name] ?? '') > BODY_BYTES) return invalid(`${name} must be at most 5 MB.`);
+    if (Buffer.byteLength(mail[name] ?? '') > MAX_BODY_BYTES) return invalidRequest(`${name} must be at most 5 MB.`);
   }
-  if ((mail.Tag ?? '').length > TAG_LENGTH) return invalid(`Tag must be at most ${TAG_LENGTH} characters.`);
+  if ((mail.Tag ?? '').length > MAX_TAG_LENGTH)
+    return invalidRequest(`Tag must be at most ${MAX_TAG_LENGTH} characters.`);
   const metadata = Object.entries(mail.Metadata ?? {});
-  if (metadata.length > METADATA.fields) return invalid(`Metadata must have at most ${METADATA.fields} fields.`);
-  const long = metadata.find(([name, value]) => name.length > METADATA.name || value.length > METADATA.value);
+  if (metadata.length > METADATA_LIMITS.fields)
+    return invalidRequest(`Metadata must have at most ${METADATA_LIMITS.fields} fields.`);
+  const long = metadata.find(
+    ([name, value]) => name.length > METADATA_LIMITS.name || value.length > METADATA_LIMITS.value,
+  );
   if (long)
-    return invalid(`Metadata must have names of at most ${METADATA.name} and values of at most ${METADATA.value}.`);
+    return invalidRequest(
+      `Metadata must have names of at most ${METADATA_LIMITS.name} and values of at most ${METADATA_LIMITS.value}.`,
+    );
   const names = new Set(metadata.map(([name]) => name.toLowerCase()));
-  return names.size < metadata.length ? invalid('Metadata must have names that differ in more than case.') : undefined;
+  return names.size < metadata.length
+    ? invalidRequest('Metadata must have names that differ in more than case.')
+    : undefined;
 }
 
-function invalid(message: string): PostmarkError {
+function invalidRequest(message: string): PostmarkError {
   return refuse(CODE.invalidEmail, message);
 }
 
@@ -102,20 +110,21 @@ function checkAttachments(mail: Email): PostmarkError | undefined {
     (sum, part) => sum + Buffer.byteLength(part),
     0,
   );
-  return bytes > MESSAGE_BYTES ? invalid('The message must be at most 10 MB.') : undefined;
+  return bytes > MAX_MESSAGE_BYTES ? invalidRequest('The message must be at most 10 MB.') : undefined;
 }
 
-function accept(mail: Email, now: number): PostmarkError | Acceptable {
+function accept(mail: Email, now: number): PostmarkError | ValidMessage {
   const from = splitAddresses(mail.From ?? '');
   const to = splitAddresses(mail.To ?? '');
   const cc = splitAddresses(mail.Cc ?? '');
   const bcc = splitAddresses(mail.Bcc ?? '');
   const all = [...to, ...cc, ...bcc];
-  if (from.length !== 1) return invalid("'From' must be one address.");
-  if (to.length === 0) return invalid("'To' must have at least one address.");
-  if (all.length > RECIPIENTS) return invalid(`'To', 'Cc' and 'Bcc' must have at most ${RECIPIENTS} addresses in all.`);
+  if (from.length !== 1) return invalidRequest("'From' must be one address.");
+  if (to.length === 0) return invalidRequest("'To' must have at least one address.");
+  if (all.length > MAX_RECIPIENTS)
+    return invalidRequest(`'To', 'Cc' and 'Bcc' must have at most ${MAX_RECIPIENTS} addresses in all.`);
   const illegal = [...from, ...splitAddresses(mail.ReplyTo ?? ''), ...all].find((address) => !parseAddress(address));
-  if (illegal !== undefined) return invalid(`Illegal email address '${illegal}'.`);
+  if (illegal !== undefined) return invalidRequest(`Illegal email address '${illegal}'.`);
 
   const id = randomUUID();
   const head: Head = {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Behaviour } from '../behaviour.ts';
-import { type Posts, shuffled } from '../posts.ts';
-import { type Due, type Reported, reportsOf, webhookRecord } from './reports.ts';
+import { type Posts, shuffle } from '../posts.ts';
+import { type DueReport, type ReportedMessage, reportsOf, webhookRecord } from './reports.ts';
 
 /** The URL to which records are posted, with HTTP Basic credentials. */
 export interface CallbackTarget {
@@ -12,7 +12,7 @@ export interface CallbackTarget {
 
 /** Posts all reports about these messages, as Postmark does. */
 export type ExpectReports = (
-  messages: readonly Reported[],
+  messages: readonly ReportedMessage[],
   behaviour: Pick<Behaviour, 'repeat_reports' | 'shuffle_reports'>,
 ) => void;
 
@@ -32,7 +32,7 @@ export function makeExpectReports(
     authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
   };
 
-  function postOf(reported: Reported, due: Due, at: number) {
+  function postOf(reported: ReportedMessage, due: DueReport, at: number) {
     const trace = { 'x-pm-webhook-trace-id': randomUUID() };
     const content = (retriesLeft: number) => ({
       headers: { ...headers, ...trace, 'x-pm-retries-remaining': String(retriesLeft) },
@@ -44,10 +44,10 @@ export function makeExpectReports(
   return (messages, { repeat_reports: repeats, shuffle_reports: isShuffled }) => {
     for (const reported of messages) {
       const reports = reportsOf(reported.head, reportAfter);
-      const turns = isShuffled ? shuffled(reports) : reports;
+      const turns = isShuffled ? shuffle(reports) : reports;
       posts.add(
         reports.flatMap((due, i) => {
-          const post = postOf(reported, due, (turns[i] as Due).at);
+          const post = postOf(reported, due, (turns[i] as DueReport).at);
           return Array.from({ length: 1 + repeats }, () => post);
         }),
       );

@@ -4,7 +4,7 @@ import { parseAddress } from './addresses.ts';
 import { postmarkTime } from './time.ts';
 
 /** A future report about one recipient. */
-export interface Due {
+export interface DueReport {
   readonly kind: ReportKind;
   readonly recipient: string;
   /** The recipient's position among those of the message. */
@@ -15,7 +15,7 @@ export interface Due {
 }
 
 /** The fields of a message in reports. */
-export interface Reported {
+export interface ReportedMessage {
   readonly head: Head;
   readonly from: string;
   readonly subject: string;
@@ -24,21 +24,21 @@ export interface Reported {
 }
 
 /** Replies of receiving servers. */
-const ACCEPTED = 'smtp;250 2.0.0 Ok: queued';
-const DEFERRED = 'smtp;451 4.7.1 Greylisting in action, please come back later';
+const ACCEPTED_REPLY = 'smtp;250 2.0.0 Ok: queued';
+const DEFERRED_REPLY = 'smtp;451 4.7.1 Greylisting in action, please come back later';
 
-const A_LINK = 'https://example.com/';
+const EXAMPLE_LINK = 'https://example.com/';
 const HREF = /href\s{0,9}=\s{0,9}["']?(https?:\/\/[^"'\s<>]+)/i;
 
 /** Prepares a message for reports. A click's target is the first link of the HTML, or an example. */
-export function toReported({ head, message }: Received<InboxMessage>): Reported {
+export function toReported({ head, message }: Received<InboxMessage>): ReportedMessage {
   const from = parseAddress(message.from)?.Email ?? message.from;
-  const link = HREF.exec(message.html ?? '')?.[1]?.replaceAll('&amp;', '&') ?? A_LINK;
+  const link = HREF.exec(message.html ?? '')?.[1]?.replaceAll('&amp;', '&') ?? EXAMPLE_LINK;
   return { head, from, subject: message.subject, link };
 }
 
 /** Returns all reports about a message. @param after milliseconds between a message and the first report about it */
-export function reportsOf(head: Head, after: number): Due[] {
+export function reportsOf(head: Head, after: number): DueReport[] {
   return head.recipients.flatMap((recipient, place) =>
     magicOf(recipient).reports.map(({ kind, step }) => {
       return { kind, recipient, place, step, at: head.received_at + after * step };
@@ -47,7 +47,7 @@ export function reportsOf(head: Head, after: number): Due[] {
 }
 
 /** Returns the record that Postmark posts, https://postmarkapp.com/developer/webhooks/webhooks-overview. */
-export function webhookRecord(reported: Reported, due: Due): Record<string, unknown> {
+export function webhookRecord(reported: ReportedMessage, due: DueReport): Record<string, unknown> {
   const { head, link } = reported;
   const common = {
     MessageStream: head.stream,
@@ -59,7 +59,7 @@ export function webhookRecord(reported: Reported, due: Due): Record<string, unkn
   const time = postmarkTime(due.at);
   switch (due.kind) {
     case 'Delivery':
-      return { RecordType: 'Delivery', ServerID: SERVER, ...common, DeliveredAt: time, Details: ACCEPTED };
+      return { RecordType: 'Delivery', ServerID: SERVER, ...common, DeliveredAt: time, Details: ACCEPTED_REPLY };
     case 'Open':
       return { RecordType: 'Open', FirstOpen: true, ...common, ReceivedAt: time, ReadSeconds: 5, ...READER };
     case 'Click':
@@ -91,7 +91,7 @@ const READER = {
 };
 
 /** Returns a bounce, delay or complaint in the format of https://postmarkapp.com/developer/api/bounce-api. */
-export function bounceRecord({ head, from, subject }: Reported, due: Due): Record<string, unknown> {
+export function bounceRecord({ head, from, subject }: ReportedMessage, due: DueReport): Record<string, unknown> {
   const { kind, recipient, place, at } = due;
   return {
     RecordType: kind === 'SpamComplaint' ? 'SpamComplaint' : 'Bounce',
@@ -122,12 +122,15 @@ function explanation(kind: ReportKind, recipient: string): Record<string, unknow
     return { Type: type, TypeCode: typeCode, Name: name, ...text, Inactive: inactive };
   }
   const Description = 'The server could not temporarily deliver the message.';
-  const text = { Name: 'Message delayed/Undeliverable', Description, Details: DEFERRED };
+  const text = { Name: 'Message delayed/Undeliverable', Description, Details: DEFERRED_REPLY };
   return { Type: 'Transient', TypeCode: 2, ...text, Inactive: false };
 }
 
 /** Returns a report in the format of a message's details, https://postmarkapp.com/developer/api/messages-api. */
-export function messageEvent({ head, link }: Reported, { kind, recipient, place, at }: Due): Record<string, unknown> {
+export function messageEvent(
+  { head, link }: ReportedMessage,
+  { kind, recipient, place, at }: DueReport,
+): Record<string, unknown> {
   const event = { Recipient: recipient, ReceivedAt: postmarkTime(at) };
   const BounceID = bounceId(head.id, place);
   const server = {
@@ -136,9 +139,9 @@ export function messageEvent({ head, link }: Reported, { kind, recipient, place,
   };
   switch (kind) {
     case 'Delivery':
-      return { ...event, Type: 'Delivered', Details: { DeliveryMessage: ACCEPTED, ...server } };
+      return { ...event, Type: 'Delivered', Details: { DeliveryMessage: ACCEPTED_REPLY, ...server } };
     case 'Transient':
-      return { ...event, Type: 'Transient', Details: { DeliveryMessage: DEFERRED, ...server } };
+      return { ...event, Type: 'Transient', Details: { DeliveryMessage: DEFERRED_REPLY, ...server } };
     case 'Open':
       return { ...event, Type: 'Opened', Details: { Summary: `Email opened with ${READER.Client.Name}` } };
     case 'Click':
@@ -155,19 +158,19 @@ export function messageEvent({ head, link }: Reported, { kind, recipient, place,
 }
 
 /** Bounce ids per message, more than it has recipients. The bounces of one message have neighboring ids. */
-const PLACES = 64;
+const BOUNCE_IDS_PER_MESSAGE = 64;
 
 /** Derives a bounce id from 44 bits of the message id and the recipient's position, so that the bounce can be looked up. */
 function bounceId(messageId: string, place: number): number {
-  return parseInt(tailOf(messageId), 16) * PLACES + place;
+  return parseInt(tailOf(messageId), 16) * BOUNCE_IDS_PER_MESSAGE + place;
 }
 
 /** Returns the message and recipient of a bounce id. */
 export function readBounceId(id: number): { readonly tail: string; readonly place: number } {
   return {
-    tail: Math.floor(id / PLACES)
+    tail: Math.floor(id / BOUNCE_IDS_PER_MESSAGE)
       .toString(16)
       .padStart(11, '0'),
-    place: id % PLACES,
+    place: id % BOUNCE_IDS_PER_MESSAGE,
   };
 }

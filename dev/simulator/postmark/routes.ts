@@ -27,19 +27,19 @@ export function postmarkRoutes(app: FastifyInstance, parts: PostmarkParts): void
   });
 
   void app.register(async (server) => {
-    askFor(server, 'Server', parts.serverToken);
+    requireToken(server, 'Server', parts.serverToken);
     sendRoutes(server, parts);
     searchRoutes(server, parts);
     suppressionRoutes(server, parts.suppressions);
   });
   void app.register(async (account) => {
-    askFor(account, 'Account', parts.accountToken);
+    requireToken(account, 'Account', parts.accountToken);
     domainRoutes(account, parts.dns);
   });
 }
 
 /** Refuses requests without a token of this kind. @param expected null accepts any */
-function askFor(app: FastifyInstance, kind: 'Server' | 'Account', expected: string | null): void {
+function requireToken(app: FastifyInstance, kind: 'Server' | 'Account', expected: string | null): void {
   const name = `X-Postmark-${kind}-Token`;
   app.addHook('onRequest', async ({ headers }) => {
     const token = headers[name.toLowerCase()];

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Switches } from '../behaviour.ts';
-import type { Found, Inbox } from '../inbox/inbox.ts';
+import type { StoredMessage, Inbox } from '../inbox/inbox.ts';
 import { BOUNCES, type Head, type InboxMessage, KEY } from '../inbox/message.ts';
 import { DEFAULT_STREAM } from './accept.ts';
 import { parseAddress } from './addresses.ts';
@@ -15,9 +15,9 @@ export interface SearchParts {
   readonly reportAfter: number;
 }
 
-const PAGE = 500;
+const MAX_PAGE_SIZE = 500;
 /** Postmark's search does not return results beyond this position. */
-const REACH = 10_000;
+const MAX_POSITION = 10_000;
 
 /**
  * `GET /messages/outbound`, `GET /messages/outbound/:id/details` and `GET /bounces/:id`,
@@ -27,14 +27,14 @@ export function searchRoutes(app: FastifyInstance, { inbox, switches, reportAfte
   app.get('/messages/outbound', (request) => {
     const { count, offset, keys } = readQuery(request.query as Query);
     const visible = Date.now() - switches.now.search_lag_ms;
-    const page: Found[] = [];
+    const page: StoredMessage[] = [];
     let total = 0;
     for (const found of inbox.find(KEY.provider('postmark'), ...keys)) {
       if (found.receivedAt > visible) continue;
       if (total >= offset && page.length < count) page.push(found);
       total++;
     }
-    return { TotalCount: total, Messages: page.map((found) => summary(found.head(), parsed(found))) };
+    return { TotalCount: total, Messages: page.map((found) => summary(found.head(), parseMessage(found))) };
   });
 
   app.get<{ Params: { id: string } }>('/messages/outbound/:id/details', ({ params }) => {
@@ -42,7 +42,7 @@ export function searchRoutes(app: FastifyInstance, { inbox, switches, reportAfte
     const head = found?.head();
     if (found === undefined || head?.provider !== 'postmark')
       throw new Refusal(422, CODE.messageNotFound, 'This message was not found.');
-    const message = parsed(found);
+    const message = parseMessage(found);
     const reported = toReported({ head, message });
     const happened = reportsOf(head, reportAfter).filter(({ at }) => at <= Date.now());
     return {
@@ -58,7 +58,7 @@ export function searchRoutes(app: FastifyInstance, { inbox, switches, reportAfte
     for (const found of inbox.find(KEY.bounces(tail))) {
       const head = found.head();
       const due = reportsOf(head, reportAfter).find((report) => report.place === place && BOUNCES.has(report.kind));
-      if (due && due.at <= Date.now()) return bounceRecord(toReported({ head, message: parsed(found) }), due);
+      if (due && due.at <= Date.now()) return bounceRecord(toReported({ head, message: parseMessage(found) }), due);
     }
     throw new Refusal(422, CODE.bounceNotFound, 'The bounce was not found.');
   });
@@ -67,9 +67,9 @@ export function searchRoutes(app: FastifyInstance, { inbox, switches, reportAfte
 type Query = Readonly<Record<string, string | string[]>>;
 
 function readQuery(query: Query): { count: number; offset: number; keys: string[] } {
-  const count = wholeNumber(query, 'count', 1, PAGE);
-  const offset = wholeNumber(query, 'offset', 0, REACH);
-  if (count + offset > REACH) throw badQuery(`count and offset must be at most ${REACH} together`);
+  const count = wholeNumber(query, 'count', 1, MAX_PAGE_SIZE);
+  const offset = wholeNumber(query, 'offset', 0, MAX_POSITION);
+  if (count + offset > MAX_POSITION) throw badQuery(`count and offset must be at most ${MAX_POSITION} together`);
   const filters = Object.entries({ messagestream: DEFAULT_STREAM, ...query }).filter(
     ([name]) => name !== 'count' && name !== 'offset',
   );
@@ -99,7 +99,7 @@ function badQuery(problem: string): Refusal {
   return new Refusal(422, CODE.badQuery, `Messages query: ${problem}.`);
 }
 
-function parsed(found: Found): InboxMessage {
+function parseMessage(found: StoredMessage): InboxMessage {
   return JSON.parse(found.message()) as InboxMessage;
 }
 

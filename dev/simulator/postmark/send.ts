@@ -1,20 +1,20 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Switches } from '../behaviour.ts';
-import { garbage, pause, reset } from '../fates.ts';
+import { sendGarbage, pause, resetConnection } from '../fates.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { type FailedOnce, handoverOf } from '../magic.ts';
-import { type Acceptable, judge, MESSAGE_BYTES } from './accept.ts';
+import { type ValidMessage, parseAndValidate, MAX_MESSAGE_BYTES } from './accept.ts';
 import type { ExpectReports } from './callbacks.ts';
 import { CODE, type PostmarkError, Refusal } from './errors.ts';
 import { reportsOf, toReported } from './reports.ts';
 import type { Suppressions } from './suppressions.ts';
 import { postmarkTime } from './time.ts';
 
-const BATCH = 500;
+const MAX_BATCH = 500;
 /** Maximum bytes of a whole request. */
-const PAYLOAD_BYTES = { '/email': MESSAGE_BYTES, '/email/batch': 50 * 1_048_576 };
+const MAX_PAYLOAD_BYTES = { '/email': MAX_MESSAGE_BYTES, '/email/batch': 50 * 1_048_576 };
 /** Bytes that are read in any case: to most clients, a 413 during an upload would look like a lost connection. */
-const READ_BYTES = 64 * 1_048_576;
+const MAX_READ_BYTES = 64 * 1_048_576;
 
 export interface SendParts {
   readonly inbox: Inbox;
@@ -34,7 +34,7 @@ export interface SendParts {
 type Item =
   | {
       readonly is: 'accepted';
-      readonly mail: Acceptable;
+      readonly mail: ValidMessage;
       readonly slow: boolean;
       /** Recipients on the suppression list. */
       readonly inactive: readonly string[];
@@ -44,27 +44,32 @@ type Item =
 /** `POST /email` and `POST /email/batch`, https://postmarkapp.com/developer/api/email-api. */
 export function sendRoutes(app: FastifyInstance, parts: SendParts): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: READ_BYTES }, (request, body, done) => {
-    const limit = PAYLOAD_BYTES[request.routeOptions.url as keyof typeof PAYLOAD_BYTES];
-    try {
-      if (body.length > limit) throw new Refusal(413, CODE.invalidEmail, `A request must be at most ${limit} bytes.`);
-      done(null, parse(body.toString()));
-    } catch (error) {
-      done(error as Error);
-    }
-  });
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer', bodyLimit: MAX_READ_BYTES },
+    (request, body, done) => {
+      const limit = MAX_PAYLOAD_BYTES[request.routeOptions.url as keyof typeof MAX_PAYLOAD_BYTES];
+      try {
+        if (body.length > limit) throw new Refusal(413, CODE.invalidEmail, `A request must be at most ${limit} bytes.`);
+        done(null, parse(body.toString()));
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  );
 
-  app.post('/email', { bodyLimit: READ_BYTES }, (request, reply) =>
+  app.post('/email', { bodyLimit: MAX_READ_BYTES }, (request, reply) =>
     call(parts, reply, [request.body], ([item]) => {
       const { is } = item as Item;
       return reply.code(is === 'accepted' ? 200 : is === 'refused' ? 422 : 500).send(answerTo(item as Item));
     }),
   );
 
-  app.post('/email/batch', { bodyLimit: READ_BYTES }, (request, reply) => {
+  app.post('/email/batch', { bodyLimit: MAX_READ_BYTES }, (request, reply) => {
     const mails = request.body;
     if (!Array.isArray(mails)) throw new Refusal(422, CODE.incompatibleJson, 'A batch must be an array of messages.');
-    if (mails.length > BATCH) throw new Refusal(422, CODE.tooManyInBatch, `A batch has at most ${BATCH} messages.`);
+    if (mails.length > MAX_BATCH)
+      throw new Refusal(422, CODE.tooManyInBatch, `A batch has at most ${MAX_BATCH} messages.`);
     return call(parts, reply, mails, (items) => reply.send(items.map(answerTo)));
   });
 }
@@ -87,7 +92,7 @@ async function call(
   const { inbox, switches, ending } = parts;
   const behaviour = switches.now;
   const fate = switches.take();
-  if (fate === 'reset_before_accept') return reset(reply);
+  if (fate === 'reset_before_accept') return resetConnection(reply);
   if (fate === 'fail_next') {
     await pause(behaviour.latency_ms, ending);
     if (behaviour.retry_after !== null) reply.header('retry-after', behaviour.retry_after);
@@ -101,18 +106,18 @@ async function call(
   for (const { head } of accepted) parts.suppressions.expect(head, reportsOf(head, parts.reportAfter));
   parts.expectReports?.(accepted.map(toReported), behaviour);
 
-  if (fate === 'reset_after_accept') return reset(reply);
+  if (fate === 'reset_after_accept') return resetConnection(reply);
   if (fate === 'hang') return reply.hijack();
   const slow = items.some((item) => item.is === 'accepted' && item.slow) ? parts.slow : 0;
   await pause(Math.max(behaviour.latency_ms, slow), ending);
   if (fate === 'fail_after_accept') {
     return reply.code(behaviour.status).send(failure(behaviour.status, behaviour.error_code));
   }
-  return fate === 'garbage' ? garbage(reply) : answer(items);
+  return fate === 'garbage' ? sendGarbage(reply) : answer(items);
 }
 
 function decide(input: unknown, now: number, { failedOnce, suppressions }: SendParts): Item {
-  const mail = judge(input, now);
+  const mail = parseAndValidate(input, now);
   if ('ErrorCode' in mail) return { is: 'refused', error: mail };
   const { metadata, recipients, stream } = mail.head;
   const inactive = recipients.filter((address) => suppressions.has(stream, address, now));

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Head } from '../inbox/message.ts';
 import { magicOf } from '../magic.ts';
 import { CODE, Refusal } from './errors.ts';
-import type { Due } from './reports.ts';
+import type { DueReport } from './reports.ts';
 import { postmarkTime } from './time.ts';
 
 type Reason = 'HardBounce' | 'SpamComplaint' | 'ManualSuppression';
@@ -31,11 +31,11 @@ export class Suppressions {
   /** True if a stream refuses an address now. `bounced+provider_suppressed@` is suppressed until it is removed. */
   has(stream: string | null, address: string, now: number): boolean {
     const entry = this.#entries.get(keyOf(stream, address));
-    return entry === undefined ? isBorn(address) : entry !== null && entry.since <= now;
+    return entry === undefined ? isSuppressedByDefault(address) : entry !== null && entry.since <= now;
   }
 
   /** Adds the recipients that future reports about a message will suppress. */
-  expect(head: Head, reports: readonly Due[]): void {
+  expect(head: Head, reports: readonly DueReport[]): void {
     for (const { kind, recipient: address, at: since } of reports) {
       const bounced = kind === 'Bounce' && magicOf(address).bounce?.inactive;
       const reason = bounced ? 'HardBounce' : 'SpamComplaint';
@@ -54,7 +54,7 @@ export class Suppressions {
   remove(stream: string, address: string): boolean {
     const key = keyOf(stream, address);
     if (this.#entries.get(key)?.reason === 'SpamComplaint') return false;
-    if (isBorn(address)) this.#entries.set(key, null);
+    if (isSuppressedByDefault(address)) this.#entries.set(key, null);
     else this.#entries.delete(key);
     return true;
   }
@@ -69,7 +69,7 @@ function keyOf(stream: string | null, address: string): string {
   return `${stream ?? ''} ${address.toLowerCase()}`;
 }
 
-function isBorn(address: string): boolean {
+function isSuppressedByDefault(address: string): boolean {
   return magicOf(address).bounce?.reason === 'provider_suppressed';
 }
 

@@ -7,9 +7,9 @@ import type { Inbox } from '../inbox/inbox.ts';
 import { type FailedOnce, handoverOf, magicOf } from '../magic.ts';
 import { parseMessage } from './parse.ts';
 
-const MESSAGE_BYTES = 64 * 1_048_576;
+const MAX_MESSAGE_BYTES = 64 * 1_048_576;
 /** Idle timeout of a connection in milliseconds, long enough for `hang` to outlast every client. */
-const IDLE = 600_000;
+const IDLE_TIMEOUT_MS = 600_000;
 
 export interface SmtpParts {
   readonly inbox: Inbox;
@@ -36,12 +36,12 @@ class Reply extends Error implements SMTPServerError {
 export async function startSmtp(host: string, port: number, parts: SmtpParts) {
   const sockets = new Set<Socket>();
   const server = new SMTPServer({
-    size: MESSAGE_BYTES,
+    size: MAX_MESSAGE_BYTES,
     authOptional: true,
     allowInsecureAuth: true,
     disabledCommands: ['STARTTLS'],
     disableReverseLookup: true,
-    socketTimeout: IDLE,
+    socketTimeout: IDLE_TIMEOUT_MS,
     logger: false,
     onAuth: ({ username }, _session, done) => done(null, { user: username ?? '' }),
     onRcptTo: ({ address }, _session, done) => done(refusalOf(address, parts.failedOnce)),

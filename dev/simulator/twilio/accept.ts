@@ -7,7 +7,7 @@ import { hasOptedOut } from '../magic.ts';
 import { CONTENTS } from './contents.ts';
 import { CODE, refuse } from './errors.ts';
 
-const MAX_BODY = 1_600;
+const MAX_BODY_LENGTH = 1_600;
 const ADDRESS = /^(whatsapp:)?(\+[1-9]\d{6,14})$/;
 const USER = /^(whatsapp:)([A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128})$/;
 const SMS_SENDER = /^(?:\+[1-9]\d{6,14}|\d{3,8}|MG[0-9a-f]{32})$/;
@@ -17,7 +17,11 @@ const IMAGE = /\.(?:jpe?g|png|webp)$/i;
  * Validates the form of a message as Twilio does. Returns an error, or the message with a new id.
  * @param now Unix milliseconds
  */
-export function judge(form: URLSearchParams, account: string, now: number): ChatAnswer | Received<InboxChat> {
+export function parseAndValidate(
+  form: URLSearchParams,
+  account: string,
+  now: number,
+): ChatAnswer | Received<InboxChat> {
   const sender = form.get('MessagingServiceSid') ?? form.get('From') ?? '';
   const isSms = !sender.startsWith('whatsapp:');
   const recipient = form.get('To') ?? '';
@@ -49,15 +53,15 @@ export function judge(form: URLSearchParams, account: string, now: number): Chat
   };
 }
 
-type Said = Pick<InboxChat, 'text' | 'template' | 'media'> & { readonly type: ChatType };
+type MessageContent = Pick<InboxChat, 'text' | 'template' | 'media'> & { readonly type: ChatType };
 
-function read(form: URLSearchParams): ChatAnswer | Said {
+function read(form: URLSearchParams): ChatAnswer | MessageContent {
   const body = form.get('Body');
   const links = form.getAll('MediaUrl');
   const sid = form.get('ContentSid');
   if (sid !== null) return readContent(sid, form.get('ContentVariables'));
-  if (characters(body ?? '') > MAX_BODY)
-    return refuse(400, CODE.tooLong, `The concatenated message body exceeds the ${MAX_BODY} character limit.`);
+  if (characters(body ?? '') > MAX_BODY_LENGTH)
+    return refuse(400, CODE.tooLong, `The concatenated message body exceeds the ${MAX_BODY_LENGTH} character limit.`);
   const [link] = links;
   if (link !== undefined) {
     if (links.length > 1 || !/^https?:$/.test(protocolOf(link) ?? ''))
@@ -69,7 +73,7 @@ function read(form: URLSearchParams): ChatAnswer | Said {
   return { type: 'text', text: body, template: null, media: null };
 }
 
-function readContent(sid: string, json: string | null): ChatAnswer | Said {
+function readContent(sid: string, json: string | null): ChatAnswer | MessageContent {
   const content = CONTENTS.find((one) => one.sid === sid);
   if (!content) return refuse(400, CODE.content, 'The ContentSid is Invalid.');
   const variables = parse(json ?? '{}');

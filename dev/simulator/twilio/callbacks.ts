@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Behaviour } from '../behaviour.ts';
-import { type ChatParts, chatReportsOf, turnsOf } from '../chat-call.ts';
+import { type ChatParts, chatReportsOf, scheduleReports } from '../chat-call.ts';
 import type { InboxChat } from '../inbox/message.ts';
 import type { ChatReportKind } from '../magic.ts';
 import { NUMBERS } from '../numbers.ts';
@@ -27,7 +27,7 @@ export function expectStatuses(
   const retries = retriesOf(fragment, parts.retries);
   const dues = chatReportsOf(chat, parts.reportAfter);
   parts.posts.add(
-    turnsOf(dues, behaviour).map(({ kind, at }) => {
+    scheduleReports(dues, behaviour).map(({ kind, at }) => {
       const content = signed(account.token, url, paramsOf(chat, kind, account.sid));
       return { id: chat.id, url, at, retries, content: () => content };
     }),

@@ -23,8 +23,8 @@ export const CODE = {
 } as const;
 
 /** Twilio's messages about an unreachable recipient. */
-export const UNREACHABLE = 'Invalid message recipient';
-export const SWITCHED_OFF = 'Unreachable destination handset';
+export const UNREACHABLE_ERROR = 'Invalid message recipient';
+export const SWITCHED_OFF_ERROR = 'Unreachable destination handset';
 
 /** Twilio's message about a text outside the customer-service window. */
 export const WINDOW_CLOSED = 'Failed to send freeform message because you are outside the allowed window';

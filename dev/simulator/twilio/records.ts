@@ -1,9 +1,9 @@
-import { type ChatDue, chatReportsOf, isWindowClosed } from '../chat-call.ts';
+import { type DueChatReport, chatReportsOf, isWindowClosed } from '../chat-call.ts';
 import type { InboxChat } from '../inbox/message.ts';
 import type { ChatReportKind } from '../magic.ts';
 import { CONTENTS, render } from './contents.ts';
 import { sizeOf } from '../../../src/domain/sms/segments.ts';
-import { CODE, SWITCHED_OFF, UNREACHABLE, WINDOW_CLOSED } from './errors.ts';
+import { CODE, SWITCHED_OFF_ERROR, UNREACHABLE_ERROR, WINDOW_CLOSED } from './errors.ts';
 
 /** Returns Twilio's status for a report. Chat-app messages that fail are undelivered. */
 export function statusOf({ channel }: InboxChat, kind: ChatReportKind): string {
@@ -15,8 +15,8 @@ export function errorOf(chat: InboxChat, kind: ChatReportKind | undefined) {
   if (kind !== 'failed' && kind !== 'undelivered') return undefined;
   if (isWindowClosed(chat)) return { code: CODE.windowClosed, message: WINDOW_CLOSED };
   return chat.channel === 'sms'
-    ? { code: CODE.switchedOff, message: SWITCHED_OFF }
-    : { code: CODE.unreachable, message: UNREACHABLE };
+    ? { code: CODE.switchedOff, message: SWITCHED_OFF_ERROR }
+    : { code: CODE.unreachable, message: UNREACHABLE_ERROR };
 }
 
 /** Returns the sender and recipient in Twilio's format. */
@@ -27,7 +27,7 @@ export function endpointsOf({ channel, from, to }: InboxChat) {
 }
 
 /** Returns the past reports about a message, latest last. @param now Unix milliseconds */
-export function happened(chat: InboxChat, after: number, now: number): ChatDue[] {
+export function pastReports(chat: InboxChat, after: number, now: number): DueChatReport[] {
   return chatReportsOf(chat, after).filter(({ at }) => at <= now);
 }
 
@@ -36,7 +36,7 @@ export function happened(chat: InboxChat, after: number, now: number): ChatDue[]
  * @param after milliseconds between a message and the first report about it
  */
 export function messageRecord(chat: InboxChat, account: string, after: number, now: number): object {
-  const so_far = happened(chat, after, now);
+  const so_far = pastReports(chat, after, now);
   const last = so_far.at(-1);
   const left = so_far.find(({ kind }) => kind === 'sent');
   const uri = `/2010-04-01/Accounts/${account}/Messages/${chat.id}`;

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { answerErrors, type ChatParts, chatCall } from '../chat-call.ts';
-import type { Found } from '../inbox/inbox.ts';
+import type { StoredMessage } from '../inbox/inbox.ts';
 import { NUMBERS } from '../numbers.ts';
 import { type InboxChat, KEY } from '../inbox/message.ts';
-import { judge } from './accept.ts';
+import { parseAndValidate } from './accept.ts';
 import { type Account, expectStatuses } from './callbacks.ts';
 import { approvalRecord, CONTENTS } from './contents.ts';
 import { CODE, failure, refuse } from './errors.ts';
@@ -17,8 +17,8 @@ export interface TwilioParts extends ChatParts {
 type Query = Readonly<Record<string, unknown>>;
 
 const BODY_BYTES = 1_048_576;
-const PAGE = 50;
-const MAX_PAGE = 1_000;
+const PAGE_SIZE = 50;
+const MAX_PAGE_SIZE = 1_000;
 const MESSAGES = '/2010-04-01/Accounts/:account/Messages';
 
 /** The part of Twilio's API that Sendwright uses. `app` must be a separate scope, because it gets Twilio's errors. */
@@ -49,7 +49,7 @@ export function twilioRoutes(app: FastifyInstance, parts: TwilioParts): void {
       failure,
       judge: () => {
         const now = Date.now();
-        const judged = judge(form, account.sid, now);
+        const judged = parseAndValidate(form, account.sid, now);
         if ('status' in judged) return judged;
         const { message } = judged;
         return {
@@ -96,12 +96,12 @@ export function twilioRoutes(app: FastifyInstance, parts: TwilioParts): void {
 
   app.get('/v1/ContentAndApprovals', (request) => {
     const { sid } = credentials(request) as Account;
-    const url = `https://content.twilio.com/v1/ContentAndApprovals?PageSize=${PAGE}&Page=0`;
+    const url = `https://content.twilio.com/v1/ContentAndApprovals?PageSize=${PAGE_SIZE}&Page=0`;
     return {
       contents: CONTENTS.map((content) => approvalRecord(content, sid)),
       meta: {
         page: 0,
-        page_size: PAGE,
+        page_size: PAGE_SIZE,
         first_page_url: url,
         previous_page_url: null,
         url,
@@ -125,7 +125,7 @@ function credentials({ headers }: FastifyRequest): Account | undefined {
 function list({ inbox, switches, reportAfter }: TwilioParts, { sid }: Account, query: Query): object {
   const now = Date.now();
   const word = (name: string) => (typeof query[name] === 'string' ? query[name] : undefined);
-  const size = Math.min(Math.max(1, Number(word('PageSize') ?? PAGE)), MAX_PAGE);
+  const size = Math.min(Math.max(1, Number(word('PageSize') ?? PAGE_SIZE)), MAX_PAGE_SIZE);
   const page = Number(word('Page') ?? 0);
   const [to, from] = [word('To'), word('From')];
   const [after, before] = [word('DateSent>'), word('DateSent<')];
@@ -164,11 +164,11 @@ function list({ inbox, switches, reportAfter }: TwilioParts, { sid }: Account, q
   };
 }
 
-function chatOf(found: Found): InboxChat {
+function chatOf(found: StoredMessage): InboxChat {
   return JSON.parse(found.message()) as InboxChat;
 }
 
-function isOf(found: Found, account: string): boolean {
+function isOf(found: StoredMessage, account: string): boolean {
   const { provider, metadata } = found.head();
   return provider === 'twilio' && metadata['account'] === account;
 }

@@ -1,8 +1,8 @@
 import type { EventType } from '../../domain/event-types.ts';
 import { EVENTS } from '../schemas/events.ts';
 
-const AT = '2026-03-01T09:30:02.431Z';
-const LATER = '2026-03-03T08:00:00.000Z';
+const EXAMPLE_TIME = '2026-03-01T09:30:02.431Z';
+const LATER_TIME = '2026-03-03T08:00:00.000Z';
 const EMAIL_ID = 'em_01kajc8wz6h3xkq3m1x8e6v5tn';
 
 type Data = Readonly<Record<string, unknown>>;
@@ -23,7 +23,7 @@ const email = (status: string, more: Data = {}): Data => ({
   status,
   ...more,
 });
-const OF_RECIPIENT = { recipient: 'ada@example.net' };
+const RECIPIENT_DATA = { recipient: 'ada@example.net' };
 
 const phone = (id: string, status: string, more: Data): Data => ({
   messageId: id,
@@ -56,23 +56,23 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, EventDoc>> = {
     summary: 'Email event',
     data: {
       'email.queued': email('queued'),
-      'email.scheduled': email('scheduled', { scheduledAt: LATER }),
-      'email.rescheduled': email('scheduled', { scheduledAt: LATER }),
+      'email.scheduled': email('scheduled', { scheduledAt: LATER_TIME }),
+      'email.rescheduled': email('scheduled', { scheduledAt: LATER_TIME }),
       'email.sent': email('sent'),
       'email.delivery_delayed': email('delivery_delayed', {
-        ...OF_RECIPIENT,
+        ...RECIPIENT_DATA,
         error: "The recipient's server deferred it: 451 4.7.1 Please try again later",
       }),
-      'email.delivered': email('delivered', OF_RECIPIENT),
-      'email.opened': email('opened', OF_RECIPIENT),
-      'email.clicked': email('clicked', { ...OF_RECIPIENT, click: { link: 'https://example.com/orders/4711' } }),
+      'email.delivered': email('delivered', RECIPIENT_DATA),
+      'email.opened': email('opened', RECIPIENT_DATA),
+      'email.clicked': email('clicked', { ...RECIPIENT_DATA, click: { link: 'https://example.com/orders/4711' } }),
       'email.bounced': email('bounced', {
-        ...OF_RECIPIENT,
+        ...RECIPIENT_DATA,
         error: "The recipient's server refused it: 550 5.1.1 The email account does not exist",
         bounceReason: 'mailbox_not_found',
       }),
-      'email.complained': email('complained', OF_RECIPIENT),
-      'email.unsubscribed': email('delivered', OF_RECIPIENT),
+      'email.complained': email('complained', RECIPIENT_DATA),
+      'email.unsubscribed': email('delivered', RECIPIENT_DATA),
       'email.suppressed': email('suppressed'),
       'email.canceled': email('canceled'),
       'email.rejected': email('rejected', { error: 'The provider refused it: the sender address is not allowed' }),
@@ -88,7 +88,7 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, EventDoc>> = {
         total: 2,
         status: 'completed',
         counts: { sent: 1, delivered: 1 },
-        completedAt: AT,
+        completedAt: EXAMPLE_TIME,
       },
     },
   },
@@ -97,8 +97,8 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, EventDoc>> = {
     summary: 'Chat-app message event',
     data: {
       'chatapp.queued': chat('queued'),
-      'chatapp.scheduled': chat('scheduled', { scheduledAt: LATER }),
-      'chatapp.rescheduled': chat('scheduled', { scheduledAt: LATER }),
+      'chatapp.scheduled': chat('scheduled', { scheduledAt: LATER_TIME }),
+      'chatapp.rescheduled': chat('scheduled', { scheduledAt: LATER_TIME }),
       'chatapp.sent': chat('sent'),
       'chatapp.delivered': chat('delivered'),
       'chatapp.read': chat('read'),
@@ -117,7 +117,7 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, EventDoc>> = {
         userId: 'CA.13491208655302741918',
         name: 'Ada',
         type: 'text',
-        sentAt: AT,
+        sentAt: EXAMPLE_TIME,
         text: 'Where is my order?',
       },
     },
@@ -132,8 +132,8 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, EventDoc>> = {
     summary: 'SMS event',
     data: {
       'sms.queued': sms('queued'),
-      'sms.scheduled': sms('scheduled', { scheduledAt: LATER }),
-      'sms.rescheduled': sms('scheduled', { scheduledAt: LATER }),
+      'sms.scheduled': sms('scheduled', { scheduledAt: LATER_TIME }),
+      'sms.rescheduled': sms('scheduled', { scheduledAt: LATER_TIME }),
       'sms.sent': sms('sent'),
       'sms.delivered': sms('delivered'),
       'sms.undelivered': sms('undelivered', {
@@ -179,7 +179,7 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, EventDoc>> = {
 function examplesOf({ data }: EventDoc) {
   return Object.fromEntries(
     Object.entries(data).map(([type, fields]) => {
-      const value = { id: 'evt_01kajcd5p9t4v6w8x0y2z5b7cd', type, created_at: AT, data: fields };
+      const value = { id: 'evt_01kajcd5p9t4v6w8x0y2z5b7cd', type, created_at: EXAMPLE_TIME, data: fields };
       return [type, { value }];
     }),
   );

@@ -41,7 +41,7 @@ function rewrite(part: unknown, named: Map<string, Json>): unknown {
   const entries = Object.entries(part)
     .filter(([key, value]) => !VALIDATOR_KEYWORDS.includes(key) && !isNever(value))
     .map(([key, value]) => [key, key === 'example' || key === 'examples' ? value : rewrite(value, named)] as const);
-  const schema = withNull(withType(Object.fromEntries(entries)));
+  const schema = addNull(addType(Object.fromEntries(entries)));
   return typeof schema['title'] === 'string' ? refer(schema['title'], schema, named) : oneOfTypes(schema);
 }
 
@@ -50,13 +50,13 @@ function isNever(schema: unknown): boolean {
   return typeof schema === 'object' && schema !== null && 'not' in schema;
 }
 
-function withType(schema: Json): Json {
+function addType(schema: Json): Json {
   const values = schema['enum'];
   return Array.isArray(values) && !('type' in schema) ? { type: 'string', ...schema } : schema;
 }
 
 /** Converts `anyOf` of a type and null into one schema with both types. */
-function withNull(schema: Json): Json {
+function addNull(schema: Json): Json {
   const { anyOf, ...rest } = schema;
   if (!Array.isArray(anyOf) || anyOf.length !== 2 || (anyOf[1] as Json)['type'] !== 'null') return schema;
   const [{ type, ...value }] = anyOf as [Json];

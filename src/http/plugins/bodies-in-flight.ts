@@ -63,7 +63,7 @@ export function limitBodiesInFlight(app: FastifyInstance, maxBodyBytes: number):
       return;
     }
     const budget = budgetOf(request, bytes);
-    hold(budget, bytes, reply).then(
+    reserve(budget, bytes, reply).then(
       () => {
         watch(request.raw, () => isPublic || budget.limit.isContended());
         done();
@@ -74,7 +74,7 @@ export function limitBodiesInFlight(app: FastifyInstance, maxBodyBytes: number):
 }
 
 /** Reserves the bytes until the response is sent or the caller disconnects. */
-async function hold({ limit, waitMs, holder }: Budget, bytes: number, reply: FastifyReply): Promise<void> {
+async function reserve({ limit, waitMs, holder }: Budget, bytes: number, reply: FastifyReply): Promise<void> {
   const disconnected = new AbortController();
   reply.raw.once('close', () => disconnected.abort());
   const signal = AbortSignal.any([disconnected.signal, AbortSignal.timeout(waitMs)]);

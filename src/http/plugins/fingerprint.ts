@@ -22,33 +22,33 @@ export async function fingerprint(method: string, path: string, body: unknown): 
 
 function* parts(body: unknown): Generator<string> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    yield spell(body, MAX_DEPTH);
+    yield serialize(body, MAX_DEPTH);
     return;
   }
   for (const [key, value] of sortedEntries(body)) {
-    yield spell(key, MAX_DEPTH);
+    yield serialize(key, MAX_DEPTH);
     if (Array.isArray(value)) {
       yield `[${value.length}:`;
-      for (const item of value) yield spell(item, MAX_DEPTH);
+      for (const item of value) yield serialize(item, MAX_DEPTH);
     } else {
-      yield spell(value, MAX_DEPTH);
+      yield serialize(value, MAX_DEPTH);
     }
   }
 }
 
 /** Serializes a value unambiguously: strings, arrays and objects start with their size. */
-function spell(value: unknown, depth: number): string {
+function serialize(value: unknown, depth: number): string {
   if (depth === 0) throw new ServiceError('validation_error', 'the request body is nested too deeply');
   if (typeof value === 'string') return `"${value.length}:${value}`;
   if (typeof value !== 'object' || value === null) return `${String(value)};`;
   let text: string;
   if (Array.isArray(value)) {
     text = `[${value.length}:`;
-    for (const item of value) text += spell(item, depth - 1);
+    for (const item of value) text += serialize(item, depth - 1);
   } else {
     const entries = sortedEntries(value);
     text = `{${entries.length}:`;
-    for (const [key, item] of entries) text += spell(key, depth) + spell(item, depth - 1);
+    for (const [key, item] of entries) text += serialize(key, depth) + serialize(item, depth - 1);
   }
   return text;
 }

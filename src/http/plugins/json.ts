@@ -43,7 +43,7 @@ export function readJson(app: FastifyInstance, limit: number): void {
       if (!isUtf8(body)) throw notUtf8();
       const text = body.toString();
       void parse(request, text, (error, value) => {
-        if (!error) resolve(repeatsHeader(text) ? reread(body) : { value });
+        if (!error) resolve(repeatsHeader(text) ? parseAgain(body) : { value });
         else if (isJson(text)) resolve({ path: undefined, problem: PROTOTYPE_KEYS });
         else reject(notJson(placeOf(body)));
       });
@@ -173,7 +173,7 @@ function placeOf(body: Buffer): string {
 }
 
 /** Parses a valid body again to find the path of the repeated header. */
-function reread(body: Buffer): LargeJson {
+function parseAgain(body: Buffer): LargeJson {
   const reader = new LargeJsonReader();
   reader.feed(body);
   return reader.end();

@@ -17,8 +17,8 @@ export const NOT_UTF8 = 'not UTF-8';
 export const PROTOTYPE_KEYS = 'the request body must not hold a key __proto__, or prototype in constructor';
 
 /** A parsed value, or the error for valid JSON that exceeds a limit. */
-export type LargeJson = { readonly value: unknown } | Refused;
-interface Refused {
+export type LargeJson = { readonly value: unknown } | RefusedJson;
+interface RefusedJson {
   /** The dotted path of the invalid part; undefined for the whole body. */
   readonly path: string | undefined;
   readonly problem: string;
@@ -26,11 +26,11 @@ interface Refused {
 
 const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c];
 const [ARRAY, ARRAY_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
-const WHITE = [0x20, 0x09, 0x0a, 0x0d];
+const WHITE_SPACE = [0x20, 0x09, 0x0a, 0x0d];
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 /** Marks the bytes that end a number or a word. */
-const ENDS = new Uint8Array(256);
-for (const byte of [...WHITE, QUOTE, COMMA, COLON, ARRAY, ARRAY_END, OBJECT, OBJECT_END]) ENDS[byte] = 1;
+const TOKEN_ENDS = new Uint8Array(256);
+for (const byte of [...WHITE_SPACE, QUOTE, COMMA, COLON, ARRAY, ARRAY_END, OBJECT, OBJECT_END]) TOKEN_ENDS[byte] = 1;
 
 /** The token that may follow next (RFC 8259 §2–5). */
 type Next = 'value' | 'first item' | 'key' | 'first key' | 'colon' | 'comma' | 'end';
@@ -63,7 +63,7 @@ export class LargeJsonReader {
   #sizes: number[] = [];
   #values = 0;
   #whole: unknown;
-  #refused: Refused | undefined;
+  #refused: RefusedJson | undefined;
 
   /** Parses the next piece of the text. */
   feed(piece: Buffer): void {
@@ -153,7 +153,7 @@ export class LargeJsonReader {
   /** Reads a number, `true`, `false` or `null`; JSON.parse rejects anything else. */
   #readWord(): void {
     let end = this.#at;
-    while (end < this.#bytes.length && !ENDS[this.#bytes[end] as number]) end++;
+    while (end < this.#bytes.length && !TOKEN_ENDS[this.#bytes[end] as number]) end++;
     this.#word = (this.#word ?? '') + this.#bytes.toString('latin1', this.#at, end);
     this.#at = end;
     if (end < this.#bytes.length) this.#endWord(this.#word);

@@ -8,7 +8,7 @@ export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<
  * Wraps a handler in a span that starts at the arrival of the request. Messages that the handler stores continue the trace.
  * Requests that are refused before the handler have no span, so that unauthenticated callers cannot create traces.
  */
-export function traced(tracer: Tracer, handler: Handler): Handler {
+export function traceHandler(tracer: Tracer, handler: Handler): Handler {
   return async (request, reply) => {
     const { method, routeOptions, headers, id } = request;
     const { traceparent } = headers;

@@ -23,7 +23,7 @@ export function makeValidatorCompiler(): FastifySchemaCompiler<TSchema> {
     // `idempotency.ts` checks Idempotency-Key before the fields of the body.
     if (httpPart === 'headers') return () => true;
     const long = Object.entries(schemaProperties(schema)).find(([, property]) => property['x-sliced']);
-    if (long) return inSlices(schema, ...long, compile);
+    if (long) return validateInSlices(schema, ...long, compile);
     const isQuery = httpPart === 'querystring';
     const problemOf = compile(schema, isQuery ? 'parameter' : 'field');
     return (value: unknown) => {
@@ -53,7 +53,7 @@ export interface ItemError extends ServiceError {
 }
 
 /** Validates the body without the items of one array, then each item. Yields to other requests in between. */
-function inSlices(
+function validateInSlices(
   schema: TSchema,
   name: string,
   { items = {}, ...property }: Property,
@@ -78,7 +78,7 @@ function inSlices(
 
 function toError(error: ErrorObject | undefined, noun: Noun): ServiceError {
   if (!error) return new ServiceError('validation_error', 'the request is invalid');
-  const { path, message } = describe(error, noun);
+  const { path, message } = describeError(error, noun);
   const param = [...pointer(error.instancePath), ...(path === undefined ? [] : [path])].join('.');
   return new ServiceError('validation_error', message, param ? shortParam(param) : undefined);
 }
@@ -92,7 +92,7 @@ function pointer(instancePath: string): string[] {
 }
 
 /** Converts a failed schema keyword into an error message. */
-function describe(error: ErrorObject, noun: Noun): Problem {
+function describeError(error: ErrorObject, noun: Noun): Problem {
   const { keyword, params, parentSchema, instancePath, data } = error;
   const details = params as Record<string, unknown>;
   switch (keyword) {

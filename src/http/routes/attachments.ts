@@ -48,12 +48,12 @@ export const downloadAttachment = route('downloadAttachment', 'Download an attac
     const file = expires === undefined ? undefined : await findDownload(pool, id, attachmentId, expires);
     const content = file && (method === 'HEAD' ? Readable.from([]) : await files.open(file.id));
     // The error is the same for a forged link, an expired link and a deleted file.
-    if (!content) throw noFile();
+    if (!content) throw fileNotFound();
     return sendFile(reply, file, content);
   },
 });
 
-export function noFile(): ServiceError {
+export function fileNotFound(): ServiceError {
   return new ServiceError('not_found', 'this link has expired or is not valid; request a new one from the API');
 }
 

@@ -43,7 +43,7 @@ const SIGNED_FORM = {
   isRaw: true,
   networkLimit: 'failures',
   guard(_deps: RouteDeps, { headers }: FastifyRequest) {
-    if (!TWILIO_SIGNATURE.test(String(headers['x-twilio-signature']))) throw unsigned('Twilio');
+    if (!TWILIO_SIGNATURE.test(String(headers['x-twilio-signature']))) throw signatureRequired('Twilio');
   },
 } as const;
 const postSchema = { ...callback, body: Type.Unknown(), response: { 200: Type.Object({}) } } as const;
@@ -63,7 +63,8 @@ export const twilio = hiddenRoute({
     const number = messageId === undefined ? undefined : await findNumberOf(deps.pool, messageId);
     requireSignature(deps, number?.provider === 'twilio' ? number : undefined, form, request);
     const report = readTwilioCallback(form, messageId);
-    if (!report || !(await projectMessageReports(deps.pool, 'twilio', [report]))) await keep(deps, form, request);
+    if (!report || !(await projectMessageReports(deps.pool, 'twilio', [report])))
+      await keepUnknown(deps, form, request);
     return {};
   },
   options: SIGNED_FORM,
@@ -92,12 +93,12 @@ async function receive(
   const isKnown = sms
     ? await recordSms(deps, sms)
     : inbound !== undefined && (await recordInbound(deps, request, [inbound]));
-  if (!isKnown) await keep(deps, form, request);
+  if (!isKnown) await keepUnknown(deps, form, request);
   return reply.type('text/xml').send('<Response/>');
 }
 
 /** Keeps a callback that concerns nothing known. */
-async function keep(deps: RouteDeps, form: URLSearchParams, { originalUrl }: FastifyRequest): Promise<void> {
+async function keepUnknown(deps: RouteDeps, form: URLSearchParams, { originalUrl }: FastifyRequest): Promise<void> {
   await keepCallback(deps.pool, 'twilio', `${originalUrl} ${form.toString()}`);
 }
 
@@ -112,7 +113,7 @@ function requireSignature(
   const token = own ?? chatCallbacks.twilioAuthToken;
   const url = publicUrl === undefined ? '' : publicUrl + originalUrl;
   const signature = String(headers['x-twilio-signature']);
-  if (token === undefined || !isTwilioSignature(token, url, form, signature)) throw unsigned('Twilio');
+  if (token === undefined || !isTwilioSignature(token, url, form, signature)) throw signatureRequired('Twilio');
 }
 
 async function recordSms({ pool, wakeRelay }: RouteDeps, sms: InboundSms): Promise<boolean> {
@@ -157,7 +158,7 @@ export const meta = hiddenRoute({
     const { metaAppSecret: secret } = deps.chatCallbacks;
     const body = request.body as Buffer;
     const signature = String(request.headers['x-hub-signature-256']);
-    if (secret === undefined || !isMetaSignature(secret, body, signature)) throw unsigned('Meta');
+    if (secret === undefined || !isMetaSignature(secret, body, signature)) throw signatureRequired('Meta');
     const [reports, inbound] = [readMetaCallback(body), readMetaInbound(body)];
     const hasNoReports = inbound.length > 0 && reports.length === 0;
     const isReported = hasNoReports || (await projectMessageReports(deps.pool, 'meta', reports));
@@ -173,11 +174,11 @@ export const meta = hiddenRoute({
     networkLimit: 'failures',
     guard({ chatCallbacks }, { headers }) {
       const isSigned = META_SIGNATURE.test(String(headers['x-hub-signature-256']));
-      if (chatCallbacks.metaAppSecret === undefined || !isSigned) throw unsigned('Meta');
+      if (chatCallbacks.metaAppSecret === undefined || !isSigned) throw signatureRequired('Meta');
     },
   },
 });
 
-function unsigned(provider: string): ServiceError {
+function signatureRequired(provider: string): ServiceError {
   return new ServiceError('unauthorized', `a signature of ${provider} is required`);
 }

@@ -7,7 +7,7 @@ import { route } from '../route.ts';
 import { DownloadQuery, FileContent } from '../schemas/attachments.ts';
 import { InboundParams } from '../schemas/chatapp.ts';
 import { errorResponses } from '../schemas/common.ts';
-import { noFile, sendFile } from './attachments.ts';
+import { fileNotFound, sendFile } from './attachments.ts';
 
 /** Downloads the file of a received message from the provider, with the number's token, which the caller does not have. */
 export const download = route('downloadChatMedia', "Download the file of a user's message", {
@@ -22,12 +22,12 @@ export const download = route('downloadChatMedia', "Download the file of a user'
     const { expires, signature } = query;
     const isOurs = mediaLinks.verify(id, expires, signature);
     const file = isOurs ? await findInboundMedia(pool, id, Number(expires)) : undefined;
-    if (!file) throw noFile();
+    if (!file) throw fileNotFound();
     const head = { filename: file.filename ?? id, content_type: file.content_type };
     // The size is unknown without a request to the provider.
     if (method === 'HEAD') return sendFile(reply, head, Readable.from([]));
     const { content, release } = await fetchMedia(file).catch((error: unknown) => {
-      throw error instanceof Unfetchable ? notFetched() : error;
+      throw error instanceof Unfetchable ? mediaUnavailable() : error;
     });
     onceClosed(reply, release);
     return sendFile(reply, { ...head, size: content.length }, Readable.from([content]));
@@ -35,6 +35,6 @@ export const download = route('downloadChatMedia', "Download the file of a user'
   options: { networkLimit: 'requests' },
 });
 
-function notFetched(): ServiceError {
+function mediaUnavailable(): ServiceError {
   return new ServiceError('unavailable', 'the provider does not deliver this file now; try again later');
 }

@@ -7,7 +7,7 @@ import { resumeOrganization, suspendOrganization } from '../../accounts/suspensi
 import { listOrganizations } from '../../store/accounts/organizations.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { audited, auditedTogether } from './audit.ts';
-import { commandsOf, matching, type OfOrganization, onDatabase, option, required } from './command.ts';
+import { commandsOf, matchingText, type OfOrganization, onDatabase, option, required } from './command.ts';
 
 export function addAccountCommands(program: Command): void {
   const organization = program
@@ -28,7 +28,10 @@ export function addAccountCommands(program: Command): void {
   onOrganization('retention', 'Set after how many days the bodies of the email of an organization are erased.')
     .addOption(
       required('--days <days>', '0 keeps them, "default" means BODY_RETENTION_DAYS').argParser(
-        matching(/^(?:\d{1,5}|default)$/, 'a number of days, 0 to keep bodies, or "default" for BODY_RETENTION_DAYS'),
+        matchingText(
+          /^(?:\d{1,5}|default)$/,
+          'a number of days, 0 to keep bodies, or "default" for BODY_RETENTION_DAYS',
+        ),
       ),
     )
     .action(onDatabase(setRetention));
@@ -55,7 +58,7 @@ export function addAccountCommands(program: Command): void {
   commandsOf(quota)('set', 'Set the quota of an organization, and print how much of it is used.')
     .addOption(
       required('--monthly <emails>', 'emails per calendar month (UTC), or "none" for no quota').argParser(
-        matching(/^(?:\d{1,15}|none)$/, 'a number of emails, 0 or more, or "none" for no quota'),
+        matchingText(/^(?:\d{1,15}|none)$/, 'a number of emails, 0 or more, or "none" for no quota'),
       ),
     )
     .action(onDatabase(setQuota));

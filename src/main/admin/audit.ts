@@ -18,7 +18,7 @@ export async function auditedTogether<T extends object>(
 ): Promise<T> {
   return transaction(pool, async (client) => {
     const result = await change(client);
-    await note(client, command, result);
+    await recordAudit(client, command, result);
     return result;
   });
 }
@@ -26,11 +26,15 @@ export async function auditedTogether<T extends object>(
 /** Makes a change with its own transaction, then records it in the audit log. */
 export async function audited<T>(pool: Pool, command: AuditedCommand, change: () => Promise<T>): Promise<T> {
   const result = await change();
-  await note(pool, command, result);
+  await recordAudit(pool, command, result);
   return result;
 }
 
-async function note(db: Db, { organization, action, detail = {} }: AuditedCommand, result: unknown): Promise<void> {
+async function recordAudit(
+  db: Db,
+  { organization, action, detail = {} }: AuditedCommand,
+  result: unknown,
+): Promise<void> {
   const { id } = (result ?? {}) as { id?: unknown };
   const target = typeof id === 'string' ? id : null;
   await insertAudit(db, { org_id: organization, ...OPERATOR, action, target, detail });

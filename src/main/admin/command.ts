@@ -90,7 +90,7 @@ export function onList<Row>(
 }
 
 /** @throws InvalidArgumentError, which commander reports with the name of the option */
-export function matching(pattern: RegExp, allowed: string): (value: string) => string {
+export function matchingText(pattern: RegExp, allowed: string): (value: string) => string {
   return (value) => {
     if (pattern.test(value)) return value;
     throw new InvalidArgumentError(`Allowed: ${allowed}.`);

@@ -4,7 +4,7 @@ import { text as readText } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { EmailStatus } from '../../../client/index.ts';
 import { type Api, Refusal } from './api.ts';
-import { matching, onApi, option, repeatable, required } from './command.ts';
+import { matchingText, onApi, option, repeatable, required } from './command.ts';
 import { addRetryCommand } from './retry.ts';
 
 interface SendOptions {
@@ -29,7 +29,7 @@ interface ListOptions {
 
 export function addEmailCommands(program: Command): void {
   const tagOption = (description: string) =>
-    repeatable('--tag <name:value>', description, matching(/:/, 'a name and a value with a colon between them'));
+    repeatable('--tag <name:value>', description, matchingText(/:/, 'a name and a value with a colon between them'));
   program
     .command('send')
     .description('Send one email, and print its id and status.')
@@ -51,7 +51,7 @@ export function addEmailCommands(program: Command): void {
     .description('List a page of the emails of the organization, latest first.')
     .addOption(option('--status <status>', 'only emails in this status'))
     .addOption(tagOption('only emails with this tag'))
-    .addOption(option('--limit <n>', 'emails per page').argParser(matching(/^\d{1,6}$/, 'a whole number')))
+    .addOption(option('--limit <n>', 'emails per page').argParser(matchingText(/^\d{1,6}$/, 'a whole number')))
     .addOption(option('--cursor <cursor>', 'next_cursor of the page before'))
     .action(onApi(list));
   emails

@@ -5,7 +5,7 @@ import { SendwrightError } from '../../../client/index.ts';
 import type { EventType } from '../../domain/event-types.ts';
 import { type Api, Refusal, refusalOf } from './api.ts';
 import { eventOption, onApi, option, required } from './command.ts';
-import { type Forwarded, startReceiver } from './receiver.ts';
+import { type ForwardedDelivery, startReceiver } from './receiver.ts';
 
 interface ListenOptions {
   readonly forwardTo: URL;
@@ -42,7 +42,7 @@ async function listen(api: Api, options: ListenOptions): Promise<undefined> {
     throw new InvalidArgumentError('--port is missing: the one that the tunnel of --public-url leads to');
   }
 
-  const end = untilEnd();
+  const end = waitForEnd();
   const receiver = await startReceiver(target, port, (delivery) => print(delivery)).catch((error: unknown) => {
     throw new Refusal(`cannot listen on port ${port}: ${(error as Error).message}`);
   });
@@ -89,7 +89,7 @@ async function remove(api: Api, id: string): Promise<void> {
 }
 
 /** Resolves when the command must stop. Adds its listeners immediately, so that an early signal is not missed. */
-async function untilEnd(): Promise<void> {
+async function waitForEnd(): Promise<void> {
   const ends = (['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const).map((name) => once(process, name));
   // Writing to a closed terminal must not prevent the deletion of the endpoint.
   process.stderr.on('error', () => undefined);
@@ -100,7 +100,7 @@ async function untilEnd(): Promise<void> {
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => undefined);
 }
 
-function print(delivery: Forwarded): void {
+function print(delivery: ForwardedDelivery): void {
   console.log(JSON.stringify(delivery));
   if (delivery.status === 410) console.error('410 ends the subscription: the service disables the endpoint');
 }

@@ -9,7 +9,7 @@ import { ANSWER_BYTES } from '../../domain/webhooks.ts';
 import { exchange } from '../../public-fetch/exchange.ts';
 
 /** The result of one delivery. */
-export interface Forwarded {
+export interface ForwardedDelivery {
   /** UTC with milliseconds. */
   readonly at: string;
   /** The id in the headers, which is the same for all attempts. */
@@ -46,13 +46,13 @@ const CONNECTION_HEADERS = [
  * and returns the target's response.
  * @param port 0 for any free port
  */
-export async function startReceiver(target: URL, port: number, report: (delivery: Forwarded) => void) {
+export async function startReceiver(target: URL, port: number, report: (delivery: ForwardedDelivery) => void) {
   const path = `/${randomBytes(16).toString('hex')}`;
   const agent = new Agent();
   let trust: (secret: string) => void = () => undefined;
   const secret = new Promise<string>((resolve) => (trust = resolve));
 
-  async function take(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  async function receive(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const began = performance.now();
     const body = await readBody(incoming);
     // Not a delivery.
@@ -60,11 +60,11 @@ export async function startReceiver(target: URL, port: number, report: (delivery
       answer(outgoing, body ? 404 : 413);
       return;
     }
-    const event = verified(body, incoming.headers, await secret);
+    const event = verify(body, incoming.headers, await secret);
     const passed =
       event instanceof Error
         ? { status: 401, error: `${event.message}; it was not forwarded` }
-        : await pass(agent, target, incoming.rawHeaders, body);
+        : await forward(agent, target, incoming.rawHeaders, body);
     const { status, error } = passed;
     answer(outgoing, status, passed);
     report({
@@ -79,7 +79,7 @@ export async function startReceiver(target: URL, port: number, report: (delivery
 
   const server = createServer((incoming, outgoing) => {
     // The client has disconnected.
-    take(incoming, outgoing).catch(() => outgoing.destroy());
+    receive(incoming, outgoing).catch(() => outgoing.destroy());
   });
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
@@ -101,7 +101,7 @@ export async function startReceiver(target: URL, port: number, report: (delivery
   };
 }
 
-function verified(body: Buffer, headers: IncomingHttpHeaders, secret: string): WebhookEvent | WebhookVerificationError {
+function verify(body: Buffer, headers: IncomingHttpHeaders, secret: string): WebhookEvent | WebhookVerificationError {
   try {
     return verifyWebhook(body, headers, secret);
   } catch (error) {
@@ -121,18 +121,28 @@ async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> 
   return bytes <= MAX_BODY_BYTES ? Buffer.concat(chunks) : undefined;
 }
 
-interface Passed {
+interface TargetResponse {
   readonly status: number;
   readonly headers?: Record<string, string>;
   readonly body?: Buffer;
   readonly error?: string;
 }
 
-async function pass(agent: Agent, target: URL, rawHeaders: readonly string[], body: Buffer): Promise<Passed> {
+async function forward(
+  agent: Agent,
+  target: URL,
+  rawHeaders: readonly string[],
+  body: Buffer,
+): Promise<TargetResponse> {
   const signal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
   try {
     const request = { method: 'POST', origin: target.origin, path: target.pathname + target.search } as const;
-    const answer = await exchange(agent, { ...request, headers: endToEnd(rawHeaders), body }, ANSWER_BYTES, signal);
+    const answer = await exchange(
+      agent,
+      { ...request, headers: endToEndHeaders(rawHeaders), body },
+      ANSWER_BYTES,
+      signal,
+    );
     const kept = ['content-type', 'retry-after'].flatMap((name) => {
       const value = textOf(answer.headers[name]);
       return value === null ? [] : [[name, value]];
@@ -146,13 +156,17 @@ async function pass(agent: Agent, target: URL, rawHeaders: readonly string[], bo
   }
 }
 
-function endToEnd(rawHeaders: readonly string[]): string[] {
+function endToEndHeaders(rawHeaders: readonly string[]): string[] {
   return rawHeaders.filter(
     (_, index) => !CONNECTION_HEADERS.includes(String(rawHeaders[index - (index % 2)]).toLowerCase()),
   );
 }
 
-function answer(outgoing: ServerResponse, status: number, { headers = {}, body, error }: Partial<Passed> = {}): void {
+function answer(
+  outgoing: ServerResponse,
+  status: number,
+  { headers = {}, body, error }: Partial<TargetResponse> = {},
+): void {
   outgoing.writeHead(status, headers);
   // These responses have no body (RFC 9110 §6.4.1), and Node throws if there is one.
   if (status === 204 || status === 304) outgoing.end();

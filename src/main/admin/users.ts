@@ -12,7 +12,7 @@ import {
 import { createUser } from '../../accounts/users.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { ROLES } from '../../store/accounts/users.ts';
-import { pipedLine } from '../piped-line.ts';
+import { readPipedLine } from '../piped-line.ts';
 import { addListOfAll, commandsOf, type OfOrganization, onDatabase, option, required } from './command.ts';
 
 interface CreateOptions extends OfOrganization {
@@ -74,7 +74,7 @@ async function create(
 
 /** Passes the line of a pipe or file on as the password. Reports that, since in a script it may be meant for other commands. */
 async function withPipedPassword<T>(run: (password: string | undefined) => Promise<T>): Promise<T> {
-  const password = await pipedLine();
+  const password = await readPipedLine();
   const result = await run(password);
   if (password !== undefined) console.error('The password was read from standard input.');
   return result;

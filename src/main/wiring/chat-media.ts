@@ -15,12 +15,12 @@ import { twilioAccount } from './chat-providers.ts';
 
 /** Maximum bytes of files in memory, per process and per organization. */
 const MAX_MEDIA_BYTES = 4 * ATTACHMENTS_BYTES;
-const MEDIA_BYTES_OF_ONE = 2 * ATTACHMENTS_BYTES;
+const MAX_MEDIA_BYTES_PER_ORGANIZATION = 2 * ATTACHMENTS_BYTES;
 
 /** Returns a function that fetches files of users' messages with the token of the receiving number, or that of the settings. */
 export function makeFetchMedia(config: Config & { readonly SECRET_KEY: string }): HttpDeps['fetchMedia'] {
   const seal = chatSeal(secretKeysOf(config));
-  const memory = makeSemaphore(MAX_MEDIA_BYTES, MEDIA_BYTES_OF_ONE);
+  const memory = makeSemaphore(MAX_MEDIA_BYTES, MAX_MEDIA_BYTES_PER_ORGANIZATION);
   const isSimulated = !isPublicUrl(config.META_BASE_URL) || !isPublicUrl(config.TWILIO_BASE_URL);
   const fetchPublic = makePublicFetch({
     allowedCidrs: [...(config.ATTACHMENT_ALLOW_CIDRS ?? []), ...(isSimulated ? LOOPBACK_RANGES : [])],

@@ -41,7 +41,7 @@ export function makeChatProviders(
     try {
       own = number.credentials ? seal.open(number.credentials, number.id).toString() : undefined;
     } catch {
-      return unready(
+      return makeUnconfiguredProvider(
         number.provider,
         'The token of this number cannot be opened: it was sealed with another SECRET_KEY.',
       );
@@ -53,7 +53,10 @@ export function makeChatProviders(
   function makeTwilio(number: SendingNumber, own: string | undefined): ChatProvider {
     const account = twilioAccount(config, number.account_sid, own);
     if (!account) {
-      return unready('twilio', 'There are no credentials for Twilio: this number has none, nor have the settings.');
+      return makeUnconfiguredProvider(
+        'twilio',
+        'There are no credentials for Twilio: this number has none, nor have the settings.',
+      );
     }
     // Contents of a shared account may belong to other organizations, so only those assigned by the operator are used.
     const isShared = account.accountSid === config.TWILIO_ACCOUNT_SID;
@@ -64,14 +67,17 @@ export function makeChatProviders(
 
   function makeSms(): ChatProvider {
     const account = twilioAccount(config);
-    if (!account) return unready('twilio', 'There are no credentials for Twilio in the settings.');
+    if (!account) return makeUnconfiguredProvider('twilio', 'There are no credentials for Twilio in the settings.');
     return twilioSms({ ...account, publicUrl: callbacksUrl ?? null });
   }
 
   function makeMeta({ phone_number_id: phoneNumberId }: SendingNumber, own: string | undefined): ChatProvider {
     const accessToken = own ?? config.META_ACCESS_TOKEN;
     if (phoneNumberId === null || accessToken === undefined) {
-      return unready('meta', 'There is no access token for Meta: this number has none, nor have the settings.');
+      return makeUnconfiguredProvider(
+        'meta',
+        'There is no access token for Meta: this number has none, nor have the settings.',
+      );
     }
     return metaProvider({ phoneNumberId, accessToken, baseUrl: config.META_BASE_URL });
   }
@@ -104,7 +110,7 @@ export function twilioCallbacksUrl(config: Pick<Config, 'PUBLIC_URL' | 'TWILIO_B
 }
 
 /** Returns a provider that has no credentials. */
-function unready(name: ChatProviderName, detail: string): ChatProvider {
+function makeUnconfiguredProvider(name: ChatProviderName, detail: string): ChatProvider {
   return {
     name,
     refusal: () => undefined,

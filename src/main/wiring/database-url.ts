@@ -8,7 +8,7 @@ export async function databaseUrl(): Promise<string> {
 }
 
 /** Error messages by SQLSTATE for a database that responds but cannot be used. */
-const UNUSABLE: Readonly<Record<string, string>> = {
+const UNUSABLE_REASONS: Readonly<Record<string, string>> = {
   '28P01': 'the database refuses the password in DATABASE_URL',
   '28000': 'the database refuses the user in DATABASE_URL',
   '3D000': 'the server has no database of the name in DATABASE_URL',
@@ -24,7 +24,7 @@ export function exitWithoutDatabase(error: unknown): never {
   if (isUnreachable(error)) exitWith('the database cannot be reached: is it running, and is DATABASE_URL right?');
   if (isTlsFailure(error))
     exitWith(`the TLS connection to the database failed: ${(error as Error).message}; ${TLS_REMEDY}`);
-  const sentence = UNUSABLE[(error as { code?: string }).code ?? ''];
+  const sentence = UNUSABLE_REASONS[(error as { code?: string }).code ?? ''];
   if (sentence !== undefined) exitWith(sentence);
   throw error;
 }

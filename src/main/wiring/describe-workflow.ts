@@ -4,11 +4,11 @@ import { ignoreNotFound } from '../../relay/temporal.ts';
 import type { FailingWorkflow, Workflows, WorkflowState } from '../../upkeep/workflow-state.ts';
 
 /** Temporal's search attribute of workflows whose tasks keep failing. */
-const PROBLEMS = 'TemporalReportedProblems';
+const PROBLEMS_ATTRIBUTE = 'TemporalReportedProblems';
 /** A workflow with this many attempts of a task is failing, also if the server does not set that attribute. */
 const FAILING_ATTEMPTS = 5;
 /** PendingActivityState of Temporal's API. */
-const STARTED = 2;
+const ACTIVITY_STARTED = 2;
 const IDS_PER_QUERY = 200;
 const MAX_CONCURRENT_QUERIES = 4;
 
@@ -38,10 +38,10 @@ function stateOf({ status, raw }: WorkflowExecutionDescription): WorkflowState {
   if (status.name !== 'RUNNING') return 'closed';
   const activities = raw.pendingActivities ?? [];
   // Terminating it now would leave an ambiguous call to a provider.
-  if (activities.some(({ state }) => Number(state) === STARTED)) return 'running';
+  if (activities.some(({ state }) => Number(state) === ACTIVITY_STARTED)) return 'running';
   const task = raw.pendingWorkflowTask;
   const attributes = raw.workflowExecutionInfo?.searchAttributes?.indexedFields ?? {};
-  if (PROBLEMS in attributes || (task?.attempt ?? 0) >= FAILING_ATTEMPTS) return 'failing';
+  if (PROBLEMS_ATTRIBUTE in attributes || (task?.attempt ?? 0) >= FAILING_ATTEMPTS) return 'failing';
   return task || activities.length > 0 ? 'running' : 'idle';
 }
 
@@ -67,7 +67,7 @@ async function findRunning({ workflow }: Client, ids: readonly string[]): Promis
 
 async function findFailing({ workflow }: Client, limit: number): Promise<FailingWorkflow[]> {
   const failing: FailingWorkflow[] = [];
-  const query = `ExecutionStatus = 'Running' AND ${PROBLEMS} IS NOT NULL`;
+  const query = `ExecutionStatus = 'Running' AND ${PROBLEMS_ATTRIBUTE} IS NOT NULL`;
   for await (const { workflowId, type } of workflow.list({ query, pageSize: limit })) {
     failing.push({ id: workflowId, type });
     if (failing.length === limit) break;

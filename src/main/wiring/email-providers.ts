@@ -21,7 +21,7 @@ export function makeEmailProviders(config: Config, log: Pick<Logger, 'error'>, t
     if (provider) return observeEmailProvider(provider, tracer);
     const detail = missingCredentials(config, name);
     log.error({ provider: name, set: settingsToSet(config, name) }, 'email provider without credentials: email waits');
-    return observeEmailProvider(unready(name, detail), tracer);
+    return observeEmailProvider(makeUnconfiguredProvider(name, detail), tracer);
   });
 }
 
@@ -112,7 +112,7 @@ function missingCredentials(config: Config, name: EmailProviderName): string {
  * Returns a provider without credentials. Its emails stay pending like those of a refused account, or another provider sends
  * them. The worker does not end at startup, so that it does its other work.
  */
-function unready(name: EmailProviderName, detail: string): EmailProvider {
+function makeUnconfiguredProvider(name: EmailProviderName, detail: string): EmailProvider {
   return {
     name,
     callSize: 500,

@@ -8,7 +8,9 @@ import { registerUpkeepTasks, type UpkeepTask } from '../../store/upkeep/tasks.t
 const MINUTE_MS = 60_000;
 
 /** The intervals of maintenance tasks by the id of their schedule. */
-const UPKEEP: Readonly<Record<string, { readonly intervalMs: number; readonly tasks: readonly UpkeepTaskName[] }>> = {
+const UPKEEP_INTERVALS: Readonly<
+  Record<string, { readonly intervalMs: number; readonly tasks: readonly UpkeepTaskName[] }>
+> = {
   'upkeep-counts': { intervalMs: MINUTE_MS, tasks: ['foldBatchMoves', 'announceBatches', 'endEarlierWorkflows'] },
   'upkeep-statistics': { intervalMs: MINUTE_MS, tasks: ['backfillStatistics'] },
   'upkeep-stuck': {
@@ -40,7 +42,7 @@ const UPKEEP: Readonly<Record<string, { readonly intervalMs: number; readonly ta
 };
 
 /** Schedules that Temporal's database has lost are recreated at this interval. */
-const ENSURE_EVERY_MS = 60_000;
+const ENSURE_INTERVAL_MS = 60_000;
 
 export interface ScheduleDeps {
   readonly client: Client;
@@ -53,7 +55,7 @@ export interface ScheduleDeps {
  * Creates missing schedules and search attributes repeatedly until it is stopped. Also registers the maintenance tasks in
  * Postgres, so that the metrics show a task that has never run.
  */
-export function keepSchedules(deps: ScheduleDeps, everyMs = ENSURE_EVERY_MS): () => Promise<void> {
+export function keepSchedules(deps: ScheduleDeps, everyMs = ENSURE_INTERVAL_MS): () => Promise<void> {
   let isUpdated = false;
   const step = async (): Promise<void> => {
     await registerUpkeepTasks(deps.pool, upkeepTasks());
@@ -65,7 +67,7 @@ export function keepSchedules(deps: ScheduleDeps, everyMs = ENSURE_EVERY_MS): ()
 }
 
 export function upkeepTasks(): UpkeepTask[] {
-  return Object.values(UPKEEP).flatMap(({ intervalMs, tasks }) =>
+  return Object.values(UPKEEP_INTERVALS).flatMap(({ intervalMs, tasks }) =>
     tasks.map((name) => ({ name, intervalSeconds: intervalMs / 1_000 })),
   );
 }
@@ -78,7 +80,7 @@ export async function ensureSchedules(
   { schedule: schedules }: Client,
   { update }: { readonly update: boolean } = { update: true },
 ): Promise<void> {
-  for (const [scheduleId, { intervalMs, tasks }] of Object.entries(UPKEEP)) {
+  for (const [scheduleId, { intervalMs, tasks }] of Object.entries(UPKEEP_INTERVALS)) {
     const plan = {
       spec: { intervals: [{ every: intervalMs }], jitter: '5 seconds' },
       action: {

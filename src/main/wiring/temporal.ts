@@ -101,7 +101,9 @@ export function installTemporal(log: Logger, bindAddress?: string): void {
         },
       },
     }),
-    logger: new DefaultLogger('TRACE', ({ level, message, meta }) => log[LEVELS[level]](toLogFields(meta), message)),
+    logger: new DefaultLogger('TRACE', ({ level, message, meta }) =>
+      log[LOG_LEVELS[level]](toLogFields(meta), message),
+    ),
     // The process handles signals itself.
     shutdownSignals: [],
   });
@@ -138,4 +140,4 @@ function toLogFields({ error, ...meta }: Readonly<Record<string, unknown>> = {})
   return error === undefined ? meta : { ...meta, err: error };
 }
 
-const LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
+const LOG_LEVELS = { TRACE: 'trace', DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;

@@ -5,7 +5,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { cached } from '../../../dev/environment/cache.ts';
+import { createOnce } from '../../../dev/environment/cache.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 const MODULE = fileURLToPath(new URL('../../../dev/environment/cache.ts', import.meta.url));
@@ -41,7 +41,7 @@ test('builds a file in one of several concurrent processes, and shows it when it
 test('leaves nothing after a failed build, and builds again the next time', async (t) => {
   const folder = await temporaryFolder(t);
   const path = join(folder, 'thing');
-  const failing = cached(
+  const failing = createOnce(
     path,
     async (workspace) => {
       await writeFile(join(workspace, 'half'), '');
@@ -51,6 +51,6 @@ test('leaves nothing after a failed build, and builds again the next time', asyn
   );
   await assert.rejects(failing, /out of luck/);
   assert.deepEqual(await readdir(folder), []);
-  await cached(path, async (workspace) => workspace, options);
+  await createOnce(path, async (workspace) => workspace, options);
   assert.deepEqual(await readdir(folder), ['thing']);
 });

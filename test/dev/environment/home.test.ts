@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { access, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { endOrphans, recordProcesses, takeHome } from '../../../dev/environment/home.ts';
+import { endOrphans, recordProcesses, lockHome } from '../../../dev/environment/home.ts';
 import { Problem } from '../../../dev/environment/problem.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { isAlive } from './scripts.ts';
@@ -20,27 +20,27 @@ async function idle(t: TestContext, mark: string, script = '') {
 
 test('has one owner; the second gets the address of the first', async (t) => {
   const folder = join(await temporaryFolder(t), 'a', '.sendwright');
-  const { home, release } = await takeHome(folder);
+  const { home, release } = await lockHome(folder);
   const hasMessage = (words: string) => (error: Error) => error instanceof Problem && error.message.includes(words);
-  await assert.rejects(takeHome(folder), hasMessage(`already runs in ${home.path} (process ${process.pid} on `));
+  await assert.rejects(lockHome(folder), hasMessage(`already runs in ${home.path} (process ${process.pid} on `));
   await writeFile(home.devFile, JSON.stringify({ base_url: 'http://127.0.0.1:3456' }));
-  await assert.rejects(takeHome(folder), hasMessage('and serves at http://127.0.0.1:3456'));
+  await assert.rejects(lockHome(folder), hasMessage('and serves at http://127.0.0.1:3456'));
   await release();
-  await (await takeHome(folder)).release();
+  await (await lockHome(folder)).release();
 });
 
 test('is refused with its path and the reason if this user cannot write to it', async (t) => {
   const folder = await temporaryFolder(t);
   await writeFile(join(folder, 'file'), '');
   const home = join(folder, 'file', '.sendwright');
-  await assert.rejects(takeHome(home), (error: Error) => {
+  await assert.rejects(lockHome(home), (error: Error) => {
     assert.ok(error instanceof Problem);
     assert.match(error.message, /^\S+\/file\/\.sendwright cannot be used: ENOTDIR.*SENDWRIGHT_HOME/);
     return true;
   });
   // Root can write everywhere, but not to a folder.
   await mkdir(join(folder, 'lock'));
-  await assert.rejects(takeHome(folder), (error: Error) => {
+  await assert.rejects(lockHome(folder), (error: Error) => {
     assert.ok(error instanceof Problem);
     assert.match(error.message, / cannot be used: EISDIR/);
     return true;
@@ -48,7 +48,7 @@ test('is refused with its path and the reason if this user cannot write to it', 
 });
 
 test('ends processes of an earlier start and removes its files', async (t) => {
-  const { home, release } = await takeHome(await temporaryFolder(t));
+  const { home, release } = await lockHome(await temporaryFolder(t));
   t.after(release);
   const postgres = await idle(t, home.postgres);
   const stubborn = await idle(t, home.temporal, `process.on('SIGTERM', () => {})`);
@@ -74,7 +74,7 @@ test('ends processes of an earlier start and removes its files', async (t) => {
 });
 
 test('does not end an unrelated process with a reused id', async (t) => {
-  const { home, release } = await takeHome(await temporaryFolder(t));
+  const { home, release } = await lockHome(await temporaryFolder(t));
   t.after(release);
   const unrelated = await idle(t, 'something else');
   await recordProcesses(home, { postgres: { pid: unrelated.pid, mark: home.postgres } });

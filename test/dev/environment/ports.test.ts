@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { tryLock } from '../../../dev/environment/lock.ts';
-import { homePorts, makePorts, sawPortTaken } from '../../../dev/environment/ports.ts';
+import { homePorts, makePorts, reportsPortInUse } from '../../../dev/environment/ports.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 
 /** Listens at any free port from the range that no outgoing connection uses. */
@@ -65,7 +65,7 @@ test('a taken port is recognized in the errors of Node, Go and Postgres', () => 
     "can't set frontend port 7233: listen tcp4 127.0.0.1:7233: bind: address already in use",
     'LOG:  could not bind IPv4 address "127.0.0.1": Address already in use',
   ]) {
-    assert.ok(sawPortTaken(output), output);
+    assert.ok(reportsPortInUse(output), output);
   }
-  assert.ok(!sawPortTaken('Error: connect ECONNREFUSED 127.0.0.1:5432'));
+  assert.ok(!reportsPortInUse('Error: connect ECONNREFUSED 127.0.0.1:5432'));
 });

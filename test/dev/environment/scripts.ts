@@ -25,7 +25,7 @@ export function scripted<Facts = unknown>(
     mark: `${folder}/${name}`,
     log: join(folder, `${name}.log`),
     ipc: true,
-    ready: async (message) => (await message) as Facts,
+    waitUntilReady: async (message) => (await message) as Facts,
     stop: [['SIGTERM', within]],
   };
 }
