@@ -102,7 +102,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
     rows.map((row): Sample => [{ task: row.task }, row[value]]);
   new Gauge({
     name: 'sendwright_database_up',
-    help: 'Whether Postgres reports what waits: 1, or 0 when it does not within 3 seconds.',
+    help: '1 if Postgres answered the query of these gauges within 3 seconds, otherwise 0.',
     registers: [registry],
     async collect() {
       this.set((await readCached()) ? 1 : 0);
@@ -110,27 +110,30 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
   });
   gauge(
     'sendwright_outbox_rows',
-    'Outbox rows that Temporal is still to be asked for, by the fleet that will do the work; more than 10,000 count as 10,001.',
+    'Outbox rows that are not dispatched yet, by the fleet that will do the work; more than 10,000 count as 10,001.',
     ['fleet'],
     ({ outbox }) => each(outbox, 'count'),
   );
-  gauge('sendwright_outbox_oldest_seconds', 'How old the oldest of those rows is.', ['fleet'], ({ outbox }) =>
+  gauge('sendwright_outbox_oldest_seconds', 'Age of the oldest of those rows.', ['fleet'], ({ outbox }) =>
     each(outbox, 'oldest'),
   );
   gauge(
     'sendwright_backlog',
-    'Messages that are due and that no provider has taken, and due webhook deliveries and domain checks; more than 10,000 count as 10,001.',
+    'Due messages that no provider has accepted, due webhook deliveries and due domain checks; more than 10,000 count as 10,001.',
     ['fleet'],
     ({ backlog }) => each(backlog, 'count'),
   );
   gauge(
     'sendwright_upkeep_last_success_seconds',
-    'How long ago a maintenance task last ran to its end.',
+    'Time since a maintenance task last ran to its end.',
     ['task'],
     ({ upkeep }) => eachTask(upkeep, 'age_seconds'),
   );
-  gauge('sendwright_upkeep_interval_seconds', 'How often a maintenance task is scheduled.', ['task'], ({ upkeep }) =>
-    eachTask(upkeep, 'interval_seconds'),
+  gauge(
+    'sendwright_upkeep_interval_seconds',
+    'Interval at which a maintenance task is scheduled.',
+    ['task'],
+    ({ upkeep }) => eachTask(upkeep, 'interval_seconds'),
   );
   gauge(
     'sendwright_provider_paused',
@@ -140,7 +143,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
   );
   gauge(
     'sendwright_backlog_oldest_seconds',
-    'How long the oldest of what is due has been due.',
+    'Time since the oldest item of the backlog became due.',
     ['fleet'],
     ({ backlog }) => each(backlog, 'oldest'),
   );

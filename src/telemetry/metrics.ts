@@ -46,37 +46,37 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
 
   const messages = counter(
     'sendwright_messages_accepted_total',
-    'Messages accepted for delivery, by themselves or in batches.',
+    'Messages accepted for delivery, singly or in batches.',
     ['kind', 'by'],
   );
   const events = counter(
     'sendwright_message_events_total',
-    'Lines of timelines: what became of messages. An email with several recipients may bounce or be delivered several times.',
+    'Entries of timelines, by event. An email with several recipients may be delivered or bounce several times.',
     ['kind', 'event'],
   );
-  const bounces = counter('sendwright_bounces_total', 'Bounces of email by their reason, one for each recipient.', [
+  const bounces = counter('sendwright_bounces_total', 'Bounces of email by reason, one for each recipient.', [
     'reason',
   ]);
   const lateness = histogram(
     'sendwright_schedule_lateness_seconds',
-    'How long after its time a scheduled email was claimed by a worker.',
+    'Time from the scheduled time of an email to its claim by a worker.',
     WAIT_SECONDS,
   );
   const toProvider = histogram(
     'sendwright_time_to_provider_seconds',
-    'From when a message was due (at once, or at its time) until a provider had taken it, all attempts included.',
+    'Time from when a message was due until a provider accepted it, over all attempts.',
     WAIT_SECONDS,
     ['kind'],
   );
   const calls = histogram(
     'sendwright_provider_call_duration_seconds',
-    'Calls to providers: to send, to reconcile ambiguous calls, and to ask for lost reports.',
+    'Duration of calls to providers: to send, to look up ambiguous calls, and to fetch missing reports.',
     CALL_SECONDS,
     ['provider', 'operation'],
   );
   const outcomes = counter(
     'sendwright_provider_outcomes_total',
-    'Outcomes of messages in calls to send; in other calls, whether the question was answered.',
+    'Outcomes of messages in calls to send; for other calls, whether the provider answered.',
     ['provider', 'operation', 'outcome'],
   );
   const ambiguous = counter('sendwright_ambiguous_sends_total', 'How messages of ambiguous calls were resolved.', [
@@ -91,29 +91,29 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
   );
   const quarantines = counter(
     'sendwright_messages_quarantined_total',
-    'Messages that failed because they ended the processes that delivered them.',
+    'Messages that failed because they crashed the processes that delivered them.',
     ['kind'],
   );
   const rows = counter(
-    'sendwright_outbox_carried_total',
-    'Outbox rows that the relay asked Temporal for, by what they ask.',
+    'sendwright_outbox_dispatched_total',
+    'Outbox rows for which the relay made a request to Temporal, by action and outcome.',
     ['action', 'outcome'],
   );
   const posts = histogram(
     'sendwright_webhook_attempt_duration_seconds',
-    'Posts to customers’ endpoints.',
+    'Duration of posts to customers’ endpoints.',
     CALL_SECONDS,
     ['outcome'],
   );
   const requests = histogram(
     'sendwright_http_request_duration_seconds',
-    'Requests to the API and the dashboard, from their first byte to the end of the answer.',
+    'Duration of requests to the API and the dashboard, from the first byte of the request to the end of the response.',
     CALL_SECONDS,
     ['method', 'route', 'status'],
   );
   const unlogged = counter(
     'sendwright_requests_not_logged_total',
-    'Requests that are missing in the log of API requests, because it could not keep up.',
+    'Requests that are missing in the log of API requests, because the log could not keep up.',
     [],
   );
 

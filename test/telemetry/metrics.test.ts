@@ -55,7 +55,7 @@ test('counts published topics under labels from short lists', async (t) => {
     'sendwright_message_events_total{kind="email",event="sent"} 500',
     'sendwright_messages_accepted_total{kind="chatapp",by="single"} 1',
     'sendwright_messages_accepted_total{kind="email",by="batch"} 10000',
-    'sendwright_outbox_carried_total{action="group",outcome="done"} 1',
+    'sendwright_outbox_dispatched_total{action="group",outcome="done"} 1',
     'sendwright_provider_call_duration_seconds_count{provider="smtp",operation="send"} 1',
     'sendwright_provider_call_duration_seconds_sum{provider="smtp",operation="send"} 0.5',
     'sendwright_provider_outcomes_total{provider="smtp",operation="send",outcome="busy"} 1',
