@@ -5,13 +5,13 @@ import { EMAIL_PROVIDERS, type EmailProviderName } from './domain/email/email.ts
 import { parseRanges } from './lib/ip-ranges.ts';
 import { SECRET_KEY_LENGTH } from './lib/secret-key.ts';
 
-/** How one setting is described and read. */
+/** The description and the parser of one setting. */
 export interface Setting<T> {
   readonly meaning: string;
   readonly example: string;
-  /** Turns the text into a value; throws anything when it cannot. */
+  /** Parses the text; throws any error for an invalid one. */
   readonly parse: (text: string) => T;
-  /** As it would be written in the environment; a setting without one is `undefined` when it is not given. */
+  /** The default, as it is written in the environment. Without it, an absent setting is undefined. */
   readonly fallback?: string;
 }
 
@@ -118,7 +118,7 @@ function servers(text: string): string[] {
   return given;
 }
 
-/** A setting that is undefined unless it is given. */
+/** A setting without a default. */
 const optional = <T>(meaning: string, example: string, parse: (text: string) => T) => ({ meaning, example, parse });
 const preset = <T>(meaning: string, fallback: string, parse: (text: string) => T, example = fallback) => ({
   ...optional(meaning, example, parse),
@@ -134,12 +134,12 @@ export const SETTINGS = {
   PORT: preset('port of the API', '3000', integer(0, 65_535)),
   HOST: preset('address on which the API listens, and a worker with METRICS_PORT', '127.0.0.1', text, '0.0.0.0'),
   METRICS_PORT: optional(
-    'port on which a worker answers /metrics, /healthz and /readyz; without it, on none',
+    'port on which a worker answers /metrics, /healthz and /readyz; without it, the worker does not listen',
     '9464',
     integer(1, 65_535),
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: optional(
-    "where traces are sent (OTLP over HTTP); without it, none are made. OpenTelemetry's other settings count too",
+    "URL to which traces are sent (OTLP over HTTP); without it, tracing is off. OpenTelemetry's other settings apply too",
     'http://localhost:4318',
     httpUrl,
   ),
@@ -164,7 +164,7 @@ export const SETTINGS = {
     secretKeys,
   ),
   PUBLIC_URL: optional(
-    'where the API is reached from outside; links in answers and emails begin with it',
+    'public URL of the API; links in responses and emails begin with it',
     'https://mail.example.com',
     httpUrl,
   ),
@@ -183,48 +183,48 @@ export const SETTINGS = {
   OIDC_NAME: preset('name of that provider on the sign-in page', 'single sign-on', text, 'Example Login'),
   DOCS_SENDER_DOMAIN: optional('domain of the sender in the examples of /docs', 'example.org', text),
   TEMPORAL_UI_URL: optional(
-    "where people reach Temporal's UI; the dashboard links to the workflows there",
+    "URL of Temporal's UI, to whose workflows the dashboard links",
     'https://temporal.example.com',
     httpUrl,
   ),
   ATTACHMENT_STORE: optional(
-    'where attachments are kept; without it, the folder attachments in SENDWRIGHT_HOME',
+    'store of attachments; by default the folder attachments in SENDWRIGHT_HOME',
     's3://bucket/prefix',
     matching(/^(?:file:.|s3:\/\/[^/?#])/),
   ),
   ATTACHMENT_ALLOW_CIDRS: optional(
-    'private address ranges from which attachments may be fetched after all',
+    'private address ranges from which attachments may be fetched',
     '10.1.0.0/16,192.168.5.5',
     ranges,
   ),
   WEBHOOK_ALLOW_CIDRS: optional(
-    'private address ranges in which webhook endpoints may be after all, there without https too',
+    'private address ranges in which webhook endpoints are allowed, there also without https',
     '10.1.0.0/16',
     ranges,
   ),
   DNS_SERVERS: optional(
-    'DNS servers that are asked for the records of domains; without it, those of the system',
+    'DNS servers that are queried for the records of domains; by default those of the system',
     '1.1.1.1,[2606:4700:4700::1111]:53',
     servers,
   ),
   SENDWRIGHT_HOME: preset('folder in which `npm start` keeps everything that it embeds', '.sendwright', text),
   SENDWRIGHT_URL: optional(
-    'where the command line finds the API; without it, that of the `npm start` in SENDWRIGHT_HOME',
+    'URL of the API for the command line; by default that of the `npm start` in SENDWRIGHT_HOME',
     'https://mail.example.com',
     httpUrl,
   ),
   SENDWRIGHT_API_KEY: optional(
-    'API key that the command line uses; without it, that of the `npm start` in SENDWRIGHT_HOME',
+    'API key that the command line uses; by default that of the `npm start` in SENDWRIGHT_HOME',
     'sw_live_…',
     matching(/^sw_live_\S+$/),
   ),
   LOG_LEVEL: preset(
-    'least severe log lines to print',
+    'lowest level of log lines that are printed',
     'info',
     oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
   ),
   EMAIL_PROVIDERS: optional(
-    'email providers in the order they are tried; without it, those that have credentials',
+    'email providers in the order in which they are tried; by default those that have credentials',
     'postmark,smtp',
     providers,
   ),
@@ -234,21 +234,21 @@ export const SETTINGS = {
     text,
   ),
   POSTMARK_ACCOUNT_TOKEN: optional(
-    'token of the Postmark account, to make, verify and delete domains there; without it, that is done by hand',
+    'token of the Postmark account, to create, verify and delete domains there; without it, domains are managed there by hand',
     '00000000-0000-0000-0000-000000000000',
     text,
   ),
-  POSTMARK_BASE_URL: preset("where Postmark's API is", 'https://api.postmarkapp.com', httpUrl),
+  POSTMARK_BASE_URL: preset("URL of Postmark's API", 'https://api.postmarkapp.com', httpUrl),
   POSTMARK_MESSAGE_STREAM: preset('Postmark message stream for email that is not marketing', 'outbound', text),
   POSTMARK_BROADCAST_STREAM: preset('Postmark message stream for marketing email', 'broadcast', text),
-  POSTMARK_WEBHOOK_USER: optional('user name that Postmark gives when it calls /callbacks/postmark', 'postmark', text),
+  POSTMARK_WEBHOOK_USER: optional("user name in Postmark's requests to /callbacks/postmark", 'postmark', text),
   POSTMARK_WEBHOOK_PASSWORD: optional(
-    'password that Postmark gives when it calls /callbacks/postmark',
+    "password in Postmark's requests to /callbacks/postmark",
     'a long random text',
     text,
   ),
   SMTP_URL: optional(
-    'SMTP server to send through, with its credentials; `?requireTLS=false` allows it to offer no TLS',
+    'URL of the SMTP server, with its credentials; `?requireTLS=false` permits a server without TLS',
     'smtps://user:password@smtp.example.com:465',
     url('smtp:', 'smtps:'),
   ),
@@ -258,18 +258,18 @@ export const SETTINGS = {
     matching(/^AC[0-9a-f]{32}$/i),
   ),
   TWILIO_AUTH_TOKEN: optional(
-    'auth token of that account; Twilio signs what it reports with it',
+    "auth token of that account; it also signs Twilio's callbacks",
     '00000000000000000000000000000000',
     text,
   ),
-  TWILIO_BASE_URL: preset("where Twilio's API is", 'https://api.twilio.com', httpUrl),
+  TWILIO_BASE_URL: preset("URL of Twilio's API", 'https://api.twilio.com', httpUrl),
   META_ACCESS_TOKEN: optional(
     "token for Meta's WhatsApp Cloud API that sends for numbers without one of their own",
     'EAA00000000000000000',
     text,
   ),
   META_APP_SECRET: optional(
-    'secret of the Meta app; Meta signs what it reports with it',
+    "secret of the Meta app, which signs Meta's callbacks",
     '00000000000000000000000000000000',
     text,
   ),
@@ -278,26 +278,26 @@ export const SETTINGS = {
     'a long random text',
     text,
   ),
-  META_BASE_URL: preset("where Meta's Graph API is", 'https://graph.facebook.com', httpUrl),
+  META_BASE_URL: preset("URL of Meta's Graph API", 'https://graph.facebook.com', httpUrl),
   CHATAPP_WINDOW: preset(
     "when a chat-app message is held back outside its recipient's 24-hour window: `known` if that is certain or it has a fallback template; `enforce`; `off`",
     'known',
     oneOf(...WINDOW_POLICIES),
   ),
-  MAX_BODY_BYTES: preset('largest request body in bytes', String(43 * 1_048_576), integer(1, 1_073_741_824)),
+  MAX_BODY_BYTES: preset('maximum size of a request body in bytes', String(43 * 1_048_576), integer(1, 1_073_741_824)),
   MAX_CONNECTIONS: preset(
-    'connections that one API process accepts at a time; further ones are closed',
+    'maximum number of connections of one API process; further ones are closed',
     '10000',
     integer(1, 1_000_000),
   ),
   RATE_LIMIT_RPS: preset(
-    'requests a second of one organization, with as many saved up as come in two seconds; 0 is no limit',
+    'requests per second of one organization, with bursts of up to the requests of two seconds; 0 is no limit',
     '10000',
     count,
     '100',
   ),
   RATE_LIMIT_MAILS_PER_SECOND: preset(
-    'emails a second of one organization, with as many saved up as come in 20 seconds; 0 is no limit',
+    'emails per second of one organization, with bursts of up to the emails of 20 seconds; 0 is no limit',
     '10000',
     count,
     '500',
@@ -316,7 +316,7 @@ export const SETTINGS = {
   ),
   REQUEST_LOG_DAYS: preset('days for which the log of API requests is kept; 0 is no log', '7', integer(0, 400), '30'),
   RATE_LIMIT_DOMAINS_PER_SECOND: preset(
-    'registrations and checks of domains a second of one organization, with as many saved up as come in 100 seconds; 0 is no limit',
+    'registrations and checks of domains per second of one organization, with bursts of up to those of 100 seconds; 0 is no limit',
     '2',
     count,
   ),
@@ -328,45 +328,49 @@ export const SETTINGS = {
   LIMIT_TAG_PAIRS: limit('distinct tags (pairs of name and value)', '10000'),
   LIMIT_STORED_MB: limit('MB (1,048,576 bytes) of stored attachments', '51200'),
   RATE_LIMIT_NETWORK_RPS: preset(
-    'requests a second of one network (IPv4 address or IPv6 /64) to unsubscribe links, tracking links and sign-in pages, and with wrong credentials anywhere, with as many saved up as come in five seconds; 0 is no limit',
+    'requests per second of one network (IPv4 address or IPv6 /64) to unsubscribe links, tracking links and sign-in pages, and with wrong credentials anywhere, with bursts of up to the requests of five seconds; 0 is no limit',
     '100',
     integer(0, 1_000_000),
   ),
   WORKFLOW_STARTS_PER_SECOND: preset(
-    'workflows that one relay starts for emails that are due, beyond which, and beside a batch, they share one; and as many for chat-app messages',
+    'workflows per second that one relay starts for due emails; above this rate, and beside a batch, emails share workflows. Chat-app messages and SMS have a separate limit of the same rate',
     '20',
     integer(1, 1_000_000),
   ),
   SEND_MAX_ATTEMPTS: preset(
-    'attempts to hand a message to a provider before it is given up; at most one more after the provider was asked about an ambiguous attempt',
+    'maximum number of attempts to send a message; one more may follow after an ambiguous attempt was reconciled',
     '16',
     integer(1, 1_000),
   ),
-  SEND_INITIAL_INTERVAL: preset('wait before the second attempt; it doubles from there', '2s', parseDuration),
-  SEND_MAX_INTERVAL: preset('longest wait between two attempts', '30m', parseDuration),
+  SEND_INITIAL_INTERVAL: preset(
+    'delay before the second attempt; it doubles with each further one',
+    '2s',
+    parseDuration,
+  ),
+  SEND_MAX_INTERVAL: preset('maximum delay between two attempts', '30m', parseDuration),
   CONFIRM_NOT_FOUND_AFTER: preset(
-    'how long after a provider first reported that it does not have a message a second report counts: its search may lag',
+    `time after a provider's first "not found" from which a second one confirms it, because its search may lag`,
     '60s',
     parseDuration,
   ),
   SHUTDOWN_TIMEOUT: preset(
-    'how long a process that gets SIGTERM may finish the calls that are in progress',
+    'time that a process has after SIGTERM to finish the calls in progress',
     '30s',
     parseDuration,
     '110s',
   ),
   ACCOUNT_RETRY_FOR: preset(
-    'how long a message waits while its provider refuses our account, before it fails',
+    'maximum time that a message waits while its provider refuses our account; then it fails',
     '72h',
     parseDuration,
   ),
   AMBIGUOUS_SEND: preset(
-    'what to do when it remains unknown whether a provider accepted a message: send it again, or give it up',
+    'policy if it remains unknown whether a provider accepted a message: send it again, or fail it',
     'retry',
     oneOf('retry', 'fail'),
   ),
   AMBIGUOUS_SEND_MAX_REPEATS: preset(
-    'with AMBIGUOUS_SEND=retry: how often at most a message is sent again that may have been delivered; then it fails',
+    'with AMBIGUOUS_SEND=retry: maximum number of repeated sends of a message that may have been delivered; then it fails',
     '1',
     integer(0, 100),
   ),

@@ -57,7 +57,7 @@ export function readSettingFiles(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
     const text = file ? read(name, file) : '';
     if (text === '') continue;
     if (env[name] && env[name] !== text) {
-      throw new ConfigError(`${name} and the file that ${name}_FILE names say different things: clear one of them`);
+      throw new ConfigError(`${name} and the file that ${name}_FILE names have different values: unset one of them`);
     }
     env[name] = text;
   }

@@ -15,7 +15,7 @@ export async function readPipedLine(): Promise<string | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const line = await new Promise<string>((resolve) => {
     timer = setTimeout(() => {
-      console.error(`Nothing came from standard input within ${INPUT_TIMEOUT_MS / 1_000} s; going on without it.`);
+      console.error(`No input arrived on standard input within ${INPUT_TIMEOUT_MS / 1_000} s; continuing without it.`);
       resolve('');
     }, INPUT_TIMEOUT_MS);
     lines.once('line', resolve).once('close', () => resolve(''));

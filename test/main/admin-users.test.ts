@@ -43,7 +43,7 @@ describe('user create', () => {
   it('continues after 3 s without input from an open pipe', async () => {
     const { code, out, err } = await runProcess(argsOf(await org(), 'bob@example.net'), env, {});
     assert.equal(code, 0, err);
-    assert.equal(err, 'Nothing came from standard input within 3 s; going on without it.\n');
+    assert.equal(err, 'No input arrived on standard input within 3 s; continuing without it.\n');
     assert.deepEqual(Object.keys(JSON.parse(out) as object), ['id', 'email', 'password']);
   });
 

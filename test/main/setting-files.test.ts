@@ -44,7 +44,7 @@ test('every setting and the API key of Temporal can be given by a file', async (
     const env = { SECRET_KEY_FILE: file(SECRET), SECRET_KEY: 'another' };
     assert.throws(() => readSettingFiles(env), {
       constructor: ConfigError,
-      message: 'SECRET_KEY and the file that SECRET_KEY_FILE names say different things: clear one of them',
+      message: 'SECRET_KEY and the file that SECRET_KEY_FILE names have different values: unset one of them',
     });
   });
 

@@ -47,7 +47,7 @@ export const wholeDomain = {
       required: false,
       status: 'failed',
       found: ['v=spf1 mx -all', 'v=spf1 include:spf.example.net ~all'],
-      error: 'there are two SPF records; receivers then heed neither: join them into one',
+      error: 'there are two SPF records, and receivers ignore both; combine them into one',
     },
   ],
 };

@@ -55,13 +55,13 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
   },
   not_found: { when: 'The account has nothing with this id.', message: 'there is no email with this id' },
   method_not_allowed: {
-    when: 'The address takes other methods.',
+    when: 'The path does not support this method.',
     message: 'this method is not allowed here; allowed: GET',
     only: [],
   },
   conflict: [
     {
-      when: 'The email is still to be sent.',
+      when: 'The email is not sent yet.',
       message: 'this email is still to be sent; cancel it, or wait until it is sent',
       only: ['DELETE /v1/emails/{id}/content'],
     },
@@ -84,7 +84,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
     },
   ],
   limit_exceeded: {
-    when: 'The organization has as many as its limit allows; the message names the limit.',
+    when: 'The organization has reached a limit, which the message states.',
     message: 'the organization has 20 webhook endpoints, which is its limit',
     only: CREATING,
   },
@@ -155,11 +155,11 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
     only: ['POST /v1/sms'],
   },
   rate_limit_exceeded: {
-    when: 'Too many requests, or too many emails in them, for now; try again after `Retry-After` seconds.',
+    when: 'Too many requests, or too many emails in them; try again after `Retry-After` seconds.',
     message: 'more than 10000 requests a second; try again in 1 s',
   },
   quota_exceeded: {
-    when: "The organization's quota leaves fewer emails in this month; `Retry-After` is when the next one begins.",
+    when: "The request exceeds the rest of the organization's monthly quota; `Retry-After` is the time until the next month.",
     message:
       'the quota of 50,000 emails a month leaves 3, and this takes 10; the next month begins at 2026-04-01T00:00:00.000Z',
     only: SENDING_EMAIL,

@@ -167,7 +167,7 @@ const DOCS: Readonly<Record<keyof typeof EVENTS, EventDoc>> = {
       'webhook.disabled': {
         webhookId: 'wh_01kajcc2m3r8v5x7y1b4d6f9gh',
         url: 'https://example.com/webhooks/sendwright',
-        reason: 'every try of 5 days has failed',
+        reason: 'all attempts of 5 days have failed',
         failingSince: '2026-02-24T09:12:40.118Z',
       },
       'webhook.test': { webhookId: 'wh_01kajcc2m3r8v5x7y1b4d6f9gh' },
@@ -195,8 +195,8 @@ const header = (name: string, description: string) => ({
 
 /** Headers of Standard Webhooks 1.0.0. The same values are also sent with the prefix `service-`. */
 const HEADERS = [
-  header('webhook-id', 'The id of the event, the same for every attempt'),
-  header('webhook-timestamp', 'When this attempt was made, in Unix seconds'),
+  header('webhook-id', 'The id of the event, which is the same for every attempt'),
+  header('webhook-timestamp', 'The time of this attempt in Unix seconds'),
   header(
     'webhook-signature',
     '`v1,` and the signature in base64; two of them, separated by a space, while a secret is being rotated',
@@ -216,7 +216,7 @@ export function describeEvents() {
         security: [],
         parameters: HEADERS,
         requestBody: { required: true, content: { 'application/json': { schema, examples: examplesOf(doc) } } },
-        responses: { '2XX': { description: 'Received. After any other status the event is sent again.' } },
+        responses: { '2XX': { description: 'The event was received. After any other status it is sent again.' } },
       };
       return [name, { post }];
     }),

@@ -10,9 +10,9 @@ const TAGS: readonly (readonly [name: string, start: string, description: string
   ['Batches', '/v1/emails/batch', 'Up to 10,000 emails in one request'],
   ['Attachments', '/v1/emails/:id/attachments', 'Files that were sent with an email'],
   ['Chat-app messages', '/v1/chatapp', 'Send a WhatsApp message and follow it'],
-  ['Chat-app numbers', '/v1/chatapp/numbers', 'Numbers that chat-app messages come from'],
+  ['Chat-app numbers', '/v1/chatapp/numbers', 'Numbers from which chat-app messages are sent'],
   ['SMS', '/v1/sms', 'Text messages, and the numbers that they come from'],
-  ['Statistics', '/v1/stats', 'Figures and rates, by hour or day'],
+  ['Statistics', '/v1/stats', 'Counts and rates, by hour or day'],
   ['Domains', '/v1/domains', 'Domains that email is sent from, and their DNS records'],
   ['Suppressions', '/v1/suppressions', 'The suppression list: addresses to which nothing is sent'],
   ['Erasures', '/v1/erasures', 'Erase the personal data of a recipient'],
@@ -44,7 +44,7 @@ export function openapi(publicUrl: string | undefined): SwaggerOptions {
           'Sends email, SMS and chat-app messages now or later, and reports the status of each.\n\n' +
           'Requests need an API key unless the operation says otherwise. Timestamps are in UTC with milliseconds. All errors have the same form, and ' +
           'every response has an `X-Request-Id`: quote it when you report a problem. While the requests or emails of an ' +
-          'organization are limited, every response to a valid key states in `RateLimit-…` headers what is left.\n\n' +
+          'organization are limited, every response to a valid key states the remaining ones in `RateLimit-…` headers.\n\n' +
           'A request body may have 43 MB (45,088,768 bytes) unless the operator has set another limit, and must not be ' +
           'compressed. For a batch of 10,000 emails that is about 4.5 kB per email.',
         version: '1',
@@ -108,11 +108,11 @@ const HEADERS = {
     description: 'The id of the request in the log of the service',
     schema: { type: 'string' as const },
   },
-  'RateLimit-Limit': integerHeader('Requests that a burst may have; in a 429 response about emails, emails'),
-  'RateLimit-Remaining': integerHeader('Requests or emails that are left now'),
+  'RateLimit-Limit': integerHeader('Capacity of the burst in requests; in a 429 response about emails, in emails'),
+  'RateLimit-Remaining': integerHeader('Remaining requests or emails'),
   'RateLimit-Reset': integerHeader('Seconds until the whole burst is available again'),
   'RateLimit-Policy': {
-    description: 'Every active limit, with its burst and the seconds in which that is refilled',
+    description: 'Every active limit: the capacity of its burst and the seconds in which that refills',
     schema: { type: 'string' as const },
     example: '20000;w=2;comment="requests", 200000;w=20;comment="emails"',
   },

@@ -17,14 +17,14 @@ import { errorResponses } from '../schemas/common.ts';
 import { EmailParams } from '../schemas/emails.ts';
 
 export const listAttachments = route('listAttachments', 'List the attachments of an email', {
-  description: 'Files are kept until 30 days after the send. Ask again for a fresh link.',
+  description: 'Files are kept for 30 days after the send. Request them again for new links.',
   params: EmailParams,
   response: { 200: AttachmentList },
   handler: async (deps, request) => ({ attachments: await linkedAttachments(deps, request, request.params.id) }),
 });
 
 export const getAttachment = route('getAttachment', 'Get an attachment of an email', {
-  description: 'One attachment with a fresh link.',
+  description: 'One attachment with a new link.',
   params: AttachmentParams,
   response: { 200: AttachmentWithLink },
   handler: async (deps, request) => {
@@ -36,7 +36,7 @@ export const getAttachment = route('getAttachment', 'Get an attachment of an ema
 });
 
 export const downloadAttachment = route('downloadAttachment', 'Download an attachment', {
-  description: 'Where `download_url` leads. Needs no API key.',
+  description: 'The target of `download_url`. Needs no API key.',
   params: AttachmentParams,
   querystring: DownloadQuery,
   response: {

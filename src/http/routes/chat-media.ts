@@ -11,7 +11,7 @@ import { fileNotFound, sendFile } from './attachments.ts';
 
 /** Downloads the file of a received message from the provider, with the number's token, which the caller does not have. */
 export const download = route('downloadChatMedia', "Download the file of a user's message", {
-  description: 'Where `media.url` of `chatapp.received` leads. Valid for seven days; needs no API key.',
+  description: 'The target of `media.url` of `chatapp.received`. Valid for seven days; needs no API key.',
   params: InboundParams,
   querystring: DownloadQuery,
   response: {

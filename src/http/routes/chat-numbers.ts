@@ -7,7 +7,7 @@ import { ConnectNumberBody, NumberBody, NumberParams, NumberSummary } from '../s
 
 export const connect = route('connectChatNumber', 'Connect a number', {
   description:
-    'Chat-app messages can come from it from now on. The provider is asked whether the number belongs to the account ' +
+    'Chat-app messages can be sent from it from now on. The provider is asked whether the number belongs to the account ' +
     "of its token; numbers on the operator's account are connected by the operator. A number is connected to one " +
     'organization. Tokens are kept encrypted and never shown.',
   body: ConnectNumberBody,

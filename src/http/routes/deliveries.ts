@@ -52,7 +52,7 @@ export const replay = route('replayDelivery', 'Replay a delivery', {
 });
 
 export const replayPeriod = route('replayDeliveries', 'Replay the deliveries of a period', {
-  description: 'Sends all of them again, or those of one status, oldest first.',
+  description: 'Sends all deliveries of the period again, or those of one status, oldest first.',
   params: EndpointParams,
   body: ReplayBody,
   response: { 202: Replayed },

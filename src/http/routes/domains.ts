@@ -23,7 +23,7 @@ export const list = listRoute('listDomains', 'List domains', {
 });
 
 export const get = route('getDomain', 'Get a domain', {
-  description: 'One domain with its records, and what was found of them when DNS was last asked.',
+  description: 'One domain with its DNS records and the result of the last check of each.',
   params: DomainParams,
   response: { 200: DomainBody },
   handler: ({ domains }, { orgId, params }) => showDomain(domains, orgId, params.id),
@@ -31,7 +31,7 @@ export const get = route('getDomain', 'Get a domain', {
 
 export const edit = route('updateDomain', 'Change a domain', {
   description:
-    'Switches open and click tracking for email that is handed over from now on. Both are off at first. Email that is sent by ' +
+    'Enables or disables open and click tracking for email that is sent from now on. Both are off by default. Email by ' +
     'SMTP is tracked by this service, which needs the setting `PUBLIC_URL`.',
   params: DomainParams,
   body: EditDomainBody,
@@ -45,8 +45,8 @@ export const edit = route('updateDomain', 'Change a domain', {
 
 export const verify = route('verifyDomain', 'Verify a domain', {
   description:
-    'Asks DNS now and answers with what is there; asked again within seconds, with what was found then. A domain ' +
-    'that has failed begins anew.',
+    'Checks the DNS records now and returns the result. Within seconds of the last check, returns the stored result. A failed ' +
+    'domain becomes pending again.',
   params: DomainParams,
   response: { 200: DomainBody },
   handler: ({ domains }, request) => {

@@ -62,7 +62,8 @@ export const getEmail = route('getEmail', 'Get an email', {
 });
 
 export const reschedule = route('rescheduleEmail', 'Reschedule an email', {
-  description: 'Gives an email that is still scheduled another time, earlier or later, as often as you like.',
+  description:
+    'Changes the time of an email that is still scheduled, to an earlier or later one, as often as you like.',
   params: EmailParams,
   body: RescheduleBody,
   response: { 200: Rescheduled },
@@ -71,7 +72,7 @@ export const reschedule = route('rescheduleEmail', 'Reschedule an email', {
 });
 
 export const cancel = route('cancelEmail', 'Cancel an email', {
-  description: 'Cancels an email that is still scheduled. It stays retrievable and listable.',
+  description: 'Cancels an email that is still scheduled. It can still be retrieved and listed.',
   params: EmailParams,
   response: { 200: Canceled },
   handler: (deps, request) => cancelEmail(deps, request.orgId, request.params.id, changerOf(request)),

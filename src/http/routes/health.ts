@@ -17,14 +17,14 @@ export const apiDescription = hiddenRoute({
   },
 });
 
-export const healthz = route('getHealth', 'Is the process alive?', {
+export const healthz = route('getHealth', 'Check that the process is alive', {
   description: 'Checks only the process itself, not its database.',
   response: { 200: Ok, ...errorResponses(422) },
   handler: async () => ({ status: 'ok' }),
 });
 
-export const readyz = route('getReadiness', 'Can the process serve?', {
-  description: 'Looks for Postgres and for the schema this version needs.',
+export const readyz = route('getReadiness', 'Check that the process can serve requests', {
+  description: 'Checks Postgres and the schema that this version needs.',
   response: { 200: Ok, ...errorResponses(422, 500, 503) },
   handler: async ({ missingMigrations }) => {
     const missing = await missingMigrations();

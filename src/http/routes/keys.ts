@@ -7,7 +7,7 @@ import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
 import { IssuedKey, IssueKeyBody, KeyBody, KeyParams } from '../schemas/keys.ts';
 
-export const issue = route('createApiKey', 'Make an API key', {
+export const issue = route('createApiKey', 'Create an API key', {
   description:
     'The response contains the key, which is shown only once. The new key cannot have more permissions, domains or ' +
     'addresses than the key that creates it, nor expire later: if `domain_ids`, `allowed_ips` or `expires_at` limit the ' +
@@ -24,20 +24,20 @@ export const list = listRoute('listApiKeys', 'List API keys', {
   name: 'keys',
   item: KeyBody,
   description:
-    'Keys that were not revoked, expired ones too, newest first. Follow `next_cursor` until it is null. A key ' +
+    'Keys that are not revoked, including expired ones, newest first. Follow `next_cursor` until it is null. A key ' +
     'for certain domains sees keys for those domains only.',
   read: ({ pool }, request, after, limit) => listKeys(pool, request.orgId, after, limit, callerOf(request).domain_ids),
 });
 
 export const get = route('getApiKey', 'Get an API key', {
-  description: 'What a key may do, and when it was last used.',
+  description: 'The permissions of a key, and when it was last used.',
   params: KeyParams,
   response: { 200: KeyBody },
   handler: ({ pool }, request) => requireKey(pool, request.orgId, request.params.id, callerOf(request).domain_ids),
 });
 
 export const revoke = route('deleteApiKey', 'Revoke an API key', {
-  description: 'It is refused within a second, for good. A key may revoke itself.',
+  description: 'The key stops working within a second, permanently. A key may revoke itself.',
   params: KeyParams,
   response: { 204: Type.Null() },
   handler: async ({ pool }, request) => {

@@ -18,9 +18,9 @@ export const emails = listRoute('listEmails', 'List emails', {
   name: 'emails',
   item: EmailSummary,
   description:
-    'Emails that have all that the filters ask for, newest first. Follow `next_cursor` until it is null: a page may ' +
-    'hold fewer emails than `limit`, even none, where filters that fit many emails each fit hardly any together. ' +
-    'Emails that are accepted meanwhile neither repeat nor hide one.',
+    'Emails that match all filters, newest first. Follow `next_cursor` until it is null: a page may have fewer ' +
+    'emails than `limit`, even none, if each filter matches many emails but few match all of them. ' +
+    'Emails that are accepted meanwhile neither repeat nor hide others.',
   filters: EmailFilters,
   filtersOf: ({ query }) => filtersOf(query),
   readPage: async ({ pool }, { orgId }, after, limit, filters) => {

@@ -41,7 +41,7 @@ export function messageRoutes(of: ChannelRoutes) {
   const idOf = (request: { readonly params: unknown }) => (request.params as { id: string }).id;
   return {
     get: route(`get${operation}`, `Get ${one}`, {
-      description: 'One message as it was given, with its status and timeline.',
+      description: 'One message with its content, status and timeline.',
       params,
       response: { 200: of.body },
       handler: async ({ pool }, request) => {
@@ -53,8 +53,7 @@ export function messageRoutes(of: ChannelRoutes) {
     list: listRoute(`list${operation.replace(/s?$/, 's')}`, `List ${many}`, {
       name: 'messages',
       item: of.summary,
-      description:
-        'Messages that have all that the filters ask for, newest first. Follow `next_cursor` until it is null.',
+      description: 'Messages that match all filters, newest first. Follow `next_cursor` until it is null.',
       filters: of.filters,
       filtersOf: ({ query }) => {
         const { status = null, to, tag, created_after, created_before } = query as MessageQuery;
@@ -75,7 +74,8 @@ export function messageRoutes(of: ChannelRoutes) {
     }),
 
     reschedule: route(`reschedule${operation}`, `Reschedule ${one}`, {
-      description: 'Gives a message that is still scheduled another time, earlier or later, as often as you like.',
+      description:
+        'Changes the time of a message that is still scheduled, to an earlier or later one, as often as you like.',
       params,
       body: RescheduleMessageBody,
       response: { 200: RescheduledMessage },
@@ -86,7 +86,7 @@ export function messageRoutes(of: ChannelRoutes) {
     }),
 
     cancel: route(`cancel${operation}`, `Cancel ${one}`, {
-      description: 'Cancels a message that is still scheduled. It stays retrievable and listable.',
+      description: 'Cancels a message that is still scheduled. It can still be retrieved and listed.',
       params,
       response: { 200: CanceledMessage },
       handler: (deps, request) => cancelMessage(deps, request.orgId, channel, idOf(request), changerOf(request)),

@@ -7,8 +7,8 @@ export const list = listRoute('listApiRequests', 'List API requests', {
   name: 'requests',
   item: ApiRequestBody,
   description:
-    'Requests that were made with the API keys of the organization, refused ones too, latest first: when, by which key and ' +
-    'with which result. They appear within seconds and are kept for some days. No body and no value of a path or query is ' +
+    'Requests with the API keys of the organization, including refused ones, latest first: their time, key and ' +
+    'result. They appear within seconds and are kept for some days. No body and no value of a path or query is ' +
     'kept. Under very high load, requests may be missing. With filters, a page may be empty while `has_more` is true: follow ' +
     '`next_cursor` until it is null.',
   filters: RequestFilters,

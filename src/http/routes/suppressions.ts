@@ -41,7 +41,7 @@ export const listOfSuppressions = listRoute('listSuppressions', 'List suppressio
 });
 
 export const getSuppression = route('getSuppression', 'Get a suppression', {
-  description: 'By its id, or by its address: of two of one address, the one for all mail.',
+  description: 'By id or address. If an address has two entries, returns the one for all mail.',
   params: SuppressionParams,
   response: { 200: SuppressionBody },
   handler: ({ pool }, { orgId, params }) => findSuppression(pool, orgId, params.idOrEmail),
@@ -49,7 +49,7 @@ export const getSuppression = route('getSuppression', 'Get a suppression', {
 
 export const removeSuppression = route('deleteSuppressions', 'Remove a suppression', {
   description:
-    'By its id, or all of an address. The address is also taken off the list of the provider, where it has one, ' +
+    'By id, or all entries of an address. The address is also removed from the list of the provider, if it has one, ' +
     'within seconds.',
   params: SuppressionParams,
   response: { 204: Type.Null() },

@@ -21,8 +21,8 @@ import {
 
 export const create = route('createWebhook', 'Create an endpoint', {
   description:
-    'Events that happen from now on are posted there, signed as Standard Webhooks 1.0.0 specifies. Its secret is in this ' +
-    'answer alone.',
+    'Events that happen from now on are posted to the endpoint, signed as Standard Webhooks 1.0.0 specifies. Only this ' +
+    'response contains the secret.',
   body: CreateEndpointBody,
   response: { 201: EndpointWithSecret },
   handler: ({ webhooks }, { orgId, body: { url, events, description } }) =>
@@ -60,7 +60,7 @@ export const remove = route('deleteWebhook', 'Delete an endpoint', {
 });
 
 export const rotate = route('rotateWebhookSecret', 'Rotate the secret of an endpoint', {
-  description: 'The new secret is in this answer alone. For 24 hours the old one signs too.',
+  description: 'Only this response contains the new secret. For 24 hours, deliveries are also signed with the old one.',
   params: EndpointParams,
   response: { 200: EndpointWithSecret },
   handler: ({ webhooks }, { orgId, params }) => rotateEndpoint(webhooks, orgId, params.id),

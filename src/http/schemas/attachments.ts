@@ -6,7 +6,7 @@ import { nullable, objectOf, optional, ruledObject, Timestamp } from './common.t
 const AttachmentField = ruledObject('one-source', 'AttachmentInput', null, {
   filename: Type.String({
     'x-rule': 'filename',
-    description: `Up to ${FILENAME_LENGTH} characters, no path; its extension sets the content type when none is given`,
+    description: `Up to ${FILENAME_LENGTH} characters, no path; its extension determines the content type by default`,
     examples: ['invoice.pdf'],
   }),
   content: optional('string', {
@@ -20,7 +20,7 @@ const AttachmentField = ruledObject('one-source', 'AttachmentInput', null, {
   }),
   content_type: optional('string', {
     'x-rule': 'content-type',
-    description: 'MIME type; that of the filename when left out',
+    description: 'MIME type; by default that of the extension',
     examples: ['application/pdf'],
   }),
   content_id: optional('string', {

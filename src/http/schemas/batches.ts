@@ -11,13 +11,13 @@ export const SendBatchBody = closedObject('SendBatchRequest', 'A batch', {
     minItems: 1,
     maxItems: EMAILS_PER_BATCH,
     'x-sliced': true,
-    description: `1 to ${formatNumber(EMAILS_PER_BATCH)} emails, each with a time and a sender of its own if need be`,
+    description: `1 to ${formatNumber(EMAILS_PER_BATCH)} emails, each optionally with its own time and sender`,
   }),
 });
 
 export const AcceptedBatch = objectOf('AcceptedBatch', {
   id: Type.String({ examples: ['bt_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
-  total: Type.Integer({ description: 'How many emails were queued' }),
+  total: Type.Integer({ description: 'The number of emails that were queued' }),
   status: Type.Literal('queued'),
   created_at: Timestamp,
 });
@@ -32,7 +32,7 @@ const Status = enumOf(
 
 export const Counts = Type.Object(
   Object.fromEntries(EMAIL_STATUSES.map((status) => [status, Type.Optional(Type.Integer({ minimum: 1 }))])),
-  { title: 'EmailCounts', description: 'How many emails are in each status that occurs' },
+  { title: 'EmailCounts', description: 'The number of emails in each status that occurs' },
 );
 
 export const BatchBody = objectOf('Batch', {
@@ -47,5 +47,5 @@ export const BatchBody = objectOf('Batch', {
 export const CanceledBatch = objectOf('CanceledBatch', {
   id: Type.String(),
   status: Status,
-  canceled: Type.Integer({ description: 'How many emails were canceled' }),
+  canceled: Type.Integer({ description: 'The number of emails that were canceled' }),
 });

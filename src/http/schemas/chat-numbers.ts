@@ -14,7 +14,11 @@ const CONTENT = `HX${'0'.repeat(32)}`;
 const template = closedObject('ChatTemplateMapping', null, {
   name: Type.String({ minLength: 1, maxLength: TEMPLATE_NAME_LENGTH, 'x-rule': 'one-line', examples: ['receipt'] }),
   language: Type.String({ minLength: 1, maxLength: LANGUAGE_LENGTH, 'x-rule': 'one-line', examples: ['en_US'] }),
-  content_sid: Type.String({ 'x-rule': 'content-sid', description: 'The content that it is', examples: [CONTENT] }),
+  content_sid: Type.String({
+    'x-rule': 'content-sid',
+    description: 'The content of the template at Twilio',
+    examples: [CONTENT],
+  }),
   variables: optional<string[]>('array', {
     maxItems: TEMPLATE_VARIABLES,
     items: { type: 'string', minLength: 1, maxLength: 256, 'x-rule': 'one-line' },
@@ -28,12 +32,12 @@ export const ConnectNumberBody = ruledObject('chat-number', 'ConnectChatNumberRe
   provider: enumOf(CHAT_PROVIDERS, 'ChatProvider', 'The provider of its messages', 'twilio'),
   phone_number_id: optional('string', {
     'x-rule': 'phone-number-id',
-    description: 'meta: what it calls the number; required there',
+    description: 'meta: its id of the number; required for meta',
     examples: ['106540352242922'],
   }),
   access_token: optional('string', {
     'x-rule': 'token',
-    description: 'meta: a token of the account that owns the number; required there',
+    description: 'meta: a token of the account that owns the number; required for meta',
   }),
   account_sid: optional('string', {
     'x-rule': 'account-sid',
@@ -42,13 +46,13 @@ export const ConnectNumberBody = ruledObject('chat-number', 'ConnectChatNumberRe
   }),
   auth_token: optional('string', {
     'x-rule': 'token',
-    description: 'twilio: the token of that account; required there',
+    description: 'twilio: the token of that account; required for twilio',
   }),
   templates: optional<Static<typeof template>[]>('array', {
     maxItems: TEMPLATES_PER_NUMBER,
     'x-rule': 'unique-templates',
     items: template,
-    description: 'twilio: which of its contents each template is',
+    description: 'twilio: the content of each template',
   }),
 });
 
@@ -58,8 +62,8 @@ const number = {
   id: Type.String(),
   number: Type.String({ description: 'E.164' }),
   provider: enumOf(CHAT_PROVIDERS, 'ChatProvider'),
-  phone_number_id: nullable(Type.String(), 'meta: what it calls the number'),
-  account_sid: nullable(Type.String(), 'twilio: the account of its own'),
+  phone_number_id: nullable(Type.String(), 'meta: its id of the number'),
+  account_sid: nullable(Type.String(), "twilio: the number's own account; null for the operator's account"),
   own_token: Type.Boolean({ description: 'Whether it has a token of its own, which is never shown' }),
   created_at: Timestamp,
 };
@@ -75,6 +79,6 @@ export const NumberBody = objectOf('ChatNumber', {
       content_sid: Type.String(),
       variables: Type.Array(Type.String()),
     }),
-    { description: 'twilio: which of its contents each template is' },
+    { description: 'twilio: the content of each template' },
   ),
 });

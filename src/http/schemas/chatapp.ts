@@ -26,7 +26,7 @@ const link = {
   description: 'A public https URL; the provider fetches it',
   examples: [LINK],
 };
-const caption = optionalText('body', CAPTION_LENGTH, 'What stands below; without it, `text`', 'Your receipt');
+const caption = optionalText('body', CAPTION_LENGTH, 'The caption; `text` by default', 'Your receipt');
 const language = { type: 'string', minLength: 1, maxLength: LANGUAGE_LENGTH, 'x-rule': 'one-line' };
 
 /** Creates an object field that one message type requires. */
@@ -44,10 +44,10 @@ const templateField = (description: string) =>
         properties: { code: language },
         required: ['code'],
         additionalProperties: false,
-        description: 'Its code, bare or as {code}',
+        description: 'The language code, as a string or as {code}',
         examples: ['en_US', { code: 'en_US' }],
       },
-      components: { description: 'What fills its variables; passed on as it is' },
+      components: { description: 'The values of its variables; passed on unchanged' },
     },
     ['name', 'language'],
     description,
@@ -57,7 +57,7 @@ const templateField = (description: string) =>
 export const SendChatBody = ruledObject('chat-content', 'SendChatMessageRequest', 'One chat-app message', {
   from: optional('string', {
     'x-rule': 'phone',
-    description: 'The number it comes from; needed when several are connected',
+    description: 'The number from which it is sent; required if several are connected',
     examples: ['+12025550142'],
   }),
   to: Type.String({
@@ -65,7 +65,12 @@ export const SendChatBody = ruledObject('chat-content', 'SendChatMessageRequest'
     description: "The recipient: a number in international form, or WhatsApp's business-scoped id of a user",
     examples: [PHONE, '+1 (416) 555-0123', USER_ID],
   }),
-  type: optionalEnum(CHAT_TYPES, 'ChatMessageType', 'Default text; any other needs the object of its name', 'text'),
+  type: optionalEnum(
+    CHAT_TYPES,
+    'ChatMessageType',
+    '`text` by default; any other type requires the object of the same name',
+    'text',
+  ),
   text: optionalText('body', CHAT_TEXT_LENGTH, 'The message, or the caption of a file without one', 'On its way!'),
   preview_url: optional<boolean>('boolean', {
     description: 'Default false: whether the first link of a text is shown with a preview',
@@ -79,7 +84,7 @@ export const SendChatBody = ruledObject('chat-content', 'SendChatMessageRequest'
     {
       link,
       caption,
-      filename: optionalText('one-line', CHAT_FILENAME_LENGTH, 'What the recipient sees it called', 'receipt.pdf'),
+      filename: optionalText('one-line', CHAT_FILENAME_LENGTH, 'The file name that the recipient sees', 'receipt.pdf'),
     },
     ['link'],
     'A file',
@@ -96,7 +101,7 @@ const head = {
   status: enumOf(CHAT_STATUSES, 'ChatMessageStatus'),
   type: enumOf(CHAT_TYPES, 'ChatMessageType'),
   from: Type.String({ description: 'E.164', examples: ['+12025550142'] }),
-  country: Type.String({ description: 'Where it goes to, ISO 3166-1 alpha-2', examples: ['CA'] }),
+  country: Type.String({ description: 'The country of the recipient, ISO 3166-1 alpha-2', examples: ['CA'] }),
   created_at: Timestamp,
 };
 
@@ -112,7 +117,7 @@ const summary = {
   ...head,
   to: Type.String({ description: 'E.164, or the id of a user', examples: [PHONE] }),
   error: nullable(Type.String(), 'Why it failed'),
-  error_code: nullable(Type.String(), "The provider's own code for that, or `window_closed`"),
+  error_code: nullable(Type.String(), "The provider's error code, or `window_closed`"),
   tags: Type.Optional(Type.Array(Tag, { description: 'Only if the request has any' })),
   scheduled_at: optionalScheduledAt,
   last_event_at: Timestamp,
@@ -137,7 +142,7 @@ export const ChatBody = Type.Object(
     fallback_template: Type.Optional(template),
     fallback_at: Type.Optional({
       ...Timestamp,
-      description: 'Only if it goes out as `fallback_template`: since when',
+      description: 'When `fallback_template` replaced it; absent if it did not',
     }),
     image: nullable(Type.Object(file)),
     document: nullable(Type.Object({ ...file, filename: Type.Optional(nullable(Type.String())) })),
@@ -147,7 +152,7 @@ export const ChatBody = Type.Object(
 );
 
 export const ChatFilters = messageFilters(
-  enumOf(CHAT_STATUSES, 'ChatMessageStatus', 'Only messages that have this status now', 'failed'),
+  enumOf(CHAT_STATUSES, 'ChatMessageStatus', 'Only messages with this status', 'failed'),
   {
     'x-rule': 'chat-recipient-in-query',
     description: 'Only messages to this number, in international form, or to the user with this id',

@@ -11,10 +11,16 @@ export const AddDomainBody = closedObject('CreateDomainRequest', 'A domain', {
   }),
 });
 
-export const EditDomainBody = closedObject('EditDomainRequest', 'What to change of a domain; what is left out stays', {
-  open_tracking: optional<boolean>('boolean', { description: 'Whether opens of email from it are tracked' }),
-  click_tracking: optional<boolean>('boolean', { description: 'Whether clicks on links in email from it are tracked' }),
-});
+export const EditDomainBody = closedObject(
+  'EditDomainRequest',
+  'The changes of a domain; absent fields are unchanged',
+  {
+    open_tracking: optional<boolean>('boolean', { description: 'Whether opens of email from it are tracked' }),
+    click_tracking: optional<boolean>('boolean', {
+      description: 'Whether clicks on links in email from it are tracked',
+    }),
+  },
+);
 
 export const DomainParams = Type.Object({ id: Type.String({ examples: ['dm_01kajcf3g5h7j9k1m3n5p7q9rs'] }) });
 
@@ -30,8 +36,8 @@ const domain = {
   trusted: Type.Boolean({ description: 'Verified by the operator, regardless of DNS' }),
   created_at: Timestamp,
   verified_at: nullable(Timestamp, 'Null unless it is verified'),
-  last_checked_at: nullable(Timestamp, 'When DNS was last asked'),
-  next_check_at: nullable(Timestamp, 'When it will be asked again; null when that is not planned'),
+  last_checked_at: nullable(Timestamp, 'The time of the last check'),
+  next_check_at: nullable(Timestamp, 'The time of the next check; null if none is planned'),
   open_tracking: Type.Boolean({ description: 'Whether opens of email from it are tracked' }),
   click_tracking: Type.Boolean({ description: 'Whether clicks on links in email from it are tracked' }),
 };
@@ -39,26 +45,25 @@ const domain = {
 export const DomainSummary = objectOf('DomainSummary', domain);
 
 const record = objectOf('DomainRecord', {
-  record: enumOf(RECORD_KINDS, 'DomainRecordKind', 'What it is for'),
+  record: enumOf(RECORD_KINDS, 'DomainRecordKind', 'The purpose of the record'),
   type: Type.Enum(['TXT', 'CNAME']),
-  name: Type.String({ description: 'In full; many DNS providers add the domain themselves' }),
+  name: Type.String({ description: 'The full name; many DNS providers append the domain themselves' }),
   value: Type.String(),
-  priority: nullable(Type.Integer(), 'Null: none of these types has one'),
+  priority: nullable(Type.Integer(), 'Always null: records of these types have no priority'),
   ttl: Type.Integer({ description: 'Seconds, as advice' }),
-  required: Type.Boolean({ description: 'Whether the domain cannot be verified without it; the others are advice' }),
+  required: Type.Boolean({ description: 'Whether verification requires the record; the others are recommended' }),
   status: enumOf(
     RECORD_STATUSES,
     'DomainRecordStatus',
-    '`pending`: not there yet, or not asked for. `verified`: right. `failed`: there, and wrong.',
+    '`pending`: missing, or not checked yet. `verified`: correct. `failed`: present, but wrong.',
   ),
-  found: nullable(
-    Type.Array(Type.String()),
-    'What DNS answered, none or several values; null when it has not answered yet',
-  ),
+  found: nullable(Type.Array(Type.String()), 'The values in DNS, none or several; null before the first answer'),
   error: nullable(Type.String(), 'What to change'),
 });
 
 export const DomainBody = objectOf('Domain', {
   ...domain,
-  records: Type.Array(record, { description: 'The DNS records that the domain needs, and what was found for each' }),
+  records: Type.Array(record, {
+    description: 'The DNS records of the domain, with the result of the last check of each',
+  }),
 });

@@ -44,7 +44,7 @@ const tagPart = (description: string) =>
 /** A tag of a message, in requests and responses. */
 export const Tag = closedObject('Tag', null, {
   name: tagPart('Unique within the message'),
-  value: tagPart('What it is tagged with'),
+  value: tagPart('The value of the tag'),
 });
 
 export const tagsField = optional<Static<typeof Tag>[]>('array', {
@@ -142,5 +142,5 @@ export const EmailBody = objectOf('Email', {
   scheduled_at: nullable(Timestamp),
   last_event_at: Timestamp,
   events: Type.Array(timelineEntry('email', 'Email', { machine: ByMachine }), { description: 'Oldest first' }),
-  attachments: Type.Array(AttachmentMetadata, { description: 'What was sent along; no download links' }),
+  attachments: Type.Array(AttachmentMetadata, { description: 'The metadata of the files, without download links' }),
 });

@@ -8,7 +8,7 @@ export const EraseBody = closedObject('EraseRecipientRequest', null, {
     examples: ['ada@example.net'],
   }),
   cursor: optional('string', {
-    description: 'The next_cursor of the previous answer, to go on with the same address',
+    description: 'The next_cursor of the previous response, to continue with the same address',
   }),
 });
 
@@ -28,8 +28,8 @@ export const Erasure = objectOf('Erasure', {
       provider_callbacks: count('Callbacks about no known email, deleted'),
       suppressions: count('Suppressions that a keyed hash has replaced'),
     },
-    { description: 'What this request has changed' },
+    { description: 'The changes of this request' },
   ),
-  has_more: Type.Boolean({ description: 'Whether to repeat the request with next_cursor' }),
+  has_more: Type.Boolean({ description: 'True if more is to be erased: repeat the request with next_cursor' }),
   next_cursor: nullable(Type.String()),
 });

@@ -29,7 +29,7 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 
 /** The message that a user's reaction or reply refers to. */
 const referredMessage = {
-  messageId: text('Our id of it, if it is known'),
+  messageId: text('Our id of that message, if it is known'),
   providerMessageId: Type.String(),
 };
 
@@ -37,12 +37,12 @@ const referredMessage = {
 export const EVENTS = {
   email: eventOf('email', 'Email', {
     emailId: Type.String(),
-    batchId: text('When it was sent in a batch'),
+    batchId: text('Present for a member of a batch'),
     from: Type.String(),
     to: Type.Optional(Type.Array(Type.String())),
     subject: Type.String(),
     tags: Type.Optional(Type.Array(Tag)),
-    status: enumOf(EMAIL_STATUSES, 'EmailStatus', 'That of the email after the event'),
+    status: enumOf(EMAIL_STATUSES, 'EmailStatus', 'The status of the email after the event'),
     scheduledAt: Type.Optional(
       Type.Unsafe<string>({
         ...Timestamp,
@@ -56,7 +56,7 @@ export const EVENTS = {
     machine: ByMachine,
     truncated: Type.Optional(
       Type.Array(Type.Enum(['to', 'tags', 'subject']), {
-        description: 'What is shortened or left out to stay below 20 kB',
+        description: 'The fields that were shortened or omitted to stay below 20 kB',
       }),
     ),
   }),
@@ -73,18 +73,18 @@ export const EVENTS = {
     to: Type.String({ description: 'E.164, or the id of a user' }),
     country: Type.String({ description: 'ISO 3166-1 alpha-2' }),
     type: enumOf(CHAT_TYPES, 'ChatMessageType'),
-    status: enumOf(CHAT_STATUSES, 'ChatMessageStatus', 'That of the message after the event'),
+    status: enumOf(CHAT_STATUSES, 'ChatMessageStatus', 'The status of the message after the event'),
     scheduledAt: Type.Optional(Timestamp),
     error: text('Why it failed'),
-    errorCode: text("The provider's own code for that"),
+    errorCode: text("The provider's error code"),
   }),
   chatappReceived: payloadOf('ChatReceived', ['chatapp.received'], {
-    messageId: Type.String({ description: 'Of the message that was received' }),
-    from: Type.String({ description: 'The number of the user in E.164, or its id; an answer goes to it' }),
+    messageId: Type.String({ description: 'The id of the received message' }),
+    from: Type.String({ description: 'The number of the user in E.164, or its id; send a reply to it' }),
     to: Type.String({ description: 'The number that received it, E.164' }),
     userId: text("WhatsApp's business-scoped id of the user"),
-    username: text('That of the user, without which its number is known'),
-    name: text('The name that the user gave itself'),
+    username: text('The user name; users who have one may withhold their number'),
+    name: text('The profile name of the user'),
     type: enumOf(INBOUND_TYPES, 'ChatReceivedType'),
     sentAt: Timestamp,
     text: text('The text, or the caption of a file'),
@@ -92,10 +92,12 @@ export const EVENTS = {
       Type.Object({
         url: Type.String({ description: 'Signed link to the file, valid for seven days; needs no API key' }),
         contentType: Type.String(),
-        filename: text('What the user called it'),
+        filename: text('The file name that the user chose'),
       }),
     ),
-    button: Type.Optional(Type.Object({ text: Type.String(), payload: text('What you gave the button to return') })),
+    button: Type.Optional(
+      Type.Object({ text: Type.String(), payload: text('The payload that you set for the button') }),
+    ),
     location: Type.Optional(
       Type.Object({
         latitude: Type.Number(),
@@ -106,14 +108,14 @@ export const EVENTS = {
     ),
     reaction: Type.Optional(
       Type.Object(
-        { ...referredMessage, emoji: text('Left out when the reaction was taken back') },
+        { ...referredMessage, emoji: text('Absent if the user removed the reaction') },
         { title: 'ChatReaction' },
       ),
     ),
-    context: Type.Optional(Type.Object(referredMessage, { description: 'The message that it answers' })),
+    context: Type.Optional(Type.Object(referredMessage, { description: 'The message to which it replies' })),
   }),
   smsReceived: payloadOf('SmsReceived', ['sms.received'], {
-    from: Type.String({ description: 'Who sent it, E.164' }),
+    from: Type.String({ description: 'The number of the sender, E.164' }),
     to: Type.String({ description: 'Your number that received it, E.164 or a short code' }),
     text: Type.String(),
   }),
@@ -123,10 +125,10 @@ export const EVENTS = {
     to: Type.String({ description: 'E.164' }),
     country: Type.String({ description: 'ISO 3166-1 alpha-2' }),
     segments: Type.Integer(),
-    status: enumOf(SMS_STATUSES, 'SmsStatus', 'That of the message after the event'),
+    status: enumOf(SMS_STATUSES, 'SmsStatus', 'The status of the message after the event'),
     scheduledAt: Type.Optional(Timestamp),
     error: text('Why it was not delivered'),
-    errorCode: text("The provider's own code for that"),
+    errorCode: text("The provider's error code"),
   }),
   domain: eventOf('domain', 'Domain', {
     domainId: Type.String(),
@@ -138,7 +140,7 @@ export const EVENTS = {
     email: Type.String({ description: 'In lower case' }),
     origin: enumOf(SUPPRESSION_ORIGINS, 'SuppressionOrigin'),
     bounceReason: Type.Optional(enumOf(BOUNCE_REASONS, 'BounceReason')),
-    emailId: text('The email that led to it'),
+    emailId: text('The email that caused it'),
   }),
   webhook: eventOf('webhook', 'Webhook', {
     webhookId: Type.String(),

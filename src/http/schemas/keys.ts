@@ -4,10 +4,10 @@ import { PRESETS } from '../../store/accounts/keys.ts';
 import { closedObject, enumOf, nullable, objectOf, optional, Timestamp } from './common.ts';
 
 const PRESET =
-  'What it may do: everything; send, move and cancel, and read nothing; or read everything but keys, and change nothing';
+  '`full_access`: everything. `sending_access`: send, reschedule and cancel, but read nothing. `read_only`: read everything but keys, and change nothing';
 const DOMAINS =
   'The only domains it may send email from; such a key sends no chat-app messages or SMS. Null means all domains';
-const RANGES = 'Addresses and ranges it may be used from; null is anywhere';
+const RANGES = 'Addresses and ranges from which the key may be used; null means all';
 
 export const IssueKeyBody = closedObject('CreateApiKeyRequest', 'A key', {
   preset: enumOf(PRESETS, 'ApiKeyPreset', PRESET, 'sending_access'),
@@ -26,7 +26,7 @@ export const IssueKeyBody = closedObject('CreateApiKeyRequest', 'A key', {
   }),
   expires_at: optional('string', {
     'x-rule': 'instant',
-    description: 'ISO 8601 instant with an offset, in the future; from then on it is refused; null is never',
+    description: 'ISO 8601 instant with an offset, in the future; the key is refused from then on; null means never',
     examples: ['2026-03-31T23:59:59Z'],
   }),
   allowed_ips: optional<string[]>('array', {
@@ -45,9 +45,9 @@ const key = {
   name: nullable(Type.String(), 'For people'),
   preset: enumOf(PRESETS, 'ApiKeyPreset', PRESET),
   domain_ids: nullable(Type.Array(Type.String()), DOMAINS),
-  expires_at: nullable(Timestamp, 'From then on it is refused; null is never'),
+  expires_at: nullable(Timestamp, 'The key is refused from then on; null means never'),
   allowed_ips: nullable(Type.Array(Type.String()), RANGES),
-  last_used_at: nullable(Timestamp, 'To about a minute; null is never'),
+  last_used_at: nullable(Timestamp, 'To about a minute; null if it was never used'),
   created_at: Timestamp,
 };
 
@@ -55,5 +55,5 @@ export const KeyBody = objectOf('ApiKey', key);
 
 export const IssuedKey = objectOf('CreatedApiKey', {
   ...key,
-  api_key: Type.String({ description: 'The key itself, shown here and never again' }),
+  api_key: Type.String({ description: 'The key itself, which only this response contains' }),
 });

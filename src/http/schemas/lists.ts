@@ -20,7 +20,7 @@ export const paging = {
       minimum: 1,
       maximum: PAGE_LENGTH_MAX,
       default: PAGE_LENGTH,
-      description: 'Most items of the page',
+      description: 'The maximum number of items of the page',
       examples: [10],
     }),
   ),
@@ -35,7 +35,7 @@ export function listOf<const Name extends string, Item extends TSchema & { title
   const pageOfItems = {
     ...items,
     has_more: Type.Boolean({ description: 'Whether there is a next page' }),
-    next_cursor: nullable(Type.String(), 'Leads to the next page; null on the last'),
+    next_cursor: nullable(Type.String(), 'The cursor of the next page; null on the last page'),
   };
   return Type.Object(pageOfItems, { title: `${item.title}List` });
 }
@@ -46,7 +46,7 @@ const addressFilter = (description: string) =>
       'x-rule': 'address-filter',
       minLength: 1,
       maxLength: MAILBOX_LENGTH,
-      description: `${description}: an address, or \`@\` and a domain, whose subdomains are other domains. Upper and lower case are the same.`,
+      description: `${description}: an address, or \`@\` and a domain, without its subdomains. Case does not matter.`,
       examples: ['ada@example.net', '@example.net'],
     }),
   );
@@ -68,7 +68,7 @@ export const EmailFilters = {
   ),
   status: Type.Optional(
     Type.Union([EmailStatusFilter, Type.Array(EmailStatusFilter, { minItems: 1, maxItems: EMAIL_STATUSES.length })], {
-      description: 'Only emails that have this status now. Repeat the parameter for emails that have one of several.',
+      description: 'Only emails with this status. Repeat the parameter for several statuses.',
       examples: ['delivered', ['bounced', 'complained']],
     }),
   ),
@@ -86,7 +86,7 @@ export const EmailFilters = {
       'x-rule': 'words',
       minLength: 1,
       maxLength: SUBJECT_LENGTH,
-      description: `Only emails whose subject has all of these words, up to ${SEARCH_WORDS}, in any order. Words are whole; upper and lower case are the same.`,
+      description: `Only emails whose subject contains all of these words, up to ${SEARCH_WORDS}, in any order. Only whole words match; case does not matter.`,
       examples: ['receipt june'],
     }),
   ),
@@ -107,8 +107,8 @@ export const TagList = objectOf('TagList', {
     Type.Object({
       name: Type.String({ examples: ['kind'] }),
       value: Type.String({ examples: ['receipt'] }),
-      count: Type.Integer({ description: 'How many stored emails have it', examples: [17] }),
+      count: Type.Integer({ description: 'The number of stored emails with this tag', examples: [17] }),
     }),
-    { description: 'By name, then value' },
+    { description: 'Sorted by name, then value' },
   ),
 });

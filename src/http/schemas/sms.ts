@@ -38,8 +38,8 @@ const head = {
   status: enumOf(SMS_STATUSES, 'SmsStatus'),
   from: Type.String({ description: 'E.164, a short code, or a messaging service', examples: ['+12025550142'] }),
   to: Type.String({ description: 'E.164', examples: [PHONE] }),
-  country: Type.String({ description: 'Where it goes to, ISO 3166-1 alpha-2', examples: ['CA'] }),
-  segments: Type.Integer({ description: 'The parts that operators charge', examples: [1] }),
+  country: Type.String({ description: 'The country of the recipient, ISO 3166-1 alpha-2', examples: ['CA'] }),
+  segments: Type.Integer({ description: 'The number of segments, by which operators charge', examples: [1] }),
   encoding: enumOf(
     SMS_ENCODINGS,
     'SmsEncoding',
@@ -67,7 +67,7 @@ export const SmsBody = objectOf('Sms', {
 });
 
 export const SmsFilters = {
-  ...messageFilters(enumOf(SMS_STATUSES, 'SmsStatus', 'Only messages that have this status now', 'undelivered'), {
+  ...messageFilters(enumOf(SMS_STATUSES, 'SmsStatus', 'Only messages with this status', 'undelivered'), {
     'x-rule': 'phone-in-query',
     description: 'Only messages to this number, in international form',
     examples: [PHONE],

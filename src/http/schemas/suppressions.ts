@@ -28,10 +28,10 @@ export const SuppressionBody = objectOf('Suppression', {
   origin: enumOf(
     SUPPRESSION_ORIGINS,
     'SuppressionOrigin',
-    'How it came onto the list. With unsubscribe it gets no marketing email, otherwise nothing at all.',
+    'Why the address is on the list. With `unsubscribe` it gets no marketing email, with any other origin no email.',
   ),
-  reason: nullable(enumOf(BOUNCE_REASONS, 'BounceReason'), 'The bounce_reason, if a bounce led to it'),
-  email_id: nullable(Type.String(), 'The email that led to it, if one did'),
+  reason: nullable(enumOf(BOUNCE_REASONS, 'BounceReason'), 'The bounce_reason, if a bounce caused it'),
+  email_id: nullable(Type.String(), 'The email that caused it, if one did'),
   created_at: Timestamp,
 });
 
@@ -50,7 +50,7 @@ export const SuppressionFilters = {
 
 export const SuppressionParams = Type.Object({
   idOrEmail: Type.String({
-    description: 'An id, or an address in any case; write + as %2B if your client takes it for a blank',
+    description: 'An id, or an address in any case; encode + as %2B if your client sends it as a space',
     examples: [EXAMPLE],
   }),
 });

@@ -20,7 +20,7 @@ import {
 const url = {
   minLength: 1,
   maxLength: ENDPOINT_URL_LENGTH,
-  description: 'Where events are posted to: https, on the public internet',
+  description: 'The URL to which events are posted: https, on the public internet',
   examples: ['https://example.com/webhooks/sendwright'],
 };
 
@@ -34,19 +34,19 @@ const more = {
   description: optional('string', {
     maxLength: ENDPOINT_DESCRIPTION_LENGTH,
     'x-rule': 'one-line',
-    description: 'Your own words',
+    description: 'A description of your choice',
     examples: ['Order system'],
   }),
 };
 
-const STATUS = 'An endpoint that is disabled gets nothing; what happens meanwhile is not sent later';
+const STATUS = 'A disabled endpoint receives nothing; events that happen meanwhile are not sent later';
 
 export const CreateEndpointBody = closedObject('CreateWebhookRequest', 'An endpoint', {
   url: Type.String(url),
   ...more,
 });
 
-export const EditEndpointBody = closedObject('UpdateWebhookRequest', 'What is to be changed; what is left out stays', {
+export const EditEndpointBody = closedObject('UpdateWebhookRequest', 'The changes; absent fields are unchanged', {
   url: optional('string', url),
   ...more,
   status: optionalEnum(ENDPOINT_STATUSES, 'WebhookStatus', STATUS, 'enabled'),
@@ -60,9 +60,9 @@ const endpoint = {
   description: nullable(Type.String()),
   events: Type.Array(EventTypeName, { description: 'Event types that it subscribes to; none means all' }),
   status: enumOf(ENDPOINT_STATUSES, 'WebhookStatus', STATUS),
-  disabled_reason: nullable(Type.String(), 'Why it was disabled, when you did not do that yourself'),
+  disabled_reason: nullable(Type.String(), 'Why Sendwright disabled it; null otherwise'),
   disabled_at: nullable(Timestamp, 'When it was disabled; null while it is enabled'),
-  failing_since: nullable(Timestamp, 'When the first of the failures came that no success has followed'),
+  failing_since: nullable(Timestamp, 'The time of the first failure since the last success'),
   created_at: Timestamp,
 };
 
@@ -71,7 +71,7 @@ export const EndpointBody = objectOf('Webhook', endpoint);
 export const EndpointWithSecret = objectOf('WebhookWithSecret', {
   ...endpoint,
   secret: Type.String({
-    description: 'Signs what is posted (Standard Webhooks 1.0.0). Shown this once.',
+    description: 'Signs the deliveries (Standard Webhooks 1.0.0). Only this response contains it.',
     examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw7hYqCJb3p0E='],
   }),
 });
@@ -82,18 +82,20 @@ export const DeliveryParams = Type.Object({
 });
 
 export const DeliveryFilters = {
-  status: Type.Optional(
-    enumOf(DELIVERY_STATUSES, 'DeliveryStatus', 'Only deliveries that have this status now', 'failed'),
-  ),
+  status: Type.Optional(enumOf(DELIVERY_STATUSES, 'DeliveryStatus', 'Only deliveries with this status', 'failed')),
 };
 
 const delivery = {
   id: Type.String(),
-  event_id: Type.String({ description: 'The `webhook-id` of its requests' }),
+  event_id: Type.String({ description: 'The `webhook-id` of the requests' }),
   type: EventTypeName,
-  status: enumOf(DELIVERY_STATUSES, 'DeliveryStatus', 'pending until a try is answered 2xx or all ten have failed'),
+  status: enumOf(
+    DELIVERY_STATUSES,
+    'DeliveryStatus',
+    'pending until an attempt gets a 2xx response or all ten attempts have failed',
+  ),
   created_at: Timestamp,
-  next_attempt_at: nullable(Timestamp, 'Of one that is pending'),
+  next_attempt_at: nullable(Timestamp, 'The time of the next attempt of a pending delivery'),
 };
 
 export const DeliverySummary = objectOf('DeliverySummary', delivery);
@@ -107,33 +109,36 @@ export const DeliveryBody = objectOf('Delivery', {
       created_at: Timestamp,
       data: Type.Object({}, { additionalProperties: true }),
     },
-    { description: 'What is posted' },
+    { description: 'The body of the request' },
   ),
   attempts: Type.Array(
     Type.Object({
       at: Timestamp,
-      status_code: nullable(Type.Integer(), 'Null when no answer came'),
+      status_code: nullable(Type.Integer(), 'Null without a response'),
       duration_ms: Type.Integer(),
-      response: nullable(Type.String(), 'The first 4 kB of the answer'),
-      error: nullable(Type.String(), 'Why there was no answer, or why it does not count'),
+      response: nullable(Type.String(), 'The first 4 kB of the response'),
+      error: nullable(Type.String(), 'Why there was no response, or why it does not count as success'),
     }),
-    { description: 'Every try, oldest first' },
+    { description: 'All attempts, oldest first' },
   ),
 });
 
 const instant = { 'x-rule': 'instant', examples: ['2026-03-01T09:30:00Z'] };
 
-export const ReplayBody = closedObject('ReplayDeliveriesRequest', 'Which deliveries', {
+export const ReplayBody = closedObject('ReplayDeliveriesRequest', 'The deliveries to send again', {
   since: Type.String({ ...instant, description: 'Events that happened at this instant or later' }),
-  until: optional('string', { ...instant, description: 'And not after this one; now, if left out' }),
+  until: optional('string', {
+    ...instant,
+    description: 'Events that happened at this instant or earlier; now by default',
+  }),
   status: optionalEnum(
     DELIVERY_STATUSES,
     'DeliveryStatus',
-    'Only deliveries that have this status now; else all',
+    'Only deliveries with this status; all by default',
     'failed',
   ),
 });
 
 export const Replayed = objectOf('ReplayedDeliveries', {
-  replayed: Type.Integer({ description: 'How many deliveries are sent again' }),
+  replayed: Type.Integer({ description: 'The number of deliveries that are sent again' }),
 });
