@@ -20,7 +20,7 @@ export interface Group {
 
 /** The result of delivering a group when no member has to be retried with it. */
 export interface GroupDelivery {
-  /** Emails by the status in which the workflow leaves them, and those that left it for one of their own. */
+  /** The number of emails by status; `left` counts those that were detached from the group. */
   readonly counts: Partial<Record<DeliveryStatus | 'left', number>>;
   readonly providers: readonly string[];
   /** Our timer was early for these: they are due in `inMs` milliseconds by the database's clock. */
@@ -33,19 +33,19 @@ type Again = Extract<MemberResult, { state: 'again' }>;
 const SLICE_BYTES = 16 * 1_048_576;
 /** Milliseconds after which a group claims no more emails; its activity may take an hour. */
 const CLAIM_DEADLINE_MS = 30 * 60_000;
-/** Up to so many members that the provider did not accept, while it accepted others, leave the group. */
+/** If at most this many members were not accepted while others were, they are detached from the group. */
 const MAX_DETACHED = 20;
 
 /** The activities of groups. Each does one thing and may be repeated. */
 export function makeGroupActivities(deps: EmailDeps) {
   return {
     /**
-     * Sends the emails of a group that are due. If few were not accepted, they leave it for workflows of their own.
+     * Sends the emails of a group that are due. If few were not accepted, these are detached: workflows of their own retry them.
      * @throws ApplicationFailure of type NotTaken when the others should be retried together
      */
     async deliverGroup({ id, members }: Group): Promise<GroupDelivery> {
       const { cancellationSignal } = Context.current();
-      // Also when Temporal has given this activity to another worker, and when it takes too long to be one.
+      // Also aborted when Temporal has given this activity to another worker, and after CLAIM_DEADLINE_MS.
       const stopping = AbortSignal.any([deps.stopping, cancellationSignal, AbortSignal.timeout(CLAIM_DEADLINE_MS)]);
       const results = await withHeartbeat(() =>
         deliverInSlices(
@@ -58,25 +58,25 @@ export function makeGroupActivities(deps: EmailDeps) {
         members.map((member) => member.id),
       );
       const again = results.filter((result) => result.state === 'again');
-      const others = again.length < results.length && again.length <= MAX_DETACHED;
-      const leaving = again.filter((result) => result.alone === true || others);
+      const areFew = again.length < results.length && again.length <= MAX_DETACHED;
+      const detached = again.filter((result) => result.alone === true || areFew);
       const wait = (result: Again) => Math.max(result.afterMs ?? 0, result.postponed ? 0 : policyWait());
       await detachFromGroup(
         deps.pool,
         id,
-        leaving.map((result) => ({ id: result.id, wait: wait(result) })),
+        detached.map((result) => ({ id: result.id, wait: wait(result) })),
       );
-      const staying = again.filter((result) => !leaving.includes(result));
-      const delivery = summary(members, results, leaving.length);
+      const remaining = again.filter((result) => !detached.includes(result));
+      const delivery = summary(members, results, detached.length);
       const { counts } = delivery;
-      deps.log.info({ group: id, emails: members.length, ...counts, again: staying.length }, 'group attempted');
-      const [first] = staying;
+      deps.log.info({ group: id, emails: members.length, ...counts, again: remaining.length }, 'group attempted');
+      const [first] = remaining;
       if (first) {
         throw ApplicationFailure.create({
           type: 'NotTaken',
-          message: `${staying.length} of ${members.length} emails were not taken. ${first.reason}`,
+          message: `${remaining.length} of ${members.length} emails were not accepted. ${first.reason}`,
           category: ApplicationFailureCategory.BENIGN,
-          nextRetryDelay: Math.ceil(Math.max(1, groupWait(staying, wait))),
+          nextRetryDelay: Math.ceil(Math.max(1, groupWait(remaining, wait))),
         });
       }
       return delivery;
@@ -158,8 +158,8 @@ async function splitIntoSlices(deps: EmailDeps, members: readonly Member[]): Pro
   return slices;
 }
 
-function summary(members: readonly Member[], results: readonly MemberResult[], left: number): GroupDelivery {
-  const counts: Partial<Record<DeliveryStatus | 'left', number>> = left > 0 ? { left } : {};
+function summary(members: readonly Member[], results: readonly MemberResult[], detachedCount: number): GroupDelivery {
+  const counts: Partial<Record<DeliveryStatus | 'left', number>> = detachedCount > 0 ? { left: detachedCount } : {};
   const providers = new Set<string>();
   const early: Member[] = [];
   let inMs = 0;

@@ -124,7 +124,7 @@ function makeTasks(deps: UpkeepDeps) {
         if (next === null) break;
       }
       if (done > 0)
-        deps.log.warn({ fileCount: done }, 'the attachment store holds files that this database does not know');
+        deps.log.warn({ fileCount: done }, 'the attachment store contains files that are missing in the database');
       return { done, next };
     },
 
@@ -152,7 +152,7 @@ function makeTasks(deps: UpkeepDeps) {
       return toStep(deleted, DELETED_ROWS_PER_STEP);
     },
 
-    /** Counts messages of the version before for the statistics. */
+    /** Counts the messages of the previous version in the statistics. */
     backfillStatistics: () => backfillStatistics(deps.pool, Date.now()),
 
     /** Merges recorded status changes into the counts of batches. */

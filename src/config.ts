@@ -13,8 +13,8 @@ export type Config = {
 };
 
 /**
- * Reads every setting. An empty value counts as not given.
- * @param needed settings that this process cannot do without
+ * Reads every setting. An empty value counts as absent.
+ * @param needed settings that this process requires
  * @throws ConfigError for the first one that is missing or malformed
  */
 export function readConfig<N extends SettingName = never>(
@@ -40,7 +40,7 @@ export function readConfig<N extends SettingName = never>(
       sentence('SEND_MAX_INTERVAL', SETTINGS.SEND_MAX_INTERVAL, 'is shorter than SEND_INITIAL_INTERVAL'),
     );
   }
-  // Codes of the issuer come to this address.
+  // The issuer redirects to this URL with a code.
   if (config.OIDC_ISSUER !== undefined && config.PUBLIC_URL !== undefined && !isHttpsOrLocal(config.PUBLIC_URL)) {
     throw new ConfigError(
       sentence('PUBLIC_URL', SETTINGS.PUBLIC_URL, 'must begin with https because OIDC_ISSUER is set'),

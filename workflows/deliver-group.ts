@@ -43,7 +43,7 @@ const BOOKKEEPING: ActivityOptions = {
 export async function deliverGroup(group: DeliverGroup): Promise<GroupDelivery['counts']> {
   const { id, members, dueAt } = group;
   try {
-    await due(members.length, dueAt);
+    await waitUntilDue(members.length, dueAt);
   } catch (error) {
     if (!isCancellation(error)) throw error;
     await CancellationScope.nonCancellable(() => activitiesOf(group, BOOKKEEPING).cancelGroup({ id, members }));
@@ -69,11 +69,11 @@ export async function deliverGroup(group: DeliverGroup): Promise<GroupDelivery['
   });
 }
 
-async function due(count: number, dueAt: string | null): Promise<void> {
-  const wait = dueAt === null ? 0 : Date.parse(dueAt) - Date.now();
-  if (wait <= 0) return;
+async function waitUntilDue(count: number, dueAt: string | null): Promise<void> {
+  const waitMs = dueAt === null ? 0 : Date.parse(dueAt) - Date.now();
+  if (waitMs <= 0) return;
   setCurrentDetails(`${count} emails, waiting until ${dueAt}`);
-  await sleep(wait, { summary: `until ${dueAt}` });
+  await sleep(waitMs, { summary: `until ${dueAt}` });
 }
 
 /** Attempts the delivery under the retry policy, as the workflow of a single email does. */

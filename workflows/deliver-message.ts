@@ -50,7 +50,7 @@ type Activities = EmailActivities & MessageActivities;
 /** The longest attempt: an SMTP server may take 10 minutes to reply, and recording the result as long. */
 const ATTEMPT_TIMEOUT = '25 minutes';
 
-/** The end of the names of a channel's activities. */
+/** The suffix of the names of a channel's activities. */
 type Suffix = 'Email' | 'Chat' | 'Sms';
 
 export const deliverEmail = (message: DeliverMessage) => deliverMessage('email', 'Email', message);
@@ -67,7 +67,7 @@ async function deliverMessage(
   suffix: Suffix,
   { id, retry, firstAttempt, version: firstVersion = 0, dueAt: firstDueAt = null }: DeliverMessage,
 ): Promise<DeliveryStatus> {
-  // Bookkeeping in Postgres: repeated until the database is there, for as long as that takes.
+  // Bookkeeping in Postgres is retried without a limit until the database is reachable.
   const bookkeeping = proxyActivities<Activities>({
     taskQueue,
     startToCloseTimeout: '1 minute',
@@ -82,11 +82,11 @@ async function deliverMessage(
     canceled = true;
   });
 
-  let atLeast = 0;
+  let minWaitMs = 0;
   let isRepeated = false;
   for (;;) {
     try {
-      await due();
+      await waitUntilDue();
     } catch (error) {
       if (!isCancellation(error)) throw error;
       canceled = true;
@@ -103,22 +103,22 @@ async function deliverMessage(
       return delivery.status;
     }
     if (delivery.version >= schedule.version) schedule = delivery;
-    // Only a signal that came during the attempt may know more than Postgres's answer.
+    // Only a signal that arrived during the attempt can be newer than Postgres's answer.
     else if (schedule.version === version && patched(POSTGRES_DECIDES)) schedule = delivery;
     const isDue = delivery.inMs <= 0;
-    atLeast = isDue && isRepeated && patched(PAUSE_BETWEEN_ROUNDS) ? ROUND_PAUSE_MS : delivery.inMs;
+    minWaitMs = isDue && isRepeated && patched(PAUSE_BETWEEN_ROUNDS) ? ROUND_PAUSE_MS : delivery.inMs;
     isRepeated = isDue;
   }
 
-  /** Waits until the message is due at its latest time; `atLeast` when our clock runs ahead of Postgres's. */
-  async function due(): Promise<void> {
+  /** Waits until the message is due at its latest time; `minWaitMs` when our clock runs ahead of Postgres's. */
+  async function waitUntilDue(): Promise<void> {
     for (;;) {
       const { version, dueAt } = schedule;
-      const wait = dueAt === null ? 0 : Math.max(Date.parse(dueAt) - Date.now(), atLeast);
-      atLeast = 0;
-      if (canceled || wait <= 0) return;
+      const waitMs = dueAt === null ? 0 : Math.max(Date.parse(dueAt) - Date.now(), minWaitMs);
+      minWaitMs = 0;
+      if (canceled || waitMs <= 0) return;
       setCurrentDetails(`Waiting until ${dueAt} (schedule version ${version})`);
-      const woken = await condition(() => canceled || schedule.version !== version, wait, {
+      const woken = await condition(() => canceled || schedule.version !== version, waitMs, {
         summary: `until ${dueAt}`,
       });
       if (!woken) return;

@@ -6,12 +6,12 @@ interface WatchDomain {
   readonly id: string;
 }
 
-/** What the activity of earlier versions returned: `asleep` until the next check. */
-type Watched = { readonly state: 'asleep'; readonly inMs: number } | { readonly state: 'closed' };
+/** The result of the activity of earlier versions: `asleep` until the next check. */
+type WatchResult = { readonly state: 'asleep'; readonly inMs: number } | { readonly state: 'closed' };
 
 export const lookAgain = defineSignal('lookAgain');
 
-const { watchDomain: look } = proxyActivities<{ watchDomain: (input: WatchDomain) => Promise<Watched> }>({
+const { watchDomain: checkDomain } = proxyActivities<{ watchDomain: (input: WatchDomain) => Promise<WatchResult> }>({
   taskQueue: 'domains',
   startToCloseTimeout: '2 minutes',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
@@ -34,16 +34,16 @@ export async function watchDomain({ id }: WatchDomain): Promise<void> {
   for (let round = 0; round < MAX_ROUNDS; round++) {
     if (patched(WITHOUT_WORKFLOW)) return;
     signaled = false;
-    const looking = look({ id });
-    await Promise.race([looking, condition(isSignaled)]);
+    const checking = checkDomain({ id });
+    await Promise.race([checking, condition(isSignaled)]);
     if (isSignaled() && patched(WITHOUT_WORKFLOW)) return;
-    const watched = await looking;
-    if (watched.state === 'closed') {
+    const result = await checking;
+    if (result.state === 'closed') {
       if (isSignaled()) continue;
       return;
     }
-    const isDue = watched.inMs <= 0;
-    const waitMs = isDue && patched(PAUSE_BETWEEN_ROUNDS) ? ROUND_PAUSE_MS : Math.max(Math.ceil(watched.inMs), 1);
+    const isDue = result.inMs <= 0;
+    const waitMs = isDue && patched(PAUSE_BETWEEN_ROUNDS) ? ROUND_PAUSE_MS : Math.max(Math.ceil(result.inMs), 1);
     await condition(isSignaled, waitMs, { summary: 'until it is to be checked again' });
   }
   await continueAsNew<typeof watchDomain>({ id });

@@ -5,15 +5,15 @@ export interface WebhookEndpoint {
   readonly id: string;
 }
 
-/** What an activity of earlier versions left to do: `asleep` until the next delivery is due, if there is one. */
-export type Drained =
+/** The result of the activity of earlier versions: `asleep` until the next delivery is due, if there is one. */
+type DrainResult =
   | { readonly state: 'again' }
   | { readonly state: 'asleep'; readonly inMs: number | null }
   | { readonly state: 'closed' };
 
 export const wake = defineSignal('wake');
 
-const { drainEndpoint } = proxyActivities<{ drainEndpoint: (input: WebhookEndpoint) => Promise<Drained> }>({
+const { drainEndpoint } = proxyActivities<{ drainEndpoint: (input: WebhookEndpoint) => Promise<DrainResult> }>({
   taskQueue: 'webhooks',
   startToCloseTimeout: '3 minutes',
   heartbeatTimeout: '15 seconds',

@@ -25,7 +25,7 @@ export type OnResults = (count: number) => void;
 /** The reason for a retry of a message whose recorded answer is not applied. */
 export const UNAPPLIED_REASON = 'The provider has answered; its answer is recorded and will be applied.';
 
-/** A longer text of a provider is cut to so many UTF-16 units. */
+/** Maximum length of a provider's text, in UTF-16 units. Longer text is truncated. */
 const MAX_DETAIL_LENGTH = 2_000;
 /** Answers of one call that arrive within this time are recorded by one statement. */
 const RECORD_INTERVAL_MS = 100;

@@ -237,7 +237,7 @@ async function storeTogether(
   const answers = await acceptEmails(pool, orgId, domainIds, emails);
   // Nothing was stored. The error makes `gather` store each email alone, because the quota may suffice for some of them.
   if (emails.length > 1 && answers.some(({ refusal }) => refusal === 'quota_exceeded')) {
-    throw new Error('the quota does not reach for all of these emails');
+    throw new Error('the quota does not suffice for all of these emails');
   }
   return answers;
 }

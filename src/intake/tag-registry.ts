@@ -64,6 +64,6 @@ export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
 
 function tooMany(limit: number, added: number) {
   return limitExceeded(
-    `an organization may have ${formatNumber(limit)} distinct tags; this request brings ${formatNumber(added)} new ones, which is too many`,
+    `an organization may have ${formatNumber(limit)} distinct tags; this request would add ${formatNumber(added)} new ones`,
   );
 }

@@ -222,7 +222,7 @@ function messageOptions(row: MessageRow, retry: RetryPolicy) {
 }
 
 function due(at: string | null): string {
-  return at === null ? 'at once' : `at ${at}`;
+  return at === null ? 'immediately' : `at ${at}`;
 }
 
 /** The start options of every workflow that delivers email. */

@@ -59,7 +59,7 @@ function pendingFinding(reason: string): Finding {
 }
 
 function lookupFailure(reason: string): string {
-  return `DNS could not be asked: ${reason}; it is asked again`;
+  return `the DNS query failed: ${reason}; it will be retried`;
 }
 
 async function ask(dns: Dns, domain: string, { record, type, name }: WantedRecord): Promise<DnsAnswer> {

@@ -26,7 +26,7 @@ import { addToPostmark, prepareDomain } from './prepare.ts';
 
 /** The error for an organization whose domain another one has verified. It does not name the other one. */
 const OWNED_BY_ANOTHER =
-  'another account has proved that it owns this domain; delete this one, or ask to verify it when that has ended';
+  'another account has proved that it owns this domain; delete this registration, or verify it again once that account has released the domain';
 
 /**
  * Looks up a domain's records in DNS, and at Postmark if used. Stores the findings, the status and the time of the next check.
@@ -68,7 +68,7 @@ async function askPostmark(deps: SenderDomainDeps, name: string, id: number): Pr
     else await addToPostmark(deps, name);
     return true;
   } catch (error) {
-    deps.log.warn({ reason: (error as Error).message }, 'Postmark cannot be asked about a domain now');
+    deps.log.warn({ reason: (error as Error).message }, 'could not update the state of a domain at Postmark');
     return false;
   }
 }
@@ -94,7 +94,7 @@ async function saveOutcome({ pool, log }: SenderDomainDeps, domain: WholeDomain,
     if (isDuplicate(error)) return attempt();
     throw error;
   });
-  if (status) log.info({ domain: domain.id, status, verdict: outcome.verdict }, 'the status of a domain has changed');
+  if (status) log.info({ domain: domain.id, status, verdict: outcome.verdict }, 'domain status changed');
 }
 
 /** @returns the new status; undefined if it has not changed or the domain was deleted meanwhile */

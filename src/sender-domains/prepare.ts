@@ -36,6 +36,6 @@ export async function addToPostmark({ pool, postmark, log }: SenderDomainDeps, n
     const added = await postmark?.add(name);
     if (added) await keepProviderDomain(pool, name, added, added.isCreated);
   } catch (error) {
-    log.warn({ reason: (error as Error).message }, 'Postmark does not take a domain now');
+    log.warn({ reason: (error as Error).message }, 'could not register a domain at Postmark');
   }
 }

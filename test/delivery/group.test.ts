@@ -111,7 +111,7 @@ describe('delivering a group', () => {
     provider.acts.push(BUSY, { ...BUSY, afterMs: 7_000 }, BUSY);
     const error = await failure(deliver());
     assert.equal(error.type, 'NotTaken');
-    assert.equal(error.message, '3 of 3 emails were not taken. busy now');
+    assert.equal(error.message, '3 of 3 emails were not accepted. busy now');
     assert.equal(error.nextRetryDelay, 7_000);
     assert.deepEqual(await left(), []);
     assert.deepEqual((await deliver()).counts, { sent: members.length });

@@ -278,7 +278,7 @@ describe('a run for an endpoint', () => {
       await work(id);
       assert.equal((await state(id))?.status, status, `${hours} hours`);
     }
-    assert.equal((await state(id))?.disabled_reason, 'every try of 5 days has failed');
+    assert.equal((await state(id))?.disabled_reason, 'all attempts of 5 days have failed');
 
     await editEndpoint(intake, orgId, id, { status: 'enabled' });
     const enabled = await state(id);

@@ -50,7 +50,7 @@ const PAIRS: readonly (readonly [RecordKind, readonly string[], 'verified' | 'pe
   ['RETURN_PATH', ['pm.mtasv.net'], 'verified'],
   ['RETURN_PATH', ['PM.mtasv.net.'], 'verified'],
   ['RETURN_PATH', ['x\0.example.org'], 'failed', /^it leads to x�\.example\.org; /],
-  ['RETURN_PATH', ['x.example.org'], 'failed', /^it leads to x\.example\.org; let it lead to pm\.mtasv\.net$/],
+  ['RETURN_PATH', ['x.example.org'], 'failed', /^it points to x\.example\.org; it must point to pm\.mtasv\.net$/],
 
   ['DMARC', ['v=DMARC1; p=none;'], 'verified'],
   ['DMARC', ['v=DMARC1;p=REJECT;rua=mailto:a@example.com'], 'verified'],
@@ -83,7 +83,10 @@ describe('what DNS holds under the name of a record', () => {
   test('what Postmark must see too is not right before it has', () => {
     for (const kind of ['DKIM', 'RETURN_PATH'] as const) {
       const unseen = judgeFound({ ...WANTED[kind], seenByProvider: false }, [WANTED[kind].value]);
-      assert.deepEqual([unseen.status, unseen.error], ['pending', 'it is there, but Postmark has not seen it yet']);
+      assert.deepEqual(
+        [unseen.status, unseen.error],
+        ['pending', 'the record exists, but Postmark has not found it yet'],
+      );
       assert.equal(judgeFound({ ...WANTED[kind], seenByProvider: true }, [WANTED[kind].value]).status, 'verified');
     }
   });

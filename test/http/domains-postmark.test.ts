@@ -82,7 +82,7 @@ describe('a domain with Postmark', () => {
     assert.equal(half.status, 'pending');
     const [unseen] = await named(domain.name);
     assert.equal(unseen?.DKIMVerified, false, 'Postmark is not queried before the ownership is proved');
-    assert.equal(find(half, 'DKIM').error, 'it is there, but Postmark has not seen it yet');
+    assert.equal(find(half, 'DKIM').error, 'the record exists, but Postmark has not found it yet');
 
     publish(domain, 'OWNERSHIP');
     const done = await verify(domain.id);

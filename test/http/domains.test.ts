@@ -116,7 +116,7 @@ describe('POST /v1/domains/:id/verify', () => {
       assert.equal(checked.status, 'pending');
       const { status, found, error } = record(checked, 'OWNERSHIP');
       assert.deepEqual([status, found], ['pending', null]);
-      assert.match(String(error), /^DNS could not be asked: .*; it is asked again$/);
+      assert.match(String(error), /^the DNS query failed: .*; it will be retried$/);
     }
     dns.fail(undefined);
     const done = await registrar.verified();

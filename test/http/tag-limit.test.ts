@@ -22,7 +22,7 @@ describe('distinct tags beyond the limit of an organization', () => {
   it('get 409, while known tags and emails without tags are accepted', async () => {
     const ours = await service.organization();
     await ours.sent(tags(1, 2, 3));
-    const message = 'an organization may have 4 distinct tags; this request brings 2 new ones, which is too many';
+    const message = 'an organization may have 4 distinct tags; this request would add 2 new ones';
     assertRefused(await ours.send(tags(3, 4, 5)), 409, 'limit_exceeded', undefined, message);
     await ours.sent(tags(3, 4));
     assertRefused(await ours.send(tags(5)), 409, 'limit_exceeded');

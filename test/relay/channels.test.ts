@@ -84,7 +84,7 @@ describe('the dispatcher', () => {
     const described = await handleOf(row).describe();
     assert.deepEqual([described.type, described.taskQueue], ['deliverChat', 'chat']);
     assert.deepEqual([described.priority?.priorityKey, described.priority?.fairnessKey], [2, 'org_1']);
-    assert.equal(await described.staticSummary(), 'Chat-app message (template) to +491***89, at once');
+    assert.equal(await described.staticSummary(), 'Chat-app message (template) to +491***89, immediately');
     assert.deepEqual(attributesOf(described), { Channel: 'chatapp', OrgId: 'org_1' });
     const { input, text } = await readHistory(handleOf(row));
     assert.deepEqual(input, { id: row.message_id, version: 0, dueAt: null, retry: RETRY, firstAttempt: 'local' });

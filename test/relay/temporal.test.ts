@@ -97,7 +97,7 @@ describe('the dispatcher', { concurrency: true }, () => {
     const row = outboxRow();
     await dispatch(row);
     const described = await handleOf(row).describe();
-    assert.equal(await described.staticSummary(), 'Email to j***@example.net, at once');
+    assert.equal(await described.staticSummary(), 'Email to j***@example.net, immediately');
     assert.ok(!('BatchId' in attributesOf(described)));
   });
 
@@ -192,7 +192,7 @@ describe('the dispatcher', { concurrency: true }, () => {
     const row = groupRow({ org_id: null, batch_id: null, bulk: false });
     await dispatch(row);
     const described = await handleOf(row).describe();
-    assert.equal(await described.staticSummary(), '1 email, at once');
+    assert.equal(await described.staticSummary(), '1 email, immediately');
     assert.deepEqual(attributesOf(described), { Channel: 'email' });
   });
 

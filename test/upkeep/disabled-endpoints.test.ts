@@ -113,7 +113,7 @@ describe('an endpoint that Sendwright disables', () => {
     const { data } = JSON.parse(bodies.find(({ url }) => url === HEALTHY)?.body ?? '{}') as {
       data: Record<string, string>;
     };
-    assert.equal(data['reason'], 'every try of 5 days has failed');
+    assert.equal(data['reason'], 'all attempts of 5 days have failed');
     const failingForHours = (Date.now() - Date.parse(data['failingSince'] ?? '')) / 3_600_000;
     assert.ok(failingForHours > 120 && failingForHours < 122, `${failingForHours} hours`);
   });

@@ -24,7 +24,7 @@ import type { Answered, Attempted, Claimed, MessageDeps, MessageTypes } from './
 const CALL_IS_OVER_MS = 60_000;
 /** The clocks of the provider and of Postgres may differ by this. */
 const MAX_CLOCK_SKEW_MS = 30_000;
-/** A longer error code of a provider is cut to so many UTF-16 units. */
+/** Maximum length of a provider's error code, in UTF-16 units. */
 const MAX_CODE_LENGTH = 100;
 
 /** The reason for a retry of a message whose attempt no longer has the outcome of the answer. */

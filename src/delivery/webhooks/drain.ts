@@ -68,7 +68,7 @@ async function end({ pool }: WebhookDeps, { endpointId: id, holder }: Lease, del
   if (deliveries.isGone()) await disableAndNotify(pool, id, 'it answered 410 Gone', null);
   await releaseEndpoint(pool, holder, id, health);
   if (health.succeeded || !health.hasRepeatedFailure) return;
-  await disableAndNotify(pool, id, `every try of ${FAILING_DAYS} days has failed`, FAILING_DAYS);
+  await disableAndNotify(pool, id, `all attempts of ${FAILING_DAYS} days have failed`, FAILING_DAYS);
 }
 
 /**

@@ -55,7 +55,7 @@ const MISSING: Readonly<Record<WantedRecord['record'], string>> = {
   DMARC: 'there is no DMARC record; the large mailbox providers ask for one',
 };
 
-const NOT_SEEN = 'it is there, but Postmark has not seen it yet';
+const NOT_SEEN = 'the record exists, but Postmark has not found it yet';
 const NOT_YET: ReadonlySet<string> = new Set([NOTHING_OF_OURS, NOT_SEEN, ...Object.values(MISSING)]);
 
 type Judge = (wanted: WantedRecord, values: readonly string[]) => string | null;
@@ -103,7 +103,7 @@ function dkim({ value, seenByProvider }: WantedRecord, values: readonly string[]
   if (published === '') return 'the key is empty, which revokes it; enter the whole value';
   if (published !== wanted) {
     if (!wanted.startsWith(published)) return 'the key is another one; replace the value';
-    return `the value is cut off at ${key.length} characters; enter the whole of it, in several parts of up to 255 if need be`;
+    return `the value is cut off at ${key.length} characters; enter the whole value, in several parts of up to 255 characters if necessary`;
   }
   if (key.includes('"')) return 'the value holds quotes between its parts; enter it without them';
   return seenByProvider === false ? NOT_SEEN : null;
@@ -112,16 +112,16 @@ function dkim({ value, seenByProvider }: WantedRecord, values: readonly string[]
 function returnPath({ value, seenByProvider }: WantedRecord, values: readonly string[]): string | null {
   const bare = (name: string) => name.toLowerCase().replace(/\.$/, '');
   if (!values.some((each) => bare(each) === bare(value)))
-    return `it leads to ${sanitize(values)[0]}; let it lead to ${value}`;
+    return `it points to ${sanitize(values)[0]}; it must point to ${value}`;
   return seenByProvider === false ? NOT_SEEN : null;
 }
 
 function spf(_wanted: WantedRecord, [record, second]: readonly string[]): string | null {
   if (record === undefined) return MISSING.SPF;
-  if (second !== undefined) return 'there are two SPF records; receivers then heed neither: join them into one';
+  if (second !== undefined) return 'there are two SPF records, and receivers ignore both; combine them into one';
   if (isQuoted(record)) return 'the value is written in quotes; enter it without them';
   if (/(?:^|\s)\+?all(?:\s|$)/i.test(record))
-    return 'it ends in +all, which lets everybody send as this domain; use ~all';
+    return 'it ends in +all, which lets any server send as this domain; use ~all';
   return null;
 }
 
@@ -129,7 +129,7 @@ function dmarc(_wanted: WantedRecord, values: readonly string[]): string | null 
   const records = values.filter((value) => /^\s*"?v\s*=\s*DMARC1/i.test(value));
   const [record, second] = records;
   if (record === undefined) return MISSING.DMARC;
-  if (second !== undefined) return 'there are two DMARC records; receivers then heed neither: keep one';
+  if (second !== undefined) return 'there are two DMARC records, and receivers ignore both; keep one';
   if (isQuoted(record)) return 'the value is written in quotes; enter it without them';
   if (!/^(?:none|quarantine|reject)$/i.test(tagsOf(record).get('p') ?? '')) {
     return 'it names no policy; add p=none, p=quarantine or p=reject';

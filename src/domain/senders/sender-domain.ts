@@ -53,7 +53,7 @@ export function senderDomainProblem(name: string): string | undefined {
   if (name.length > DOMAIN_NAME_LENGTH) return `must be at most ${DOMAIN_NAME_LENGTH} characters`;
   const { publicSuffix, isIcann } = parse(name, { extractHostname: false });
   // Anyone may own names below an unknown top-level domain. A private suffix belongs to its company.
-  if (isIcann && publicSuffix === name) return `${name} is a public suffix, below which everybody registers names`;
+  if (isIcann && publicSuffix === name) return `${name} is a public suffix, under which anyone can register names`;
   return undefined;
 }
 
