@@ -3,26 +3,30 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { WorkflowHandle } from '@temporalio/client';
 
 /**
- * Histories of real runs, one for each way an email can go, kept as they were when it was new: workflow code of today must
- * replay them, since emails wait for up to 30 days. `npm run histories` adds those of new ways and never replaces one.
+ * Histories of real runs, one per path through a workflow, recorded when that path was new. Today's workflow code must
+ * replay them, because an email can wait for 30 days. `npm run histories` records new paths and never replaces a file.
  */
 const FOLDER = new URL('histories/', import.meta.url);
 
-/** Keeps the history of a workflow that has ended, if this run records and there is none of this name yet. */
+/** Writes the history of a workflow that has ended, unless this run does not record or a file of this name exists. */
 export async function keepHistory(name: string, handle: WorkflowHandle): Promise<void> {
   if (process.env['HISTORIES'] !== 'record') return;
   const file = new URL(`${name.replace(/\W+/g, '-').toLowerCase()}.json`, FOLDER);
   await mkdir(FOLDER, { recursive: true });
-  // Which process of which machine it was is nobody's business, nor in which folder.
-  const history = historyToJSON(await handle.fetchHistory())
-    .replace(/"identity": "[^"]*"/g, '"identity": "recorded"')
-    .replace(/"stackTrace": "(?:[^"\\]|\\.)*"/g, '"stackTrace": ""');
-  await writeFile(file, `${history}\n`, { flag: 'wx' }).catch((error: unknown) => {
+  const { events } = JSON.parse(historyToJSON(await handle.fetchHistory())) as { events: unknown[] };
+  const lines = events.map((event) => JSON.stringify(event, withoutMachine));
+  await writeFile(file, `{"events":[\n${lines.join(',\n')}\n]}\n`, { flag: 'wx' }).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   });
 }
 
-/** All kept histories by name. */
+/** Masks process names, host names and folders of the recording machine. */
+function withoutMachine(key: string, value: unknown): unknown {
+  if (key === 'identity') return 'recorded';
+  return key === 'stackTrace' ? '' : value;
+}
+
+/** All recorded histories by file name. */
 export async function keptHistories(): Promise<Map<string, unknown>> {
   const names = (await readdir(FOLDER)).sort();
   const histories = await Promise.all(names.map((name) => readFile(new URL(name, FOLDER), 'utf8')));

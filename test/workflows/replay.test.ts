@@ -4,7 +4,7 @@ import { Worker } from '@temporalio/worker';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 import { keptHistories } from './histories.ts';
 
-describe('workflow code of today replays every history that was kept', async () => {
+describe('current workflow code replays every recorded history', async () => {
   const histories = await keptHistories();
   let bundle: { readonly codePath: string };
   before(async () => {
@@ -16,11 +16,11 @@ describe('workflow code of today replays every history that was kept', async () 
     test(name, () => Worker.runReplayHistory({ workflowBundle: bundle, replayName: name }, history));
   }
 
-  test('histories of every way are kept', () => {
+  test('histories of every path are recorded', () => {
     assert.ok(histories.size >= 12, `${histories.size} histories`);
   });
 
-  test('a history that this code would not have made is found out', async () => {
+  test('a history that this code could not have produced is rejected', async () => {
     const [, history] = [...histories].find(([name]) => name.includes('29-days')) ?? [];
     const text = JSON.stringify(history);
     const other = text.replace(/"activityType":\{"name":"deliverEmail"/, '"activityType":{"name":"deliverLetter"');
