@@ -68,7 +68,8 @@ export async function acceptBatch(
   const total = requests.length;
   const traceparent = deps.tracer?.current();
   const allowance = requests.reduce((sum, request) => sum + allowanceOf(request), 0);
-  await registerTags(deps, caller, requests, parsed, refuse);
+  const batch: Batch = { caller, requests, parsed, refuse };
+  await registerTags(deps, batch);
   await deps.contents.prepare(deps.pool, caller.orgId);
   let tokens = 0;
   const storing = transaction(deps.pool, async (client) => {
@@ -78,29 +79,29 @@ export async function acceptBatch(
     if (first) refuse(first);
     deps.limits.mails?.take(caller.orgId, allowance);
     tokens = allowance;
-    const { accepted: batch, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, idempotency);
+    const { accepted, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, idempotency);
     if (left !== null && left < allowance) throw await quotaExceeded(client, caller.orgId, allowance);
-    await storeMembers(
-      deps,
-      client,
-      caller,
-      requests,
-      parsed,
-      { batchId: id, keyId: caller.keyId, traceparent },
-      refuse,
-    );
+    await storeMembers(deps, client, batch, { batchId: id, keyId: caller.keyId, traceparent });
     if (left !== null && !(await countAgainstQuota(client, caller.orgId, allowance))) {
       throw await quotaExceeded(client, caller.orgId, allowance);
     }
-    return batch;
+    return accepted;
   });
-  const batch = await rejectReusedKey(storing).catch((error: unknown) => {
+  const accepted = await rejectReusedKey(storing).catch((error: unknown) => {
     if (tokens > 0) deps.limits.mails?.refund(caller.orgId, tokens);
     throw error;
   });
   messagesAccepted.publish({ kind: 'email', by: 'batch', count: total });
   deps.wakeRelay();
-  return batch;
+  return accepted;
+}
+
+/** The requests of a batch, with the senders and times that were parsed from them. */
+interface Batch {
+  readonly caller: Caller;
+  readonly requests: readonly EmailRequest[];
+  readonly parsed: readonly SenderAndTime[];
+  readonly refuse: (refused: RefusedEmail) => never;
 }
 
 /**
@@ -109,10 +110,7 @@ export async function acceptBatch(
  */
 async function registerTags(
   { pool, limits }: IntakeDeps,
-  { orgId, domainIds }: Caller,
-  requests: readonly EmailRequest[],
-  parsed: readonly SenderAndTime[],
-  refuse: (refused: RefusedEmail) => never,
+  { caller: { orgId, domainIds }, requests, parsed, refuse }: Batch,
 ): Promise<void> {
   const newTags = new Map<string, Tag>();
   const turn = startTimeSlices();
@@ -133,11 +131,8 @@ async function registerTags(
 async function storeMembers(
   deps: BatchIntakeDeps,
   client: Db,
-  { orgId, domainIds }: Caller,
-  requests: readonly EmailRequest[],
-  parsed: readonly SenderAndTime[],
+  { caller: { orgId, domainIds }, requests, parsed, refuse }: Batch,
   origin: Origin,
-  refuse: (refused: RefusedEmail) => never,
 ): Promise<void> {
   const { batchId: batch_id, traceparent } = origin;
   const traceparents = traceparent === undefined ? [] : [traceparent];

@@ -7,7 +7,7 @@ import { check, type Evidence, sentences } from './checker.ts';
 import { readProvider } from './evidence.ts';
 import { openLedger, readLedger } from './ledger.ts';
 
-const ACCEPTED = { is: 'accepted', to: ['a@x.net'], id: 'em_a', due: null, at: 0 } as const;
+const ACCEPTED = { kind: 'accepted', to: ['a@x.net'], id: 'em_a', due: null, at: 0 } as const;
 /** An email that was accepted and sent once, with its webhook. */
 const GOOD: Evidence = {
   sender: [ACCEPTED],
@@ -19,8 +19,8 @@ const GOOD: Evidence = {
   webhooks: new Set(['ev_1']),
 };
 const listed = (status: string, more: object = {}) => [{ id: 'em_a', batch_id: null, to: 'a@x.net', status, ...more }];
-const unanswered = { is: 'unanswered', to: ['a@x.net'], why: 'ECONNRESET' } as const;
-const refused = { is: 'refused', to: ['a@x.net'], why: '422' } as const;
+const unanswered = { kind: 'unanswered', to: ['a@x.net'], why: 'ECONNRESET' } as const;
+const refused = { kind: 'refused', to: ['a@x.net'], why: '422' } as const;
 
 /** The violations of good evidence with this change. */
 function violationsOf(change: Partial<Evidence>): string[] {
@@ -56,7 +56,7 @@ const CASES: readonly (readonly [string, Partial<Evidence>, string[]])[] = [
   ],
   [
     'it was sent although the API had reported it as canceled',
-    { sender: [ACCEPTED, { is: 'canceled', to: ['a@x.net'] }] },
+    { sender: [ACCEPTED, { kind: 'canceled', to: ['a@x.net'] }] },
     ['contradicted: em_a: delivered, though the API reported it as canceled'],
   ],
   [

@@ -75,11 +75,11 @@ export function check(evidence: Evidence): Verdict {
   let explained = 0;
   let unresolved = 0;
 
-  const canceled = new Set(evidence.sender.flatMap((entry) => (entry.is === 'canceled' ? entry.to : [])));
+  const canceled = new Set(evidence.sender.flatMap((entry) => (entry.kind === 'canceled' ? entry.to : [])));
   for (const entry of evidence.sender) {
-    if (entry.is === 'canceled') continue;
+    if (entry.kind === 'canceled') continue;
     const existing = entry.to.filter((to) => listed.has(to));
-    if (entry.is === 'accepted') accepted += entry.to.length;
+    if (entry.kind === 'accepted') accepted += entry.to.length;
     else if (existing.length > 0 && existing.length < entry.to.length) {
       violations.contradicted.push(`${existing.length} of ${entry.to.length} members of a batch exist: ${entry.why}`);
     }
@@ -94,23 +94,23 @@ export function check(evidence: Evidence): Verdict {
     if (!evidence.webhooks.has(id)) violations.missingWebhooks.push(`${message}: ${type} ${id}`);
   }
 
-  function checkOne(entry: Exclude<SenderEntry, { is: 'canceled' }>, to: string): void {
+  function checkOne(entry: Exclude<SenderEntry, { kind: 'canceled' }>, to: string): void {
     const messages = listed.get(to) ?? [];
     const arrivals = evidence.provider.get(to) ?? [];
     const [message] = messages;
     if (!message) {
-      if (entry.is === 'accepted') violations.lost.push(`${entry.id} to ${to}: the API does not know it`);
+      if (entry.kind === 'accepted') violations.lost.push(`${entry.id} to ${to}: the API does not know it`);
       else if (arrivals.length > 0)
         violations.contradicted.push(`to ${to}: sent, though it was not accepted: ${entry.why}`);
       return;
     }
-    if (entry.is === 'refused') violations.contradicted.push(`${message.id}: stored, though refused: ${entry.why}`);
+    if (entry.kind === 'refused') violations.contradicted.push(`${message.id}: stored, though refused: ${entry.why}`);
     if (messages.length > 1) violations.contradicted.push(`to ${to}: stored ${messages.length} times for one request`);
-    if (entry.is === 'accepted' && entry.id !== (message.batch_id ?? message.id)) {
+    if (entry.kind === 'accepted' && entry.id !== (message.batch_id ?? message.id)) {
       violations.contradicted.push(`${message.id}: accepted as ${entry.id}`);
     }
     const isEarly =
-      entry.is === 'accepted' &&
+      entry.kind === 'accepted' &&
       entry.due !== null &&
       arrivals.some((at) => at + ROUNDING_MS < Date.parse(entry.due as string));
     if (isEarly) violations.early.push(`${message.id}: before its time`);

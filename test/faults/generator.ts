@@ -9,7 +9,7 @@ import type { Tenant } from './tenant.ts';
 /** The sender's record of an answer. Each recipient gets one message and so identifies it. */
 export type SenderEntry =
   | {
-      readonly is: 'accepted';
+      readonly kind: 'accepted';
       readonly to: readonly string[];
       readonly id: string;
       readonly due: string | null;
@@ -17,9 +17,9 @@ export type SenderEntry =
       readonly at: number;
     }
   /** Ambiguous; with a key, accepted once at most. */
-  | { readonly is: 'unanswered'; readonly to: readonly string[]; readonly why: string }
-  | { readonly is: 'refused'; readonly to: readonly string[]; readonly why: string }
-  | { readonly is: 'canceled'; readonly to: readonly string[] };
+  | { readonly kind: 'unanswered'; readonly to: readonly string[]; readonly why: string }
+  | { readonly kind: 'refused'; readonly to: readonly string[]; readonly why: string }
+  | { readonly kind: 'canceled'; readonly to: readonly string[] };
 
 /** The mix and the rate of requests. */
 export interface Mix {
@@ -108,7 +108,7 @@ export function makeGenerator(
       const { status, answer } = await ask(agent, stack.url + path, headers, text);
       if (status === 202) {
         const { id, scheduled_at: due = null } = answer as { id: string; scheduled_at?: string | null };
-        await ledger.write({ is: 'accepted', to, id, due: due ?? dueOf(body), at: Date.now() });
+        await ledger.write({ kind: 'accepted', to, id, due: due ?? dueOf(body), at: Date.now() });
         return id;
       }
       const isAmbiguous = status === undefined || status >= 500;
@@ -116,7 +116,7 @@ export function makeGenerator(
       // 409: the first request with this key is still in flight.
       const isRetried = keyed && (isAmbiguous || status === 409 || status === 429) && Date.now() < until && !isOver();
       if (!isRetried) {
-        await ledger.write({ is: isAmbiguous || status === 409 ? 'unanswered' : 'refused', to, why });
+        await ledger.write({ kind: isAmbiguous || status === 409 ? 'unanswered' : 'refused', to, why });
         return undefined;
       }
       await sleep(RETRY_AFTER_MS);
@@ -157,7 +157,7 @@ export function makeGenerator(
     if (cancelAt === undefined || id === undefined) return;
     await sleep(Math.max(0, cancelAt - Date.now()));
     const { status } = await ask(agent, `${stack.url}/v1/emails/${id}/cancel`, tenant.headers, '{}');
-    if (status === 200) await ledger.write({ is: 'canceled', to: [to] });
+    if (status === 200) await ledger.write({ kind: 'canceled', to: [to] });
   }
 
   /** Posts one request of a random kind. */

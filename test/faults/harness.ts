@@ -178,7 +178,7 @@ async function isIdle(
 
 function longestHandOver({ sender, provider }: Evidence, over: number): number {
   const waits = sender.flatMap((entry) => {
-    if (entry.is !== 'accepted') return [];
+    if (entry.kind !== 'accepted') return [];
     const from = Math.max(over, entry.due === null ? entry.at : Date.parse(entry.due));
     return entry.to.flatMap((to) => (provider.get(to)?.[0] ?? from) - from);
   });

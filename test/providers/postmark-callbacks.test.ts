@@ -5,7 +5,7 @@ import type { Feedback } from '../../src/domain/email/feedback.ts';
 import { type Callback, parsePostmarkCallback } from '../../src/providers/postmark/callbacks.ts';
 import { BOUNCE, CLICK, COMPLAINT, DELIVERY, MESSAGE_ID, OPEN, SUBSCRIPTION_CHANGE } from './postmark-records.ts';
 
-const KEPT: Callback = { is: 'kept' };
+const NO_EFFECT: Callback = { kind: 'none' };
 /** The evidence of an unsigned record of the examples. */
 const EVIDENCE = { messageId: MESSAGE_ID, isSigned: false };
 
@@ -15,7 +15,7 @@ function parse(body: unknown): Callback {
 
 function feedback(body: unknown): Feedback {
   const callback = parse(body);
-  assert.ok(callback.is === 'feedback', JSON.stringify(callback));
+  assert.ok(callback.kind === 'feedback', JSON.stringify(callback));
   return callback.feedback;
 }
 
@@ -64,7 +64,7 @@ describe('a record of Postmark and what it reports', () => {
     test(name, () => {
       const recipient = name === 'Delivery' ? DELIVERY.Recipient : john;
       const feedback = { emailId: 'em_1', recipient, ...expected, evidence: EVIDENCE };
-      assert.deepEqual(parse(record), { is: 'feedback', feedback });
+      assert.deepEqual(parse(record), { kind: 'feedback', feedback });
     });
   }
 });
@@ -118,11 +118,11 @@ describe('a bounce by its type', () => {
 
   test('without effect is kept', () => {
     for (const Type of ['Subscribe', 'AutoResponder', 'OpenRelayTest', 'SomethingNew', 'toString', '', 7, null])
-      assert.deepEqual(parse({ ...BOUNCE, Type, Details: 'smtp;550 5.1.1 user unknown' }), KEPT, String(Type));
+      assert.deepEqual(parse({ ...BOUNCE, Type, Details: 'smtp;550 5.1.1 user unknown' }), NO_EFFECT, String(Type));
   });
 
   test('Unknown, while Postmark still sends there, is kept', () => {
-    assert.deepEqual(parse({ ...BOUNCE, Type: 'Unknown', Details: FULL, Inactive: false }), KEPT);
+    assert.deepEqual(parse({ ...BOUNCE, Type: 'Unknown', Details: FULL, Inactive: false }), NO_EFFECT);
   });
 });
 
@@ -193,7 +193,7 @@ describe('two records are the same report', () => {
 describe("a change of Postmark's own suppression list", () => {
   const read = (fields: object) => parse({ ...SUBSCRIPTION_CHANGE, ...fields });
   const change = (origin: string | null, isMarketing = true, evidence = EVIDENCE) => ({
-    is: 'suppression',
+    kind: 'suppression',
     suppression: { emailId: 'em_1', recipient: 'john@example.net', origin, isMarketing, evidence },
   });
   const MessageStream = 'outbound';
@@ -219,13 +219,13 @@ describe("a change of Postmark's own suppression list", () => {
   test('needs no message', () => {
     const evidence = { messageId: '', isSigned: false };
     assert.deepEqual(read({ MessageID: null, Origin: 'Customer' }), change('unsubscribe', true, evidence));
-    assert.equal(read({ MessageID: null }).is, 'feedback');
+    assert.equal(read({ MessageID: null }).kind, 'feedback');
   });
 
   test('without a change or a recipient is kept', () => {
-    assert.deepEqual(read({ SuppressSending: undefined }), KEPT);
-    assert.deepEqual(read({ SuppressSending: 'true' }), KEPT);
-    assert.deepEqual(read({ Recipient: '' }), KEPT);
+    assert.deepEqual(read({ SuppressSending: undefined }), NO_EFFECT);
+    assert.deepEqual(read({ SuppressSending: 'true' }), NO_EFFECT);
+    assert.deepEqual(read({ Recipient: '' }), NO_EFFECT);
   });
 });
 
@@ -259,7 +259,7 @@ describe('a record that is ignored', () => {
     ['a bounce without an address', { ...BOUNCE, Email: null }],
   ] as const) {
     test(name, () => {
-      assert.deepEqual(parse(body), KEPT);
+      assert.deepEqual(parse(body), NO_EFFECT);
     });
   }
 });

@@ -150,7 +150,7 @@ describe('emails without a report', () => {
       () => false,
       'broadcast',
     );
-    assert.ok(callback.is === 'feedback');
+    assert.ok(callback.kind === 'feedback');
     await projectFeedback(pool, [callback.feedback]);
     assert.deepEqual((await results())[0], expected[0]);
   });

@@ -61,6 +61,16 @@ async function openContent(deps: EmailDeps, client: Db, email: LockedEmail): Pro
   }
 }
 
+/** The transaction that claims emails, and what it has read before it assigns them to providers. */
+interface ClaimTransaction {
+  readonly client: Db;
+  readonly commitWith: CommitWith;
+  /** The last attempts of the emails. */
+  readonly attempts: ReadonlyMap<string, Attempt>;
+  readonly contents: LargeContents;
+  readonly gate: Gate;
+}
+
 /** Emails with their decrypted content, and the results of the others. */
 interface Opening {
   readonly opened: readonly OpenedEmail[];
@@ -71,10 +81,8 @@ interface Opening {
 /** Decrypts emails and builds them for the provider. */
 async function openEmails(
   deps: EmailDeps,
-  client: Db,
+  { client, attempts, contents }: ClaimTransaction,
   emails: readonly LockedEmail[],
-  attempts: ReadonlyMap<string, Attempt>,
-  contents: LargeContents,
 ): Promise<Opening> {
   const built: OpenedEmail[] = [];
   const failed: Failure[] = [];
@@ -106,16 +114,11 @@ type ProviderChoice =
   | { readonly kind: 'wait'; readonly reason: string; readonly afterMs: number }
   | { readonly kind: 'fail'; readonly error: string };
 
-/**
- * Chooses the first provider that can deliver an email and whose account is not paused, and the copies of its next call.
- * @param attempt the last attempt of the email
- */
+/** Chooses the first provider that can deliver an email and whose account is not paused, and the copies of its next call. */
 async function chooseProvider(
   deps: EmailDeps,
-  client: Db,
-  gate: Gate,
+  { client, attempts, gate }: ClaimTransaction,
   { email, outgoing, copies }: Sendable,
-  attempt: Attempt | undefined,
 ): Promise<ProviderChoice> {
   const sizeBytes = sizeBytesOf(email, outgoing);
   const candidates = copies.slice(0, copiesPerCall(sizeBytes));
@@ -125,7 +128,7 @@ async function chooseProvider(
   const open = await firstUnpaused(gate, client, able, outgoing);
   if ('pause' in open) {
     const { pause } = open;
-    const verdict = judgePaused(pause, attempt, email.overdueMs, deps.accountRetryForMs);
+    const verdict = judgePaused(pause, attempts.get(email.id), email.overdueMs, deps.accountRetryForMs);
     return verdict.kind === 'fail' ? verdict : { ...verdict, reason: pause.reason };
   }
   const { provider } = open;
@@ -145,14 +148,11 @@ interface Assignment {
  */
 export async function assign(
   deps: EmailDeps,
-  client: Db,
-  commitWith: CommitWith,
+  claim: ClaimTransaction,
   emails: readonly LockedEmail[],
-  attempts: ReadonlyMap<string, Attempt>,
-  contents: LargeContents,
-  gate: Gate,
 ): Promise<Assignment> {
-  const { opened, failed, waiting } = await openEmails(deps, client, emails, attempts, contents);
+  const { client, commitWith, attempts, contents } = claim;
+  const { opened, failed, waiting } = await openEmails(deps, claim, emails);
   const [domainOf, isSuppressed] = await Promise.all([
     deps.sendingDomains(client, opened),
     suppressionOf(deps, client, opened),
@@ -175,8 +175,7 @@ export async function assign(
   const ready: ClaimedEmail[] = [];
   for (const each of sendable) {
     const { id, org_id: orgId, overdueMs } = each.email;
-    const attempt = attempts.get(id);
-    const choice = await chooseProvider(deps, client, gate, each, attempt);
+    const choice = await chooseProvider(deps, claim, each);
     if (choice.kind === 'fail') {
       failed.push({ id, error: choice.error });
     } else if (choice.kind === 'wait') {
@@ -184,7 +183,7 @@ export async function assign(
     } else {
       const { provider, copies, bytes } = choice;
       const call = callOf(provider, provider.streamOf?.(each.outgoing), copies.length, bytes);
-      const n = (attempt?.n ?? 0) + 1;
+      const n = (attempts.get(id)?.n ?? 0) + 1;
       ready.push({ id, copies, orgId, provider, n, call, claimedAt, claimedAtUnixMs, overdueMs });
     }
   }

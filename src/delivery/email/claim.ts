@@ -65,7 +65,7 @@ export async function claim(
     const overdueSeconds = scheduled.map(({ overdueMs }) => overdueMs / 1_000);
     afterCommit(client, () => messagesClaimed.publish({ overdueSeconds }));
     const quarantined = await quarantine(deps, client, emailsOf('quarantine'), attempts);
-    const assigned = await assign(deps, client, commitWith, due, attempts, contents, gate);
+    const assigned = await assign(deps, { client, commitWith, attempts, contents, gate }, due);
     return [
       ...judged.flatMap(({ verdict }) => (isClaim(verdict) ? verdict : [])),
       ...assigned.ready.map((message): EmailClaim => ({ state: 'ready', message })),

@@ -18,7 +18,13 @@ import { ATTEMPT_OUTCOMES, CLAIM_EXPIRED, isClaimExpired, retryResult, storableT
 import type { CallResult, Channel, DeliveryStatus } from '../contract.ts';
 import { endOfCall } from '../reconcile.ts';
 import { claim } from './claim.ts';
-import type { Answered, Attempted, Claimed, MessageDeps, MessageTypes } from './contract.ts';
+import type {
+  AnsweredChatMessage,
+  AttemptedChatMessage,
+  ClaimedChatMessage,
+  MessageDeps,
+  MessageTypes,
+} from './contract.ts';
 
 /** A call has certainly ended this long after its claim, even if its worker is alive. A report may arrive until then. */
 const CALL_IS_OVER_MS = 60_000;
@@ -79,7 +85,7 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
       ),
 
     lookUp([message]) {
-      const { stored, attempt } = message as Attempted;
+      const { stored, attempt } = message as AttemptedChatMessage;
       const provider = providerOf(stored);
       if (!provider?.find) return undefined;
       return async () => {
@@ -91,14 +97,14 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
 
     async recordFound(client, messages, found) {
       // One message per call.
-      const [message] = messages as [Attempted];
+      const [message] = messages as [AttemptedChatMessage];
       const { stored, attempt } = message;
       const messageId = found.get(stored.id);
       if (messageId === undefined) return [];
       await lockProviderId(client, messageId);
       // An equal message may have been looked up at the same time.
       if (await isAnothers(client, stored, messageId)) return [];
-      const provider = attempt.provider as Claimed['provider']['name'];
+      const provider = attempt.provider as ClaimedChatMessage['provider']['name'];
       const dedupe_key = endOfCall('sent', attempt.call);
       await projectMessages(client, 'sent', [{ id: stored.id, provider, provider_message_id: messageId, dedupe_key }]);
       return [message];
@@ -154,7 +160,7 @@ function changeOf({ message_id: id, provider, call, outcome, detail, code, provi
   }
   return {
     id,
-    provider: provider as Claimed['provider']['name'],
+    provider: provider as ClaimedChatMessage['provider']['name'],
     ...(provider_message_id !== null && { provider_message_id }),
     dedupe_key: endOfCall('sent', call),
   };
@@ -173,7 +179,7 @@ function creationPeriodOf({ startedAtMs, endedAtMs }: Attempt): CreationPeriod {
  * Translates the refusal of a provider for which the customer-service window has closed since the claim: the next claim
  * sends the fallback template; without one, the message fails.
  */
-function afterWindow({ stored, provider }: Claimed, outcome: ChatOutcome): ChatOutcome {
+function afterWindow({ stored, provider }: ClaimedChatMessage, outcome: ChatOutcome): ChatOutcome {
   if (outcome.kind !== 'refused' || !isWindowError(provider.name, outcome.code)) return outcome;
   if (stored.type === 'template' || !stored.content.fallback_template) return { ...outcome, code: WINDOW_CLOSED };
   return { ...outcome, kind: 'busy', afterMs: 0 };
@@ -187,7 +193,7 @@ function storable(outcome: ChatOutcome): ChatOutcome {
   return { ...outcome, detail, code: storableText(outcome.code, MAX_CODE_LENGTH) };
 }
 
-function toAnswer(message: Claimed, outcome: ChatOutcome): Answered {
+function toAnswer(message: ClaimedChatMessage, outcome: ChatOutcome): AnsweredChatMessage {
   const detail = outcome.kind === 'sent' ? null : outcome.detail;
   const code = 'code' in outcome && { code: outcome.code };
   return {
@@ -209,7 +215,10 @@ function toAnswer(message: Claimed, outcome: ChatOutcome): Answered {
 }
 
 /** Each number is paused separately, since it may have its own account. */
-function accountAnswers({ stored, provider }: Claimed, outcome: ChatOutcome): Answered['accounts'] {
+function accountAnswers(
+  { stored, provider }: ClaimedChatMessage,
+  outcome: ChatOutcome,
+): AnsweredChatMessage['accounts'] {
   const sender = stored.number?.id ?? '';
   const answer = { provider: provider.name, senders: [sender] };
   if (outcome.kind === 'sent') return [answer];

@@ -12,23 +12,23 @@ export interface MessageDeps extends DeliveryDeps {
   readonly windowPolicy: WindowPolicy;
 }
 
-export interface Claimed extends ClaimedMessage {
+export interface ClaimedChatMessage extends ClaimedMessage {
   readonly stored: StoredMessage;
   readonly provider: ChatProvider;
 }
 
-export interface Attempted extends AttemptedMessage {
+export interface AttemptedChatMessage extends AttemptedMessage {
   readonly stored: StoredMessage;
 }
 
-export interface Answered extends Answer {
+export interface AnsweredChatMessage extends Answer {
   readonly outcome: ChatOutcome;
 }
 
 /** The types of the channel. */
 export interface MessageTypes extends ChannelTypes {
-  readonly claimed: Claimed;
-  readonly attempted: Attempted;
+  readonly claimed: ClaimedChatMessage;
+  readonly attempted: AttemptedChatMessage;
   readonly held: never;
-  readonly answer: Answered;
+  readonly answer: AnsweredChatMessage;
 }

@@ -19,9 +19,9 @@ export const postmark = hiddenRoute({
   handler: async ({ pool, wakeRelay, metadataSigner, projectFeedback, postmarkCallbacks }, { body }) => {
     const callback = parsePostmarkCallback(body, metadataSigner.verify, postmarkCallbacks.broadcastStream);
     const isAccepted =
-      callback.is === 'feedback'
+      callback.kind === 'feedback'
         ? await projectFeedback(callback.feedback)
-        : callback.is === 'suppression' && (await projectProviderSuppression(pool, callback.suppression));
+        : callback.kind === 'suppression' && (await projectProviderSuppression(pool, callback.suppression));
     if (!isAccepted) await keepCallback(pool, 'postmark', JSON.stringify(body));
     // The outbox may contain webhook deliveries.
     wakeRelay();

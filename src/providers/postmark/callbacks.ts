@@ -6,11 +6,11 @@ import { type Fields, isObject, isText } from '../json-fields.ts';
 import { meaningOf } from './bounces.ts';
 
 export type Callback =
-  | { readonly is: 'feedback'; readonly feedback: Feedback }
+  | { readonly kind: 'feedback'; readonly feedback: Feedback }
   /** Postmark has added an address to its suppression list, or removed it. */
-  | { readonly is: 'suppression'; readonly suppression: SuppressionChange }
+  | { readonly kind: 'suppression'; readonly suppression: SuppressionChange }
   /** It concerns no email of ours, or changes nothing. */
-  | { readonly is: 'kept' };
+  | { readonly kind: 'none' };
 
 /** The state of a recipient on Postmark's own suppression list. */
 export interface SuppressionChange {
@@ -24,7 +24,7 @@ export interface SuppressionChange {
   readonly evidence: ReportEvidence;
 }
 
-const NO_EFFECT: Callback = { is: 'kept' };
+const NO_EFFECT: Callback = { kind: 'none' };
 
 /**
  * Reads a record that Postmark posts to its webhook (https://postmarkapp.com/developer/webhooks/webhooks-overview).
@@ -44,7 +44,7 @@ export function parsePostmarkCallback(
     return readSubscription(emailId, body, evidence, body['MessageStream'] === broadcastStream);
   }
   const feedback = readFeedback(emailId, body);
-  return feedback ? { is: 'feedback', feedback: Object.assign({}, feedback, { evidence }) } : NO_EFFECT;
+  return feedback ? { kind: 'feedback', feedback: Object.assign({}, feedback, { evidence }) } : NO_EFFECT;
 }
 
 function readFeedback(emailId: string, record: Fields): Feedback | undefined {
@@ -132,17 +132,17 @@ function readSubscription(emailId: string, record: Fields, evidence: ReportEvide
   const { Recipient: recipient, ChangedAt: at, SuppressSending: suppress, SuppressionReason: reason } = record;
   if (!isText(recipient)) return NO_EFFECT;
   const change = { emailId, recipient, isMarketing, evidence };
-  if (suppress === false) return { is: 'suppression', suppression: { ...change, origin: null } };
+  if (suppress === false) return { kind: 'suppression', suppression: { ...change, origin: null } };
   if (suppress !== true) return NO_EFFECT;
   if (reason === 'ManualSuppression' && record['Origin'] === 'Recipient') {
     const { messageId } = evidence;
     const feedback = toFeedback({ emailId, change: 'unsubscribed', messageId, recipient, at });
-    return feedback ? { is: 'feedback', feedback: { ...feedback, evidence } } : NO_EFFECT;
+    return feedback ? { kind: 'feedback', feedback: { ...feedback, evidence } } : NO_EFFECT;
   }
   // Postmark also reports the bounce or complaint itself, with its reason. The first report creates the entry.
   const provider = reason === 'ManualSuppression' && isMarketing ? 'unsubscribe' : 'provider';
   const origin = reason === 'SpamComplaint' ? 'complaint' : provider;
-  return { is: 'suppression', suppression: { ...change, origin } };
+  return { kind: 'suppression', suppression: { ...change, origin } };
 }
 
 function textOf(value: unknown): string {

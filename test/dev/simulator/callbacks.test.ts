@@ -106,7 +106,7 @@ test('sends records and SMTP replies that are classified as the requested bounce
   for (const reason of BOUNCE_REASONS.filter((each) => each !== 'provider_suppressed')) {
     const [record] = await postedAbout(t, `bounced+${reason}@example.net`, 1);
     const callback = parsePostmarkCallback(record, () => false, 'broadcast');
-    assert.ok(callback.is === 'feedback', reason);
+    assert.ok(callback.kind === 'feedback', reason);
     assert.equal(callback.feedback.bounceReason, reason);
     assert.equal(classifyBounce(bounceOf(reason).reply).reason, reason);
   }
