@@ -33,7 +33,12 @@ const PAIRS: readonly (readonly [RecordKind, readonly string[], 'verified' | 'pe
   ['DKIM', [DKIM], 'verified'],
   ['DKIM', [`k=rsa;p=${KEY}`], 'verified'],
   ['DKIM', [`v=DKIM1;k=rsa;p=${KEY.slice(0, 200)} \t${KEY.slice(200)}; t=s`], 'verified'],
-  ['DKIM', [DKIM.slice(0, 255)], 'failed', /^the value is cut off at 255 characters; enter the whole value, in several parts of up to 255 characters if necessary$/],
+  [
+    'DKIM',
+    [DKIM.slice(0, 255)],
+    'failed',
+    /^the value is cut off at 255 characters; enter the whole value, in several parts of up to 255 characters if necessary$/,
+  ],
   ['DKIM', [DKIM.replace('MIIB', 'MIIC')], 'failed', /^the key is another one; replace the value$/],
   ['DKIM', [`${DKIM}AAAA`], 'failed', /^the key is another one/],
   ['DKIM', ['v=DKIM1; k=rsa; p='], 'failed', /^the key is empty, which revokes it/],
@@ -44,7 +49,12 @@ const PAIRS: readonly (readonly [RecordKind, readonly string[], 'verified' | 'pe
 
   ['SPF', ['v=spf1 mx ~all', 'google-site-verification=x'], 'verified'],
   ['SPF', ['v=spf10 mx ~all', 'v=spf2.0/pra'], 'pending', /^there is no SPF record/],
-  ['SPF', ['v=spf1 mx ~all', 'v=spf1 -all'], 'failed', /^there are two SPF records, and receivers ignore both; combine them into one$/],
+  [
+    'SPF',
+    ['v=spf1 mx ~all', 'v=spf1 -all'],
+    'failed',
+    /^there are two SPF records, and receivers ignore both; combine them into one$/,
+  ],
   ['SPF', ['v=spf1 mx +all'], 'failed', /^it ends in \+all/],
 
   ['RETURN_PATH', ['pm.mtasv.net'], 'verified'],
