@@ -216,7 +216,7 @@ test('the TypeScript of README.md and docs/ compiles', () => {
   assert.deepEqual(problems(examples), []);
 });
 
-test('TypeScript that does not compile is found out, with its line', () => {
+test('TypeScript that does not compile is reported with its line', () => {
   const wrong =
     "# Wrong\n\n```ts\nimport { Sendwright } from '@sendwright/client';\nnew Sendwright({ baseUrl: 1, apiKey: '' });\n```\n";
   const [problem, ...more] = problems([{ path: 'docs/wrong.md', text: wrong }]);

@@ -74,7 +74,7 @@ test('every file that is named is there and has the test', async () => {
   assert.deepEqual(await missingTests(rows.filter(({ file }) => file !== NOT_BUILT_YET)), []);
 });
 
-test('a test that was renamed is found out', () => {
+test('a renamed test is found', () => {
   const source = "it('is kept') it(`${what} is refused`) it(`403 ${code}: no`)";
   for (const name of ['is kept', '… is refused', '403 …']) assert.ok(isNamed(source, name), name);
   for (const name of ['is', 'kept', 'is kept…', '… refused', '403…', '… is', 'no']) {

@@ -23,7 +23,7 @@ async function letThrough(count: number, attempt: (i: number) => Attempt): Promi
 }
 
 describe('failed sign-ins', () => {
-  it('of one email and network are 10 in 15 minutes; another network is not locked by them', async () => {
+  it('are limited to 10 in 15 minutes for one email and network; another network is not locked', async () => {
     assert.equal(await letThrough(12, () => from('203.0.113.1')), 10);
     assert.equal(await isLimited(from('203.0.113.2')), false);
     assert.deepEqual(await kinds(), { network: 13, pair: 13, pair_day: 13, email: 11 });
@@ -35,13 +35,13 @@ describe('failed sign-ins', () => {
     assert.equal(await letThrough(12, (i) => from(i % 2 ? '203.0.113.1' : '::ffff:203.0.113.1')), 10);
   });
 
-  it('of one network are 60 in 15 minutes, and leave no row of an email after that', async () => {
+  it('are limited to 60 in 15 minutes for one network, and add no rows of emails after that', async () => {
     assert.equal(await letThrough(100, (i) => from('203.0.113.1', `random-${i}@example.com`)), 60);
     const { rows } = await pool.query(`SELECT count(*)::int AS rows FROM sign_in_attempts`);
     assert.deepEqual(rows, [{ rows: 181 }]);
   });
 
-  it('of one network cannot exhaust the limit of an email, also in a day', async () => {
+  it('cannot exhaust the limit of an email from one network, even in a day', async () => {
     for (let quarter = 0; quarter < 96; quarter++) {
       await letThrough(12, () => from('203.0.113.1'));
       await pool.query(`UPDATE sign_in_attempts SET expires_at = now() WHERE kind IN ('pair', 'network')`);
@@ -50,7 +50,7 @@ describe('failed sign-ins', () => {
     assert.equal(await isLimited(from('203.0.113.2')), false);
   });
 
-  it('of one email from many networks are 250 in a day, and do not lock a known browser', async () => {
+  it('are limited to 250 in a day for one email from many networks, and do not lock a known browser', async () => {
     assert.equal(await letThrough(300, (i) => from(`203.0.${i}.1`)), 250);
     assert.equal(await isLimited(from('198.51.100.1')), true);
     assert.equal(await isLimited(from('198.51.100.1', EMAIL, 'a-browser')), false);

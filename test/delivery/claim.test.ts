@@ -81,7 +81,7 @@ describe('an email is claimed', () => {
   });
 
   for (const status of EMAIL_STATUSES.filter((each) => each !== 'queued' && each !== 'scheduled'))
-    test(`not when it is ${status}, and that is what it ended as`, async () => {
+    test(`not when it is ${status}; its result has that status`, async () => {
       const { accept, deliverOne, provider, attempts } = make();
       const member = await accept();
       await force(pool, member.id, status);

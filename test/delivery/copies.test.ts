@@ -242,7 +242,7 @@ describe('decisions 3.7: a marketing email', () => {
     assert.deepEqual([(await email(id)).status, provider.took.length], ['sent', 2]);
   });
 
-  test('that is given up is sent when a copy was taken, and the other copies have failed', async () => {
+  test('that is given up has the status sent if a copy was accepted; the other copies have failed', async () => {
     const { deps, provider, accept, deliverOne, email } = make();
     const [a, b] = ['a', 'b'].map(address) as [string, string];
     const { id } = await accept({ ...body, to: [a, b] });

@@ -14,8 +14,8 @@ import { acceptedTexts, chatHarness, deliverChat, reportOf, ScriptedChat } from 
 const { pool, orgId } = await organizationFixture(8);
 const accepted = acceptedTexts(pool, orgId);
 
-describe('a message is handed over', () => {
-  test('with all fields, and is sent', async () => {
+describe('a message is sent', () => {
+  test('with all fields', async () => {
     const { id, number, provider, deliver, outcomes } = await accepted();
     assert.deepEqual(await deliver(id), { state: 'ended', status: 'sent', provider: 'twilio' });
     const { status, provider_message_id, look_in } = await chatRow(pool, id);
@@ -75,7 +75,7 @@ describe('a message is handed over', () => {
 });
 
 describe('an answer of the chat-app provider:', () => {
-  test('refused for good: failed at once, with its code', async () => {
+  test('permanently refused: failed immediately, with its code', async () => {
     const { id, provider, deliver, outcomes } = await accepted();
     provider.acts.push({ kind: 'refused', detail: 'Twilio refused it: no.', code: '63024' });
     assert.deepEqual(await deliver(id), { state: 'ended', status: 'failed', provider: 'twilio' });
@@ -110,7 +110,7 @@ describe('an answer of the chat-app provider:', () => {
   });
 });
 
-describe('a message that cannot be sent fails at once', () => {
+describe('a message that cannot be sent fails immediately', () => {
   test('because its provider cannot deliver it', async () => {
     const { id, provider, deliver, outcomes } = await accepted();
     provider.refuses = () => 'Twilio accepts at most 1,600 characters.';

@@ -103,7 +103,7 @@ describe('an attempt without an outcome', () => {
 });
 
 describe('a suspect', () => {
-  test('that reached a provider is no suspect any longer', async () => {
+  test('is no longer one after it reached a provider', async () => {
     const { provider, accept, deliverOne, isolatedIds } = make('deliver');
     const member = await accept();
     await markSuspects(pool, [member.id]);
@@ -137,7 +137,7 @@ describe('a suspect', () => {
     });
   }
 
-  test('that ended two processes fails with the reason, a log line and a metric', async (t) => {
+  test('fails after it ended two processes, with the reason, a log line and a metric', async (t) => {
     const { provider, accept, deliverOne, email, lines } = make('deliver');
     const member = await accept();
     await countCrash(pool, member.id);

@@ -84,7 +84,7 @@ test('a group that several workers deliver concurrently is sent once, and each w
   for (const { id } of members) assert.deepEqual(await timeline(id), ['queued', 'sent']);
 });
 
-describe('when an email falls due at the very moment at which', () => {
+describe('when an email becomes due at the moment at which', () => {
   /** The number of runs that the API won. */
   const won = { cancel: 0, reschedule: 0 };
   /** The head start of the other side in milliseconds: the side that wins starts later next time, on a machine of any speed. */

@@ -37,8 +37,8 @@ function inbound({ from, to }: { from: string; to: string }, text: string) {
   return projectInboundSms(pool, { ...sms, providerMessageId: `SM${++count}` });
 }
 
-describe('an SMS is handed over', () => {
-  test('with sender, recipient and text, and is sent', async () => {
+describe('an SMS is sent', () => {
+  test('with sender, recipient and text', async () => {
     const { id, from, to, provider, deliverSms } = await accepted();
     assert.deepEqual(await deliverSms(id), { state: 'ended', status: 'sent', provider: 'twilio' });
     const [given = assert.fail()] = provider.given;
@@ -51,7 +51,7 @@ describe('an SMS is handed over', () => {
     ['undelivered', 'undelivered'],
     ['failed', 'failed'],
   ] as const) {
-    test(`and ${status} by the report of its provider`, async () => {
+    test(`and becomes ${status} by the report of its provider`, async () => {
       const { id, to, deliverSms } = await accepted();
       await deliverSms(id);
       const report: ChatReport = {
@@ -66,7 +66,7 @@ describe('an SMS is handed over', () => {
   }
 });
 
-describe('an SMS is not handed over', () => {
+describe('an SMS is not sent', () => {
   test('when its sender is no longer connected', async () => {
     const { id, from, provider, deliverSms } = await accepted();
     await deleteSender(pool, orgId, from);

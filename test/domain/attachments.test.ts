@@ -186,7 +186,7 @@ describe('base64', () => {
     );
   });
 
-  it('has one spelling: nothing is taken that encoding the bytes does not give', () => {
+  it('has one form: only the encoding of the decoded bytes is accepted', () => {
     const near = fc.string({ unit: fc.constantFrom('A', 'Q', 'g', '=', '+', '/', '-', '_', ' ', '\n', 'é', '%') });
     fc.assert(
       fc.property(fc.oneof(near, anyString, fc.base64String()), (text) => {

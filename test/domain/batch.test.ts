@@ -18,7 +18,7 @@ describe('the status of a batch (decisions 5)', () => {
     it(`${JSON.stringify(counts)}: ${status}`, () => assert.equal(batchStatus(3, counts), status));
   }
 
-  it('is processing as long as one of two waits and the other one does not', () => {
+  it('is processing while one of two emails waits and the other one does not', () => {
     for (const status of EMAIL_STATUSES) {
       const counts: BatchCounts = { queued: 1 };
       counts[status] = (counts[status] ?? 0) + 1;

@@ -23,18 +23,18 @@ const address = fc.tuple(loadedLabel, host).map(([local, domain]) => `<${local}@
 const ip = fc.ipV4();
 const queueId = fc.stringMatching(/^[0-9A-F]{10,12}$/);
 
-describe('what a reply contains beside its words', () => {
+describe('the variable parts of a reply', () => {
   const unchanged = (decorated: fc.Arbitrary<readonly [string, string]>): void => {
     fc.assert(
       fc.property(decorated, ([plain, other]) => assert.equal(statedReason(other), statedReason(plain), other)),
     );
   };
 
-  it('does not change the reason: the name and address of the host that quotes it', () => {
+  it('do not change the reason: the name and address of the host that quotes it', () => {
     unchanged(fc.tuple(reply, host, ip).map(([text, name, from]) => [text, `host ${name}[${from}] said: ${text}`]));
   });
 
-  it('does not change the reason: a host, an IP address or a queue id at its end', () => {
+  it('do not change the reason: a host, an IP address or a queue id at its end', () => {
     const end = fc.oneof(
       host.map((name) => `[${name}]`),
       ip.map((value) => `[${value}]`),
@@ -43,7 +43,7 @@ describe('what a reply contains beside its words', () => {
     unchanged(fc.tuple(reply, end).map(([text, suffix]) => [text, `${text} ${suffix}`]));
   });
 
-  it('does not change the reason: the words in the address that it names', () => {
+  it('do not change the reason: the words in the address that it names', () => {
     unchanged(
       fc
         .tuple(
@@ -56,7 +56,7 @@ describe('what a reply contains beside its words', () => {
 });
 
 describe('a transient refusal', () => {
-  it('does not suppress if its words are not known', () => {
+  it('does not suppress if its words are unknown', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('421', '450', '451', '452', '454'),
@@ -91,7 +91,7 @@ describe('a transient refusal', () => {
 });
 
 describe('a permanent refusal', () => {
-  it('goes by its code if its words are not known', () => {
+  it('is judged by its code if its words are unknown', () => {
     const words = fc.stringMatching(/^( [b-z]{3}q){0,5}$/);
     fc.assert(
       fc.property(words, (text) => {
@@ -103,7 +103,7 @@ describe('a permanent refusal', () => {
     );
   });
 
-  it('of 5.7.x suppresses only if its words name a rule', () => {
+  it('with 5.7.x suppresses only if its words match a rule', () => {
     assert.equal(statedReason('550 5.7.1 Rejected by local policy'), 'policy_block');
     assert.equal(statedReason('550 5.7.1 Access denied'), 'reputation_block');
     assert.equal(statedReason('550 5.7.0 Qwrtz'), 'reputation_block');
@@ -135,7 +135,7 @@ describe('a transcript of several replies', () => {
     }
   });
 
-  it('of one reply on several lines is that reply', () => {
+  it('with one reply on several lines is that reply', () => {
     assert.equal(
       statedReason(
         '550-5.2.1 The user you are trying to contact is\n550-5.2.1 receiving mail too quickly\n550 5.2.1 9 - gsmtp',

@@ -31,7 +31,7 @@ describe('the reason of a bounce', () => {
     );
   });
 
-  it('is undefined where neither words nor codes give one, and unknown then', () => {
+  it('is undefined if neither words nor codes determine one, and is then shown as unknown', () => {
     for (const reply of REPLIES.unknown) {
       assert.equal(statedReason(reply), undefined, reply);
       assert.deepEqual(classifyBounce(reply), { reason: 'unknown', suppress: true });
@@ -83,8 +83,8 @@ describe('the reason of a bounce', () => {
   });
 });
 
-describe('where two reasons can be read', () => {
-  it('words beat codes', () => {
+describe('a reply that matches two reasons', () => {
+  it('is judged by its words before its codes', () => {
     assertReasons([
       ['552 5.1.1 Recipient overquota', 'mailbox_full'],
       ['550 5.2.1 User unknown', 'mailbox_not_found'],
@@ -192,7 +192,7 @@ describe('a reply of codes alone', () => {
     ]);
   });
 
-  it('goes by a 5xx code of the address before words that accompany any refusal', () => {
+  it('is judged by a 5xx code of the address before words that accompany any refusal', () => {
     assertReasons([
       ['550 5.1.1 <ada@shop.example> not accepted, please try again', 'mailbox_not_found'],
       ['450 4.1.1 <ada@shop.example> not accepted, please try again', 'rate_limited'],
@@ -242,7 +242,7 @@ function assertLinear(run: (text: string) => unknown, unit: string, length: numb
 }
 
 describe('hostile text', () => {
-  it('costs the rules no more than its length', () => {
+  it('is judged in time linear to its length', () => {
     for (const { phrases } of RULES) {
       const words = expression(phrases);
       for (const unit of unitsOf(words)) {
@@ -252,7 +252,7 @@ describe('hostile text', () => {
     }
   });
 
-  it('of 100 kB costs no more than its first 2,000 characters', () => {
+  it('of 100 kB takes no longer than its first 2,000 characters', () => {
     const units = 'a a. a@ @a <a 1. 550- http:// x- aB &lt; \u00E9 \uD83D \u0000'.split(' ');
     for (const unit of [...units, '5.1.1 ', "n't ", 'host a ', 'server a ', 'smtp error from remote server ']) {
       assertLinear(classifyBounce, unit, 100_000);

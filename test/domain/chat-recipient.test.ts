@@ -22,7 +22,7 @@ describe('a recipient', () => {
   }
 
   for (const text of ['', 'USA.123', 'whatsapp:+14165550123', 'tel:+14165550123', '14165550123', '.123']) {
-    it(`is not ${JSON.stringify(text)}, which is taken for a number`, () =>
+    it(`is not ${JSON.stringify(text)}, which looks like a number`, () =>
       assert.equal(parseRecipient(text), PHONE_PROBLEMS.form));
   }
 });

@@ -128,7 +128,7 @@ const rest = fc
 const pieces = fc.array(fc.oneof(link, rest), { maxLength: 12 });
 
 describe('the links of any HTML', () => {
-  it('are replaced all, resolve to exactly what they were, and every other character stays', () => {
+  it('are all replaced, resolve to their original targets, and no other character changes', () => {
     fc.assert(
       fc.property(pieces, (parts) => {
         const build = (change: (target: string) => string): string =>

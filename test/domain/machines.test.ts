@@ -54,10 +54,10 @@ const MACHINES: readonly (readonly [string, string | undefined])[] = [
 
 describe('a request for a tracking link', () => {
   for (const [name, userAgent] of PEOPLE) {
-    it(`of ${name} is a person's`, () => assert.equal(isMachine({ userAgent, purposes: [] }), false));
+    it(`by ${name} is a person's`, () => assert.equal(isMachine({ userAgent, purposes: [] }), false));
   }
   for (const [name, userAgent] of MACHINES) {
-    it(`of ${name} is a machine's`, () => assert.equal(isMachine({ userAgent, purposes: [] }), true));
+    it(`by ${name} is a machine's`, () => assert.equal(isMachine({ userAgent, purposes: [] }), true));
   }
 
   it('that loads a page in advance is a machine’s, whatever the browser', () => {

@@ -34,7 +34,7 @@ describe('a marketing email', () => {
     assert.equal(text, `a ${link} b`);
   });
 
-  it('nothing else is a placeholder, and a body without one stays as it is', () => {
+  it('has no other placeholder, and a body without one is unchanged', () => {
     const body =
       '{{unsubscribe_url}} {{{unsubscribe}}} {{{UNSUBSCRIBE_URL}}} {{{unsubscribe_url}} {{{\nunsubscribe_url}}} $&';
     const { html, text } = personalize(outgoing({ html: body, text: body }), LINK);
@@ -60,7 +60,7 @@ describe('a marketing email', () => {
     }
   });
 
-  it('of a million characters is done at once, whatever they are', () => {
+  it('of a million characters is processed in linear time, whatever they are', () => {
     const open = '{'.repeat(500_000);
     const text = `${open}${' '.repeat(499_000)}unsubscribe_url}}}`;
     assert.equal(personalize(outgoing({ text }), LINK).text, `${open.slice(3)}${LINK}`);

@@ -69,7 +69,7 @@ const PAIRS: readonly (readonly [RecordKind, readonly string[], 'verified' | 'pe
   ['DMARC', ['hello'], 'pending', /^there is no DMARC record/],
 ];
 
-describe('what DNS holds under the name of a record', () => {
+describe('the answer of DNS for the name of a record', () => {
   for (const [kind, values, status, error] of PAIRS) {
     test(`${kind} ${JSON.stringify(values).slice(0, 60)} is ${status}`, () => {
       const judged = judgeFound(WANTED[kind], values);
@@ -102,7 +102,7 @@ describe('what DNS holds under the name of a record', () => {
   });
 });
 
-describe('a record that is not there', () => {
+describe('a missing record', () => {
   for (const kind of Object.keys(WANTED) as RecordKind[]) {
     test(`${kind} waits`, () => {
       const { found, status, error } = judgeMissing(WANTED[kind], null);

@@ -59,7 +59,7 @@ describe('an address filter', () => {
   }
 });
 
-describe('words', () => {
+describe('the words of a text', () => {
   it('are runs of letters and digits in lower case, each once', () => {
     assert.deepEqual(wordsOf('Re: your RECEIPT, receipt no. 4-2 für Äpfel'), [
       ...['2', '4', 'für', 'no', 're', 'receipt', 'your', 'äpfel'],

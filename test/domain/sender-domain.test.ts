@@ -35,7 +35,7 @@ describe('a domain that must prove itself', () => {
     assert.deepEqual([progress.status, progress.waited], ['failed', 72 * HOUR]);
   });
 
-  test('is verified when all is there, at once or in time, and looked at daily from then on', () => {
+  test('is verified when all records exist, immediately or in time, and then checked daily', () => {
     for (const isBackground of [true, false]) {
       const step = nextStep({ ...PENDING, tries: 7, waited: 100 * HOUR }, 'complete', isBackground);
       assert.deepEqual(step, { status: 'verified', tries: 0, misses: 0, next: 24 * HOUR });
@@ -79,7 +79,7 @@ describe('a verified domain', () => {
     }
   });
 
-  test('that is taken on trust stays so, and one that has failed waits to be asked for', () => {
+  test('stays verified if it is trusted; a failed one is checked only on request', () => {
     for (const verdict of ['complete', 'missing', 'lost', 'unsure'] as const) {
       for (const isBackground of [true, false]) {
         const trusted = nextStep({ ...VERIFIED, trusted: true, misses: 5 }, verdict, isBackground);
@@ -116,7 +116,7 @@ describe('what a check came to', () => {
 });
 
 describe('names', () => {
-  test('that are public suffixes belong to nobody', () => {
+  test('that are public suffixes are refused', () => {
     for (const name of ['co.uk', 'com.au', 'kawasaki.jp', 'foo.ck']) {
       assert.match(String(senderDomainProblem(name)), /is a public suffix/, name);
     }

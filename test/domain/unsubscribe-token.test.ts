@@ -10,7 +10,7 @@ const addressee = { orgId: newId('org', 1), emailId: newId('em', 2), position: 7
 const token = tokens.make(addressee);
 
 describe('an unsubscribe token', () => {
-  it('is of its recipient, in every process with the same secret, and of nobody else', () => {
+  it('identifies its recipient in every process with the same secret, and no other', () => {
     assert.ok(tokens.verify(addressee, token));
     assert.ok(makeUnsubscribeTokens(SECRET).verify(addressee, token));
     assert.ok(!makeUnsubscribeTokens(`${SECRET}s`).verify(addressee, token));

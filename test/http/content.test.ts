@@ -82,7 +82,7 @@ describe('the content of an email', () => {
     assert.equal((await content(id)).status, 200);
   });
 
-  it('stays if the store cannot delete its files', async () => {
+  it('is kept if the store cannot delete its files', async () => {
     const id = await sent({ ...CONTENT, attachments: [{ filename: 'a.txt', content: 'aGk=' }] });
     const { remove } = service.files;
     (service.files as { remove: unknown }).remove = () => Promise.reject(new Error('away'));

@@ -151,7 +151,7 @@ describe('scheduled email', () => {
       'was deleted',
     ],
   ] as const) {
-    it(`fails if its domain ${name}, and is not handed over`, async (t) => {
+    it(`fails if its domain ${name}, and is not sent`, async (t) => {
       const domain = await registrar.verified();
       const id = await ours.sent({ from: `a@${domain.name}`, scheduled_at: inFuture({ hours: 1 }) });
       const other = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });

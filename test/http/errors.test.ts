@@ -120,7 +120,7 @@ describe('404 not_found for unknown routes', () => {
     }
   });
 
-  it('but not for an absolute target of a route (RFC 9112 §3.2.2)', async () => {
+  it('but the route answers for an absolute target (RFC 9112 §3.2.2)', async () => {
     const answer = await speak(service.port, 'GET http://api.test/healthz?x=1 HTTP/1.1\r\nHost: api.test\r\n\r\n');
     assertRefused(answer, 422, 'validation_error', 'x');
     assert.equal((await speak(service.port, 'GET http://api.test/healthz HTTP/1.1\r\nHost: a\r\n\r\n')).status, 200);

@@ -17,10 +17,10 @@ const operations = operationsOf(api);
 
 const assertDescribed = (path: string, method: string, answer: Answer) => assertInDocument(api, path, method, answer);
 
-describe('the answer that the document describes is given', () => {
+describe('answers conform to the document', () => {
   for (const { method, path, name, security, requestBody, example: json } of operations) {
     if (path.endsWith('/download')) continue;
-    it(`by ${name} to a correct request and to each mistake`, async () => {
+    it(`of ${name} to a correct request and to each incorrect one`, async () => {
       const ids = (await resourceOf(path)?.(ours)) ?? {};
       const address = (given = ids) => fillPath(path, given);
       const assertStatus = async (status: number, call: Call, at = address()) => {
@@ -116,7 +116,7 @@ describe('the answer that the document describes is given', () => {
 });
 
 describe('the examples in the document are accepted', () => {
-  it('of query parameters', async () => {
+  it('for query parameters', async () => {
     let tried = 0;
     for (const { path, parameters = [] } of operations) {
       const address = fillPath(path, (await resourceOf(path)?.(ours)) ?? {});
@@ -138,7 +138,7 @@ describe('the examples in the document are accepted', () => {
     ['post', '/v1/emails', 10],
     ['patch', '/v1/emails/{id}', 1],
   ] as const) {
-    it(`of the fields of ${method.toUpperCase()} ${path}`, async () => {
+    it(`for the fields of ${method.toUpperCase()} ${path}`, async () => {
       const schema = api.paths[path]?.[method]?.requestBody?.content?.['application/json']?.schema;
       const { properties = {} } = api.components.schemas[schema?.$ref?.split('/').at(-1) ?? ''] ?? {};
       const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });

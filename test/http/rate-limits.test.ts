@@ -138,7 +138,7 @@ describe('a limit of 5 emails a second', () => {
     await assertRemaining(58);
   });
 
-  it('refuses a whole batch until all of it passes, stores nothing of it, and limits no other request', async () => {
+  it('refuses a batch until all its emails fit, stores none of them, and limits no other request', async () => {
     const ours = await organization();
     const start = performance.now();
     assert.equal((await sendBatch(ours, 100)).status, 202);
@@ -189,7 +189,7 @@ describe('a limit of 5 emails a second', () => {
   });
 });
 
-it('with both limits an answer reports that of requests, or that of emails if it refused', async () => {
+it('with both limits a response reports the limit of requests, or that of emails if it refused', async () => {
   const ours = await bothLimited.organization();
   const policy = '200;w=2;comment="requests", 100;w=20;comment="emails"';
   const accepted = await sendBatch(ours, 400);

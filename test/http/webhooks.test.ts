@@ -235,7 +235,7 @@ describe('replay', () => {
   };
   const hoursAgo = (hours: number) => inFuture({ hours: -hours });
 
-  it('of one delivery makes it pending and wakes the workers', async () => {
+  it('makes one delivery pending and wakes the workers', async () => {
     const { id, all } = await withDeliveries('failed', 'succeeded');
     const wakes = service.wakes();
     const answer = await ours.call('POST', `/v1/webhooks/${id}/deliveries/${all[0]}/replay`);
@@ -244,7 +244,7 @@ describe('replay', () => {
     assert.equal(service.wakes(), wakes + 1);
   });
 
-  it('of a period takes all of its deliveries, or those of one status', async () => {
+  it('of a period includes all of its deliveries, or those of one status', async () => {
     const { id, all } = await withDeliveries('failed', 'succeeded', 'pending', 'failed');
     const replay = async (json: Json) =>
       bodyOf<{ replayed: number }>(await ours.call('POST', `/v1/webhooks/${id}/replay`, { json }), 202).replayed;

@@ -53,7 +53,7 @@ describe('single emails that arrive together', () => {
     assert.equal(statements, 2, 'nothing had to be asked again');
   });
 
-  test('of two with one idempotency key one is stored, and the others are not affected', async () => {
+  test('store one of two with the same idempotency key, and all others', async () => {
     const caller = { orgId: await organization(database.pool, 'org3.example'), domainIds: null };
     const store = gatherEmails(pool);
     const once = { key: 'k', fingerprint: Buffer.alloc(32) };

@@ -21,7 +21,7 @@ test('long work gives others their turn, again and again', async () => {
   assert.ok(others >= 3, `${others} turns`);
 });
 
-test('short work is done at once', () => {
+test('short work is not divided', () => {
   const turn = startTimeSlices();
   assert.equal(turn(), undefined);
 });

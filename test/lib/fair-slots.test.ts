@@ -50,7 +50,7 @@ describe('slots', () => {
     assert.deepEqual(await drain(), ['a1', 'p1', 'q1', 'a2']);
   });
 
-  it('that are full refuse the last work of the holder with most of it, for a holder with less', async () => {
+  it('that are full refuse the newest work of the holder with the most, in favor of one with less', async () => {
     const { run, refused, drain } = scenario(1, 3);
     for (const name of ['a1', 'a2', 'a3', 'a4']) run('a', name);
     run('a', 'a5');

@@ -26,7 +26,7 @@ test('no nonce occurs twice', () => {
   assert.equal(new Set(nonces).size, nonces.length);
 });
 
-test('it opens for nobody else, under no other key, and not when one bit was changed', () => {
+test('is not opened for another context, with another key, or with one bit changed', () => {
   const sealed = seal.close(Buffer.from('a secret'), 'wh_1');
   assert.throws(() => seal.open(sealed, 'wh_2'));
   assert.throws(() => makeSeal([newKey()]).open(sealed, 'wh_1'));

@@ -22,7 +22,7 @@ test('purposes and secrets do not share keys', () => {
   assert.equal(new Set(keys).size, keys.length);
 });
 
-test('calls a key weak that repeats itself or consists of words, and no key of random bytes', () => {
+test('a key of repetitions or words is weak, and no key of random bytes is', () => {
   const weak = [
     'a'.repeat(64),
     'changeme'.repeat(6),

@@ -19,7 +19,7 @@ test('a percentile lies within the step that holds it', () => {
   assert.equal(percentile(steps, 1), 2 ** 15);
 });
 
-test('a duration is formatted in words', () => {
+test('formats a duration in words', () => {
   const spans: Readonly<Record<string, number>> = {
     '0 ms': 0,
     '999 ms': 999,

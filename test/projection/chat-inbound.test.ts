@@ -207,7 +207,7 @@ describe('a contact', () => {
     assert.deepEqual([row?.wa_number, row?.user_id, row?.former_user_id], ['+14165550006', 'CA.8', 'CA.7']);
   });
 
-  test('stays one when its id changes, in any order of the change and messages with either id', async () => {
+  test('stays one contact when its id changes, in any order of the change and messages with either id', async () => {
     const change: InboundEvent = {
       kind: 'userChange',
       before: { number: '+14165550003', userId: 'CA.5' },

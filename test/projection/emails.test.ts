@@ -175,7 +175,7 @@ describe('the projection', () => {
     });
   });
 
-  test('of concurrent changes none is lost, and the highest status remains', async () => {
+  test('loses none of several concurrent changes, and the highest status remains', async () => {
     const id = await acceptOne(pool, orgId);
     const changes = ['clicked', 'delivered', 'sent', 'opened', 'delivery_delayed'] as const;
     await whileLocked(id, () => changes.map((change) => project(pool, change, [{ id, dedupe_key: change }])));
@@ -183,7 +183,7 @@ describe('the projection', () => {
     assert.deepEqual((await timeline(pool, id)).sort(), [...changes, 'queued'].sort());
   });
 
-  test('of a concurrent cancel and claim one wins', async () => {
+  test('lets one of a concurrent cancel and claim win', async () => {
     for (let i = 0; i < 20; i++) {
       const id = await acceptOne(pool, orgId);
       await force(pool, id, 'scheduled');

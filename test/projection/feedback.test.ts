@@ -180,7 +180,7 @@ describe('decisions 3.5: what is reported, in any order and repeated', () => {
   });
 });
 
-describe('what a report leads to', () => {
+describe('the effect of a report', () => {
   /** The suppressions of an organization as `email origin reason`. */
   const suppressions = async (org = orgId) => {
     const { rows } = await pool.query<{ text: string }>(

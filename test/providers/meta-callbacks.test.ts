@@ -10,7 +10,7 @@ const sign = (body: Buffer, secret = SECRET) => `sha256=${createHmac('sha256', s
 describe('a signature', () => {
   const body = Buffer.from('{"entry":[],"text":"\\u00fc \\/"}');
 
-  test('of the app’s secret over the very bytes is right', () => {
+  test('with the app’s secret over the exact bytes is valid', () => {
     assert.equal(isMetaSignature(SECRET, body, sign(body)), true);
     assert.equal(
       isMetaSignature('key', Buffer.from('The quick brown fox jumps over the lazy dog'), `sha256=${FOX}`),

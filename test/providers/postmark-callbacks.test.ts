@@ -116,7 +116,7 @@ describe('a bounce by its type', () => {
     });
   }
 
-  test('without effect is kept', () => {
+  test('without effect changes nothing', () => {
     for (const Type of ['Subscribe', 'AutoResponder', 'OpenRelayTest', 'SomethingNew', 'toString', '', 7, null])
       assert.deepEqual(parse({ ...BOUNCE, Type, Details: 'smtp;550 5.1.1 user unknown' }), NO_EFFECT, String(Type));
   });
@@ -181,7 +181,7 @@ describe('two records are the same report', () => {
     });
   }
 
-  test('also with links of any length, in a key that an index can take', () => {
+  test('also with links of any length, in a key that fits into an index', () => {
     const long = (end: string) => ({ ...CLICK, OriginalLink: `https://example.com/${'x'.repeat(100_000)}${end}` });
     assert.ok(same(long('1'), long('1')));
     assert.ok(!same(long('1'), long('2')));
@@ -211,7 +211,7 @@ describe("a change of Postmark's own suppression list", () => {
     }
   });
 
-  test('that frees an address names the stream whose list it left', () => {
+  test('that removes an address names the stream of its list', () => {
     assert.deepEqual(read({ SuppressSending: false, SuppressionReason: null }), change(null));
     assert.deepEqual(read({ SuppressSending: false, SuppressionReason: null, MessageStream }), change(null, false));
   });
@@ -222,7 +222,7 @@ describe("a change of Postmark's own suppression list", () => {
     assert.equal(read({ MessageID: null }).kind, 'feedback');
   });
 
-  test('without a change or a recipient is kept', () => {
+  test('without a change or a recipient changes nothing', () => {
     assert.deepEqual(read({ SuppressSending: undefined }), NO_EFFECT);
     assert.deepEqual(read({ SuppressSending: 'true' }), NO_EFFECT);
     assert.deepEqual(read({ Recipient: '' }), NO_EFFECT);

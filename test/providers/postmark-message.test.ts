@@ -143,7 +143,7 @@ describe('a message', () => {
     assert.deepEqual(message['Headers'], [{ Name: 'Message-ID', Value: `<${email.id}@xn--bcher-kva.example>` }]);
   });
 
-  test('goes once to an address in several fields, in the first of them', async (t) => {
+  test('is sent once to an address in several fields, in the first of them', async (t) => {
     const { message } = await requestOf(
       t,
       outgoing({

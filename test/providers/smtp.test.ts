@@ -76,7 +76,7 @@ describe('a reply of the server', { concurrency: true }, () => {
     }
   }
 
-  test('that knows no EHLO, with HELO, is a server too', async (t) => {
+  test('that does not support EHLO is followed by HELO', async (t) => {
     const { outcome } = await converse(t, both);
     assert.equal(outcome.kind, 'sent');
   });
@@ -86,7 +86,7 @@ describe('a reply of the server', { concurrency: true }, () => {
     assert.deepEqual([outcome.kind, server.messages.length], ['bounced', 0]);
   });
 
-  test('to some recipients only is sent to the others', async (t) => {
+  test('that refuses some recipients does not stop the email to the others', async (t) => {
     const RCPT = (line: string) => (line.includes('<r1@') ? '550 no such user' : '250 ok');
     const { outcome, server } = await converse(t, { RCPT }, outgoing({ to: addresses(3) }));
     assert.deepEqual([outcome.kind, server.messages.length], ['sent', 1]);
@@ -146,7 +146,7 @@ describe('a conversation that breaks off', { concurrency: true }, () => {
         assert.deepEqual([server.messages.length, server.count()], [1, 1]);
       });
 
-  test('after the simulator took it leaves it unknown', async (t) => {
+  test('after the simulator accepted the email leaves it unknown', async (t) => {
     const { smtpUrl, behave, inbox } = await simulator(t);
     await behave({ reset_after_accept: 1 });
     const outcome = await sendOne(smtpUrl);
@@ -159,7 +159,7 @@ describe('a server that is silent', { concurrency: true }, () => {
   const times = { transferMs: 2_000, replyMs: 700 };
 
   for (const step of ['EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA'] as const)
-    test(`at ${step} has got nothing`, async (t) => {
+    test(`at ${step} has received nothing`, async (t) => {
       const { outcome } = await converse(t, { [step]: 'silent' }, outgoing(), times);
       assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server could not be reached: no answer in time.' });
     });
@@ -189,7 +189,7 @@ describe('a server that is silent', { concurrency: true }, () => {
     assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server could not be reached: no answer in time.' });
   });
 
-  test('but talks after the final dot leaves it unknown when the time for the reply is over', async (t) => {
+  test('except for bytes after the final dot leaves it unknown when the time for the reply is over', async (t) => {
     const trickle = () => 'silent';
     const server = await smtpScript(t, { message: trickle });
     const timer = setInterval(
@@ -274,7 +274,7 @@ describe('connections', { concurrency: true }, () => {
     ['', 40],
     ['/?maxConnections=3', 3],
   ] as const)
-    test(`are ${count} at most (${query}), however many emails one call has, and each email goes once`, async (t) => {
+    test(`are at most ${count} (${query}), whatever the number of emails in a call, and each email is sent once`, async (t) => {
       const server = await smtpScript(t, {});
       const emails = Array.from({ length: 200 }, () => outgoing());
       const outcomes = await smtp(`${server.url}${query}`).send(emails, CALL);

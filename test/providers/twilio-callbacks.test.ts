@@ -24,7 +24,7 @@ describe('a signature', () => {
   const form = (fields: Record<string, string> = {}) => new URLSearchParams({ ...PARAMS, ...fields });
   const good = sign(TOKEN, URL, PARAMS);
 
-  test('of the account’s token over address and fields is right, in any order of the fields', () => {
+  test('with the account’s token over URL and fields is valid, in any order of the fields', () => {
     assert.equal(isTwilioSignature(TOKEN, URL, form(), good), true);
     assert.equal(isTwilioSignature(TOKEN, URL, new URLSearchParams(Object.entries(PARAMS).reverse()), good), true);
   });
@@ -65,7 +65,7 @@ describe('a signature', () => {
     });
   }
 
-  test('with fields named as those of objects is no surprise', () => {
+  test('covers fields that are named like properties of objects', () => {
     const params = { ...PARAMS, constructor: 'x' };
     const fields = new URLSearchParams([...Object.entries(params), ['__proto__', 'y']]);
     const signature = createHmac('sha1', TOKEN)

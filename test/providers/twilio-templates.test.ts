@@ -15,7 +15,7 @@ function fill(components: unknown, ...variables: string[]) {
 }
 
 describe('components become variables', () => {
-  test('in the order header, body, buttons by their index, however they are given', () => {
+  test('in the order header, body, buttons by their index, whatever their order in the request', () => {
     const components = [
       { type: 'button', sub_type: 'quick_reply', index: 1, parameters: [{ type: 'payload', payload: 'yes' }] },
       { type: 'BUTTON', sub_type: 'URL', index: '0', parameters: [text('path')] },

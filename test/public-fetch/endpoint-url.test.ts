@@ -15,7 +15,7 @@ describe('the URL of an endpoint (decisions 7.4)', () => {
     'https://8.8.8.8/x',
     'https://[2606:4700::1111]/',
   ]) {
-    test(`${url} is taken`, () => {
+    test(`${url} is accepted`, () => {
       assert.equal(endpointUrl(url, NONE).protocol, 'https:');
     });
   }
@@ -47,7 +47,7 @@ describe('the URL of an endpoint (decisions 7.4)', () => {
     });
   }
 
-  test('http is taken where the operator allows it, and nowhere else', () => {
+  test('http is accepted only where the operator allows it', () => {
     for (const url of ['http://127.0.0.1:4000/x', 'http://[::1]/', 'http://localhost:4000/', 'https://localhost/']) {
       assert.equal(endpointUrl(url, LOOPBACK).href, new URL(url).href);
     }

@@ -39,7 +39,7 @@ describe('a fetch', () => {
     }
   });
 
-  it('turns away from the rest of an answer that it does not want', async (t) => {
+  it('does not read the body of a response that it rejects', async (t) => {
     const web = await site(t, ({ url }, response) => {
       response.writeHead(url === '/404' ? 404 : 302, { location: '/404' }).write(Buffer.alloc(500_000));
     });
@@ -47,7 +47,7 @@ describe('a fetch', () => {
     await eventually('both connections are closed', () => web.open.size === 0, 2_000);
   });
 
-  it('reports in plain words what went wrong', async (t) => {
+  it('reports an error in plain words', async (t) => {
     const closed = await site(t, (_, response) => response.end());
     const gone = await rawSite(t, (socket) => socket.destroy());
     const gibberish = await rawSite(t, (socket) => socket.end('220 smtp.example.com ESMTP\r\n'));
@@ -63,7 +63,7 @@ describe('a fetch', () => {
     }
   });
 
-  it('asks for a certificate that this machine trusts', async (t) => {
+  it('requires a certificate that this machine trusts', async (t) => {
     const server = createServer({ key: KEY, cert: CERTIFICATE }, (_, response) => response.end('x')).listen(
       0,
       REACHABLE,
@@ -223,7 +223,7 @@ describe('a slow server', () => {
   });
 });
 
-test('without another word a fetch has 15 seconds', async (t) => {
+test('the default timeout of a fetch is 15 seconds', async (t) => {
   const web = await site(t, (request, response) => {
     const dripping = setInterval(() => response.write('.'), 1_000);
     request.socket.on('close', () => clearInterval(dripping));

@@ -158,8 +158,8 @@ describe('a post fails', () => {
   });
 });
 
-describe('a post reaches public hosts only', () => {
-  test('and nobody on our side, by whatever address or name', async (t) => {
+describe('a post reaches', () => {
+  test('no private host, by any address or name', async (t) => {
     const { port, ...seen } = await canary(t);
     const { resolve } = names({
       'mixed.example': [['8.8.8.8', '127.0.0.1']],
@@ -179,7 +179,7 @@ describe('a post reaches public hosts only', () => {
     assert.equal(seen.connections, 0);
   });
 
-  test('and over http only what the operator allows, not even the public', async (t) => {
+  test('over http only hosts that the operator allows, not even public ones', async (t) => {
     const { url, port, requests } = await receiver(t);
     const { resolve } = names({
       'hooks.internal': [[REACHABLE]],
@@ -194,7 +194,7 @@ describe('a post reaches public hosts only', () => {
     assert.equal(requests.length, 2);
   });
 
-  test('and a name is resolved once for a line: a later answer is ignored', async (t) => {
+  test('the address that its name had when the connection was opened; a later answer is ignored', async (t) => {
     const { port, requests } = await receiver(t);
     const seen = await canary(t);
     const { resolve, asked } = names({ 'rebinding.example': [[REACHABLE], ['127.0.0.1']] });

@@ -49,7 +49,7 @@ describe('a host name', () => {
     }
   });
 
-  it('of the hosts file, and localhost, are not asked for in DNS', async (t) => {
+  it('in the hosts file, or localhost, is not resolved by DNS', async (t) => {
     const hostsFile = join(await temporaryFolder(t), 'hosts');
     await writeFile(hostsFile, '# comment\n10.0.0.7 Inner inner.lan # and more\n::7\tinner\nnonsense inner\n\n');
     const resolve = resolver({ hostsFile });
@@ -79,7 +79,7 @@ describe('a host name', () => {
     await assert.rejects(resolver({ resolvConf })('service', never));
   });
 
-  it('whose servers never answer is given up, and a cancelled one at once', async () => {
+  it('whose servers never answer is given up, and a canceled look-up immediately', async () => {
     dns.fail('silent', 'silent.example');
     await assert.rejects(resolver()('silent.example', never));
     const cancelled = new AbortController();

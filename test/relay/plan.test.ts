@@ -37,7 +37,7 @@ describe('plan', () => {
     assert.deepEqual(plan(waiting, 50), { alone: waiting, groups: [], deferred: 0 });
   });
 
-  test('with one more than the limit all share one workflow', () => {
+  test('puts all emails into one workflow if they are one more than the limit', () => {
     const { alone, groups, deferred } = plan(rows(51), 50);
     assert.deepEqual([alone.length, sizes(groups), deferred], [0, [51], 0]);
   });
@@ -63,20 +63,20 @@ describe('plan', () => {
     assert.deepEqual(sizes(plan(waiting, 6).groups), [4, 500, 500, 200]);
   });
 
-  test('in mode group they share one also below the limit', () => {
+  test('puts them into one also below the limit in mode group', () => {
     const waiting = [...rows(20), ...rows(3, { due_at: LATER, waits: true })];
     const { alone, groups, deferred } = plan(waiting, 50, 'group');
     assert.deepEqual([alone.length, sizes(groups), deferred], [3, [20], 0]);
   });
 
-  test('in mode group singles a small batch has workflows of its own while the limit allows them', () => {
+  test('starts one workflow per email of a small batch in mode group singles while the limit allows it', () => {
     const waiting = [...rows(4), ...rows(3, { batch_id: 'bt_1' })];
     const { alone, groups, deferred } = plan(waiting, 4, 'group singles');
     assert.deepEqual([alone, sizes(groups), deferred], [waiting.slice(4), [4], 0]);
     assert.deepEqual(sizes(plan(waiting, 3, 'group singles').groups), [4, 3]);
   });
 
-  test('in mode defer only rows without a token start', () => {
+  test('starts only rows without a token in mode defer', () => {
     const waiting = [...rows(2), ...rows(3, { due_at: LATER, waits: true })];
     const { alone, groups, deferred } = plan(waiting, 50, 'defer');
     assert.deepEqual([alone, groups, deferred], [waiting.slice(2), [], 2]);

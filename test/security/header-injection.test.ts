@@ -72,7 +72,7 @@ describe('a line break creates no header and no recipient on the wire', () => {
     });
   }
 
-  it('and neither does any other text that a header of an accepted email may hold', async (t) => {
+  it('and in no other text that a header of an accepted email may contain', async (t) => {
     const line = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }).filter((text) => /\S/.test(text));
     const printable = line.map((text) => text.replace(/[\p{Cc}\u2028\u2029]/gu, ''));
     const plain = await transmit(t, { ...outgoing(), headers: [['X-A', 'x']] });

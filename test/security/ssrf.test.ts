@@ -45,8 +45,8 @@ const withPath = (path: string) => ({
 const api = await startApi({ DATABASE_URL: database.url });
 after(() => api.end());
 
-describe('a URL that a caller gives', () => {
-  it(`of an attachment reaches none of ${HOSTS.length} hosts on our side`, async (t) => {
+describe('a URL of a caller', () => {
+  it(`for an attachment reaches none of ${HOSTS.length} private hosts`, async (t) => {
     assert.ok(HOSTS.length >= 40, `${HOSTS.length} hosts`);
     const seen = await canary(t);
     for (const host of HOSTS) {
@@ -61,7 +61,7 @@ describe('a URL that a caller gives', () => {
     assert.equal(rows.length, 0, 'nothing is queued');
   });
 
-  it('of a webhook endpoint, or of a document by chat, may be none of them', async (t) => {
+  it('for a webhook endpoint or a document by chat may be none of them', async (t) => {
     const seen = await canary(t);
     await connect(database.pool, orgId);
     for (const host of HOSTS) {

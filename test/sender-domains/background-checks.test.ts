@@ -102,7 +102,7 @@ describe('background checks', () => {
     assert.deepEqual(claimed.toSorted(), ids.toSorted());
   });
 
-  test('are repeated when the lease of a failed one lapses, and others go on', async () => {
+  test('are repeated when the lease of a failed one expires, and the others continue', async () => {
     const [failing, other] = await register(2);
     assert.ok(failing && other);
     const warnings: string[] = [];
@@ -142,7 +142,7 @@ describe('background checks', () => {
     assert.ok(twice.next_s <= 60, 'its next check is unchanged');
   });
 
-  test('end quietly when the domain is deleted meanwhile', async () => {
+  test('end without an error if the domain is deleted meanwhile', async () => {
     const [domain] = await register(1);
     assert.ok(domain);
     const warnings: string[] = [];
@@ -171,7 +171,7 @@ describe('background checks', () => {
     assert.equal(states.filter((state) => state?.checked).length, 20);
   });
 
-  test('go on after an outage of Postgres', async () => {
+  test('continue after an outage of Postgres', async () => {
     await register(1);
     const messages: unknown[] = [];
     let failures = 2;

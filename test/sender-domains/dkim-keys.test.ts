@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { makeDkimKey } from '../../src/sender-domains/dkim-keys.ts';
 
 describe('DKIM keys', () => {
-  it('leave threads to files and passwords, however many are asked for', async () => {
+  it('leave threads to files and passwords, whatever their number', async () => {
     const KEYS = 16;
     let made = 0;
     const keys = Array.from({ length: KEYS }, () => makeDkimKey('org_1').then(() => made++));

@@ -207,7 +207,7 @@ describe('an email that was open when the backup was made', () => {
     await pool.query(`UPDATE emails SET status = 'canceled' WHERE status = 'queued'`);
   });
 
-  test('is left alone if it had ended', async () => {
+  test('is not changed if it had ended', async () => {
     const { accept, deliverOne, outcomes } = make();
     const member = await accept();
     await deliverOne(member);

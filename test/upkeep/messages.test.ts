@@ -157,7 +157,7 @@ describe('overdue messages', () => {
     });
   }
 
-  test('of a suspended organization are left alone', async () => {
+  test('of a suspended organization are not changed', async () => {
     const { described, putBackOverdueChats } = make();
     await left(30);
     await pool.query('UPDATE organizations SET suspended_at = now() WHERE id = $1', [orgId]);
@@ -166,7 +166,7 @@ describe('overdue messages', () => {
     await pool.query('UPDATE organizations SET suspended_at = NULL WHERE id = $1', [orgId]);
   });
 
-  test('are left alone with a running workflow, an outbox row or a report', async () => {
+  test('are not changed if they have a running workflow, an outbox row or a report', async () => {
     const { putBackOverdueChats } = make('running');
     await left(30);
     assert.equal((await putBackOverdueChats()).done, 1);

@@ -63,7 +63,7 @@ async function prepared(t: TestContext) {
 }
 
 describe('partitions', () => {
-  it('last as long as a twelfth of the retention, between 3 and 30 days', () => {
+  it('cover a twelfth of the retention, between 3 and 30 days', () => {
     assert.deepEqual([0, 31, 90, 365, 3_650].map(partitionDays), [30, 3, 8, 30, 30]);
     assert.equal(partitionDays(1), 3);
   });
@@ -147,7 +147,7 @@ describe('emails expire', () => {
     );
   });
 
-  it('not while one of their partition is still to be sent', async (t) => {
+  it('not while an email of their partition is unsent', async (t) => {
     const { pool, acceptAt, expire, stored } = await prepared(t);
     const now = Date.now();
     const [id = ''] = await acceptAt(now - 40 * DAY, 1);

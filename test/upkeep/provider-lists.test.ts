@@ -75,7 +75,7 @@ describe('an address that is removed from a suppression list', () => {
     assert.equal((await pending()).length, 1);
   });
 
-  test('stays on it while another organization has it by a report of the provider', async () => {
+  test('stays on it while another organization has an entry by a report of the provider', async () => {
     for (const [origin, stays] of [
       ['bounce', true],
       ['complaint', true],

@@ -213,7 +213,7 @@ describe('emails without a report', () => {
     assert.equal(most, 1);
   });
 
-  test('are left alone without Postmark', async () => {
+  test('are not changed without Postmark', async () => {
     const id = await taken(16);
     assert.deepEqual(await make({ askPostmark: undefined }).reconcileSent(), { done: 0, next: null });
     assert.equal(await nextLook(pool, id), null);

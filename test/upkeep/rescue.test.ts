@@ -71,7 +71,7 @@ describe('overdue emails', () => {
     });
   }
 
-  test('are left alone while their workflow runs, and checked less and less often', async () => {
+  test('are not changed while their workflow runs, and are checked less and less often', async () => {
     const id = await overdue(11);
     const old = await overdue(100 * 60, 'scheduled');
     const { putBackOverdue } = make({ describe: () => Promise.resolve('running') });

@@ -90,7 +90,7 @@ describe('a payload that would be too large', () => {
     assert.equal(payload.data['error'], 'x'.repeat(4_000));
   });
 
-  test('stays below 20 kB whatever the email and the report hold', () => {
+  test('is cut to less than 20 kB whatever the email and the report contain', () => {
     const long = (length: number) => fc.string({ unit: 'binary', maxLength: length, size: 'max' });
     const email = fc.record({
       batch_id: fc.option(fc.constant(`bt_${'0'.repeat(26)}`)),

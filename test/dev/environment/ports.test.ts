@@ -14,7 +14,7 @@ async function occupy(port: number) {
   return server;
 }
 
-test('a port that is taken is avoided for the next one above it', async (t) => {
+test('a port in use is replaced by the next free one above it', async (t) => {
   const ports = makePorts(await temporaryFolder(t));
   const wanted = await ports.choose(23_170);
   const server = await occupy(wanted);

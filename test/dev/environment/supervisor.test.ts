@@ -60,7 +60,7 @@ test('does not restart a part that ends before it serves, and throws its last ou
   assert.equal(pids().length, 1);
 });
 
-test('starts a part again on another port if its port is taken', async (t) => {
+test('restarts a part on another port if its port is in use', async (t) => {
   const { folder, supervisor } = await setUp(t);
   let port = 0;
   const serving = await onFreePorts(async () => {
