@@ -16,7 +16,7 @@ const kinds = async () => {
   return Object.fromEntries(rows.map(({ kind, attempts }) => [kind, attempts]));
 };
 /** How many of so many attempts are let through. */
-async function letThrough(count: number, attempt: (i: number) => Attempt): Promise<number> {
+async function countAllowed(count: number, attempt: (i: number) => Attempt): Promise<number> {
   let passed = 0;
   for (let i = 0; i < count; i++) if (!(await isLimited(attempt(i)))) passed++;
   return passed;
@@ -24,26 +24,26 @@ async function letThrough(count: number, attempt: (i: number) => Attempt): Promi
 
 describe('failed sign-ins', () => {
   it('are limited to 10 in 15 minutes for one email and network; another network is not locked', async () => {
-    assert.equal(await letThrough(12, () => from('203.0.113.1')), 10);
+    assert.equal(await countAllowed(12, () => from('203.0.113.1')), 10);
     assert.equal(await isLimited(from('203.0.113.2')), false);
     assert.deepEqual(await kinds(), { network: 13, pair: 13, pair_day: 13, email: 11 });
   });
 
   it('count the addresses of an IPv6 /64 as one, and an IPv4-mapped address as its IPv4 address', async () => {
-    assert.equal(await letThrough(12, (i) => from(`2001:db8:1:2:${i}::1`)), 10);
+    assert.equal(await countAllowed(12, (i) => from(`2001:db8:1:2:${i}::1`)), 10);
     assert.equal(await isLimited(from('2001:db8:1:3::1')), false);
-    assert.equal(await letThrough(12, (i) => from(i % 2 ? '203.0.113.1' : '::ffff:203.0.113.1')), 10);
+    assert.equal(await countAllowed(12, (i) => from(i % 2 ? '203.0.113.1' : '::ffff:203.0.113.1')), 10);
   });
 
   it('are limited to 60 in 15 minutes for one network, and add no rows of emails after that', async () => {
-    assert.equal(await letThrough(100, (i) => from('203.0.113.1', `random-${i}@example.com`)), 60);
+    assert.equal(await countAllowed(100, (i) => from('203.0.113.1', `random-${i}@example.com`)), 60);
     const { rows } = await pool.query(`SELECT count(*)::int AS rows FROM sign_in_attempts`);
     assert.deepEqual(rows, [{ rows: 181 }]);
   });
 
   it('cannot exhaust the limit of an email from one network, even in a day', async () => {
     for (let quarter = 0; quarter < 96; quarter++) {
-      await letThrough(12, () => from('203.0.113.1'));
+      await countAllowed(12, () => from('203.0.113.1'));
       await pool.query(`UPDATE sign_in_attempts SET expires_at = now() WHERE kind IN ('pair', 'network')`);
     }
     assert.ok(((await kinds())['email'] ?? 0) <= 50, 'what one network adds');
@@ -51,16 +51,16 @@ describe('failed sign-ins', () => {
   });
 
   it('are limited to 250 in a day for one email from many networks, and do not lock a known browser', async () => {
-    assert.equal(await letThrough(300, (i) => from(`203.0.${i}.1`)), 250);
+    assert.equal(await countAllowed(300, (i) => from(`203.0.${i}.1`)), 250);
     assert.equal(await isLimited(from('198.51.100.1')), true);
     assert.equal(await isLimited(from('198.51.100.1', EMAIL, 'a-browser')), false);
-    assert.equal(await letThrough(12, () => from('198.51.100.1', EMAIL, 'a-browser')), 9);
+    assert.equal(await countAllowed(12, () => from('198.51.100.1', EMAIL, 'a-browser')), 9);
     assert.ok((await unlock(pool, EMAIL)) > 250);
     assert.equal(await isLimited(from('198.51.100.1')), false);
   });
 
   it('end with their window, by the database’s clock', async () => {
-    await letThrough(12, () => from('203.0.113.1'));
+    await countAllowed(12, () => from('203.0.113.1'));
     const seconds = (await countAttempt(pool, from('203.0.113.1'))) ?? 0;
     assert.ok(seconds > 0 && seconds <= 900, String(seconds));
     await pool.query(`UPDATE sign_in_attempts SET expires_at = now() WHERE kind = 'pair'`);
@@ -68,8 +68,8 @@ describe('failed sign-ins', () => {
   });
 
   it('are forgiven in the same place after a success, and elsewhere not', async () => {
-    await letThrough(5, () => from('203.0.113.1'));
-    await letThrough(5, () => from('203.0.113.2'));
+    await countAllowed(5, () => from('203.0.113.1'));
+    await countAllowed(5, () => from('203.0.113.2'));
     await countAttempt(pool, from('203.0.113.1'));
     await forgiveAttempt(pool, from('203.0.113.1'));
     assert.deepEqual(await kinds(), { network: 10, pair: 5, pair_day: 5, email: 10 });

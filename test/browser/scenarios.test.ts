@@ -53,9 +53,9 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     await page.keyboard.press('Tab');
     assert.equal(await page.evaluate('document.activeElement.closest("main") !== null'), true);
 
-    await tabTo(page, 'Account:');
+    await pressTabUntil(page, 'Account:');
     await page.keyboard.press('Enter');
-    await tabTo(page, 'Sign out');
+    await pressTabUntil(page, 'Sign out');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
     await page.goto(dev.dashboard_url);
@@ -135,7 +135,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     const id = await sendMail(dev, { subject: 'Not today', scheduled_at: inSeconds(86_400) });
     const page = await openTab(t, browser);
     await signIn(page, dev, `/emails/${id}`);
-    await tabTo(page, 'Cancel email');
+    await pressTabUntil(page, 'Cancel email');
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog');
     await dialog.waitFor();
@@ -144,10 +144,10 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     await dialog.waitFor({ state: 'hidden' });
     assert.equal((await call(dev, 'GET', `/v1/emails/${id}`))['status'], 'scheduled');
 
-    await tabTo(page, 'Cancel email');
+    await pressTabUntil(page, 'Cancel email');
     await page.keyboard.press('Enter');
     await dialog.waitFor();
-    await tabTo(page, 'Cancel email');
+    await pressTabUntil(page, 'Cancel email');
     await page.keyboard.press('Enter');
     await page.getByRole('status').filter({ hasText: 'Email canceled' }).waitFor();
     await page.locator('#live .badge', { hasText: 'canceled' }).first().waitFor();
@@ -260,7 +260,7 @@ async function focused(page: Page): Promise<string> {
 }
 
 /** Presses Tab until an element with this text has the focus. */
-async function tabTo(page: Page, text: string): Promise<void> {
+async function pressTabUntil(page: Page, text: string): Promise<void> {
   for (let n = 0; n < 80; n++) {
     await page.keyboard.press('Tab');
     if ((await focused(page)).includes(text)) return;

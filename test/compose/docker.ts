@@ -13,7 +13,7 @@ export interface Environment {
   readonly print: (line: string) => void;
 }
 
-const KEPT_LINES = 40;
+const MAX_ERROR_LINES = 40;
 
 /** Runs a command. @returns its standard output @throws Error with the last lines of both streams */
 export async function run(
@@ -31,7 +31,7 @@ export async function run(
   const output: Buffer[] = [];
   const lines: string[] = [];
   const keep = (line: string): void => {
-    if (lines.push(line) > KEPT_LINES) lines.shift();
+    if (lines.push(line) > MAX_ERROR_LINES) lines.shift();
   };
   child.stdout.on('data', (chunk: Buffer) => output.push(chunk));
   for (const stream of [child.stdout, child.stderr]) createInterface(stream).on('line', keep);

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { buildServer } from '../../dev/production/servers.ts';
 import { createOnce, cacheFolder, exists } from '../../dev/environment/cache.ts';
 import { findTemporalCli } from '../../dev/environment/temporal-cli.ts';
-import { QUIET } from '../faults/stack.ts';
+import { NO_PROGRESS } from '../faults/stack.ts';
 import { isInstalled } from './engine.ts';
 
 const run = promisify(execFile);
@@ -123,16 +123,16 @@ async function latestVersion(name: string, major: string): Promise<string> {
 
 async function prepareServer(folder: string): Promise<void> {
   await program(
-    await buildServer('temporal-server', 'go.temporal.io/server/cmd/server', QUIET),
+    await buildServer('temporal-server', 'go.temporal.io/server/cmd/server', NO_PROGRESS),
     folder,
     'temporal-server',
   );
 }
 
 async function prepareTools(folder: string): Promise<void> {
-  const sql = await buildServer('temporal-sql-tool', 'go.temporal.io/server/cmd/tools/sql', QUIET);
+  const sql = await buildServer('temporal-sql-tool', 'go.temporal.io/server/cmd/tools/sql', NO_PROGRESS);
   await program(sql, folder, 'temporal-sql-tool');
-  await program(await findTemporalCli(process.env, QUIET), folder, 'temporal');
+  await program(await findTemporalCli(process.env, NO_PROGRESS), folder, 'temporal');
 }
 
 /** Temporal's web UI, built by Go from the module of its version. */

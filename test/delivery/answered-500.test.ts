@@ -9,7 +9,7 @@ const EMAILS_PER_CALL = 10;
 
 const { pool, orgId } = await organizationFixture(10);
 
-async function countTaken(postmarkUrl: string): Promise<number> {
+async function countAccepted(postmarkUrl: string): Promise<number> {
   const headers = { 'x-postmark-server-token': TOKEN };
   const answer = await fetch(`${postmarkUrl}/messages/outbound?count=1&offset=0`, { headers });
   return ((await answer.json()) as { TotalCount: number }).TotalCount;
@@ -29,7 +29,7 @@ for (const status of [500, 503])
     }
     const results = await deliver(...members);
     assert.ok(results.every((result) => result.state === 'ended' && result.status === 'sent'));
-    assert.equal(await countTaken(postmarkUrl), members.length);
+    assert.equal(await countAccepted(postmarkUrl), members.length);
     const { rows } = await pool.query<{ attempts: number }>(
       'SELECT count(*)::int AS attempts FROM attempts WHERE message_id = ANY ($1)',
       [members.map(({ id }) => id)],

@@ -35,7 +35,7 @@ leads to          scheduled canceled  queued suppressed rejected failed sent del
 const [head = [], ...lines] = EXPECTED.trim()
   .split('\n')
   .map((line) => line.replace('leads to', 'leads-to').trim().split(/\s+/));
-const leadsTo = (lines.pop() ?? []).slice(1);
+const statusesAfter = (lines.pop() ?? []).slice(1);
 const changes = head as EmailChange[];
 
 describe('the states of an email', () => {
@@ -45,13 +45,13 @@ describe('the states of an email', () => {
       [...EMAIL_STATUSES],
     );
     assert.deepEqual(changes, Object.keys(TRANSITIONS));
-    assert.equal(leadsTo.length, changes.length);
+    assert.equal(statusesAfter.length, changes.length);
   });
 
   for (const [status, ...cells] of lines as [EmailStatus, ...string[]][]) {
     for (const [column, change] of changes.entries()) {
       const cell = cells[column];
-      const to = cell === '>' ? leadsTo[column] : status;
+      const to = cell === '>' ? statusesAfter[column] : status;
       it(`${status}, ${change}: ${cell === '>' ? `becomes ${String(to)}` : cell === 'n' ? 'is noted' : 'nothing'}`, () => {
         const transition: Transition = TRANSITIONS[change];
         assert.ok(cell === '>' || cell === 'n' || cell === '.');

@@ -27,7 +27,7 @@ const EMAILS = 500;
 /** Milliseconds until all are due. If by then not all of their workflows wait, others get twice as long, up to the last of these. */
 const DUE_IN = [20_000, 40_000, 80_000, 160_000];
 /** Milliseconds before and after that instant over which the first cancels are spread. */
-const AROUND = 1_000;
+const SPREAD_MS = 1_000;
 /** How many these are. Of the others, two are canceled for each email that is sent. */
 const FIRST = EMAILS / 5;
 const contents = makeEmailContents('a secret key for tests, and long enough');
@@ -120,7 +120,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
   const schedule = async (due: number) => {
     const scheduled = { ...request, scheduled_at: new Date(due).toISOString() };
     const accepted = await Promise.all(Array.from({ length: EMAILS }, () => acceptEmail(deps, caller, scheduled)));
-    while (Date.now() < due - AROUND) {
+    while (Date.now() < due - SPREAD_MS) {
       if ((await countOf('SELECT count(*)::int FROM outbox')) === 0) return { due, accepted };
       await sleep(50);
     }
@@ -145,7 +145,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
   const asking: Promise<unknown>[] = [];
   const pending = accepted.map((email) => ({ email, turn: Math.random() })).sort((a, b) => a.turn - b.turn);
   while (pending.length > 0) {
-    const first = FIRST * Math.min((Date.now() - due + AROUND) / (2 * AROUND), 1);
+    const first = FIRST * Math.min((Date.now() - due + SPREAD_MS) / (2 * SPREAD_MS), 1);
     const isOver = sentById.size + canceled() >= EMAILS;
     const asked = isOver ? EMAILS : first + 2 * sentById.size;
     for (const { email } of pending.splice(0, Math.max(0, asked - asking.length))) asking.push(cancel(email));

@@ -60,7 +60,7 @@ export interface Verdict {
 
 const PENDING = new Set(['queued', 'scheduled']);
 /** Statuses of emails and chat-app messages that the provider has. */
-const HANDED_OVER = new Set<string>([...REPORTED_STATUSES, 'read']);
+const STATUSES_AFTER_SEND = new Set<string>([...REPORTED_STATUSES, 'read']);
 /** Rounding of the clocks of two processes of one machine. */
 const ROUNDING_MS = 2;
 
@@ -124,7 +124,7 @@ export function check(evidence: Evidence): Verdict {
     if (PENDING.has(status)) pending.push(`${id}: ${status}`);
     else if (status === 'failed' && evidence.unresolved.has(id)) unresolved++;
     else if (status === 'failed') violations.failed.push(`${id}: at the provider ${times} times`);
-    else if (!HANDED_OVER.has(status)) {
+    else if (!STATUSES_AFTER_SEND.has(status)) {
       if (times > 0) violations.contradicted.push(`${id}: ${status}, and at the provider`);
     } else if (times === 0) violations.lost.push(`${id}: ${status}, and not at the provider`);
     if (times < 2) return;

@@ -8,7 +8,7 @@ const LIBRARY =
   `/usr/lib/${process.arch === 'x64' ? 'x86_64' : 'aarch64'}-linux-gnu/faketime/libfaketimeMT.so.1`;
 
 /** The time of day of one process is wrong; its monotonic clock is not. */
-function skewed(name: 'api' | 'worker', minutes: number): Fault {
+function skewClock(name: 'api' | 'worker', minutes: number): Fault {
   const FAKETIME = `${minutes > 0 ? '+' : ''}${minutes}m`;
   const env = { LD_PRELOAD: LIBRARY, FAKETIME, FAKETIME_DONT_FAKE_MONOTONIC: '1', DONT_FAKE_MONOTONIC: '1' };
   return {
@@ -20,8 +20,8 @@ function skewed(name: 'api' | 'worker', minutes: number): Fault {
 }
 
 export const clocks: Readonly<Record<string, Fault>> = {
-  'clock-api-ahead': skewed('api', 10),
-  'clock-api-behind': skewed('api', -10),
-  'clock-worker-ahead': skewed('worker', 10),
-  'clock-worker-behind': skewed('worker', -10),
+  'clock-api-ahead': skewClock('api', 10),
+  'clock-api-behind': skewClock('api', -10),
+  'clock-worker-ahead': skewClock('worker', 10),
+  'clock-worker-behind': skewClock('worker', -10),
 };

@@ -7,7 +7,7 @@ import { awaitTraffic, type Fault, repeatedly, type FaultContext } from './fault
 import { providerFaults } from './provider-faults.ts';
 import { storm } from './storm.ts';
 import type { ProxyName } from './stack.ts';
-import { vanishingHosts } from './vanish.ts';
+import { hostFaults } from './vanish.ts';
 
 const NAMES: Readonly<Record<PartName, string>> = {
   api: 'the API',
@@ -25,11 +25,11 @@ function freeze(part: PartName): Fault {
   return { what: `${NAMES[part]} frozen`, inject: ({ stack, durationMs }) => stack.parts.freeze(part, durationMs) };
 }
 
-function away(part: PartName): Fault {
+function stopPart(part: PartName): Fault {
   return { what: `${NAMES[part]} away`, inject: ({ stack, durationMs }) => stack.parts.stopFor(part, durationMs) };
 }
 
-function cuts(what: string, ...proxies: ProxyName[]): Fault {
+function cutConnections(what: string, ...proxies: ProxyName[]): Fault {
   return {
     what: `connections to ${what} cut`,
     stack: { proxies },
@@ -72,7 +72,7 @@ const TO = {
 
 const BATCH = 10_000;
 /** Beside a large batch, few other messages. */
-const BESIDE_A_BATCH = { lines: 1, rest: 300 };
+const TRAFFIC_WITH_BATCH = { lines: 1, rest: 300 };
 /** The name of the prepared statement that stores emails. */
 const STORES = 'accept_emails';
 /** Until Postgres has committed. */
@@ -83,7 +83,7 @@ const apiFaults: Readonly<Record<string, Fault>> = {
   'api-kill-in-batch': {
     what: 'kill -9 of the API while 10,000 rows are inserted',
     stack: { proxies: ['api-postgres'] },
-    mix: BESIDE_A_BATCH,
+    mix: TRAFFIC_WITH_BATCH,
     async inject({ stack, generator, random }) {
       // It is stored in 40 statements.
       let remaining = random.integer(2, 40);
@@ -127,7 +127,7 @@ const apiFaults: Readonly<Record<string, Fault>> = {
 
 /** From the death of a worker until another one has its messages, which it must not learn from reports. */
 const TAKEOVER_MS = 25_000;
-const BESIDE_A_TAKEOVER = { rest: 250 };
+const TRAFFIC_WITH_TAKEOVER = { rest: 250 };
 
 /** Kills the worker while reports are held back, until another worker has its messages. */
 async function killUnreported({ stack }: FaultContext, release: () => void): Promise<void> {
@@ -160,7 +160,7 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   'worker-kill-before-answer': {
     what: 'kill -9 of the worker when the provider has the request and has not answered',
     stack: { proxies: ['worker-provider', 'provider-api'] },
-    mix: BESIDE_A_TAKEOVER,
+    mix: TRAFFIC_WITH_TAKEOVER,
     async inject(context) {
       const proxy = context.stack.proxy('worker-provider');
       context.stack.proxy('provider-api').shut();
@@ -175,7 +175,7 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   'worker-kill-after-answer': {
     what: 'kill -9 of the worker when the provider has answered and nothing is recorded',
     stack: { proxies: ['worker-provider', 'worker-postgres', 'provider-api'] },
-    mix: BESIDE_A_TAKEOVER,
+    mix: TRAFFIC_WITH_TAKEOVER,
     async inject(context) {
       const database = context.stack.proxy('worker-postgres');
       context.stack.proxy('provider-api').shut();
@@ -189,7 +189,7 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   },
   'worker-kill-in-batch': {
     what: 'kill -9 of the worker while a batch of 10,000 is sent',
-    mix: BESIDE_A_BATCH,
+    mix: TRAFFIC_WITH_BATCH,
     async inject({ stack, generator, random }) {
       await generator.postBatch(BATCH, true);
       await sleep(random.between(0, 3_000));
@@ -199,9 +199,9 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   'worker-freeze': freeze('worker'),
   'worker-out-of-memory': {
     what: 'a worker gets no more memory while a batch of 2,000 is sent',
-    mix: BESIDE_A_BATCH,
+    mix: TRAFFIC_WITH_BATCH,
     async inject({ stack, generator, random }) {
-      const died = stack.parts.death('worker');
+      const died = stack.parts.awaitExit('worker');
       const posted = generator.postBatch(2_000, true);
       await sleep(random.between(0, 1_500));
       stack.parts.exhaustMemory('worker');
@@ -223,17 +223,17 @@ const storeFaults: Readonly<Record<string, Fault>> = {
   'postgres-kill': kill('postgres'),
   'postgres-restart-in-batch': {
     what: 'Postgres restarted while a batch of 10,000 is sent',
-    mix: BESIDE_A_BATCH,
+    mix: TRAFFIC_WITH_BATCH,
     async inject({ stack, generator, random }) {
       await generator.postBatch(BATCH, true);
       await sleep(random.between(0, 3_000));
       await stack.parts.end('postgres', 'SIGINT');
     },
   },
-  'postgres-away': away('postgres'),
+  'postgres-away': stopPart('postgres'),
   'postgres-freeze': freeze('postgres'),
   'temporal-kill': kill('temporal'),
-  'temporal-away': away('temporal'),
+  'temporal-away': stopPart('temporal'),
   'temporal-freeze': freeze('temporal'),
   'temporal-kill-at-timers': {
     what: 'kill -9 of Temporal when 2,300 scheduled emails are due',
@@ -248,9 +248,9 @@ const storeFaults: Readonly<Record<string, Fault>> = {
       stack.parts.kill('temporal');
     },
   },
-  'cut-postgres': cuts(...TO.postgres),
-  'cut-temporal': cuts(...TO.temporal),
-  'cut-provider': cuts(...TO.provider),
+  'cut-postgres': cutConnections(...TO.postgres),
+  'cut-temporal': cutConnections(...TO.temporal),
+  'cut-provider': cutConnections(...TO.provider),
   'unreachable-postgres': unreachable(...TO.postgres),
   'unreachable-temporal': unreachable(...TO.temporal),
   'unreachable-provider': unreachable(...TO.provider),
@@ -323,11 +323,11 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   ...workerFaults,
   ...storeFaults,
   'simulator-kill': kill('simulator'),
-  'simulator-away': away('simulator'),
+  'simulator-away': stopPart('simulator'),
   'simulator-freeze': freeze('simulator'),
   ...providerFaults,
   ...others,
-  ...vanishingHosts,
+  ...hostFaults,
   ...clocks,
   ...diskFaults,
   storm,

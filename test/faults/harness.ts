@@ -37,8 +37,8 @@ export interface RunResult extends Omit<Verdict, 'pending' | 'violations'> {
 }
 
 /** Milliseconds before and after the fault in which messages are sent. */
-const LEAD_MS = [800, 2_500] as const;
-const TAIL_MS = 1_500;
+const TRAFFIC_BEFORE_MS = [800, 2_500] as const;
+const TRAFFIC_AFTER_MS = 1_500;
 /** Long, since the provider is asked about an ambiguous call twice, a minute apart. */
 const VERDICT_TIMEOUT_MS = 240_000;
 const POLL_MS = 500;
@@ -94,7 +94,7 @@ async function runOnce(
       if (!holds) unmet.push(`expected: ${sentence}`);
     };
     generator.start();
-    await sleep(random.between(...LEAD_MS));
+    await sleep(random.between(...TRAFFIC_BEFORE_MS));
     await fault
       .inject({ stack, generator, receiver, random, durationMs: seconds * 1_000, minutes, expect })
       .catch((error: unknown) => {
@@ -102,7 +102,7 @@ async function runOnce(
       });
     stack.restoreNetwork();
     const over = Date.now();
-    await sleep(TAIL_MS);
+    await sleep(TRAFFIC_AFTER_MS);
     await generator.stop();
     await stack.parts.serving();
     await stack.setBehaviour({});
@@ -112,7 +112,7 @@ async function runOnce(
         fault: name,
         seed,
         ...summary(verdict, unmet),
-        handedOver: longestHandOver(evidence, over),
+        handedOver: maxSendDelayMs(evidence, over),
         settled: Date.now() - ended,
       }))
       .finally(close);
@@ -176,7 +176,7 @@ async function isIdle(
   }
 }
 
-function longestHandOver({ sender, provider }: Evidence, over: number): number {
+function maxSendDelayMs({ sender, provider }: Evidence, over: number): number {
   const waits = sender.flatMap((entry) => {
     if (entry.kind !== 'accepted') return [];
     const from = Math.max(over, entry.due === null ? entry.at : Date.parse(entry.due));

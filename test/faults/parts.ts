@@ -16,7 +16,7 @@ export interface Parts extends Supervisor {
    */
   readonly exhaustMemory: (name: PartName) => void;
   /** Resolves when the process dies, with how it ended. */
-  readonly death: (name: PartName) => Promise<string>;
+  readonly awaitExit: (name: PartName) => Promise<string>;
   /** Stops a process with its descendants by SIGSTOP, for `ms`. */
   readonly freeze: (name: PartName, ms: number) => Promise<void>;
   /** kill -9; it is started again after `ms`. Resolves when it serves. */
@@ -43,7 +43,7 @@ interface Entry {
 }
 
 /** Restarts quickly and forever. */
-const BACK_OFF = { first: 200, longest: 1_000, forgiveAfter: 5_000 };
+const BACK_OFF_MS = { first: 200, longest: 1_000, forgiveAfter: 5_000 };
 const START_TIMEOUT_MS = 180_000;
 
 /** @param print receives a line for every death and recovery */
@@ -73,7 +73,7 @@ export function makeParts(print: (line: string) => void): Parts {
         print(`  ${name} serves again after ${(ms / 1_000).toFixed(1)} s`);
       },
     };
-    const part = await startPart(spec, BACK_OFF, watcher, stopping.signal);
+    const part = await startPart(spec, BACK_OFF_MS, watcher, stopping.signal);
     state.serves = true;
     entries.set(name, Object.assign(state, { spec, part, stopping }));
     return part.facts;
@@ -89,7 +89,7 @@ export function makeParts(print: (line: string) => void): Parts {
       } catch (error) {
         if (!(error instanceof PartFailed) || Date.now() > until) throw error;
         print(`  ${name} did not start; again`);
-        await sleep(BACK_OFF.first);
+        await sleep(BACK_OFF_MS.first);
       }
     }
   }
@@ -122,7 +122,7 @@ export function makeParts(print: (line: string) => void): Parts {
       const [, kilobytes = '0'] = /^VmSize:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
       execFileSync('prlimit', ['--pid', String(pid), `--as=${Number(kilobytes) * 1_024}`]);
     },
-    death,
+    awaitExit: death,
     async freeze(name, ms) {
       const pids = family(entryOf(name).pid);
       for (const pid of pids) send(pid, 'SIGSTOP');

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './fault.ts';
 
 /** The provider misbehaves for a while; see the simulator's Behaviour. */
-function behaves(what: string, behaviour: object): Fault {
+function setBehaviour(what: string, behaviour: object): Fault {
   return {
     what,
     async inject({ stack, durationMs }) {
@@ -14,7 +14,7 @@ function behaves(what: string, behaviour: object): Fault {
 }
 
 /** Some separate calls fail. */
-function some(what: string, name: string): Fault {
+function failSomeCalls(what: string, name: string): Fault {
   return {
     what,
     async inject({ stack, random }) {
@@ -28,14 +28,17 @@ function some(what: string, name: string): Fault {
 }
 
 export const providerFaults: Readonly<Record<string, Fault>> = {
-  'provider-500': behaves('the provider answers 500', { fail_next: true, status: 500 }),
-  'provider-503': behaves('the provider answers 503', { fail_next: true, status: 503 }),
-  'provider-429': behaves('the provider answers 429', { fail_next: true, status: 429, retry_after: 1 }),
-  'provider-slow': behaves('the provider takes 3 s', { latency_ms: 3_000 }),
-  'provider-hangs': some('the provider takes it and never answers', 'hang'),
-  'provider-resets': some('the provider takes it and resets', 'reset_after_accept'),
-  'provider-resets-before': some('the provider resets and takes nothing', 'reset_before_accept'),
-  'provider-500-taken': some('the provider takes it and answers 500', 'fail_after_accept'),
-  'provider-garbage': some('the provider takes it and answers HTML', 'garbage'),
-  'callbacks-shuffled': behaves('reports come six times, in any order', { repeat_reports: 5, shuffle_reports: true }),
+  'provider-500': setBehaviour('the provider answers 500', { fail_next: true, status: 500 }),
+  'provider-503': setBehaviour('the provider answers 503', { fail_next: true, status: 503 }),
+  'provider-429': setBehaviour('the provider answers 429', { fail_next: true, status: 429, retry_after: 1 }),
+  'provider-slow': setBehaviour('the provider takes 3 s', { latency_ms: 3_000 }),
+  'provider-hangs': failSomeCalls('the provider takes it and never answers', 'hang'),
+  'provider-resets': failSomeCalls('the provider takes it and resets', 'reset_after_accept'),
+  'provider-resets-before': failSomeCalls('the provider resets and takes nothing', 'reset_before_accept'),
+  'provider-500-taken': failSomeCalls('the provider takes it and answers 500', 'fail_after_accept'),
+  'provider-garbage': failSomeCalls('the provider takes it and answers HTML', 'garbage'),
+  'callbacks-shuffled': setBehaviour('reports come six times, in any order', {
+    repeat_reports: 5,
+    shuffle_reports: true,
+  }),
 };

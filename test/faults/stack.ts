@@ -89,7 +89,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   };
   try {
     const database = { ...home, postgres: options.postgres ?? home.postgres };
-    const servers = await startServers(database, parts, { ...QUIET, print }, production);
+    const servers = await startServers(database, parts, { ...NO_PROGRESS, print }, production);
     const temporalAddress = production ? servers.TEMPORAL_ADDRESS : await startDevServer(home, parts);
     const { DATABASE_URL } = servers;
     await migrate(DATABASE_URL);
@@ -170,14 +170,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 }
 
 /** Prints no progress. */
-export const QUIET: Progress = {
+export const NO_PROGRESS: Progress = {
   step: (_name, work) => work({ detail: () => undefined, rename: () => undefined }),
   print: () => undefined,
 };
 
 /** Starts the development server with its state in a file of the home. */
 export async function startDevServer(home: Home, parts: Parts): Promise<string> {
-  const cli = await findTemporalCli(process.env, QUIET);
+  const cli = await findTemporalCli(process.env, NO_PROGRESS);
   const ports = makePorts();
   const port = await ports.choose(0);
   const database = await temporalDatabase(home.temporal);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { it } from 'node:test';
-import { canary, REACHABLE, site } from '../public-fetch/web.ts';
+import { startPrivateServer, REACHABLE, site } from '../public-fetch/web.ts';
 import { allIds, contentOf } from '../store/files/store-contract.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertRefused, useService } from './service.ts';
@@ -38,7 +38,7 @@ it('fetches a path once, while the request runs, and stores the content', async 
 });
 
 it('refuses a path that cannot be fetched, and names the file', async (t) => {
-  const reached = await canary(t);
+  const reached = await startPrivateServer(t);
   const web = await site(t, ({ url }, response) => response.writeHead(url === '/ok' ? 200 : 404).end());
   const gone = [at(`${web.url}/ok`, 'here.pdf'), at(`${web.url}/x`, 'gone.pdf')];
   await refuses(gone, 'attachments.1.path', '"gone.pdf" cannot be fetched: its server answers 404');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertRefused, inFuture, useService } from './service.ts';
-import { speak } from './socket.ts';
+import { sendBytes } from './socket.ts';
 
 /** Presets are tested in scopes.test.ts, revocation in revocation.test.ts, the form of a key in test/accounts. */
 const service = await useService();
@@ -38,7 +38,7 @@ describe('401 unauthorized for a missing, malformed or invalid key', () => {
 
   it('two Authorization headers, of which one has a key', async () => {
     const request = `GET /v1/emails/${id} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\n`;
-    const answer = await speak(service.port, `${request}Authorization: Bearer ${ours.key}\r\n\r\n`);
+    const answer = await sendBytes(service.port, `${request}Authorization: Bearer ${ours.key}\r\n\r\n`);
     assertRefused(answer, 401, 'unauthorized');
   });
 

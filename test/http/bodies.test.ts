@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { Client } from 'undici';
 import { eventually } from '../support/eventually.ts';
 import { assertRefused, MAX_BODY_BYTES, useService } from './service.ts';
-import { dial, head, listen, speak } from './socket.ts';
+import { connectSocket, head, listen, sendBytes } from './socket.ts';
 
 const service = await useService();
 /** The server's ends of the connections, in the order of their arrival. */
@@ -118,17 +118,17 @@ describe('413 payload_too_large: request body over 43 MB', () => {
   for (const length of [MAX_BODY_BYTES + 1, Number.MAX_SAFE_INTEGER, '9'.repeat(18)]) {
     it(`refuses a Content-Length of ${length} before the body arrives`, async () => {
       const request = head('/v1/emails', ours.key, JSON_TYPE, `Content-Length: ${length}`);
-      const answer = await speak(service.port, `${request}{`);
+      const answer = await sendBytes(service.port, `${request}{`);
       assertRefused(answer, 413, 'payload_too_large');
       assert.equal(answer.closed, true);
     });
   }
 
   it('refuses a chunked body as soon as it passes the limit', async () => {
-    const socket = await dial(service.port);
+    const socket = await connectSocket(service.port);
     const answered = listen(socket);
     socket.write(head('/v1/emails', ours.key, JSON_TYPE, 'Transfer-Encoding: chunked'));
-    const written = await pour(socket, '{"text":"', 120);
+    const written = await writeBody(socket, '{"text":"', 120);
     assertRefused(await answered, 413, 'payload_too_large');
     assert.ok(written > MAX_BODY_BYTES, `refused after ${written} bytes`);
     const { bytesRead } = connections.at(-1) as Socket;
@@ -139,7 +139,7 @@ describe('413 payload_too_large: request body over 43 MB', () => {
     const json = JSON.stringify(ours.mail());
     const chunks = Array.from(json, (letter) => `${Buffer.byteLength(letter).toString(16)}\r\n${letter}\r\n`).join('');
     const lines = [JSON_TYPE, 'Transfer-Encoding: chunked'];
-    const answer = await speak(service.port, `${head('/v1/emails', ours.key, ...lines)}${chunks}0\r\n\r\n`);
+    const answer = await sendBytes(service.port, `${head('/v1/emails', ours.key, ...lines)}${chunks}0\r\n\r\n`);
     assert.equal(answer.status, 202, answer.text);
   });
 });
@@ -152,15 +152,15 @@ describe('the key is checked before the body is read', () => {
   ] as const) {
     for (const framing of ['Content-Length: 40000000', 'Transfer-Encoding: chunked']) {
       it(`${name}, 40 MB, ${framing}: refused before the body arrives`, async () => {
-        const answer = await speak(service.port, head('/v1/emails', key, JSON_TYPE, framing));
+        const answer = await sendBytes(service.port, head('/v1/emails', key, JSON_TYPE, framing));
         assert.deepEqual([answer.status, answer.closed], [status, true]);
       });
 
       it(`${name}, 40 MB, ${framing}: at most 256 KiB of the body are read`, async () => {
-        const socket = await dial(service.port);
+        const socket = await connectSocket(service.port);
         const answered = listen(socket);
         socket.write(head('/v1/emails', key, JSON_TYPE, framing));
-        await pour(socket, '{"text":"', 40, framing.startsWith('Transfer'));
+        await writeBody(socket, '{"text":"', 40, framing.startsWith('Transfer'));
         assert.equal((await answered).status, status);
         const { bytesRead } = connections.at(-1) as Socket;
         assert.ok(bytesRead <= 262_144, `read ${bytesRead} bytes`);
@@ -200,7 +200,7 @@ describe('the connection of a refused request', () => {
   });
 
   it('is destroyed although the caller keeps its end open', async () => {
-    const socket = await dial(service.port);
+    const socket = await connectSocket(service.port);
     socket.write(head('/v1/emails', undefined, 'Content-Length: 40000000'));
     const accepted = connections.at(-1) as Socket;
     await eventually('the server destroys the connection', () => accepted.destroyed);
@@ -209,7 +209,7 @@ describe('the connection of a refused request', () => {
 });
 
 /** Writes a body of up to this many million bytes while the server reads it. @returns the bytes written */
-async function pour(socket: Socket, start: string, millions: number, chunked = true): Promise<number> {
+async function writeBody(socket: Socket, start: string, millions: number, chunked = true): Promise<number> {
   let written = 0;
   for (let i = 0; i < millions && !socket.destroyed; i++) {
     const block = (i === 0 ? start : '').padEnd(1_000_000, 'a');

@@ -32,7 +32,7 @@ const sent = (fields: object = {}) => ours.sent({ to: RECIPIENT, ...fields });
 const report = (json: unknown) => service.call('POST', PATH, { json, headers: { authorization } });
 
 /** A record about an email of ours, with the signed metadata that Postmark returns. */
-const about = <T extends object>(record: T, email: string, recipient = RECIPIENT) => ({
+const recordOf = <T extends object>(record: T, email: string, recipient = RECIPIENT) => ({
   ...record,
   MessageID: `m${++count}`,
   Metadata: { email, call: 'call_1', sig: sign(email) },
@@ -46,7 +46,7 @@ async function timeline(id: string): Promise<unknown[]> {
 }
 
 /** Reports a record, which is answered with 200. @returns the callbacks that are kept as received */
-async function keptOf(record: unknown): Promise<string[]> {
+async function storedCallbacksOf(record: unknown): Promise<string[]> {
   await service.pool.query('DELETE FROM provider_callbacks');
   const { status, body } = await report(record);
   assert.deepEqual([status, body], [200, {}]);
@@ -74,7 +74,7 @@ describe('POST /callbacks/postmark requires its user and password (RFC 7617)', (
     it(`401: ${name}`, async () => {
       const id = await sent();
       const headers = { ...(given !== undefined && { authorization: given }) };
-      assertRefused(await service.call('POST', PATH, { json: about(DELIVERY, id), headers }), 401, 'unauthorized');
+      assertRefused(await service.call('POST', PATH, { json: recordOf(DELIVERY, id), headers }), 401, 'unauthorized');
       assert.deepEqual(await timeline(id), ['queued', 'email.queued']);
     });
   }
@@ -95,7 +95,7 @@ describe('a Delivery', () => {
     const id = await sent();
     await project(service.pool, 'sent', [{ id }]);
     const before = service.wakes();
-    const answer = await report(about(DELIVERY, id));
+    const answer = await report(recordOf(DELIVERY, id));
     assert.deepEqual([answer.status, answer.body], [200, {}]);
     assert.equal(service.wakes(), before + 1);
     assert.deepEqual(await timeline(id), ['delivered', 'email.queued', 'email.sent', 'email.delivered']);
@@ -103,7 +103,7 @@ describe('a Delivery', () => {
 
   it('counts once although it arrives a hundred times, concurrently and later', async () => {
     const id = await sent();
-    const record = about(DELIVERY, id);
+    const record = recordOf(DELIVERY, id);
     const answers = await Promise.all(Array.from({ length: 100 }, () => report(record)));
     for (const { status } of [...answers, await report(record)]) assert.equal(status, 200);
     assert.deepEqual(await timeline(id), ['delivered', 'email.queued', 'email.delivered']);
@@ -124,7 +124,7 @@ describe('each record type changes the timeline, the status and the suppression 
       const to = `recipient${++count}@example.net`;
       const id = await sent({ to });
       await project(service.pool, 'sent', [{ id }]);
-      assert.deepEqual(await keptOf(about(record, id, to)), []);
+      assert.deepEqual(await storedCallbacksOf(recordOf(record, id, to)), []);
       const event = status === 'sent' ? 'email.unsubscribed' : `email.${status}`;
       assert.deepEqual(await timeline(id), [status, 'email.queued', 'email.sent', event]);
       assert.deepEqual(await suppressed(to), origins);
@@ -136,7 +136,7 @@ describe('each record type changes the timeline, the status and the suppression 
   it('F12: once, for 20 concurrent copies of each type before the hand-over is recorded', async () => {
     const to = `storm${++count}@example.net`;
     const id = await sent({ to });
-    const records = [DELIVERY, OPEN, CLICK, MAILBOX_FULL, COMPLAINT].map((record) => about(record, id, to));
+    const records = [DELIVERY, OPEN, CLICK, MAILBOX_FULL, COMPLAINT].map((record) => recordOf(record, id, to));
     const copies = Array.from({ length: 20 }, () => records).flat();
     for (const { status } of await Promise.all(copies.map(report))) assert.equal(status, 200);
     await project(service.pool, 'sent', [{ id }]);
@@ -153,7 +153,7 @@ describe('each record type changes the timeline, the status and the suppression 
 it("a change of Postmark's suppression list adds and removes only Postmark's own entries", async () => {
   const to = `Listed${++count}@example.net`;
   const id = await sent({ to });
-  const change = (fields: object) => report({ ...about(SUBSCRIPTION_CHANGE, id, to), ...fields });
+  const change = (fields: object) => report({ ...recordOf(SUBSCRIPTION_CHANGE, id, to), ...fields });
   const freed = { SuppressSending: false, SuppressionReason: null };
   for (let i = 0; i < 2; i++) await change({ Origin: 'Customer', MessageStream: 'outbound' });
   await change({});
@@ -162,7 +162,7 @@ it("a change of Postmark's suppression list adds and removes only Postmark's own
   assert.deepEqual(await suppressed(to.toLowerCase()), ['unsubscribe']);
   await change(freed);
   assert.deepEqual(await suppressed(to.toLowerCase()), []);
-  await report(about(REFUSED, id, to));
+  await report(recordOf(REFUSED, id, to));
   await change(freed);
   assert.deepEqual(await suppressed(to.toLowerCase()), ['bounce']);
   assert.equal((await timeline(id)).includes('email.suppressed'), false);
@@ -172,11 +172,11 @@ describe('a record is kept as received and changes nothing', () => {
   for (const [name, record] of Object.entries({
     'of an unknown type': { ...DELIVERY, RecordType: 'Inbound' },
     'without metadata': { ...DELIVERY, Metadata: null },
-    'with text that Postgres cannot store': about(DELIVERY, 'em_\0'),
-    'that changes the suppression list for an unknown email': about(CUSTOMER, `em_${'0'.repeat(26)}`),
+    'with text that Postgres cannot store': recordOf(DELIVERY, 'em_\0'),
+    'that changes the suppression list for an unknown email': recordOf(CUSTOMER, `em_${'0'.repeat(26)}`),
     'that is not an object': [],
   })) {
-    it(name, async () => assert.deepEqual(await keptOf(record), [JSON.stringify(record)]));
+    it(name, async () => assert.deepEqual(await storedCallbacksOf(record), [JSON.stringify(record)]));
   }
 });
 
@@ -189,7 +189,7 @@ describe('a record that does not match the message of the email it names', () =>
     return id;
   }
   const unsigned = <T extends object>(record: T, email: string, recipient = RECIPIENT, fields: object = {}) => ({
-    ...about(record, email, recipient),
+    ...recordOf(record, email, recipient),
     Metadata: { email, call: 'call_1' },
     ...fields,
   });
@@ -203,7 +203,7 @@ describe('a record that does not match the message of the email it names', () =>
         unsigned(record, id, to, { Metadata: { email: id, call: 'call_1', sig: sign('em_other') } }),
         unsigned(record, id, to, { Metadata: { email: id, call: 'call_1', sig: '' } }),
       ]) {
-        assert.deepEqual(await keptOf(forged), [JSON.stringify(forged)]);
+        assert.deepEqual(await storedCallbacksOf(forged), [JSON.stringify(forged)]);
       }
       assert.deepEqual(await timeline(id), ['sent', 'email.queued', 'email.sent']);
       assert.deepEqual(await suppressed(to), []);
@@ -212,8 +212,8 @@ describe('a record that does not match the message of the email it names', () =>
     it(`${name} about another address than the recipients is kept and changes nothing`, async () => {
       const id = await accepted();
       const other = `other${++count}@example.net`;
-      for (const forged of [about(record, id, other), unsigned(record, id, other, { MessageID: MESSAGE })]) {
-        assert.deepEqual(await keptOf(forged), [JSON.stringify(forged)]);
+      for (const forged of [recordOf(record, id, other), unsigned(record, id, other, { MessageID: MESSAGE })]) {
+        assert.deepEqual(await storedCallbacksOf(forged), [JSON.stringify(forged)]);
       }
       assert.deepEqual(await timeline(id), ['sent', 'email.queued', 'email.sent']);
       assert.deepEqual(await suppressed(other), []);
@@ -222,7 +222,7 @@ describe('a record that does not match the message of the email it names', () =>
 
   it('counts without a signature by the message id, as for email of earlier versions', async () => {
     const id = await accepted();
-    assert.deepEqual(await keptOf(unsigned(DELIVERY, id, RECIPIENT, { MessageID: MESSAGE })), []);
+    assert.deepEqual(await storedCallbacksOf(unsigned(DELIVERY, id, RECIPIENT, { MessageID: MESSAGE })), []);
     assert.equal((await timeline(id))[0], 'delivered');
   });
 
@@ -232,7 +232,7 @@ describe('a record that does not match the message of the email it names', () =>
       `INSERT INTO email_recipients (email_id, recipient, status, provider_message_id) VALUES ($1, 'm2@example.net', 'sent', $2)`,
       [id, MESSAGE],
     );
-    assert.deepEqual(await keptOf(unsigned(DELIVERY, id, 'm2@example.net', { MessageID: MESSAGE })), []);
+    assert.deepEqual(await storedCallbacksOf(unsigned(DELIVERY, id, 'm2@example.net', { MessageID: MESSAGE })), []);
     assert.equal((await timeline(id))[0], 'delivered');
   });
 
@@ -243,7 +243,7 @@ describe('a record that does not match the message of the email it names', () =>
       ['bcc', 'q@bücher.example', 'q@xn--bcher-kva.example'],
     ] as const) {
       const id = await accepted({ [field]: [to] });
-      assert.deepEqual(await keptOf(about(DELIVERY, id, recipient)), []);
+      assert.deepEqual(await storedCallbacksOf(recordOf(DELIVERY, id, recipient)), []);
       assert.equal((await timeline(id))[0], 'delivered');
     }
   });

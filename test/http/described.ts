@@ -92,7 +92,7 @@ export function assertEvent(api: Described, event: { readonly type: string }): v
 }
 
 /** @returns true if a body matches the schema of an operation's request */
-export function isTaken(api: Described, path: string, method: string, body: unknown): boolean {
+export function isAccepted(api: Described, path: string, method: string, body: unknown): boolean {
   return validatorOf(api, ['paths', path, method, 'requestBody', ...SCHEMA])(body);
 }
 

@@ -28,7 +28,7 @@ const { host } = new URL(simulator.postmarkUrl);
 const account = new AccountClient(ACCOUNT, { useHttps: false, requestHost: host, timeout: 30 });
 const postmark = postmarkDomains(ACCOUNT, { baseUrl: simulator.postmarkUrl, timeoutSeconds: 30 });
 /** Postmark while it is down. */
-const away = postmarkDomains(ACCOUNT, { baseUrl: 'http://127.0.0.1:9', timeoutSeconds: 1 });
+const unreachablePostmark = postmarkDomains(ACCOUNT, { baseUrl: 'http://127.0.0.1:9', timeoutSeconds: 1 });
 const deps = { dns: resolver, senders: { postmark: true, smtpHost: null }, postmark };
 const service = await useService({}, deps);
 const [ours, theirs] = [await service.organization(), await service.organization()];
@@ -122,7 +122,7 @@ describe('a domain with Postmark', () => {
   });
 
   it('is registered while Postmark is down, and created there later', async (t) => {
-    const alone = await startService({}, { ...deps, postmark: away });
+    const alone = await startService({}, { ...deps, postmark: unreachablePostmark });
     t.after(alone.close);
     const org = await alone.organization();
     const domain = await add(fresh(), org);
@@ -164,7 +164,7 @@ describe('a domain that is deleted', () => {
   it('is deleted at Postmark later if that is down', async () => {
     const { id, name } = await add(fresh());
     await remove(id);
-    assert.deepEqual(await upkeep(away.remove).clearProviderDomains(), { done: 0, next: null });
+    assert.deepEqual(await upkeep(unreachablePostmark.remove).clearProviderDomains(), { done: 0, next: null });
     assert.deepEqual(await upkeep().clearProviderDomains(), { done: 0, next: null }, 'the retry is not due');
     await service.pool.query(`UPDATE provider_domains SET retry_at = now() - interval '1 second'`);
     assert.deepEqual(await upkeep().clearProviderDomains(), { done: 1, next: null });

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { describeErrors } from '../../src/http/docs/errors.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertRefused, type Call, REQUEST_ID, useService } from './service.ts';
-import { dial, head, speak } from './socket.ts';
+import { connectSocket, head, sendBytes } from './socket.ts';
 
 const service = await useService();
 const ours = await service.organization();
@@ -62,7 +62,7 @@ describe('X-Request-Id is on every response, and the log line has the same id', 
     ['an unknown method', () => ours.call('PUT', '/v1/emails'), 405],
     ['a callback without a password', () => service.call('POST', '/callbacks/postmark', { json: {} }), 401],
     ['HEAD', () => ours.call('HEAD', `/v1/emails/${ID}`), 404],
-    ['a request that is not HTTP', () => speak(service.port, 'nonsense\r\n\r\n'), 400],
+    ['a request that is not HTTP', () => sendBytes(service.port, 'nonsense\r\n\r\n'), 400],
   ] as const) {
     it(name, async () => {
       const answer = await ask();
@@ -110,7 +110,11 @@ describe('404 not_found for unknown routes', () => {
 
   for (const target of ['http://api.test/v1/nothing', 'HTTPS://api.test:1/v1/emails', '/v1#x']) {
     it(`but 401 without a key for the target ${target}`, async () => {
-      assertRefused(await speak(service.port, `GET ${target} HTTP/1.1\r\nHost: api.test\r\n\r\n`), 401, 'unauthorized');
+      assertRefused(
+        await sendBytes(service.port, `GET ${target} HTTP/1.1\r\nHost: api.test\r\n\r\n`),
+        401,
+        'unauthorized',
+      );
     });
   }
 
@@ -121,10 +125,13 @@ describe('404 not_found for unknown routes', () => {
   });
 
   it('but the route answers for an absolute target (RFC 9112 §3.2.2)', async () => {
-    const answer = await speak(service.port, 'GET http://api.test/healthz?x=1 HTTP/1.1\r\nHost: api.test\r\n\r\n');
+    const answer = await sendBytes(service.port, 'GET http://api.test/healthz?x=1 HTTP/1.1\r\nHost: api.test\r\n\r\n');
     assertRefused(answer, 422, 'validation_error', 'x');
-    assert.equal((await speak(service.port, 'GET http://api.test/healthz HTTP/1.1\r\nHost: a\r\n\r\n')).status, 200);
-    assertRefused(await speak(service.port, 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n'), 404, 'not_found');
+    assert.equal(
+      (await sendBytes(service.port, 'GET http://api.test/healthz HTTP/1.1\r\nHost: a\r\n\r\n')).status,
+      200,
+    );
+    assertRefused(await sendBytes(service.port, 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n'), 404, 'not_found');
   });
 });
 
@@ -138,7 +145,8 @@ describe('hints for first requests', () => {
   const TYPE = 'content-type';
   for (const [request, status, code, message] of [
     [
-      () => speak(service.port, head('/v1/emails', ours.key, `${TYPE}: application/json`, 'Content-Length: 45088769')),
+      () =>
+        sendBytes(service.port, head('/v1/emails', ours.key, `${TYPE}: application/json`, 'Content-Length: 45088769')),
       413,
       'payload_too_large',
       'the request body is too large; at most 43 MB, 45,088,768 bytes are allowed',
@@ -209,7 +217,7 @@ describe('a request that is not HTTP', () => {
     ['an address of 20 kB', () => `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`, 431, 'payload_too_large'],
   ] as const) {
     it(`${name}: returns ${status} with the envelope and closes the connection`, async () => {
-      const answer = await speak(service.port, request());
+      const answer = await sendBytes(service.port, request());
       assertRefused(answer, status, code);
       assert.equal(answer.closed, true);
     });
@@ -218,7 +226,7 @@ describe('a request that is not HTTP', () => {
   for (const end of ['destroySoon', 'resetAndDestroy'] as const) {
     it(`is logged without an error if the caller hangs up, by ${end}, and delays no other request`, async () => {
       const from = service.log.length;
-      const socket = await dial(service.port);
+      const socket = await connectSocket(service.port);
       socket.write(`${post('Content-Length: 1000')}{"a":`);
       assert.equal((await ours.send()).status, 202);
       socket[end]();

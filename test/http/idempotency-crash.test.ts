@@ -4,7 +4,7 @@ import { makeKeyHolder } from '../../src/store/limits/idempotency.ts';
 import { eventually } from '../support/eventually.ts';
 import { post, startApi } from './api-process.ts';
 import { assertRefused, useService } from './service.ts';
-import { dial, head } from './socket.ts';
+import { connectSocket, head } from './socket.ts';
 
 /** Idempotency keys whose process or connection ends. */
 const service = await useService();
@@ -89,7 +89,7 @@ describe('a caller that hangs up', () => {
     const json = ours.mail({ subject: 'hung up' });
     const raw = JSON.stringify(json);
     const lines = ['Content-Type: application/json', `Content-Length: ${raw.length}`, 'Idempotency-Key: hung up'];
-    const socket = await dial(service.port);
+    const socket = await connectSocket(service.port);
     socket.write(head('/v1/emails', ours.key, ...lines) + raw);
     await waitUntilBlocked();
     socket.destroy();
@@ -109,7 +109,7 @@ describe('a caller that hangs up', () => {
     const call = { json: ours.mail({ from: 'a@unknown.example' }), headers: { 'idempotency-key': 'refused' } };
     const raw = JSON.stringify(call.json);
     const lines = ['Content-Type: application/json', `Content-Length: ${raw.length}`, 'Idempotency-Key: refused'];
-    const socket = await dial(service.port);
+    const socket = await connectSocket(service.port);
     socket.write(head('/v1/emails', ours.key, ...lines) + raw);
     socket.destroy();
     // The server may read the request only now.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, assertRefused, bodyOf, inFuture, useService } from './service.ts';
-import { head, speak } from './socket.ts';
+import { head, sendBytes } from './socket.ts';
 
 /** The seven rules of Idempotency-Key. */
 const service = await useService();
@@ -40,7 +40,7 @@ async function emails(): Promise<number> {
 }
 
 /** Makes the stored response of a key older. */
-async function age(key: string, interval: string): Promise<void> {
+async function makeOlder(key: string, interval: string): Promise<void> {
   const { rowCount } = await service.pool.query(
     `UPDATE idempotency_keys SET created_at = now() - $2::interval WHERE key = $1`,
     [key, interval],
@@ -80,7 +80,7 @@ describe('rule 1: 1 to 256 characters', () => {
   }
 
   it('400: a control character', async () => {
-    const answer = await speak(service.port, head('/v1/emails', ours.key, `Idempotency-Key: a\x01b`));
+    const answer = await sendBytes(service.port, head('/v1/emails', ours.key, `Idempotency-Key: a\x01b`));
     assert.equal(answer.status, 400);
   });
 
@@ -89,7 +89,7 @@ describe('rule 1: 1 to 256 characters', () => {
     for (const other of ['a', 'b']) {
       const lines = ['Content-Type: application/json', `Content-Length: ${raw.length}`];
       const request = head('/v1/emails', ours.key, ...lines, 'Idempotency-Key: a', `idempotency-key: ${other}`);
-      assertRefused(await speak(service.port, request + raw), 400, 'invalid_idempotency_key');
+      assertRefused(await sendBytes(service.port, request + raw), 400, 'invalid_idempotency_key');
     }
   });
 });
@@ -251,9 +251,9 @@ describe('rule 7: remembered for 24 hours', () => {
   it('returns the first response until then, and sends again from then on', async () => {
     const [key, json] = [newKey(), ours.mail()];
     const first = await send(key, json);
-    await age(key, '23 hours 59 minutes');
+    await makeOlder(key, '23 hours 59 minutes');
     assertReplay(await send(key, json), first);
-    await age(key, '24 hours');
+    await makeOlder(key, '24 hours');
     const second = await send(key, json);
     assert.notEqual(assertFirst(second), (first.body as Json)['id']);
     assertReplay(await send(key, json), second);

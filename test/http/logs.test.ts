@@ -7,7 +7,7 @@ import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { useDatabase } from '../support/database.ts';
 import { post, startApi } from './api-process.ts';
 import { inFuture } from './service.ts';
-import { dial, head } from './socket.ts';
+import { connectSocket, head } from './socket.ts';
 
 /** Words that no log may contain, one for each place of a request. */
 const PLACES = [
@@ -105,7 +105,7 @@ it('logs contain no address, subject, body, key or password, at any level and wi
     `${head('/v1/emails', key, 'Content-Type: application/json', 'Content-Length: 10000')}${json}`,
     `SEND ${CANARY.path} ${key}\r\n\r\n`,
   ]) {
-    const socket = await dial(Number(port));
+    const socket = await connectSocket(Number(port));
     socket.write(bytes);
     await sleep(50);
     socket.destroy();

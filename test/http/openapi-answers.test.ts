@@ -4,7 +4,7 @@ import { changeQuota } from '../../src/intake/quota.ts';
 import { assertDescribed as assertInDocument, type Described, operationsOf } from './described.ts';
 import { connectNumber, fillPath, resourceOf } from './resources.ts';
 import { type Answer, type Call, inFuture, startService, useService } from './service.ts';
-import { head, speak } from './socket.ts';
+import { head, sendBytes } from './socket.ts';
 
 const service = await useService({ publicUrl: 'https://mail.example.com' });
 const ours = await service.organization();
@@ -43,7 +43,7 @@ describe('answers conform to the document', () => {
         await assertStatus(415, raw('x', 'text/plain'));
         await assertStatus(400, raw('{', 'application/json'));
         const request = head(address(), ours.key, 'Content-Type: application/json', 'Content-Length: 60000000');
-        const tooLong = await speak(service.port, request.replace(/^POST/, method.toUpperCase()));
+        const tooLong = await sendBytes(service.port, request.replace(/^POST/, method.toUpperCase()));
         assert.equal(tooLong.status, 413, tooLong.text);
         assertDescribed(path, method, tooLong);
       }

@@ -1,6 +1,6 @@
 import { describe, it } from 'node:test';
 import { type Answer, assertRefused, inFuture, useService } from './service.ts';
-import { head, speak } from './socket.ts';
+import { head, sendBytes } from './socket.ts';
 
 const service = await useService();
 const ours = await service.organization();
@@ -23,7 +23,7 @@ const withEmptyKey = (key: string | undefined, raw: string, type = JSON_TYPE) =>
 /** A request whose Content-Length exceeds the limit. */
 const tooLong = (key: string | undefined, type: string, path = '/v1/emails') => {
   const lines = [`Content-Type: ${type}`, 'Content-Length: 60000000'];
-  return () => speak(service.port, `${head(path, key, ...lines)}{`);
+  return () => sendBytes(service.port, `${head(path, key, ...lines)}{`);
 };
 const send = (fields: Record<string, unknown>, key = ours.key) => {
   return () => service.call('POST', '/v1/emails', { key, json: ours.mail(fields) });

@@ -23,7 +23,7 @@ async function recover(): Promise<void> {
   await proxy.open();
 }
 /** Breaks all connections and accepts new ones without an answer, so that they fail after five seconds. */
-async function silence(): Promise<void> {
+async function stopAnswers(): Promise<void> {
   await recover();
   await eventually('the pool has no connection', () => pool.totalCount === 0);
   proxy.silence();
@@ -46,10 +46,10 @@ describe('503 unavailable: database unreachable', () => {
     ['a read', proxy.close, () => call('GET', `/v1/emails/${id}`)],
     ['a reschedule', proxy.close, () => call('PATCH', `/v1/emails/${id}`, { scheduled_at: inFuture({ hours: 1 }) })],
     ['a readiness check', proxy.close, readiness],
-    ['a send', silence, send],
-    ['a readiness check', silence, readiness],
+    ['a send', stopAnswers, send],
+    ['a readiness check', stopAnswers, readiness],
   ] as const) {
-    const how = breakConnections === silence ? 'does not answer' : 'refuses connections';
+    const how = breakConnections === stopAnswers ? 'does not answer' : 'refuses connections';
     it(`is returned with Retry-After to ${what} while Postgres ${how}, which works afterwards`, async () => {
       assert.ok((await request()).status < 500);
       await breakConnections();

@@ -7,7 +7,7 @@ import { createOrganization } from '../../src/accounts/organizations.ts';
 import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { useDatabase } from '../support/database.ts';
 import { type ApiProcess, post, startApi } from './api-process.ts';
-import { dial, head, listen } from './socket.ts';
+import { connectSocket, head, listen } from './socket.ts';
 
 const database = await useDatabase();
 const organization = await createOrganization(database.pool, 'process');
@@ -35,7 +35,7 @@ it('accepts email without Temporal and writes it to the outbox', async (t) => {
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   it(`ends on ${signal} after it has answered the requests that have begun, without Temporal`, async (t) => {
     const api = await startWithoutTemporal(t);
-    const socket = await dial(Number(new URL(api.url).port));
+    const socket = await connectSocket(Number(new URL(api.url).port));
     const json = JSON.stringify(mail());
     const lines = ['Content-Type: application/json', `Content-Length: ${json.length}`, 'Expect: 100-continue'];
     socket.write(head('/v1/emails', key, ...lines));
@@ -54,7 +54,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 it('ends without waiting for connections that have sent no complete request', async (t) => {
   const api = await startWithoutTemporal(t);
   const port = Number(new URL(api.url).port);
-  const [silent, half, kept] = [await dial(port), await dial(port), await dial(port)];
+  const [silent, half, kept] = [await connectSocket(port), await connectSocket(port), await connectSocket(port)];
   half.write('GET /healthz HTTP/1.1\r\nHos');
   kept.write('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nGET /heal');
   await sleep(200);

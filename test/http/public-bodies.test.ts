@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { startApi, watchMemory } from './api-process.ts';
 import { POSTMARK_AUTHORIZATION, startService, useService } from './service.ts';
-import { dial, head, speak } from './socket.ts';
+import { connectSocket, head, sendBytes } from './socket.ts';
 
 const MB = 1_048_576;
 const BASIC = `Authorization: ${POSTMARK_AUTHORIZATION}`;
@@ -39,7 +39,7 @@ describe('a request body without an API key', () => {
   });
 
   async function open(start: string, port = service.port): Promise<{ socket: Socket; answer: () => string }> {
-    const socket = await dial(port);
+    const socket = await connectSocket(port);
     sockets.push(socket);
     let answer = '';
     socket.setEncoding('utf8').on('data', (text: string) => (answer += text));
@@ -117,7 +117,7 @@ describe('a callback whose signature header is missing or malformed', () => {
     ['/callbacks/postmark', 'Authorization: Basic eDp5'],
   ] as const) {
     it(`gets 401 before its body arrives: ${[path, ...headers].join(', ')}`, async () => {
-      const { status } = await speak(service.port, head(path, undefined, 'Content-Length: 50000', ...headers));
+      const { status } = await sendBytes(service.port, head(path, undefined, 'Content-Length: 50000', ...headers));
       assert.equal(status, 401);
     });
   }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/eventually.ts';
 import { connectNumber } from './resources.ts';
 import { type Answer, assertRefused, inFuture, type Organization, useService } from './service.ts';
-import { head, speak } from './socket.ts';
+import { head, sendBytes } from './socket.ts';
 
 const HEADERS = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'ratelimit-policy'];
 const limitsOf = ({ headers }: Answer) => HEADERS.map((name) => headers[name]);
@@ -90,7 +90,7 @@ describe('a limit of 5 requests a second', () => {
     assertRefused(await call('POST', '/v1/emails', { key: readOnly }), 403, 'insufficient_scope');
     const long = `${head('/v1/emails', ours.key, 'Content-Type: application/json', 'Content-Length: 60000000')}{`;
     for (const [otherwise, request] of [
-      ['413', () => speak(port, long)],
+      ['413', () => sendBytes(port, long)],
       ['404', () => ours.call('GET', '/v1/nothing')],
       ['415', () => post('x', 'text/plain')],
       ['400', () => post('{')],

@@ -9,7 +9,7 @@ export interface RawAnswer extends Answer {
   readonly closed: boolean;
 }
 
-export async function dial(port: number): Promise<Socket> {
+export async function connectSocket(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   // A server may answer and close the connection before it has read everything.
   socket.on('error', () => undefined);
@@ -18,8 +18,8 @@ export async function dial(port: number): Promise<Socket> {
 }
 
 /** Sends bytes and waits for one answer. */
-export async function speak(port: number, request: string | Buffer): Promise<RawAnswer> {
-  const socket = await dial(port);
+export async function sendBytes(port: number, request: string | Buffer): Promise<RawAnswer> {
+  const socket = await connectSocket(port);
   socket.write(request);
   return listen(socket);
 }
@@ -28,7 +28,7 @@ export async function speak(port: number, request: string | Buffer): Promise<Raw
 export async function listen(socket: Socket): Promise<RawAnswer> {
   let text = '';
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
-  while (!socket.closed && !isWhole(text)) await sleep(2);
+  while (!socket.closed && !isComplete(text)) await sleep(2);
   // The server closes right after its answer, or not at all.
   for (let i = 0; i < 25 && !socket.closed; i++) await sleep(2);
   const { closed } = socket;
@@ -44,7 +44,7 @@ export function head(path: string, key: string | undefined, ...lines: string[]):
   return [`POST ${path} HTTP/1.1`, 'Host: api.test', ...authorization, ...lines, '', ''].join('\r\n');
 }
 
-function isWhole(text: string): boolean {
+function isComplete(text: string): boolean {
   const { headers, text: body, status } = read(text);
   return status > 0 && body.length >= Number(headers['content-length'] ?? 0);
 }

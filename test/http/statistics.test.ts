@@ -27,7 +27,7 @@ async function read(organization: Organization, query = ''): Promise<Statistics>
 }
 
 /** Counts that are not 0. */
-const some = (counts: Record<string, number> = {}) =>
+const nonZero = (counts: Record<string, number> = {}) =>
   Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0 && typeof count === 'number'));
 
 async function anOrganization(domain: string): Promise<Organization> {
@@ -70,16 +70,16 @@ describe('GET /v1/stats', () => {
     const { key, points, totals, rates, time_to_delivery_ms: times } = first;
     assert.equal(key, 'all');
     const counts = { accepted: 5, sent: 4, delivered: 2, opened: 1, clicked: 1, bounced: 1 };
-    assert.deepEqual(some(totals), { accepted: 5, sent: 4, delivered: 2, bounced: 1, opened: 1, clicked: 1 });
+    assert.deepEqual(nonZero(totals), { accepted: 5, sent: 4, delivered: 2, bounced: 1, opened: 1, clicked: 1 });
     assert.deepEqual(Object.keys(totals), [...STATES], 'in the order of the contract');
-    assert.deepEqual(points.map(some).length, 1);
+    assert.deepEqual(points.map(nonZero).length, 1);
     assert.equal(points[0]?.['accepted'], counts.accepted);
     assert.match(points[0].at, /:00:00\.000Z$/);
     assert.deepEqual(rates, { delivery: 0.5, bounce: 0.25, complaint: 0, open: 0.5, click: 0.5 });
     assert.ok(times.p50 !== null && times.p95 !== null && times.p50 <= times.p95 && times.p50 > 0);
     const byReason = (await read(ours, '?by=bounce_reason&step=day')).series;
     assert.deepEqual(
-      byReason.map((each) => [each.key, some(each.totals)]),
+      byReason.map((each) => [each.key, nonZero(each.totals)]),
       [['mailbox_full', { accepted: 1, sent: 1, bounced: 1 }]],
     );
     assert.match(byReason[0]?.points[0]?.at ?? '', /T00:00:00\.000Z$/);
@@ -138,13 +138,13 @@ describe('GET /v1/stats', () => {
     for (const query of ['?channel=chatapp', '?channel=chatapp&by=tag:kind', '?channel=chatapp&by=key']) {
       const { series } = await read(ours, query);
       assert.deepEqual(
-        series.map(({ totals }) => some(totals)),
+        series.map(({ totals }) => nonZero(totals)),
         [expected],
         query,
       );
     }
-    assert.deepEqual(some((await read(ours, '?channel=sms')).series[0]?.totals), {});
-    assert.deepEqual(some((await read(ours)).series[0]?.totals), {}, 'email by default');
+    assert.deepEqual(nonZero((await read(ours, '?channel=sms')).series[0]?.totals), {});
+    assert.deepEqual(nonZero((await read(ours)).series[0]?.totals), {}, 'email by default');
   });
 
   test("shows nothing of another organization's messages", async () => {
@@ -153,7 +153,7 @@ describe('GET /v1/stats', () => {
     for (const by of ['domain', 'key', 'batch', 'bounce_reason', 'tag:kind']) {
       assert.deepEqual((await read(ours, `?by=${by}`)).series, [], by);
     }
-    assert.deepEqual(some((await read(ours)).series[0]?.totals), {});
+    assert.deepEqual(nonZero((await read(ours)).series[0]?.totals), {});
   });
 
   const day = (date: string) => `2026-${date}T00:00:00Z`;

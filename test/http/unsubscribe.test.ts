@@ -6,7 +6,7 @@ import { parseUnsubscribeToken, makeUnsubscribeTokens } from '../../src/domain/e
 import { project } from '../../src/projection/emails.ts';
 import { force } from '../store/mail.ts';
 import { assertRefused, SECRET_KEY, startService, useService } from './service.ts';
-import { head, speak } from './socket.ts';
+import { head, sendBytes } from './socket.ts';
 import { eventsDuring } from './suppression-list.ts';
 
 const service = await useService();
@@ -149,7 +149,7 @@ describe('POST /unsubscribe/:token', () => {
     const { id, to, path } = await sendMarketing();
     assertRefused(await post(path, 'x'.repeat(10_001)), 413, 'payload_too_large');
     const chunked = head(path, undefined, 'Transfer-Encoding: chunked');
-    const answer = await speak(service.port, `${chunked}2711\r\n${'x'.repeat(10_001)}\r\n0\r\n\r\n`);
+    const answer = await sendBytes(service.port, `${chunked}2711\r\n${'x'.repeat(10_001)}\r\n0\r\n\r\n`);
     assertRefused(answer, 413, 'payload_too_large');
     assert.deepEqual(await stateOf(to, id), UNCHANGED);
   });

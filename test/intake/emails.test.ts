@@ -11,11 +11,11 @@ import { findEmail } from '../../src/store/emails/emails.ts';
 import { useDatabase } from '../support/database.ts';
 
 const { pool } = await useDatabase(10);
-let wakes = 0;
+let relayWakes = 0;
 const contents = makeEmailContents('a secret key for tests, and long enough');
 const deps: IntakeDeps = {
   pool,
-  wakeRelay: () => wakes++,
+  wakeRelay: () => relayWakes++,
   withFiles: async (_upload, store) => store([]),
   storeEmail: gatherEmails(pool),
   contents,
@@ -82,16 +82,16 @@ describe('the relay', () => {
   };
 
   it('is woken once for each change, and not for a refused one', async () => {
-    const [wakesBefore, written] = [wakes, await outbox()];
+    const [wakesBefore, written] = [relayWakes, await outbox()];
     const { id } = await accept({ scheduled_at: later(HOUR) });
     await rescheduleEmail(deps, orgId, id, later(2 * HOUR));
     await cancelEmail(deps, orgId, id);
-    assert.deepEqual([wakes, await outbox()], [wakesBefore + 3, (written ?? 0) + 3]);
+    assert.deepEqual([relayWakes, await outbox()], [wakesBefore + 3, (written ?? 0) + 3]);
     await assert.rejects(cancelEmail(deps, orgId, id), refused('not_scheduled'));
     await assert.rejects(rescheduleEmail(deps, orgId, id, later(HOUR)), refused('not_scheduled'));
     await assert.rejects(cancelEmail(deps, 'org_x', id), refused('not_found'));
     await assert.rejects(accept({ from: 'a@b.example' }), refused('domain_not_found', 'from'));
-    assert.deepEqual([wakes, await outbox()], [wakesBefore + 3, (written ?? 0) + 3]);
+    assert.deepEqual([relayWakes, await outbox()], [wakesBefore + 3, (written ?? 0) + 3]);
   });
 });
 

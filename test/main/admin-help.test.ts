@@ -8,13 +8,13 @@ import { ROOT } from '../support/compose-file.ts';
 import { command, runProcess } from './command-line.ts';
 
 /** All commands that do something, by their full names. */
-function leaves(parent: Command, path: readonly string[] = []): [string, Command][] {
+function executableCommands(parent: Command, path: readonly string[] = []): [string, Command][] {
   if (parent.commands.length === 0) return [[path.join(' '), parent]];
-  return parent.commands.flatMap((each) => leaves(each, [...path, each.name()]));
+  return parent.commands.flatMap((each) => executableCommands(each, [...path, each.name()]));
 }
 
 const program = makeProgram('sendwright');
-const commands = leaves(program);
+const commands = executableCommands(program);
 
 describe('help of the command line', () => {
   it('has a sentence for every command and a description of every option', () => {

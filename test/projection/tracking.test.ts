@@ -15,7 +15,7 @@ await insertEndpoint(pool, orgId, endpoint, Buffer.from('x'));
 
 /** Seconds since 1970, `ago` seconds ago. */
 const at = (ago: number): number => Math.floor(Date.now() / 1_000) - ago;
-const LATE = at(3_600);
+const AN_HOUR_AGO = at(3_600);
 const SHOP = 'https://shop.example/';
 
 /** A recorder for one email that was sent; `hits` records and writes them. */
@@ -33,7 +33,7 @@ async function queuedEmail(fields: Parameters<typeof acceptOne>[2] = { to: ['Ada
   const recorder = makeTrackingRecorder({ pool, wakeRelay: () => wakes++, log, burstMs: 600_000 });
   const id = await acceptOne(pool, orgId, fields);
   const hits = async (...some: Partial<TrackingHit>[]): Promise<void> => {
-    for (const hit of some) recorder.record({ emailId: id, recipient: 0, sentAt: LATE, machine: false, ...hit });
+    for (const hit of some) recorder.record({ emailId: id, recipient: 0, sentAt: AN_HOUR_AGO, machine: false, ...hit });
     await recorder.settle();
   };
   const events = async (): Promise<string[]> =>
@@ -87,7 +87,7 @@ describe('an open or click of a person', () => {
       wakeRelay: () => undefined,
       log: { warn: (line: unknown) => assert.fail(String(line)) },
     });
-    other.record({ emailId: email.id, recipient: 1, sentAt: LATE, machine: false });
+    other.record({ emailId: email.id, recipient: 1, sentAt: AN_HOUR_AGO, machine: false });
     await other.settle();
     assert.deepEqual((await email.events()).sort(), ['clicked', 'clicked', 'opened', 'opened']);
   });
@@ -233,7 +233,7 @@ describe('recording', () => {
       wakeRelay: () => undefined,
       log: { warn: (...line: unknown[]) => void warnings.push(line) },
     });
-    const hit = { emailId: id, recipient: 0, sentAt: LATE, machine: false };
+    const hit = { emailId: id, recipient: 0, sentAt: AN_HOUR_AGO, machine: false };
     recorder.record(hit);
     await recorder.settle();
     assert.equal(warnings.length, 1);

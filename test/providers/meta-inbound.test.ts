@@ -25,13 +25,13 @@ function read(message: object, contacts: object[] = [CONTACT]): InboundEvent | u
   return callbacks[0]?.events[0];
 }
 
-const NOTHING = { text: null, media: null, button: null, location: null, reaction: null, repliesTo: null };
+const NO_CONTENT = { text: null, media: null, button: null, location: null, reaction: null, repliesTo: null };
 const MESSAGE = {
   kind: 'message',
   providerMessageId: 'wamid.1',
   user: { number: '+14165550123', userId: USER_ID, username: null, name: 'Ada' },
   sentAt: 1_773_000_000_000,
-  ...NOTHING,
+  ...NO_CONTENT,
 };
 
 const FILE = { mime_type: 'image/jpeg', sha256: 'abc', id: '2226', url: 'https://lookaside.example/x' };

@@ -8,7 +8,7 @@ import { answering, httpServer } from './servers.ts';
 import { at, CALL, simulator } from './simulator.ts';
 import { type Script, smtpScript } from './smtp-script.ts';
 
-async function converse(t: TestContext, script: Script, to = addresses(1)): Promise<SendOutcome> {
+async function sendWithScript(t: TestContext, script: Script, to = addresses(1)): Promise<SendOutcome> {
   const server = await smtpScript(t, script);
   const [outcome] = await smtp(server.url).send([outgoing({ to })], CALL);
   return outcome as SendOutcome;
@@ -31,21 +31,21 @@ describe('an SMTP refusal of a recipient or the message is a bounce with its rea
   }
 
   test('also after the data', async (t) => {
-    const outcome = await converse(t, { message: '552 5.3.4 message too big' });
+    const outcome = await sendWithScript(t, { message: '552 5.3.4 message too big' });
     const detail = 'The SMTP server answered: 552 5.3.4 message too big';
     assert.deepEqual(outcome, { kind: 'bounced', reason: 'message_too_large', detail });
   });
 
   test('after the data, for one of several recipients without its name, suppresses no address', async (t) => {
     const message = '550 5.1.1 user unknown';
-    assert.equal((await converse(t, { message }, addresses(2))).kind, 'rejected');
-    assert.equal((await converse(t, { message })).kind, 'bounced');
-    assert.equal((await converse(t, { message: '554 5.7.1 spam' }, addresses(2))).kind, 'bounced');
+    assert.equal((await sendWithScript(t, { message }, addresses(2))).kind, 'rejected');
+    assert.equal((await sendWithScript(t, { message })).kind, 'bounced');
+    assert.equal((await sendWithScript(t, { message: '554 5.7.1 spam' }, addresses(2))).kind, 'bounced');
   });
 
   test('of all recipients for several reasons has the reason that suppresses no address', async (t) => {
     const RCPT = byAddress({ r0: '550 5.1.1 user unknown', r1: '552 5.2.2 mailbox full' });
-    const outcome = await converse(t, { RCPT }, addresses(2));
+    const outcome = await sendWithScript(t, { RCPT }, addresses(2));
     assert.deepEqual(outcome, {
       kind: 'bounced',
       reason: 'mailbox_full',
@@ -77,7 +77,7 @@ describe('an SMTP refusal of our account in any phase', () => {
   ]) {
     test(reply, async (t) => {
       for (const step of ['RCPT', 'DATA', 'message']) {
-        assert.equal((await converse(t, { [step]: reply })).kind, 'account', step);
+        assert.equal((await sendWithScript(t, { [step]: reply })).kind, 'account', step);
       }
     });
   }
@@ -92,7 +92,7 @@ describe('an email that is accepted for some recipients only', () => {
       r4: '451 4.1.1 no such user yet',
       r5: '554 5.7.1 relay access denied',
     });
-    const outcome = await converse(t, { RCPT }, addresses(7));
+    const outcome = await sendWithScript(t, { RCPT }, addresses(7));
     assert.ok(outcome.kind === 'sent');
     assert.deepEqual(
       outcome.refused?.map(({ recipient, reason }) => [recipient.split('@')[0], reason]),

@@ -34,7 +34,7 @@ function signed(email: ReturnType<typeof outgoing>) {
 const LONG_TIMES = { connectMs: 600_000, transferMs: 600_000, replyMs: 600_000 };
 
 /** The outcome with a scripted server, after a moment in which an unwanted repetition would occur. */
-async function converse(
+async function sendWithScript(
   t: TestContext,
   script: Script,
   email = outgoing(),
@@ -67,7 +67,7 @@ describe('a reply of the server', { concurrency: true }, () => {
     for (const pipelining of [false, true]) {
       const EHLO = '250-here\r\n250-PIPELINING\r\n250 AUTH PLAIN';
       test(`${name} is ${kind}${pipelining ? ', with pipelining too' : ''}`, async (t) => {
-        const { outcome, server } = await converse(t, { ...(pipelining && { EHLO }), ...script });
+        const { outcome, server } = await sendWithScript(t, { ...(pipelining && { EHLO }), ...script });
         assert.equal(outcome.kind, kind);
         const reply = Object.values(script).at(-1) as string;
         assert.equal((outcome as { detail: string }).detail, `The SMTP server answered: ${reply}`);
@@ -77,30 +77,30 @@ describe('a reply of the server', { concurrency: true }, () => {
   }
 
   test('that does not support EHLO is followed by HELO', async (t) => {
-    const { outcome } = await converse(t, both);
+    const { outcome } = await sendWithScript(t, both);
     assert.equal(outcome.kind, 'sent');
   });
 
   test('5xx in the middle of the data is a refusal', async (t) => {
-    const { outcome, server } = await converse(t, { chunk: '552 too large' }, LARGE);
+    const { outcome, server } = await sendWithScript(t, { chunk: '552 too large' }, LARGE);
     assert.deepEqual([outcome.kind, server.messages.length], ['bounced', 0]);
   });
 
   test('that refuses some recipients does not stop the email to the others', async (t) => {
     const RCPT = (line: string) => (line.includes('<r1@') ? '550 no such user' : '250 ok');
-    const { outcome, server } = await converse(t, { RCPT }, outgoing({ to: addresses(3) }));
+    const { outcome, server } = await sendWithScript(t, { RCPT }, outgoing({ to: addresses(3) }));
     assert.deepEqual([outcome.kind, server.messages.length], ['sent', 1]);
   });
 
   test('4xx to some recipients and 5xx to all others is busy', async (t) => {
     const RCPT = (line: string) => (line.includes('<r1@') ? '450 greylisted' : '550 no such user');
-    const { outcome } = await converse(t, { RCPT }, outgoing({ to: addresses(3) }));
+    const { outcome } = await sendWithScript(t, { RCPT }, outgoing({ to: addresses(3) }));
     assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server answered: 450 greylisted' });
   });
 
   for (const message of ['garbage', '354 go on', '150 what'])
     test(`${JSON.stringify(message)} to the message is unknown`, async (t) => {
-      const { outcome, server } = await converse(t, { message });
+      const { outcome, server } = await sendWithScript(t, { message });
       assert.deepEqual([outcome.kind, server.messages.length], ['unknown', 1]);
     });
 });
@@ -112,7 +112,7 @@ describe('a conversation that breaks off', { concurrency: true }, () => {
   for (const [name, script] of before) {
     test(`before the data (${name}) has sent nothing`, async (t) => {
       for (const email of [outgoing(), signed(outgoing())]) {
-        const { outcome, server } = await converse(t, script, email);
+        const { outcome, server } = await sendWithScript(t, script, email);
         assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server could not be reached: connection lost.' });
         assert.equal(server.messages.length, 0);
       }
@@ -122,7 +122,7 @@ describe('a conversation that breaks off', { concurrency: true }, () => {
   for (const act of ['close', 'reset'])
     test(`in the middle of the data (${act}) has sent nothing`, async (t) => {
       for (const email of [LARGE, SIGNED]) {
-        const { outcome, server } = await converse(t, { chunk: act }, email);
+        const { outcome, server } = await sendWithScript(t, { chunk: act }, email);
         assert.deepEqual([outcome.kind, server.messages.length], ['busy', 0]);
       }
     });
@@ -130,7 +130,7 @@ describe('a conversation that breaks off', { concurrency: true }, () => {
   test('since the message cannot be signed has sent nothing', async (t) => {
     const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
     const email = { ...outgoing(), dkim: { domain: 'acme.example', selector: 'sw1', key: publicKey } };
-    const { outcome, server } = await converse(t, {}, email);
+    const { outcome, server } = await sendWithScript(t, {}, email);
     assert.deepEqual([outcome.kind, server.messages.length], ['busy', 0]);
   });
 
@@ -141,7 +141,7 @@ describe('a conversation that breaks off', { concurrency: true }, () => {
       ['signed', SIGNED],
     ] as const)
       test(`after the final dot (${act}, ${size}) leaves it unknown and sends nothing again by itself`, async (t) => {
-        const { outcome, server } = await converse(t, { message: act }, email);
+        const { outcome, server } = await sendWithScript(t, { message: act }, email);
         assert.deepEqual(outcome, { kind: 'unknown', detail: 'The SMTP server did not answer: connection lost.' });
         assert.deepEqual([server.messages.length, server.count()], [1, 1]);
       });
@@ -160,12 +160,12 @@ describe('a server that is silent', { concurrency: true }, () => {
 
   for (const step of ['EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA'] as const)
     test(`at ${step} has received nothing`, async (t) => {
-      const { outcome } = await converse(t, { [step]: 'silent' }, outgoing(), times);
+      const { outcome } = await sendWithScript(t, { [step]: 'silent' }, outgoing(), times);
       assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server could not be reached: no answer in time.' });
     });
 
   test('after the final dot leaves it unknown, and nothing is sent again', async (t) => {
-    const { outcome, server } = await converse(t, { message: 'silent' }, outgoing(), times);
+    const { outcome, server } = await sendWithScript(t, { message: 'silent' }, outgoing(), times);
     assert.deepEqual(outcome, { kind: 'unknown', detail: 'The SMTP server did not answer: no answer in time.' });
     assert.deepEqual([server.messages.length, server.count()], [1, 1]);
   });
@@ -218,7 +218,7 @@ describe('a server that cannot be reached', { concurrency: true }, () => {
   for (const STARTTLS of ['close', 'reset', '220 go on, in plain text'])
     test(`because it breaks off STARTTLS (${STARTTLS})`, async (t) => {
       const EHLO = '250-here\r\n250 STARTTLS';
-      const { outcome, server } = await converse(t, { EHLO, STARTTLS }, outgoing(), {
+      const { outcome, server } = await sendWithScript(t, { EHLO, STARTTLS }, outgoing(), {
         transferMs: 2_000,
         replyMs: 60_000,
       });

@@ -18,7 +18,7 @@ const order = {
   ],
 };
 
-const ALWAYS = { fromMs: 0, untilMs: Infinity };
+const ANY_TIME = { fromMs: 0, untilMs: Infinity };
 const minuteFrom = (fromMs: number) => ({ fromMs, untilMs: fromMs + 60_000 });
 
 function sid(outcome: ChatOutcome): string {
@@ -77,12 +77,12 @@ describe('a message that Twilio may have', { concurrency: true }, () => {
     const message = chat();
     await twilio.send(message);
     await behave({ search_lag_ms: 60_000 });
-    assert.equal(await twilio.find?.(message, ALWAYS), undefined);
+    assert.equal(await twilio.find?.(message, ANY_TIME), undefined);
     const away = twilioAt(`http://127.0.0.1:${await closedPort()}`);
-    await assert.rejects(async () => away.find?.(message, ALWAYS));
+    await assert.rejects(async () => away.find?.(message, ANY_TIME));
     await assert.rejects(async () => away.report?.(message, 'SM1'));
     const broken = twilioAt(await httpServer(t, answering({ status: 500 })));
-    await assert.rejects(async () => broken.find?.(message, ALWAYS));
+    await assert.rejects(async () => broken.find?.(message, ANY_TIME));
   });
 });
 

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import { eventually } from '../support/eventually.ts';
 import { CERTIFICATE, KEY } from '../providers/certificate.ts';
-import { canary, names, rawSite, REACHABLE, site } from './web.ts';
+import { startPrivateServer, names, rawSite, REACHABLE, site } from './web.ts';
 
 const NOT_PUBLIC = 'its host cannot be found on the public internet';
 const TOO_LARGE = 'it is larger than what may still be attached';
@@ -110,7 +110,7 @@ describe('redirects', () => {
   });
 
   it('lead nowhere that the first URL may not', async (t) => {
-    const seen = await canary(t);
+    const seen = await startPrivateServer(t);
     let location = '';
     const web = await site(t, (_, response) => response.writeHead(302, { location }).end());
     for (const [target, message] of [
@@ -129,7 +129,7 @@ describe('redirects', () => {
   });
 
   it('have their names resolved again, and checked again', async (t) => {
-    const seen = await canary(t);
+    const seen = await startPrivateServer(t);
     const web = await site(t, (_, response) => {
       response.writeHead(302, { location: `http://rebinds.test:${seen.port}/` }).end();
     });

@@ -6,7 +6,7 @@ import { mayReach } from '../../src/public-fetch/public-address.ts';
 import { parseFetchableUrl } from '../../src/public-fetch/public-url.ts';
 import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
 import { OWN_NAMES, PRIVATE_LITERALS } from './private-hosts.ts';
-import { canary, names, REACHABLE, site } from './web.ts';
+import { startPrivateServer, names, REACHABLE, site } from './web.ts';
 
 const NOT_PUBLIC = 'its host cannot be found on the public internet';
 const budget = () => ({ left: 1_000_000 });
@@ -14,7 +14,7 @@ const budget = () => ({ left: 1_000_000 });
 const HOSTS = [...PRIVATE_LITERALS, ...OWN_NAMES, 'private.test', 'mixed.test', 'mapped.test', 'unknown.test'];
 
 test('no host on our side is reached, in whatever spelling', async (t) => {
-  const seen = await canary(t);
+  const seen = await startPrivateServer(t);
   const { resolve } = names({
     localhost: [['127.0.0.1', '::1']],
     'localhost.': [['127.0.0.1']],
@@ -32,7 +32,7 @@ test('no host on our side is reached, in whatever spelling', async (t) => {
 });
 
 test('the names of this machine are found by its own resolver, and refused', async (t) => {
-  const seen = await canary(t);
+  const seen = await startPrivateServer(t);
   const fetch = makePublicFetch({ allowedCidrs: [] });
   await assert.rejects(fetch(`http://localhost:${seen.port}/`, budget()), { message: NOT_PUBLIC });
   await assert.rejects(fetch(`http://no-such-host.invalid:${seen.port}/`, budget()), { message: NOT_PUBLIC });
@@ -40,7 +40,7 @@ test('the names of this machine are found by its own resolver, and refused', asy
 });
 
 test('a name is resolved once for each request: a later answer is ignored', async (t) => {
-  const seen = await canary(t);
+  const seen = await startPrivateServer(t);
   const web = await site(t, (_, response) => response.end('public'));
   const { asked, resolve } = names({ 'rebinds.test': [[REACHABLE], ['127.0.0.1']] });
   const fetch = makePublicFetch({ allowedCidrs: [`${REACHABLE}/32`], resolve });

@@ -8,12 +8,12 @@ import { gzipSync } from 'node:zlib';
 import { type EndpointConnection, makePublicPost } from '../../src/public-fetch/post.ts';
 import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
 import { eventually } from '../support/eventually.ts';
-import { canary, names, rawSite, REACHABLE, site } from './web.ts';
+import { startPrivateServer, names, rawSite, REACHABLE, site } from './web.ts';
 
 const KEEP = 100;
 
 /** The way to a URL that may be on our side, unless the test sets another one. */
-function lineTo(
+function connectTo(
   t: TestContext,
   url: string,
   settings: Partial<Parameters<typeof makePublicPost>[0]> = {},
@@ -57,7 +57,7 @@ describe('a post', () => {
     const { url, bodies, requests } = await receiver(t, (_, response) => {
       response.writeHead(429, { 'retry-after': '12' }).end('later');
     });
-    const answer = await post(lineTo(t, `${url}/hook?a=b#c`), '{"ä":"👋"}');
+    const answer = await post(connectTo(t, `${url}/hook?a=b#c`), '{"ä":"👋"}');
     assert.deepEqual(answer, { status: 429, retryAfter: '12', body: Buffer.from('later') });
     assert.deepEqual(bodies, ['POST {"ä":"👋"}']);
     assert.equal(requests[0]?.url, '/hook?a=b');
@@ -67,7 +67,7 @@ describe('a post', () => {
 
   test('reuses connections', async (t) => {
     const { url, open } = await receiver(t);
-    const line = lineTo(t, url);
+    const line = connectTo(t, url);
     for (let i = 0; i < 20; i++) await post(line);
     // One may still be on its way back when the next post begins.
     assert.ok(open.size <= 2, `${open.size} connections`);
@@ -78,7 +78,7 @@ describe('a post', () => {
   test('follows no redirect', async (t) => {
     const other = await receiver(t);
     const { url } = await receiver(t, (_, response) => response.writeHead(302, { location: other.url }).end());
-    assert.equal((await post(lineTo(t, url))).status, 302);
+    assert.equal((await post(connectTo(t, url))).status, 302);
     assert.equal(other.requests.length, 0);
   });
 
@@ -90,7 +90,7 @@ describe('a post', () => {
       };
       write();
     });
-    assert.deepEqual((await post(lineTo(t, url))).body, Buffer.alloc(KEEP, 'x'));
+    assert.deepEqual((await post(connectTo(t, url))).body, Buffer.alloc(KEEP, 'x'));
     await eventually('its connection is closed', () => open.size === 0);
   });
 
@@ -98,37 +98,37 @@ describe('a post', () => {
     const { url } = await receiver(t, (_, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('x'.repeat(1_000_000)));
     });
-    assert.deepEqual(await post(lineTo(t, url)), { status: 200, retryAfter: null, body: null });
+    assert.deepEqual(await post(connectTo(t, url)), { status: 200, retryAfter: null, body: null });
   });
 
   test('returns its status if the body breaks off or never ends', async (t) => {
     const head = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc';
     const breaks = await rawSite(t, (socket) => socket.end(head));
-    assert.deepEqual(await post(lineTo(t, breaks)), { status: 200, retryAfter: null, body: Buffer.from('abc') });
+    assert.deepEqual(await post(connectTo(t, breaks)), { status: 200, retryAfter: null, body: Buffer.from('abc') });
     const hangs = await rawSite(t, (socket) => socket.write(head));
-    assert.equal((await post(lineTo(t, hangs, {}, 500))).status, 200);
+    assert.equal((await post(connectTo(t, hangs, {}, 500))).status, 200);
   });
 });
 
 describe('a post fails', () => {
   test('when no answer comes in time, however slowly', async (t) => {
     const silent = await receiver(t, () => undefined);
-    await assertFails(lineTo(t, silent.url, {}, 300), 'it takes longer than 0.3 seconds');
+    await assertFails(connectTo(t, silent.url, {}, 300), 'it takes longer than 0.3 seconds');
     const drips = await rawSite(t, (socket) => {
       const timer = setInterval(() => socket.write('H'), 50);
       socket.on('close', () => clearInterval(timer));
     });
-    await assert.rejects(post(lineTo(t, drips, {}, 300)), Unfetchable);
+    await assert.rejects(post(connectTo(t, drips, {}, 300)), Unfetchable);
   });
 
   test('when its server does not answer the TLS handshake in time', async (t) => {
     const silent = await rawSite(t, () => undefined);
-    await assertFails(lineTo(t, silent.replace('http:', 'https:'), {}, 300), 'it takes longer than 0.3 seconds');
+    await assertFails(connectTo(t, silent.replace('http:', 'https:'), {}, 300), 'it takes longer than 0.3 seconds');
   });
 
   test('if its server breaks off after an informational response', async (t) => {
     const early = await rawSite(t, (socket) => socket.end('HTTP/1.1 103 Early Hints\r\n\r\n'));
-    await assertFails(lineTo(t, early), 'its server breaks off');
+    await assertFails(connectTo(t, early), 'its server breaks off');
   });
 
   test('if no server listens, and works when one does', async (t) => {
@@ -138,7 +138,7 @@ describe('a post fails', () => {
     const { port } = server.address() as AddressInfo;
     server.close();
     await once(server, 'close');
-    const line = lineTo(t, `http://${REACHABLE}:${port}`);
+    const line = connectTo(t, `http://${REACHABLE}:${port}`);
     await assertFails(line, 'its server cannot be reached');
     server.listen(port, REACHABLE);
     await once(server, 'listening');
@@ -151,16 +151,16 @@ describe('a post fails', () => {
 
   test('if its server does not speak HTTP or closes the connection', async (t) => {
     await assertFails(
-      lineTo(t, await rawSite(t, (socket) => socket.end('hello'))),
+      connectTo(t, await rawSite(t, (socket) => socket.end('hello'))),
       'its server does not answer in HTTP',
     );
-    await assertFails(lineTo(t, await rawSite(t, (socket) => socket.destroy())), 'its server breaks off');
+    await assertFails(connectTo(t, await rawSite(t, (socket) => socket.destroy())), 'its server breaks off');
   });
 });
 
 describe('a post reaches', () => {
   test('no private host, by any address or name', async (t) => {
-    const { port, ...seen } = await canary(t);
+    const { port, ...seen } = await startPrivateServer(t);
     const { resolve } = names({
       'mixed.example': [['8.8.8.8', '127.0.0.1']],
       'mapped.example': [['::ffff:127.0.0.1']],
@@ -174,7 +174,7 @@ describe('a post reaches', () => {
       'mapped.example',
       'nothing.example',
     ]) {
-      await assertFails(lineTo(t, `https://${host}:${port}/`, { resolve }), PRIVATE);
+      await assertFails(connectTo(t, `https://${host}:${port}/`, { resolve }), PRIVATE);
     }
     assert.equal(seen.connections, 0);
   });
@@ -186,19 +186,19 @@ describe('a post reaches', () => {
       'public.example': [['8.8.8.8']],
       'mixed.example': [[REACHABLE, '8.8.8.8']],
     });
-    assert.equal((await post(lineTo(t, `http://hooks.internal:${port}`, { resolve }))).status, 200);
-    assert.equal((await post(lineTo(t, url))).status, 200);
-    await assertFails(lineTo(t, `http://public.example:${port}`, { resolve }), PRIVATE);
-    await assertFails(lineTo(t, `http://mixed.example:${port}`, { resolve }), PRIVATE);
-    await assertFails(lineTo(t, 'http://8.8.8.8/'), 'it is not an https URL');
+    assert.equal((await post(connectTo(t, `http://hooks.internal:${port}`, { resolve }))).status, 200);
+    assert.equal((await post(connectTo(t, url))).status, 200);
+    await assertFails(connectTo(t, `http://public.example:${port}`, { resolve }), PRIVATE);
+    await assertFails(connectTo(t, `http://mixed.example:${port}`, { resolve }), PRIVATE);
+    await assertFails(connectTo(t, 'http://8.8.8.8/'), 'it is not an https URL');
     assert.equal(requests.length, 2);
   });
 
   test('the address that its name had when the connection was opened; a later answer is ignored', async (t) => {
     const { port, requests } = await receiver(t);
-    const seen = await canary(t);
+    const seen = await startPrivateServer(t);
     const { resolve, asked } = names({ 'rebinding.example': [[REACHABLE], ['127.0.0.1']] });
-    const line = lineTo(t, `http://rebinding.example:${port}`, { resolve });
+    const line = connectTo(t, `http://rebinding.example:${port}`, { resolve });
     for (let i = 0; i < 5; i++) await post(line);
     assert.deepEqual([asked.length, requests.length, seen.connections], [1, 5, 0]);
   });

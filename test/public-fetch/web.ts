@@ -54,13 +54,13 @@ export async function rawSite(t: TestContext, answer: (socket: Socket) => void):
   return `http://${REACHABLE}:${(server.address() as AddressInfo).port}`;
 }
 
-export interface Canary {
+export interface PrivateServer {
   readonly port: number;
   connections: number;
 }
 
-/** Something on our side that nobody may reach, on both loopback addresses. */
-export async function canary(t: TestContext): Promise<Canary> {
+/** Starts a server that no caller may reach, on both loopback addresses. @returns how many connections it received */
+export async function startPrivateServer(t: TestContext): Promise<PrivateServer> {
   const seen = { port: 0, connections: 0 };
   for (const address of ['127.0.0.1', '::1']) {
     const server = createListener((socket) => {

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type Answer, CHAT_CALLBACKS, POSTMARK_AUTHORIZATION, useService } from '../http/service.ts';
 import * as records from '../providers/postmark-records.ts';
-import { edited, hostileEdits, hostileText, hostileValue, NOWHERE, textsOf } from './hostile.ts';
+import { edited, hostileEdits, hostileText, hostileValue, REFUSED_EVERYWHERE, textsOf } from './hostile.ts';
 
 /** Routes without an API key that /openapi.json omits: callbacks of providers and unsubscribe links. */
 const RUNS = 500;
@@ -121,7 +121,7 @@ describe('a callback with a valid signature causes no error', () => {
 
   it('from Postmark or Meta, with text that Postgres cannot store in any field', async () => {
     await withoutErrors(async () => {
-      for (const text of NOWHERE) {
+      for (const text of REFUSED_EVERYWHERE) {
         for (const record of postmarkRecords) for (const place of textsOf(record)) await postPostmark(place.put(text));
         for (const place of textsOf(metaBody)) await postMeta(place.put(text));
       }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import { assertDescribed, type Described, isTaken, operationsOf, type Parameter } from '../http/described.ts';
+import { assertDescribed, type Described, isAccepted, operationsOf, type Parameter } from '../http/described.ts';
 import { type Ids, resourceOf } from '../http/resources.ts';
 import { type Answer, type Call, inFuture, useService } from '../http/service.ts';
 import { site } from '../public-fetch/web.ts';
@@ -10,9 +10,9 @@ import {
   hostileEdits,
   hostileText,
   hostileValue,
-  IN_NO_LINE,
-  NOWHERE,
-  ODD,
+  REFUSED_IN_LINES,
+  REFUSED_EVERYWHERE,
+  UNUSUAL,
   OVERLONG,
   textsOf,
 } from './hostile.ts';
@@ -124,7 +124,7 @@ async function ask({ path, method, requestBody }: Target, address: string, call:
   }
   assertDescribed(api, path, method, answer);
   if (answer.status < 300 && requestBody) {
-    assert.ok(isTaken(api, path, method, call.json), `${what}: accepted, but not as described`);
+    assert.ok(isAccepted(api, path, method, call.json), `${what}: accepted, but not as described`);
   }
   return answer;
 }
@@ -150,7 +150,7 @@ function insertions(text: string, value: string): string[] {
 }
 
 /** The request was refused because of the text that was changed. */
-function assertNotTaken(at: string, text: string, { status, body, text: answered }: Answer): void {
+function assertRefused(at: string, text: string, { status, body, text: answered }: Answer): void {
   const what = `${at} ${JSON.stringify(text.slice(0, 100))}: ${status} ${answered}`;
   assert.ok(status === 422 || (status === 413 && text.length > 1_000_000), what);
   if (status === 413) return;
@@ -159,7 +159,7 @@ function assertNotTaken(at: string, text: string, { status, body, text: answered
 }
 
 /** Undefined, or with this share of 1 a value. */
-const sometimes = <T>(arbitrary: fc.Arbitrary<T>, share: number): fc.Arbitrary<T | undefined> =>
+const optional = <T>(arbitrary: fc.Arbitrary<T>, share: number): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: 100 - 100 * share, arbitrary: fc.constant(undefined) }, { weight: 100 * share, arbitrary });
 const header = fc.tuple(
   fc.constantFrom(
@@ -172,11 +172,11 @@ const header = fc.tuple(
 const pathPart = hostileText.map((text) => (/^\.{0,2}$/.test(text) ? 'x' : text));
 /** Changes to a request. A part of the path that is undefined stays the id of a resource. */
 const change = fc.record({
-  parts: fc.array(sometimes(pathPart, 0.25), { minLength: 3, maxLength: 3 }),
-  query: fc.array(fc.tuple(fc.nat(), sometimes(hostileText, 0.5)), { maxLength: 2 }),
-  unknownQuery: sometimes(fc.tuple(hostileText, hostileText), 0.2),
+  parts: fc.array(optional(pathPart, 0.25), { minLength: 3, maxLength: 3 }),
+  query: fc.array(fc.tuple(fc.nat(), optional(hostileText, 0.5)), { maxLength: 2 }),
+  unknownQuery: optional(fc.tuple(hostileText, hostileText), 0.2),
   edits: hostileEdits,
-  unexpectedBody: sometimes(hostileValue, 0.2),
+  unexpectedBody: optional(hostileValue, 0.2),
   headers: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.array(header, { maxLength: 2 })),
 });
 type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
@@ -251,11 +251,11 @@ describe('an operation of /openapi.json', () => {
         assert.ok(status < 300, `${JSON.stringify(body)}: ${text}`);
         for (const { at, value, put } of textsOf(body)) {
           texts++;
-          const refused = MULTILINE.test(at) ? NOWHERE : [...NOWHERE, ...IN_NO_LINE];
+          const refused = MULTILINE.test(at) ? REFUSED_EVERYWHERE : [...REFUSED_EVERYWHERE, ...REFUSED_IN_LINES];
           for (const bad of refused.flatMap((each) => insertions(each, value)))
-            assertNotTaken(at, bad, await askWith(put(bad)));
-          for (const odd of ODD) await askWith(put(value + odd));
-          if (!UNLIMITED.test(at)) assertNotTaken(at, OVERLONG, await askWith(put(OVERLONG)));
+            assertRefused(at, bad, await askWith(put(bad)));
+          for (const odd of UNUSUAL) await askWith(put(value + odd));
+          if (!UNLIMITED.test(at)) assertRefused(at, OVERLONG, await askWith(put(OVERLONG)));
         }
       }
     });
@@ -268,7 +268,7 @@ describe('an operation of /openapi.json', () => {
       const ids = await create();
       const address = (changed?: string, text = '') =>
         fill(path, (name) => encode(insertions(name === changed ? text : '', ids[name] ?? 'x')[1] ?? ''));
-      for (const text of ['\0', ...IN_NO_LINE]) {
+      for (const text of ['\0', ...REFUSED_IN_LINES]) {
         for (const changed of [
           ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => address(name, text)),
           ...query.map((each) => `${address()}?${each.name}=${encode(exampleOf(each) + text)}`),

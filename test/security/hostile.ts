@@ -13,11 +13,11 @@ const TEXTS = [
 ];
 
 /** Postgres and UTF-8 cannot represent these; they are refused in every field. */
-export const NOWHERE = ['\0', '\uD83D', '\uDE00'];
+export const REFUSED_EVERYWHERE = ['\0', '\uD83D', '\uDE00'];
 /** Refused in fields of one line. Not imported from the domain, so that it is checked. */
-export const IN_NO_LINE = ['\t', '\n', '\r\nBcc: eve@evil.example', '\x1B[31m', '\x7F', '\u2028', '\u2029'];
+export const REFUSED_IN_LINES = ['\t', '\n', '\r\nBcc: eve@evil.example', '\x1B[31m', '\x7F', '\u2028', '\u2029'];
 /** Accepted or refused, without an error. */
-export const ODD = ['\u202E', '\u200B', '\uFEFF', '\u0085', '\uFFFE', '😀', '%00', '=?utf-8?q?x?='];
+export const UNUSUAL = ['\u202E', '\u200B', '\uFEFF', '\u0085', '\uFFFE', '😀', '%00', '=?utf-8?q?x?='];
 /** Longer than any field but a file may be. */
 export const OVERLONG = 'a'.repeat(1_000_001);
 

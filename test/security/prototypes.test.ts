@@ -19,7 +19,7 @@ const KEYS = [
 ];
 
 /** The JSON with a key put first into each of its objects, one at a time. */
-function everywhere(json: string, key: string): string[] {
+function insertIntoEachObject(json: string, key: string): string[] {
   return [...json.matchAll(/\{/g)].map(({ index }) => {
     const rest = json.slice(index + 1);
     return `${json.slice(0, index + 1)}${key}${rest.startsWith('}') ? '' : ','}${rest}`;
@@ -41,7 +41,7 @@ it('is refused, and changes no object', async () => {
     if (example === undefined) continue;
     // No text of an example contains a brace.
     const json = JSON.stringify(example);
-    for (const raw of KEYS.flatMap((key) => everywhere(json, key))) {
+    for (const raw of KEYS.flatMap((key) => insertIntoEachObject(json, key))) {
       bodies++;
       // Our own parser reads long bodies.
       for (const length of [0, LONG]) {

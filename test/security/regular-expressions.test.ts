@@ -78,7 +78,7 @@ function fastest(expression: RegExp, text: string): number {
 const LADDER = [16, 20, 24, 28, 40, 60, 90, 130, 200, 300, 500, 800, 1_300];
 
 /** Describes a text for which the expression is too slow, if there is one. */
-function slowness({ file, line, expression }: Found): string | undefined {
+function findSlowInput({ file, line, expression }: Found): string | undefined {
   for (const unit of unitsFor(expression)) {
     for (const [before, after] of ENDS) {
       const time = (length: number) => fastest(expression, before + unit.repeat(length / unit.length) + after);
@@ -106,14 +106,14 @@ describe('every regular expression of the product', async () => {
       );
     const tried = found.filter((each) => !OPERATOR_ONLY.includes(nameOf(each)));
     assert.deepEqual(
-      tried.map(slowness).filter((one) => one !== undefined),
+      tried.map(findSlowInput).filter((one) => one !== undefined),
       [],
     );
   });
 
   it('would be reported if it took longer', () => {
     for (const expression of [/\s+$/, /(a+)+b/, /^(.*,)*x/, /<[^>]*>/g]) {
-      assert.ok(slowness({ file: 'x.ts', line: 1, expression }), String(expression));
+      assert.ok(findSlowInput({ file: 'x.ts', line: 1, expression }), String(expression));
     }
   });
 });

@@ -5,7 +5,7 @@ import { createOrganization } from '../../src/accounts/organizations.ts';
 import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { type ApiProcess, startApi } from '../http/api-process.ts';
 import { OWN_NAMES, PRIVATE_LITERALS } from '../public-fetch/private-hosts.ts';
-import { canary, REACHABLE, site } from '../public-fetch/web.ts';
+import { startPrivateServer, REACHABLE, site } from '../public-fetch/web.ts';
 import { connect } from '../store/chats.ts';
 import { useDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
@@ -48,7 +48,7 @@ after(() => api.end());
 describe('a URL of a caller', () => {
   it(`for an attachment reaches none of ${HOSTS.length} private hosts`, async (t) => {
     assert.ok(HOSTS.length >= 40, `${HOSTS.length} hosts`);
-    const seen = await canary(t);
+    const seen = await startPrivateServer(t);
     for (const host of HOSTS) {
       for (const url of [`http://${host}:${seen.port}/`, `https://user:pass@${host}:${seen.port}/x?y#z`]) {
         const { status, error } = await post(api, '/v1/emails', withPath(url));
@@ -62,7 +62,7 @@ describe('a URL of a caller', () => {
   });
 
   it('for a webhook endpoint or a document by chat may be none of them', async (t) => {
-    const seen = await canary(t);
+    const seen = await startPrivateServer(t);
     await connect(database.pool, orgId);
     for (const host of HOSTS) {
       const url = `https://${host}:${seen.port}/hook`;
@@ -84,7 +84,7 @@ describe('a public site', () => {
       ATTACHMENT_STORE: `file:${await temporaryFolder(t)}`,
     });
     t.after(() => fetching.end());
-    const seen = await canary(t);
+    const seen = await startPrivateServer(t);
     const web = await site(t, ({ url = '' }, response) => {
       if (url === '/fine') return void response.end('fine');
       // A header contains bytes.

@@ -78,7 +78,7 @@ async function read(id: string) {
 }
 
 /** Lets the leases of checks lapse. */
-async function lapse(): Promise<void> {
+async function expireLeases(): Promise<void> {
   await pool.query(`UPDATE domains SET next_check_at = now() - interval '1 second'`);
 }
 
@@ -119,7 +119,7 @@ describe('background checks', () => {
     answer = () => Promise.resolve();
     await checkDue();
     assert.equal((await read(failing.id))?.checked, false, 'not before');
-    await lapse();
+    await expireLeases();
     await checkDue();
     assert.equal((await read(failing.id))?.checked, true);
   });
@@ -130,7 +130,7 @@ describe('background checks', () => {
     hold();
     const stopped = checkDue();
     await eventually('the first worker asks DNS', () => asked.length === 1);
-    await lapse();
+    await expireLeases();
     answer = () => Promise.resolve();
     await checkDue();
     const once = await read(domain.id);

@@ -48,7 +48,7 @@ async function nameOf(id: string, kind: string): Promise<string> {
 }
 
 /** Lets time pass for a domain. */
-async function age(id: string, milliseconds: number): Promise<void> {
+async function makeOlder(id: string, milliseconds: number): Promise<void> {
   await pool.query(
     `UPDATE domains SET tried_since = tried_since - $2 * interval '1 ms', next_check_at = next_check_at - $2 * interval '1 ms'
      WHERE id = $1`,
@@ -59,7 +59,7 @@ async function age(id: string, milliseconds: number): Promise<void> {
 async function verified(): Promise<string> {
   const id = await added();
   await publish(id);
-  await age(id, HOUR);
+  await makeOlder(id, HOUR);
   await checkDue();
   assert.equal((await show(id)).status, 'verified');
   return id;
@@ -73,7 +73,7 @@ describe('a background check', () => {
     const asked = dns.questions.length;
     await checkDue();
     assert.equal(dns.questions.length, asked);
-    await age(id, 60_000);
+    await makeOlder(id, 60_000);
     await checkDue();
     assert.ok(dns.questions.length > asked, 'DNS was asked');
     assert.equal(await intervalOf(id), 120);
@@ -85,7 +85,7 @@ describe('a background check', () => {
 
   test('fails a domain after 72 hours, which is then not checked', async () => {
     const id = await added();
-    await age(id, 72 * HOUR);
+    await makeOlder(id, 72 * HOUR);
     await checkDue();
     const { status, next_check_at: next } = await show(id);
     assert.deepEqual([status, next], ['failed', null]);
@@ -97,14 +97,14 @@ describe('a background check', () => {
       const name = await nameOf(id, kind);
       dns.fail('SERVFAIL', name);
       for (let day = 0; day < 5; day++) {
-        await age(id, DAY);
+        await makeOlder(id, DAY);
         await checkDue();
       }
       assert.equal((await show(id)).status, 'verified');
       dns.fail(undefined, name);
       dns.clear(name);
       for (const status of ['verified', 'verified', 'failed']) {
-        await age(id, DAY);
+        await makeOlder(id, DAY);
         await checkDue();
         assert.equal((await show(id)).status, status);
       }
@@ -124,7 +124,7 @@ describe('a background check', () => {
     assert.equal((await show(id)).status, 'verified');
     // From now on email leaves by SMTP too.
     for (let day = 0; day < 5; day++) {
-      await age(id, DAY);
+      await makeOlder(id, DAY);
       await checkDue();
     }
     const { status, records } = await show(id);

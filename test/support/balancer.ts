@@ -22,14 +22,14 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
     near.once('close', () => sockets.delete(near));
     near.on('error', () => near.destroy());
     near.pause();
-    reach(near, Date.now() + TIMEOUT_MS);
+    connectBackend(near, Date.now() + TIMEOUT_MS);
   });
 
-  function reach(near: Socket, until: number): void {
+  function connectBackend(near: Socket, until: number): void {
     if (near.destroyed) return;
     const far = connect({ port: ports[turn++ % ports.length] ?? 0, host: '127.0.0.1' });
     far.once('error', () => {
-      if (Date.now() < until) setTimeout(reach, PAUSE_MS, near, until).unref();
+      if (Date.now() < until) setTimeout(connectBackend, PAUSE_MS, near, until).unref();
       else near.destroy();
     });
     far.once('connect', () => {

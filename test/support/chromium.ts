@@ -60,7 +60,7 @@ export async function findChromium(
   if (!(await exists(folder))) {
     await progress.step(`Chromium ${VERSION}`, async (step) => {
       const onWait = () => step.detail('another process is getting it; waiting for that');
-      await createOnce(folder, (workspace) => obtain(workspace, env, step, signal), { signal, onWait });
+      await createOnce(folder, (workspace) => installChromium(workspace, env, step, signal), { signal, onWait });
     });
   }
   return join(folder, PROGRAM);
@@ -79,7 +79,7 @@ async function canRun(path: string): Promise<boolean> {
   );
 }
 
-async function obtain(
+async function installChromium(
   workspace: string,
   env: NodeJS.ProcessEnv,
   step: Step,

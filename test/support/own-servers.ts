@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { startServers } from '../../dev/production/servers.ts';
 import { type Home, lockHome } from '../../dev/environment/home.ts';
 import { makeParts, type Parts } from '../faults/parts.ts';
-import { QUIET, startDevServer } from '../faults/stack.ts';
+import { NO_PROGRESS, startDevServer } from '../faults/stack.ts';
 
 /** Postgres and Temporal for one test, which may stop, copy and restart them. */
 export interface OwnServers {
@@ -45,7 +45,7 @@ export async function startOwnServers(folder: string): Promise<OwnServers> {
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    const servers = await startServers(home, parts, QUIET, FULL);
+    const servers = await startServers(home, parts, NO_PROGRESS, FULL);
     const temporalAddress = FULL ? servers.TEMPORAL_ADDRESS : await startDevServer(home, parts);
     return { home, databaseUrl: servers.DATABASE_URL, adminUrl: servers.adminUrl, temporalAddress, stop };
   } catch (error) {

@@ -8,7 +8,7 @@ import { run } from '../../dev/environment/command.ts';
 import { checkGo } from '../../dev/environment/go-build.ts';
 import { Problem } from '../../dev/environment/problem.ts';
 import type { Progress } from '../../dev/environment/progress.ts';
-import { QUIET } from '../faults/stack.ts';
+import { NO_PROGRESS } from '../faults/stack.ts';
 import { endChild } from './end-child.ts';
 import { eventually } from './eventually.ts';
 
@@ -39,7 +39,7 @@ export async function findS3Server(progress: Pick<Progress, 'step'>): Promise<st
 
 /** Starts an S3 server with one bucket in an empty folder. test/run.ts builds its program. */
 export async function startS3Server(folder: string): Promise<S3Server> {
-  const program = await findS3Server(QUIET);
+  const program = await findS3Server(NO_PROGRESS);
   const bucket = 'sendwright-test';
   await mkdir(join(folder, bucket));
   const port = await getPort();

@@ -24,7 +24,7 @@ export async function timeSkipping(): Promise<TestWorkflowEnvironment> {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   try {
-    await listens(server, port);
+    await awaitListening(server, port);
     const environment = await TestWorkflowEnvironment.createTimeSkipping({
       server: { port, executable: { type: 'existing-path', path: IDLE } },
     });
@@ -41,7 +41,7 @@ export async function timeSkipping(): Promise<TestWorkflowEnvironment> {
   }
 }
 
-async function listens(server: ChildProcess, port: number): Promise<void> {
+async function awaitListening(server: ChildProcess, port: number): Promise<void> {
   const ended = new AbortController();
   const stop = (error?: Error) => ended.abort(error ?? new Error('the time-skipping server ended before it listened'));
   server.once('error', stop).once('exit', () => stop());

@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 const INTERVAL_MS = 20;
 const MAX_INTERVAL_MS = 100;
 
-let counted = 0;
-let looked = performance.now();
-let waited = waitedMs();
+let unstalledTotalMs = 0;
+let lastCheckMs = performance.now();
+let lastWaitedMs = waitedMs();
 
 /**
  * Milliseconds in which this machine could work, for timeouts that hold on a busy machine: time in which this process did not
@@ -15,13 +15,13 @@ let waited = waitedMs();
 export function unstalledMs(): number {
   const now = performance.now();
   const waitedNow = waitedMs();
-  const passed = now - looked;
+  const passed = now - lastCheckMs;
   // A tenth always counts, so that every timeout ends.
-  const idle = Math.max(passed / 10, passed - (waitedNow - waited));
-  counted += Math.min(idle, MAX_INTERVAL_MS);
-  looked = now;
-  waited = waitedNow;
-  return counted;
+  const idle = Math.max(passed / 10, passed - (waitedNow - lastWaitedMs));
+  unstalledTotalMs += Math.min(idle, MAX_INTERVAL_MS);
+  lastCheckMs = now;
+  lastWaitedMs = waitedNow;
+  return unstalledTotalMs;
 }
 
 /** Milliseconds since boot in which any process waited for a processor, by Linux's pressure stall information, or 0. */

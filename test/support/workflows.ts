@@ -3,11 +3,11 @@ import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger, Runtime } from '@temporalio/worker';
 import { provided } from './provided.ts';
 
-const quiet = new DefaultLogger('ERROR');
+const errorLogger = new DefaultLogger('ERROR');
 
 /** Logs only errors of the SDK. Must be called before anything connects. */
 export function silenceTemporal(): void {
-  Runtime.install({ logger: quiet, telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } });
+  Runtime.install({ logger: errorLogger, telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } });
 }
 
 /** The bundled workflow code, which the first test of a run creates for all. */
@@ -20,7 +20,7 @@ export async function workflowBundle(): Promise<{ codePath: string }> {
   if (isThere) return { codePath };
   const workflowsPath = fileURLToPath(new URL('../../workflows/index.ts', import.meta.url));
   const workflowInterceptorModules = [fileURLToPath(new URL('../../workflows/interceptors.ts', import.meta.url))];
-  const { code } = await bundleWorkflowCode({ workflowsPath, workflowInterceptorModules, logger: quiet });
+  const { code } = await bundleWorkflowCode({ workflowsPath, workflowInterceptorModules, logger: errorLogger });
   // Concurrent tests each write a complete file.
   const unfinished = `${codePath}.${process.pid}`;
   await writeFile(unfinished, code);

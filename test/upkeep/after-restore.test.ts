@@ -20,7 +20,7 @@ const { pool, orgId } = await organizationFixture(8);
 /** A scheduled email with the version that the restore has raised. */
 const rescheduled = (member: Member): Member => ({ ...member, version: 1_000_000 });
 
-const AGAIN: SendOutcome = { kind: 'busy', detail: 'not now' };
+const BUSY: SendOutcome = { kind: 'busy', detail: 'not now' };
 
 const make = () => harnessWithProvider(pool, orgId);
 
@@ -45,7 +45,7 @@ describe('an email that was open when the backup was made', () => {
   test('is not sent again when the last recorded call failed', async () => {
     const { provider, accept, die, deliverOne, outcomes } = make();
     const [refused, died] = [await accept(), await accept()];
-    provider.acts.push(AGAIN);
+    provider.acts.push(BUSY);
     assert.equal((await deliverOne(refused)).state, 'again');
     await die(died, provider, 'call_remembered', false);
     for (const member of [refused, died]) provider.take(member, 'call_forgotten');
@@ -109,7 +109,7 @@ describe('an email that was open when the backup was made', () => {
   test('is delivered to recipients without a copy, also after reports of others', async () => {
     const { provider, accept, deliverOne, outcomes } = make();
     const member = await accept({ to: ['one@example.net', 'two@example.net'], marketing: true });
-    provider.acts.push((email, call) => provider.take(email, call), AGAIN);
+    provider.acts.push((email, call) => provider.take(email, call), BUSY);
     assert.equal((await deliverOne(member)).state, 'again');
     await pool.query(`UPDATE emails SET status = 'delivered' WHERE id = $1`, [member.id]);
     await outbox();

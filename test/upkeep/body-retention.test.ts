@@ -35,7 +35,7 @@ describe('bodies expire', () => {
   }
 
   /** Emails that were accepted and sent so many days ago. @returns their ids */
-  async function aged(
+  async function insertSentDaysAgo(
     orgId: string,
     days: number,
     count: number,
@@ -71,10 +71,10 @@ describe('bodies expire', () => {
     ];
     await changeBodyRetention(pool, keeping, 0);
     await changeBodyRetention(pool, longer, 30);
-    const old = await aged(ours, 8, 10);
-    const fresh = await aged(ours, 6, 2);
-    const [always, month] = [await aged(keeping, 400, 2), await aged(longer, 8, 2)];
-    const expired = await aged(longer, 31, 2);
+    const old = await insertSentDaysAgo(ours, 8, 10);
+    const fresh = await insertSentDaysAgo(ours, 6, 2);
+    const [always, month] = [await insertSentDaysAgo(keeping, 400, 2), await insertSentDaysAgo(longer, 8, 2)];
+    const expired = await insertSentDaysAgo(longer, 31, 2);
     assert.equal(await run(0), 2, 'without the setting, only those of organizations with their own retention');
     assert.deepEqual([await kept(old), await kept(expired)], [10, 0]);
     await run(7);
@@ -88,14 +88,14 @@ describe('bodies expire', () => {
   it('not before the email is sent', async () => {
     const ours = await organizationOf(pool);
     await changeBodyRetention(pool, ours, 7);
-    const [queued = ''] = await aged(ours, 9, 1, 'queued');
-    const [copied = ''] = await aged(ours, 9, 1);
+    const [queued = ''] = await insertSentDaysAgo(ours, 9, 1, 'queued');
+    const [copied = ''] = await insertSentDaysAgo(ours, 9, 1);
     await pool.query(`UPDATE emails SET marketing = true WHERE id = $1`, [copied]);
     await pool.query(
       `INSERT INTO email_recipients (email_id, recipient, status) VALUES ($1, 'a@b.example', 'queued')`,
       [copied],
     );
-    const [late = ''] = await aged(ours, 9, 1);
+    const [late = ''] = await insertSentDaysAgo(ours, 9, 1);
     await pool.query(`UPDATE emails SET scheduled_at = $2 WHERE id = $1`, [late, inMs(-2 * DAY)]);
     await run(0);
     assert.equal(await kept([queued, copied, late]), 3);

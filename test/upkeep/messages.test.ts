@@ -37,7 +37,7 @@ function make(state: WorkflowState = 'missing') {
 }
 
 /** Lets minutes pass for a message. */
-async function letPass(id: string, minutes: number): Promise<void> {
+async function makeOlder(id: string, minutes: number): Promise<void> {
   await pool.query(
     `UPDATE chat_messages SET created_at = created_at - $2::float8 * interval '1 minute',
        last_event_at = last_event_at - $2::float8 * interval '1 minute', look_at = look_at - $2::float8 * interval '1 minute'
@@ -51,7 +51,7 @@ describe('messages without a report', () => {
   async function taken(minutes: number, provider: 'twilio' | 'meta' = 'twilio'): Promise<string> {
     const id = await acceptText(pool, orgId, from);
     await projectMessages(pool, 'sent', [{ id, provider, provider_message_id: `SM of ${id}`, dedupe_key: '' }]);
-    await letPass(id, minutes);
+    await makeOlder(id, minutes);
     return id;
   }
 
@@ -89,14 +89,14 @@ describe('messages without a report', () => {
     const id = await taken(2);
     const waits: (number | null)[] = [];
     for (;;) {
-      await letPass(id, 0.1);
+      await makeOlder(id, 0.1);
       assert.equal((await reconcileChats()).done, 1);
       const { look_in } = await chatRow(pool, id);
       waits.push(look_in);
       if (look_in === null) break;
-      await letPass(id, look_in - 1);
+      await makeOlder(id, look_in - 1);
       assert.equal((await reconcileChats()).done, 0);
-      await letPass(id, 1.5);
+      await makeOlder(id, 1.5);
     }
     assert.deepEqual(waits.slice(0, 4), [2, 5, 10, 21]);
     assert.ok(Math.max(...waits.map(Number)) <= 1_440);
@@ -122,7 +122,7 @@ describe('overdue messages', () => {
   async function left(minutes: number): Promise<string> {
     const id = await acceptText(pool, orgId, from);
     await pool.query('DELETE FROM outbox');
-    await letPass(id, minutes);
+    await makeOlder(id, minutes);
     return id;
   }
 
@@ -171,10 +171,10 @@ describe('overdue messages', () => {
     await left(30);
     assert.equal((await putBackOverdueChats()).done, 1);
     const waiting = await acceptText(pool, orgId, from);
-    await letPass(waiting, 30);
+    await makeOlder(waiting, 30);
     const reported = await acceptText(pool, orgId, from);
     await pool.query('DELETE FROM outbox WHERE message_id = $1', [reported]);
-    await letPass(reported, 30);
+    await makeOlder(reported, 30);
     const report = { change: 'sent', messageId: reported, providerMessageId: 'SM1', dedupeKey: 'SM1 sent' } as const;
     await projectMessageReports(pool, 'twilio', [report]);
     assert.equal((await putBackOverdueChats()).done, 0);

@@ -44,11 +44,11 @@ describe('emails without a report', () => {
     const { status, provider = 'postmark' } = fields;
     await project(pool, 'sent', [{ id, provider, provider_message_id: `message of ${id}` }]);
     if (status) await force(pool, id, status);
-    await letPass(id, minutes);
+    await makeOlder(id, minutes);
     return id;
   }
 
-  async function letPass(id: string, minutes: number): Promise<void> {
+  async function makeOlder(id: string, minutes: number): Promise<void> {
     await pool.query(
       `UPDATE emails SET last_event_at = last_event_at - make_interval(mins => $2),
          look_at = look_at - make_interval(mins => $2) WHERE id = $1`,
@@ -91,14 +91,14 @@ describe('emails without a report', () => {
       const wait = await nextLook(pool, id);
       waits.push(wait);
       if (wait === Infinity || wait === null) break;
-      await letPass(id, wait - 1);
+      await makeOlder(id, wait - 1);
       assert.equal((await reconcileSent()).done, 0);
-      await letPass(id, 2);
+      await makeOlder(id, 2);
     }
     assert.deepEqual(waits.slice(0, 3), [16, 33, 67]);
     assert.equal(waits.at(-1), Infinity);
     assert.ok(asked.length >= 8 && asked.length <= 10, `${asked.length} questions`);
-    await letPass(id, 100_000);
+    await makeOlder(id, 100_000);
     assert.equal((await reconcileSent()).done, 0);
   });
 
@@ -112,7 +112,7 @@ describe('emails without a report', () => {
       const [outcome] = await provider.send([{ ...outgoing({ to: [`${local}@example.net`] }), id }], CALL);
       assert.ok(outcome?.kind === 'sent');
       await project(pool, 'sent', [{ id, provider: 'postmark', provider_message_id: outcome.messageId }]);
-      await letPass(id, 16);
+      await makeOlder(id, 16);
       ids.push(id);
     }
     await sleep(100);

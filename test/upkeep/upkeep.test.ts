@@ -76,7 +76,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
   return { store, activities, old, deleted, log };
 }
 
-async function toTheEnd(step: (from: string | null) => Promise<UpkeepStep>): Promise<number> {
+async function runAllSteps(step: (from: string | null) => Promise<UpkeepStep>): Promise<number> {
   let done = 0;
   let from: string | null = null;
   do {
@@ -112,7 +112,7 @@ describe('expired files', () => {
       `INSERT INTO email_recipients (email_id, recipient, status) VALUES ($1, 'a@example.net', 'queued')`,
       [copied],
     );
-    assert.equal(await toTheEnd(() => activities.expireAttachments()), gone.length);
+    assert.equal(await runAllSteps(() => activities.expireAttachments()), gone.length);
     for (const [, id] of gone) {
       assert.ok(await deleted(id));
       assert.equal(await store.open(id), undefined);
@@ -152,7 +152,7 @@ describe('expired files', () => {
       [emailId, `${emailId}x`],
     );
     assert.equal((await activities.expireAttachments()).done, 500);
-    assert.equal(await toTheEnd(() => activities.expireAttachments()), 701);
+    assert.equal(await runAllSteps(() => activities.expireAttachments()), 701);
     assert.deepEqual(await allIds(store), []);
   });
 
@@ -199,7 +199,7 @@ describe('files that no email refers to', () => {
     await reserve([young]);
     for (const id of [aged, young]) await store.put(id, Buffer.from('x'));
     assert.equal(await storedBytes(), 21);
-    assert.equal(await toTheEnd(() => activities.sweepFiles()), 1);
+    assert.equal(await runAllSteps(() => activities.sweepFiles()), 1);
     assert.deepEqual(await allIds(store), [kept, young].sort());
     assert.equal(await storedBytes(), 11);
   });
@@ -217,7 +217,7 @@ describe('files that no email refers to', () => {
     const file = { id, filename: 'a.txt', content_type: 'text/plain', size: 10, content_id: null };
     await assert.rejects(insertAttachments(pool, orgId, 'em_late', [file]), /is being removed/);
     isAway = false;
-    assert.equal(await toTheEnd(() => activities.sweepFiles()), 1);
+    assert.equal(await runAllSteps(() => activities.sweepFiles()), 1);
     assert.deepEqual(await allIds(store), []);
   });
 
@@ -225,8 +225,8 @@ describe('files that no email refers to', () => {
     const { store, activities, log } = await make(t);
     const foreign = Array.from({ length: 200 }, () => fileId(true));
     await Promise.all(foreign.map((id) => store.put(id, Buffer.from('x'))));
-    assert.equal(await toTheEnd(() => activities.sweepFiles()), 0);
-    assert.equal(await toTheEnd((from) => activities.reportUnknownFiles(from)), 200);
+    assert.equal(await runAllSteps(() => activities.sweepFiles()), 0);
+    assert.equal(await runAllSteps((from) => activities.reportUnknownFiles(from)), 200);
     assert.deepEqual(await allIds(store), foreign.sort());
     assert.ok(log.some((line) => line.includes('files that this database does not know')));
   });
@@ -237,9 +237,9 @@ describe('files that no email refers to', () => {
     const [known, young] = [fileId(true), fileId(false)];
     await reserve([known]);
     for (const id of [known, young]) await store.put(id, Buffer.from('x'));
-    assert.equal(await toTheEnd((from) => activities.reportUnknownFiles(from)), 0);
+    assert.equal(await runAllSteps((from) => activities.reportUnknownFiles(from)), 0);
     await deleteReservations(pool, [known]);
-    assert.equal(await toTheEnd((from) => activities.reportUnknownFiles(from)), 1);
+    assert.equal(await runAllSteps((from) => activities.reportUnknownFiles(from)), 1);
   });
 });
 

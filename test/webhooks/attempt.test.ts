@@ -10,7 +10,7 @@ const SECRET = newSecret();
 const AT = Date.now();
 
 /** A connection with one answer, and its requests. */
-function lineThat(answer: Partial<PostAnswer> | Error) {
+function connectionWithAnswer(answer: Partial<PostAnswer> | Error) {
   const posted: { headers: Readonly<Record<string, string>>; body: string }[] = [];
   const line: EndpointConnection = {
     post: async (headers, body) => {
@@ -23,10 +23,11 @@ function lineThat(answer: Partial<PostAnswer> | Error) {
   return { line, posted };
 }
 
-const tryOnce = (answer: Partial<PostAnswer> | Error) => attempt(lineThat(answer).line, 'evt_1', AT, '{}', [SECRET]);
+const tryOnce = (answer: Partial<PostAnswer> | Error) =>
+  attempt(connectionWithAnswer(answer).line, 'evt_1', AT, '{}', [SECRET]);
 
 test('an attempt is a signed JSON post under both sets of headers', async () => {
-  const { line, posted } = lineThat({});
+  const { line, posted } = connectionWithAnswer({});
   await attempt(line, 'evt_1', AT, '{"a":1}', [SECRET]);
   const [{ headers, body } = { headers: {}, body: '' }] = posted;
   assert.deepEqual(new Webhook(formatSecret(SECRET)).verify(body, headers), { a: 1 });

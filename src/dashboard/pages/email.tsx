@@ -144,7 +144,7 @@ interface RecipientsProps {
  */
 function Recipients({ email, details, suppressions, maySuppress }: RecipientsProps): Html {
   const all = recipients(addressees(email));
-  const isReported = REPORTED.some((status) => status === email.status);
+  const isReported = REPORTED_STATUSES.some((status) => status === email.status);
   const ofOnly = all.length === 1 && isReported ? email : undefined;
   const reported = new Map(details.recipients.map((recipient) => [recipient.recipient, recipient]));
   const isOfOne = details.recipients.some(({ status }) => status === email.status);

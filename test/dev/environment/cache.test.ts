@@ -18,8 +18,8 @@ test('builds a file in one of several concurrent processes, and shows it when it
   const code = `
     import { appendFileSync, readFileSync } from 'node:fs';
     import { writeFile } from 'node:fs/promises';
-    import { cached } from '${MODULE}';
-    await cached('${path}', async (workspace) => {
+    import { createOnce } from '${MODULE}';
+    await createOnce('${path}', async (workspace) => {
       appendFileSync('${makers}', 'made\\n');
       await writeFile(workspace + '/thing', 'half ');
       await new Promise((resolve) => setTimeout(resolve, 300));

@@ -6,7 +6,7 @@ import type { Feedback } from '../../../src/domain/email/feedback.ts';
 import { parsePostmarkCallback } from '../../../src/providers/postmark/callbacks.ts';
 import { bounceOf } from '../../../dev/simulator/bounces.ts';
 import { at, TOKEN } from '../../providers/simulator.ts';
-import { receiver, settled } from './receiver.ts';
+import { receiver, awaitCallbacks } from './receiver.ts';
 import { mail, start } from './start.ts';
 
 /** Where callbacks go, and what has come there. */
@@ -32,7 +32,7 @@ test('posts a delivery for each recipient whose server accepts', async (t) => {
     }),
   );
   await mailer.sendMail({ from: 'a@example.com', to: 'smtp@example.net', text: 'x' });
-  await settled(hits, 4);
+  await awaitCallbacks(hits, 4);
   for (const { url, headers } of hits) {
     assert.equal(url, '/callbacks/postmark?a=1');
     assert.equal(headers['content-type'], 'application/json');
@@ -67,7 +67,7 @@ async function postedAbout(t: TestContext, address: string, count: number) {
   const { hits, target, records } = await callbacks(t);
   const { postmark } = await start(t, { deliveryCallback: target });
   await postmark.sendEmail(mail({ To: address, Metadata: { email: 'em_1' } }));
-  await settled(hits, count);
+  await awaitCallbacks(hits, count);
   return records();
 }
 
@@ -95,7 +95,7 @@ test('reports the delivery to fail-once@ after the call that is accepted', async
   const message = mail({ To: 'fail-once@example.net', Metadata: { email: 'em_1' } });
   await assert.rejects(postmark.sendEmail(message));
   await postmark.sendEmail(message);
-  await settled(hits, 1);
+  await awaitCallbacks(hits, 1);
   assert.deepEqual(
     records().map(({ RecordType, Recipient }) => [RecordType, Recipient]),
     [['Delivery', 'fail-once@example.net']],
@@ -124,7 +124,7 @@ test('returns the same reports in message details and callbacks', async (t) => {
       Metadata: { email: 'em_1' },
     }),
   );
-  await settled(hits, 12);
+  await awaitCallbacks(hits, 12);
   const posted = records().map((record) => parsePostmarkCallback(record, () => false, 'broadcast'));
   const { reports } = at(postmarkUrl, 5, TOKEN);
   const reported = (await reports?.('em_1', sent.MessageID)) ?? [];
@@ -152,7 +152,7 @@ for (const [statuses, count] of [
     const { hits, target, records } = await callbacks(t, ...statuses);
     const { postmark } = await start(t, { deliveryCallback: target });
     await postmark.sendEmail(mail());
-    await settled(hits, count);
+    await awaitCallbacks(hits, count);
     assert.deepEqual(
       hits.map(({ headers }) => headers['x-pm-retries-remaining']),
       ['2', '1', '0'].slice(0, count),

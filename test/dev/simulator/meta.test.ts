@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { isMetaSignature, readMetaCallback } from '../../../src/providers/meta/callbacks.ts';
 import { ACCESS_TOKEN, chat, chatSimulator, metaAt, PHONE_NUMBER_ID } from '../../providers/chat.ts';
-import { receiver, settled } from './receiver.ts';
+import { receiver, awaitCallbacks } from './receiver.ts';
 
 const SECRET = 'app-secret';
 const MESSAGES = `/v25.0/${PHONE_NUMBER_ID}/messages`;
@@ -58,7 +58,7 @@ describe('a message by Meta', { concurrency: true }, () => {
       const message = chat({ text: 'Grüße' }, { to });
       const outcome = await metaAt(chatUrl).send(message);
       assert.ok(outcome.kind === 'sent');
-      await settled(hits, changes.length);
+      await awaitCallbacks(hits, changes.length);
       const reports = hits.flatMap(({ body }) => readMetaCallback(body));
       assert.deepEqual(reports.map(({ change }) => change).sort(), changes.toSorted());
       for (const report of reports) {

@@ -15,7 +15,7 @@ export async function receiver(t: TestContext, ...statuses: number[]) {
 }
 
 /** Waits until so many callbacks have come, and then a moment for one too many. */
-export async function settled(hits: readonly Hit[], count: number): Promise<void> {
+export async function awaitCallbacks(hits: readonly Hit[], count: number): Promise<void> {
   await eventually(`${count} callbacks came`, () => hits.length >= count);
   await sleep(100);
 }

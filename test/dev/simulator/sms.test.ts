@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { isTwilioSignature, readInboundSms, readTwilioCallback } from '../../../src/providers/twilio/callbacks.ts';
 import { twilioSms } from '../../../src/providers/twilio/sms.ts';
 import { ACCOUNT, chat, chatSimulator, FROM, twilioAt } from '../../providers/chat.ts';
-import { receiver, settled } from './receiver.ts';
+import { receiver, awaitCallbacks } from './receiver.ts';
 
 const SERVICE = `MG${'0'.repeat(32)}`;
 
@@ -30,7 +30,7 @@ describe('an SMS by Twilio', { concurrency: true }, () => {
       const message = sms(to, from);
       const outcome = await smsAt(chatUrl, url).send(message);
       assert.ok(outcome.kind === 'sent');
-      await settled(hits, statuses.length);
+      await awaitCallbacks(hits, statuses.length);
       const forms = hits.map(({ body }) => new URLSearchParams(body.toString()));
       assert.deepEqual(forms.map((fields) => fields.get('MessageStatus')).sort(), statuses.toSorted());
       for (const [i, { headers, url: path }] of hits.entries()) {
@@ -120,7 +120,7 @@ describe('an answer to an SMS', { concurrency: true }, () => {
       const json = { 'content-type': 'application/json' };
       const called = await fetch(`${page}/reply`, { method: 'POST', headers: json, body: JSON.stringify({ text }) });
       const { id } = (await called.json()) as { id: string };
-      await settled(hits, 2);
+      await awaitCallbacks(hits, 2);
       for (const { body, headers, url: path } of hits) {
         const form = new URLSearchParams(body.toString());
         const signature = String(headers['x-twilio-signature']);

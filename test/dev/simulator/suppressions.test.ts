@@ -8,14 +8,14 @@ import { mail, start } from './start.ts';
 const settings = (baseUrl: string) => {
   return { serverToken: TOKEN, baseUrl, messageStream: 'outbound', broadcastStream: 'broadcast' };
 };
-const settled = () => new Promise((resolve) => setTimeout(resolve, 60));
+const awaitEffects = () => new Promise((resolve) => setTimeout(resolve, 60));
 
 test('refuses an address that bounced permanently or complained', async (t) => {
   const { postmark, post, inbox } = await start(t);
   for (const local of ['bounced+mailbox_not_found', 'bounced+unknown', 'complained']) {
     const To = `${local}@refused.example`;
     await postmark.sendEmail(mail({ To }));
-    await settled();
+    await awaitEffects();
     const answer = await post('/email', mail({ To: To.toUpperCase() }));
     const body = (await answer.json()) as { ErrorCode: number; Message: string };
     assert.deepEqual([answer.status, body.ErrorCode], [422, 406]);
@@ -31,7 +31,7 @@ test('adds, lists and removes suppressions, except complaints', async (t) => {
   const { removeSuppression } = postmarkSuppressions(settings(postmarkUrl));
   await postmark.createSuppressions('broadcast', { Suppressions: [{ EmailAddress: 'A@example.net' }] });
   await postmark.sendEmail(mail({ To: 'complained@example.net, bounced@example.net' }));
-  await settled();
+  await awaitEffects();
 
   const list = async (stream: string) => {
     const { Suppressions } = await postmark.getSuppressions(stream);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { isTwilioSignature, readTwilioCallback } from '../../../src/providers/twilio/callbacks.ts';
 import { ACCOUNT, chat, chatSimulator, FROM, twilioAt } from '../../providers/chat.ts';
-import { receiver, settled } from './receiver.ts';
+import { receiver, awaitCallbacks } from './receiver.ts';
 
 const MESSAGES = `/2010-04-01/Accounts/${ACCOUNT.accountSid}/Messages`;
 
@@ -54,7 +54,7 @@ describe('a message by Twilio', { concurrency: true }, () => {
       const message = chat({ text: 'Grüße' }, { to });
       const outcome = await twilioAt(chatUrl, { publicUrl: url }).send(message);
       assert.ok(outcome.kind === 'sent');
-      await settled(hits, statuses.length);
+      await awaitCallbacks(hits, statuses.length);
       const forms = hits.map(({ body }) => new URLSearchParams(body.toString()));
       assert.deepEqual(forms.map((fields) => fields.get('MessageStatus')).sort(), statuses.toSorted());
       for (const [i, { headers, url: path }] of hits.entries()) {

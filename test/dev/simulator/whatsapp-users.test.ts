@@ -10,7 +10,7 @@ import { twilioMedia } from '../../../src/providers/twilio/media.ts';
 import { makePublicFetch } from '../../../src/public-fetch/fetch.ts';
 import { userIdOf } from '../../../dev/simulator/users.ts';
 import { ACCESS_TOKEN, ACCOUNT, chat, chatSimulator, metaAt, PHONE_NUMBER_ID, twilioAt } from '../../providers/chat.ts';
-import { type Hit, receiver, settled } from './receiver.ts';
+import { type Hit, receiver, awaitCallbacks } from './receiver.ts';
 
 const SECRET = 'app-secret';
 const OURS = '+12025550142';
@@ -59,13 +59,13 @@ for (const provider of PROVIDERS) {
       const { hits, url, post } = await start(t);
       const { status, body } = await post('/simulator/whatsapp', { provider, from: ADA, to: OURS, text: 'Hi.' });
       assert.equal(status, 202);
-      await settled(hits, 1);
+      await awaitCallbacks(hits, 1);
       const { to, message } = read(hits[0], url);
       assert.equal(to, OURS);
       assert.deepEqual([message.providerMessageId, message.type, message.text], [body['id'], 'text', 'Hi.']);
       assert.deepEqual([message.user.number, message.user.userId], [ADA, userIdOf(ADA)]);
       await post('/simulator/whatsapp', { provider, from: HIDDEN, to: OURS, text: 'Hi.' });
-      await settled(hits, 2);
+      await awaitCallbacks(hits, 2);
       const { user } = read(hits[1], url).message;
       assert.deepEqual([user.number, user.userId], [null, HIDDEN]);
     });
@@ -78,7 +78,7 @@ for (const provider of PROVIDERS) {
       test(`sends a ${type}`, async (t) => {
         const { hits, url, post } = await start(t);
         await post('/simulator/whatsapp', { provider, from: ADA, to: OURS, ...content });
-        await settled(hits, 1);
+        await awaitCallbacks(hits, 1);
         assert.equal(read(hits[0], url).message.type, type);
       });
     }
@@ -87,7 +87,7 @@ for (const provider of PROVIDERS) {
       const { hits, url, chatUrl, post } = await start(t);
       const file = { content_type: 'image/png', content: Buffer.from('a picture').toString('base64'), caption: 'Look' };
       await post('/simulator/whatsapp', { provider, from: ADA, to: OURS, file });
-      await settled(hits, 1);
+      await awaitCallbacks(hits, 1);
       const { type, text, media } = read(hits[0], url).message;
       assert.deepEqual([type, text, media?.contentType], ['image', 'Look', 'image/png']);
       const fetchPublic = makePublicFetch({ allowedCidrs: ['127.0.0.0/8'] });
@@ -107,7 +107,7 @@ for (const provider of PROVIDERS) {
       await (provider === 'meta' ? metaAt(chatUrl) : twilioAt(chatUrl)).send(chat({ text: 'x' }, { to: HIDDEN }));
       const [sent] = await inbox();
       assert.equal((await post(`/inbox/${encodeURIComponent(sent?.id ?? '')}/reply`, { text: 'Yes.' })).status, 202);
-      await settled(hits, 1);
+      await awaitCallbacks(hits, 1);
       const { to, message } = read(hits[0], url);
       assert.equal(to, provider === 'meta' ? `+${PHONE_NUMBER_ID}` : sent?.from);
       assert.deepEqual([message.text, message.repliesTo, message.user.userId], ['Yes.', sent?.id, HIDDEN]);
@@ -117,7 +117,7 @@ for (const provider of PROVIDERS) {
       const { hits, behave, post } = await start(t);
       await behave({ repeat_reports: 2 });
       await post('/simulator/whatsapp', { provider, from: ADA, to: OURS, text: 'Hi.' });
-      await settled(hits, 3);
+      await awaitCallbacks(hits, 3);
       assert.equal(new Set(hits.map(({ body }) => body.toString())).size, 1);
     });
   });
