@@ -184,7 +184,7 @@ describe('delivering a group', () => {
           waitMs = Math.min(...(await left()).map(({ wait }) => wait * 1_000));
         } else {
           const error = await failure(deliver());
-          assert.equal(error.message, `25 of 30 emails were not taken. ${reason}`);
+          assert.equal(error.message, `25 of 30 emails were not accepted. ${reason}`);
           waitMs = Number(error.nextRetryDelay);
         }
         assert.ok(waitMs >= minMs && waitMs <= maxMs, `${waitMs} ms`);
