@@ -6,7 +6,7 @@ import { organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { startDnsServer } from '../support/dns-server.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { assertFailed, command, printed } from './command-line.ts';
+import { assertFailed, assertMisused, command, printed } from './command-line.ts';
 
 interface Domain {
   readonly id: string;
@@ -71,6 +71,11 @@ describe('domain add, list, show, verify and remove', () => {
     assert.deepEqual([opens, clicks], [true, true]);
     const after = await track('--opens', 'off');
     assert.deepEqual([after.open_tracking, after.click_tracking], [false, true]);
+  });
+
+  it('refuse tracking without a switch', async () => {
+    const args = ['domain', 'tracking', ...of, '--name', 'acme.example'];
+    await assertMisused(args, '--opens or --clicks is missing', 'domain tracking', env);
   });
 
   it('use the providers and keys of the npm start that owns the database', async (t) => {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { TLSSocket } from 'node:tls';
 import { parseApiKey } from '../../src/accounts/keys.ts';
+import { migrate as migrateDatabase, migrationNames } from '../../src/store/postgres/migrate.ts';
 import { findKey } from '../../src/store/accounts/keys.ts';
 import { CERTIFICATE, KEY } from '../providers/certificate.ts';
 import { useDatabase } from '../support/database.ts';
@@ -276,6 +277,16 @@ describe('the database of a command', () => {
     });
   }
 
+  it('is reported in one line if it is read-only, also by migrate', async () => {
+    const url = new URL(database.url);
+    url.searchParams.set('options', '-c default_transaction_read_only=on');
+    const settings = { DATABASE_URL: url.href };
+    const sentence = 'the database is read-only: DATABASE_URL must name the primary, not a replica';
+    assert.equal((await list(settings)).code, 0);
+    assertFailed(await command(['organization', 'create', '--name', 'x'], settings), sentence);
+    assertFailed(await runProcess([], settings, { program: 'migrate', input: '' }), sentence);
+  });
+
   for (const [name, answer, reason] of [
     ['has a certificate that is not trusted', 'S', 'self-signed certificate'],
     ['does not support TLS', 'N', 'The server does not support SSL connections'],
@@ -293,6 +304,19 @@ describe('the database of a command', () => {
       }
     });
   }
+
+  it('of an earlier version needs migrations, which one line states', async () => {
+    const url = new URL(database.url);
+    url.pathname = `${url.pathname}_earlier`;
+    const name = url.pathname.slice(1);
+    await database.pool.query(`CREATE DATABASE ${name} TEMPLATE template0`);
+    try {
+      await migrateDatabase(url.href, (await migrationNames()).slice(0, 12));
+      assertFailed(await list({ DATABASE_URL: url.href }), 'the database lacks migrations: npm run migrate');
+    } finally {
+      await database.pool.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    }
+  });
 
   it('gets the schema from migrate; exit codes are those of the process', async () => {
     const name = `${new URL(database.url).pathname.slice(1)}_empty`;

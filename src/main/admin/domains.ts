@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { pino } from 'pino';
 import {
   registerDomainForOperator,
@@ -71,6 +71,7 @@ async function track(
   pool: Pool,
   { organization, name, opens, clicks }: DomainOptions & { readonly opens?: string; readonly clicks?: string },
 ) {
+  if (opens === undefined && clicks === undefined) throw new InvalidArgumentError('--opens or --clicks is missing');
   const id = await findDomainId(pool, organization, name);
   const settings = await readCommandSettings();
   const change = {
