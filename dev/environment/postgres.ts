@@ -135,17 +135,20 @@ export function postgresPart(
 async function ready(cluster: Cluster, port: number, signal: AbortSignal): Promise<void> {
   const pool = adminPool(adminUrl(cluster, port));
   try {
-    const isFinal = (error: unknown) => !isUnreachable(error);
+    const isFinal = (error: unknown) => !isUnreachable(error) || isWrongPassword(error);
     await until(() => pool.query('SELECT'), signal, isFinal);
   } catch (error) {
-    throw (error as { code?: unknown }).code === WRONG_PASSWORD
+    throw isWrongPassword(error)
       ? new Problem(`The password of the database in ${cluster.data} is lost: move that folder away to begin anew`)
       : error;
   } finally {
     await pool.end();
   }
 }
-const WRONG_PASSWORD = '28P01';
+
+function isWrongPassword(error: unknown): boolean {
+  return (error as { code?: unknown }).code === '28P01';
+}
 
 export function adminUrl({ password }: Cluster, port: number): string {
   return `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/postgres`;

@@ -159,6 +159,8 @@ describe('isUnreachable returns true for a database that', { concurrency: true }
     ['40P01', 'ends a deadlock'],
     ['40001', 'reports a serialization failure'],
     ['08006', 'lost its connection'],
+    ['28P01', 'refuses a password that was replaced'],
+    ['28000', 'refuses the user'],
     ['55P03', 'does not get a lock in time'],
     ['25P03', 'ended a transaction that was idle for too long'],
   ])
