@@ -228,7 +228,7 @@ describe('files that no email refers to', () => {
     assert.equal(await runAllSteps(() => activities.sweepFiles()), 0);
     assert.equal(await runAllSteps((from) => activities.reportUnknownFiles(from)), 200);
     assert.deepEqual(await allIds(store), foreign.sort());
-    assert.ok(log.some((line) => line.includes('files that this database does not know')));
+    assert.ok(log.some((line) => line.includes('files that are missing in the database')));
   });
 
   test('are not reported while they are reserved or recent', async (t) => {
