@@ -3,9 +3,10 @@ import { afterEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { idTime, newId } from '../../src/domain/ids.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
-import { addDelivery, deleteOldDeliveries, replayPeriod } from '../../src/store/webhooks/deliveries.ts';
+import { addDelivery, deleteOldDeliveries, listDeliveries, replayPeriod } from '../../src/store/webhooks/deliveries.ts';
 import { enqueueEvents } from '../../src/store/webhooks/events.ts';
 import { type DueDelivery, findDue, recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
+import type { Cursor } from '../../src/store/postgres/page.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { useDatabase } from '../support/database.ts';
 import { organization } from './mail.ts';
@@ -124,6 +125,38 @@ describe('deliveries to endpoints', () => {
     } while (after);
     assert.deepEqual(steps, [3, 3, 1, 0]);
     assert.deepEqual(new Set(await states(id)), new Set(['pending 0']));
+  });
+
+  test('deliveries of all statuses are listed in one order, page by page, and replayed in it', async () => {
+    const id = await endpoint();
+    for (let i = 0; i < 9; i++) await happen();
+    // Some have the same time.
+    await pool.query(
+      `UPDATE webhook_deliveries AS delivery
+       SET status = (ARRAY['pending', 'succeeded', 'failed'])[1 + n % 3], created_at = timestamptz '2026-01-01Z' + n / 2 * interval '1 s',
+           next_attempt_at = CASE n % 3 WHEN 0 THEN now() END
+       FROM (SELECT id, row_number() OVER (ORDER BY id)::int AS n FROM webhook_deliveries WHERE endpoint_id = $1) AS numbered
+       WHERE delivery.id = numbered.id`,
+      [id],
+    );
+    const { rows } = await pool.query<{ id: string }>(
+      'SELECT id FROM webhook_deliveries WHERE endpoint_id = $1 ORDER BY created_at DESC, id DESC',
+      [id],
+    );
+    const listed: string[] = [];
+    let after: Cursor | null = null;
+    do {
+      const page: Cursor[] = await listDeliveries(pool, id, null, after, 2);
+      listed.push(...page.map((each) => each.id));
+      after = page.at(-1) ?? null;
+    } while (after);
+    const all = rows.map((row) => row.id);
+    assert.deepEqual(listed, all);
+    const failed = await listDeliveries(pool, id, 'failed', null, 10);
+    assert.deepEqual(failed.length, 3);
+    const period = { since: '2020-01-01T00:00:00Z', until: '9999-01-01T00:00:00Z', status: null };
+    const { last } = await replayPeriod(pool, id, period, null, 4);
+    assert.equal(last?.id, all.at(-4));
   });
 
   test('a disabled endpoint gets no deliveries', async () => {

@@ -1,4 +1,4 @@
-import type { DeliveryStatus } from '../../domain/webhooks.ts';
+import { DELIVERY_STATUSES, type DeliveryStatus } from '../../domain/webhooks.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 import { type DueDelivery, EVENT, JOIN_EVENT } from './attempts.ts';
@@ -15,6 +15,22 @@ export interface Delivery {
 
 const DELIVERY = 'id, event_id, type, status, created_at, next_attempt_at';
 
+/**
+ * Returns SQL of an endpoint's deliveries with any of some statuses, in the order of their acceptance. The index has them by
+ * status, so as many of each status are read as of all together.
+ * @param statuses SQL of the statuses
+ * @param where SQL of further conditions
+ */
+export const deliveriesBy = (statuses: string, where: string, order: 'ASC' | 'DESC', limit: string): string => `
+  SELECT delivery.* FROM unnest(${statuses}::text[]) AS wanted(status) CROSS JOIN LATERAL (
+    SELECT * FROM webhook_deliveries WHERE status = wanted.status AND ${where}
+    ORDER BY created_at ${order}, id ${order} LIMIT ${limit}
+  ) AS delivery ORDER BY created_at ${order}, id ${order} LIMIT ${limit}`;
+
+/** The statuses that `deliveriesBy` reads: one, or all for null. */
+export const statusesOf = (status: DeliveryStatus | null): readonly DeliveryStatus[] =>
+  status === null ? DELIVERY_STATUSES : [status];
+
 /** Deliveries of an endpoint, newest first. */
 export function listDeliveries(
   db: Db,
@@ -23,17 +39,17 @@ export function listDeliveries(
   after: Cursor | null,
   limit: number,
 ): Promise<Delivery[]> {
-  const [name, text] = status === null ? LIST_DELIVERIES : LIST_BY_STATUS;
-  const values = [endpointId, ...cursorValues(after), limit, ...(status === null ? [] : [status])];
-  return queryRows(db, { name, text, values });
+  return queryRows(db, {
+    name: 'list_deliveries',
+    text: `SELECT ${DELIVERY} FROM (${deliveriesBy(
+      '$5',
+      'endpoint_id = $1 AND (created_at, id) < ($2::timestamptz, $3)',
+      'DESC',
+      '$4',
+    )}) AS page`,
+    values: [endpointId, ...cursorValues(after), limit, statusesOf(status)],
+  });
 }
-
-const listing = (filter: string): string => `
-  SELECT ${DELIVERY} FROM webhook_deliveries
-  WHERE endpoint_id = $1${filter} AND (created_at, id) < ($2::timestamptz, $3)
-  ORDER BY created_at DESC, id DESC LIMIT $4`;
-const LIST_DELIVERIES = ['list_deliveries', listing('')] as const;
-const LIST_BY_STATUS = ['list_deliveries_by_status', listing(' AND status = $5')] as const;
 
 /** One attempt of a delivery. */
 export interface DeliveryAttempt {
@@ -115,25 +131,26 @@ export function replayDelivery(db: Db, endpointId: string, id: string): Promise<
 export async function replayPeriod(
   db: Db,
   endpointId: string,
-  period: { since: string; until: string; status: DeliveryStatus | null },
+  { since, until, status }: { since: string; until: string; status: DeliveryStatus | null },
   after: Cursor | null,
   limit: number,
 ): Promise<{ replayed: number; last: Cursor | null }> {
   const rows = await queryRows<Cursor>(
     db,
     `WITH ${ENABLED}, chosen AS MATERIALIZED (
-       SELECT delivery.id FROM enabled CROSS JOIN LATERAL (
-         SELECT id, created_at FROM webhook_deliveries
-         WHERE endpoint_id = enabled.id AND created_at BETWEEN $2 AND $3 AND ($4::text IS NULL OR status = $4)
-           AND (created_at, id) > (coalesce($5::timestamptz, '-infinity'), coalesce($6, ''))
-         ORDER BY created_at, id LIMIT $7
-       ) AS delivery
+       SELECT delivery.id FROM enabled CROSS JOIN LATERAL (${deliveriesBy(
+         '$4',
+         `endpoint_id = enabled.id AND created_at BETWEEN $2 AND $3
+          AND (created_at, id) > (coalesce($5::timestamptz, '-infinity'), coalesce($6, ''))`,
+         'ASC',
+         '$7',
+       )}) AS delivery
      ), written AS (
        UPDATE webhook_deliveries SET ${AGAIN} FROM chosen WHERE webhook_deliveries.id = chosen.id
        RETURNING webhook_deliveries.created_at, webhook_deliveries.id
      )
      SELECT created_at, id FROM written ORDER BY created_at, id`,
-    [endpointId, period.since, period.until, period.status, after?.created_at ?? null, after?.id ?? null, limit],
+    [endpointId, since, until, statusesOf(status), after?.created_at ?? null, after?.id ?? null, limit],
   );
   return { replayed: rows.length, last: rows.at(-1) ?? null };
 }

@@ -1,7 +1,7 @@
-import type { DeliveryStatus } from '../../domain/webhooks.ts';
+import { DELIVERY_STATUSES, type DeliveryStatus } from '../../domain/webhooks.ts';
 import { type Cursor, cursorValues, cutPage } from '../postgres/page.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
-import type { Delivery } from './deliveries.ts';
+import { deliveriesBy, type Delivery, statusesOf } from './deliveries.ts';
 
 /** A delivery with the details that explain a failure. */
 export interface FoundDelivery extends Delivery {
@@ -47,16 +47,13 @@ export async function searchDeliveries(
   const { status, type, response, since, until, messageId } = filters;
   const isByMessage = messageId !== null;
   const read = await queryRows<Read>(db, {
-    name: ['search_deliveries', isByMessage && 'of_message', status !== null && 'by_status'].filter(Boolean).join('_'),
+    name: isByMessage ? 'search_deliveries_of_message' : 'search_deliveries',
     text: `WITH read AS MATERIALIZED (
              SELECT *, ($7::text IS NULL OR type = $7)
                        AND ($8::text IS NULL OR CASE $8 WHEN 'none' THEN status_code IS NULL AND tries > 0
                                                 ELSE status_code / 100 = left($8, 1)::integer END) AS is_match,
                     row_number() OVER (ORDER BY created_at DESC, id DESC) = $11 AS is_last
-             FROM ${isByMessage ? OF_MESSAGE : 'webhook_deliveries'} AS delivery
-             WHERE endpoint_id = $1 AND (created_at, id) < ($2::timestamptz, $3) AND created_at BETWEEN $4 AND $5
-                   ${status === null ? 'AND $9::text IS NULL' : 'AND status = $9'}
-                   ${isByMessage ? '' : 'AND $10::text IS NULL'}
+             FROM (${isByMessage ? OF_MESSAGE : OF_ENDPOINT}) AS delivery
              ORDER BY created_at DESC, id DESC LIMIT $11
            ), page AS (
              (SELECT * FROM read WHERE is_match ORDER BY created_at DESC, id DESC LIMIT $6)
@@ -72,7 +69,13 @@ export async function searchDeliveries(
            ORDER BY page.created_at DESC, page.id DESC`,
     values: [
       ...[endpointId, ...cursorValues(after), since ?? '-infinity', until ?? 'infinity', limit + 1],
-      ...[type, response, status, messageId, type === null && response === null ? limit + 1 : MAX_READ_DELIVERIES],
+      ...[
+        type,
+        response,
+        statusesOf(status),
+        messageId,
+        type === null && response === null ? limit + 1 : MAX_READ_DELIVERIES,
+      ],
     ],
   });
   const { rows, next } = cutPage(
@@ -83,14 +86,20 @@ export async function searchDeliveries(
   return { rows, next: next ?? (last?.is_last ? last : null) };
 }
 
+const WITHIN = `endpoint_id = $1 AND (created_at, id) < ($2::timestamptz, $3) AND created_at BETWEEN $4 AND $5`;
+
+const OF_ENDPOINT = deliveriesBy('$9', `${WITHIN} AND $10::text IS NULL`, 'DESC', '$11');
+
 /**
  * The id of a delivery follows from those of its event and endpoint. OFFSET 0 prevents a plan that reads all deliveries of the
  * endpoint in their order.
  */
-const OF_MESSAGE = `(
-  SELECT * FROM webhook_deliveries
-  WHERE id = ANY (ARRAY(SELECT delivery_id(id, $1) FROM email_events WHERE email_id = $10
-                        UNION ALL SELECT delivery_id(id, $1) FROM chat_events WHERE message_id = $10)) OFFSET 0)`;
+const OF_MESSAGE = `
+  SELECT * FROM (
+    SELECT * FROM webhook_deliveries
+    WHERE id = ANY (ARRAY(SELECT delivery_id(id, $1) FROM email_events WHERE email_id = $10
+                          UNION ALL SELECT delivery_id(id, $1) FROM chat_events WHERE message_id = $10)) OFFSET 0
+  ) AS named WHERE status = ANY ($9) AND ${WITHIN}`;
 
 /** Counts of the latest deliveries of an endpoint. */
 export interface DeliveryHealth {
@@ -104,6 +113,13 @@ export interface DeliveryHealth {
 
 export const HEALTH_SAMPLE = 1_000;
 
+const LATEST = deliveriesBy(
+  '$3',
+  `webhook_deliveries.endpoint_id = endpoint.endpoint_id AND created_at > now() - interval '24 hours'`,
+  'DESC',
+  '$2',
+);
+
 export async function readDeliveryHealth(db: Db, endpointIds: readonly string[]): Promise<Map<string, DeliveryHealth>> {
   const rows = await queryRows<DeliveryHealth>(db, {
     name: 'read_delivery_health',
@@ -112,11 +128,7 @@ export async function readDeliveryHealth(db: Db, endpointIds: readonly string[])
                 CROSS JOIN LATERAL (
                   SELECT count(*) FILTER (WHERE tries > 0)::int AS attempted,
                          count(*) FILTER (WHERE status = 'succeeded')::int AS succeeded
-                  FROM (
-                    SELECT tries, status FROM webhook_deliveries
-                    WHERE endpoint_id = endpoint.endpoint_id AND created_at > now() - interval '24 hours'
-                    ORDER BY created_at DESC, id DESC LIMIT $2
-                  ) AS latest
+                  FROM (${LATEST}) AS latest
                 ) AS counted
                 CROSS JOIN LATERAL (
                   SELECT count(*)::int AS pending FROM (
@@ -124,7 +136,7 @@ export async function readDeliveryHealth(db: Db, endpointIds: readonly string[])
                     ORDER BY next_attempt_at LIMIT $2 + 1
                   ) AS waiting
                 ) AS waiting`,
-    values: [endpointIds, HEALTH_SAMPLE],
+    values: [endpointIds, HEALTH_SAMPLE, DELIVERY_STATUSES],
   });
   return new Map(rows.map((row) => [row.endpoint_id, row]));
 }
