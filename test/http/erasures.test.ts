@@ -50,11 +50,14 @@ describe('erasing a recipient', () => {
     const hook = await ours.call('POST', '/v1/webhooks', { json: { url: 'https://example.com/hook' } });
     assert.equal(hook.status, 201);
     const attachments = [{ filename: 'a.txt', content: 'aGk=' }];
-    const alone = await delivered(ours, { to: `Ada <${ADDRESS.toUpperCase()}>`, headers: { 'X-A': 'a' }, attachments });
+    // The state of an only recipient is that of the email, except for copies of marketing email.
+    const copied = { marketing: true };
+    const to = `Ada <${ADDRESS.toUpperCase()}>`;
+    const alone = await delivered(ours, { ...copied, to, headers: { 'X-A': 'a' }, attachments });
     const together = await delivered(ours, { to: ['b@example.net', ADDRESS], cc: LONGER, reply_to: ADDRESS });
     const scheduled = await ours.sent({ to: ADDRESS, scheduled_at: inFuture({ hours: 2 }) });
-    const bounced = await ours.sent({ to: ADDRESS });
-    const elsewhere = await ours.sent({ to: 'forwarded@example.net' });
+    const bounced = await ours.sent({ ...copied, to: ADDRESS });
+    const elsewhere = await ours.sent({ ...copied, to: 'forwarded@example.net' });
     await project(service.pool, 'delivery_delayed', [
       { id: elsewhere, recipient: 'forwarded@example.net', error: `450 <${ADDRESS}> is busy`, dedupe_key: 'delayed' },
     ]);
