@@ -179,8 +179,11 @@ interface TableProps {
   /** For screen readers. */
   readonly caption: string;
   readonly columns: readonly Column[];
-  /** One-line rows in columns of a fixed width, which tables.css defines for this class. The link of a row covers all of it. */
-  readonly layout?: 'emails' | 'audit' | 'deliveries' | 'requests' | 'records' | undefined;
+  /**
+   * `cards` shows rows as cards in a narrow window. The others have one-line rows in columns of a fixed width, which tables.css defines
+   * for this class; the link of a row covers all of it.
+   */
+  readonly layout?: 'cards' | 'emails' | 'audit' | 'deliveries' | 'requests' | 'records' | undefined;
   /** `<tr>` elements. */
   readonly children: Children;
 }
@@ -188,7 +191,12 @@ interface TableProps {
 /** A table that scrolls horizontally on narrow screens. */
 export function Table({ caption, columns, layout, children }: TableProps): Html {
   return (
-    <div class={['table', layout && 'lines', layout]} role="region" aria-label={caption} tabindex="0">
+    <div
+      class={['table', layout !== undefined && layout !== 'cards' && 'lines', layout]}
+      role="region"
+      aria-label={caption}
+      tabindex="0"
+    >
       <table>
         <caption class="hidden" safe>
           {caption}

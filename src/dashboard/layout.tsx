@@ -1,4 +1,5 @@
 import type { Children } from '@kitajs/html';
+import { escapeHtml } from '../lib/html.ts';
 import type { OrganizationOfUser } from '../store/accounts/sessions.ts';
 import { Time } from './elements.tsx';
 import { Form } from './form-elements.tsx';
@@ -110,6 +111,7 @@ function Document({ visit, title, children }: DocumentProps): Html {
         <link rel="stylesheet" href={asset('navigation.css')} />
         <link rel="stylesheet" href={asset('components.css')} />
         <link rel="stylesheet" href={asset('tables.css')} />
+        <link rel="stylesheet" href={asset('cards.css')} />
         <link rel="stylesheet" href={asset('messages.css')} />
         <script src={asset('htmx.js')} defer />
         <script src={asset('dashboard.js')} defer />
@@ -144,7 +146,7 @@ export function Header({ visit, session }: { visit: Visit; session: SignedIn }):
         <Brand visit={visit} />
       </a>
       {organization !== null && others.length === 0 && (
-        <span class="organization" safe>
+        <span class="organization" title={escapeHtml(organization.name)} safe>
           {organization.name}
         </span>
       )}

@@ -31,7 +31,7 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
     title,
     caption,
     columns,
-    layout,
+    layout = 'cards',
     limit = 50,
     add,
     actions: safeActions = <></>,

@@ -236,6 +236,38 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     const [first, again] = hook.posts;
     assert.deepEqual(again, first, 'the same id and the same body');
   },
+
+  async 'a second click while the server works does not submit a form again'(t, { dev, browser }) {
+    const page = await openTab(t, browser);
+    await signIn(page, dev, '/keys/new');
+    // Runs after the listener of the dashboard, and keeps the page open.
+    const prevented = await page.evaluate<boolean[]>(`(() => {
+      const submits = [];
+      document.addEventListener('submit', (event) => {
+        submits.push(event.defaultPrevented);
+        event.preventDefault();
+      });
+      const button = document.querySelector('main form button');
+      button.click();
+      button.click();
+      return submits;
+    })()`);
+    assert.deepEqual(prevented, [false, true]);
+  },
+
+  async 'a copy button that is clicked twice gets its label back'(t, { dev, browser }) {
+    const page = await openTab(t, browser);
+    await page.clock.install();
+    await signIn(page, dev, '/settings');
+    const copy = page.locator('button[data-copy]').first();
+    assert.equal(await copy.textContent(), 'Copy');
+    for (let n = 0; n < 2; n++) {
+      await copy.click();
+      await eventually('it reports the copy', async () => (await copy.textContent()) !== 'Copy');
+    }
+    await page.clock.runFor(60_000);
+    assert.equal(await copy.textContent(), 'Copy');
+  },
 };
 
 function inSeconds(seconds: number): string {

@@ -141,6 +141,29 @@ test('tables with long values', async (t) => {
     assert.ok(Math.max(...tops) - Math.min(...tops) < 0.5, tops.join(', '));
   });
 
+  await t.test('the subject of an email is visible at every width of the window', async (inner) => {
+    const page = await openTab(inner, browser);
+    await signIn(page, dev, '/emails');
+    for (const width of [390, 769, 900, 1100, SCREEN.width]) {
+      await page.setViewportSize({ width, height: SCREEN.height });
+      const box = await page.locator('tbody th a').first().boundingBox();
+      assert.ok(box !== null && box.width > 120, `${box?.width} px at ${width} px`);
+    }
+  });
+
+  await t.test('a row with actions is a card with labels on a phone, and nothing of it is cut off', async (inner) => {
+    const page = await openTab(inner, browser, { viewport: PHONE });
+    await signIn(page, dev, '/keys');
+    assert.deepEqual(await cutOff(page), []);
+    const row = page.locator('tbody tr').first();
+    const { x, width } = (await row.getByRole('button', { name: 'Revoke' }).boundingBox()) ?? { x: -1, width: 0 };
+    assert.ok(x >= 0 && x + width <= PHONE.width, `the button ends at ${x + width} px`);
+    const label = await page.evaluate<string>(
+      `getComputedStyle(document.querySelector('tbody td'), '::before').content`,
+    );
+    assert.equal(label, '"Permission"');
+  });
+
   await t.test('an email is a card on a phone', async (inner) => {
     const page = await openTab(inner, browser, { viewport: PHONE });
     await signIn(page, dev, '/emails');

@@ -38,8 +38,20 @@ function showTime(element) {
   element.textContent = isRelative !== undefined ? relative(at) : isShort !== undefined ? short(at) : exact.format(at);
 }
 
+/** Gives each cell of a table with cards the name of its column, which cards.css shows in a narrow window. */
+function labelCells(root) {
+  for (const table of root.querySelectorAll('.cards table')) {
+    const names = [...table.querySelectorAll('thead th')].map((heading) => heading.textContent.trim());
+    for (const row of table.tBodies[0].rows) {
+      [...row.cells].forEach((cell, column) => (cell.dataset.label = names[column] ?? ''));
+    }
+    table.dataset.labeled = '';
+  }
+}
+
 /** Enhances a page, or a part that was refreshed. */
 function improve(root) {
+  labelCells(root);
   for (const element of root.querySelectorAll('time[datetime]')) if (element.title === '') showTime(element);
   for (const element of root.querySelectorAll('[data-zone]')) element.textContent = timeZone;
   for (const part of root.querySelectorAll('button[data-copy], [data-script]')) part.hidden = false;
@@ -54,7 +66,7 @@ document.addEventListener('click', async (event) => {
     return;
   }
   const code = button.parentElement.querySelector('code');
-  const label = button.textContent;
+  const label = (button.dataset.label ??= button.textContent);
   try {
     await navigator.clipboard.writeText(code.textContent);
     button.textContent = 'Copied';
@@ -64,6 +76,17 @@ document.addEventListener('click', async (event) => {
     button.textContent = 'Selected';
   }
   setTimeout(() => (button.textContent = label), 2000);
+});
+
+// A second click while the server works must not repeat the action.
+document.addEventListener('submit', (event) => {
+  const { method, dataset } = event.target;
+  if (method !== 'post') return;
+  if (dataset.submitted !== undefined) event.preventDefault();
+  dataset.submitted = '';
+});
+addEventListener('pageshow', () => {
+  for (const form of document.querySelectorAll('form[data-submitted]')) delete form.dataset.submitted;
 });
 
 document.addEventListener('change', async (event) => {

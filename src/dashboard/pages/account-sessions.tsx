@@ -42,7 +42,11 @@ export async function sessionsSection(context: Context): Promise<Html> {
   const sessions = await listSessions(context.pool, context.user.id, digest(context.session.token));
   return (
     <Section title="Sessions">
-      <Table caption="Sessions" columns={['Browser', 'Sign-in', 'Address', 'Signed in', 'Last used', '']}>
+      <Table
+        layout="cards"
+        caption="Sessions"
+        columns={['Browser', 'Sign-in', 'Address', 'Signed in', 'Last used', '']}
+      >
         {sessions.map((session) => (
           <SessionRow context={context} session={session} />
         ))}

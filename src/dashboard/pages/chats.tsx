@@ -109,7 +109,11 @@ function listOf(of: ChannelPages) {
           )}
           {isEmpty && !isUnfiltered && <p class="muted">No messages match these filters.</p>}
           {messages.length > 0 && (
-            <Table caption={`${title}, newest first`} columns={['Status', 'To', detail[0], 'From', 'Accepted']}>
+            <Table
+              layout="cards"
+              caption={`${title}, newest first`}
+              columns={['Status', 'To', detail[0], 'From', 'Accepted']}
+            >
               {messages.map((message) => (
                 <MessageRow of={of} message={message} />
               ))}
@@ -216,7 +220,7 @@ function MessageRow({ of: { path, detail }, message }: { of: ChannelPages; messa
       <LinkHeading href={`${path}/${message.id}`} id={`open-${message.id}`} text={message.to} />
       <td safe>{detail[1](message)}</td>
       <td safe>{message.from}</td>
-      <TimeCell at={message.created_at} />
+      <TimeCell at={message.created_at} short />
     </tr>
   );
 }

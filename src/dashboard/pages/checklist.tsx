@@ -80,7 +80,7 @@ export function TestEmailButton({ context }: { context: Context }): Html {
   return (
     <Form visit={context} action={`${PATH}/test-email`}>
       <input type="hidden" name="request_id" value={randomUUID()} />
-      <button class="primary" safe>{`Send test email to ${context.user.email}`}</button>
+      <button class="primary long" safe>{`Send test email to ${context.user.email}`}</button>
     </Form>
   );
 }

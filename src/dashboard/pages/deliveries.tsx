@@ -127,6 +127,7 @@ function progress(context: Context, { endpoint, delivery, payload, attempts }: F
           <p class="muted">Not attempted yet.</p>
         ) : (
           <Table
+            layout="cards"
             caption="Attempts, oldest first"
             columns={['Time', 'Status code', ['Took', 'number'], 'Response', 'Request']}
           >

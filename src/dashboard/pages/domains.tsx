@@ -35,7 +35,7 @@ const list = listPage({
       <LinkHeading href={`${PATH}/${id}`} text={name} />
       <StatusCell status={status} />
       <TimeCell at={checked} relative />
-      <TimeCell at={created} />
+      <TimeCell at={created} short />
     </tr>
   ),
   empty: (context) => (

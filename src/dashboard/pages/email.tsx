@@ -153,7 +153,11 @@ function Recipients({ email, details, suppressions, maySuppress }: RecipientsPro
   const others = isOfOne && isReported ? 'sent' : email.status;
   return (
     <Section title="Recipients">
-      <Table caption="Recipients" columns={['Recipient', 'Status', 'Server response', ...(maySuppress ? [''] : [])]}>
+      <Table
+        layout="cards"
+        caption="Recipients"
+        columns={['Recipient', 'Status', 'Server response', ...(maySuppress ? [''] : [])]}
+      >
         {all.map(({ address }) => {
           const report = ofOnly ?? reported.get(address.toLowerCase());
           return (
@@ -193,7 +197,7 @@ async function fileSection(context: Context, emailId: string, files: readonly Li
   const expires = await secondsFromNow(context.pool, LINK_LIFETIME_SECONDS);
   return (
     <Section title="Attachments">
-      <Table caption="Attachments" columns={['File', 'Type', ['Size', 'number'], 'Kept until']}>
+      <Table layout="cards" caption="Attachments" columns={['File', 'Type', ['Size', 'number'], 'Kept until']}>
         {files.map((file) => (
           <tr>
             <th scope="row">

@@ -54,7 +54,9 @@ const list = listPage({
       <td>
         {domains === null && ips === null && <span class="muted">none</span>}
         {domains !== null && <Text text={domains.length === 1 ? 'one domain' : `${domains.length} domains`} />}
-        {ips !== null && <Sub text={`from ${ips.join(', ')}`} />}
+        {ips?.map((range) => (
+          <span class="sub range" safe>{`from ${range}`}</span>
+        ))}
       </td>
       <td>{lastUsed === null ? <span class="muted">never</span> : <Time at={lastUsed} relative />}</td>
       <TimeCell at={created} short />

@@ -114,7 +114,7 @@ async function membersPage(context: Context, filled: Filled, cursor?: string): P
   const { rows: members, next } = cutPage(found, MEMBERS);
   return (
     <Layout context={context} title="Members">
-      <Table caption="Members" columns={['Member', 'Role', 'Since', ...(role === 'owner' ? [''] : [])]}>
+      <Table layout="cards" caption="Members" columns={['Member', 'Role', 'Since', ...(role === 'owner' ? [''] : [])]}>
         {members.map((member) => (
           <MemberRow context={context} member={member} />
         ))}
@@ -149,7 +149,7 @@ function MemberRow({ context, member }: { context: Context; member: Member }): H
         {name !== '' && <Sub text={email} />}
       </th>
       <td>{role}</td>
-      <TimeCell at={member.created_at} />
+      <TimeCell at={member.created_at} short />
       {context.role === 'owner' && (
         <td>
           <div class="row">
@@ -179,14 +179,14 @@ function MemberRow({ context, member }: { context: Context; member: Member }): H
 function Invitations({ context, invitations }: { context: Context; invitations: readonly Invitation[] }): Html {
   return (
     <Section title="Open invitations">
-      <Table caption="Open invitations" columns={['Email', 'Role', 'Expires', '']}>
+      <Table layout="cards" caption="Open invitations" columns={['Email', 'Role', 'Expires', '']}>
         {invitations.map(({ id, email, role, expires_at: expiresAt }) => (
           <tr>
             <th scope="row" safe>
               {email}
             </th>
             <td>{role}</td>
-            <TimeCell at={expiresAt} />
+            <TimeCell at={expiresAt} short />
             <td>
               <Form visit={context} action={`${PATH}/invitations/${id}/withdraw`} class="row">
                 <button class="small">Revoke</button>

@@ -108,6 +108,7 @@ export function Attempts(props: { attempts: readonly AttemptDetails[]; isGivenUp
         <p class="muted">Not sent yet.</p>
       ) : (
         <Table
+          layout="cards"
           caption="Attempts"
           columns={['No.', 'Provider', 'Started', ['Took', 'number'], 'Outcome', 'Provider response']}
         >

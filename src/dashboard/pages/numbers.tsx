@@ -38,7 +38,7 @@ const list = listPage({
       <LinkHeading href={`${PATH}/${id}`} text={number} />
       <td safe>{nameOf(provider)}</td>
       <td>{isOwn ? 'Own account' : 'Shared account'}</td>
-      <TimeCell at={connected} />
+      <TimeCell at={connected} short />
     </tr>
   ),
   empty: (context) => (
@@ -153,7 +153,7 @@ function NumberFacts({ number }: { number: ChatNumber }): Html {
 function Templates({ number: { templates } }: { number: ChatNumber }): Html {
   return (
     <Section title="Templates">
-      <Table caption="Templates" columns={['Name', 'Language', 'Content', 'Variables']}>
+      <Table layout="cards" caption="Templates" columns={['Name', 'Language', 'Content', 'Variables']}>
         {templates.map(({ name, language, content_sid: content, variables }) => (
           <tr>
             <th scope="row" safe>

@@ -125,6 +125,7 @@ function Entries({ context, entries }: { context: Context; entries: readonly Sup
   const mayRemove = context.role !== 'viewer';
   return (
     <Table
+      layout="cards"
       caption="Addresses, newest first"
       columns={['Address', 'Origin', 'Reason', 'Since', ...(mayRemove ? [''] : [])]}
     >
@@ -145,7 +146,7 @@ function Entries({ context, entries }: { context: Context; entries: readonly Sup
               </span>
             )}
           </td>
-          <TimeCell at={at} />
+          <TimeCell at={at} short />
           {mayRemove && (
             <td>
               <div class="row">{removeButton(context, id, email)}</div>
