@@ -21,7 +21,8 @@ export const NAVIGATION: readonly PageGroup[] = [
   {
     title: 'Get started',
     pages: [
-      page('quickstart', 'Send an email and verify a webhook in curl, Node.js, Python, PHP, Ruby and Go'),
+      page('quickstart', 'Start the service, send an email, follow it and receive its events, with curl'),
+      page('languages', 'Programs that send and read email and verify webhooks, in Node.js, Python, PHP, Ruby and Go'),
       page('authentication', 'API keys: creating them, what they permit, and what 401 and 403 mean'),
       page('client', 'The TypeScript client: installation, sending, lists, errors, webhooks'),
       page('moving', 'What to change when you come from Resend, Postmark or useSend, and how to import suppressions'),

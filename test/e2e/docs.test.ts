@@ -22,7 +22,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
 /** Blocks that are not run, by the word behind `sh`, with the reason. */
 const KINDS: Readonly<Record<string, string>> = {
   docker: 'there is no Docker where tests run',
-  verify: 'test/site/quickstart.test.ts runs it with a signed event',
+  verify: 'test/site/languages.test.ts runs it with a signed event',
   'by-hand': 'builds, installs, or starts what does not end by itself',
 };
 

@@ -7,7 +7,7 @@ import { describeApi } from '../../dev/build/api-description.ts';
 import { type Description, endpointsOf } from '../../src/site/render/description.ts';
 import { SAMPLES, type SampleRequest } from '../../src/site/render/samples.ts';
 import { useService } from '../http/service.ts';
-import { isInstalled, run } from './languages.ts';
+import { isInstalled, run } from './installed.ts';
 
 /** Runs the requests of the API reference, and checks the syntax of all of them. */
 type Command = readonly [program: string, ...args: string[]];

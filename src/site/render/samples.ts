@@ -15,7 +15,7 @@ export interface Sample {
   readonly make: (request: SampleRequest) => string;
 }
 
-/** Requests in the languages of the quickstart, each with the language's own HTTP client. */
+/** Requests in the languages of docs/languages.md, each with the language's own HTTP client. */
 export const SAMPLES: readonly Sample[] = [
   { name: 'curl', language: 'bash', make: curl },
   { name: 'Node.js', language: 'javascript', make: node },

@@ -9,9 +9,9 @@ import { Webhook } from 'standardwebhooks';
 import { useService } from '../http/service.ts';
 import { blocks, type Document, documents } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { isInstalled, run } from './languages.ts';
+import { isInstalled, run } from './installed.ts';
 
-/** Runs the programs of docs/quickstart.md. A language whose interpreter is not installed is skipped and named. */
+/** Runs the programs of docs/languages.md. A language whose interpreter is not installed is skipped and named. */
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
 const BODY = JSON.stringify({ id: 'evt_1', type: 'email.delivered', data: { subject: 'Grüße' } });
 
@@ -93,18 +93,24 @@ const LANGUAGES: readonly Language[] = [
 
 const service = await useService();
 const { key, domain } = await service.organization();
-const quickstart = (await documents()).find(({ path }) => path === 'docs/quickstart.md');
-assert.ok(quickstart, 'there is docs/quickstart.md');
+const all = await documents();
+const languages = documentAt('docs/languages.md');
+
+function documentAt(path: string): Document {
+  const found = all.find((document) => document.path === path);
+  assert.ok(found, `there is ${path}`);
+  return found;
+}
 
 /** The part of the document below a heading. */
 function section(heading: string): Document {
-  const [, text = ''] = quickstart?.text.split(`\n## ${heading}\n`) ?? [];
+  const [, text = ''] = languages.text.split(`\n## ${heading}\n`);
   return { path: heading, text: text.split(/^## /m)[0] ?? '' };
 }
 
 /** The programs of a language as the test runs them: with its service, its domain and a free port. */
 async function programs({ heading, fence, extension }: Language, port: number): Promise<string[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'sendwright-quickstart-'));
+  const folder = await mkdtemp(join(tmpdir(), 'sendwright-languages-'));
   return Promise.all(
     blocks(section(heading), fence).map(async ({ text }, index) => {
       const file = join(folder, `program-${index}.${extension}`);
@@ -165,9 +171,9 @@ for (const language of LANGUAGES) {
   });
 }
 
-test('the shell commands of the quickstart accept signed events only', async () => {
-  const [verify] = blocks(section('curl'), 'sh').filter(({ info }) => info[1] === 'verify');
-  const folder = await mkdtemp(join(tmpdir(), 'sendwright-quickstart-'));
+test('the shell commands of docs/webhooks.md accept signed events only', async () => {
+  const [verify] = blocks(documentAt('docs/webhooks.md'), 'sh').filter(({ info }) => info[1] === 'verify');
+  const folder = await mkdtemp(join(tmpdir(), 'sendwright-languages-'));
   await writeFile(join(folder, 'body.json'), BODY);
   const headers = Object.entries(signed()).map(([name, value]) => [name.toUpperCase().replace('-', '_'), value]);
   const env = { ...(Object.fromEntries(headers) as Record<string, string>), WEBHOOK_SECRET: SECRET };
