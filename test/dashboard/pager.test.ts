@@ -11,7 +11,7 @@ const LAST = 30;
 function linksOf(url: string, page: number): Record<string, string> {
   const visit = { url, given: readFields(url.split('?')[1] ?? '') } as unknown as Visit;
   const next = page < LAST ? { created_at: '2026-03-01T00:00:00.000Z', id: `em_${page + 1}` } : null;
-  const links = [...String(Pager({ visit, next })).matchAll(/<a href="([^"]*)" rel="(\w+)"/g)];
+  const links = [...(Pager({ visit, next }) as string).matchAll(/<a href="([^"]*)" rel="(\w+)"/g)];
   return Object.fromEntries(links.map(([, href = '', rel = '']) => [rel, href.replaceAll('&amp;', '&')]));
 }
 

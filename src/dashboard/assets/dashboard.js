@@ -85,7 +85,7 @@ document.addEventListener('submit', (event) => {
   if (dataset.submitted !== undefined) event.preventDefault();
   dataset.submitted = '';
 });
-addEventListener('pageshow', () => {
+document.defaultView.addEventListener('pageshow', () => {
   for (const form of document.querySelectorAll('form[data-submitted]')) delete form.dataset.submitted;
 });
 
