@@ -110,8 +110,8 @@ export function timeZoneField(
 type Options = readonly (readonly [value: string, name: string])[];
 
 /** Returns the options of a filter; the empty value selects all. */
-export function optionsOf(values: readonly string[], all = 'any'): Options {
-  return [['', all], ...values.map((value) => [value, inWords(value)] as const)];
+export function optionsOf(values: readonly string[]): Options {
+  return [['', 'Any'], ...values.map((value) => [value, inWords(value)] as const)];
 }
 
 /** @param value the initial value */

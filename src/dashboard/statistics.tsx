@@ -84,19 +84,25 @@ function RateFigure({
 /** The number of emails per state that they have reached, with links to lists of emails. */
 export function StateTable({ counts, linkTo }: { counts: Counts; linkTo: (state: State) => string }): Html {
   return (
-    <Table caption="Emails by state" columns={['State', ['Emails', 'number'], ['Share', 'number']]}>
-      {STATES.filter((state) => counts[state] > 0).map((state) => (
-        <tr>
-          <th scope="row">{state}</th>
-          <td class="number">
-            <a href={linkTo(state)} aria-label={`${formatNumber(counts[state])} ${state}: show them`} safe>
-              {formatNumber(counts[state])}
-            </a>
-          </td>
-          <NumberCell text={shareInWords(counts[state], counts.accepted)} />
-        </tr>
-      ))}
-    </Table>
+    <>
+      <Table caption="Emails by state" columns={['State', ['Emails', 'number'], ['Share', 'number']]}>
+        {STATES.filter((state) => counts[state] > 0).map((state) => (
+          <tr>
+            <th scope="row">{state}</th>
+            <td class="number">
+              <a href={linkTo(state)} aria-label={`${formatNumber(counts[state])} ${state}: show them`} safe>
+                {formatNumber(counts[state])}
+              </a>
+            </td>
+            <NumberCell text={shareInWords(counts[state], counts.accepted)} />
+          </tr>
+        ))}
+      </Table>
+      <p class="hint">
+        Emails accepted in this time, once for each state that they ever reached. A number leads to those whose status
+        implies the state now, which may be fewer.
+      </p>
+    </>
   );
 }
 

@@ -204,7 +204,7 @@ describe('one email', () => {
       'Receipt <b>1</b>',
       'Ada <Ada@example.net>, bob@example.net',
       'help@example.org',
-      'X-Order 17',
+      'Custom headers X-Order 17',
       'pm-1',
       'Ada@example.net bounced mailbox not found: 550 nobody here',
       'bob@example.net sent',

@@ -71,7 +71,7 @@ const list = listPage({
   isMoving: isUnderWay,
   empty: async (context) => (
     <Empty
-      title="No batch yet"
+      title="No batches yet"
       command={curl(context, 'POST', '/v1/emails/batch', { emails: [await exampleEmail(context)] })}
     >
       <p>One request takes up to 10,000 emails, all or none, and their progress shows here.</p>

@@ -43,7 +43,7 @@ interface ChannelPages {
   /** The column and fact that exist only for this channel. */
   readonly detail: readonly [name: string, text: (message: MessageSummary) => string];
   /** Shown if there are no messages. */
-  readonly empty: { readonly title: string; readonly hint: string; readonly api: string };
+  readonly empty: { readonly title: string; readonly hint: Html; readonly api: string };
 }
 
 const CHATS: ChannelPages = {
@@ -54,7 +54,12 @@ const CHATS: ChannelPages = {
   detail: ['Type', ({ type }) => type],
   empty: {
     title: 'No WhatsApp messages yet',
-    hint: 'Send one from a number that is connected to this organization, to your own phone.',
+    hint: (
+      <p>
+        Send one to your own phone. It needs a <a href="/dashboard/numbers">WhatsApp number</a> that is connected to
+        this organization.
+      </p>
+    ),
     api: '/v1/chatapp',
   },
 };
@@ -67,7 +72,7 @@ const SMS: ChannelPages = {
   detail: ['Segments', ({ segments, encoding }) => `${segments} (${encoding === 'gsm7' ? 'GSM-7' : 'UCS-2'})`],
   empty: {
     title: 'No SMS yet',
-    hint: 'Send one to your own phone. Your operator connects the senders.',
+    hint: <p>Send one to your own phone. The operator of this service connects the senders.</p>,
     api: '/v1/sms',
   },
 };
@@ -98,13 +103,13 @@ function listOf(of: ChannelPages) {
     const shown = (
       <Layout context={context} title={title}>
         <Filters visit={context}>
-          {select(filled, 'status', 'Status', optionsOf(statuses, 'Any'))}
+          {select(filled, 'status', 'Status', optionsOf(statuses))}
           {field(filled, 'to', 'To', { type: 'tel', placeholder: '+14165550123', autocomplete: 'off' })}
         </Filters>
         <Live path={context.url} moves={messages.some(isMoving)}>
           {isEmpty && isUnfiltered && (
             <Empty title={empty.title} command={curl(context, 'POST', empty.api, { to: '+14165550123', text: 'Hi.' })}>
-              <p safe>{empty.hint}</p>
+              {empty.hint}
             </Empty>
           )}
           {isEmpty && !isUnfiltered && <p class="muted">No messages match these filters.</p>}

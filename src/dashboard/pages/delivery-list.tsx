@@ -106,12 +106,12 @@ export async function Deliveries({ context, endpoint, filled }: DeliveriesProps)
 }
 
 function FilterFields({ context, filled }: { context: Context; filled: Filled }): Html {
-  const responses = RESPONSES.map((each) => [each, each === 'none' ? 'no response' : each] as const);
+  const responses = RESPONSES.map((each) => [each, each === 'none' ? 'No response' : each] as const);
   return (
     <Filters visit={context}>
       {select(filled, 'type', 'Event', optionsOf(EVENT_TYPES))}
       {select(filled, 'status', 'Status', optionsOf(DELIVERY_STATUSES))}
-      {select(filled, 'response', 'Status code', [['', 'any'], ...responses])}
+      {select(filled, 'response', 'Status code', [['', 'Any'], ...responses])}
       {field(filled, 'message', 'Message ID', { type: 'search', placeholder: 'em_…', autocomplete: 'off' })}
       {field(filled, 'since', `From (${zoneOf(context)})`, { type: 'datetime-local' })}
       {field(filled, 'until', `To (${zoneOf(context)})`, { type: 'datetime-local' })}

@@ -95,7 +95,7 @@ export function EmailFilterForm({ context, filled }: { context: Context; filled:
       {dayField(filled, 'created_after', 'Since (UTC)')}
       {dayField(filled, 'created_before', 'Before (UTC)')}
       <FilterMenu label="More filters" chosen={chosen} whenEmpty="None" isOpen={hasProblem}>
-        {select(filled, 'bounce_reason', MORE.bounce_reason, optionsOf(BOUNCE_REASONS, 'Any'))}
+        {select(filled, 'bounce_reason', MORE.bounce_reason, optionsOf(BOUNCE_REASONS))}
         {field(filled, 'from', MORE.from, { placeholder: 'Address or @domain', autocomplete: 'off' })}
         {field(filled, 'tag', MORE.tag, { placeholder: 'kind:receipt plan:pro', autocomplete: 'off' })}
         {field(filled, 'batch_id', MORE.batch_id, { placeholder: 'bt_…', autocomplete: 'off' })}

@@ -74,6 +74,7 @@ export async function emailPage(context: Context, filled: Filled, view: Static<t
         <Recipients email={email} details={details} suppressions={suppressions} maySuppress={mayChange} />
         <Attempts attempts={details.attempts} isGivenUp={email.status === 'failed'} />
       </Live>
+      <CustomHeaders headers={email.headers} />
       {mayChange && email.status === 'scheduled' && email.scheduled_at !== null && (
         <RescheduleForm context={context} path={`${PATH}/${id}`} at={email.scheduled_at} filled={filled} />
       )}
@@ -84,7 +85,7 @@ export async function emailPage(context: Context, filled: Filled, view: Static<t
 }
 
 function emailFacts(context: Context, email: Email, details: EmailDetails): Html {
-  const { cc, bcc, reply_to: replyTo, batch_id: batchId, headers } = email;
+  const { cc, bcc, reply_to: replyTo, batch_id: batchId } = email;
   const list = (name: string, addresses: readonly string[] | null): Fact =>
     addresses !== null && addresses.length > 0 && [name, <Text text={addresses.join(', ')} />];
   return (
@@ -113,9 +114,19 @@ function emailFacts(context: Context, email: Email, details: EmailDetails): Html
         details.provider_message_id !== null && ['Provider message ID', <Id id={details.provider_message_id} />],
         ['ID', <Id id={email.id} />],
         ['Workflow', <Workflow context={context} id={details.workflow_id} />],
-        ...Object.entries(headers).map(([name, value]) => [name, <Text text={value} />] as const),
       ]}
     />
+  );
+}
+
+/** Apart from the facts, whose names a header may have too. */
+function CustomHeaders({ headers }: Pick<Email, 'headers'>): Html {
+  const facts = Object.entries(headers).map(([name, value]): Fact => [name, <Text text={value} />, 'whole']);
+  if (facts.length === 0) return '';
+  return (
+    <Section title="Custom headers">
+      <Facts facts={facts} />
+    </Section>
   );
 }
 

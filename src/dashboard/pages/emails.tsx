@@ -40,8 +40,11 @@ const list = page(Query, async (context) => {
       <EmailFilterForm context={context} filled={filled} />
       <Live path={context.url} moves={isValid && (isFirst || emails.some(isMoving))}>
         {emails.length === 0 && isEmpty && isValid ? (
-          <Empty title="No email yet" command={curl(context, 'POST', '/v1/emails', await exampleEmail(context))}>
-            <p>Send one from a domain of this organization, and watch it here.</p>
+          <Empty title="No emails yet" command={curl(context, 'POST', '/v1/emails', await exampleEmail(context))}>
+            <p>
+              Send one from a verified <a href="/dashboard/domains">domain</a> of this organization with an{' '}
+              <a href="/dashboard/keys">API key</a>, and watch it here.
+            </p>
           </Empty>
         ) : (
           emailTable(emails, next !== null, isValid)

@@ -54,9 +54,18 @@ const list = listPage({
       <td>
         {domains === null && ips === null && <span class="muted">none</span>}
         {domains !== null && <Text text={domains.length === 1 ? 'one domain' : `${domains.length} domains`} />}
-        {ips?.map((range) => (
-          <span class="sub range" safe>{`from ${range}`}</span>
-        ))}
+        {ips !== null && (
+          <span class="sub">
+            from{' '}
+            {ips.map((range, index) => (
+              <>
+                <span class="range" safe>
+                  {index < ips.length - 1 ? `${range},` : range}
+                </span>{' '}
+              </>
+            ))}
+          </span>
+        )}
       </td>
       <td>{lastUsed === null ? <span class="muted">never</span> : <Time at={lastUsed} relative />}</td>
       <TimeCell at={created} short />

@@ -64,8 +64,7 @@ const overview = page(Query, async (context) => {
         <div class="columns">
           <Section title="By state">
             <StateTable counts={figures.now} linkTo={(state) => emailsPath(period, {}, state)} />
-            <p class="hint">
-              Emails accepted in this time, once for each state that they ever reached.{' '}
+            <p>
               <a href="/dashboard/tags">By tag</a>
             </p>
           </Section>
@@ -101,7 +100,7 @@ async function FirstSteps({ context, issues }: { context: Context; issues: reado
     <Layout context={context} title="Overview">
       <Notices issues={issues} />
       <Checklist context={context} />
-      <Empty title="No email yet" command={curl(context, 'POST', '/v1/emails', example)}>
+      <Empty title="No emails yet" command={curl(context, 'POST', '/v1/emails', example)}>
         {isReady ? (
           <p>
             Send one to yourself from a <a href="/dashboard/domains">domain</a> of this organization with an{' '}
