@@ -70,10 +70,24 @@ async function linkIdentity(
 }
 
 /**
- * Links an identity to a signed-in user who has authenticated at the issuer. Their addresses may differ.
+ * Links an identity to a signed-in user who has authenticated at the issuer. Their addresses may differ, unless an organization
+ * of the user requires OpenID Connect: there, a password alone must not open it by another person's identity.
+ * @param organizations the organizations of the user
  * @throws ServiceError conflict
  */
-export async function linkToUser(pool: Pool, identity: OidcIdentity, user: User): Promise<void> {
+export async function linkToUser(
+  pool: Pool,
+  identity: OidcIdentity,
+  user: User,
+  organizations: readonly OrganizationOfUser[],
+): Promise<void> {
+  const strict = findStrict(organizations);
+  if (strict && identity.email !== user.email) {
+    throw new ServiceError(
+      'conflict',
+      `${strict.name} requires sign-in by OpenID Connect: only an identity with the verified address ${user.email} can be linked`,
+    );
+  }
   if (await transaction(pool, (client) => link(client, identity, user))) return;
   const owner = await findIdentityUser(pool, identity);
   if (owner?.id === user.id) return;
@@ -95,7 +109,7 @@ export async function unlinkFromUser(
   organizations: readonly OrganizationOfUser[],
   { current, keep }: { readonly current: string; readonly keep: string },
 ): Promise<void> {
-  const strict = organizations.find(({ requires_oidc: isRequired }) => isRequired);
+  const strict = findStrict(organizations);
   if (strict) throw new ServiceError('conflict', `${strict.name} requires sign-in by OpenID Connect`);
   // A user who does not know the password could not sign in afterwards.
   await requirePassword(pool, user, current);
@@ -103,6 +117,11 @@ export async function unlinkFromUser(
     await deleteIdentities(client, user.id);
     await deleteOtherSessions(client, user.id, digest(keep));
   });
+}
+
+/** Returns an organization that requires sign-in by OpenID Connect. */
+function findStrict(organizations: readonly OrganizationOfUser[]): OrganizationOfUser | undefined {
+  return organizations.find(({ requires_oidc: isRequired }) => isRequired);
 }
 
 /** @returns false if the identity is linked already, or the user has another identity of the issuer */

@@ -1,3 +1,4 @@
+import { ServiceError } from '../domain/errors.ts';
 import type { KnownBrowsers } from '../domain/known-browser.ts';
 import { digest } from '../lib/digest.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
@@ -5,7 +6,7 @@ import { makeSigner } from '../lib/signer.ts';
 import type { SessionClient } from '../store/accounts/sessions.ts';
 import { findUser, type UserWithPassword } from '../store/accounts/users.ts';
 import { checkCode, type SecondFactorDeps } from './second-factor.ts';
-import { startSession } from './sign-in.ts';
+import { auditFailure, startSession } from './sign-in.ts';
 
 const LIFETIME_MS = 10 * 60_000;
 const TOKEN = /^(usr_\w{1,40})\.(\d{1,16})\.([\w-]{43})$/;
@@ -54,9 +55,13 @@ export async function completeSignIn(
   const user = userId === undefined ? undefined : await findUser(deps.pool, userId);
   const now = Date.now();
   if (!user || !deps.challenges.verify(challenge, user, now)) return undefined;
-  await checkCode(deps, user, code);
   const browserId = deps.knownBrowsers.read(browser, user.email, now);
   const detail = { address, known_browser: browserId !== undefined, second_factor: true };
+  await checkCode(deps, user, code).catch(async (error: unknown) => {
+    const isWrong = error instanceof ServiceError && error.code === 'validation_error';
+    if (isWrong) await auditFailure(deps.pool, user, detail);
+    throw error;
+  });
   const token = await startSession(deps.pool, user, { address, userAgent }, detail);
   return { token, browser: deps.knownBrowsers.issue(user.email, now, browserId), userId: user.id };
 }

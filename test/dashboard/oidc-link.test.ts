@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { beginSession } from '../../src/accounts/sign-in.ts';
+import { insertMembership } from '../../src/store/accounts/users.ts';
 import type { Person } from '../support/oidc-issuer.ts';
 import { PASSWORD, signedIn, TEST_BROWSER, textOf, type Visitor, visitor } from './visitor.ts';
 import { personOf, useServiceWithIssuer } from './with-issuer.ts';
@@ -94,6 +95,22 @@ describe('linking an account to an identity', () => {
     const refused = await linkTo(ada, second);
     assert.equal(refused.status, 409);
     assert.match(textOf(refused.html), /Another identity is linked to your account; unlink it first\./);
+  });
+
+  it('needs the address of the user if an organization of the user requires OpenID Connect', async () => {
+    const strict = await service.organization('Strict');
+    const ada = await signedIn(service, organization.id);
+    await insertMembership(pool, strict.id, ada.id, 'owner');
+    await pool.query('UPDATE organizations SET requires_oidc = true WHERE id = $1', [strict.id]);
+    for (const stranger of [anonymous(), personOf('mallory@example.com'), { ...anonymous(), email: ada.email }]) {
+      const { status, html } = await linkTo(ada, stranger);
+      assert.equal(status, 409);
+      assert.ok(textOf(html).includes('Strict requires sign-in by OpenID Connect: only an identity'), textOf(html));
+      assert.deepEqual(await ownersOf(stranger), []);
+    }
+    const own = personOf(ada.email);
+    assert.equal((await linkTo(ada, own)).status, 303);
+    assert.deepEqual(await ownersOf(own), [ada.id]);
   });
 
   it('does not outlast the takeover of an account that was never confirmed', async () => {

@@ -7,7 +7,16 @@ import { digest } from '../../src/lib/digest.ts';
 import { foundIn } from '../security/canaries.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliverTo, emailsTo, pathIn, startWithAccountEmails } from './account-mail.ts';
-import { PASSWORD, type Person, signedIn, TEST_BROWSER, textOf, type Visitor, visitor } from './visitor.ts';
+import {
+  latestAudit,
+  PASSWORD,
+  type Person,
+  signedIn,
+  TEST_BROWSER,
+  textOf,
+  type Visitor,
+  visitor,
+} from './visitor.ts';
 
 const { service, operator } = await startWithAccountEmails();
 after(() => service.close());
@@ -133,6 +142,16 @@ describe('a second factor', () => {
     assert.deepEqual(tries.map(({ status }) => status).sort(), [...Array<number>(10).fill(422), 429, 429]);
     const again = await enter(browser, await passwordOf(ada, browser), ada.code());
     assert.equal(again.status, 429);
+  });
+
+  it('records a wrong code in the audit log: someone knows the password', async () => {
+    const ada = await enrolled();
+    const browser = visitor(service);
+    await enter(browser, await passwordOf(ada, browser), '000000');
+    assert.deepEqual(await latestAudit(service, 'account.sign-in-failed'), {
+      target: ada.id,
+      detail: { address: '127.0.0.1', known_browser: false, second_factor: true },
+    });
   });
 
   it('needs a challenge of the same user that is neither forged, old, nor of an earlier password', async () => {
