@@ -87,6 +87,14 @@ describe('replacing the links of HTML', () => {
     }
   });
 
+  it('replaces any number of targets in one tag', () => {
+    const html = (target: string) => `<a${` href=${target}`.repeat(150_000)}>`;
+    assert.equal(
+      replaceLinks(html('x'), () => 'y'),
+      html('y'),
+    );
+  });
+
   it('marks the selected links only', () => {
     assert.equal(
       markLinks('<a href="https://x" id=a><a href=https://y><a href=https://x>', (href) => href === 'https://x', 'n'),

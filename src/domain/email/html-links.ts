@@ -43,7 +43,7 @@ function findLinks(html: string): ParsedLinks {
   let href = '';
   // Called only at the end of a tag: links of an unfinished tag are ignored.
   const endTag = (): void => {
-    links.push(...tagLinks);
+    for (const link of tagLinks) links.push(link);
     tagLinks = [];
   };
   const callbacks: TokenizerCallbacks = {
