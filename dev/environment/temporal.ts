@@ -103,7 +103,7 @@ export async function temporalDatabase(folder: string) {
   const mark = join(folder, 'complete');
   const isComplete = await exists(mark);
   if (!isComplete) await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   return {
     path: join(folder, 'temporal.db'),
     /** Call it once the server is ready: runs `finish` the first time and marks the database complete. */

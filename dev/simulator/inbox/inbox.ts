@@ -36,7 +36,8 @@ export class Inbox {
     this.#folder = folder;
     this.#keep = keep;
     if (folder !== null) {
-      mkdirSync(folder, { recursive: true });
+      // Its emails may hold links of password resets.
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
       const numbers = readdirSync(folder).flatMap((name) => Number(FILE_NAME.exec(name)?.[1] ?? []));
       for (const number of numbers.sort((a, b) => a - b)) this.#open(number);
     }

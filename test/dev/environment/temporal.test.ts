@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import {
@@ -33,6 +33,12 @@ test('a database whose server never served is created again, and one that did is
   await third.complete(finish);
   assert.deepEqual((await readdir(folder)).sort(), ['complete', 'temporal.db']);
   assert.equal(finished, 1);
+});
+
+test('no other user of the machine can read the database', async (t) => {
+  const folder = join(await temporaryFolder(t), 'temporal');
+  await temporalDatabase(folder);
+  assert.equal((await stat(folder)).mode & 0o777, 0o700);
 });
 
 test('setRetention sets how long a namespace keeps closed workflows', async (t) => {

@@ -32,6 +32,12 @@ test('lists messages latest first, up to the limit', async (t) => {
   }
 });
 
+test('lets no other user of the machine read its messages', async (t) => {
+  const folder = join(await temporaryFolder(t), 'inbox');
+  await start(t, { folder });
+  assert.equal(statSync(folder).mode & 0o777, 0o700);
+});
+
 test('keeps and finds messages after a restart', async (t) => {
   const folder = await temporaryFolder(t);
   const first = await start(t, { folder });
