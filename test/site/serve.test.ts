@@ -33,6 +33,13 @@ describe('/docs', () => {
     }
   });
 
+  it('does not parse an Accept header that no browser sends, because that is slow', async () => {
+    const accept = `text/html${',a/b'.repeat(3_000)}`;
+    const { statusCode, headers } = await request(`${service.url}/docs/none`, { headers: { accept } });
+    assert.equal(statusCode, 404);
+    assert.match(String(headers['content-type']), /^application\/json/);
+  });
+
   it('returns 404 for any other path, and a page to browsers', async () => {
     const others = [
       '/docs/none',

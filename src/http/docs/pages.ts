@@ -40,8 +40,12 @@ function setPageHeaders(request: FastifyRequest, reply: FastifyReply): void {
   });
 }
 
+/** Browsers send about 150 characters. Parsing the longest header that Node accepts would take tens of milliseconds. */
+const MAX_ACCEPT_LENGTH = 1_000;
+
 /** Returns true for browsers, which list HTML in Accept; other clients accept anything and do not list it. */
 export function readsHtml(request: FastifyRequest): boolean {
+  if ((request.headers.accept ?? '').length > MAX_ACCEPT_LENGTH) return false;
   return new Negotiator(request).mediaType(['application/json', 'text/html']) === 'text/html';
 }
 
