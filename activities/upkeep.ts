@@ -20,7 +20,7 @@ import { backfillStatistics } from '../src/upkeep/statistics.ts';
 import { makeWebhookUpkeep } from '../src/upkeep/webhooks.ts';
 
 /** The dependencies of the upkeep activities. */
-export interface UpkeepDeps
+interface UpkeepDeps
   extends ReconcileDeps, RescueDeps, ChatUpkeepDeps, ProviderListDeps, DomainUpkeepDeps, PartitionDeps {
   readonly pool: Pool;
   readonly files: FileStore;

@@ -8,7 +8,7 @@ export interface Account {
   readonly gid: number;
 }
 
-export interface CommandOptions {
+interface CommandOptions {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly account?: Account | undefined;

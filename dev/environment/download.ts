@@ -8,7 +8,7 @@ import { run } from './command.ts';
 import type { Step } from './progress.ts';
 
 /** A file of temporal.download: https://github.com/temporalio/cli#install-via-download and the SDKs' own downloads. */
-export interface Artifact {
+interface Artifact {
   readonly name: 'cli' | 'temporal-test-server';
   readonly version: string;
   /** Query parameters besides platform and architecture. */

@@ -1,5 +1,5 @@
 /** Writes one value at a time and skips outdated ones, for a file that contains the current state. */
-export interface LatestWrite<T> {
+interface LatestWrite<T> {
   readonly write: (value: T) => void;
   /** Resolves when nothing is pending; rejects if a write has failed since the last call. */
   readonly settled: () => Promise<void>;

@@ -184,7 +184,7 @@ async function stopProcess(spec: PartSpec<unknown>, { child, ended, over }: Runn
 }
 
 /** Returns the last lines of a log after the offset `start`, or of the whole log if it was trimmed since. */
-export async function lastLines(path: string, start: number): Promise<string[]> {
+async function lastLines(path: string, start: number): Promise<string[]> {
   const file = await open(path, 'r').catch(() => undefined);
   if (file === undefined) return [];
   try {

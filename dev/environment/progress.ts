@@ -22,7 +22,7 @@ interface Running {
 }
 
 /** Standard output, or a test's stub. */
-export interface Terminal {
+interface Terminal {
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly write: (text: string) => unknown;

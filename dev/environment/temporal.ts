@@ -33,7 +33,7 @@ export const DYNAMIC_CONFIG: Record<string, number | boolean> = {
 const SQLITE_PRAGMAS = ['journal_mode=wal', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]);
 const STOP_SIGNALS: PartSpec<unknown>['stop'] = [['SIGTERM', 2_000]];
 
-export interface DevServer {
+interface DevServer {
   /** Path of the Temporal CLI. Without a `database` it identifies the process. */
   readonly cli: string;
   readonly port: number;

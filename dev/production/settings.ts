@@ -4,7 +4,7 @@ import type { Secrets } from '../environment/secrets.ts';
 import { withoutTemporal } from '../environment/temporal.ts';
 
 /** The addresses of a service in a benchmark or fault test, and the folder of its files if not in its home. */
-export interface Places {
+interface Places {
   /** The API's URL for providers and customers. */
   readonly url: string;
   readonly smtpPort: number;

@@ -59,7 +59,7 @@ const FATES = [
   'reset_after_accept',
   'garbage',
 ] as const;
-export type Fate = (typeof FATES)[number] | 'answer';
+type Fate = (typeof FATES)[number] | 'answer';
 
 interface Rule {
   readonly must: string;

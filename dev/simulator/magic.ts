@@ -1,7 +1,7 @@
 import { type Bounce, bounceOf } from './bounces.ts';
 
 /** The behavior that a local part requests. The domain is ignored. */
-export interface Magic {
+interface Magic {
   /** The provider's response to a message for this address. */
   readonly handover: 'accept' | 'slow' | 'fail-once' | 'fail-always';
   /** The provider's later reports about this recipient. */
@@ -11,7 +11,7 @@ export interface Magic {
 }
 
 /** A report. Reports with a greater step come later. */
-export interface Report {
+interface Report {
   readonly kind: ReportKind;
   readonly step: Step;
 }
@@ -60,7 +60,7 @@ export function handoverOf(addresses: readonly string[]): Magic['handover'] {
 }
 
 /** The behavior that the last four digits of a number request. */
-export interface ChatMagic {
+interface ChatMagic {
   readonly handover: Exclude<Magic['handover'], 'slow'>;
   readonly reports: readonly ChatReportKind[];
 }

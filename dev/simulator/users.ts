@@ -101,7 +101,7 @@ export function replyAsUser(parts: UserParts, { provider, from, to, id }: InboxC
 }
 
 /** Posts a message as its provider does, as often as the switch `repeat_reports` requires. @returns its id, or an error */
-export function sendAsUser(
+function sendAsUser(
   { files, postsOf, posts, retries, switches }: UserParts,
   input: unknown,
 ): string | { readonly error: string } {

@@ -26,7 +26,7 @@ export function chatSeal(secretKey: SecretKeys): Seal {
 }
 
 /** A request to connect a number. Fields that its provider does not use are null. */
-export interface NumberRequest extends Omit<NumberClaim, 'token'> {
+interface NumberRequest extends Omit<NumberClaim, 'token'> {
   /** The number's own token; null uses the token in the settings. */
   readonly token: string | null;
   readonly templates: readonly NumberTemplate[];

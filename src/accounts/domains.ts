@@ -37,7 +37,7 @@ export interface DomainIntakeDeps extends SenderDomainDeps {
 type ShowDeps = Pick<DomainIntakeDeps, 'pool' | 'senders'>;
 
 /** A domain in its organization's list. */
-export type ListedDomain = Omit<Domain, 'org_id'>;
+type ListedDomain = Omit<Domain, 'org_id'>;
 /** A domain with its required DNS records and their status. */
 export type ShownDomain = ListedDomain & { readonly records: ShownRecord[] };
 

@@ -28,7 +28,7 @@ export function parseApiKey(apiKey: string): { id: string; secret: string } | un
 }
 
 /** A request for a key. Absent and null fields do not restrict the key. */
-export interface KeyRequest {
+interface KeyRequest {
   readonly preset: Preset;
   readonly name?: string | null;
   readonly domain_ids?: readonly string[] | null;

@@ -40,7 +40,7 @@ export interface Oidc {
   readonly finish: (search: string, flow: OidcFlow) => Promise<OidcIdentity>;
 }
 
-export interface OidcSettings {
+interface OidcSettings {
   readonly name: string;
   readonly issuer: string;
   readonly clientId: string;

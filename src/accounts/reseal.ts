@@ -23,7 +23,7 @@ const PURPOSES: Readonly<Record<SealedColumn, KeyPurpose>> = {
 
 const VALUES_PER_STATEMENT = 500;
 
-export interface ResealCount {
+interface ResealCount {
   /** Values that are now sealed with the primary key. */
   resealed: number;
   /** Values that no key can open; they are unchanged. */

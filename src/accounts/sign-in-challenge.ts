@@ -12,7 +12,7 @@ const LIFETIME_MS = 10 * 60_000;
 const TOKEN = /^(usr_\w{1,40})\.(\d{1,16})\.([\w-]{43})$/;
 
 type Subject = Pick<UserWithPassword, 'id' | 'password'>;
-export type Challenges = ReturnType<typeof makeChallenges>;
+type Challenges = ReturnType<typeof makeChallenges>;
 
 /**
  * Creates tokens for users whose password was correct and who still have to enter a code of the second factor. A token alone

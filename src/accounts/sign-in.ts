@@ -21,7 +21,7 @@ import { type Attempt, countAttempt, forgiveAttempt } from './sign-in-limits.ts'
 /** Longer emails and passwords are rejected without a check. */
 const MAX_LENGTH = 1_000;
 
-export type SignIn =
+type SignIn =
   /** `browser` is the token by which this browser is recognized later. */
   | { readonly kind: 'in'; readonly token: string; readonly browser: string; readonly userId: string }
   /** The password is correct; a code of the second factor is still required. */
@@ -32,7 +32,7 @@ export type SignIn =
   | { readonly kind: 'wrong' }
   | { readonly kind: 'wait'; readonly seconds: number };
 
-export interface SignInRequest extends SessionClient {
+interface SignInRequest extends SessionClient {
   readonly email: string;
   readonly password: string;
   /** The token in the cookie of a known browser. */

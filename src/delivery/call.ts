@@ -57,7 +57,7 @@ export function storableText(text: string, length = MAX_DETAIL_LENGTH): string {
 }
 
 /** A result that cannot be recorded is retried for this long. The timeouts of the activities allow for it. */
-export const RECORD_DEADLINE_MS = 600_000;
+const RECORD_DEADLINE_MS = 600_000;
 
 /** @param pool a separate pool: the connections of the shared one may all be waiting for a lock */
 export function makeAttemptRecorder(pool: Pool, log: Logger): AttemptRecorder {

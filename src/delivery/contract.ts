@@ -177,7 +177,7 @@ export interface AttemptRecorder {
 }
 
 /** The fields of a locked message that decide whether it may be claimed. */
-export interface Claimable {
+interface Claimable {
   readonly id: string;
   readonly status: DeliveryStatus;
   readonly schedule_version: number;

@@ -25,7 +25,7 @@ export interface AccountAnswer {
 }
 
 /** The sender name of a provider's stream. It cannot equal a domain, which contains no colon. */
-export function streamSender(stream: string): string {
+function streamSender(stream: string): string {
   return `stream:${stream}`;
 }
 
@@ -133,7 +133,7 @@ export async function firstUnpaused(
 }
 
 /** The decision for a message whose providers are all paused. */
-export type PausedVerdict =
+type PausedVerdict =
   { readonly kind: 'wait'; readonly afterMs: number } | { readonly kind: 'fail'; readonly error: string };
 
 /**

@@ -25,7 +25,7 @@ export function endOfCall(change: 'sent' | 'bounced' | 'rejected', call: string)
   return `${change} ${call}`;
 }
 
-export interface Reconciled {
+interface Reconciled {
   /** The provider does not have them, or AMBIGUOUS_SEND allows a repeated send: they may be attempted again. */
   readonly lost: readonly Member[];
   readonly results: readonly MemberResult[];

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { decodeTime, encodeTime, monotonicFactory } from 'ulid';
 
-export type IdPrefix =
+type IdPrefix =
   | 'em'
   | 'bt'
   | 'att'

@@ -8,7 +8,7 @@ import type { RouteDeps } from './deps.ts';
 import type { Scope } from './plugins/auth.ts';
 
 /** The schema of a route, for validation and for the API description. */
-export interface RouteSchema {
+interface RouteSchema {
   /** The API description contains only routes with an operation id. */
   readonly operationId?: string;
   readonly summary?: string;

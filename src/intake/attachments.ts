@@ -44,7 +44,7 @@ export interface Upload {
  */
 export type WithFiles = <T>(upload: Upload, store: (files: readonly Attachment[]) => Promise<T>) => Promise<T>;
 
-export interface FileDeps {
+interface FileDeps {
   readonly pool: Pool;
   readonly files: FileStore;
   readonly fetchPublic: PublicFetch;

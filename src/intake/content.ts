@@ -12,7 +12,7 @@ interface ContentDeps {
   readonly files: FileStore;
 }
 
-export interface SentContent {
+interface SentContent {
   readonly subject: string;
   readonly html: string | null;
   readonly text: string | null;

@@ -45,7 +45,7 @@ export interface Caller {
 }
 
 /** Stores a single email. Resolves after the commit. */
-export type StoreEmail = (caller: Caller, email: NewEmail) => Promise<Acceptance>;
+type StoreEmail = (caller: Caller, email: NewEmail) => Promise<Acceptance>;
 
 /** Limits on sending. Quotas themselves are stored in the database. */
 export interface Limits extends RateLimits {

@@ -32,7 +32,7 @@ const PHASES = ['emails', 'search_index', 'webhook_events', 'audit_log', 'provid
 type Phase = (typeof PHASES)[number];
 
 /** The position at which an erasure continues. */
-export interface ErasurePosition {
+interface ErasurePosition {
   readonly phase: Phase;
   /** The last row of the previous step, in the order of the phase; empty at its start. */
   readonly after: string;
@@ -57,7 +57,7 @@ const EMPTY_REPORT = {
   suppressions: 0,
 };
 /** The numbers of rows that an erasure has changed or deleted. The API's schema describes them. */
-export type ErasureReport = typeof EMPTY_REPORT;
+type ErasureReport = typeof EMPTY_REPORT;
 
 /**
  * Replaces an address in all stored data of an organization by a placeholder. From the first step on the address is suppressed by

@@ -30,7 +30,7 @@ export type MessageIntakeDeps = Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer'
 export type MessageCaller = Pick<Caller, 'orgId' | 'keyId'>;
 
 /** A valid request to send one message, without its sender. */
-export type MessageRequest = Omit<NewMessage, 'id' | 'event_id' | 'sender' | 'traceparent'>;
+type MessageRequest = Omit<NewMessage, 'id' | 'event_id' | 'sender' | 'traceparent'>;
 
 /** The fields of a stored message that responses contain. */
 export interface AcceptedMessage {

@@ -4,7 +4,7 @@ import { readAll } from '../store/postgres/page.ts';
 import { requireOrganization } from '../accounts/organizations.ts';
 import { type ResendDeps, resendEmail } from './resend.ts';
 
-export interface RetrySummary {
+interface RetrySummary {
   readonly matched: number;
   /** Resent emails, with the id of the new email. */
   readonly sent: { readonly id: string; readonly sent_as: string }[];

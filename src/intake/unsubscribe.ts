@@ -9,7 +9,7 @@ import { addSuppressions } from '../store/suppressions/suppressions.ts';
 import { findAddressedEmail } from '../store/suppressions/unsubscribes.ts';
 
 /** The recipient of an unsubscribe link. */
-export interface Subscriber {
+interface Subscriber {
   readonly orgId: string;
   readonly emailId: string;
   /** The bare address in lower case. */

@@ -1,5 +1,5 @@
 /** Fields of a form or a query: text, or several texts of one name. */
-export type FormFields = Record<string, string | string[]>;
+type FormFields = Record<string, string | string[]>;
 
 /** Collects fields by name, in linear time: anyone can send as many fields of one name as fit in a body. */
 export function collectFields(pairs: Iterable<readonly [name: string, value: string]>): FormFields {

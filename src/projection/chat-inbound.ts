@@ -15,7 +15,7 @@ import { enqueueEvents } from '../store/webhooks/events.ts';
  * Makes the link to a message's file.
  * @param expires Unix seconds
  */
-export type MediaLink = (id: string, expires: number) => string;
+type MediaLink = (id: string, expires: number) => string;
 
 /**
  * Records messages of users in one transaction: the contact, whose customer-service window opens, and the webhook

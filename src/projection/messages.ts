@@ -25,7 +25,7 @@ import { eventsRecorded } from '../telemetry/topics.ts';
 import { messageDimensions, countChange } from './statistics.ts';
 
 /** A change of one message. */
-export interface MessageChangeInput {
+interface MessageChangeInput {
   readonly id: string;
   /** Equal for repeated reports of the same change. The change `sent` is recorded once per message. */
   readonly dedupe_key?: string;

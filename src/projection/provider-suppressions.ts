@@ -6,7 +6,7 @@ import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { addSuppressions, removeSuppressions } from '../store/suppressions/suppressions.ts';
 
 /** The state of an email's recipient on a provider's own suppression list. */
-export interface ProviderSuppression {
+interface ProviderSuppression {
   readonly emailId: string;
   /** The bare address as the provider wrote it. */
   readonly recipient: string;

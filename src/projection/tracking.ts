@@ -17,7 +17,7 @@ export interface TrackingHit extends TrackedEmail {
 }
 
 /** Records hits in the background, so that responses do not depend on the database. */
-export interface TrackingRecorder {
+interface TrackingRecorder {
   readonly record: (hit: TrackingHit) => void;
   /** Records held hits. Resolves when all hits are written. */
   readonly settle: () => Promise<void>;

@@ -9,7 +9,7 @@ import {
 import type { Dns } from '../providers/dns.ts';
 
 /** DNS findings of a domain's records. */
-export interface RecordLookup {
+interface RecordLookup {
   readonly findings: Findings;
   /** Keys of the records whose lookup succeeded. The findings of the others are unchanged. */
   readonly certain: ReadonlySet<string>;

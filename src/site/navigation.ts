@@ -1,12 +1,12 @@
 /** A page of the documentation. */
-export interface PageEntry {
+interface PageEntry {
   /** The file name in `docs/` without `.md`, and the path below `/docs/`. */
   readonly name: string;
   /** One line for the index of the documentation and for llms.txt. */
   readonly description: string;
 }
 
-export interface PageGroup {
+interface PageGroup {
   readonly title: string;
   readonly pages: readonly PageEntry[];
 }

@@ -21,7 +21,7 @@ const MAX_QUERY_LENGTH = 200;
 const MAX_WORDS = 8;
 
 /** `assets/docs.js` loads the index in browsers with the same options, from `/docs/assets/…/search.json`. */
-export const SEARCH: SearchOptions = {
+const SEARCH: SearchOptions = {
   boost: { title: 6, page: 2 },
   prefix: true,
   fuzzy: 0.15,

@@ -11,7 +11,7 @@ const MAX_AGE_MS = 5_000;
 const QUERY_TIMEOUT_MS = 3_000;
 
 /** The pending work of one fleet of workers. */
-export interface PendingWork {
+interface PendingWork {
   readonly fleet: string;
   /** The number of rows, at most 10,001. */
   readonly count: number;
@@ -20,14 +20,14 @@ export interface PendingWork {
 }
 
 /** When a maintenance task last succeeded. */
-export interface UpkeepAge {
+interface UpkeepAge {
   readonly task: string;
   readonly age_seconds: number;
   readonly interval_seconds: number;
 }
 
 /** A provider account, or one of its senders, that cannot send now. */
-export interface PausedAccount {
+interface PausedAccount {
   readonly provider: string;
   /** Empty for the whole account. */
   readonly sender: string;

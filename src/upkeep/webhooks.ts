@@ -15,7 +15,7 @@ const ITEMS_PER_STEP = 500;
 const DELIVERIES_PER_STEP = 5_000;
 const DAY_MS = 86_400_000;
 
-export interface WebhookUpkeepDeps {
+interface WebhookUpkeepDeps {
   readonly pool: Pool;
   readonly workflows: Pick<Workflows, 'endEarlier'>;
   readonly log: Logger;

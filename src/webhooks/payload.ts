@@ -22,7 +22,7 @@ export interface EmailFacts {
 }
 
 /** The fields of a stored delivery that determine its payload. */
-export interface DeliveryFacts extends Omit<EventFacts, 'id'> {
+interface DeliveryFacts extends Omit<EventFacts, 'id'> {
   readonly event_id: string;
   /** The payload that a failed attempt has posted; null if none has failed. */
   readonly payload: string | null;

@@ -40,7 +40,7 @@ export interface InboxChat {
 }
 
 /** The content is not stored. `size` is the decoded size in bytes. */
-export interface InboxAttachment {
+interface InboxAttachment {
   readonly filename: string | null;
   readonly content_type: string;
   readonly size: number;

@@ -75,7 +75,7 @@ function recipientsOf(message: Shown): string {
 }
 
 /** A page of the list. */
-export interface ListPage {
+interface ListPage {
   readonly messages: readonly Shown[];
   /** The recipient of the search; empty for all. */
   readonly to: string;

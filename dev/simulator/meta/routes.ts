@@ -7,7 +7,7 @@ import type { MetaReports } from './callbacks.ts';
 import { CODE, failure, refuse } from './errors.ts';
 import type { Files } from '../users.ts';
 
-export interface MetaParts extends ChatParts {
+interface MetaParts extends ChatParts {
   /** The token that callers must send; null accepts any. */
   readonly accessToken: string | null;
   /** Null posts no reports. */

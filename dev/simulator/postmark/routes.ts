@@ -8,7 +8,7 @@ import { searchRoutes, type SearchParts } from './search.ts';
 import { sendRoutes, type SendParts } from './send.ts';
 import { suppressionRoutes } from './suppressions.ts';
 
-export interface PostmarkParts extends SendParts, SearchParts {
+interface PostmarkParts extends SendParts, SearchParts {
   /** The server token that callers must send; null accepts any. */
   readonly serverToken: string | null;
   /** The account token that callers must send; null accepts any. */

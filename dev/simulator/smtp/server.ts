@@ -11,7 +11,7 @@ const MAX_MESSAGE_BYTES = 64 * 1_048_576;
 /** Idle timeout of a connection in milliseconds, long enough for `hang` to outlast every client. */
 const IDLE_TIMEOUT_MS = 600_000;
 
-export interface SmtpParts {
+interface SmtpParts {
   readonly inbox: Inbox;
   readonly switches: Switches;
   readonly failedOnce: FailedOnce;

@@ -27,7 +27,7 @@ export function endpointsOf({ channel, from, to }: InboxChat) {
 }
 
 /** Returns the past reports about a message, latest last. @param now Unix milliseconds */
-export function pastReports(chat: InboxChat, after: number, now: number): DueChatReport[] {
+function pastReports(chat: InboxChat, after: number, now: number): DueChatReport[] {
   return chatReportsOf(chat, after).filter(({ at }) => at <= now);
 }
 

@@ -9,7 +9,7 @@ import { approvalRecord, CONTENTS } from './contents.ts';
 import { CODE, failure, refuse } from './errors.ts';
 import { endpointsOf, messageRecord } from './records.ts';
 
-export interface TwilioParts extends ChatParts {
+interface TwilioParts extends ChatParts {
   /** The only account; null accepts any account with any token. */
   readonly account: Account | null;
 }

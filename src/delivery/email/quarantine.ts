@@ -27,7 +27,7 @@ import { persist } from '../persist.ts';
  * - A suspect that was delivered or refused without a crash is no longer a suspect. One that ended two child processes fails
  *   with a reason; it has also ended the worker once before.
  */
-export const MAX_CRASHES = 2;
+const MAX_CRASHES = 2;
 
 const QUARANTINE_ERROR =
   'Quarantined: delivering this email ended a worker process twice; it is not tried again, so that other emails can be sent.';

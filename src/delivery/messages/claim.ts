@@ -18,7 +18,7 @@ import { type Claim, type Member, type MemberResult, unclaimableResult } from '.
 import { judgePaused, makeGate, waitForOrganization } from '../pauses.ts';
 import type { MessageDeps, MessageTypes } from './contract.ts';
 
-export type MessageClaim = Claim<MessageTypes>;
+type MessageClaim = Claim<MessageTypes>;
 
 /** A message whose turn comes within this time waits in memory; otherwise its activity is retried. */
 const MAX_TURN_WAIT_MS = 1_000;

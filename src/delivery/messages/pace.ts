@@ -8,7 +8,7 @@ export interface MessagePace {
 }
 
 /** The default limit of Meta and Twilio for one number. */
-export const MESSAGES_PER_SECOND = 80;
+const MESSAGES_PER_SECOND = 80;
 /** An idle number may send the messages of so many seconds in a burst. */
 const BURST_SECONDS = 1;
 /** An unused slot is deleted this long after its time. */

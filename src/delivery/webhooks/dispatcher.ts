@@ -19,7 +19,7 @@ const MIN_POLL_INTERVAL_MS = 100;
 /** A third of a lease, so that a renewal may fail twice. */
 const RENEW_INTERVAL_MS = LEASE_MS / 3;
 
-export interface WebhookDispatcher {
+interface WebhookDispatcher {
   /** Signals that deliveries may be due. Cheap: calls are coalesced into one poll. */
   readonly wake: () => void;
   /** Resolves when no attempt is in flight. Abort `deps.stopping` first. */

@@ -1,7 +1,7 @@
 import { isbot } from 'isbot';
 
 /** The headers of a tracking request that identify its client. */
-export interface TrackingRequest {
+interface TrackingRequest {
   readonly userAgent: string | undefined;
   /** The values of the headers Sec-Purpose, Purpose, X-Purpose and X-Moz that are present. */
   readonly purposes: readonly string[];

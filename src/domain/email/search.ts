@@ -91,7 +91,7 @@ export function isMatch(email: Searchable, search: Search): boolean {
 }
 
 /** Postgres regular expressions for fields in lower case; null matches any value. */
-export interface SearchPatterns {
+interface SearchPatterns {
   readonly recipients: string[] | null;
   readonly sender: string[] | null;
   readonly subject: string[] | null;

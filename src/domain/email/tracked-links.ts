@@ -19,11 +19,11 @@ export interface TrackedEmail {
 }
 
 /** A signed link target. */
-export interface TrackedLink extends TrackedEmail {
+interface TrackedLink extends TrackedEmail {
   readonly url: string;
 }
 
-export type TrackingTokens = ReturnType<typeof makeTrackingTokens>;
+type TrackingTokens = ReturnType<typeof makeTrackingTokens>;
 
 /** Bytes of a signature: HMAC-SHA256 cut to 128 bits (RFC 2104 §5). */
 const SIGNATURE_BYTES = 16;

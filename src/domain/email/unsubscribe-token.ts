@@ -8,7 +8,7 @@ const SIGNATURE_BYTES = 16;
 const TOKEN = /^(em_[0-9a-z]{26})\.(0|[1-9][0-9]{0,2})\.[A-Za-z0-9_-]{22}$/;
 
 /** One recipient of one email, and its organization. */
-export interface Addressee {
+interface Addressee {
   readonly orgId: string;
   readonly emailId: string;
   /** The recipient's position, counted from 0 over to, cc and bcc without duplicates. */

@@ -2,8 +2,7 @@ import type { ChatProviderName, ChatStatus } from '../chat/chat.ts';
 import type { SmsStatus } from '../sms/sms.ts';
 
 /** Channels whose messages have one recipient and share one table. Email has its own table and rules. */
-export const MESSAGE_CHANNELS = ['chatapp', 'sms'] as const;
-export type MessageChannel = (typeof MESSAGE_CHANNELS)[number];
+export type MessageChannel = 'chatapp' | 'sms';
 
 export type MessageStatus = ChatStatus | SmsStatus;
 export type MessageProviderName = ChatProviderName;

@@ -1,7 +1,7 @@
 import type { MessageChannel, MessageStatus } from './message.ts';
 
 /** The effect of a change on a message, by its status; see `Transition` of emails. */
-export interface MessageTransition {
+interface MessageTransition {
   readonly to: MessageStatus;
   /** Statuses that this change moves. */
   readonly from: readonly MessageStatus[];
@@ -35,11 +35,6 @@ const OWN_TRANSITIONS = {
 } as const satisfies Record<string, MessageTransition>;
 
 export type MessageChange = keyof typeof OWN_TRANSITIONS | ReportedChange;
-
-export const MESSAGE_CHANGES: readonly MessageChange[] = [
-  ...(Object.keys(OWN_TRANSITIONS) as (keyof typeof OWN_TRANSITIONS)[]),
-  ...REPORTED_CHANGES,
-];
 
 /** The state machine of messages: `test/domain/message-states.test.ts` covers every status and change. */
 export function messageTransition(channel: MessageChannel, change: MessageChange): MessageTransition {

@@ -46,7 +46,7 @@ export function findingKey({ record, name }: Pick<WantedRecord, 'record' | 'name
 }
 
 /** Leaves space for prefixes of records: RFC 1035 §2.3.4 limits a name to 253 characters. */
-export const DOMAIN_NAME_LENGTH = 220;
+const DOMAIN_NAME_LENGTH = 220;
 
 /** Returns why a domain name cannot be registered; undefined if it can. @param name an A-label */
 export function senderDomainProblem(name: string): string | undefined {

@@ -23,7 +23,7 @@ export interface ProviderRecords {
 }
 
 /** The data from which a domain's records are derived. */
-export interface RecordSource {
+interface RecordSource {
   readonly name: string;
   readonly token: string;
   /** The public part of our own key; null without one. */

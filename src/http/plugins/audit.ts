@@ -47,7 +47,7 @@ const VERBS: Readonly<Record<string, string>> = { POST: 'create', PATCH: 'update
  * Returns the name of an action by its route: `DELETE /v1/webhooks/:id` is `webhooks.delete`, and
  * `POST /v1/webhooks/:id/test` is `webhooks.test`.
  */
-export function actionOf(method: string, url: string): string {
+function actionOf(method: string, url: string): string {
   const parts = url.split('/').slice(2);
   const words = parts.filter((part) => !part.startsWith(':'));
   const isVerb = method === 'POST' && parts.at(-2)?.startsWith(':') === true;

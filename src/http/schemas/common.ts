@@ -73,7 +73,7 @@ export function timelineEntry(prefix: string, title: string, more: TProperties =
 }
 
 /** The body of every error response. */
-export const ErrorBody = Type.Object(
+const ErrorBody = Type.Object(
   {
     error: Type.Object({
       code: enumOf(ERROR_CODES, 'ErrorCode', 'For machines; see the table of error codes.', 'validation_error'),

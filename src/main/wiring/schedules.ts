@@ -44,7 +44,7 @@ const UPKEEP_INTERVALS: Readonly<
 /** Schedules that Temporal's database has lost are recreated at this interval. */
 const ENSURE_INTERVAL_MS = 60_000;
 
-export interface ScheduleDeps {
+interface ScheduleDeps {
   readonly client: Client;
   readonly pool: Pool;
   readonly ensureSearchAttributes: () => Promise<void>;

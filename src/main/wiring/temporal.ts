@@ -14,7 +14,7 @@ const KEYWORD = 2;
 const ALREADY_EXISTS = 6;
 const NOT_PERMITTED = [7, 12];
 
-export type TemporalSettings = ReturnType<typeof loadClientConnectConfig> & { readonly namespace: string };
+type TemporalSettings = ReturnType<typeof loadClientConnectConfig> & { readonly namespace: string };
 
 /**
  * Reads Temporal's own environment configuration (`TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, TLS, API key, profile). Ends the

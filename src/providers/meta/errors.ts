@@ -3,7 +3,7 @@ import { classifyRefusal, type ErrorCodes, kindOfCode } from '../chat-refusals.t
 import { isText, objectOf } from '../json-fields.ts';
 
 /** Meta's error object in a response or report; every field may be missing. */
-export interface MetaError {
+interface MetaError {
   readonly code: number | undefined;
   readonly subcode: number | undefined;
   readonly message: string | undefined;

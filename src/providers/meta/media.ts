@@ -2,7 +2,7 @@ import { isText, parseObject } from '../json-fields.ts';
 import { GRAPH_VERSION } from './meta.ts';
 
 /** Fetches a URL with a value of the Authorization header. */
-export type AuthorizedFetch = (url: string, authorization: string) => Promise<Buffer>;
+type AuthorizedFetch = (url: string, authorization: string) => Promise<Buffer>;
 
 /**
  * Fetches a file by Meta's id. A first request returns its URL, which is valid for some minutes

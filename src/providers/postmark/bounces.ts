@@ -12,7 +12,7 @@ export interface Bounce {
   readonly inactive: boolean;
 }
 
-export type BounceMeaning = Pick<Feedback, 'change' | 'error' | 'bounceReason'>;
+type BounceMeaning = Pick<Feedback, 'change' | 'error' | 'bounceReason'>;
 
 /**
  * The meaning of a type (https://postmarkapp.com/developer/api/bounce-api#bounce-types). The server's reply takes

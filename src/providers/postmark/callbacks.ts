@@ -13,7 +13,7 @@ export type Callback =
   | { readonly kind: 'none' };
 
 /** The state of a recipient on Postmark's own suppression list. */
-export interface SuppressionChange {
+interface SuppressionChange {
   readonly emailId: string;
   /** The bare address as Postmark wrote it. */
   readonly recipient: string;

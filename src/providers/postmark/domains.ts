@@ -3,7 +3,7 @@ import type { ProviderRecords } from '../../domain/senders/sender-records.ts';
 import { tracedFetch } from '../http-trace.ts';
 import { clientOptions, type PostmarkApi } from './postmark.ts';
 
-export interface PostmarkDomain {
+interface PostmarkDomain {
   readonly id: number;
   readonly records: ProviderRecords;
 }

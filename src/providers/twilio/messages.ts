@@ -12,7 +12,7 @@ export interface MessagingAccount extends TwilioAccount {
 }
 
 /** A channel of Twilio's Messages API. */
-export interface TwilioChannel {
+interface TwilioChannel {
   readonly endpointsOf: (message: OutgoingChat) => Endpoints;
   /** Returns the parameters of the content, or an outcome if the message cannot be sent. */
   readonly payloadOf: (message: OutgoingChat) => Payload | Promise<Payload | ChatOutcome>;

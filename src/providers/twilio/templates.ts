@@ -2,7 +2,7 @@ import type { ChatTemplate, TwilioContent } from '../../domain/chat/chat.ts';
 import { type Fields, isObject, objectOf } from '../json-fields.ts';
 import { type TwilioAccount, twilioClient } from './client.ts';
 
-export interface TwilioTemplate extends TwilioContent {
+interface TwilioTemplate extends TwilioContent {
   readonly name: string;
   readonly language: string;
 }

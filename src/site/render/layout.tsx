@@ -5,11 +5,11 @@ import type { Heading } from './markdown.ts';
 /** The result of JSX: text, never a promise. */
 export type Html = JSX.Element;
 
-export interface NavigationLink {
+interface NavigationLink {
   readonly path: string;
   readonly title: string;
 }
-export interface NavigationGroup {
+interface NavigationGroup {
   readonly title: string;
   readonly links: readonly NavigationLink[];
 }

@@ -10,7 +10,7 @@ export interface Heading {
 }
 
 /** The text below a heading, without markup. */
-export interface SectionText extends Heading {
+interface SectionText extends Heading {
   readonly body: string;
 }
 
