@@ -52,8 +52,7 @@ export class ScriptedChat implements ChatProvider {
     return this.refuses(message);
   }
 
-  take({ id }: { id: string }): ChatOutcome {
-    const messageId = `${this.name} ${this.took.length + 1}`;
+  take({ id }: { id: string }, messageId = `${this.name} ${this.took.length + 1}`): ChatOutcome {
     this.took.push({ id, messageId });
     return { kind: 'sent', messageId };
   }

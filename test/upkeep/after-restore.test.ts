@@ -249,7 +249,7 @@ describe('a chat-app message that was open when the backup was made', () => {
     await outbox();
     assert.equal(await markMessagesAmbiguous(pool), 1);
     const provider = new ScriptedChat();
-    provider.take({ id });
+    provider.take({ id }, 'twilio sms');
     assert.equal((await chatHarness(pool, provider).deliverSms(id)).state, 'ended');
     assert.equal(provider.given.length, 0);
   });
