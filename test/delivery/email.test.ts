@@ -59,7 +59,7 @@ describe('delivering an email', () => {
 
   test('waits as long as the provider asks, and at least as long as the policy with jitter', async (t) => {
     const random = t.mock.method(Math, 'random', () => 0);
-    for (const [after, attempt, delay, latest] of [
+    for (const [afterMs, attempt, delay, latest] of [
       [17_000, 1, 17_000, 17_000],
       [3_600_000, 1, 3_600_000, 3_600_000],
       [undefined, 1, 2_000, 2_100],
@@ -69,14 +69,14 @@ describe('delivering an email', () => {
       [1_000, 16, 1_800_000, 1_890_000],
       [0.4, 1, 2_000, 2_100],
     ] as const) {
-      const busy = { kind: 'busy', detail: '429', ...(after !== undefined && { after }) } as const;
+      const busy = { kind: 'busy', detail: '429', ...(afterMs !== undefined && { afterMs }) } as const;
       for (const [chance, expected] of [
         [0, delay],
         [0.5, latest],
       ] as const) {
         random.mock.mockImplementation(() => chance);
         const error = await failure(busy, attempt);
-        assert.equal(error.nextRetryDelay, expected, `${after} ms at attempt ${attempt}`);
+        assert.equal(error.nextRetryDelay, expected, `${afterMs} ms at attempt ${attempt}`);
       }
     }
   });
