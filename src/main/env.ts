@@ -89,7 +89,7 @@ const SWITCH_VALUES = ['true', 'false', '1', '0'];
 export function checkTemporalSwitches(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   for (const [name, meaning] of Object.entries(TEMPORAL_SWITCHES)) {
     const value = env[name];
-    if (value === '') delete env[name];
+    if (value === '') Reflect.deleteProperty(env, name);
     else if (value !== undefined && !SWITCH_VALUES.includes(value)) {
       throw new ConfigError(`${name} is malformed: ${meaning}, true or false, for example ${name}=true`);
     }

@@ -35,7 +35,9 @@ export async function hasEngine(): Promise<boolean> {
 /** The reason why this machine cannot start a private engine, or undefined. */
 export function privateEngineProblem(): string | undefined {
   if (process.getuid?.() !== 0) return 'not root';
-  const missing = ['dockerd', 'docker', 'iptables', 'ip', 'nsenter', 'sysctl'].filter((program) => !isInstalled(program));
+  const missing = ['dockerd', 'docker', 'iptables', 'ip', 'nsenter', 'sysctl'].filter(
+    (program) => !isInstalled(program),
+  );
   return missing.length > 0 ? `not installed: ${missing.join(', ')}` : undefined;
 }
 

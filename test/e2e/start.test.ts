@@ -48,10 +48,11 @@ test('a first start delivers an email; killed parts come back; a second start fi
   );
 
   const { domains } = clientOf(dev);
-  const [{ id: domainId = '' } = {}] = (await domains.list().page()).domains;
+  const [domain] = (await domains.list().page()).domains;
+  assert.ok(domain);
   const shown = ['domain', 'show', '--organization', dev.organization_id, '--name', dev.domain];
   const { records } = await printed(shown, { SENDWRIGHT_HOME: home });
-  assert.deepEqual(records, (await domains.get(domainId)).records);
+  assert.deepEqual(records, (await domains.get(domain.id)).records);
 
   for (const name of PARTS) process.kill(dev.processes[name] ?? 0, 'SIGKILL');
   const again = await afterRestart(first, dev.processes);

@@ -43,7 +43,7 @@ interface ChannelPages {
   /** The column and fact that exist only for this channel. */
   readonly detail: readonly [name: string, text: (message: MessageSummary) => string];
   /** Shown if there are no messages. */
-  readonly empty: { readonly title: string; readonly hint: Html; readonly api: string };
+  readonly empty: { readonly title: string; readonly safeHint: Html; readonly api: string };
 }
 
 const CHATS: ChannelPages = {
@@ -54,7 +54,7 @@ const CHATS: ChannelPages = {
   detail: ['Type', ({ type }) => type],
   empty: {
     title: 'No WhatsApp messages yet',
-    hint: (
+    safeHint: (
       <p>
         Send one to your own phone. It needs a <a href="/dashboard/numbers">WhatsApp number</a> that is connected to
         this organization.
@@ -72,7 +72,7 @@ const SMS: ChannelPages = {
   detail: ['Segments', ({ segments, encoding }) => `${segments} (${encoding === 'gsm7' ? 'GSM-7' : 'UCS-2'})`],
   empty: {
     title: 'No SMS yet',
-    hint: <p>Send one to your own phone. The operator of this service connects the senders.</p>,
+    safeHint: <p>Send one to your own phone. The operator of this service connects the senders.</p>,
     api: '/v1/sms',
   },
 };
@@ -98,6 +98,7 @@ function listOf(of: ChannelPages) {
     const { rows: messages, next } = isValid
       ? await listMessages(pool, organization.id, channel, filters, textToPlace(cursor), MESSAGES)
       : { rows: [], next: null };
+    const { safeHint } = empty;
     const isEmpty = isValid && messages.length === 0;
     const isUnfiltered = status === null && to === undefined && cursor === undefined;
     const shown = (
@@ -109,7 +110,7 @@ function listOf(of: ChannelPages) {
         <Live path={context.url} moves={messages.some(isMoving)}>
           {isEmpty && isUnfiltered && (
             <Empty title={empty.title} command={curl(context, 'POST', empty.api, { to: '+14165550123', text: 'Hi.' })}>
-              {empty.hint}
+              {safeHint}
             </Empty>
           )}
           {isEmpty && !isUnfiltered && <p class="muted">No messages match these filters.</p>}
