@@ -32,7 +32,7 @@ export async function memory(): Promise<void> {
           return `${BATCHES} × 202`;
         });
         const after = await watch('nothing again', stack, () => sleep(IDLE_MS, ''));
-        const posts = await watch(`${LARGE_POSTS} posts of 42 MB at once`, stack, async () => {
+        const posts = await watch(`${LARGE_POSTS} concurrent posts of 42 MB`, stack, async () => {
           const answers = await postLarge(stack);
           await untilQuiet(pool);
           return answers;

@@ -81,7 +81,7 @@ async function measure(dev: DevFile, arrivals: Arrival[], parts: number): Promis
   const ofBatch = arrivals.filter((arrival) => arrival.ofBatch);
   const seconds = (Math.max(...ofBatch.map(({ at }) => at)) - from) / 1_000;
   const types = ['email.queued', 'email.sent', 'email.delivered'];
-  const emails = parts === 1 ? 'at once' : `in ${(SPREAD_BATCHES * SPREAD_INTERVAL_MS) / 1_000} s`;
+  const emails = parts === 1 ? 'in one batch' : `in ${(SPREAD_BATCHES * SPREAD_INTERVAL_MS) / 1_000} s`;
   return [
     ...types.map((type) =>
       row(

@@ -59,7 +59,7 @@ describe('a number of rows that does not grow with the tables is read for', () =
   }
 });
 
-test('overdue emails are compared with the outbox at once, not one by one, however large it is', async () => {
+test('overdue emails are compared with the outbox in one pass, however large it is', async () => {
   await pool.query(`INSERT INTO organizations (id, name) VALUES ($1, 'Large') ON CONFLICT DO NOTHING`, [LARGE]);
   await pool.query(
     `UPDATE emails SET status = 'queued', error = NULL, bounce_reason = NULL WHERE id IN (SELECT id FROM emails ORDER BY id LIMIT 1000)`,
