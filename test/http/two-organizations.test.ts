@@ -114,7 +114,9 @@ describe('a list', () => {
     const foreignIds = [...foreign.values()].flatMap((ids) => Object.values(ids));
     for (const path of lists) {
       await t.test(path, async () => {
-        const [own, other] = [await ours.call('GET', path), await theirs.call('GET', path)];
+        // The log of requests has more than a page of the usual size by now.
+        const page = path === '/v1/requests' ? `${path}?limit=100` : path;
+        const [own, other] = [await ours.call('GET', page), await theirs.call('GET', page)];
         assert.deepEqual([own.status, other.status], [200, 200], own.text + other.text);
         for (const id of [...foreignIds, theirs.id, theirs.domain])
           assert.ok(!own.text.includes(id), `${id} in ${own.text}`);

@@ -113,7 +113,7 @@ test('the trace of an answer contains only its Retry-After', async (t) => {
     response.writeHead(url === '/later' ? 503 : 200).end('{}');
   });
   assert.deepEqual(await post(url), {});
-  assert.deepEqual(await post(`${url}/later`), { retryAfter: 7_000 });
+  assert.deepEqual(await post(`${url}/later`), { retryAfterMs: 7_000 });
 });
 
 test('traces of calls that run at the same time are kept apart', async (t) => {

@@ -66,9 +66,12 @@ export function readEmailTimelines(db: Db, ids: readonly string[]): Promise<Emai
     db,
     `SELECT email.id, org_id, batch_id, created_at::text AS accepted_at, coalesce(scheduled_at, created_at)::text AS due_at,
             "from", key_id, nullif(tags, '[]')::text AS tags, reached, bounced_for,
-            coalesce(bounce_reason, (
-              SELECT bounce_reason FROM email_recipients WHERE email_id = email.id AND bounce_reason IS NOT NULL LIMIT 1
-            )) AS bounce_reason, timeline.*
+            -- Of an email that was reported further after its bounce, 0.1.0 has the reason only with the recipient.
+            coalesce(
+              bounce_reason,
+              (SELECT bounce_reason FROM email_recipients WHERE email_id = email.id AND bounce_reason IS NOT NULL LIMIT 1),
+              (SELECT detail->>'bounce_reason' FROM email_events WHERE email_id = email.id AND type = 'email.bounced' LIMIT 1)
+            ) AS bounce_reason, timeline.*
      FROM emails AS email CROSS JOIN LATERAL (${timelineOf('email', 'email_events', 'email_id')} OFFSET 0) AS timeline
      WHERE email.id = ANY ($1) ORDER BY email.id`,
     [ids],
