@@ -149,7 +149,7 @@ async function startService(
   await ports.release();
   const temporal = { address: TEMPORAL_ADDRESS, namespace: 'default', uiUrl: null };
   const inboxUrl = `http://127.0.0.1:${simulator}/inbox`;
-  const contents = devFileOf({ baseUrl: url, databaseUrl: DATABASE_URL, temporal, inboxUrl, demo, settings: {} }, {});
+  const contents = devFileOf({ baseUrl: url, databaseUrl: DATABASE_URL, temporal, inboxUrl, demo }, {});
   const stack = { ...contents, from: `Bench <bench@${demo.domain}>` };
   return { stack, env };
 }

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
 import { tryDemo } from './environment/demo.ts';
 import type { DevFile } from '../src/main/dev-file.ts';
 import { writeJson } from './environment/atomic-file.ts';
 import { devFileOf } from './environment/dev-file.ts';
-import { endOrphans, type Home, recordProcesses, lockHome } from './environment/home.ts';
+import { endOrphans, type Home, lockHome, recordProcesses, removeRunFiles } from './environment/home.ts';
 import { makeLatestWrite } from './environment/latest-write.ts';
 import { trimLogs } from './environment/logs.ts';
 import { makePorts } from './environment/ports.ts';
@@ -82,6 +81,7 @@ async function runIn(home: Home): Promise<void> {
     const { baseUrl, demo, inboxUrl } = started;
     const email = inboxUrl === null ? undefined : await tryDemo({ progress, signal }, baseUrl, demo);
     stack = started;
+    await writeJson(home.settings, stack.settings);
     devFile.write(devFileOf(stack, processes));
     await devFile.settled();
     const lines = [...(email ? demoStory(email) : []), ...addresses(stack, home, email)];
@@ -96,7 +96,7 @@ async function runIn(home: Home): Promise<void> {
     await supervisor.stop();
     stopTrimming();
     await Promise.allSettled([record.settled(), devFile.settled()]);
-    await Promise.all([rm(home.devFile, { force: true }), rm(home.processes, { force: true })]);
+    await removeRunFiles(home);
     progress.print(`Stopped in ${duration(Date.now() - since)}; the data stays in ${home.path}`);
   }
 }

@@ -4,7 +4,7 @@ import type { Processes } from './supervisor.ts';
 
 /** Returns the contents of `dev.json`, which includes secrets. */
 export function devFileOf(
-  { baseUrl, databaseUrl, temporal, inboxUrl, demo, settings }: Omit<Stack, 'postmarkWebhook'>,
+  { baseUrl, databaseUrl, temporal, inboxUrl, demo }: Omit<Stack, 'postmarkWebhook' | 'settings'>,
   processes: Processes,
 ): DevFile {
   return {
@@ -22,7 +22,6 @@ export function devFileOf(
     temporal_ui_url: temporal.uiUrl,
     database_url: databaseUrl,
     inbox_url: inboxUrl,
-    settings,
     processes: Object.fromEntries(Object.entries(processes).map(([name, { pid }]) => [name, pid])),
   };
 }

@@ -18,6 +18,8 @@ export interface Home {
   readonly attachments: string;
   readonly secrets: string;
   readonly devFile: string;
+  /** The settings of the running API and worker. */
+  readonly settings: string;
   /** The running processes; the next start ends them if this one is killed. */
   readonly processes: string;
 }
@@ -47,6 +49,7 @@ export async function lockHome(folder: string): Promise<{ home: Home; release: (
     attachments: join(path, 'attachments'),
     secrets: join(path, 'secrets.json'),
     devFile: join(path, 'dev.json'),
+    settings: join(path, 'settings.json'),
     processes: join(path, 'processes.json'),
   };
   const lock = await tryLock(join(path, 'lock')).catch((error: unknown) => refuseHome(path, error));
@@ -83,8 +86,13 @@ export async function endOrphans(home: Home): Promise<PartName[]> {
     const one = recorded[name];
     if (one && (await endRecorded(one, ORPHAN_SIGNAL[name], ORPHAN_TIMEOUT_MS))) ended.push(name);
   }
-  await Promise.all([rm(home.processes, { force: true }), rm(home.devFile, { force: true })]);
+  await removeRunFiles(home);
   return ended;
+}
+
+/** Removes the files that exist while Sendwright runs. */
+export async function removeRunFiles({ processes, devFile, settings }: Home): Promise<void> {
+  await Promise.all([processes, devFile, settings].map((path) => rm(path, { force: true })));
 }
 
 async function resolvePath(path: string): Promise<string> {

@@ -21,15 +21,18 @@ export interface DevFile {
   readonly temporal_ui_url: string | null;
   readonly database_url: string;
   readonly inbox_url: string | null;
-  /** The settings of the API and the worker; commands use them too. */
-  readonly settings: Readonly<Record<string, string>>;
   /** Process ids by name. */
   readonly processes: { readonly [K in PartName]?: number };
 }
 
-export async function readDevFile(path: string): Promise<DevFile | undefined> {
+export const readDevFile = (path: string) => readJson<DevFile>(path);
+
+/** Reads `settings.json` beside it: the settings of its API and worker, which commands use too. */
+export const readRunningSettings = (path: string) => readJson<Readonly<Record<string, string>>>(path);
+
+async function readJson<T>(path: string): Promise<T | undefined> {
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as DevFile;
+    return JSON.parse(await readFile(path, 'utf8')) as T;
   } catch {
     return undefined;
   }

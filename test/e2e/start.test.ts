@@ -25,12 +25,15 @@ async function afterRestart(started: Launched, before: DevFile['processes']): Pr
   return dev;
 }
 
+/** The files with secrets of a running service. */
+const RUN_FILES = ['dev.json', 'settings.json'];
+
 test('a first start delivers an email; killed parts come back; a second start finds the data', async (t) => {
   const home = await emptyHome();
   const first = await startSendwright(t, home);
   const dev = await first.dev();
   assert.match(first.output(), /\nEmail em_\w+ to you@example\.com: delivered\n(?: +\S+ +\+\d+ ms {2}email\.\w+\n){3}/);
-  assert.equal((await stat(join(home, 'dev.json'))).mode & 0o777, 0o600);
+  for (const name of RUN_FILES) assert.equal((await stat(join(home, name))).mode & 0o777, 0o600, name);
   for (const address of [`${dev.base_url}/readyz`, dev.inbox_url ?? '', dev.temporal_ui_url ?? '']) {
     assert.equal((await fetch(address)).status, 200, address);
   }
@@ -65,7 +68,7 @@ test('a first start delivers an email; killed parts come back; a second start fi
   process.kill(first.pid, 'SIGINT');
   assert.equal(await first.end('SIGTERM'), 0);
   await assertGone(Object.values(again.processes));
-  await assert.rejects(access(join(home, 'dev.json')));
+  for (const name of RUN_FILES) await assert.rejects(access(join(home, name)), name);
 
   const second = await startSendwright(t, home);
   const later = await second.dev();

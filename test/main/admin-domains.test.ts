@@ -81,7 +81,8 @@ describe('domain add, list, show, verify and remove', () => {
   it('use the providers and keys of the npm start that owns the database', async (t) => {
     const home = await temporaryFolder(t);
     const { DATABASE_URL, ...settings } = env;
-    await writeFile(join(home, 'dev.json'), JSON.stringify({ database_url: DATABASE_URL, settings }));
+    await writeFile(join(home, 'dev.json'), JSON.stringify({ database_url: DATABASE_URL }));
+    await writeFile(join(home, 'settings.json'), JSON.stringify(settings));
     const name = ['--name', 'beside.example.com'];
     const run = async (action: string, more: Record<string, string> = {}) => {
       const own = { SENDWRIGHT_HOME: home, ...more };

@@ -84,7 +84,8 @@ describe('number add', () => {
   it('seals a token with the key of the npm start that owns the database', async (t) => {
     const home = await temporaryFolder(t);
     const running = { SECRET_KEY: 'x'.repeat(40) };
-    await writeFile(join(home, 'dev.json'), JSON.stringify({ database_url: database.url, settings: running }));
+    await writeFile(join(home, 'dev.json'), JSON.stringify({ database_url: database.url }));
+    await writeFile(join(home, 'settings.json'), JSON.stringify(running));
     const options = ['--number', '+12025550144', '--provider', 'twilio', '--token', TOKEN];
     const { out, err } = await add(['--organization', orgId, ...options], { SENDWRIGHT_HOME: home });
     assert.equal(err, '');

@@ -43,7 +43,8 @@ describe('webhook add, list and remove', () => {
   it('uses the key of npm start, which allows an endpoint on this machine', async (t) => {
     const home = await temporaryFolder(t);
     const running = { SECRET_KEY: 'x'.repeat(40), WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1' };
-    await writeFile(join(home, 'dev.json'), JSON.stringify({ database_url: database.url, settings: running }));
+    await writeFile(join(home, 'dev.json'), JSON.stringify({ database_url: database.url }));
+    await writeFile(join(home, 'settings.json'), JSON.stringify(running));
     const url = 'http://localhost:4000/hook';
     for (const settings of [{ SENDWRIGHT_HOME: home }, { SENDWRIGHT_HOME: home, DATABASE_URL: database.url }]) {
       const { out, err } = await add(settings, '--url', url);

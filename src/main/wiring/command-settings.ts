@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { SettingName } from '../../config.ts';
-import { readDevFile } from '../dev-file.ts';
+import { readDevFile, readRunningSettings } from '../dev-file.ts';
 import { parseSettings, readEnvironment } from '../env.ts';
 
 /**
@@ -11,8 +11,9 @@ import { parseSettings, readEnvironment } from '../env.ts';
 export async function readCommandSettings<N extends SettingName = never>(...required: N[]) {
   const environment = readEnvironment();
   const { SENDWRIGHT_HOME, DATABASE_URL } = parseSettings(environment);
-  const { database_url: url, settings } = (await readDevFile(join(SENDWRIGHT_HOME, 'dev.json'))) ?? {};
+  const { database_url: url } = (await readDevFile(join(SENDWRIGHT_HOME, 'dev.json'))) ?? {};
   if (typeof url !== 'string' || (DATABASE_URL ?? url) !== url) return parseSettings(environment, ...required);
+  const settings = await readRunningSettings(join(SENDWRIGHT_HOME, 'settings.json'));
   const given = Object.entries(environment).filter(([, value]) => value);
   return parseSettings({ ...settings, DATABASE_URL: url, ...Object.fromEntries(given) }, ...required);
 }

@@ -60,7 +60,7 @@ test('ends processes of an earlier start and removes its files', async (t) => {
     temporal: { pid: stubborn.pid, mark: home.temporal },
     api: { pid: gone.pid, mark: home.path },
   });
-  await writeFile(home.devFile, '{}');
+  for (const path of [home.devFile, home.settings]) await writeFile(path, '{}');
   // A process that has let go of its memory is gone to all others before its parent hears of it.
   const ends = Promise.all([postgres, stubborn].map((child) => once(child, 'exit')));
 
@@ -69,7 +69,7 @@ test('ends processes of an earlier start and removes its files', async (t) => {
     [null, 'SIGINT'],
     [null, 'SIGKILL'],
   ]);
-  for (const path of [home.devFile, home.processes]) await assert.rejects(access(path));
+  for (const path of [home.devFile, home.settings, home.processes]) await assert.rejects(access(path));
   assert.deepEqual(await endOrphans(home), []);
 });
 
