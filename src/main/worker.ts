@@ -159,7 +159,8 @@ const sdk = config.METRICS_PORT === undefined ? undefined : await installWithMet
 if (sdk === undefined) installTemporal(log);
 let workers: Worker[] = [];
 const stopMetrics = await startMetricsServer();
-const running = run();
+// Begins after the handlers of signals exist: the connection is made by another thread, so a signal may follow it immediately.
+const running = Promise.resolve().then(run);
 stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   ending.abort();
   shutDownWorkers();
