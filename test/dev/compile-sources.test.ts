@@ -33,7 +33,7 @@ async function makeProject(
   await write('workflows/index.ts', `export async function greet(): Promise<string> { return 'hello'; }`);
   await write('workflows/interceptors.ts', 'export {};');
   for (const folder of ['src', 'client', 'dev/build']) await mkdir(join(root, folder), { recursive: true });
-  for (const name of ['compile-sources.js', 'run.js', 'build/bundle-workflows.ts'])
+  for (const name of ['compile-sources.js', 'run.js', 'build/bundle-workflows.ts', 'build/workflow-code.ts'])
     await copyFile(join(ROOT, 'dev', name), join(root, 'dev', name));
   await mkdir(join(root, 'node_modules'));
   for (const name of ['esbuild', '@temporalio'])

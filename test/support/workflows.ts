@@ -1,13 +1,13 @@
 import { access, rename, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { bundleWorkflowCode, DefaultLogger, Runtime } from '@temporalio/worker';
+import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { bundleWorkflows } from '../../dev/build/workflow-code.ts';
 import { provided } from './provided.ts';
-
-const errorLogger = new DefaultLogger('ERROR');
 
 /** Logs only errors of the SDK. Must be called before anything connects. */
 export function silenceTemporal(): void {
-  Runtime.install({ logger: errorLogger, telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } });
+  const logger = new DefaultLogger('ERROR');
+  Runtime.install({ logger, telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } });
 }
 
 /** The bundled workflow code, which the first test of a run creates for all. */
@@ -18,9 +18,7 @@ export async function workflowBundle(): Promise<{ codePath: string }> {
     () => false,
   );
   if (isThere) return { codePath };
-  const workflowsPath = fileURLToPath(new URL('../../workflows/index.ts', import.meta.url));
-  const workflowInterceptorModules = [fileURLToPath(new URL('../../workflows/interceptors.ts', import.meta.url))];
-  const { code } = await bundleWorkflowCode({ workflowsPath, workflowInterceptorModules, logger: errorLogger });
+  const code = await bundleWorkflows(fileURLToPath(new URL('../..', import.meta.url)));
   // Concurrent tests each write a complete file.
   const unfinished = `${codePath}.${process.pid}`;
   await writeFile(unfinished, code);
