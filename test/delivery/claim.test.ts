@@ -7,6 +7,7 @@ import { EMAIL_STATUSES } from '../../src/domain/email/email.ts';
 import { project, projectReschedule } from '../../src/projection/emails.ts';
 import { force, inMs } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
+import { assertRemaining } from '../support/remaining.ts';
 import { harness, harnessWithProvider, ScriptedProvider, sent } from './harness.ts';
 
 const { pool, orgId } = await organizationFixture(10);
@@ -51,7 +52,7 @@ describe('an email is claimed', () => {
     const result = await deliverOne(member);
     assert.ok(result.state === 'waiting');
     assert.deepEqual([result.version, result.dueAt], [0, dueAt]);
-    assert.ok(result.inMs > 30_000 && result.inMs <= 60_000, `${result.inMs} ms`);
+    assertRemaining(result.inMs, 60_000);
     assert.equal((await email(member.id)).status, 'scheduled');
     assert.deepEqual(provider.calls, []);
   });
