@@ -227,7 +227,7 @@ export async function cancelBatch(
 ): Promise<{ id: string; status: BatchStatus; canceled: number }> {
   const answer = await transaction(deps.pool, async (client) => {
     if (!(await findBatch(client, orgId, id))) throw notFound('batch');
-    const members = await scheduledMembers(client, id);
+    const members = await scheduledMembers(client, orgId, id);
     if (domainIds !== null) {
       await refuseOtherSenders(
         client,

@@ -134,11 +134,10 @@ export async function listBatches(db: Db, orgId: string, after: Cursor | null, l
   return rows.map(toBatch);
 }
 
-/** Returns the subject of the first member of each batch. */
+/** Returns the subject of the first member of each batch. Its members have its time, by which an index finds them. */
 export async function firstSubjects(db: Db, orgId: string, ids: readonly string[]): Promise<Map<string, string>> {
   const rows = await queryRows<{ id: string; subject: string }>(db, {
     name: 'first_subjects',
-    // Its members have the time of the batch. By their batch alone, they were searched among all emails of the organization.
     text: `SELECT batch.id, first.subject FROM batches AS batch CROSS JOIN LATERAL (
              SELECT subject FROM emails
              WHERE org_id = $1 AND created_at = batch.created_at AND batch_id = batch.id ORDER BY id LIMIT 1
@@ -150,10 +149,15 @@ export async function firstSubjects(db: Db, orgId: string, ids: readonly string[
 }
 
 /** Lists the scheduled members of a batch, in their order. */
-export function scheduledMembers(db: Db, batchId: string): Promise<{ id: string; from: string }[]> {
-  return queryRows(db, `SELECT id, "from" FROM emails WHERE batch_id = $1 AND status = 'scheduled' ORDER BY id`, [
-    batchId,
-  ]);
+export function scheduledMembers(db: Db, orgId: string, batchId: string): Promise<{ id: string; from: string }[]> {
+  return queryRows(db, {
+    name: 'scheduled_members',
+    text: `SELECT id, "from" FROM emails
+           WHERE org_id = $1 AND created_at = (SELECT created_at FROM batches WHERE id = $2) AND batch_id = $2
+             AND status = 'scheduled'
+           ORDER BY id`,
+    values: [orgId, batchId],
+  });
 }
 
 /**

@@ -125,7 +125,8 @@ export async function deleteBeside(db: Db, firstId: string, limit: number): Prom
       db,
       `WITH deleted AS (
          DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE id < 'bt_' || substr($1, 4) ORDER BY id LIMIT $2)
-           AND NOT EXISTS (SELECT FROM emails WHERE batch_id = batches.id)
+           AND NOT EXISTS (SELECT FROM emails WHERE org_id = batches.org_id AND created_at = batches.created_at
+                             AND batch_id = batches.id)
          RETURNING id
        ), moves AS (
          DELETE FROM batch_moves WHERE batch_id IN (SELECT id FROM deleted)
