@@ -136,7 +136,7 @@ async function ensureNumber(pool: Pool, organization: string): Promise<void> {
   // In a shared database another organization may have the first number.
   for (const number of [NUMBER, `${OTHER_NUMBERS}${randomInt(1_000_000, 10_000_000)}`]) {
     try {
-      const id = newId('num', Date.now());
+      const id = newId('num');
       await insertNumber(pool, organization, { ...own, id, number, verified_by: 'operator' }, null);
       await addContents(pool, id, TEMPLATES);
       return;

@@ -99,7 +99,7 @@ async function connectNumber(
     await requireCapacity(client, limits, 'numbers', orgId);
     // Keep the id if the organization itself had an unconfirmed claim, because pending messages refer to it.
     const own = conflicts.find((conflict) => conflict.org_id === orgId && conflict.number === number);
-    const id = own?.id ?? newId('num', Date.now());
+    const id = own?.id ?? newId('num');
     const sealed = token === null ? null : seal.close(Buffer.from(token), id);
     const row = { ...requested, id, templates, verified_by: verifiedBy };
     const connected = await insertNumber(client, orgId, row, sealed);

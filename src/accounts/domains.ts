@@ -85,7 +85,7 @@ async function insert(
     await requireCapacity(client, limits, 'domains', orgId);
     // A transaction that verifies a domain must lock the competing registrations before it writes.
     const others = trusted ? await lockRegistrations(client, name) : [];
-    const domain = await insertDomain(client, newId('dm', Date.now()), orgId, name, trusted);
+    const domain = await insertDomain(client, newId('dm'), orgId, name, trusted);
     if (!domain) return undefined;
     await notifyEndpoints(client, domain, 'created');
     if (trusted) {

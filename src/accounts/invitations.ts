@@ -32,7 +32,7 @@ export async function invite(
   const address = userEmail(email);
   const existing = await findUserByEmail(pool, address);
   if (existing && (await findMember(pool, orgId, existing.id))) throw alreadyMember();
-  const [id, token] = [newId('inv', Date.now()), newToken()];
+  const [id, token] = [newId('inv'), newToken()];
   await transaction(pool, async (client) => {
     // Delete an earlier invitation first, so that it does not count against the limit.
     await deleteInvitationsTo(client, orgId, address);

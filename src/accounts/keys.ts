@@ -53,7 +53,7 @@ export async function issueKey(
 ): Promise<IssuedKey> {
   if (issuer) refuseBroaderKey(issuer, { preset, domain_ids, expires_at, allowed_ips });
   if (domain_ids) await refuseUnknown(db, orgId, domain_ids);
-  const id = newId('key', Date.now());
+  const id = newId('key');
   const secret = randomBytes(32).toString('hex');
   const key = await insertKey(db, {
     id,

@@ -11,7 +11,7 @@ export async function createOrganization(
   name: string,
 ): Promise<{ id: string; name: string; api_key: string }> {
   const trimmed = organizationName(name);
-  const id = newId('org', Date.now());
+  const id = newId('org');
   return transaction(pool, async (client) => {
     await insertOrganization(client, id, trimmed);
     const { api_key } = await issueKey(client, id, { preset: 'full_access' });

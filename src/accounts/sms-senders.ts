@@ -23,7 +23,7 @@ export async function addSender(db: Db, orgId: string, text: string, countries: 
   if (!countries.every(isCountry)) throw new ServiceError('validation_error', COUNTRY_PROBLEM, 'country');
   await requireOrganization(db, orgId);
   const row = {
-    id: newId('snd', Date.now()),
+    id: newId('snd'),
     number: isService ? null : sender,
     messaging_service_sid: isService ? sender : null,
     countries: [...new Set(countries)],

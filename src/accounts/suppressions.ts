@@ -31,10 +31,8 @@ export async function suppress(
   // Repeat for entries that another request removes between the two statements. The passes do not share a transaction, because
   // the second would take locks out of order while holding those of the first.
   for (let missing = distinct; missing.length > 0; missing = distinct.filter((email) => !listed.has(email))) {
-    const now = Date.now();
     const additions = missing.map((email) => ({
-      id: newId('sup', now),
-      event_id: newId('evt', now),
+      id: newId('sup'),
       org_id: orgId,
       email,
       origin: 'manual' as const,
@@ -65,10 +63,8 @@ export async function findSuppression(db: Db, orgId: string, idOrEmail: string):
  * @throws ServiceError not_found
  */
 export async function unsuppress(pool: Pool, orgId: string, idOrEmail: string): Promise<number> {
-  const now = Date.now();
   return transaction(pool, async (client) => {
-    const eventIds = [newId('evt', now), newId('evt', now)] as const;
-    const removed = await removeSuppressions(client, orgId, nameOf(idOrEmail), null, eventIds);
+    const removed = await removeSuppressions(client, orgId, nameOf(idOrEmail), null);
     if (removed.length === 0) throw notListed();
     await askForProviderRemoval(
       client,

@@ -111,7 +111,7 @@ async function inviteExisting(
     throw new ServiceError('conflict', 'has a confirmed account; add the user without --reset-password', 'email');
   }
   return transaction(pool, async (client) => {
-    const invitation = { id: newId('inv', Date.now()), org_id: orgId, email, role };
+    const invitation = { id: newId('inv'), org_id: orgId, email, role };
     // The token is discarded, because the signed-in user accepts the invitation by its id.
     const expires_at = await insertInvitation(client, invitation, digest(newToken()));
     const change = { action: 'members.invite', target: invitation.id, detail: { email, role } };
@@ -139,7 +139,7 @@ export async function newUser(
   name: string,
   password: string,
 ): Promise<Omit<UserWithPassword, 'proved_at'>> {
-  return { id: newId('usr', Date.now()), email, name: userName(name), password: await newPasswordHash(password) };
+  return { id: newId('usr'), email, name: userName(name), password: await newPasswordHash(password) };
 }
 
 /** Hashes a valid password. @throws ServiceError validation_error, unavailable */

@@ -74,7 +74,7 @@ export async function createEndpoint(
 ): Promise<Endpoint & { secret: string }> {
   refuseBadUrl(allowed, url);
   return withinLimit(pool, limits, 'endpoints', orgId, async (client) => {
-    const id = newId('wh', Date.now());
+    const id = newId('wh');
     const secret = newSecret();
     const request = { id, url, events: [...new Set(events)], description: description === '' ? null : description };
     const endpoint = await insertEndpoint(client, orgId, request, seal.close(secret, id));
@@ -148,7 +148,7 @@ export async function revealSecret(
  */
 export async function testEndpoint(deps: WebhookIntakeDeps, orgId: string, id: string): Promise<Delivery> {
   await requireEndpoint(deps.pool, orgId, id);
-  const event = { id: newId('evt', Date.now()), type: 'webhook.test', data: { webhookId: id } };
+  const event = { id: newId('evt'), type: 'webhook.test', data: { webhookId: id } };
   const delivery = await addDelivery(deps.pool, id, event);
   if (!delivery) throw endpointDisabled();
   deps.wakeRelay();

@@ -31,7 +31,7 @@ const next = monotonicFactory(() => randomInt(32) / 32);
  * of one process sort by creation, also within a millisecond.
  * @param now Unix milliseconds
  */
-export function newId<P extends IdPrefix>(prefix: P, now: number): `${P}_${string}` {
+export function newId<P extends IdPrefix>(prefix: P, now = Date.now()): `${P}_${string}` {
   return `${prefix}_${next(now).toLowerCase()}`;
 }
 

@@ -163,7 +163,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     loggerInstance: deps.log,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: deps.maxBodyBytes,
-    genReqId: () => newId('req', Date.now()),
+    genReqId: () => newId('req'),
     requestIdHeader: false,
     return503OnClosing: false,
     requestTimeout: REQUEST_TIMEOUT_MS,

@@ -174,7 +174,7 @@ function requireAllowedContent(file: IncomingFile, field: 'content' | 'path', co
 
 function toAttachment(request: AttachmentRequest, content: Buffer): Attachment {
   const { filename, content_id } = request;
-  const id = newId('att', Date.now());
+  const id = newId('att');
   return { id, filename, content_type: contentTypeOf(request), size: content.length, content_id };
 }
 

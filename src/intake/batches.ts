@@ -58,7 +58,7 @@ export async function acceptBatch(
   requests: readonly EmailRequest[],
   idempotency?: IdempotencyKey,
 ): Promise<AcceptedBatch> {
-  const id = newId('bt', Date.now());
+  const id = newId('bt');
   const parsed = await parse(requests);
   const refuse = ({ index, refusal }: RefusedEmail): never => {
     const error = refusalError(refusal, requests[index] as EmailRequest);
@@ -142,7 +142,7 @@ async function storeMembers(
   for (let from = 0; from < requests.length; from += EMAILS_PER_STATEMENT) {
     if (from % GROUP_SIZE === 0) {
       const isShared = deps.sharesWorkflows && isGroup(parsed.slice(from, from + GROUP_SIZE));
-      group = isShared ? newId('grp', Date.now()) : null;
+      group = isShared ? newId('grp') : null;
       members = [];
     }
     const emails = await sealEmails(

@@ -262,9 +262,7 @@ export function newEmail(
   parsed: SenderAndTime,
   { batchId: batch_id, keyId: key_id, traceparent, idempotency }: Origin,
 ): NewEmail {
-  const now = Date.now();
-  const event_id = newId('evt', now);
-  const added = { id: newId('em', now), event_id, batch_id, key_id, traceparent, idempotency };
+  const added = { id: newId('em'), event_id: newId('evt'), batch_id, key_id, traceparent, idempotency };
   return Object.assign({}, request, parsed, added);
 }
 

@@ -72,11 +72,10 @@ export async function sendMessage<Response>(
     await admit(pool);
     await limits.tags.register(orgId, newTags);
   }
-  const now = Date.now();
   const storing = transaction(pool, async (client) => {
     const sender = await admit(client);
-    const id = newId(ID_PREFIXES[channel], now);
-    const message: NewMessage = { ...request, id, event_id: newId('evt', now), sender, traceparent: tracer?.current() };
+    const id = newId(ID_PREFIXES[channel]);
+    const message: NewMessage = { ...request, id, event_id: newId('evt'), sender, traceparent: tracer?.current() };
     const { created_at, scheduled_at } = await insertMessage(client, orgId, message);
     const status = scheduled_at === null ? 'queued' : 'scheduled';
     const response = toResponse({ id, status, from: sender.from, created_at, scheduled_at });

@@ -49,17 +49,8 @@ export async function unsubscribe(deps: UnsubscribeDeps, { orgId, emailId, addre
   await transaction(deps.pool, async (client) => {
     await project(client, 'unsubscribed', [{ id: emailId, recipient: address, dedupe_key: `unsubscribed ${address}` }]);
     // Add the suppression even if the email already has this event or its status does not allow the event.
-    const now = Date.now();
-    await addSuppressions(client, [
-      {
-        id: newId('sup', now),
-        event_id: newId('evt', now),
-        org_id: orgId,
-        email: address,
-        origin: 'unsubscribe',
-        message_id: emailId,
-      },
-    ]);
+    const entry = { id: newId('sup'), org_id: orgId, email: address, message_id: emailId };
+    await addSuppressions(client, [{ ...entry, origin: 'unsubscribe' }]);
   });
   deps.wakeRelay();
 }

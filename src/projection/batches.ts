@@ -1,4 +1,3 @@
-import { newId } from '../domain/ids.ts';
 import { markAnnounced, findBatch, findFinishedBatches } from '../store/emails/batches.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { enqueueEvents } from '../store/webhooks/events.ts';
@@ -18,7 +17,7 @@ export async function announceBatches(pool: Pool, ids: readonly string[]): Promi
       if (!batch) return;
       const { total, status, counts, completed_at } = batch;
       const data = { batchId: id, total, status, counts, ...(completed_at !== null && { completedAt: completed_at }) };
-      await enqueueEvents(client, [{ event_id: newId('evt', Date.now()), org_id, type: 'batch.completed', data }]);
+      await enqueueEvents(client, [{ org_id, type: 'batch.completed', data }]);
       announced++;
     });
   }

@@ -40,8 +40,7 @@ async function projectMessage(
   message: InboundMessage,
   mediaLink: MediaLink,
 ): Promise<void> {
-  const now = Date.now();
-  const id = newId('in', now);
+  const id = newId('in');
   const recorded = await recordInbound(db, number, id, message);
   if (!recorded) return;
   const found = await findContacts(db, number, message.user);
@@ -59,8 +58,7 @@ async function projectMessage(
       },
     }),
   };
-  const event = { event_id: newId('evt', now), org_id: number.org_id, type: 'chatapp.received', data };
-  await enqueueEvents(db, [event]);
+  await enqueueEvents(db, [{ org_id: number.org_id, type: 'chatapp.received', data }]);
 }
 
 async function projectUserChange(db: Db, number: ReceivingNumber, change: UserChange): Promise<void> {

@@ -91,8 +91,7 @@ async function findSteps(
   changes: readonly ChangeInput<EmailChange>[],
   orgId: string | undefined,
 ): Promise<{ steps: Step[]; refused: Change[] }> {
-  const now = Date.now();
-  const inputs = changes.map(({ change, input }) => ({ change, input, event_id: newId('evt', now) }));
+  const inputs = changes.map(({ change, input }) => ({ change, input, event_id: newId('evt') }));
   const [locked, checked] = await Promise.all([
     lockChanging(client, idsOf(changes), orgId ?? null),
     checkReports(client, inputs.flatMap(toReported)),
@@ -214,11 +213,10 @@ function webhookEvents(steps: readonly Step[]): NewWebhookEvent[] {
 
 /** Returns the recipients that changes suppress. */
 function suppressionsOf(steps: readonly Step[]): NewSuppression[] {
-  const now = Date.now();
   return steps.flatMap(({ change, input: { recipient, bounce_reason }, email }) => {
     const origin = ORIGINS[change]?.(bounce_reason, email.marketing);
     if (recipient === undefined || origin === undefined) return [];
-    const ids = { id: newId('sup', now), event_id: newId('evt', now), org_id: email.org_id, message_id: email.id };
+    const ids = { id: newId('sup'), org_id: email.org_id, message_id: email.id };
     return { ...ids, email: recipient, origin, ...(bounce_reason && { reason: bounce_reason }) };
   });
 }

@@ -1,4 +1,3 @@
-import { newId } from '../domain/ids.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { enqueueEvents } from '../store/webhooks/events.ts';
@@ -20,7 +19,7 @@ export async function disableAndNotify(
     if (!endpoint) return false;
     const { org_id, url, failing_since } = endpoint;
     const data = { webhookId: id, url, reason, ...(failing_since !== null && { failingSince: failing_since }) };
-    await enqueueEvents(client, [{ event_id: newId('evt', Date.now()), org_id, type: 'webhook.disabled', data }]);
+    await enqueueEvents(client, [{ org_id, type: 'webhook.disabled', data }]);
     await insertAudit(client, {
       org_id,
       actor_kind: 'system',

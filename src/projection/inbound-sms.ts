@@ -1,5 +1,4 @@
 import { keywordOf } from '../domain/sms/keywords.ts';
-import { newId } from '../domain/ids.ts';
 import type { InboundSms } from '../providers/twilio/callbacks.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { deleteOptOut, insertOptOut, insertReceived } from '../store/sms/opt-outs.ts';
@@ -24,8 +23,7 @@ export async function projectInboundSms(pool: Pool, sms: InboundSms): Promise<bo
       if (keyword === 'stop') await insertOptOut(client, orgId, sender, from);
       if (keyword === 'start') await deleteOptOut(client, orgId, sender, from);
     }
-    const event = { event_id: newId('evt', Date.now()), org_id, type: 'sms.received', data: { from, to, text } };
-    await enqueueEvents(client, [event]);
+    await enqueueEvents(client, [{ org_id, type: 'sms.received', data: { from, to, text } }]);
     return true;
   });
 }

@@ -48,7 +48,6 @@ export async function projectMessages(
   inputs: readonly MessageChangeInput[],
   within?: MessageScope,
 ): Promise<Map<string, MessageStatus>> {
-  const now = Date.now();
   const locked = await lockChanging(
     db,
     inputs.map(({ id }) => id),
@@ -58,7 +57,7 @@ export async function projectMessages(
     const message = locked.get(input.id);
     const transition = message && messageTransition(message.channel, change);
     if (!transition || ![...transition.from, ...transition.recordOnly].includes(message.status)) return [];
-    return { input, message, transition, eventId: newId('evt', now) };
+    return { input, message, transition, eventId: newId('evt') };
   });
   const recorded = await insertMessageEvents(
     db,
@@ -177,7 +176,7 @@ export async function projectMessageReschedule(
   const moved = await moveMessage(db, id, scheduledAt);
   if (!moved) return undefined;
   const type = `${message.channel}.rescheduled`;
-  const event_id = newId('evt', Date.now());
+  const event_id = newId('evt');
   const recorded = await insertMessageEvents(db, [{ id: event_id, message_id: id, type, detail: eventDetail(moved) }]);
   const last_event_at = recorded.get(event_id) as string;
   await updateMessages(db, [{ id, last_event_at }]);

@@ -28,14 +28,12 @@ export async function projectProviderSuppression(pool: Pool, suppression: Provid
   return transaction(pool, async (client) => {
     const orgId = await findOrganizationOf(client, emailId, recipient, evidence);
     if (orgId === undefined) return false;
-    const now = Date.now();
     if (origin === null) {
-      const eventIds = [newId('evt', now), newId('evt', now)] as const;
       const origins: SuppressionOrigin[] = isMarketing ? ['provider', 'unsubscribe'] : ['provider'];
-      await removeSuppressions(client, orgId, recipient.toLowerCase(), origins, eventIds);
+      await removeSuppressions(client, orgId, recipient.toLowerCase(), origins);
     } else {
-      const entry = { id: newId('sup', now), event_id: newId('evt', now), org_id: orgId, email: recipient, origin };
-      await addSuppressions(client, [{ ...entry, message_id: emailId }]);
+      const entry = { id: newId('sup'), org_id: orgId, email: recipient, origin, message_id: emailId };
+      await addSuppressions(client, [entry]);
     }
     return true;
   });

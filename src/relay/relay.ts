@@ -251,7 +251,7 @@ async function insertGroups(client: Db, groups: readonly (readonly EmailRow[])[]
   await groupOutboxRows(
     client,
     groups.map((rows) => ({
-      id: newId('grp', Date.now()),
+      id: newId('grp'),
       members: rows.map(({ id, message_id, version, traceparent }) => ({
         outboxId: id,
         id: message_id,

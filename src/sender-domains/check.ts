@@ -1,4 +1,3 @@
-import { newId } from '../domain/ids.ts';
 import {
   type DomainStatus,
   type Findings,
@@ -152,5 +151,5 @@ export async function notifyEndpoints(
   change: Change = status === 'verified' ? 'verified' : 'failed',
 ): Promise<void> {
   const data = { domainId: id, name, status };
-  await enqueueEvents(db, [{ event_id: newId('evt', Date.now()), org_id, type: `domain.${change}`, data }]);
+  await enqueueEvents(db, [{ org_id, type: `domain.${change}`, data }]);
 }

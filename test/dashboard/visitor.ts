@@ -31,7 +31,7 @@ export async function signedIn(
   role: Role = 'owner',
 ): Promise<Person> {
   const email = `person${++count}@example.com`;
-  const id = newId('usr', Date.now());
+  const id = newId('usr');
   // One hash for all users, since hashing takes most of the time of a test.
   passwordHash ??= hashPassword(PASSWORD);
   await insertUser(service.pool, { id, email, name: '', password: await passwordHash }, true);

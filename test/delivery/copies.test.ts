@@ -19,9 +19,7 @@ let count = 0;
 const address = (name: string) => `${name}-${++count}@example.net`;
 
 async function suppress(email: string, origin: SuppressionOrigin = 'manual', org_id = orgId): Promise<void> {
-  await addSuppressions(pool, [
-    { id: newId('sup', Date.now()), event_id: newId('evt', Date.now()), org_id, email, origin },
-  ]);
+  await addSuppressions(pool, [{ id: newId('sup'), org_id, email, origin }]);
 }
 
 /** The status of each recipient of an email. */

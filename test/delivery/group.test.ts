@@ -31,7 +31,7 @@ async function group(
   const set = harness(pool, orgId, [provider]);
   const activities = makeGroupActivities(set.deps);
   const env = new MockActivityEnvironment({ attempt: 1, retryPolicy: POLICY, ...info });
-  const id = newId('grp', Date.now());
+  const id = newId('grp');
   const members = await set.acceptMany(n, typeof fields === 'function' ? fields : () => fields);
   const ids = new Set(members.map((member) => member.id));
   const rows = (await lockOutbox(pool, 10_000)).filter((row) => ids.has(row.message_id));

@@ -16,7 +16,7 @@ const { pool, orgId } = await organizationFixture(10);
 /** Stored emails that share a group, at an SMTP server. */
 async function group(count: number, url: string, fields: (i: number) => { subject: string }) {
   const set = harness(pool, orgId, []);
-  const id = newId('grp', Date.now());
+  const id = newId('grp');
   const members = await set.acceptMany(count, fields);
   const ids = members.map((member) => member.id);
   await pool.query('UPDATE emails SET workflow_id = $1 WHERE id = ANY ($2)', [id, ids]);

@@ -36,7 +36,7 @@ export async function makeTenant(
       templates: [],
       verified_by: 'operator',
     } as const;
-    await insertNumber(pool, orgId, { ...own, id: newId('num', Date.now()), number: numbers[provider] }, null);
+    await insertNumber(pool, orgId, { ...own, id: newId('num'), number: numbers[provider] }, null);
   }
   const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };
   const body = JSON.stringify({ url: receiver });

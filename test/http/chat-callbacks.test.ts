@@ -86,7 +86,7 @@ describe('POST /callbacks/twilio', () => {
   });
 
   it('for a number with its own token requires a signature with that token', async () => {
-    const numberId = newId('num', Date.now());
+    const numberId = newId('num');
     const sealed = chatSeal(SECRET_KEY).close(Buffer.from('its own token'), numberId);
     const own = await connect(service.pool, ours.id, 'twilio', sealed, numberId);
     const id = await acceptText(service.pool, ours.id, own.number);
@@ -112,7 +112,7 @@ describe('POST /callbacks/twilio', () => {
   });
 
   it('returns 200 for an unknown message or status, and is kept', async () => {
-    const unknown = newId('wa', Date.now());
+    const unknown = newId('wa');
     assert.equal((await postTwilio(unknown, form('sent'))).status, 200);
     assert.equal((await postTwilio('', form('read'), { path: '/callbacks/twilio' })).status, 200);
     assert.equal((await postTwilio(await accept(), form('receiving'))).status, 200);
@@ -223,7 +223,7 @@ describe('POST /callbacks/meta', () => {
 
   it('returns 200 for an unknown message or status, and is kept', async () => {
     const bodies = [
-      post({ id: 'wamid.5', status: 'read', ours: newId('wa', Date.now()) }),
+      post({ id: 'wamid.5', status: 'read', ours: newId('wa') }),
       post({ id: 'wamid.6', status: 'read' }),
       post({ id: 'wamid.7', status: 'warned', ours: await acceptMeta() }),
       '{"object":"page"}',
@@ -268,7 +268,7 @@ it('callbacks return 503 while the database is down', async (t) => {
     await down.close();
     await pool.end();
   });
-  const id = newId('wa', Date.now());
+  const id = newId('wa');
   const path = `/callbacks/twilio?m=${id}`;
   const raw = new URLSearchParams(form('sent')).toString();
   const twilio = { 'x-twilio-signature': signature(TOKEN, PUBLIC_URL + path, form('sent')) };

@@ -32,9 +32,8 @@ export async function putSuppression(
   origin: SuppressionOrigin,
   fields: object = {},
 ): Promise<string> {
-  const now = Date.now();
-  const id = newId('sup', now);
-  const entry = { id, event_id: newId('evt', now), org_id: orgId, email, origin, ...fields };
+  const id = newId('sup');
+  const entry = { id, org_id: orgId, email, origin, ...fields };
   assert.deepEqual(await addSuppressions(db, [entry]), [id]);
   return id;
 }
@@ -45,7 +44,7 @@ export async function eventsDuring(
   orgId: string,
   work: () => Promise<unknown>,
 ): Promise<{ type: string; message_id: string | null; data: Record<string, unknown> }[]> {
-  const endpoint = newId('wh', Date.now());
+  const endpoint = newId('wh');
   await db.query(
     `INSERT INTO webhook_endpoints (id, org_id, url, events, secret) VALUES ($1, $2, 'https://example.com', '{}', '')`,
     [endpoint, orgId],

@@ -26,7 +26,7 @@ const database = await useDatabase();
 describe('secrets reseal', () => {
   let orgId: string;
   let domainId: string;
-  const numberId = newId('num', Date.now());
+  const numberId = newId('num');
   before(async () => {
     orgId = await organization(database.pool);
     await addEndpoints(ENDPOINTS, FORMER);
@@ -51,7 +51,7 @@ describe('secrets reseal', () => {
   });
 
   async function addEndpoints(count: number, secretKey: string): Promise<string[]> {
-    const ids = Array.from({ length: count }, () => newId('wh', Date.now()));
+    const ids = Array.from({ length: count }, () => newId('wh'));
     const seal = webhookSeal(secretKey);
     for (const id of ids) {
       const endpoint = { id, url: 'https://example.com/', description: null, events: [] };

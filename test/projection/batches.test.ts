@@ -13,7 +13,7 @@ import { useDatabase } from '../support/database.ts';
 const { pool } = await useDatabase(10);
 const orgId = await organization(pool);
 const endpoint = {
-  id: newId('wh', Date.now()),
+  id: newId('wh'),
   url: 'https://example.com/',
   description: null,
   events: ['batch.completed'],
@@ -23,7 +23,7 @@ await insertEndpoint(pool, orgId, endpoint, Buffer.from('x'));
 describe('batch.completed', () => {
   /** A batch of so many emails. */
   async function batch(queued: number, scheduled = 0): Promise<{ id: string; members: string[] }> {
-    const id = newId('bt', Date.now());
+    const id = newId('bt');
     await insertBatch(pool, orgId, { id, total: queued + scheduled, scheduled }, undefined);
     const emails = Array.from({ length: queued + scheduled }, (_, i) =>
       newEmail({ batch_id: id, scheduled_at: i < queued ? null : inMs(3_600_000) }),

@@ -13,7 +13,7 @@ import { useDatabase } from '../support/database.ts';
 const { pool } = await useDatabase(8);
 const orgId = await organization(pool);
 const endpoint = { url: 'https://hooks.example/chat', description: null, events: ['chatapp.received'] };
-await insertEndpoint(pool, orgId, { id: newId('wh', Date.now()), ...endpoint }, Buffer.from('sealed'));
+await insertEndpoint(pool, orgId, { id: newId('wh'), ...endpoint }, Buffer.from('sealed'));
 
 const AT = Date.parse('2026-03-01T00:00:00Z');
 const ADA: ChatUser = { number: '+14165550123', userId: 'CA.1', username: 'ada', name: 'Ada' };

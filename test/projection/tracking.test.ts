@@ -10,7 +10,7 @@ import { useDatabase } from '../support/database.ts';
 
 const { pool } = await useDatabase();
 const orgId = await organization(pool);
-const endpoint = { id: newId('wh', Date.now()), url: 'https://example.com/', description: null, events: [] };
+const endpoint = { id: newId('wh'), url: 'https://example.com/', description: null, events: [] };
 await insertEndpoint(pool, orgId, endpoint, Buffer.from('x'));
 
 /** Seconds since 1970, `ago` seconds ago. */

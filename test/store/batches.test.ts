@@ -11,7 +11,7 @@ const orgId = await organization(pool);
 
 /** Stores a batch, half of it scheduled. */
 async function batch(total: number): Promise<{ id: string; members: { id: string }[] }> {
-  const id = newId('bt', Date.now());
+  const id = newId('bt');
   const emails = Array.from({ length: total }, (_, index) =>
     newEmail({ batch_id: id, scheduled_at: index % 2 === 0 ? null : inMs(60_000) }),
   );

@@ -14,7 +14,7 @@ export async function connect(
   orgId: string,
   provider: ChatProviderName = 'twilio',
   credentials: Buffer | null = null,
-  id = newId('num', Date.now()),
+  id = newId('num'),
 ): Promise<{ id: string; number: string }> {
   const number = `+1202555${String(1_000 + ++count)}`;
   const phone_number_id = provider === 'meta' ? `phone-${count}` : null;

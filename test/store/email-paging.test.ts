@@ -80,7 +80,7 @@ describe('paging while emails arrive anywhere in the list', () => {
         filters,
         fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 5 }),
         async (there, arriving, asked, limits) => {
-          const orgId = newId('org', Date.now());
+          const orgId = newId('org');
           const ours = ({ id, ...rest }: Row, wave: number): Row => ({ id: `em_${id}_${wave}_${orgId}`, ...rest });
           const first = there.map((each) => ours(each, 0));
           await store(orgId, first);

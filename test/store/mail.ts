@@ -9,19 +9,18 @@ export const DOMAIN = 'acme.example';
 
 /** A new organization that has verified a domain. @returns its id */
 export async function organization(db: Db, domain = DOMAIN): Promise<string> {
-  const orgId = newId('org', Date.now());
+  const orgId = newId('org');
   await insertOrganization(db, orgId, 'Acme');
-  await insertDomain(db, newId('dm', Date.now()), orgId, domain, true);
+  await insertDomain(db, newId('dm'), orgId, domain, true);
   return orgId;
 }
 
 /** An email with the required fields only. */
 export function newEmail(fields: Partial<NewEmail> = {}): NewEmail {
-  const now = Date.now();
-  const id = newId('em', now);
+  const id = newId('em');
   return {
     id,
-    event_id: newId('evt', now),
+    event_id: newId('evt'),
     batch_id: null,
     from_domain: DOMAIN,
     from: `hello@${DOMAIN}`,

@@ -53,7 +53,7 @@ const sent = (ids: readonly string[]) => {
     tags: null,
   } as const;
   return ids.map((id) => ({
-    ...{ ...change, event_id: newId('evt', Date.now()) },
+    ...{ ...change, event_id: newId('evt') },
     ...{ email: { ...email, id, batch_id: id }, input: { id, recipient: RECIPIENT } },
   }));
 };
@@ -145,7 +145,7 @@ describe('a plan that was made for tables with a few rows', () => {
     await addSuppressions(
       database.pool,
       ids.map((id) => ({
-        ...{ id, event_id: id, org_id: orgId, message_id: id },
+        ...{ id, org_id: orgId, message_id: id },
         ...{ email: `${id}@example.net`, origin: 'bounce' },
       })),
     );

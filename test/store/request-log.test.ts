@@ -27,7 +27,7 @@ function open(t: TestContext, broken: () => boolean = () => false) {
     errors,
     missing: () => missing,
     request: (status = 200): NewApiRequest => ({
-      ...{ id: newId('req', Date.now()), org_id: orgId, key_id: 'key_1', method: 'GET', path: '/v1/emails' },
+      ...{ id: newId('req'), org_id: orgId, key_id: 'key_1', method: 'GET', path: '/v1/emails' },
       ...{ status, error_code: status < 400 ? null : 'not_found', duration_ms: 1 },
     }),
     stored: async (): Promise<Record<string, number>> => {

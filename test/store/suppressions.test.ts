@@ -53,7 +53,7 @@ describe('no statement about suppressions reads much more than it shows', () => 
     'one by address': (db) => findSuppressions(db, LARGE, [EMAIL]),
     'one by id': (db) => findSuppressions(db, LARGE, [`sup_${'77'.padStart(26, '0')}`]),
     'suppressed recipients of an email': (db) => findSuppressed(db, [{ org_id: LARGE, email: EMAIL }]),
-    removal: (db) => removeSuppressions(db, LARGE, EMAIL, null, ['evt_1', 'evt_2']),
+    removal: (db) => removeSuppressions(db, LARGE, EMAIL, null),
     'request a removal at the provider': (db) => askForProviderRemoval(db, LARGE, ['nobody@example.net']),
     'due removals at the provider': (db) => dueProviderRemovals(db, 50),
   };
@@ -71,8 +71,7 @@ describe('no statement about suppressions reads much more than it shows', () => 
 
 describe('a suppression', () => {
   const entry = (fields: object) => ({
-    id: newId('sup', Date.now()),
-    event_id: newId('evt', Date.now()),
+    id: newId('sup'),
     org_id: 'org_x',
     email: 'A@Example.net',
     origin: 'manual' as const,
@@ -92,7 +91,7 @@ describe('a suppression', () => {
 
   it('is removed only if its origin is one of those given', async () => {
     const remove = (named: readonly ('provider' | 'unsubscribe')[]) =>
-      removeSuppressions(database.pool, 'org_x', 'a@example.net', named, ['evt_3', 'evt_4']);
+      removeSuppressions(database.pool, 'org_x', 'a@example.net', named);
     assert.deepEqual(await remove(['provider']), []);
     const removed = await remove(['provider', 'unsubscribe']);
     assert.deepEqual(

@@ -17,10 +17,10 @@ describe('leases on endpoints', () => {
   beforeEach(() => pool.query('TRUNCATE webhook_endpoints, webhook_deliveries'));
 
   async function endpoint({ isDue = true } = {}): Promise<string> {
-    const id = newId('wh', Date.now());
+    const id = newId('wh');
     const fields = { id, url: 'https://example.com/', description: null, events: [] };
     await insertEndpoint(pool, orgId, fields, Buffer.from('x'));
-    if (isDue) await addDelivery(pool, id, { id: newId('evt', Date.now()), type: 'webhook.test', data: {} });
+    if (isDue) await addDelivery(pool, id, { id: newId('evt'), type: 'webhook.test', data: {} });
     return id;
   }
   const endpoints = async (count: number): Promise<string[]> => {

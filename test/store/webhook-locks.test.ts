@@ -17,12 +17,11 @@ const orgId = await organization(pool);
 describe('an endpoint that is written to all the time', () => {
   const endpoint = async (): Promise<string> => {
     await pool.query('DELETE FROM webhook_endpoints');
-    const id = newId('wh', Date.now());
+    const id = newId('wh');
     await insertEndpoint(pool, orgId, { id, url: 'https://example.com/', description: null, events: [] }, SECRET);
     return id;
   };
-  const write = (db: Db): Promise<void> =>
-    enqueueEvents(db, [{ event_id: newId('evt', Date.now()), org_id: orgId, type: 'suppression.added', data: {} }]);
+  const write = (db: Db): Promise<void> => enqueueEvents(db, [{ org_id: orgId, type: 'suppression.added', data: {} }]);
   /** Runs a statement that fails when it has to wait for a lock for longer than a second. */
   const withoutWaiting = <T>(work: (client: Db) => Promise<T>): Promise<T> =>
     transaction(pool, async (client) => {

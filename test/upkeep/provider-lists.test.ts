@@ -21,8 +21,8 @@ let count = 0;
 const address = () => `person${++count}@example.net`;
 
 async function put(orgId: string, email: string, origin: SuppressionOrigin): Promise<string> {
-  const id = newId('sup', Date.now());
-  await addSuppressions(pool, [{ id, event_id: newId('evt', Date.now()), org_id: orgId, email, origin }]);
+  const id = newId('sup');
+  await addSuppressions(pool, [{ id, org_id: orgId, email, origin }]);
   return id;
 }
 

@@ -41,7 +41,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
   const old = async (days: number, status = 'sent', events: Record<string, number> = {}): Promise<[string, string]> => {
     const email = newEmail();
     await accept(pool, orgId, [email]);
-    const id = newId('att', Date.now());
+    const id = newId('att');
     const file = { id, filename: 'a.txt', content_type: 'text/plain', size: 1, content_id: null };
     await reserveFiles(pool, orgId, [file], { maxStoredBytes: 0, allowance: 1 });
     await store.put(id, Buffer.from('x'));
@@ -60,7 +60,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
       await pool.query(`INSERT INTO email_events (email_id, id, type, created_at) VALUES ($1, $3, $4, ${past})`, [
         email.id,
         ago,
-        newId('evt', Date.now()),
+        newId('evt'),
         type,
       ]);
     }
@@ -139,7 +139,7 @@ describe('expired files', () => {
     const { activities, old, store } = await make(t);
     const [emailId] = await old(60, 'sent', { 'email.sent': 31 });
     const files = Array.from({ length: 1_200 }, (_, i) => ({
-      id: newId('att', Date.now()),
+      id: newId('att'),
       filename: `${i}.txt`,
       content_type: 'text/plain',
       size: 1,
@@ -169,7 +169,7 @@ describe('expired files', () => {
 
 /** A new file id; an old one is of January 2025. */
 const fileId = (old: boolean): string => {
-  const id = newId('att', Date.now());
+  const id = newId('att');
   return old ? `att_01jk${id.slice(8)}` : id;
 };
 const storedBytes = async (): Promise<number> => {

@@ -229,7 +229,7 @@ function makeCalls(): (provider: EmailProvider, stream: string | undefined, copi
     const current =
       last && copies <= last.copiesLeft && bytes <= last.bytesLeft
         ? last
-        : { call: newId('call', Date.now()), copiesLeft: provider.callSize, bytesLeft: MAX_CALL_BYTES };
+        : { call: newId('call'), copiesLeft: provider.callSize, bytesLeft: MAX_CALL_BYTES };
     current.copiesLeft -= copies;
     current.bytesLeft -= bytes;
     open.set(key, current);

@@ -144,7 +144,7 @@ export function respondToBrokenRequest(
     'invalid_json',
     'the request is not valid HTTP',
   ];
-  const id = newId('req', Date.now());
+  const id = newId('req');
   this.log.info({ reqId: id, status, reason: failure.code }, 'broken request');
   const body = JSON.stringify(envelope(new ServiceError(code, message), id));
   const head = [

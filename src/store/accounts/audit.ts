@@ -31,7 +31,7 @@ export async function insertAudit(db: Db, change: AuditChange): Promise<void> {
     `INSERT INTO audit_log (id, org_id, actor_kind, actor_id, action, target, detail)
      VALUES ($1, $2, $3, $4, $5, $6, $7)`,
     [
-      newId('aud', Date.now()),
+      newId('aud'),
       change.org_id,
       change.actor_kind,
       change.actor_id,

@@ -23,8 +23,6 @@ const SUPPRESSION = 'id, email, origin, reason, message_id AS email_id, created_
 /** An address that receives no email of an organization; after an unsubscription, no marketing email. */
 export interface NewSuppression {
   readonly id: string;
-  /** Of the webhook event. */
-  readonly event_id: string;
   readonly org_id: string;
   /** The bare address, in any case. */
   readonly email: string;
@@ -39,7 +37,6 @@ export interface NewSuppression {
  */
 export async function addSuppressions(db: Db, suppressions: readonly NewSuppression[]): Promise<string[]> {
   if (suppressions.length === 0) return [];
-  const eventIds = new Map(suppressions.map(({ id, event_id }) => [id, event_id]));
   return inTransaction(db, async (client) => {
     const added = await queryRows<Suppression & { org_id: string }>(client, {
       name: 'add_suppressions',
@@ -54,7 +51,6 @@ export async function addSuppressions(db: Db, suppressions: readonly NewSuppress
     await enqueueEvents(
       client,
       added.map(({ id, org_id, email, origin, reason, email_id, created_at }) => ({
-        event_id: eventIds.get(id) as string,
         org_id,
         type: 'suppression.added',
         created_at,
@@ -159,7 +155,6 @@ function filterBy({ origin, email }: SuppressionFilters): { name: string; condit
  * Removes entries from an organization's list and enqueues webhooks. The provider's list does not change.
  * @param named an id, or a bare address in lower case, which has two entries at most
  * @param origins the origins to remove; null for all
- * @param eventIds of the webhook events
  * @returns the removed entries
  */
 export function removeSuppressions(
@@ -167,7 +162,6 @@ export function removeSuppressions(
   orgId: string,
   named: string,
   origins: readonly SuppressionOrigin[] | null,
-  eventIds: readonly [string, string],
 ): Promise<Pick<Suppression, 'id' | 'email' | 'origin'>[]> {
   return inTransaction(db, async (client) => {
     const removed = await queryRows<Pick<Suppression, 'id' | 'email' | 'origin'>>(client, {
@@ -179,8 +173,7 @@ export function removeSuppressions(
     });
     await enqueueEvents(
       client,
-      removed.map(({ id, email, origin }, index) => ({
-        event_id: eventIds[index] as string,
+      removed.map(({ id, email, origin }) => ({
         org_id: orgId,
         type: 'suppression.removed',
         data: { suppressionId: id, email, origin },

@@ -1,9 +1,11 @@
+import { newId } from '../../domain/ids.ts';
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** An event with the data of its payload. */
 export interface NewWebhookEvent {
-  readonly event_id: string;
+  /** The id of its entry in a timeline; a new one if it has none. */
+  readonly event_id?: string;
   readonly org_id: string;
   readonly type: string;
   /** The time of its entry in a timeline; now if it has none. */
@@ -53,9 +55,10 @@ export async function enqueueEvents(db: Db, events: readonly NewWebhookEvent[]):
 export async function enqueueFor(
   db: Db,
   endpoints: readonly SubscribedEndpoint[],
-  events: readonly NewWebhookEvent[],
+  newEvents: readonly NewWebhookEvent[],
 ): Promise<void> {
   if (endpoints.length === 0) return;
+  const events = newEvents.map((event) => ({ event_id: newId('evt'), ...event }));
   const deliveries = events.flatMap(({ event_id, org_id, type, created_at }) =>
     endpoints
       .filter(
@@ -73,10 +76,12 @@ export async function enqueueFor(
   ]);
 }
 
+type IdentifiedEvent = NewWebhookEvent & { readonly event_id: string };
+
 /** Not rounded up: a delivery is due immediately. */
 const NOW = `date_trunc('milliseconds', now())`;
 
-async function insertEvents(db: Db, events: readonly NewWebhookEvent[]): Promise<void> {
+async function insertEvents(db: Db, events: readonly IdentifiedEvent[]): Promise<void> {
   if (events.length === 0) return;
   await execute(db, {
     name: 'insert_webhook_events',
@@ -88,7 +93,7 @@ async function insertEvents(db: Db, events: readonly NewWebhookEvent[]): Promise
   });
 }
 
-type NewDelivery = Pick<NewWebhookEvent, 'event_id' | 'type'> & {
+type NewDelivery = Pick<IdentifiedEvent, 'event_id' | 'type'> & {
   readonly endpoint_id: string;
   readonly created_at: string | undefined;
 };

@@ -23,7 +23,7 @@ export async function contentOf(store: FileStore, id: string): Promise<Buffer | 
 }
 
 export function newFileId(): string {
-  return newId('att', Date.now());
+  return newId('att');
 }
 
 /** The tests of every file store. */
