@@ -42,41 +42,49 @@ export function makeTemporalDispatcher(
 ): (row: OutboxRow) => Promise<void> {
   const { workflow } = client;
 
-  /** @param isRestart the email may have had a workflow before. The claim, not the workflow id, prevents a second send. */
-  async function start(row: EmailRow, isRestart: boolean): Promise<void> {
+  /** Starts or signals the workflow that delivers an email or message. */
+  async function requestDelivery(row: EmailRow | MessageRow): Promise<void> {
+    const { action, message_id: id, version, due_at: dueAt } = row;
+    const request = REQUESTS[action];
+    if (request === 'cancel') {
+      // The workflow of a group finds canceled members when it is due.
+      if (isAboutEmail(row) && row.workflow_id !== id) return;
+      await ignoreNotFound(workflow.getHandle(id).signal('cancel'));
+      return;
+    }
     if (!row.open) return;
+    const type = WORKFLOWS[isAboutEmail(row) ? 'email' : row.channel];
+    const options = {
+      ...(isAboutEmail(row) ? emailOptions(row) : messageOptions(row)),
+      args: [{ id, version, dueAt, retry, firstAttempt: 'local' }] as [DeliverMessage],
+    };
+    if (request === 'reschedule') {
+      // Also starts the workflow if there is none, for example for an email that its group delivered until now.
+      await workflow.signalWithStart<(input: DeliverMessage) => Promise<unknown>, [Schedule]>(type, {
+        ...options,
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        signal: 'reschedule',
+        signalArgs: [{ version, dueAt }],
+      });
+      return;
+    }
+    // It may have had a workflow before. The claim, not the workflow id, prevents a second send.
+    const isRestart = action === 'leave' || action === 'message_again';
     await ignoreAlreadyStarted(
-      workflow.start<(input: DeliverMessage) => Promise<unknown>>('deliverEmail', {
-        ...emailOptions(row, retry),
+      workflow.start<(input: DeliverMessage) => Promise<unknown>>(type, {
+        ...options,
         workflowIdReusePolicy: isRestart ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
       }),
     );
   }
 
-  async function group(row: GroupRow): Promise<void> {
+  async function startGroup(row: GroupRow): Promise<void> {
     await ignoreAlreadyStarted(
       workflow.start<(input: DeliverGroup) => Promise<unknown>>('deliverGroup', {
         ...groupOptions(row, retry),
         workflowIdReusePolicy: 'REJECT_DUPLICATE',
       }),
     );
-  }
-
-  /** Also starts the workflow if there is none, for example for an email that its group delivered until now. */
-  async function reschedule(row: EmailRow): Promise<void> {
-    if (!row.open) return;
-    await workflow.signalWithStart<(input: DeliverMessage) => Promise<unknown>, [Schedule]>('deliverEmail', {
-      ...emailOptions(row, retry),
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      signal: 'reschedule',
-      signalArgs: [{ version: row.version, dueAt: row.due_at }],
-    });
-  }
-
-  async function cancel(row: EmailRow): Promise<void> {
-    // The workflow of a group finds canceled members when it is due.
-    if (row.workflow_id !== row.message_id) return;
-    await ignoreNotFound(workflow.getHandle(row.message_id).signal('cancel'));
   }
 
   /** If the task is running already and has missed this work, the next scheduled run does it. */
@@ -91,40 +99,9 @@ export function makeTemporalDispatcher(
     );
   }
 
-  async function message(row: MessageRow): Promise<void> {
-    if (row.action === 'message_cancel') {
-      await ignoreNotFound(workflow.getHandle(row.message_id).signal('cancel'));
-      return;
-    }
-    if (!row.open) return;
-    const type = WORKFLOWS[row.channel];
-    if (row.action === 'message_reschedule') {
-      await workflow.signalWithStart<(input: DeliverMessage) => Promise<unknown>, [Schedule]>(type, {
-        ...messageOptions(row, retry),
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-        signal: 'reschedule',
-        signalArgs: [{ version: row.version, dueAt: row.due_at }],
-      });
-      return;
-    }
-    await ignoreAlreadyStarted(
-      workflow.start<(input: DeliverMessage) => Promise<unknown>>(type, {
-        ...messageOptions(row, retry),
-        workflowIdReusePolicy: row.action === 'message_again' ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
-      }),
-    );
-  }
-
-  const actions = {
-    start: (row: EmailRow) => start(row, false),
-    leave: (row: EmailRow) => start(row, true),
-    reschedule,
-    cancel,
-  };
   const send = (row: OutboxRow): Promise<void> => {
-    if (row.action === 'group') return group(row);
-    if (isAboutMessage(row)) return message(row);
-    return row.action === 'chore' ? runUpkeepTask(row) : actions[row.action](row);
+    if (row.action === 'group') return startGroup(row);
+    return row.action === 'chore' ? runUpkeepTask(row) : requestDelivery(row);
   };
   return async (row) => {
     const request = () => traced(tracer, row, () => send(row));
@@ -148,8 +125,11 @@ async function traced(tracer: Tracer | undefined, row: OutboxRow, send: () => Pr
     return tracer.span('start group', { kind: 'producer', ...origin, attributes: { ...attributes, ...members } }, send);
   }
   if (!('traceparent' in row) || row.traceparent === null) return send();
-  const request = isAboutMessage(row) ? MESSAGE_REQUESTS[row.action] : row.action;
-  return tracer.span(`${request} message`, { kind: 'producer', parent: row.traceparent, attributes }, send);
+  return tracer.span(
+    `${REQUESTS[row.action]} message`,
+    { kind: 'producer', parent: row.traceparent, attributes },
+    send,
+  );
 }
 
 async function ignoreAlreadyStarted(starting: Promise<unknown>): Promise<void> {
@@ -169,55 +149,50 @@ export async function ignoreNotFound(request: Promise<unknown>): Promise<void> {
   }
 }
 
-function emailOptions(row: EmailRow, retry: RetryPolicy) {
-  const { version, due_at, message_id: id } = row;
-  const more = row.more_to > 0 ? ` and ${row.more_to} more` : '';
-  return {
-    ...options(row, row.batch_id !== null, QUEUES.email),
-    args: [{ id, version, dueAt: due_at, retry, firstAttempt: 'local' }] as [DeliverMessage],
-    staticSummary: `Email to ${maskAddress(row.first_to)}${more}, ${due(due_at)}`,
-  };
-}
-
-function groupOptions(row: GroupRow, retry: RetryPolicy) {
-  const { members, due_at, message_id: id } = row;
-  const batch = row.batch_id === null ? '' : ` of batch ${row.batch_id}`;
-  const taskQueue = row.bulk ? 'email-groups' : 'email-bursts';
-  return {
-    ...options(row, row.bulk, QUEUES.groups),
-    args: [{ id, members, dueAt: due_at, retry, taskQueue }] as [DeliverGroup],
-    staticSummary: `${members.length === 1 ? '1 email' : `${members.length} emails`}${batch}, ${due(due_at)}`,
-  };
-}
-
-/** The names of requests about messages in spans. */
-const MESSAGE_REQUESTS: Readonly<Record<MessageRow['action'], string>> = {
+/** The request for each action about an email or message, by its name in spans. */
+const REQUESTS = {
+  start: 'start',
+  leave: 'leave',
+  reschedule: 'reschedule',
+  cancel: 'cancel',
   message: 'start',
   message_again: 'start',
   message_reschedule: 'reschedule',
   message_cancel: 'cancel',
-};
+} as const satisfies Record<(EmailRow | MessageRow)['action'], string>;
 
-/** The workflow types of messages, by channel. */
-const WORKFLOWS = { chatapp: 'deliverChat', sms: 'deliverSms' } as const;
+/** The workflow types by channel. */
+const WORKFLOWS = { email: 'deliverEmail', chatapp: 'deliverChat', sms: 'deliverSms' } as const;
 
-function isAboutMessage(row: OutboxRow): row is MessageRow {
-  return 'channel' in row;
+function isAboutEmail(row: EmailRow | MessageRow): row is EmailRow {
+  return !('channel' in row);
 }
 
-function messageOptions(row: MessageRow, retry: RetryPolicy) {
-  const { message_id: id, org_id, channel, to, type, version, due_at: dueAt } = row;
+function emailOptions(row: EmailRow) {
+  const more = row.more_to > 0 ? ` and ${row.more_to} more` : '';
+  return {
+    ...options(row, 'email', QUEUES.email, row.batch_id === null ? SINGLE_PRIORITY : BULK_PRIORITY),
+    staticSummary: `Email to ${maskAddress(row.first_to)}${more}, ${due(row.due_at)}`,
+  };
+}
+
+function messageOptions(row: MessageRow) {
+  const { channel, to, type } = row;
   const name = channel === 'sms' ? 'SMS' : `Chat-app message (${type})`;
   return {
-    workflowId: id,
-    taskQueue: QUEUES.chat,
-    args: [{ id, version, dueAt, retry, firstAttempt: 'local' }] as [DeliverMessage],
-    priority: { priorityKey: SINGLE_PRIORITY, fairnessKey: org_id },
-    typedSearchAttributes: new TypedSearchAttributes([
-      { key: CHANNEL, value: channel },
-      { key: ORG_ID, value: org_id },
-    ]),
-    staticSummary: `${name} to ${maskNumber(to)}, ${due(dueAt)}`,
+    ...options({ ...row, batch_id: null }, channel, QUEUES.chat, SINGLE_PRIORITY),
+    staticSummary: `${name} to ${maskNumber(to)}, ${due(row.due_at)}`,
+  };
+}
+
+function groupOptions(row: GroupRow, retry: RetryPolicy) {
+  const { members, due_at, message_id: id, bulk } = row;
+  const batch = row.batch_id === null ? '' : ` of batch ${row.batch_id}`;
+  const taskQueue = bulk ? 'email-groups' : 'email-bursts';
+  return {
+    ...options(row, 'email', QUEUES.groups, bulk ? BULK_PRIORITY : SINGLE_PRIORITY),
+    args: [{ id, members, dueAt: due_at, retry, taskQueue }] as [DeliverGroup],
+    staticSummary: `${members.length === 1 ? '1 email' : `${members.length} emails`}${batch}, ${due(due_at)}`,
   };
 }
 
@@ -225,14 +200,19 @@ function due(at: string | null): string {
   return at === null ? 'immediately' : `at ${at}`;
 }
 
-/** The start options of every workflow that delivers email. */
-function options({ message_id, org_id, batch_id }: EmailRow | GroupRow, bulk: boolean, taskQueue: string) {
+/** The start options of every workflow that delivers messages. */
+function options(
+  { message_id, org_id, batch_id }: Pick<GroupRow, 'message_id' | 'org_id' | 'batch_id'>,
+  channel: keyof typeof WORKFLOWS,
+  taskQueue: string,
+  priorityKey: number,
+) {
   return {
     workflowId: message_id,
     taskQueue,
-    priority: { priorityKey: bulk ? BULK_PRIORITY : SINGLE_PRIORITY, ...(org_id !== null && { fairnessKey: org_id }) },
+    priority: { priorityKey, ...(org_id !== null && { fairnessKey: org_id }) },
     typedSearchAttributes: new TypedSearchAttributes([
-      { key: CHANNEL, value: 'email' },
+      { key: CHANNEL, value: channel },
       ...(org_id === null ? [] : [{ key: ORG_ID, value: org_id }]),
       ...(batch_id === null ? [] : [{ key: BATCH_ID, value: batch_id }]),
     ]),
