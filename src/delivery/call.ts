@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { type SendOutcome, verdict } from '../domain/email/retry.ts';
+import { awaitAll } from '../lib/await-all.ts';
 import type { ChatOutcome } from '../providers/chat-provider.ts';
 import { type AttemptEnding, type AttemptOutcome, endAttempts } from '../store/emails/attempts.ts';
 import { isUnreachable, type Pool } from '../store/postgres/pool.ts';
@@ -90,12 +91,11 @@ export async function makeCall<T extends ChannelTypes>(
   onResults: OnResults,
 ): Promise<CallResult[]> {
   const all: T['answer'][] = [];
-  let unrecorded: T['answer'][] = [];
+  const unrecorded: T['answer'][] = [];
   const recordings: Promise<CallResult[]>[] = [];
   const record = (): void => {
-    if (unrecorded.length === 0) return;
-    const answers = unrecorded;
-    unrecorded = [];
+    const answers = unrecorded.splice(0);
+    if (answers.length === 0) return;
     const recording = recordAnswers(deps, channel, answers).then((results) => {
       onResults(answers.length);
       return results;
@@ -113,8 +113,7 @@ export async function makeCall<T extends ChannelTypes>(
     clearInterval(timer);
     record();
   }
-  await Promise.allSettled(recordings);
-  const results = (await Promise.all(recordings)).flat();
+  const results = (await awaitAll(recordings)).flat();
   logCall(deps.log, channel.kind, all);
   return results;
 }
@@ -142,17 +141,13 @@ async function recordAnswers<T extends ChannelTypes>(
     .filter(({ kind }) => kind === 'sent')
     .map(({ message }) => (message.overdueMs + performance.now() - message.claimedAt) / 1_000);
   messagesSent.publish({ kind: channel.kind, secondsAfterDue });
-  let results: CallResult[] = [];
   try {
-    await persist(async () => {
-      results = await channel.apply(answers);
-    }, APPLY_DEADLINE_MS);
+    return await persist(() => channel.apply(answers), APPLY_DEADLINE_MS);
   } catch (error) {
     if (!isUnreachable(error)) throw error;
     deps.log.warn({ err: error, messages: answers.length }, 'could not apply recorded answers');
     return answers.map(({ message: { id } }) => ({ id, state: 'again', reason: UNAPPLIED_REASON }));
   }
-  return results;
 }
 
 /** The result of a message that its provider did not accept, and may accept later. */

@@ -1,3 +1,4 @@
+import { awaitAll } from '../lib/await-all.ts';
 import { groupBy } from '../lib/group.ts';
 import { isUnreachable } from '../store/postgres/pool.ts';
 import { makeCall, type OnResults, UNAPPLIED_REASON } from './call.ts';
@@ -82,14 +83,6 @@ function messagesOf<T extends ChannelTypes>(claims: readonly Claim<T>[], state: 
 /** The results of members that were decided without a call. */
 function resultsOf<T extends ChannelTypes>(claims: readonly Claim<T>[]): MemberResult[] {
   return claims.flatMap((each) => (each.state === 'done' ? each.result : []));
-}
-
-/** Like `Promise.all`, but throws the first error only when all have ended, so that none goes on unobserved. */
-async function awaitAll<T extends readonly unknown[] | []>(
-  promises: T,
-): Promise<{ -readonly [P in keyof T]: Awaited<T[P]> }> {
-  await Promise.allSettled(promises);
-  return Promise.all(promises);
 }
 
 async function applyRecorded<T extends ChannelTypes>(

@@ -8,16 +8,15 @@ const WRITE_RETRY_DEADLINE_MS = 75_000;
  * acceptance would send the message twice.
  * @param onFailure called after each attempt that will be followed by another
  */
-export async function persist(
-  write: () => Promise<void>,
+export async function persist<T>(
+  write: () => Promise<T>,
   deadlineMs = WRITE_RETRY_DEADLINE_MS,
   onFailure: (error: unknown) => void = () => undefined,
-): Promise<void> {
+): Promise<T> {
   const deadline = performance.now() + deadlineMs;
   for (let delayMs = 200; ; delayMs = Math.min(delayMs * 2, 5_000)) {
     try {
-      await write();
-      return;
+      return await write();
     } catch (error) {
       if (!isUnreachable(error) || performance.now() > deadline) throw error;
       onFailure(error);

@@ -93,10 +93,7 @@ async function deliverAlone(deps: EmailDeps, member: Member, overlap: boolean): 
   if (result === 'busy') return 'busy';
   if (result === 'ended') return postponed(member, 'The isolated process ended.');
   if (result === 'crashed') {
-    let crashes = 0;
-    await persist(async () => {
-      crashes = await countCrash(deps.pool, member.id);
-    });
+    const crashes = await persist(() => countCrash(deps.pool, member.id));
     deps.log.error({ email: member.id, crashes }, 'isolated process crashed during a delivery');
     return postponed(member, 'The process that delivered it ended.');
   }

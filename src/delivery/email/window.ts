@@ -1,3 +1,5 @@
+import { awaitAll } from '../../lib/await-all.ts';
+
 /**
  * Limits the concurrency of deliveries by their unfinished emails.
  * @param overlap another delivery may start while at most this many emails are unfinished
@@ -37,8 +39,7 @@ export function makeWindow(overlap: number) {
       running.push(run);
     },
     async end(): Promise<void> {
-      await Promise.allSettled(running);
-      await Promise.all(running);
+      await awaitAll(running);
     },
   };
 }

@@ -49,7 +49,7 @@ export function makeDeliveryPool(
 ): DeliveryPool {
   const inFlight = new Set<string>();
   const queue: DueDelivery[] = [];
-  let ended: Try[] = [];
+  const ended: Try[] = [];
   let failure: Error | undefined;
   let target: Target | undefined;
   /** By URL, which the owner may change. */
@@ -130,9 +130,7 @@ export function makeDeliveryPool(
     ids: () => [...inFlight, ...queue.map(({ id }) => id), ...ended.map(({ id }) => id)],
     takeFinished() {
       if (failure) throw failure;
-      const all = ended;
-      ended = [];
-      return all;
+      return ended.splice(0);
     },
     async waitForProgress(deadline) {
       fill();
