@@ -76,26 +76,10 @@ const MIN_POLL_INTERVAL_MS = 10;
 export function startRelay(deps: RelayDeps): Relay {
   const { now = () => performance.now() } = deps;
   const stopping = new AbortController();
-  let woken = false;
-  let interruptPause: (() => void) | undefined;
+  let waking = new AbortController();
 
-  const wake = (): void => {
-    woken = true;
-    interruptPause?.();
-  };
-
-  const pauseUntilWoken = async (ms: number): Promise<void> => {
-    const waking = new AbortController();
-    interruptPause = () => waking.abort();
-    if (!woken) {
-      const signal = AbortSignal.any([stopping.signal, waking.signal]);
-      await sleep(ms, undefined, { signal }).catch(() => undefined);
-    }
-    interruptPause = undefined;
-  };
-
-  const pause = async (ms: number): Promise<void> => {
-    await sleep(ms, undefined, { signal: stopping.signal }).catch(() => undefined);
+  const pause = async (ms: number, signal = stopping.signal): Promise<void> => {
+    await sleep(ms, undefined, { signal }).catch(() => undefined);
   };
 
   const pace: Pace = {
@@ -108,14 +92,15 @@ export function startRelay(deps: RelayDeps): Relay {
   const run = async (): Promise<void> => {
     let failures = 0;
     while (!stopping.signal.aborted) {
-      woken = false;
+      // A row that is added during the poll may be missed by it, and ends the pause after it.
+      waking = new AbortController();
       try {
         const next = await poll(deps, pace);
         if (failures > 0) deps.log.info({ failures }, 'relay resumed');
         failures = 0;
         if (next === 'wait') {
           await pause(MIN_POLL_INTERVAL_MS);
-          await pauseUntilWoken(POLL_INTERVAL_MS);
+          await pause(POLL_INTERVAL_MS, AbortSignal.any([stopping.signal, waking.signal]));
         }
         if (typeof next === 'number') await pause(next);
       } catch (error) {
@@ -127,7 +112,7 @@ export function startRelay(deps: RelayDeps): Relay {
   const running = run();
 
   return {
-    wake,
+    wake: () => waking.abort(),
     stop: () => {
       stopping.abort();
       return running;
@@ -183,10 +168,10 @@ async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: Pend
   const isBurst = rows.length > (deps.startsPerSecond * GROUP_INTERVAL_MS) / 1_000;
   const mode = isFull ? 'each' : modeOf(untilGroupingMs, isBurst, isBesideBatch);
   const { alone, groups, deferred } = plan(rows, bucket.available(), mode);
-  const next = alone.slice(0, MAX_DISPATCHED_ROWS);
-  const lone = next.filter(needsToken);
+  const dispatched = alone.slice(0, MAX_DISPATCHED_ROWS);
+  const lone = dispatched.filter(needsToken);
   bucket.take(groups.length + lone.length);
-  const unreachable = await dispatchRows(deps, client, next);
+  const unreachable = await dispatchRows(deps, client, dispatched);
   if (groups.length > 0) await insertGroups(client, groups);
   const intervalMs = groupIntervalMs(groups.flat(), lone, isBesideBatch);
   if (intervalMs > 0) pace.groupAt = pace.now() + intervalMs;
