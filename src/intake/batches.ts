@@ -4,6 +4,7 @@ import type { EmailRequest, Tag } from '../domain/email/email.ts';
 import { notFound, ServiceError } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { GROUP_SIZE } from '../domain/limits.ts';
+import { chunksOf } from '../lib/group.ts';
 import { announceBatches } from '../projection/batches.ts';
 import { project } from '../projection/emails.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
@@ -237,15 +238,9 @@ export async function cancelBatch(
       );
     }
     let canceled = 0;
-    for (let from = 0; from < members.length; from += EMAILS_PER_STATEMENT) {
-      const chunk = members.slice(from, from + EMAILS_PER_STATEMENT);
+    for (const chunk of chunksOf(members, EMAILS_PER_STATEMENT)) {
       // Members that a worker has claimed meanwhile are no longer scheduled and remain unchanged.
-      const changed = await project(
-        client,
-        'canceled',
-        chunk.map((member) => ({ id: member.id })),
-        orgId,
-      );
+      const changed = await project(client, 'canceled', chunk, orgId);
       await insertOutbox(client, 'cancel', changed);
       canceled += changed.length;
     }

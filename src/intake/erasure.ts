@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { parseMailbox } from '../domain/email/address.ts';
 import { recipientTerms } from '../domain/email/search.ts';
+import { chunksOf } from '../lib/group.ts';
 import { markDeleted } from '../store/emails/attachments.ts';
 import { eraseContents, findFileIds } from '../store/emails/content-erasure.ts';
 import type { EmailContents } from '../store/emails/contents.ts';
@@ -134,8 +135,7 @@ async function eraseInEmails(
   const [created_at = '-infinity', id = ''] = after === '' ? [] : after.split('|');
   const walked = await walkEmails(deps.pool, orgId, erased, { created_at, id }, STEP_ROWS);
   const ids = walked.filter(({ is_candidate: isCandidate }) => isCandidate).map((email) => email.id);
-  for (let from = 0; from < ids.length; from += EMAILS_PER_TRANSACTION) {
-    const chunk = ids.slice(from, from + EMAILS_PER_TRANSACTION);
+  for (const chunk of chunksOf(ids, EMAILS_PER_TRANSACTION)) {
     await transaction(deps.pool, (client) => eraseFromEmails(deps, client, orgId, erased, chunk, report));
   }
   const last = walked.at(-1);

@@ -1,5 +1,5 @@
 import { GROUP_SIZE } from '../domain/limits.ts';
-import { groupBy } from '../lib/group.ts';
+import { chunksOf, groupBy } from '../lib/group.ts';
 import type { EmailRow } from '../store/outbox/outbox.ts';
 
 /** A plan for dispatching locked outbox rows. */
@@ -67,15 +67,10 @@ function firstRowOfEachEmail(rows: readonly EmailRow[]): EmailRow[] {
 
 function groupRows(rows: readonly EmailRow[]): EmailRow[][] {
   const dueTogether = groupBy(rows, (row) => (row.waits ? row.due_at : null));
-  return [...dueTogether.values()].flatMap((due) => chunks(byOrganization(due)));
+  return [...dueTogether.values()].flatMap((due) => chunksOf(byOrganization(due), GROUP_SIZE));
 }
 
 /** Keeps the emails of one organization together, so that most groups have one fairness key. */
 function byOrganization(rows: readonly EmailRow[]): EmailRow[] {
   return [...groupBy(rows, (row) => row.org_id).values()].flat();
-}
-
-function chunks(rows: readonly EmailRow[]): EmailRow[][] {
-  const count = Math.ceil(rows.length / GROUP_SIZE);
-  return Array.from({ length: count }, (_, i) => rows.slice(i * GROUP_SIZE, (i + 1) * GROUP_SIZE));
 }

@@ -1,4 +1,5 @@
 import { type Client, WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
+import { chunksOf } from '../../lib/group.ts';
 import { mapConcurrently } from '../../lib/map-concurrently.ts';
 import { ignoreNotFound } from '../../relay/temporal.ts';
 import type { FailingWorkflow, Workflows, WorkflowState } from '../../upkeep/workflow-state.ts';
@@ -51,10 +52,7 @@ function stateOf({ status, raw }: WorkflowExecutionDescription): WorkflowState {
  */
 async function findRunning({ workflow }: Client, ids: readonly string[]): Promise<Set<string>> {
   const running = new Set<string>();
-  const queries = Array.from({ length: Math.ceil(ids.length / IDS_PER_QUERY) }, (_, i) =>
-    ids.slice(i * IDS_PER_QUERY, (i + 1) * IDS_PER_QUERY),
-  );
-  await mapConcurrently(queries, MAX_CONCURRENT_QUERIES, async (some) => {
+  await mapConcurrently(chunksOf(ids, IDS_PER_QUERY), MAX_CONCURRENT_QUERIES, async (some) => {
     const query = `ExecutionStatus = 'Running' AND WorkflowId IN (${some.map((id) => `'${id}'`).join(', ')})`;
     if ((await workflow.count(query)).count === some.length) {
       for (const id of some) running.add(id);

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
+import { chunksOf } from '../../lib/group.ts';
 import { type FileStore, guarded, isFileId, requireFileId } from './file-store.ts';
 
 /** S3's own limit. */
@@ -36,8 +37,8 @@ export async function s3Store({ host: Bucket, pathname, searchParams }: URL): Pr
       }
     },
     async remove(ids) {
-      for (let from = 0; from < ids.length; from += MAX_KEYS_PER_DELETE) {
-        const Objects = ids.slice(from, from + MAX_KEYS_PER_DELETE).map((id) => ({ Key: keyOf(id) }));
+      for (const chunk of chunksOf(ids, MAX_KEYS_PER_DELETE)) {
+        const Objects = chunk.map((id) => ({ Key: keyOf(id) }));
         const { Errors } = await client.send(
           new sdk.DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } }),
         );
