@@ -107,15 +107,13 @@ export async function acceptEmail(
   const email = newEmail(request, senderAndTime(request), origin);
   const newTags = new Map<string, Tag>();
   limits.tags.collectUnknown(orgId, request.tags, newTags);
+  const submission: Submission = { deps, caller, email, allowance: allowanceOf(request), newTags, hasTokens: false };
   const hasFiles = attachments.length > 0;
   // Errors of the email itself take precedence over those of its files and over limits.
-  if (hasFiles || newTags.size > 0) await judge(deps, caller, email);
-  const admission: Admission = { allowance: allowanceOf(request), newTags, hasTokens: false };
-  const storing = hasFiles
-    ? storeWithFiles(deps, caller, email, attachments, admission)
-    : storeAlone(deps, caller, email, admission);
+  if (hasFiles || newTags.size > 0) await judge(submission);
+  const storing = hasFiles ? storeWithFiles(submission, attachments) : storeAlone(submission);
   const acceptance = await storing.catch((error: unknown) => {
-    if (admission.hasTokens) limits.mails?.refund(orgId, admission.allowance);
+    if (submission.hasTokens) limits.mails?.refund(orgId, submission.allowance);
     throw error;
   });
   messagesAccepted.publish({ kind: 'email', by: 'single', count: 1 });
@@ -123,8 +121,11 @@ export async function acceptEmail(
   return acceptance;
 }
 
-/** The state of an email with respect to the limits of its organization. */
-interface Admission {
+/** An email that is being accepted. */
+interface Submission {
+  readonly deps: IntakeDeps;
+  readonly caller: Caller;
+  readonly email: NewEmail;
   /** The number of copies that count against the monthly quota and the rate limit. */
   readonly allowance: number;
   /** The email's tags that may be new to the organization. */
@@ -134,41 +135,26 @@ interface Admission {
 }
 
 /** @throws ServiceError if the sender or the time of the email is refused */
-async function judge({ pool }: IntakeDeps, { orgId, domainIds }: Caller, email: NewEmail): Promise<void> {
-  const first = await judgeEmails(pool, orgId, domainIds, [email]);
+async function judge({ deps, caller: { orgId, domainIds }, email }: Submission): Promise<void> {
+  const first = await judgeEmails(deps.pool, orgId, domainIds, [email]);
   if (first) throw refusalError(first.refusal, email);
 }
 
-async function storeAlone(
-  deps: IntakeDeps,
-  caller: Caller,
-  email: NewEmail,
-  admission: Admission,
-): Promise<Acceptance> {
-  await admit(deps, caller, email, admission);
+async function storeAlone(submission: Submission): Promise<Acceptance> {
+  await admit(submission);
+  const { deps, caller, email } = submission;
   const storing = deps.storeEmail(caller, await sealEmail(deps, caller.orgId, email));
-  return requireAccepted(deps, deps.pool, caller, email, admission, storing);
+  return requireAccepted(submission, deps.pool, storing);
 }
 
-function storeWithFiles(
-  deps: IntakeDeps,
-  caller: Caller,
-  email: NewEmail,
-  requests: readonly AttachmentRequest[],
-  admission: Admission,
-): Promise<Acceptance> {
+function storeWithFiles(submission: Submission, requests: readonly AttachmentRequest[]): Promise<Acceptance> {
+  const { deps, caller, email, allowance } = submission;
   const { orgId, domainIds } = caller;
-  const upload = {
-    orgId,
-    requests,
-    allowance: admission.allowance,
-    admit: () => admit(deps, caller, email, admission),
-  };
-  return deps.withFiles(upload, async (files) => {
+  return deps.withFiles({ orgId, requests, allowance, admit: () => admit(submission) }, async (files) => {
     const sealed = await sealEmail(deps, orgId, email);
     const store = async (client: Db): Promise<Acceptance> => {
       const storing = acceptEmails(client, orgId, domainIds, [sealed]).then(([answer]) => answer);
-      const acceptance = await requireAccepted(deps, client, caller, email, admission, storing);
+      const acceptance = await requireAccepted(submission, client, storing);
       await insertAttachments(client, orgId, email.id, files);
       return acceptance;
     };
@@ -177,31 +163,28 @@ function storeWithFiles(
 }
 
 /** Takes tokens of the rate limit and registers new tags. @throws ServiceError rate_limit_exceeded or limit_exceeded */
-async function admit(deps: IntakeDeps, caller: Caller, email: NewEmail, admission: Admission): Promise<void> {
-  const { mails, tags } = deps.limits;
+async function admit(submission: Submission): Promise<void> {
+  const { deps, caller, allowance, newTags } = submission;
   try {
-    mails?.take(caller.orgId, admission.allowance);
+    deps.limits.mails?.take(caller.orgId, allowance);
   } catch (limit) {
     // Errors of the email take precedence over the limit. Without a limit the statement that stores the email reports them.
-    await judge(deps, caller, email);
+    await judge(submission);
     throw limit;
   }
-  admission.hasTokens = true;
-  if (admission.newTags.size > 0) await tags.register(caller.orgId, admission.newTags);
+  submission.hasTokens = true;
+  if (newTags.size > 0) await deps.limits.tags.register(caller.orgId, newTags);
 }
 
 /** @throws ServiceError if the statement that stores the email refused it */
 async function requireAccepted(
-  { limits }: IntakeDeps,
+  { deps, caller: { orgId }, email, allowance }: Submission,
   db: Db,
-  { orgId }: Caller,
-  email: NewEmail,
-  { allowance }: Admission,
   storing: Promise<Acceptance | undefined>,
 ): Promise<Acceptance> {
   const acceptance = await rejectReusedKey(storing);
   if (!acceptance) throw new Error('acceptEmails returned no row');
-  limits.quota.recordUsage(orgId, acceptance.has_quota);
+  deps.limits.quota.recordUsage(orgId, acceptance.has_quota);
   if (acceptance.refusal === 'quota_exceeded') throw await quotaExceeded(db, orgId, allowance);
   if (acceptance.refusal) throw refusalError(acceptance.refusal, email);
   return acceptance;

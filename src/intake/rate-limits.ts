@@ -22,14 +22,15 @@ const BUCKET_LABELS: Readonly<Record<BucketName, string>> = {
   domains: 'domain registrations and checks',
 };
 
-/** A request exceeded a rate limit. `standing` is the state of its bucket. */
+/** A request exceeded a rate limit. */
 export class RateLimitExceeded extends ServiceError {
+  /** The state of its bucket. */
   readonly state: BucketState;
 
-  constructor(bucket: BucketName, { perSecond }: Rate, now: BucketState, retryAfterSeconds: number) {
+  constructor(bucket: BucketName, { perSecond }: Rate, state: BucketState, retryAfterSeconds: number) {
     const message = `more than ${perSecond} ${BUCKET_LABELS[bucket]} a second; try again in ${retryAfterSeconds} s`;
     super('rate_limit_exceeded', message, undefined, retryAfterSeconds);
-    this.state = now;
+    this.state = state;
   }
 }
 

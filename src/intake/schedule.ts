@@ -15,7 +15,7 @@ export function scheduleError(problem: keyof typeof SCHEDULE_PROBLEMS): ServiceE
 }
 
 /**
- * Creates the error for an email, message or batch that could not be rescheduled or canceled.
+ * Creates the error for an email or message that could not be rescheduled or canceled.
  * @param name its noun
  * @param one its noun with the article
  */

@@ -6,7 +6,7 @@ import type { ApiKey } from '../../store/accounts/keys.ts';
 declare module 'fastify' {
   interface FastifyReply {
     /** The state of the bucket after this request was admitted or refused; null before that. */
-    standing: BucketState | null;
+    rateLimitState: BucketState | null;
   }
 }
 
@@ -18,7 +18,7 @@ export function limitRequests({ requests }: RateLimits, { org_id: orgId }: ApiKe
   if (!requests) return;
   requests.take(orgId, 1);
   // Read the state now: tokens refill until the response is sent, so the request would seem to cost nothing.
-  reply.standing = requests.state(orgId);
+  reply.rateLimitState = requests.state(orgId);
 }
 
 /**
@@ -27,13 +27,13 @@ export function limitRequests({ requests }: RateLimits, { org_id: orgId }: ApiKe
  * the only one.
  */
 export function reportRateLimits(app: FastifyInstance, limits: RateLimits): void {
-  app.decorateReply('standing', null);
+  app.decorateReply('rateLimitState', null);
   const reported = limits.requests ?? limits.mails;
   if (!reported) return;
   const policy = policies(limits);
   app.addHook('onSend', async ({ caller }, reply) => {
     if (!caller) return;
-    const { limit, remaining, resetSeconds: reset } = reply.standing ?? reported.state(caller.org_id);
+    const { limit, remaining, resetSeconds: reset } = reply.rateLimitState ?? reported.state(caller.org_id);
     reply.headers({
       'ratelimit-limit': limit,
       'ratelimit-remaining': remaining,
