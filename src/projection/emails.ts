@@ -5,7 +5,7 @@ import { eventDetail } from '../domain/event-detail.ts';
 import { newId } from '../domain/ids.ts';
 import { groupBy } from '../lib/group.ts';
 import {
-  type Change,
+  type EmailChangeInput,
   checkReports,
   type EmailUpdate,
   insertEmailEvents,
@@ -26,16 +26,16 @@ import { eventsRecorded, tally } from '../telemetry/topics.ts';
 import { emailDimensions, type Progress, countChange } from './statistics.ts';
 
 /** One of several changes that are applied together. Rescheduling has its own function. */
-export interface ChangeInput<C extends EmailChange = Exclude<EmailChange, 'rescheduled'>> {
+export interface RequestedChange<C extends EmailChange = Exclude<EmailChange, 'rescheduled'>> {
   readonly change: C;
-  readonly input: Change;
+  readonly input: EmailChangeInput;
 }
 
 /** Applies one change to emails like `projectChanges`. @returns ids of the emails that it changed, one per recipient */
 export async function project(
   db: Db,
-  change: ChangeInput['change'],
-  emails: readonly Change[],
+  change: RequestedChange['change'],
+  emails: readonly EmailChangeInput[],
   orgId?: string,
 ): Promise<string[]> {
   const changes = emails.map((input) => ({ change, input }));
@@ -52,9 +52,9 @@ export async function project(
  */
 export async function projectChanges(
   db: Db,
-  changes: readonly ChangeInput[],
+  changes: readonly RequestedChange[],
   orgId?: string,
-): Promise<{ ids: string[]; refused: readonly Change[] }> {
+): Promise<{ ids: string[]; refused: readonly EmailChangeInput[] }> {
   if (changes.length === 0) return { ids: [], refused: [] };
   return inTransaction(db, async (client, commitWith) => {
     const isVisible = changes.some(({ change }) => TRANSITIONS[change].event !== null);
@@ -74,7 +74,7 @@ export async function projectChanges(
   });
 }
 
-function idsOf(changes: readonly ChangeInput<EmailChange>[]): string[] {
+function idsOf(changes: readonly RequestedChange<EmailChange>[]): string[] {
   return [...new Set(changes.map(({ input }) => input.id))];
 }
 
@@ -88,9 +88,9 @@ interface Step extends RecordedChange {
 /** Locks emails and finds the changes that their status and timeline allow. */
 async function findSteps(
   client: Db,
-  changes: readonly ChangeInput<EmailChange>[],
+  changes: readonly RequestedChange<EmailChange>[],
   orgId: string | undefined,
-): Promise<{ steps: Step[]; refused: Change[] }> {
+): Promise<{ steps: Step[]; refused: EmailChangeInput[] }> {
   const inputs = changes.map(({ change, input }) => ({ change, input, event_id: newId('evt') }));
   const [locked, checked] = await Promise.all([
     lockChanging(client, idsOf(changes), orgId ?? null),
@@ -100,7 +100,7 @@ async function findSteps(
   const keys = new Set<string>();
   const statuses = new Map<string, EmailStatus>();
   const steps: Step[] = [];
-  const refused: Change[] = [];
+  const refused: EmailChangeInput[] = [];
   for (const { change, input, event_id } of inputs) {
     const email = locked.get(input.id);
     if (!email) continue;
@@ -131,7 +131,7 @@ function toReported({
   change,
   event_id,
   input,
-}: ChangeInput<EmailChange> & { readonly event_id: string }): ReportedChange[] {
+}: RequestedChange<EmailChange> & { readonly event_id: string }): ReportedChange[] {
   const { id: email_id, recipient, dedupe_key, occurred_at, evidence } = input;
   const is_sent = change === 'sent';
   return dedupe_key || evidence || is_sent

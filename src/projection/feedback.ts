@@ -1,5 +1,5 @@
 import type { Feedback } from '../domain/email/feedback.ts';
-import type { Change } from '../store/emails/changes.ts';
+import type { EmailChangeInput } from '../store/emails/changes.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { projectChanges } from './emails.ts';
 
@@ -15,7 +15,7 @@ export async function projectFeedback(pool: Pool, feedback: readonly Feedback[])
   return refused.map((input) => reports.get(input) as Feedback);
 }
 
-function toChange({ emailId, recipient, dedupeKey, error, bounceReason, link, evidence }: Feedback): Change {
+function toChange({ emailId, recipient, dedupeKey, error, bounceReason, link, evidence }: Feedback): EmailChangeInput {
   return {
     id: emailId,
     recipient: recipient.toLowerCase(),

@@ -1,20 +1,12 @@
 import { parseMailbox } from '../domain/email/address.ts';
 import type { BounceReason, EmailStatus } from '../domain/email/email.ts';
-import type { MessageStatus } from '../domain/messages/message.ts';
+import type { MessageChannel, MessageStatus } from '../domain/messages/message.ts';
 import { impliedStates, setOf, type StateSet } from '../domain/statistics.ts';
-import type { ChangingEmail } from '../store/emails/changes.ts';
-import type { ChangingMessage } from '../store/messages/changes.ts';
-import type { StatAddition } from '../store/statistics/additions.ts';
+import type { CountedMessage, StatAddition, StatDimensions } from '../store/statistics/additions.ts';
 
-/** The fields of a message that statistics count by. */
-export type StatDimensions = Pick<
-  StatAddition,
-  'org_id' | 'channel' | 'accepted_at' | 'due_at' | 'domain' | 'key_id' | 'batch_id' | 'tags'
->;
-
-/** Returns the fields of an email that statistics count by. */
+/** Returns what statistics count an email by. */
 export function emailDimensions(
-  email: Pick<ChangingEmail, 'org_id' | 'accepted_at' | 'due_at' | 'from' | 'key_id' | 'batch_id' | 'tags'>,
+  email: CountedMessage & { readonly from: string; readonly batch_id: string | null },
 ): StatDimensions {
   const { org_id, accepted_at, due_at, from, key_id, batch_id, tags } = email;
   const sender = parseMailbox(from);
@@ -22,10 +14,8 @@ export function emailDimensions(
   return { org_id, channel: 'email', accepted_at, due_at, domain, key_id, batch_id, tags };
 }
 
-/** Returns the fields of a chat-app message or SMS that statistics count by. */
-export function messageDimensions(
-  message: Pick<ChangingMessage, 'org_id' | 'channel' | 'accepted_at' | 'due_at' | 'key_id' | 'tags'>,
-): StatDimensions {
+/** Returns what statistics count a chat-app message or SMS by. */
+export function messageDimensions(message: CountedMessage & { readonly channel: MessageChannel }): StatDimensions {
   const { org_id, channel, accepted_at, due_at, key_id, tags } = message;
   return { org_id, channel, accepted_at, due_at, domain: null, key_id, batch_id: null, tags };
 }

@@ -7,7 +7,7 @@ import type { TrackedEmail } from '../domain/email/tracked-links.ts';
 import { findTrackedEmails } from '../store/emails/tracked.ts';
 import { gather } from '../store/postgres/gather.ts';
 import type { Pool } from '../store/postgres/pool.ts';
-import { type ChangeInput, projectChanges } from './emails.ts';
+import { type RequestedChange, projectChanges } from './emails.ts';
 
 /** A request for the image or a link of an email. */
 export interface TrackingHit extends TrackedEmail {
@@ -133,7 +133,7 @@ async function projectHits(pool: Pool, hits: readonly TrackingHit[]): Promise<Tr
     const mayBeAccepted = email?.copies?.[recipientOf(hit) ?? ''] ?? email?.may_be_accepted;
     return { ...hit, machine: hit.machine || mayBeAccepted === false };
   });
-  const changes = recorded.map((hit): ChangeInput => {
+  const changes = recorded.map((hit): RequestedChange => {
     const { emailId: id, url: link, machine } = hit;
     const recipient = recipientOf(hit);
     const input = {

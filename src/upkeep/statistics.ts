@@ -2,7 +2,6 @@ import { idTime } from '../domain/ids.ts';
 import type { MessageChannel } from '../domain/messages/message.ts';
 import { STATISTICS_CHANNELS, type StatisticsChannel } from '../domain/statistics.ts';
 import {
-  type StatDimensions,
   emailDimensions,
   messageDimensions,
   type Progress,
@@ -10,7 +9,7 @@ import {
   type StateChange,
 } from '../projection/statistics.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
-import { addStatistics } from '../store/statistics/additions.ts';
+import { addStatistics, type StatDimensions } from '../store/statistics/additions.ts';
 import {
   type Backfill,
   lockBackfill,
@@ -77,9 +76,9 @@ async function backfillChannel(db: Db, channel: StatisticsChannel, now: number, 
 
 async function findEmails(db: Db, backfill: Backfill, limit: number): Promise<UncountedMessage[]> {
   const timelines = await readEmailTimelines(db, await lockNextEmails(db, backfill, limit));
-  return timelines.map(({ reached, bounced_for, ...email }) => ({
+  return timelines.map((email) => ({
     id: email.id,
-    progress: { reached: reached ?? 0, bounced_for },
+    progress: { reached: email.reached ?? 0, bounced_for: email.bounced_for },
     dimensions: emailDimensions(email),
     change: email,
   }));
@@ -92,9 +91,9 @@ async function findMessages(
   limit: number,
 ): Promise<UncountedMessage[]> {
   const timelines = await readMessageTimelines(db, await lockNextMessages(db, channel, backfill, limit));
-  return timelines.map(({ reached, ...message }) => ({
+  return timelines.map((message) => ({
     id: message.id,
-    progress: { reached: reached ?? 0, bounced_for: null },
+    progress: { reached: message.reached ?? 0, bounced_for: null },
     dimensions: messageDimensions(message),
     change: message,
   }));

@@ -5,7 +5,7 @@ import type { BounceReason } from '../../src/domain/email/email.ts';
 import { TRANSITIONS } from '../../src/domain/email/states.ts';
 import { newId } from '../../src/domain/ids.ts';
 import { percentile } from '../../src/lib/times.ts';
-import { type ChangeInput, project, projectChanges } from '../../src/projection/emails.ts';
+import { type RequestedChange, project, projectChanges } from '../../src/projection/emails.ts';
 import { insertDomain } from '../../src/store/domains/domains.ts';
 import { type Db, makePool, type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { readSeries } from '../../src/store/statistics/series.ts';
@@ -224,7 +224,7 @@ const CHANGES = Number(process.env['STATISTICS_CHANGES'] ?? 3_000);
 const WORKERS = 6;
 const TAG_NAMES = ['kind', 'plan'];
 const REASONS = ['mailbox_full', 'mailbox_not_found', 'spam_block'] as const;
-const KINDS = Object.keys(TRANSITIONS).filter((change) => change !== 'rescheduled') as ChangeInput['change'][];
+const KINDS = Object.keys(TRANSITIONS).filter((change) => change !== 'rescheduled') as RequestedChange['change'][];
 
 describe('statistics under failures', () => {
   test('equal the counts of rows and timelines after random changes on connections that break', async (t) => {

@@ -10,7 +10,7 @@ import {
   clearChanges,
   lockStatuses,
 } from '../../store/emails/attempts.ts';
-import type { Change } from '../../store/emails/changes.ts';
+import type { EmailChangeInput } from '../../store/emails/changes.ts';
 import { type CopyEnding, endCopies } from '../../store/emails/recipients.ts';
 import { type Pool, transaction } from '../../store/postgres/pool.ts';
 import { ATTEMPT_OUTCOMES, retryResult } from '../call.ts';
@@ -130,7 +130,7 @@ function copyEndings(entry: EmailOutcomes): CopyEnding[] {
 }
 
 /** The changes of one type: one for the whole email, or for bounces one per refused recipient. */
-function changesOf(entry: EmailOutcomes, change: 'sent' | 'bounced' | 'rejected'): Change[] {
+function changesOf(entry: EmailOutcomes, change: 'sent' | 'bounced' | 'rejected'): EmailChangeInput[] {
   const { id, provider, call } = entry.email;
   if (change === 'bounced') return eachCopy(entry).flatMap(({ copy, outcome }) => bounces(entry, copy, outcome));
   const [outcome] = entry.outcomes;
@@ -145,7 +145,7 @@ function bounces(
   { email: { id, provider, call } }: EmailOutcomes,
   copy: OutgoingEmail,
   outcome: SendOutcome,
-): Change[] {
+): EmailChangeInput[] {
   return refusedRecipients(copy, outcome).map(({ recipient, reason, detail }) => ({
     id,
     provider: provider.name,

@@ -1,7 +1,7 @@
 import type { Attachment } from '../../domain/email/attachments.ts';
 import type { EmailStatus } from '../../domain/email/email.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
-import type { Change } from './changes.ts';
+import type { EmailChangeInput } from './changes.ts';
 import type { StoredContent } from './contents.ts';
 import type { Email } from './emails.ts';
 import { type CopyEnding, HAS_COPIES_LEFT } from './recipients.ts';
@@ -131,9 +131,9 @@ export type AttemptOutcome = 'sent' | 'refused' | 'again' | 'unknown' | 'lost' |
 /** The changes that a provider's answer about one email causes: of its copies, and through the projection. */
 export interface AttemptChanges {
   readonly copies: readonly CopyEnding[];
-  readonly sent: readonly Change[];
-  readonly bounced: readonly Change[];
-  readonly rejected: readonly Change[];
+  readonly sent: readonly EmailChangeInput[];
+  readonly bounced: readonly EmailChangeInput[];
+  readonly rejected: readonly EmailChangeInput[];
 }
 
 export interface Attempt {

@@ -5,11 +5,12 @@ import type { EventDetail } from '../../domain/event-detail.ts';
 import type { StateSet } from '../../domain/statistics.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import type { CountedMessage } from '../statistics/additions.ts';
 import { matchesEvidence } from './callbacks.ts';
 import { timeProblem } from './emails.ts';
 
 /** A change of one email, or of one of its recipients. */
-export interface Change {
+export interface EmailChangeInput {
   readonly id: string;
   readonly error?: string;
   readonly bounce_reason?: BounceReason;
@@ -28,29 +29,18 @@ export interface Change {
 }
 
 /** An email whose status is about to change. */
-export interface ChangingEmail {
+export interface ChangingEmail extends CountedMessage {
   readonly id: string;
-  readonly org_id: string;
   readonly batch_id: string | null;
   readonly marketing: boolean;
   /** True if it is sent once, to one address: the state of its recipient is its own. */
   readonly has_one_recipient: boolean;
   readonly status: EmailStatus;
-  /** This and the next two are as Postgres writes times: they only go back to it. */
-  readonly accepted_at: string;
-  /** When it was due to be sent. */
-  readonly due_at: string;
   /** The time of an event that is added now. */
   readonly next_event_at: string;
-  /** The states that statistics have counted it in; null if that is left to the backfill. */
-  readonly reached: StateSet | null;
   /** The reason of its first bounce. */
   readonly bounced_for: BounceReason | null;
-  /** The next three are what statistics count by. */
   readonly from: string;
-  readonly key_id: string | null;
-  /** As JSON; null without tags. */
-  readonly tags: string | null;
 }
 
 /** Later than all earlier events, so that a timeline has one order although several processes write it. */
@@ -148,7 +138,7 @@ export async function checkReports(client: Db, reports: readonly ReportedChange[
 export interface RecordedChange {
   /** As it was locked. */
   readonly email: ChangingEmail;
-  readonly input: Change;
+  readonly input: EmailChangeInput;
   readonly event_id: string;
   /** The type of its entry in the timeline; null adds none. */
   readonly event: EmailEventType | null;

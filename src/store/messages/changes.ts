@@ -3,13 +3,13 @@ import type { MessageChannel, MessageProviderName, MessageStatus } from '../../d
 import type { Rescheduled } from '../emails/changes.ts';
 import type { StateSet } from '../../domain/statistics.ts';
 import { timeProblem } from '../emails/emails.ts';
+import type { CountedMessage } from '../statistics/additions.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** A message whose status is about to change. */
-export interface ChangingMessage {
+export interface ChangingMessage extends CountedMessage {
   readonly id: string;
-  readonly org_id: string;
   readonly channel: MessageChannel;
   readonly from: string;
   readonly to: string;
@@ -18,15 +18,6 @@ export interface ChangingMessage {
   readonly status: MessageStatus;
   readonly segments: number | null;
   readonly scheduled_at: string | null;
-  /** This and the next one are as Postgres writes times: they only go back to it. */
-  readonly accepted_at: string;
-  readonly due_at: string;
-  /** The states that statistics have counted it in; null if that is left to the backfill. */
-  readonly reached: StateSet | null;
-  /** This and the tags are what statistics count by. */
-  readonly key_id: string | null;
-  /** As JSON; null without tags. */
-  readonly tags: string | null;
 }
 
 /** Restricts messages to an organization and channel. */

@@ -3,19 +3,32 @@ import type { StateSet, StatisticsChannel } from '../../domain/statistics.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, execute } from '../postgres/pool.ts';
 
-/** A message that has reached states for the first time. */
-export interface StatAddition {
+/** The columns of a message that statistics count by. Times are in Postgres's notation, since they only go back to it. */
+interface StatColumns {
   readonly org_id: string;
-  readonly channel: StatisticsChannel;
-  /** This, `due_at` and the times are as Postgres writes times: they only go back to it. */
   readonly accepted_at: string;
   /** When it was due to be sent. */
   readonly due_at: string;
-  readonly domain: string | null;
   readonly key_id: string | null;
-  readonly batch_id: string | null;
   /** As JSON; null without tags. */
   readonly tags: string | null;
+}
+
+/** A message with what statistics have counted of it. */
+export interface CountedMessage extends StatColumns {
+  /** The states that it was counted in; null if that is left to the backfill. */
+  readonly reached: StateSet | null;
+}
+
+/** What statistics count a message by. */
+export interface StatDimensions extends StatColumns {
+  readonly channel: StatisticsChannel;
+  readonly domain: string | null;
+  readonly batch_id: string | null;
+}
+
+/** A message that has reached states for the first time. */
+export interface StatAddition extends StatDimensions {
   readonly states: StateSet;
   /** The reason of its first bounce, and the states that are new for that reason. */
   readonly bounced_for: BounceReason | null;

@@ -3,6 +3,7 @@ import type { MessageChannel, MessageStatus } from '../../domain/messages/messag
 import type { StateSet, StatisticsChannel } from '../../domain/statistics.ts';
 import type { ChangingEmail } from '../emails/changes.ts';
 import type { ChangingMessage } from '../messages/changes.ts';
+import type { CountedMessage } from './additions.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, execute, queryColumn, queryRow, queryRows } from '../postgres/pool.ts';
 
@@ -24,24 +25,17 @@ export async function noteBackfill(db: Db, channel: StatisticsChannel, lastId: s
   else await execute(db, `UPDATE stat_backfills SET last_id = $2 WHERE channel = $1`, [channel, lastId]);
 }
 
-/** A message as the backfill counts it: all statuses of its timeline, with what statistics have counted of it. */
-interface Timeline<Status> {
+/** A message as the backfill counts it, with all statuses of its timeline. */
+interface Timeline<Status> extends CountedMessage {
   readonly id: string;
   readonly statuses: readonly Status[];
   /** As Postgres writes times; null if it was not. */
   readonly sent_at: string | null;
   readonly delivered_at: string | null;
 }
-export type EmailTimeline = Timeline<EmailStatus> & CountedEmail & { readonly bounce_reason: BounceReason | null };
-export type MessageTimeline = Timeline<MessageStatus> & CountedMessage;
-type CountedEmail = Pick<
-  ChangingEmail,
-  'org_id' | 'batch_id' | 'accepted_at' | 'due_at' | 'from' | 'key_id' | 'tags' | 'reached' | 'bounced_for'
->;
-type CountedMessage = Pick<
-  ChangingMessage,
-  'org_id' | 'channel' | 'accepted_at' | 'due_at' | 'key_id' | 'tags' | 'reached'
->;
+export type EmailTimeline = Timeline<EmailStatus> &
+  Pick<ChangingEmail, 'batch_id' | 'from' | 'bounced_for'> & { readonly bounce_reason: BounceReason | null };
+export type MessageTimeline = Timeline<MessageStatus> & Pick<ChangingMessage, 'channel'>;
 
 /** The current status and those of the timeline; opens and clicks of programs, and other events, are none. */
 const timelineOf = (kind: string, events: string, key: string) => `
