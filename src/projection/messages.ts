@@ -2,7 +2,12 @@ import { isWindowError, WINDOW_CLOSED } from '../domain/chat/window.ts';
 import { eventDetail } from '../domain/event-detail.ts';
 import { newId } from '../domain/ids.ts';
 import type { MessageProviderName, MessageStatus } from '../domain/messages/message.ts';
-import { type MessageChange, messageTransition, nextMessageStatus } from '../domain/messages/states.ts';
+import {
+  type MessageChange,
+  type MessageTransition,
+  messageTransition,
+  nextMessageStatus,
+} from '../domain/messages/states.ts';
 import { OPTED_OUT_CODE } from '../providers/twilio/errors.ts';
 import { groupBy } from '../lib/group.ts';
 import type { ChatReport } from '../providers/chat-provider.ts';
@@ -11,6 +16,7 @@ import {
   type ChangingMessage,
   insertMessageEvents,
   lockChanging,
+  type MessageEvent,
   type MessageScope,
   type MessageUpdate,
   moveMessage,
@@ -57,29 +63,17 @@ export async function projectMessages(
     const message = locked.get(input.id);
     const transition = message && messageTransition(message.channel, change);
     if (!transition || ![...transition.from, ...transition.recordOnly].includes(message.status)) return [];
-    return { input, message, transition, eventId: newId('evt') };
+    return { input, message, transition, event: toEvent(message, transition, input) };
   });
   const recorded = await insertMessageEvents(
     db,
-    steps.flatMap(({ input, message, transition, eventId }) => {
-      if (transition.event === null) return [];
-      const dedupe_key = change === 'sent' ? 'sent' : input.dedupe_key;
-      const { error, error_code } = input;
-      const detail = eventDetail({ error, error_code });
-      return {
-        id: eventId,
-        message_id: message.id,
-        type: `${message.channel}.${transition.event}`,
-        dedupe_key,
-        detail,
-      };
-    }),
+    steps.flatMap(({ event }) => event ?? []),
   );
-  const applied = steps.filter(({ transition, eventId }) => transition.event === null || recorded.has(eventId));
+  const applied = steps.filter(({ event }) => !event || recorded.has(event.id));
   const statuses = new Map<string, MessageStatus>();
   const updates = new Map<string, MessageUpdate>();
   const additions: StatAddition[] = [];
-  for (const { input, message, transition, eventId } of applied) {
+  for (const { input, message, transition, event } of applied) {
     const { id } = message;
     const before = statuses.get(id) ?? message.status;
     const status = nextMessageStatus(before, transition);
@@ -87,7 +81,7 @@ export async function projectMessages(
     // Several reports may concern one message: the first one moves it.
     const { provider, provider_message_id, error, error_code } = input;
     const moved = status !== before && { status, error, error_code };
-    const last_event_at = recorded.get(eventId);
+    const last_event_at = event && recorded.get(event.id);
     const added = statisticsOf(message, updates.get(id)?.reached, [before, transition.to], change, last_event_at);
     if (added) additions.push(added.addition);
     const reached = added && { reached: added.progress.reached };
@@ -95,23 +89,31 @@ export async function projectMessages(
   }
   await Promise.all([updateMessages(db, [...updates.values()]), addStatistics(db, additions)]);
   for (const { input, message } of applied) await recordOptOut(db, message, input);
-  const visible = applied.filter(({ transition }) => transition.event !== null);
   await enqueueEvents(
     db,
-    visible.map(({ input, message, transition, eventId }) => ({
-      event_id: eventId,
-      org_id: message.org_id,
-      type: `${message.channel}.${transition.event as string}`,
-      created_at: recorded.get(eventId) as string,
-      data: eventData(message, statuses.get(message.id) as MessageStatus, input),
-    })),
+    applied.flatMap(({ input, message, event }) => {
+      if (!event) return [];
+      const { id: event_id, type } = event;
+      const data = eventData(message, statuses.get(message.id) as MessageStatus, input);
+      return { event_id, org_id: message.org_id, type, created_at: recorded.get(event_id) as string, data };
+    }),
   );
-  for (const [event, same] of groupBy(visible, ({ transition }) => transition.event as string)) {
-    for (const [kind, { length: count }] of groupBy(same, ({ message }) => message.channel)) {
-      afterCommit(db, () => eventsRecorded.publish({ kind, event, count }));
-    }
+  for (const [kind, same] of groupBy(applied, ({ message }) => message.channel)) {
+    const { event } = messageTransition(kind, change);
+    if (event !== null) afterCommit(db, () => eventsRecorded.publish({ kind, event, count: same.length }));
   }
   return statuses;
+}
+
+/** Returns the entry of a change in the timeline of its message; undefined if it has none. */
+function toEvent(
+  { id: message_id, channel }: ChangingMessage,
+  { event, to }: MessageTransition,
+  { error, error_code, dedupe_key }: MessageChangeInput,
+): MessageEvent | undefined {
+  if (event === null) return undefined;
+  const identity = { id: newId('evt'), message_id, dedupe_key: to === 'sent' ? 'sent' : dedupe_key };
+  return { ...identity, type: `${channel}.${event}`, detail: eventDetail({ error, error_code }) };
 }
 
 /** Returns the addition of a change to the statistics. @param reached after earlier changes of the same transaction */

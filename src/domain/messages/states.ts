@@ -1,7 +1,7 @@
 import type { MessageChannel, MessageStatus } from './message.ts';
 
 /** The effect of a change on a message, by its status; see `Transition` of emails. */
-interface MessageTransition {
+export interface MessageTransition {
   readonly to: MessageStatus;
   /** Statuses that this change moves. */
   readonly from: readonly MessageStatus[];
