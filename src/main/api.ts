@@ -21,7 +21,7 @@ import { openRequestLog } from '../store/accounts/request-log.ts';
 import { readPauses } from '../store/upkeep/provider-pauses.ts';
 import { readUpkeepAges } from '../store/upkeep/tasks.ts';
 import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
-import { readDue, readOutbox } from '../store/emails/waiting.ts';
+import { readDue, readOutbox } from '../store/emails/pending-work.ts';
 import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
 import { checkDatabase, openPool } from './wiring/database.ts';
 import { checkAccountEmails, makeAccountEmails } from './wiring/account-emails.ts';
@@ -142,7 +142,7 @@ const deps = {
   metrics: openMetrics({
     pool,
     sdk,
-    waiting: async () => {
+    readGauges: async () => {
       const [outbox, backlog, upkeep, pauses] = await Promise.all([
         readOutbox(pool),
         readDue(pool),

@@ -5,7 +5,7 @@ import { emailChannel } from '../../src/delivery/email/channel.ts';
 import { giveUp } from '../../src/delivery/endings.ts';
 import { resumeOrganization, suspendOrganization } from '../../src/accounts/suspension.ts';
 import { findOverdue } from '../../src/store/emails/stuck.ts';
-import { readDue } from '../../src/store/emails/waiting.ts';
+import { readDue } from '../../src/store/emails/pending-work.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { inMs, organization } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';

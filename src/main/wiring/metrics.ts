@@ -12,16 +12,16 @@ const SDK_TIMEOUT_MS = 1_000;
 interface Sources {
   readonly pool: PoolCounts;
   /** Set in processes that report pending work in the database. */
-  readonly waiting?: () => Promise<DatabaseGauges>;
+  readonly readGauges?: () => Promise<DatabaseGauges>;
   /** `host:port` at which Temporal's SDK serves its metrics. */
   readonly sdk: string;
 }
 
 /** Serves the metrics of this process and of Temporal's SDK as one page. */
-export function openMetrics({ pool, waiting, sdk }: Sources): Metrics {
+export function openMetrics({ pool, readGauges, sdk }: Sources): Metrics {
   const { registry } = startMetrics();
   watchPool(registry, pool);
-  if (waiting) watchDatabase(registry, waiting);
+  if (readGauges) watchDatabase(registry, readGauges);
   const collect = async () => (await Promise.all([registry.metrics(), sdkMetrics(sdk)])).join('\n');
   return { type: registry.contentType, text: cacheFor(MAX_AGE_MS, collect) };
 }

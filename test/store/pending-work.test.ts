@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { readDue, readOutbox, type WaitingRow } from '../../src/store/emails/waiting.ts';
+import { readDue, readOutbox, type PendingWork } from '../../src/store/emails/pending-work.ts';
 import { useDatabase } from '../support/database.ts';
 import { explainEach } from '../support/plans.ts';
 import { accept, acceptOne, force, newEmail, organization } from './mail.ts';
@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 
 /** Counts and whole seconds by fleet, without fleets that have no backlog. */
-function backlog(rows: WaitingRow[]): Record<string, [count: number, seconds: number]> {
+function backlog(rows: PendingWork[]): Record<string, [count: number, seconds: number]> {
   const some = rows.filter(({ count, oldest }) => count > 0 || oldest > 0);
   return Object.fromEntries(some.map(({ fleet, count, oldest }) => [fleet, [count, Math.floor(oldest + 0.01)]]));
 }

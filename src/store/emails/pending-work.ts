@@ -7,7 +7,7 @@ const MAX_COUNT = 10_000;
 const MAX_SAMPLE = 100;
 
 /** The backlog of a fleet of workers, of all organizations. */
-export interface WaitingRow {
+export interface PendingWork {
   fleet: string;
   /** MAX_COUNT + 1 means more than MAX_COUNT. */
   count: number;
@@ -19,7 +19,7 @@ export interface WaitingRow {
  * Outbox rows that can be dispatched now, by fleet. The age of a row that Temporal refused counts from its creation, that of
  * a deferred row from the end of its delay.
  */
-export function readOutbox(db: Db): Promise<WaitingRow[]> {
+export function readOutbox(db: Db): Promise<PendingWork[]> {
   return queryRows(db, {
     name: 'read_outbox',
     text: `SELECT fleet, count(since)::int AS count,
@@ -43,7 +43,7 @@ const READY = `(tries > 0 OR retry_at IS NULL OR retry_at <= now())`;
  * Due messages that no provider has accepted, also between two attempts, and due webhook deliveries and domain checks. Reads a
  * bounded part of indexes. Messages of suspended organizations are not late and not counted.
  */
-export function readDue(db: Db): Promise<WaitingRow[]> {
+export function readDue(db: Db): Promise<PendingWork[]> {
   return queryRows(db, {
     name: 'read_due',
     text: `WITH late AS MATERIALIZED (
