@@ -6,13 +6,17 @@ import type { EmailRequest } from '../domain/email/email.ts';
 import { digest } from '../lib/digest.ts';
 import { requireFound, ServiceError } from '../domain/errors.ts';
 import { findAccountLinks } from '../store/emails/account-links.ts';
-import { findAttachments } from '../store/emails/attachments.ts';
+import { findAttachments, type ListedAttachment } from '../store/emails/attachments.ts';
 import type { Acceptance } from '../store/emails/accept.ts';
 import { findEmail, recordResend } from '../store/emails/emails.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import { findContent } from '../store/emails/message-details.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
+import type { Db } from '../store/postgres/pool.ts';
 import { acceptEmail, type IntakeDeps } from './emails.ts';
+
+const CONTENT_GONE = 'The content of this email is no longer stored, so it cannot be resent.';
+const LINK_GONE = 'The link in this email is not stored with it, so it cannot be resent; request another.';
 
 export interface ResendDeps extends IntakeDeps {
   readonly files: FileStore;
@@ -29,21 +33,31 @@ export async function resendEmail(deps: ResendDeps, orgId: string, id: string, r
   const { pool } = deps;
   const email = requireFound(await findEmail(pool, deps.contents, orgId, id), 'email');
   const content = await findContent(pool, deps.contents, orgId, id);
-  if (!content) throw contentGone();
-  if (await isAboutAccount(deps, id, content)) {
-    throw new ServiceError(
-      'conflict',
-      'The link in this email is not stored with it, so it cannot be resent; request another.',
-    );
-  }
+  const attachments = (await findAttachments(pool, orgId, id)) ?? [];
+  const blocker = await findResendBlocker(pool, id, content, attachments);
+  if (!content || blocker !== undefined) throw new ServiceError('conflict', blocker ?? CONTENT_GONE);
   const { from, to, cc, bcc, reply_to, marketing, tags } = email;
   const request = { from, to, cc, bcc, reply_to, marketing, tags, ...content, scheduled_at: null };
   const idempotency = { key: `again ${requestId}`, fingerprint: digest(id) };
-  const files = await filesOf(deps, orgId, id);
+  const files = await readFiles(deps.files, attachments);
   const repeated = 'This email was resent already; see your latest emails.';
   const acceptance = await acceptOnce(deps, orgId, request, files, idempotency, repeated);
   await recordResend(pool, orgId, id, acceptance.id);
   return acceptance;
+}
+
+/**
+ * Returns the reason why an email cannot be resent, or undefined if it can.
+ * @param content undefined if it was deleted
+ */
+export async function findResendBlocker(
+  db: Db,
+  id: string,
+  content: EmailContent | undefined,
+  attachments: readonly Pick<ListedAttachment, 'kept'>[],
+): Promise<string | undefined> {
+  if (!content || attachments.some(({ kept }) => !kept)) return CONTENT_GONE;
+  return (await isAboutAccount(db, id, content)) ? LINK_GONE : undefined;
 }
 
 /**
@@ -66,12 +80,11 @@ export async function acceptOnce(
 }
 
 /** Reads files one after the other: each may be as large as a whole request. */
-async function filesOf({ pool, files }: ResendDeps, orgId: string, id: string): Promise<AttachmentRequest[]> {
+async function readFiles(files: FileStore, attachments: readonly ListedAttachment[]): Promise<AttachmentRequest[]> {
   const requests: AttachmentRequest[] = [];
-  const attachments = (await findAttachments(pool, orgId, id)) ?? [];
-  for (const { id: fileId, filename, content_type, content_id, kept } of attachments) {
-    const stream = kept ? await files.open(fileId) : undefined;
-    if (!stream) throw contentGone();
+  for (const { id, filename, content_type, content_id } of attachments) {
+    const stream = await files.open(id);
+    if (!stream) throw new ServiceError('conflict', CONTENT_GONE);
     const content = (await buffer(stream)).toString('base64');
     requests.push({ filename, content, path: null, content_type, content_id });
   }
@@ -79,13 +92,9 @@ async function filesOf({ pool, files }: ResendDeps, orgId: string, id: string): 
 }
 
 /** The link of an email about an account is stored for its id only. */
-async function isAboutAccount({ pool }: ResendDeps, id: string, content: EmailContent): Promise<boolean> {
+async function isAboutAccount(db: Db, id: string, content: EmailContent): Promise<boolean> {
   if (!hasAccountLink(content)) return false;
-  const [link] = await findAccountLinks(pool, [id]);
+  const [link] = await findAccountLinks(db, [id]);
   const headers = Object.entries(content.headers);
   return link !== undefined && (link.sealed !== null || isAccountEmail({ ...content, headers }, link.has_api_key));
-}
-
-function contentGone(): ServiceError {
-  return new ServiceError('conflict', 'The content of this email is no longer stored, so it cannot be resent.');
 }

@@ -114,6 +114,9 @@ describe('changing an email', () => {
       const { status, html } = await member.post(`/dashboard/emails/${id}/again`, { request_id: id });
       assert.equal(status, 409);
       assert.ok(textOf(html).includes('is no longer stored'), textOf(html));
+      const shown = await page(`/dashboard/emails/${id}`);
+      assert.ok(!shown.html.includes(`/dashboard/emails/${id}/again`), 'it is not offered');
+      assert.ok(textOf(shown.html).includes('is no longer stored, so it cannot be resent.'), textOf(shown.html));
     }
     const shown = await page(`/dashboard/emails/${without}`);
     assert.ok(textOf(shown.html).includes('The content was deleted after the retention period.'), textOf(shown.html));

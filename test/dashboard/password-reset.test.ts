@@ -183,6 +183,9 @@ describe('the link of a password reset', () => {
       const { status, html } = await member.post(`/dashboard/emails/${id}/again`, { request_id });
       assert.equal(status, 409);
       assert.ok(textOf(html).includes('The link in this email is not stored with it'), textOf(html));
+      const shown = (await member.get(`/dashboard/emails/${id}`)).html;
+      assert.ok(!shown.includes(`/dashboard/emails/${id}/again`), 'it is not offered');
+      assert.ok(textOf(shown).includes('The link in this email is not stored with it'), textOf(shown));
       await service.pool.query('DELETE FROM account_links WHERE email_id = $1', [id]);
     }
     assert.equal((await emailsTo(service, email)).length, 1);

@@ -4,7 +4,13 @@ import { confirm } from '../form-elements.tsx';
 import type { Context, Html } from '../page.ts';
 import { PATH } from './emails.tsx';
 
-export function EmailButtons({ context, email }: { context: Context; email: Email }): Html {
+interface Props {
+  readonly context: Context;
+  readonly email: Email;
+  readonly mayResend: boolean;
+}
+
+export function EmailButtons({ context, email, mayResend }: Props): Html {
   const { id, status, to, cc, bcc } = email;
   const count = [to, cc ?? [], bcc ?? []].flat().length;
   return (
@@ -16,12 +22,13 @@ export function EmailButtons({ context, email }: { context: Context; email: Emai
           question: "Cancel this email? It won't be sent. You can resend it later.",
           keep: 'Keep scheduled',
         })}
-      {confirm(context, 'Resend', {
-        action: `${PATH}/${id}/again`,
-        id: 'send-again',
-        fields: { request_id: randomUUID() },
-        question: `A new email of the same content goes to ${count === 1 ? 'its recipient' : `all ${count} recipients`} immediately.`,
-      })}
+      {mayResend &&
+        confirm(context, 'Resend', {
+          action: `${PATH}/${id}/again`,
+          id: 'send-again',
+          fields: { request_id: randomUUID() },
+          question: `A new email of the same content goes to ${count === 1 ? 'its recipient' : `all ${count} recipients`} immediately.`,
+        })}
     </>
   );
 }

@@ -3,6 +3,7 @@ import { REPORTED_STATUSES } from '../../domain/email/states.ts';
 import { notFound } from '../../domain/errors.ts';
 import { makeDownloadLinks } from '../../domain/email/download-links.ts';
 import { addressees, recipients } from '../../domain/email/outgoing.ts';
+import { findResendBlocker } from '../../intake/resend.ts';
 import { escapeHtml } from '../../lib/html.ts';
 import { findAttachments, type ListedAttachment, secondsFromNow } from '../../store/emails/attachments.ts';
 import { type Email, findEmail } from '../../store/emails/emails.ts';
@@ -58,14 +59,24 @@ export async function emailPage(context: Context, filled: Filled, view: Static<t
   if (!email || !details) throw notFound('email');
   const mayChange = role !== 'viewer';
   const addresses = recipients(addressees(email)).map(({ address }) => address.toLowerCase());
-  const suppressions = await findSuppressions(pool, organization.id, addresses);
+  const [suppressions, resendBlocker] = await Promise.all([
+    findSuppressions(pool, organization.id, addresses),
+    findResendBlocker(pool, id, stored, files ?? []),
+  ]);
   return (
     <Layout
       context={context}
       title={email.subject === '' ? '(no subject)' : email.subject}
       crumbs={[{ path: PATH, name: 'Emails' }]}
-      actions={mayChange ? <EmailButtons context={context} email={email} /> : ''}
+      actions={
+        mayChange ? <EmailButtons context={context} email={email} mayResend={resendBlocker === undefined} /> : ''
+      }
     >
+      {mayChange && resendBlocker !== undefined && (
+        <p class="hint" safe>
+          {resendBlocker}
+        </p>
+      )}
       <Live path={`${PATH}/${id}`} moves={isMoving(email)}>
         {emailFacts(context, email, details)}
         <Problem text={email.error} isWhole />
