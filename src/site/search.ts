@@ -19,6 +19,14 @@ const MAX_RESULTS = 20;
 const MAX_QUERY_LENGTH = 200;
 /** Maximum number of words of a query; the rest is ignored. Searching blocks other requests for about half a millisecond per word. */
 const MAX_WORDS = 8;
+/**
+ * Words that a query is searched without, unless it consists of them. Questions contain them, sections about the answer often do not.
+ * "from" is not among them: it is a field of most requests.
+ */
+const STOP_WORDS = (
+  'a am an and are as at be by can could do does for get has have how i if in into is it its me my of on or our set should so ' +
+  'that the their there these this to up want was we what when where which who why will with would you your'
+).split(' ');
 
 /** `assets/docs.js` loads the index in browsers with the same options, from `/docs/assets/…/search.json`. */
 const SEARCH: SearchOptions = {
@@ -36,7 +44,7 @@ export const INDEX: Options<Section> = {
 export function indexSections(sections: readonly Section[]): string {
   const index = new MiniSearch(INDEX);
   index.addAll(sections);
-  return JSON.stringify({ options: INDEX, search: SEARCH, maxResults: MAX_RESULTS, index });
+  return JSON.stringify({ options: INDEX, search: SEARCH, stopWords: STOP_WORDS, maxResults: MAX_RESULTS, index });
 }
 
 /**
@@ -54,8 +62,10 @@ export function makeSearch(json: string): (query: string) => Result[] {
   };
 }
 
-/** Splits a query as MiniSearch does. */
+/** Splits a query as MiniSearch does. `assets/docs.js` leaves out the same words. */
 function wordsOf(query: string): string[] {
   const words = query.slice(0, MAX_QUERY_LENGTH).split(/[\n\r\p{Z}\p{P}]+/u);
-  return [...new Set(words.filter((word) => word.length > 1))].slice(0, MAX_WORDS);
+  const long = words.filter((word) => word.length > 1);
+  const searched = long.filter((word) => !STOP_WORDS.includes(word.toLowerCase()));
+  return [...new Set(searched.length > 0 ? searched : long)].slice(0, MAX_WORDS);
 }

@@ -116,11 +116,26 @@ test('the search finds what people type', () => {
   assert.deepEqual(search('xylophone zzzz'), []);
 });
 
+test('the search answers questions, whose first words are in few sections', () => {
+  const index = [...files].find(([path]) => path.endsWith('/search.json'))?.[1] ?? '';
+  const search = makeSearch(index);
+  const expected: Readonly<Record<string, string>> = {
+    'How to verify a domain?': '/docs/api/domains#verifyDomain',
+    'how do I add an attachment': '/docs/sending#attachments',
+    'how to set up webhooks': '/docs/webhooks',
+    'What is the rate limit?': '/docs/sending#rate-limits',
+    'how can I cancel a scheduled email': '/docs/api/emails#cancelEmail',
+    'how do I deploy this': '/docs/operating#deploy-to-production',
+  };
+  for (const [question, path] of Object.entries(expected)) assert.equal(search(question)[0]?.id, path, question);
+  assert.ok(search('to').length > 0, 'a query of such words alone is searched for them');
+});
+
 test('the search reads eight different words, none of one letter, so that a query is cheap', () => {
   const index = [...files].find(([path]) => path.endsWith('/search.json'))?.[1] ?? '';
   const search = makeSearch(index);
-  const words = 'send email with attachments to a list of recipients, and cancel later';
-  const first = search('send email with attachments to list of recipients');
+  const words = 'send email with attachments to a list of recipients, one batch per day, and cancel later';
+  const first = search('send email attachments list recipients one batch per');
   assert.ok(first.length > 0);
   assert.deepEqual(search(words), first);
   assert.deepEqual(search(`send send ${words}`), first);

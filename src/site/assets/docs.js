@@ -55,11 +55,14 @@ async function load() {
   const library = tries++ === 0 ? form.dataset.library : `${form.dataset.library}?${tries}`;
   const [{ default: MiniSearch }, response] = await Promise.all([import(library), fetch(form.dataset.index)]);
   if (!response.ok) throw new Error(`the index of the search could not be loaded: ${response.status}`);
-  const { index, options, search, maxResults } = await response.json();
+  const { index, options, search, stopWords, maxResults } = await response.json();
   const loaded = MiniSearch.loadJS(index, options);
   return (query) => {
-    const all = loaded.search(query, search);
-    return (all.length > 0 ? all : loaded.search(query, { ...search, combineWith: 'OR' })).slice(0, maxResults);
+    const words = query.split(/[\n\r\p{Z}\p{P}]+/u);
+    const searched = words.filter((word) => word !== '' && !stopWords.includes(word.toLowerCase()));
+    const text = (searched.length > 0 ? searched : words).join(' ');
+    const all = loaded.search(text, search);
+    return (all.length > 0 ? all : loaded.search(text, { ...search, combineWith: 'OR' })).slice(0, maxResults);
   };
 }
 
