@@ -184,6 +184,18 @@ describe('the name of a key', () => {
     assert.equal((body as { name: unknown }).name, null);
   });
 
+  it('is shown with its id in the audit log, as actor and as target, also after it was revoked', async () => {
+    const { id, key } = keyOf(await make({ name: 'Shop <3>', preset: 'full_access' }));
+    await service.call('POST', '/v1/suppressions', { key, json: { email: 'a@example.net' } });
+    await owner.change(`${PATH}/${id}/revoke`);
+    const { html } = await owner.get('/dashboard/audit');
+    const text = textOf(html);
+    assert.ok(text.includes(`Shop <3> API key ${id} suppressions.create`), text);
+    assert.ok(text.includes(`keys.create Shop <3> ${id}`), text);
+    assert.ok(!html.includes('<3>'), 'a name is escaped');
+    assert.ok(html.includes(`title="Shop &lt;3&gt; (${id})"`), 'the whole of it is the title of a short cell');
+  });
+
   it('of a revoked key is not changed', async () => {
     const { id } = keyOf(await make({ name: 'Gone' }));
     await owner.change(`${PATH}/${id}/revoke`);

@@ -37,6 +37,8 @@ describe('API requests', () => {
     assert.ok(!page.html.includes('<1>'), 'a name is escaped');
     assert.ok(page.html.includes(`?key=${keyId}`), 'a key leads to its requests');
     assert.equal(rowsOf(await viewer.get(`${PATH}?key=${keyId}`)).length, 2);
+    await ours.call('DELETE', `/v1/keys/${keyId}`);
+    assert.match(rowsOf(await viewer.get(`${PATH}?key=${keyId}`)).join(), /Shop <1>/, 'also after it was revoked');
     assert.match(rowsOf(await viewer.get(`${PATH}?path=/v1/domains`)).join(), /GET \/v1\/domains 200/);
     assert.match(textOf((await viewer.get(`${PATH}?key=key_none`)).html), /No requests match these filters/);
   });

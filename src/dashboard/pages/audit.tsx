@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { escapeHtml } from '../../lib/html.ts';
 import { type AuditEntry, findExistingTargets, listAudit } from '../../store/accounts/audit.ts';
+import { findKeyNames } from '../../store/accounts/keys.ts';
 import { type Cursor, cutPage } from '../../store/postgres/page.ts';
 import { csvParts, exportCsv } from '../csv.ts';
 import { Empty, Sub, TimeCell } from '../elements.tsx';
@@ -25,22 +26,45 @@ const list = listPage({
   read: async ({ pool, organization }, place, limit) => {
     const entries = await listAudit(pool, organization.id, place, limit);
     const targets = entries.flatMap(({ target }) => target ?? []);
-    const existing = await findExistingTargets(pool, organization.id, targets);
-    return entries.map((entry) => ({ ...entry, created_at: entry.at, path: targetPath(entry.target ?? '', existing) }));
+    const [existing, keyNames] = await Promise.all([
+      findExistingTargets(pool, organization.id, targets),
+      findKeyNames(pool, organization.id, [...targets, ...entries.map((entry) => entry.actor_id)]),
+    ]);
+    return entries.map((entry) => ({
+      ...entry,
+      created_at: entry.at,
+      path: targetPath(entry.target ?? '', existing),
+      keyName: keyNames.get(entry.actor_id),
+      targetName: keyNames.get(entry.target ?? ''),
+    }));
   },
-  row: ({ at, actor_kind: kind, actor_id: id, actor_email: email, action, target, detail, path }) => {
+  row: ({
+    at,
+    actor_kind: kind,
+    actor_id: id,
+    actor_email: email,
+    keyName,
+    action,
+    target,
+    targetName,
+    detail,
+    path,
+  }) => {
     const details = describe(detail);
+    const kindInWords = kind === 'key' ? 'API key' : 'Sendwright';
     return (
       <tr>
         <TimeCell at={at} short />
-        <td title={email ?? id}>
-          <span safe>{email ?? id}</span>
-          {kind !== 'user' && <Sub text={kind === 'key' ? 'API key' : 'Sendwright'} />}
+        <td title={escapeHtml(email ?? withName(id, keyName))}>
+          <span safe>{email ?? keyName ?? id}</span>
+          {kind !== 'user' && <Sub text={keyName === undefined ? kindInWords : `${kindInWords} ${id}`} />}
         </td>
         <td title={action}>
           <code safe>{action}</code>
         </td>
-        <td title={target ?? undefined}>{target !== null && <Target id={target} path={path} />}</td>
+        <td title={target === null ? undefined : escapeHtml(withName(target, targetName))}>
+          {target !== null && <Target id={target} name={targetName} path={path} />}
+        </td>
         <td class="sub" title={escapeHtml(details)} safe>
           {details}
         </td>
@@ -64,8 +88,23 @@ function describe(detail: Readonly<Record<string, unknown>>): string {
     .join(', ');
 }
 
-function Target({ id, path }: { id: string; path: string | undefined }): Html {
-  const text = <code safe>{id}</code>;
+function withName(id: string, name: string | undefined): string {
+  return name === undefined ? id : `${name} (${id})`;
+}
+
+interface TargetProps {
+  readonly id: string;
+  readonly name: string | undefined;
+  readonly path: string | undefined;
+}
+
+function Target({ id, name, path }: TargetProps): Html {
+  const text = (
+    <>
+      {name !== undefined && <span safe>{`${name} `}</span>}
+      <code safe>{id}</code>
+    </>
+  );
   return path === undefined ? text : <a href={path}>{text}</a>;
 }
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { parseStatusFilter } from '../../domain/status-filter.ts';
 import { type ApiRequest, listApiRequests } from '../../store/accounts/api-requests.ts';
-import { listKeys } from '../../store/accounts/keys.ts';
+import { findKeyNames, listKeys } from '../../store/accounts/keys.ts';
 import { escapeHtml } from '../../lib/html.ts';
 import { Empty, inWords, NumberCell, Pager, Sub, Table, TimeCell } from '../elements.tsx';
 import { field, Filters, select } from '../form-elements.tsx';
@@ -35,10 +35,15 @@ const list = page(Query, async (context) => {
   const { pool, organization, query, given, problems } = context;
   const isValid = Object.keys(problems).length === 0;
   const keys = await listKeys(pool, organization.id, null, KEYS);
-  const names = new Map(keys.map(({ id, name }) => [id, name ?? id]));
+  const options = keys.map(({ id, name }) => [id, name ?? id] as const);
   const { rows, next } = isValid
     ? await listApiRequests(pool, organization.id, filtersOf(query), textToPlace(query.cursor), REQUESTS)
     : { rows: [], next: null };
+  const names = await findKeyNames(
+    pool,
+    organization.id,
+    rows.flatMap(({ key_id }) => key_id ?? []),
+  );
   const isFiltered = Object.values(given).some((value) => value !== '');
   const shown = (
     <Layout context={context} title="API requests">
@@ -50,7 +55,7 @@ const list = page(Query, async (context) => {
         <>
           <Filters visit={context}>
             {select(context, 'status', 'Status', withOther(STATUSES, query.status))}
-            {select(context, 'key', 'API key', withOther([['', 'Any'], ...names], query.key))}
+            {select(context, 'key', 'API key', withOther([['', 'Any'], ...options], query.key))}
             {field(context, 'path', 'Path', { placeholder: '/v1/emails/:id', autocomplete: 'off' })}
             {field(context, 'request_id', 'Request ID', { placeholder: 'req_…', autocomplete: 'off' })}
           </Filters>

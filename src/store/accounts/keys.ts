@@ -118,6 +118,16 @@ export function revokeKeyOf(db: Db, orgId: string, id: string, within: Within): 
   );
 }
 
+/** Returns the names of an organization's keys by id, also of revoked ones. Keys without a name are left out. */
+export async function findKeyNames(db: Db, orgId: string, ids: readonly string[]): Promise<Map<string, string>> {
+  const keys = await queryRows<{ id: string; name: string }>(
+    db,
+    `SELECT id, name FROM api_keys WHERE id = ANY ($1) AND org_id = $2 AND name IS NOT NULL`,
+    [ids, orgId],
+  );
+  return new Map(keys.map(({ id, name }) => [id, name]));
+}
+
 /** Names a key of an organization; false if it has no such key or the key is revoked. @param name null is none */
 export function renameKey(db: Db, orgId: string, id: string, name: string | null): Promise<boolean> {
   return executeOne(db, `UPDATE api_keys SET name = $3 WHERE id = $1 AND org_id = $2 AND revoked_at IS NULL`, [
