@@ -33,7 +33,16 @@ export function troubleOf(error: unknown) {
   const { code, message } = toServiceError(error);
   const status = STATUS[code] ?? 422;
   const [title, sentence] = WORDS[status] ?? ['That did not work', undefined];
-  return { status, code, title, sentence: sentence ?? message };
+  return { status, code, title, sentence: sentence ?? toSentence(message) };
+}
+
+/**
+ * Formats the message of an error, which begins in lower case for the API, as a sentence. An address, a host or the name of a field
+ * keeps its first letter.
+ */
+function toSentence(message: string): string {
+  const begun = message.replace(/^\p{Ll}+(?=[\s,:;])/u, (word) => word.charAt(0).toUpperCase() + word.slice(1));
+  return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
 }
 
 const WORDS: Readonly<Record<number, readonly [title: string, sentence: string | undefined]>> = {
@@ -78,7 +87,7 @@ export function formProblems(error: unknown): FormProblems | undefined {
   return {
     status,
     headers,
-    problems: { [param ?? '']: param === undefined ? message : message.slice(param.length + 2) },
+    problems: param === undefined ? { '': toSentence(message) } : { [param]: message.slice(param.length + 2) },
   };
 }
 

@@ -65,7 +65,10 @@ describe('changing an email', () => {
     assert.ok(!shown.html.includes(`/dashboard/emails/${id}/cancel`), 'once');
     const again = await member.post(`/dashboard/emails/${id}/cancel`);
     assert.equal(again.status, 422);
-    assert.ok(textOf(again.html).includes('only an email that is still scheduled'), textOf(again.html));
+    assert.ok(
+      textOf(again.html).includes('Only an email that is still scheduled can be moved or canceled.'),
+      textOf(again.html),
+    );
   });
 
   it('sends its content again, with its files, as a new email', async () => {
