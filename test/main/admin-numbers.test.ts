@@ -53,6 +53,17 @@ describe('number add', () => {
     assert.deepEqual(again, { code: 1, out: '', err: 'number: is connected already\n' });
   });
 
+  it('reads the token from standard input for -, so that the list of processes does not show it', async () => {
+    const options = ['--organization', orgId, '--number', '+12025550146', '--provider', 'twilio', '--token', '-'];
+    const env = { DATABASE_URL: database.url, SECRET_KEY };
+    const { out, err } = await command(['number', 'add', ...options], env, `${TOKEN}\n`);
+    assert.equal(err, '');
+    assert.equal((await stored(out)).token, TOKEN);
+    const nothing = await command(['number', 'add', ...options], env);
+    assert.deepEqual([nothing.code, nothing.out], [1, '']);
+    assert.match(nothing.err, /^token: must be 1 to 2048/);
+  });
+
   it('adds templates to a number, lists it and removes it', async () => {
     const of = ['--organization', orgId, '--number', '+12025550145'];
     const env = { DATABASE_URL: database.url, SECRET_KEY };

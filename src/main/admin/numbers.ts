@@ -1,3 +1,4 @@
+import { text as readText } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError } from 'commander';
 import { CHAT_PROVIDERS } from '../../domain/chat/chat.ts';
 import { readTemplates } from '../../dashboard/templates.ts';
@@ -42,7 +43,9 @@ export function addNumberCommands(program: Command): void {
   onNumber(number, 'add', 'Connect a number without asking its owner for a proof.')
     .addOption(required('--provider <provider>', 'provider of the number').choices(CHAT_PROVIDERS))
     .addOption(option('--phone-number-id <id>', "Meta's id of the number"))
-    .addOption(option('--token <token>', 'token of an account of its own; without it your account sends'))
+    .addOption(
+      option('--token <token>', 'token of an account of its own, - for standard input; without it your account sends'),
+    )
     .addOption(templateOption())
     .action(onDatabase(addChatNumber));
   // `verified_by` is null for unconfirmed numbers, and "operator" or "provider" for others.
@@ -59,7 +62,13 @@ async function addChatNumber(pool: Pool, options: AddOptions): Promise<unknown> 
   const { organization, number, provider, phoneNumberId = null, token = null } = options;
   const secretKeys = secretKeysOf(await readCommandSettings('SECRET_KEY'));
   const templates = provider === 'twilio' ? templatesOf(options) : [];
-  const request = { number, provider, phone_number_id: phoneNumberId, token, templates };
+  const request = {
+    number,
+    provider,
+    phone_number_id: phoneNumberId,
+    token: token === '-' ? (await readText(process.stdin)).trim() : token,
+    templates,
+  };
   return audited(pool, { organization, action: 'chatapp.numbers.create' }, () =>
     connectNumberForOperator(pool, chatSeal(secretKeys), organization, request),
   );
