@@ -47,11 +47,10 @@ import * as timeZone from './pages/time-zone.tsx';
 import * as webhook from './pages/webhook.tsx';
 import * as webhooks from './pages/webhooks.tsx';
 import {
-  browserToken,
   findSignedIn,
   isFromOurPage,
   oidcCookie,
-  oidcFlowOf,
+  readCookies,
   safeNext,
   setBrowserCookie,
   setSessionCookie,
@@ -263,8 +262,7 @@ function visitOf(site: Site, request: FastifyRequest, page: Page | undefined): V
     url: request.url,
     address: request.ip,
     userAgent: request.headers['user-agent'],
-    browser: browserToken(request, deps.publicUrl),
-    oidcFlow: oidcFlowOf(request, deps.publicUrl),
+    ...readCookies(request, deps.publicUrl),
     requestId: request.id,
     params: (request.params ?? {}) as Record<string, string>,
     query: values,

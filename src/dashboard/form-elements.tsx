@@ -9,8 +9,6 @@ interface FormProps {
   readonly visit: Visit;
   readonly action: string;
   readonly class?: string;
-  /** The value of its date and time field; a script shows it in the browser's time zone. */
-  readonly at?: string | undefined;
   readonly children: Children;
 }
 
@@ -18,7 +16,7 @@ interface FormProps {
 export function Form({ visit, action, children, ...rest }: FormProps): Html {
   const organization = visit.session?.organization?.id;
   return (
-    <form method="post" action={action} class={rest.class} data-at={rest.at}>
+    <form method="post" action={action} class={rest.class}>
       {organization !== undefined && <input type="hidden" name="_org" value={organization} />}
       {children}
     </form>

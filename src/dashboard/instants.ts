@@ -6,13 +6,20 @@ const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?$/;
 /** Matches a name of the IANA database, or UTC. Offsets are not time zone names. */
 const ZONE = /^[A-Za-z][\w+/-]{0,63}$/;
 
-/** Normalizes a time zone name to the spelling of the IANA database. @throws ServiceError validation_error */
-export function timeZoneOf(text: string, param: string): string {
+/** Normalizes a time zone name to the spelling of the IANA database. @returns undefined for text that is none */
+export function findTimeZone(text: string): string | undefined {
   try {
-    if (ZONE.test(text)) return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone;
+    return ZONE.test(text) ? new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone : undefined;
   } catch {
     // Intl throws for an unknown time zone.
+    return undefined;
   }
+}
+
+/** Normalizes a time zone name. @throws ServiceError validation_error */
+export function timeZoneOf(text: string, param: string): string {
+  const zone = findTimeZone(text);
+  if (zone !== undefined) return zone;
   throw new ServiceError('validation_error', 'is not a time zone; enter a name such as Europe/Berlin, or UTC', param);
 }
 
@@ -25,17 +32,34 @@ export function timeZoneOf(text: string, param: string): string {
 export function zonedInstant(text: string, timeZone: string, param: string): string {
   const asUtc = LOCAL.test(text) ? parseInstant(`${text}Z`)?.getTime() : undefined;
   if (asUtc === undefined) throw new ServiceError('validation_error', 'is not a day and time', param);
-  // The offsets before and after a possible clock change near that time.
-  const candidates = [-DAY_MS, DAY_MS].map((away) => asUtc - offsetAt(asUtc + away, timeZone));
-  const instants = candidates.filter((instant) => instant + offsetAt(instant, timeZone) === asUtc);
-  if (instants.length === 0) {
+  const { first } = instantsOf(asUtc, timeZone);
+  if (first === undefined) {
     throw new ServiceError(
       'validation_error',
       'does not exist in this time zone, because clocks are put forward',
       param,
     );
   }
-  return new Date(Math.min(...instants)).toISOString();
+  return new Date(first).toISOString();
+}
+
+/** Returns the first instant of a day. Where clocks are put forward at midnight, the day begins then. @returns undefined for no day */
+export function startOfDay(day: string, timeZone: string): Date | undefined {
+  const asUtc = parseInstant(`${day}T00:00Z`)?.getTime();
+  if (asUtc === undefined) return undefined;
+  const { first, skipped } = instantsOf(asUtc, timeZone);
+  return new Date(first ?? skipped);
+}
+
+/**
+ * Returns the first instant of a local time, which has none if clocks skip it, and the instant that it would have without a change of
+ * clocks: the moment at which the skipped time begins.
+ */
+function instantsOf(asUtc: number, timeZone: string): { first: number | undefined; skipped: number } {
+  // The offsets before and after a possible clock change near that time.
+  const [before, after] = [asUtc - offsetAt(asUtc - DAY_MS, timeZone), asUtc - offsetAt(asUtc + DAY_MS, timeZone)];
+  const instants = [before, after].filter((instant) => instant + offsetAt(instant, timeZone) === asUtc);
+  return { first: instants.length === 0 ? undefined : Math.min(...instants), skipped: before };
 }
 
 const DAY_MS = 86_400_000;

@@ -51,6 +51,8 @@ export interface Visit<Query = unknown> {
   readonly userAgent: string | undefined;
   /** The token of a known browser, not verified yet. */
   readonly browser: string | undefined;
+  /** The browser's time zone, which a script stores in a cookie; undefined without scripts. */
+  readonly browserTimeZone: string | undefined;
   /** The sealed cookie of a sign-in at the identity provider. */
   readonly oidcFlow: string | undefined;
   readonly requestId: string;
@@ -89,9 +91,9 @@ export interface Context<Query = unknown> extends Visit<Query> {
   readonly role: Role;
 }
 
-/** Returns the time zone in which the user enters times. */
-export function zoneOf({ session }: Context): string {
-  return session.timeZone ?? 'UTC';
+/** Returns the time zone in which the user reads and enters times. */
+export function zoneOf({ session, browserTimeZone }: Context): string {
+  return session.timeZone ?? browserTimeZone ?? 'UTC';
 }
 
 export function idOf({ params }: Visit): string {

@@ -4,8 +4,9 @@ import { KNOWN_BROWSER_DAYS } from '../domain/known-browser.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { findSession, touchSession } from '../store/accounts/sessions.ts';
+import { findTimeZone } from './instants.ts';
 import { OIDC_FLOW_SECONDS } from './oidc-flow.ts';
-import type { SignedIn } from './page.ts';
+import type { SignedIn, Visit } from './page.ts';
 
 /** The lifetime of the cookie in seconds. The session itself expires in Postgres. */
 const COOKIE_AGE = 30 * 24 * 3_600;
@@ -43,11 +44,6 @@ export function oidcCookie(publicUrl: string | undefined, flow: string | null): 
   return cookieHeader('sendwright-oidc', publicUrl, flow ?? '', flow === null ? 0 : OIDC_FLOW_SECONDS);
 }
 
-/** Returns the sealed sign-in that this browser has started at the identity provider. */
-export function oidcFlowOf(request: FastifyRequest, publicUrl: string | undefined): string | undefined {
-  return cookieOf(request, publicUrl, 'sendwright-oidc');
-}
-
 /** @returns the value of a `Set-Cookie` header */
 function cookieHeader(name: CookieName, publicUrl: string | undefined, value: string, ageSeconds: number): string {
   const secure = isSecure(publicUrl);
@@ -55,9 +51,17 @@ function cookieHeader(name: CookieName, publicUrl: string | undefined, value: st
   return `${cookieName(name, secure)}=${value}; ${attributes.join('; ')}`;
 }
 
-/** Returns the token of a known browser without verifying it. */
-export function browserToken(request: FastifyRequest, publicUrl: string | undefined): string | undefined {
-  return cookieOf(request, publicUrl, 'sendwright-browser');
+/** Returns what cookies other than that of the session contain. Tokens are not verified yet. */
+export function readCookies(
+  request: FastifyRequest,
+  publicUrl: string | undefined,
+): Pick<Visit, 'browser' | 'browserTimeZone' | 'oidcFlow'> {
+  return {
+    browser: cookieOf(request, publicUrl, 'sendwright-browser'),
+    // `assets/dashboard.js` sets this one.
+    browserTimeZone: findTimeZone(readCookie(request, 'sendwright-time-zone') ?? ''),
+    oidcFlow: cookieOf(request, publicUrl, 'sendwright-oidc'),
+  };
 }
 
 /** Limits on queries for invalid cookies. */
@@ -103,8 +107,12 @@ export async function findSignedIn(
   return { user, timeZone, token, organizations, organization, flash, hasSecondFactor, byOidc };
 }
 
-function cookieOf({ headers }: FastifyRequest, publicUrl: string | undefined, name: CookieName): string | undefined {
-  const prefix = `${cookieName(name, isSecure(publicUrl))}=`;
+function cookieOf(request: FastifyRequest, publicUrl: string | undefined, name: CookieName): string | undefined {
+  return readCookie(request, cookieName(name, isSecure(publicUrl)));
+}
+
+function readCookie({ headers }: FastifyRequest, name: string): string | undefined {
+  const prefix = `${name}=`;
   const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim());
   return pairs.find((pair) => pair.startsWith(prefix))?.slice(prefix.length);
 }

@@ -28,7 +28,7 @@ test('flows take no more clicks than in comparable services', async (t) => {
   t.after(() => pool.end());
   for (const [name, maxClicks] of Object.entries(MAX_CLICKS) as [Flow, number][]) {
     await t.test(`${name}: at most ${maxClicks} clicks`, async (inner) => {
-      const user = countClicks(await openTab(inner, browser));
+      const user = countClicks(await openTab(inner, browser, { timezoneId: 'UTC' }));
       await FLOWS[name](user, { t: inner, dev, dns, browser, pool });
       inner.diagnostic(`${name}: ${user.clicks()} clicks, at most ${maxClicks}`);
       assert.ok(user.clicks() > 0 && user.clicks() <= maxClicks, `${user.clicks()} clicks, at most ${maxClicks}`);

@@ -73,6 +73,8 @@ test('keyboard, time zone and menu', async (t) => {
     const shown = local.format(new Date(at)).replace(' ', 'T');
     assert.equal(await page.getByLabel('Send at').inputValue(), shown);
     assert.equal(await page.getByLabel('Time zone').inputValue(), 'America/New_York');
+    await page.goto(`${dev.dashboard_url}/emails`);
+    await page.getByLabel('Since (America/New_York)').waitFor();
 
     await page.getByRole('link', { name: 'Change time zone' }).click();
     await page.getByLabel('Time zone').fill('Asia/Tokyo');

@@ -96,6 +96,30 @@ describe('the list of emails', () => {
     }
   });
 
+  it("filters by days in the user's time zone, or in the browser's", async () => {
+    const org = await service.organization();
+    const user = await signedIn(service, org.id, 'viewer');
+    const id = await org.sent({ subject: 'At night' });
+    await service.pool.query(`UPDATE emails SET created_at = '2026-03-01T20:00Z' WHERE id = $1`, [id]);
+    const first = 'created_after=2026-03-01&created_before=2026-03-02';
+    const second = 'created_after=2026-03-02&created_before=2026-03-03';
+    const check = async (zone: string, listed: string, empty: string, cookie = '') => {
+      const headers = { cookie: `${user.cookie()}; ${cookie}` };
+      const shown = await user.get(`/dashboard/emails?${listed}`, headers);
+      assert.deepEqual(subjects(shown), ['At night'], zone);
+      assert.ok(
+        textOf(shown.html).includes(`Since (${zone})`) && textOf(shown.html).includes(`Before (${zone})`),
+        zone,
+      );
+      assert.deepEqual(subjects(await user.get(`/dashboard/emails?${empty}`, headers)), [], zone);
+    };
+    await check('UTC', first, second);
+    await check('Asia/Tokyo', second, first, 'sendwright-time-zone=Asia/Tokyo');
+    await check('UTC', first, second, 'sendwright-time-zone=Nowhere/"><b>');
+    await user.change('/dashboard/account/time-zone', { time_zone: 'Europe/Berlin' });
+    await check('Europe/Berlin', first, second, 'sendwright-time-zone=Asia/Tokyo');
+  });
+
   it('leads from an id in the search field to its page, of this organization only', async () => {
     const id = await own.sent({ subject: 'five' });
     for (const [searched, to] of [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { ServiceError } from '../../src/domain/errors.ts';
-import { timeZoneOf, zonedInstant, zonedValue, zonedWords } from '../../src/dashboard/instants.ts';
+import { startOfDay, timeZoneOf, zonedInstant, zonedValue, zonedWords } from '../../src/dashboard/instants.ts';
 
 const refusal = (param: string, message: RegExp) => (error: unknown) =>
   error instanceof ServiceError && error.param === param && message.test(error.message);
@@ -51,6 +51,27 @@ describe('a local time', () => {
         assert.ok(back <= instant && Date.parse(instant) - Date.parse(back) <= 3_600_000, `${instant} ${back}`);
       }),
     );
+  });
+});
+
+describe('a day', () => {
+  for (const [day, zone, instant] of [
+    ['2026-03-01', 'UTC', '2026-03-01T00:00:00.000Z'],
+    ['2026-03-01', 'Asia/Tokyo', '2026-02-28T15:00:00.000Z'],
+    // Clocks are put forward at midnight, and in Samoa they skipped the whole day.
+    ['2018-11-04', 'America/Sao_Paulo', '2018-11-04T03:00:00.000Z'],
+    ['2011-12-30', 'Pacific/Apia', '2011-12-30T10:00:00.000Z'],
+    // Clocks are put back to the midnight that has passed.
+    ['2018-02-18', 'America/Sao_Paulo', '2018-02-18T03:00:00.000Z'],
+    ['2026-11-01', 'America/Havana', '2026-11-01T04:00:00.000Z'],
+  ] as const) {
+    it(`${day} in ${zone} begins at ${instant}`, () => {
+      assert.equal(startOfDay(day, zone)?.toISOString(), instant);
+    });
+  }
+
+  it('that does not exist has no beginning', () => {
+    for (const text of ['2026-02-30', 'today', '']) assert.equal(startOfDay(text, 'UTC'), undefined);
   });
 });
 

@@ -2,7 +2,10 @@
 
 // Times are shown in the user's time zone setting, otherwise in the browser's time zone.
 const setZone = document.documentElement.dataset.timeZone;
-const timeZone = setZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const timeZone = setZone ?? browserZone;
+// The server reads the days and times of forms in the same zone.
+document.cookie = `sendwright-time-zone=${browserZone}; path=/dashboard; max-age=31536000; samesite=lax`;
 const format = (options) => new Intl.DateTimeFormat(undefined, { timeZone, ...options });
 const exact = format({ dateStyle: 'medium', timeStyle: 'long' });
 const timeOfToday = format({ timeStyle: 'short' });
@@ -117,10 +120,3 @@ setInterval(() => document.querySelectorAll('time[data-relative]').forEach(showT
 // Fills the suggestions of the time zone field.
 const zones = document.getElementById('time-zones');
 for (const name of zones ? ['UTC', ...Intl.supportedValuesOf('timeZone')] : []) zones.append(new Option(name));
-
-// Shows a form's time in the browser's time zone instead of UTC, unless the user has set one.
-for (const form of setZone === undefined ? document.querySelectorAll('form[data-at]') : []) {
-  const parts = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' });
-  form.querySelector('[type="datetime-local"]').value = parts.format(new Date(form.dataset.at)).replace(' ', 'T');
-  form.querySelector('[list="time-zones"]').value = timeZone;
-}

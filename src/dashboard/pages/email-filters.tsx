@@ -7,7 +7,8 @@ import { TAGS } from '../../domain/limits.ts';
 import type { EmailFilters } from '../../store/emails/lists.ts';
 import { choices, field, FilterMenu, Filters, optionsOf, select } from '../form-elements.tsx';
 import { type Given, queryOf, valueOf } from '../forms.ts';
-import type { Context, Filled, Html } from '../page.ts';
+import { startOfDay } from '../instants.ts';
+import { type Context, type Filled, type Html, zoneOf } from '../page.ts';
 
 export const Query = Type.Object({
   /** An address, `@domain`, or words of the subject. */
@@ -15,7 +16,7 @@ export const Query = Type.Object({
   from: Type.Optional(Type.String()),
   status: Type.Optional(Type.Array(Type.Enum([...EMAIL_STATUSES]))),
   bounce_reason: Type.Optional(Type.Enum([...BOUNCE_REASONS])),
-  /** A day in UTC, or an instant. */
+  /** A day in the user's time zone, or an instant. */
   created_after: Type.Optional(Type.String()),
   created_before: Type.Optional(Type.String()),
   tag: Type.Optional(Type.Array(Type.String())),
@@ -31,7 +32,8 @@ export interface ReadFilters {
 }
 
 /** Parses the filters of a URL. */
-export function readFilters({ query, given, problems }: Context<Static<typeof Query>>): ReadFilters {
+export function readFilters(context: Context<Static<typeof Query>>): ReadFilters {
+  const { query, given, problems } = context;
   const found: Record<string, string> = { ...problems };
   const parsed = <T,>(name: string, text: string | undefined, parse: (text: string) => T | string): T | null => {
     const value = text === undefined ? null : parse(text);
@@ -41,6 +43,8 @@ export function readFilters({ query, given, problems }: Context<Static<typeof Qu
   };
   const search = parsed('q', query.q, readSearch);
   const from = parsed('from', query.from, parseAddressFilter);
+  const readTime = (text: string) =>
+    (isDay(text) ? startOfDay(text, zoneOf(context)) : parseInstant(text)) ?? 'must be a day, such as 2026-03-01';
   const since = parsed('created_after', query.created_after, readTime);
   const before = parsed('created_before', query.created_before, readTime);
   // A URL has a parameter for each tag; the field contains all of them.
@@ -66,10 +70,6 @@ function readSearch(text: string): Pick<EmailFilters, 'to' | 'subject'> | string
   return wordsProblem(text) ?? { subject: wordsOf(text) };
 }
 
-function readTime(text: string): Date | string {
-  return parseInstant(isDay(text) ? `${text}T00:00Z` : text) ?? 'must be a day, such as 2026-03-01';
-}
-
 const isDay = (text: string): boolean => /^\d{4}-\d\d-\d\d$/.test(text);
 
 function readTags(text: string): Tag[] | string {
@@ -92,8 +92,8 @@ export function EmailFilterForm({ context, filled }: { context: Context; filled:
         ...{ type: 'search', autocomplete: 'off', placeholder: 'ada@example.com' },
       })}
       {choices(filled, 'status', 'Status', optionsOf(EMAIL_STATUSES).slice(1))}
-      {dayField(filled, 'created_after', 'Since (UTC)')}
-      {dayField(filled, 'created_before', 'Before (UTC)')}
+      {dayField(filled, 'created_after', `Since (${zoneOf(context)})`)}
+      {dayField(filled, 'created_before', `Before (${zoneOf(context)})`)}
       <FilterMenu label="More filters" chosen={chosen} whenEmpty="None" isOpen={hasProblem}>
         {select(filled, 'bounce_reason', MORE.bounce_reason, optionsOf(BOUNCE_REASONS))}
         {field(filled, 'from', MORE.from, { placeholder: 'Address or @domain', autocomplete: 'off' })}

@@ -45,18 +45,12 @@ interface FormProps {
   readonly filled: Filled;
 }
 
-/** A time field with the name of its time zone: the user's, otherwise the browser's, which a script fills in. */
+/** A time field with the name of its time zone. */
 export function RescheduleForm({ context, path, at, filled }: FormProps): Html {
   const timeZone = zoneOf(context);
-  const isBlank = Object.keys(filled.given).length === 0;
   return (
     <Section title="Reschedule">
-      <Form
-        visit={context}
-        action={`${path}/reschedule`}
-        class="card"
-        at={isBlank && context.session.timeZone === null ? at : undefined}
-      >
+      <Form visit={context} action={`${path}/reschedule`} class="card">
         <FormProblem filled={filled} />
         {field(filled, 'scheduled_at', 'Send at', {
           type: 'datetime-local',
