@@ -91,7 +91,7 @@ async function reconcileCall<T extends ChannelTypes>(
       ...open.map(({ member: { id } }): MemberResult => {
         if (!found) return { id, state: 'again', reason: 'The provider cannot be asked now.' };
         const reason = 'The provider may not have it; it is asked once more.';
-        return { id, ...waitForCall(reason, deps.confirmNotFoundAfterMs) };
+        return postponed(id, reason, deps.confirmNotFoundAfterMs);
       }),
     ],
   };
@@ -106,10 +106,9 @@ async function applyAmbiguousSend<T extends ChannelTypes>(
   const over = messages.filter(({ attempt }) => channel.callIsOverInMs(attempt) <= 0);
   const results = messages
     .filter((message) => !over.includes(message))
-    .map(({ member: { id }, attempt }): MemberResult => ({
-      id,
-      ...waitForCall('An earlier call may still be under way.', channel.callIsOverInMs(attempt)),
-    }));
+    .map(({ member: { id }, attempt }) =>
+      postponed(id, 'An earlier call may still be under way.', channel.callIsOverInMs(attempt)),
+    );
   if (over.length === 0) return { lost: [], results };
 
   deps.log.warn(
@@ -185,8 +184,8 @@ function countOutcomes(
 }
 
 /** No refusal of the provider: the other members of its group are sent meanwhile. */
-function waitForCall(reason: string, afterMs: number) {
-  return { state: 'again', reason, afterMs, postponed: true } as const;
+function postponed(id: string, reason: string, afterMs: number): MemberResult {
+  return { id, state: 'again', reason, afterMs, postponed: true };
 }
 
 function ending(outcome: AttemptOutcome, detail: string | null) {
