@@ -1,6 +1,8 @@
 import { EMAIL_STATUSES } from '../domain/email/email.ts';
 import { impliedStates, setOf, type State } from '../domain/statistics.ts';
-import { type Step, STEP_MS } from '../store/statistics/series.ts';
+import { readClock } from '../store/postgres/clock.ts';
+import type { Db } from '../store/postgres/pool.ts';
+import { beginOf, type Step, STEP_MS } from '../store/statistics/series.ts';
 
 /** A period of whole hours or days. */
 export interface Period {
@@ -10,9 +12,9 @@ export interface Period {
   readonly to: number;
 }
 
-/** Returns the last `count` hours or days, including the current one. */
-export function lastSteps(step: Step, count: number): Period {
-  const to = (Math.floor(Date.now() / STEP_MS[step]) + 1) * STEP_MS[step];
+/** Returns the last `count` hours or days, including the current one, by the database's clock. */
+export async function lastSteps(db: Db, step: Step, count: number): Promise<Period> {
+  const to = beginOf(await readClock(db), step).getTime() + STEP_MS[step];
   return { step, from: to - count * STEP_MS[step], to };
 }
 

@@ -148,7 +148,7 @@ interface StatisticsProps {
 
 /** The statistics of the last 30 days of a domain or tag. */
 export async function Statistics({ context, dimension, of: key, filters }: StatisticsProps): Promise<string> {
-  const period = lastSteps('day', 30);
+  const period = await lastSteps(context.pool, 'day', 30);
   const figures = await readFigures(context, period, dimension, key);
   return (
     <Section title="Last 30 days">

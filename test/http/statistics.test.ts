@@ -54,6 +54,18 @@ describe('GET /v1/stats', () => {
     assert.deepEqual((await read(ours, '?by=domain')).series, []);
   });
 
+  for (const hours of [-3, 3]) {
+    test(`ends now by the clock of the database, when that of the API is ${hours} hours ahead`, async (t) => {
+      const ours = await anOrganization(`clock-${hours + 3}.example`);
+      await send(ours, `clock-${hours + 3}.example`);
+      const now = Date.now();
+      t.mock.timers.enable({ apis: ['Date'], now: now + hours * 3_600_000 });
+      const { to, series } = await read(ours);
+      assert.ok(Math.abs(Date.parse(to) - now) < 1_800_000, to);
+      assert.equal(series[0]?.totals['accepted'], 1);
+    });
+  }
+
   test('counts each email once for each state that it ever reached', async () => {
     const ours = await anOrganization('counted.example');
     const ids = await Promise.all(Array.from({ length: 5 }, () => send(ours, 'counted.example')));

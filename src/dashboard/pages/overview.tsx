@@ -38,7 +38,7 @@ const overview = page(Query, async (context) => {
   const { pool, organization, query } = context;
   const chosen = query.range ?? DEFAULT_RANGE;
   const range = RANGES[chosen] as Range;
-  const period = lastSteps(range.by, range.count);
+  const period = await lastSteps(pool, range.by, range.count);
   const [{ emails }, figures, bounces, backlog, issues] = await Promise.all([
     listEmails(pool, organization.id, EVERY, null, LATEST_EMAILS),
     readFigures(context, period),

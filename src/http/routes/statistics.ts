@@ -2,6 +2,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { parseInstant } from '../../domain/instant.ts';
 import { addCounts, ratesOf } from '../../domain/statistics.ts';
 import { percentile } from '../../lib/times.ts';
+import { readClock } from '../../store/postgres/clock.ts';
 import { readSeries, type Series, type Step } from '../../store/statistics/series.ts';
 import { route } from '../route.ts';
 import { Statistics, StatisticsQuery } from '../schemas/statistics.ts';
@@ -19,7 +20,7 @@ export const statistics = route('getStatistics', 'Get statistics', {
   response: { 200: Statistics },
   handler: async ({ pool }, { orgId, query }) => {
     const { step = 'hour', by: dimension = 'all', channel = 'email' } = query;
-    const to = query.to === undefined ? new Date() : (parseInstant(query.to) as Date);
+    const to = query.to === undefined ? await readClock(pool) : (parseInstant(query.to) as Date);
     const from = query.from === undefined ? new Date(to.getTime() - DAY_MS) : (parseInstant(query.from) as Date);
     checkPeriod(from, to, step);
     const series = await readSeries(pool, orgId, { channel, from, to, step, dimension, key: null }, MAX_SERIES);

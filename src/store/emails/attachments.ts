@@ -3,6 +3,7 @@ import { SUBTRACT_STORED_BYTES } from '../files/reservations.ts';
 import { HAS_COPIES_LEFT } from './recipients.ts';
 import { type Db, execute, queryColumn, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
+import { readClock } from '../postgres/clock.ts';
 
 /**
  * Stores the files of an email, in the transaction that stores the email. Their contents were reserved (`reserveFiles`) and
@@ -106,12 +107,7 @@ export function findDownload(
 
 /** Returns the expiry of a link by the database's clock, in Unix seconds. */
 export async function secondsFromNow(db: Db, seconds: number): Promise<number> {
-  const expires = await queryValue<number>(db, {
-    name: 'seconds_from_now',
-    text: 'SELECT floor(extract(epoch FROM now()) + $1)::float8 AS at',
-    values: [seconds],
-  });
-  return expires as number;
+  return Math.floor((await readClock(db)).getTime() / 1_000) + seconds;
 }
 
 /**
