@@ -57,6 +57,14 @@ describe('an email by a provider without tracking', () => {
     assert.equal(emails[0]?.text, 'See https://shop.example/');
   });
 
+  it('gets signed links in place of the first 1,000 that can be tracked', async () => {
+    const link = (n: number) => `<a href="https://shop.example/${n}">`;
+    const links = Array.from({ length: 1_002 }, (_, n) => link(n));
+    const { html } = await given({ clicks: true, html: `<a href="mailto:hi@acme.example">${links.join('')}` });
+    assert.equal(html.match(/\/t\/c\//g)?.length, 1_000);
+    assert.ok(html.endsWith(`>${link(1_000)}${link(1_001)}`), html.slice(-200));
+  });
+
   it('gets an image before the end of its body if opens are tracked', async () => {
     const { id, html } = await given({ opens: true });
     assert.deepEqual([openOf(html)?.emailId, openOf(html)?.recipient], [id, 0]);
