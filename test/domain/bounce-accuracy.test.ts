@@ -16,6 +16,9 @@ const UNSEEN = readReplies('unseen.tsv');
 const DEVELOPMENT = readReplies('development.tsv');
 /** The other halves. Only their counts were looked at: they measure replies that were never seen. */
 const FINAL = readReplies('final.tsv');
+/** The same for 272 later replies, most of them of receivers and servers that production mail meets often. */
+const RECEIVERS_DEVELOPMENT = readReplies('receivers-development.tsv');
+const RECEIVERS_FINAL = readReplies('receivers-final.tsv');
 
 /** Prints a table (`docs/decisions/bounces.md` has the figures of the day) and asserts per cent of right reasons and right decisions. */
 function assertAccuracy(
@@ -36,7 +39,16 @@ function assertAccuracy(
 
 describe('the accuracy of bounce reasons', () => {
   it('has tables of replies with known reasons, none in two of them', () => {
-    const all = [...LABELLED, ...DOCUMENTED, ...HELD_OUT, ...UNSEEN, ...DEVELOPMENT, ...FINAL];
+    const all = [
+      ...LABELLED,
+      ...DOCUMENTED,
+      ...HELD_OUT,
+      ...UNSEEN,
+      ...DEVELOPMENT,
+      ...FINAL,
+      ...RECEIVERS_DEVELOPMENT,
+      ...RECEIVERS_FINAL,
+    ];
     assert.equal(new Set(all.map(({ reply }) => reply)).size, all.length);
     for (const { reply, reason, source } of all) {
       assert.ok(BOUNCE_REASONS.includes(reason), `${reason}: ${reply}`);
@@ -63,6 +75,18 @@ describe('the accuracy of bounce reasons', () => {
     ['replies that were unseen at first', 'unseen at first', UNSEEN, { reason: 93.5, suppress: 99.5 }],
     ['the halves for development', 'development', DEVELOPMENT, { reason: 96.5, suppress: 99 }],
     ['replies that were never looked at', 'final', FINAL, { reason: 82.5, suppress: 93 }],
+    [
+      'replies of frequent receivers, used for development',
+      'receivers, development',
+      RECEIVERS_DEVELOPMENT,
+      { reason: 88.5, suppress: 96 },
+    ],
+    [
+      'replies of frequent receivers that were never looked at',
+      'receivers, final',
+      RECEIVERS_FINAL,
+      { reason: 82.5, suppress: 90.5 },
+    ],
   ] as const) {
     it(`keeps its floor on ${name}, by reason`, (t) => {
       assertAccuracy(
