@@ -5,7 +5,7 @@ export const AUTHENTICATION = {
   /** The receiver could not authenticate the sender. */
   ofSender: [
     '\\bdmarc\\b',
-    '\\b(?:dkim|domain ?keys|arc)\\b(?! signature: v) … (?:{unproven})',
+    '(?<!duplicated? header )\\b(?:dkim|domain ?keys|arc)\\b(?! signature: v) … (?:{unproven})',
     '@spf',
     'sender policy framework',
     'sender ?id\\b(?! [a-z0-9]*\\d)',
@@ -38,7 +38,7 @@ export const AUTHENTICATION = {
     'unauthori[sz]ed sender',
     'nicht berechtigt … zu senden',
     '\\bspf\\b',
-    '\\b(?:dkim|domain ?keys)\\b(?! signature: v)',
+    '(?<!duplicated? header )\\b(?:dkim|domain ?keys)\\b(?! signature: v)',
     'send (?:e?mails? |messages? )?(?:as|on behalf)\\b',
     'not logged in(?! for| since)',
     'send (?:e?mail )?for (?:this|that) domain',

@@ -45,6 +45,8 @@ export const TRAFFIC = {
     'limits? for (?:how many|processing)',
     '(?<!mailbox )(?<!account )(?:has )?(?:reached|exceeded) (?:its|their|our|your) limit',
     'quota of messages',
+    'unusual (?:sending )?activity',
+    '(?:insufficient|no|out of) (?:system |server |internal )resources?\\b',
     'receiving (?:e?mail|messages) too',
     'excessive (?:volume|traffic|amount)',
     'congest\\w*',
@@ -65,6 +67,9 @@ export const TRAFFIC = {
   /** The receiver is busy, out of order or timed out. */
   passing: [
     '(?:try|retry|come back|resend)\\w* … (?:later|again|reconnect)',
+    'try (?:another|a different|the other)\\b',
+    '(?:right|just) now',
+    'not (?:currently )?capable',
     'temporar(?:y|ily)\\b',
     'busy',
     'overload\\w*',
@@ -72,7 +77,8 @@ export const TRAFFIC = {
     'put off',
     'later',
     'wait\\b',
-    'not (?:be )?process',
+    'not (?:be )?(?:process|scanned)',
+    'being (?:verified|checked|scanned|evaluated)',
     'synchroni[sz]ation',
     'by another process',
     'service (?:is )?(?:currently |temporarily )?(?:not available|unavailable|not active)',
