@@ -68,7 +68,8 @@ const PASSING = /temporar|later|again|in progress|unverified|lookup fail/;
 /** The server refused in reply to MAIL FROM, HELO or EHLO. */
 const OF_SENDER = /(?:in reply to|after) (?:pipelined )?(?:mail from|helo|ehlo)/i;
 const OF_CLIENT = /refused to talk to me|after initial connection/i;
-const SENDER_WORDS = /(?<![a-z])(?:sender|return|mail ?from|from domain|envelope from|reverse path)(?![a-z])/;
+const SENDER_WORDS =
+  /(?<![a-z])(?:sender|return|mail ?from|from domain|envelope from|reverse path|your (?:own )?(?:domain|host|server|mx|dns))(?![a-z])/;
 
 const REFUSED = /connection refused/;
 const IP_ADDRESS = /(?<![a-z@])ips?(?![a-z])/;

@@ -5,10 +5,13 @@ const REPLY_CODES =
 /** Matches a reply to a command that failed only because all recipients had been refused before. */
 const CONSEQUENCE = /^(?:503|554[- ]5\.5\.1)|no valid recipients|need rcpt|valid rcpt command/i;
 
+/** A message that expired in a queue. The replies after it are the refusals that lasted until then. */
+const EXPIRY = /^5\d\d[-\s]+[45]\.4\.7\s/;
+
 /**
  * Returns the decisive reply of a transcript of several, including the text before the first one: the last 5xx, otherwise the
  * last 4xx. Consequences of an earlier refusal are skipped. The lines of one reply repeat its code. Returns undefined if the
- * text contains fewer than two replies.
+ * text contains fewer than two replies, or if the message expired: then the whole text is decisive.
  */
 export function decisiveReply(text: string): string | undefined {
   const replies: { code: string; start: number; text: string }[] = [];
@@ -16,7 +19,7 @@ export function decisiveReply(text: string): string | undefined {
     if (replies.at(-1)?.code !== code) replies.push({ code, start: index, text: '' });
   }
   const [first] = replies;
-  if (!first || replies.length < 2) return undefined;
+  if (!first || replies.length < 2 || EXPIRY.test(text.slice(first.start))) return undefined;
   replies.forEach((reply, i) => (reply.text = text.slice(reply.start, replies[i + 1]?.start)));
   const causes = replies.filter((reply) => !CONSEQUENCE.test(reply.text));
   const decisive = causes.findLast(({ code }) => code.startsWith('5')) ?? causes.at(-1);

@@ -25,7 +25,7 @@ const LISTS: Readonly<Record<string, string>> = {
     'disabled|inactive|inactivated|suspend\\w*|suspension|deactivated|de activated|locked(?! by another)|' +
     'on hold|(?:switched|turned) off|frozen|closed|archived|' +
     'discontinued|terminated|cancell?ed|dormant|retired|not active|not activated|not enabled|abandoned|blocked|' +
-    'banned|no longer (?:active|in use|us(?:ed|ing)|accept\\w*|receiv\\w*)|not in use|' +
+    'banned|no longer (?:active|in (?:use|service)|us(?:ed|ing)|accept\\w*|receiv\\w*)|not in use|' +
     '(?<!message )expired|unused|delinquent|barred|restricted',
   blocked:
     'block(?:ed|ing|s)?|bann?ed|bloqueed?|black ?list(?:ed)?|block ?list(?:ed)?|deny ?list(?:ed)?|reject(?:ed)?|denied|' +

@@ -8,7 +8,7 @@ export const ROUTES = {
   /** Names that do not resolve, and servers that do not respond. */
   unreachable: [
     '(?<!relay from )(?<!your )(?<!at this )(?:host|domain)(?: or domain)?(?: names?)? (?:{is})? ?(?:unknown|(?:could )?not (?:be )?(?:found|resolved?|exist\\w*|known|valid|recogni[sz]ed|reachable)|not (?:exist|resolve|have|accept)|invalid|lookup fail\\w*|expired|no longer|has no (?:valid |mail|mx|dns|such))',
-    '(?:unknown|invalid|no such|illegal|bad|non ?exist[ae]nt|unresolvable|unroutable|unrouteable|undeliverable)(?: email| recipient| destination| mail| remote)? (?:host(?: ?name)?|domain|mail domain|dns)\\b',
+    '(?:unknown|invalid|no such|illegal|bad|malformed|non ?exist[ae]nt|unresolvable|unroutable|unrouteable|undeliverable)(?: email| recipient| destination| mail| remote)? (?:host(?: ?name)?|domain|mail domain|dns)\\b',
     '(?:bad|invalid|unknown) destination (?:system|host|domain)',
     'host lookup',
     '(?:no|not) … (?:recipient|destination) domain|(?:recipient|destination) domain … (?:not|no|fail\\w*|invalid|unknown)\\b',
@@ -41,7 +41,7 @@ export const ROUTES = {
     'no (?:answer|response) from',
     'connect to … (?:connection|network|operation)',
     'lost connection (?:[^.]|\\.(?! )){0,80}greeting',
-    '(?<!\\.4\\.2 )connection (?:with @host )?(?:is |was )?(?:refused|timed|time ?out|failed|could not)',
+    '(?<!\\.4\\.2 )connection (?:(?:with|to) @host )?(?:is |was )?(?:refused|timed|time ?out|failed|could not)',
     '(?:un|not )?able to (?:establish|connect)',
     'can not connect',
     'could not (?:connect|initiate|establish)',
