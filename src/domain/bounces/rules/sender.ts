@@ -135,7 +135,7 @@ export const SENDER = {
     'no (?:e?mails?|messages?|connections?) (?:(?:is|are|will be) )?accepted from',
     'only (?:accept|allow)\\w* (?:e?mails?|messages?|connections?) from (?:\\w+ ){0,2}(?:servers?|hosts?|ips?|networks?|relays?)\\b',
     '(?:we|server|system|host) (?:not|no longer) (?:accept|receive|allow)(?:ing)? (?:any )?(?:e?mails?|messages?) from',
-    '(?:accept|receive) (?:any )?(?:e?mails?|messages?) from (?:your|@(?:host|ip)|\\. ?[a-z]|(?:the )?(?:domain|tld)\\b)',
+    '(?<!(?:{who}) (?:not |only )?)(?:accept|receive) (?:any )?(?:e?mails?|messages?) from (?:your|@(?:host|ip)|\\. ?[a-z]|(?:the )?(?:domain|tld)\\b)',
     '(?:not (?:allowed|permitted|authori[sz]ed)) to send … (?:this|our|the) (?:server|host|system|network)\\b',
     '(?:un|not )authori[sz]ed (?:mail )?(?:host|server|ip|client)',
     '(?:host ?name|host|client|relay|server) (?:{is})? ?not authori[sz]ed',
