@@ -38,6 +38,20 @@ describe('the reason of a bounce', () => {
     }
   });
 
+  it("is the same in a filter's report and before boilerplate", () => {
+    const shapes = [
+      (reply: string) => `550 permanent failure for one or more recipients (ada@shop.example:${reply})`,
+      (reply: string) => `${reply} Please contact your mail administrator for assistance.`,
+      (reply: string) => `${reply} [mx3.shop.example 4f1A9zQ]`,
+    ];
+    for (const reason of BOUNCE_REASONS) {
+      if (reason === 'unknown') continue;
+      for (const reply of REPLIES[reason].filter((text) => /^5\d\d[ -](?!.*expired)/.test(text))) {
+        for (const shape of shapes) assert.equal(statedReason(shape(reply)), reason, shape(reply));
+      }
+    }
+  });
+
   it('is the same in capitals, on many lines and in odd spaces', () => {
     const shapes = [
       (reply: string) => reply.replaceAll(' ', '  '),

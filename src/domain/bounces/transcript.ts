@@ -2,8 +2,9 @@
 const REPLY_CODES =
   /(?<![\w.#/+-])(?:4(?:2[12]|5[0-5]|71)|5(?:0[0-4]|2[135]|3[0458]|4[0-2]|5[0-7]|7[01]))(?=[- ]+["'<#([]{0,2}[\p{L}\d])/gu;
 
-/** Matches a reply to a command that failed only because all recipients had been refused before. */
-const CONSEQUENCE = /^(?:503|554[- ]5\.5\.1)|no valid recipients|need rcpt|valid rcpt command/i;
+/** Matches a reply to a command that failed only because recipients had been refused before, also one that quotes why (Barracuda). */
+const CONSEQUENCE =
+  /^(?:503|554[- ]5\.5\.1)|no valid recipients|need rcpt|valid rcpt command|permanent failure for one or more recipients/i;
 
 /** A message that expired in a queue. The replies after it are the refusals that lasted until then. */
 const EXPIRY = /^5\d\d[-\s]+[45]\.4\.7\s/;

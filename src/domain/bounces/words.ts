@@ -45,6 +45,8 @@ const ASIDES = [
   '(?:go to )?about smtp error messages(?: and review rfc \\d{3,4} specifications)?',
   "i'm not going to try again; this message has been in the queue too long",
   'unknown address error|other mail system problem',
+  'permanent failure for one or more recipients(?! \\( :blocked)',
+  '(?:please )?contact (?:your|the) (?:(?:system|mail|e-?mail|network|domain) )?(?:administrator|admin|help ?desk|support)\\b(?: for (?:further )?(?:assistance|help|details|information))?',
   '\\(in reply to [^)]{1,40}\\)|(?:rfc822|x-unix|smtp);',
 ];
 const ASIDE = new RegExp(ASIDES.join('|'), 'g');

@@ -36,6 +36,8 @@ const LISTS: Readonly<Record<string, string>> = {
   unproven:
     'fail|invalid|not|missing|require|none|verif|bad|unsigned|unauth\\w*|prohibit|reject|error|policy|sign|record|' +
     'deny|denied|violation|check|mismatch|forbid|hard|soft|must',
+  broken:
+    'fail\\w*|errors?\\b|down\\b|offline|crash\\w*|out of order|not (?:be )?(?:available|reached|contacted|responding|respond)',
   parallel: 'concurrent|simultaneous|open|new|smtp|tls|parallel|active|related',
 };
 

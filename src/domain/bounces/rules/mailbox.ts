@@ -72,7 +72,7 @@ export const MAILBOX = {
   ],
   /** Other words for a recipient that does not exist. */
   unknown: [
-    '(?:{who}|e?mail|destination|id|person|name|group)\\b … (?:{missing})',
+    '(?:{who}|e?mail(?! (?:servers?|systems?|store|service))|destination|id|person|name|group)\\b … (?:{missing})',
     '(?:{bad})(?: or \\w+)?(?: such| an?| valid| known| active| final| delivery| email| mail| local| virtual| destination| recipient| user| remote| smtp| forward path)* ?(?:{who}|destination|e?mail addresses?|here|person|one)\\b',
     'not (?:our|a|an) (?:{who}|member|yahoo)',
     'not (?:have|an?) … account',

@@ -55,8 +55,8 @@ export const POLICY = {
     'internal (?:e?mail|messages?|senders?|use) only|only (?:for )?internal',
     'members only|non members?\\b|closed (?:mailing )?list',
     '(?:recipient|user|addressee) (?:preferences|restrict\\w*|refus\\w*|rejects|blocks|not want|not accept)',
-    '(?:rejected|refused|blocked|denied) by (?:the |this |its )?(?:recipient|user|addressee|owner|mailbox owner)(?! (?:domain|server|mail|callout))',
-    '(?:recipient|user) (?:has |have )?(?:rejected|refused|blocked) (?:you|your|this|the)\\b',
+    '(?:rejected|refused|blocked|denied) by (?:the |this |its )?(?:recipient|user|addressee|owner|mailbox owner|group)(?! (?:domain|server|mail|callout))',
+    '(?:recipient|user|group) (?:has |have )?(?:rejected|refused|blocked) (?:you|your|this|the)\\b',
     '(?:recipient|user|mailbox|owner)s? (?:configured |defined |personal )?(?:filter|rule|setting)s?\\b',
     '(?:white|allow|safe) ?list (?:of|for) (?:the |this )?(?:recipient|user|mailbox)\\b',
     'opt(?:ed|s)? out\\b',
@@ -66,7 +66,7 @@ export const POLICY = {
     'access denied, rejected by',
     '(?:rejected|refused|blocked) by (?:the )?(?:destination|recipients|receiver)\\b',
     'not (?:allowed|permitted|authori[sz]ed) to (?:send|mail|post|write|contact|email)(?!(?: \\w+){0,2} to (?:this|our|the) (?:server|host|system|network|domain))',
-    'block(?:ed)? send',
+    'block(?:ed)? send(?!ing)',
   ],
   /** Words about a policy. */
   rules: [

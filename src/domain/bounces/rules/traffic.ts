@@ -36,7 +36,7 @@ export const TRAFFIC = {
     'exceeded its quota for sending',
     'max\\w* (?:number of )?(?:messages?(?! size| length)|connections?|recipients?|sessions?|rcpts?)',
     '(?:hl|mi|rp):(?:icc|ifc|mep|rep|dmc|ccl|cel|drc|sfq|qrc|stc|trc|rcl|frl|itc)\\b',
-    'too many (?:\\w+ ){0,2}(?:connections?(?! fail)|sessions?|requests?|recipients?|rcpts?|deliver\\w+|attempts|errors|failures|commands|(?:messages?|e?mails?)\\b(?! (?:in|on)))',
+    'too many (?:\\w+ ){0,2}(?:connections?(?! fail)|sessions?(?! id)|requests?|recipients?|rcpts?|deliver\\w+|attempts|errors|failures|commands|(?:messages?|e?mails?)\\b(?! (?:in|on)))',
     '(?:queue|sending|message|connection|daily|hourly) quota',
     'rate (?:{is})? ?(?:too high|exceed)',
     '(?:message|mail|sender|recipient|sending|receiving) rate\\b',
@@ -57,6 +57,7 @@ export const TRAFFIC = {
   /** Words about limits that do not state what is limited. */
   limits: [
     'conversation with … timed out',
+    'max(?:imum)?\\b … (?:reached|hit)\\b',
     'exceed\\w*',
     'threshold',
     'limit(?:s|ed)?\\b',
@@ -119,7 +120,7 @@ export const TRAFFIC = {
     'protocol (?:violation|error)',
     'pipelin\\w*',
     'transport error',
-    '(?:internal|local|system|back ?end|database|queue|spool|gateway|scanner|milter|daemon)\\b … (?:fail\\w*|error|not (?:be )?(?:available|reached|contacted))',
+    '(?:internal|local|systems?|servers?|services?|back ?end|database|store|storage|queue|spool|gateway|scanner|milter|daemon)\\b … (?:{broken})',
     'not be queued',
     '(?:undelivered|attempted) (?:after|for)\\b',
     '(?:unsupported|unknown|unrecognized) (?:parameters?|options?|commands?)\\b',
