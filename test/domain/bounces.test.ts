@@ -38,9 +38,12 @@ describe('the reason of a bounce', () => {
     }
   });
 
-  it("is the same in a filter's report and before boilerplate", () => {
+  it('is the same in the report of a filter or a mail server and before boilerplate', () => {
     const shapes = [
       (reply: string) => `550 permanent failure for one or more recipients (ada@shop.example:${reply})`,
+      (reply: string) => `SMTP error from remote mail server after pipelined end of data: ${reply}`,
+      (reply: string) => `delivery temporarily suspended: host mx.shop.example[192.0.2.9] said: ${reply}`,
+      (reply: string) => `192.0.2.9 does not like recipient.\nRemote host said: ${reply}\nGiving up on 192.0.2.9.`,
       (reply: string) => `${reply} Please contact your mail administrator for assistance.`,
       (reply: string) => `${reply} [mx3.shop.example 4f1A9zQ]`,
     ];

@@ -45,6 +45,8 @@ const ASIDES = [
   '(?:go to )?about smtp error messages(?: and review rfc \\d{3,4} specifications)?',
   "i'm not going to try again; this message has been in the queue too long",
   'unknown address error|other mail system problem',
+  '(?:@ip )?(?:does not like recipient|failed after i sent the message)\\.? remote host said:?|giving up on @ip',
+  'delivery temporarily suspended:',
   'permanent failure for one or more recipients(?! \\( :blocked)',
   '(?:please )?contact (?:your|the) (?:(?:system|mail|e-?mail|network|domain) )?(?:administrator|admin|help ?desk|support)\\b(?: for (?:further )?(?:assistance|help|details|information))?',
   '\\(in reply to [^)]{1,40}\\)|(?:rfc822|x-unix|smtp);',
@@ -59,7 +61,7 @@ const QUOTED =
   /^.{0,1000}(?:the error that the other server returned was|the response (?:from the remote server )?was):/s;
 const QUOTING =
   /(?:(?<!client )host [^ ]{1,80} @ip|remote server|server at(?: @host)?(?: @ip)?|smtp server @ip)(?: said:?| refused to talk to me:?| returned| refused to accept your message|:(?= ))/g;
-const EXIM = /smtp error from remote (?:mail )?server(?: after [a-z ]{1,20})?:?(?: size=\d{1,12})?:/g;
+const EXIM = /smtp error from remote (?:mail )?server(?: after [a-z ]{1,30})?:?(?: size=\d{1,12})?:/g;
 
 function withoutEntitiesAndAccents(reply: string): string {
   const text = reply.includes('&') ? reply.replace(/&(?:lt|gt|quot|amp|nbsp|#39|#34);/gi, ' ') : reply;

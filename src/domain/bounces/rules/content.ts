@@ -129,7 +129,7 @@ export const CONTENT = {
     'bann?ed content',
     'dlp\\b|data (?:loss|leak)',
     '\\bdate\\b … (?:future|past|invalid|too old)',
-    'message … violat\\w*(?! … polic)',
+    'message (?:\\w{1,20} ){0,2}violat\\w*(?! … polic)',
     'not accept (?:any )?(?:\\.?\\w{1,10} )?files?\\b',
     '(?:url|link|shortener)s?\\b … (?:{blocked})',
     'password protected',
