@@ -78,6 +78,7 @@ export const REPLIES: Readonly<Record<BounceReason, readonly string[]>> = {
     '554 4.4.7 Message expired: unable to deliver in 840 minutes.<451 4.4.4 no MX for shop.example>',
     'Connection to mx.shop.example timed out',
     'bad MX: malformed domain name in data of shop.example',
+    '550 Dominio desconocido',
   ],
   policy_block: [
     '550 5.7.1 TRANSPORT.RULES.RejectMessage; the message was rejected by organization policy',
@@ -100,6 +101,7 @@ export const REPLIES: Readonly<Record<BounceReason, readonly string[]>> = {
     '550 for internal mail only',
     '550 5.7.1 not on the safelist of the recipient',
     '550 5.7.1 Recipient has opted out of external mail',
+    '550 blocked by this group',
   ],
   provider_suppressed: [
     'You tried to send to recipient(s) that have been marked as inactive. Found inactive addresses: ada@shop.example. Inactive recipients are ones that have generated a hard bounce, a spam complaint, or a manual suppression.',
@@ -193,6 +195,13 @@ export const REPLIES: Readonly<Record<BounceReason, readonly string[]>> = {
     '550 MX of your domain does not exist',
     '550 TLD .xyz is rejected',
     '554 No SMTP service here',
+    '550 Ihr Server ist gesperrt',
+    '550 Expéditeur rejeté',
+    '550 Mittente rifiutato',
+    '550 Remetente bloqueado',
+    '550 Nadawca zablokowany',
+    '550 Отправитель заблокирован',
+    '550 Blocked sending host',
   ],
   authentication_failure: [
     "550-5.7.26 Unauthenticated email from shop.example is not accepted due to domain's\n550-5.7.26 DMARC policy. Please contact the administrator of shop.example domain if\n550-5.7.26 this was a legitimate mail.",
@@ -249,6 +258,10 @@ export const REPLIES: Readonly<Record<BounceReason, readonly string[]>> = {
     '555 Unsupported parameter in MAIL command',
     '501 Syntax: MAIL FROM:<address>',
     'conversation with mx.shop.example[192.0.2.8] timed out while sending message body',
+    '554 Interner Fehler',
+    '550 backend is down',
+    '550 mail system is unavailable',
+    '550 max requests reached',
   ],
   message_too_large: [
     '550 5.2.3 RESOLVER.RST.RecipSizeLimit; message too large for this recipient',

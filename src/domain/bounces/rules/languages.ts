@@ -18,12 +18,13 @@ export const LANGUAGES = {
   ],
   network: [
     'adresse ip … (?:bloque|refuse)|ip … gesperrt',
-    '(?:votre|vos|ihre?|su|seu|vostro|tuo) (?:serveur|ip|domaine?|messages?|emails?|mail ?server|servidor|dominio) … (?:bloque|refuse|rejete|gesperrt|blockiert|abgelehnt|rechaz|rejeit|blocc|rifiut)',
+    '(?:votre|vos|ihre?|su|seu|vostro|tuo) (?:serveur|server|ip|domaine?|messages?|emails?|mail ?server|servidor|dominio) … (?:bloque|refuse|rejete|gesperrt|blockiert|abgelehnt|rechaz|rejeit|blocc|rifiut)',
     '(?:direccion|endereco|indirizzo) ip|ip адрес',
   ],
   sender: [
-    'expediteur (?:refuse|invalide|inconnu)|absender … (?:abgelehnt|unbekannt|gesperrt)',
-    'remitente … (?:rechazad|invalid)',
+    '(?:expediteur|absender)\\w*\\b … (?:refus|rejet|bloqu|invalide|inconnu|interdit|abgelehnt|unbekannt|gesperrt|blockiert|ungultig|nicht)',
+    '(?:remitente|mittente|remetente)\\b … (?:rechaz|rifiut|rejeit|bloquead|bloccat|invalid|no |non |nao )',
+    '(?:nadawc\\w*|afzender)\\b … (?:odrzucon|zablokowan|geweigerd|geblokkeerd)|отправител\\S{0,12} … (?:заблокирован|отклонен|запрещен)',
   ],
   /** Words for the recipient, its mailbox and address. */
   recipient: [
@@ -67,7 +68,7 @@ export const LANGUAGES = {
     '(?:帐号|账号|账户|用户|邮箱|帳號|帳戶|信箱).{0,12}(?:冻结|停用|禁用|锁定|暂停|注销|过期|凍結)',
   ],
   dnsFailure: [
-    '(?:domain\\w*|dominio|domena) … (?:nicht gefunden|existiert nicht|unbekannt|introuvable|inconnu|inexistant|no existe|nao existe|inesistente|sconosciut|nie istnieje|не найден|не существует)',
+    '(?:domain\\w*|domane|dominio|domena) … (?:nicht gefunden|desconocid|desconhecid|existiert nicht|unbekannt|introuvable|inconnu|inexistant|no existe|nao existe|inesistente|sconosciut|nie istnieje|не найден|не существует)',
     'домен … не|(?:域名|ドメイン).{0,12}(?:不存在|存在しない|見つかり|无法解析)',
   ],
   mailboxNotFound: [
@@ -88,5 +89,8 @@ export const LANGUAGES = {
     'utilizator\\w* … inexistent|nu exista|(?:kullanici|alici|adres)\\w* … bulunamadi',
   ],
   policy: ['richtlinie|politique|politica|polityk|политик|ポリシー|策略'],
-  busy: ['spater|mas tarde|mais tarde|piu tardi|pozniej|позже|稍后|しばらく'],
+  busy: [
+    'interner fehler|erreur interne|error interno|errore interno|erro interno|внутренн\\S{2,3} ошибк|内部错误',
+    'spater|mas tarde|mais tarde|piu tardi|pozniej|позже|稍后|しばらく',
+  ],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
