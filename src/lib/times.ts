@@ -1,3 +1,8 @@
+/** Returns the smallest whole n with 2^(n/2) ms or more in a duration: histograms count by steps of 41 %, whatever the scale. */
+export function timeStep(milliseconds: number): number {
+  return Math.ceil(2 * Math.log2(Math.max(milliseconds, 1)));
+}
+
 /**
  * Estimates a percentile from a histogram.
  * @param steps counts of durations above 2^((step - 1)/2) ms up to 2^(step/2) ms

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { percentile, formatDuration } from '../../src/lib/times.ts';
+import { formatDuration, percentile, timeStep } from '../../src/lib/times.ts';
 
 test('a percentile lies within the step that holds it', () => {
   assert.equal(percentile(new Map(), 0.5), null);
@@ -17,6 +17,23 @@ test('a percentile lies within the step that holds it', () => {
   assert.ok((percentile(steps, 0.95) ?? 0) <= 1_024, String(percentile(steps, 0.95)));
   assert.ok((percentile(steps, 0.96) ?? 0) > 2 ** 14.5, String(percentile(steps, 0.96)));
   assert.equal(percentile(steps, 1), 2 ** 15);
+});
+
+test('a step is the smallest whose end is not before the duration', () => {
+  for (const [milliseconds, step] of [
+    [-5, 0],
+    [0, 0],
+    [1, 0],
+    [1.41, 1],
+    [1.42, 2],
+    [2, 2],
+    [1_000, 20],
+    [1_024, 20],
+    [1_025, 21],
+    [2_592_000_000, 63],
+  ] as const) {
+    assert.equal(timeStep(milliseconds), step, `${milliseconds} ms`);
+  }
 });
 
 test('formats a duration in words', () => {

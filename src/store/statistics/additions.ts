@@ -1,9 +1,10 @@
 import type { BounceReason } from '../../domain/email/email.ts';
 import type { StateSet, StatisticsChannel } from '../../domain/statistics.ts';
+import { timeStep } from '../../lib/times.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Db, execute } from '../postgres/pool.ts';
 
-/** The columns of a message that statistics count by. Times are in Postgres's notation, since they only go back to it. */
+/** The columns of a message that statistics count by. Times are in Postgres's notation. */
 interface StatColumns {
   readonly org_id: string;
   readonly accepted_at: string;
@@ -41,20 +42,40 @@ export interface StatAddition extends StatDimensions {
 /** Adds messages to the statistics, one row for all alike. The caller changes the messages in the same transaction. */
 export async function addStatistics(db: Db, additions: readonly StatAddition[]): Promise<void> {
   if (additions.length === 0) return;
+  const rows = countAlike(additions);
   await execute(db, {
     name: 'add_statistics',
     text: `INSERT INTO stat_additions (org_id, channel, hour, domain, key_id, batch_id, tags, states, bounced_for,
                                        bounced_states, sent_step, delivered_step, messages)
-           SELECT org_id, channel, date_trunc('hour', accepted_at, 'UTC'), domain, key_id, batch_id, tags, states, bounced_for,
-                  bounced_states, time_step(due_at, sent_at), time_step(due_at, delivered_at), count(*)
-           FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::text[], $6::text[], $7::text[],
-                       $8::jsonb[], $9::smallint[], $10::text[], $11::smallint[], $12::timestamptz[], $13::timestamptz[])
-                  AS addition(org_id, channel, accepted_at, due_at, domain, key_id, batch_id, tags, states, bounced_for,
-                              bounced_states, sent_at, delivered_at)
-           GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12`,
+           SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::jsonb[],
+                                $8::smallint[], $9::text[], $10::smallint[], $11::smallint[], $12::smallint[], $13::integer[])`,
     values: [
-      ...columns(additions, 'org_id', 'channel', 'accepted_at', 'due_at', 'domain', 'key_id', 'batch_id', 'tags'),
-      ...columns(additions, 'states', 'bounced_for', 'bounced_states', 'sent_at', 'delivered_at'),
+      ...columns(rows, 'org_id', 'channel', 'hour', 'domain', 'key_id', 'batch_id', 'tags', 'states', 'bounced_for'),
+      ...columns(rows, 'bounced_states', 'sent_step', 'delivered_step', 'messages'),
     ],
   });
+}
+
+/** Counts messages by what statistics keep of them: the hour of their acceptance, and the steps of their times. */
+function countAlike(additions: readonly StatAddition[]) {
+  const rows = new Map<string, ReturnType<typeof rowOf> & { messages: number }>();
+  for (const addition of additions) {
+    const row = rowOf(addition);
+    const key = JSON.stringify(row);
+    const alike = rows.get(key);
+    if (alike) alike.messages++;
+    else rows.set(key, Object.assign(row, { messages: 1 }));
+  }
+  return [...rows.values()];
+}
+
+function rowOf(addition: StatAddition) {
+  const { org_id, channel, accepted_at, due_at, domain, key_id, batch_id, tags } = addition;
+  const { states, bounced_for, bounced_states, sent_at, delivered_at } = addition;
+  const due = Date.parse(due_at);
+  const sent_step = sent_at === null ? null : timeStep(Date.parse(sent_at) - due);
+  const delivered_step = delivered_at === null ? null : timeStep(Date.parse(delivered_at) - due);
+  const hour = new Date(new Date(accepted_at).setUTCMinutes(0, 0, 0)).toISOString();
+  const group = { org_id, channel, hour, domain, key_id, batch_id, tags, states, bounced_for, bounced_states };
+  return Object.assign(group, { sent_step, delivered_step });
 }
