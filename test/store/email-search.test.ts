@@ -25,6 +25,9 @@ const ALL: EmailFilters = { tags: [], status: null, batch_id: null };
 const KIND: Tag = { name: 'kind', value: 'a' };
 const FIRST = Date.UTC(2026, 0, 1);
 const at = (n: number) => new Date(FIRST + n * 1_000).toISOString();
+/** The numbers of the members of a batch, which have its time. */
+const BATCH = { first: 200, last: 399 };
+const isMember = (n: number) => n >= BATCH.first && n <= BATCH.last;
 
 /** Frequent and rare values in every combination, and some that no email has. */
 const SEARCHES: readonly (readonly [string, Partial<EmailFilters>])[] = [
@@ -71,7 +74,7 @@ function emailOf(n: number) {
   const subject = ['Receipt for June', 'receipt', 'Alert: this is new', 'June alert', 'Überblick is here'][n % 5] ?? '';
   return newEmail({
     id: `em_${idTime(FIRST + n * 1_000)}${String(n).padStart(16, '0')}`,
-    batch_id: n % 100 < 20 ? 'bt_1' : null,
+    batch_id: isMember(n) ? 'bt_1' : null,
     from: n % 3 === 0 ? 'Bea <B@Acme.example>' : 'Müller <a@acme.example>',
     to: [
       ...(n % 97 === 0 ? ['Rare One <rare@one.example>'] : []),
@@ -93,7 +96,7 @@ async function store(orgId: string, numbers: readonly number[], domain = DOMAIN)
      FROM unnest($1::text[], $2::timestamptz[], $3::text[]) AS value(email_id, at, new_status) WHERE id = email_id`,
     [
       emails.map(({ id }) => id),
-      numbers.map(at),
+      numbers.map((n) => at(isMember(n) ? BATCH.first : n)),
       numbers.map((n) => (n % 7 === 0 ? 'sent' : n % 19 === 0 ? 'bounced' : 'delivered')),
     ],
   );
@@ -150,6 +153,9 @@ describe('a search of emails', () => {
   before(async () => {
     orgId = await organization(pool);
     await store(await organization(pool, 'other.example'), []);
+    await pool.query(`INSERT INTO batches (id, org_id, total, created_at) VALUES ('bt_1', $1, $2, $3)`, [
+      ...[orgId, BATCH.last - BATCH.first + 1, at(BATCH.first)],
+    ]);
   });
 
   it('finds emails that are not indexed, page by page', async () => {
