@@ -1,6 +1,6 @@
 import type { Attachment } from '../../domain/email/attachments.ts';
 import { SUBTRACT_STORED_BYTES } from '../files/reservations.ts';
-import { HAS_COPIES_LEFT } from './recipients.ts';
+import { IS_OPEN } from './recipients.ts';
 import { type Db, execute, queryColumn, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 import { readClock } from '../postgres/clock.ts';
@@ -120,7 +120,7 @@ export async function findExpired(db: Db, limit: number): Promise<{ expired: str
     name: 'find_expired',
     text: `WITH looked AS MATERIALIZED (
              SELECT id, email_id, ${EXPIRES_AT} AS expires_at,
-                    (SELECT email.status IN ('queued', 'scheduled') OR ${HAS_COPIES_LEFT('email')}
+                    (SELECT ${IS_OPEN('email')}
                      FROM emails AS email WHERE email.id = attachments.email_id) AS waits
              FROM attachments WHERE deleted_at IS NULL AND look_at <= now() ORDER BY look_at LIMIT $1
            ), put_off AS (

@@ -1,4 +1,4 @@
-import { HAS_COPIES_LEFT } from './recipients.ts';
+import { IS_OPEN } from './recipients.ts';
 import { type Db, execute, executeOne, queryColumn, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** The result of an erasure for one email. */
@@ -16,7 +16,7 @@ export interface ContentErasure {
 export async function eraseContents(db: Db, orgId: string, ids: readonly string[]): Promise<ContentErasure[]> {
   const rows = await queryRows<ContentErasure>(db, {
     name: 'lock_contents',
-    text: `SELECT id, status IN ('queued', 'scheduled') OR ${HAS_COPIES_LEFT('email')} AS is_open
+    text: `SELECT id, ${IS_OPEN('email')} AS is_open
            FROM emails AS email WHERE id = ANY ($1) AND org_id = $2 ORDER BY id FOR UPDATE`,
     values: [ids, orgId],
   });

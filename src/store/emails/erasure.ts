@@ -1,5 +1,5 @@
 import type { Email } from './emails.ts';
-import { HAS_COPIES_LEFT } from './recipients.ts';
+import { IS_OPEN } from './recipients.ts';
 import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
 
 /** An address to erase, in the forms that statements search for. */
@@ -58,7 +58,7 @@ export interface AddressedEmail extends Readonly<Pick<Email, 'id' | 'to' | 'cc' 
 export function lockAddressed(db: Db, ids: readonly string[]): Promise<AddressedEmail[]> {
   return queryRows(db, {
     name: 'lock_addressed',
-    text: `SELECT id, "to", cc, bcc, reply_to, status IN ('queued', 'scheduled') OR ${HAS_COPIES_LEFT('email')} AS is_open
+    text: `SELECT id, "to", cc, bcc, reply_to, ${IS_OPEN('email')} AS is_open
            FROM emails AS email WHERE id = ANY ($1) ORDER BY id FOR UPDATE`,
     values: [ids],
   });

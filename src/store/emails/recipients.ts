@@ -150,3 +150,7 @@ export async function statusesOfCopies(db: Db, emailIds: readonly string[]): Pro
  */
 export const HAS_COPIES_LEFT = (email: string): string =>
   `(${email}.marketing AND EXISTS (SELECT FROM email_recipients AS copy WHERE copy.email_id = ${email}.id AND copy.status = 'queued' OFFSET 0))`;
+
+/** Returns SQL that is true while an email, or a copy of it, is to be sent. @param email SQL of the email's row */
+export const IS_OPEN = (email: string): string =>
+  `(${email}.status IN ('queued', 'scheduled') OR ${HAS_COPIES_LEFT(email)})`;

@@ -1,4 +1,4 @@
-import { HAS_COPIES_LEFT } from './recipients.ts';
+import { IS_OPEN } from './recipients.ts';
 import { type Db, execute, inTransaction, queryColumn, queryRows } from '../postgres/pool.ts';
 import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
 
@@ -151,7 +151,7 @@ export async function putBackEmails(
              ) AS wanted CROSS JOIN LATERAL (
                SELECT status IN ('queued', 'scheduled') AS is_whole FROM emails
                WHERE id = wanted.id AND workflow_id = $1
-                 AND (status IN ('queued', 'scheduled') OR ${HAS_COPIES_LEFT('emails')})
+                 AND ${IS_OPEN('emails')}
                FOR UPDATE
              ) AS email
            ), moved AS (
@@ -191,7 +191,7 @@ export const SCHEDULE_CHECK = (table: string, where: string, isTaken: string, ne
   ) AS stuck
   WHERE ${table}.id = stuck.id`;
 
-const IS_TAKEN = `status NOT IN ('queued', 'scheduled') AND NOT ${HAS_COPIES_LEFT('emails')}`;
+const IS_TAKEN = `NOT ${IS_OPEN('emails')}`;
 
 /** Schedules the next check of emails: see `SCHEDULE_CHECK`. */
 export async function scheduleNextCheck(db: Db, ids: readonly string[]): Promise<void> {

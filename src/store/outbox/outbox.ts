@@ -1,5 +1,5 @@
 import type { MessageChannel } from '../../domain/messages/message.ts';
-import { HAS_COPIES_LEFT } from '../emails/recipients.ts';
+import { IS_OPEN } from '../emails/recipients.ts';
 import { backOff } from '../postgres/back-off.ts';
 import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
@@ -105,7 +105,7 @@ const EMAIL_ROWS = `
          email."to" ->> 0 AS first_to, jsonb_array_length(email."to") - 1 AS more_to,
          email.scheduled_at AS due_at, coalesce(email.scheduled_at > now(), false) AS waits,
          email.schedule_version AS version, email.workflow_id,
-         email.status IN ('queued', 'scheduled') OR ${HAS_COPIES_LEFT('email')} AS open, outbox.traceparent
+         ${IS_OPEN('email')} AS open, outbox.traceparent
   FROM outbox JOIN emails AS email ON email.id = outbox.message_id
   WHERE outbox.action IN ('start', 'leave', 'reschedule', 'cancel') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())`;
 
