@@ -103,7 +103,6 @@ async function connectNumber(
     const sealed = token === null ? null : seal.close(Buffer.from(token), id);
     const row = { ...requested, id, templates, verified_by: verifiedBy };
     const connected = await insertNumber(client, orgId, row, sealed);
-    if (!connected) throw new Error('insertNumber returned no row');
     return { ...connected, templates };
   });
 }

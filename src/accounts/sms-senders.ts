@@ -29,9 +29,7 @@ export async function addSender(db: Db, orgId: string, text: string, countries: 
     countries: [...new Set(countries)],
   };
   try {
-    const connected = await insertSender(db, orgId, row);
-    if (!connected) throw new Error('insertSender returned no row');
-    return connected;
+    return await insertSender(db, orgId, row);
   } catch (error) {
     throw isDuplicate(error) ? new ServiceError('conflict', 'is connected already', 'sender') : error;
   }

@@ -78,7 +78,6 @@ export async function createEndpoint(
     const secret = newSecret();
     const request = { id, url, events: [...new Set(events)], description: description === '' ? null : description };
     const endpoint = await insertEndpoint(client, orgId, request, seal.close(secret, id));
-    if (!endpoint) throw new Error('insertEndpoint returned no row');
     return { ...endpoint, secret: formatSecret(secret) };
   });
 }

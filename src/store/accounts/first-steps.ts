@@ -1,4 +1,4 @@
-import { type Db, execute, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, queryOneRow } from '../postgres/pool.ts';
 
 /** The completed first steps of an organization in the dashboard. */
 export interface FirstSteps {
@@ -13,7 +13,7 @@ export interface FirstSteps {
 
 /** Reads the first steps of an organization. An open invitation counts as a teammate. */
 export async function readFirstSteps(db: Db, orgId: string): Promise<FirstSteps> {
-  const steps = await queryRow<FirstSteps>(db, {
+  return queryOneRow(db, {
     name: 'read_first_steps',
     text: `SELECT EXISTS (SELECT FROM domains WHERE org_id = $1 AND status = 'verified') AS domain,
                   EXISTS (SELECT FROM api_keys WHERE org_id = $1 AND revoked_at IS NULL) AS key,
@@ -25,8 +25,6 @@ export async function readFirstSteps(db: Db, orgId: string): Promise<FirstSteps>
            FROM organizations WHERE id = $1`,
     values: [orgId],
   });
-  if (!steps) throw new Error('the organization of a session is missing');
-  return steps;
 }
 
 export async function dismissFirstSteps(db: Db, orgId: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { type Db, execute, queryValue } from '../postgres/pool.ts';
+import { type Db, execute, queryOneValue } from '../postgres/pool.ts';
 
 /** The resources of an organization whose number the operator limits. */
 export type LimitedResource = 'endpoints' | 'domains' | 'keys' | 'numbers' | 'members' | 'invitations';
@@ -36,10 +36,9 @@ export async function lockAndCount(
 ): Promise<number> {
   // A separate statement, since a statement does not see the commits for which it has waited.
   await lockLimit(client, resource === 'invitations' ? 'members' : resource, orgId);
-  const count = await queryValue<number>(client, {
+  return queryOneValue(client, {
     name: `count_${resource}`,
     text: `SELECT count(*)::int AS count FROM (${ROWS[resource]} LIMIT $2) AS counted`,
     values: [orgId, limit],
   });
-  return count ?? 0;
 }

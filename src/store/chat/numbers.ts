@@ -1,6 +1,6 @@
 import type { ChatProviderName, NumberVerifier } from '../../domain/chat/chat.ts';
 import { latestOf } from '../postgres/page.ts';
-import { type Db, execute, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
+import { type Db, execute, queryOneRow, queryOneValue, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** The content at Twilio of a number's template. */
 export interface NumberTemplate {
@@ -78,8 +78,8 @@ export function insertNumber(
     readonly verified_by: NumberVerifier;
   },
   credentials: Buffer | null,
-): Promise<NumberSummary | undefined> {
-  return queryRow(
+): Promise<NumberSummary> {
+  return queryOneRow(
     db,
     `WITH templates AS (
        INSERT INTO chat_templates (number_id, name, language, content_sid, variables)
@@ -119,7 +119,7 @@ export const listNumbers = latestOf<NumberSummary>('chat_numbers', SUMMARY);
 
 /** Deletes a number, its credentials, its templates and the pause of its account. @returns whether there was one */
 export async function deleteNumber(db: Db, orgId: string, id: string): Promise<boolean> {
-  const isDeleted = await queryValue<boolean>(
+  return queryOneValue(
     db,
     `WITH deleted AS (
        DELETE FROM chat_numbers WHERE id = $1 AND org_id = $2 RETURNING id
@@ -131,5 +131,4 @@ export async function deleteNumber(db: Db, orgId: string, id: string): Promise<b
      SELECT EXISTS (SELECT FROM deleted) AS deleted`,
     [id, orgId],
   );
-  return isDeleted === true;
 }

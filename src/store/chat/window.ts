@@ -1,12 +1,12 @@
 import { type Window, WINDOW_HOURS } from '../../domain/chat/window.ts';
-import { type Db, execute, queryColumn, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryOneRow } from '../postgres/pool.ts';
 
 /** Reads the customer-service window of a message's recipient, as of the start of the caller's transaction. */
 export async function readWindow(
   db: Db,
   { org_id, from, to }: { readonly org_id: string; readonly from: string; readonly to: string },
 ): Promise<Window> {
-  const window = await queryRow<Window>(db, {
+  return queryOneRow(db, {
     name: 'read_window',
     text: `SELECT coalesce(last > now() - interval '${WINDOW_HOURS} hours', false) AS is_open,
                   last IS NOT NULL OR EXISTS (
@@ -19,7 +19,6 @@ export async function readWindow(
            ) AS contact`,
     values: [org_id, from, to],
   });
-  return window as Window;
 }
 
 /** Makes a locked message go out as its fallback template from now on. */

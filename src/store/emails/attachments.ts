@@ -1,7 +1,7 @@
 import type { Attachment } from '../../domain/email/attachments.ts';
 import { SUBTRACT_STORED_BYTES } from '../files/reservations.ts';
 import { IS_OPEN } from './recipients.ts';
-import { type Db, execute, queryColumn, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryOneValue, queryRow, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 import { readClock } from '../postgres/clock.ts';
 
@@ -16,7 +16,7 @@ export async function insertAttachments(
   emailId: string,
   files: readonly Attachment[],
 ): Promise<void> {
-  const used = await queryValue<number>(db, {
+  const used = await queryOneValue<number>(db, {
     name: 'insert_attachments',
     text: `WITH used AS (
              DELETE FROM file_reservations WHERE id = ANY ($3) AND abandoned_at IS NULL RETURNING id

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Searchable, termsOf } from '../../domain/email/search.ts';
 import { type Cursor } from '../postgres/page.ts';
-import { type Db, execute, queryColumn, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryOneValue, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** Terms of more emails of a block are stored as bits. */
 const IDS_PER_TERM = 16;
@@ -18,7 +18,7 @@ export function termKey(orgId: string, term: string): string {
  * @param settledMs subtracted: time between the start of a transaction and its entry in pg_stat_activity, steps of the clock
  */
 export async function readSettledTime(db: Db, settledMs: number): Promise<string> {
-  const settledAt = await queryValue<string>(db, {
+  return queryOneValue(db, {
     name: 'read_settled_time',
     text: `SELECT least(now(), min(xact_start)) - $1 * interval '1 ms'
                   - CASE current_setting('track_activities') WHEN 'on' THEN interval '0' ELSE interval '10 minutes' END
@@ -28,8 +28,6 @@ export async function readSettledTime(db: Db, settledMs: number): Promise<string
              AND (backend_xid IS NOT NULL OR xact_start > now() - interval '10 minutes')`,
     values: [settledMs],
   });
-  if (settledAt === undefined) throw new Error('readSettledTime returned no row');
-  return settledAt;
 }
 
 /** Starts the index of organizations that have none, with emails from `settledAt` on; older ones follow backwards. */
@@ -168,7 +166,7 @@ export async function moveTerm(
   limit: number,
 ): Promise<number> {
   await execute(db, `SELECT FROM search_ranges WHERE org_id = $1 FOR UPDATE`, [orgId]);
-  const moved = await queryValue<number>(
+  return queryOneValue(
     db,
     // A block has the other term already if the address was erased before. Emails that have one of its forms may be missed.
     `WITH moved AS (
@@ -185,5 +183,4 @@ export async function moveTerm(
      SELECT count(*)::int AS moved FROM moved`,
     [termKey(orgId, from), to.map((term) => termKey(orgId, term)), limit],
   );
-  return moved ?? 0;
 }

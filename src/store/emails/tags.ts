@@ -1,6 +1,6 @@
 import type { Tag } from '../../domain/email/email.ts';
 import { TAGS } from '../../domain/limits.ts';
-import { type Db, execute, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
+import { type Db, execute, queryOneRow, queryOneValue, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** tag_bits() of all of an email's tags, from its column `tags` and its organization `$1`. */
@@ -49,7 +49,7 @@ export async function registerTags(
   tags: readonly Tag[],
   limit: number,
 ): Promise<TagRegistration> {
-  const row = await queryRow<TagRegistration>(db, {
+  return queryOneRow(db, {
     name: 'register_tags',
     // Tags are inserted in one order here and in fold_tags, so that the two never wait for each other's rows.
     text: `WITH wanted AS (
@@ -70,7 +70,6 @@ export async function registerTags(
            SELECT registered, added FROM totals`,
     values: [orgId, ...columns(tags, 'name', 'value'), limit],
   });
-  return row ?? { registered: 0, added: 0 };
 }
 
 /** The advisory lock of this aggregation: one process at a time. */
@@ -87,7 +86,7 @@ export async function lockAggregation(db: Db): Promise<void> {
  * @returns how many it took, at most `limit`
  */
 export async function aggregateTags(db: Db, limit: number): Promise<number> {
-  const taken = await queryValue<number>(db, {
+  return queryOneValue(db, {
     name: 'aggregate_tags',
     text: `WITH taken AS (
              DELETE FROM tag_additions
@@ -101,5 +100,4 @@ export async function aggregateTags(db: Db, limit: number): Promise<number> {
            SELECT count(*)::int AS taken FROM taken`,
     values: [limit, AGGREGATION_LOCK_ID],
   });
-  return taken ?? 0;
 }

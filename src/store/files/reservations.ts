@@ -1,4 +1,4 @@
-import { type Db, execute, queryColumn, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryOneRow } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
 
@@ -14,7 +14,7 @@ export async function reserveFiles(
   files: readonly { readonly id: string; readonly size: number }[],
   { maxStoredBytes, allowance }: { readonly maxStoredBytes: number; readonly allowance: number },
 ): Promise<{ refusal: 'quota' | 'bytes' | null }> {
-  const row = await queryRow<{ refusal: 'quota' | 'bytes' | null }>(db, {
+  return queryOneRow(db, {
     name: 'reserve_files',
     text: `WITH file AS MATERIALIZED (
              SELECT id, size FROM unnest($2::text[], $3::bigint[]) AS file(id, size)
@@ -35,7 +35,6 @@ export async function reserveFiles(
                        WHEN NOT EXISTS (SELECT FROM counted) THEN 'bytes' END AS refusal`,
     values: [orgId, ...columns(files, 'id', 'size'), maxStoredBytes, allowance],
   });
-  return row ?? { refusal: null };
 }
 
 /**

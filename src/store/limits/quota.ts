@@ -1,4 +1,4 @@
-import { type Db, executeOne, queryRow } from '../postgres/pool.ts';
+import { type Db, executeOne, queryOneValue, queryRow } from '../postgres/pool.ts';
 
 /** The calendar month (UTC) by the database's clock, as monthly_usage names it. */
 const MONTH = `date_trunc('month', now() AT TIME ZONE 'UTC')::date`;
@@ -54,12 +54,11 @@ export const WITHIN_QUOTA = `(NOT EXISTS (SELECT FROM quota, wanted) OR EXISTS (
  * @returns false if the quota leaves fewer; then nothing is counted
  */
 export async function countAgainstQuota(db: Db, orgId: string, emails: number): Promise<boolean> {
-  const counted = await queryRow<{ within: boolean }>(db, {
+  return queryOneValue(db, {
     name: 'count_against_quota',
     text: `WITH wanted AS (SELECT $2::bigint AS emails), ${COUNT_WANTED} SELECT ${WITHIN_QUOTA} AS within`,
     values: [orgId, emails],
   });
-  return counted?.within === true;
 }
 
 /**

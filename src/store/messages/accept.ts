@@ -5,7 +5,7 @@ import { setOf } from '../../domain/statistics.ts';
 import { IS_SUSPENDED } from '../accounts/suspension.ts';
 import { timeProblem } from '../emails/emails.ts';
 import { columns } from '../postgres/columns.ts';
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryOneRow, queryRows } from '../postgres/pool.ts';
 
 /** A number or service that messages are sent from. */
 export interface SenderRef {
@@ -22,13 +22,12 @@ export interface Admission {
 
 /** @param scheduledAt UTC, or null for immediately */
 export async function readAdmission(db: Db, orgId: string, scheduledAt: string | null): Promise<Admission> {
-  const admission = await queryRow<Admission>(db, {
+  return queryOneRow(db, {
     name: 'read_admission',
     text: `SELECT ${IS_SUSPENDED('$1')} AS is_suspended,
                   ${timeProblem('$2::timestamptz')} AS time`,
     values: [orgId, scheduledAt],
   });
-  return admission as Admission;
 }
 
 /**
@@ -79,7 +78,7 @@ export async function insertMessage(db: Db, orgId: string, message: NewMessage):
   const status = scheduled_at === null ? 'queued' : 'scheduled';
   const fields = { to, country, type, status, scheduled_at, encoding, segments, key_id };
   const row = { id, org_id: orgId, channel, number_id: sender.id, from: sender.from, ...fields };
-  const stored = await queryRow<StoredMessageTime>(db, {
+  return queryOneRow(db, {
     name: 'insert_message',
     text: `WITH stored AS (
              INSERT INTO chat_messages (id, org_id, channel, number_id, "from", "to", country, type, status, scheduled_at,
@@ -107,7 +106,6 @@ export async function insertMessage(db: Db, orgId: string, message: NewMessage):
       orgId,
     ],
   });
-  return stored as StoredMessageTime;
 }
 
 /** Stores the tags of a message by which lists find it. */

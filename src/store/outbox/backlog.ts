@@ -1,4 +1,4 @@
-import { type Db, queryRows, queryValue } from '../postgres/pool.ts';
+import { type Db, queryOneRow, queryRows, queryValue } from '../postgres/pool.ts';
 
 /** Counts of the backlog stop at this number, which bounds their cost; a page then shows "more than". */
 export const COUNTED = 10_000;
@@ -15,7 +15,7 @@ export interface Backlog {
 }
 
 export async function readBacklog(db: Db, orgId: string): Promise<Backlog> {
-  const rows = await queryRows<Backlog>(db, {
+  return queryOneRow(db, {
     name: 'read_backlog',
     text: `SELECT
              (SELECT count(*)::int FROM (
@@ -37,9 +37,6 @@ export async function readBacklog(db: Db, orgId: string): Promise<Backlog> {
               ) AS counted WHERE endpoint.org_id = $1 AND endpoint.status = 'enabled') AS webhooks`,
     values: [orgId, COUNTED + 1],
   });
-  const [backlog] = rows;
-  if (!backlog) throw new Error('readBacklog returned no row');
-  return backlog;
 }
 
 /** An endpoint that is disabled or failing, or a failed domain. */

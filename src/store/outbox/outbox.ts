@@ -1,7 +1,7 @@
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { IS_OPEN } from '../emails/recipients.ts';
 import { backOff } from '../postgres/back-off.ts';
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryOneRow, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
 /** A request to Temporal about one email. */
@@ -89,14 +89,13 @@ export const MESSAGE_ACTIONS = `('chat', 'chat_again', 'message', 'message_again
 
 /** Returns which kinds of rows a relay has to lock: mostly none, or one. */
 export async function findPendingKinds(db: Db): Promise<PendingKinds> {
-  const row = await queryRow<PendingKinds>(db, {
+  return queryOneRow(db, {
     name: 'find_pending_kinds',
     text: `SELECT EXISTS (SELECT FROM outbox WHERE action = 'chore') AS maintenance,
                   EXISTS (SELECT FROM outbox WHERE action IN ${MESSAGE_ACTIONS}) AS messages,
                   EXISTS (SELECT FROM outbox WHERE action = 'group') AS groups,
                   EXISTS (SELECT FROM outbox WHERE action IN ('start', 'leave', 'reschedule', 'cancel')) AS emails`,
   });
-  return row as PendingKinds;
 }
 
 /** Rows about emails, with the email's current state, not that of when the row was written. */

@@ -96,6 +96,26 @@ export async function queryValue<Value>(db: Db, statement: Statement, values?: u
   return (await queryColumn<Value>(db, statement, values))[0];
 }
 
+/** Runs a statement that returns a row in any case. */
+export async function queryOneRow<Row extends pg.QueryResultRow>(
+  db: Db,
+  statement: Statement,
+  values?: unknown[],
+): Promise<Row> {
+  const row = await queryRow<Row>(db, statement, values);
+  if (!row) throw new Error(`${nameOf(statement)} returned no row`);
+  return row;
+}
+
+/** Runs a statement that returns one column of a row in any case. */
+export async function queryOneValue<Value>(db: Db, statement: Statement, values?: unknown[]): Promise<Value> {
+  return Object.values(await queryOneRow<Record<string, Value>>(db, statement, values))[0] as Value;
+}
+
+function nameOf(statement: Statement): string {
+  return (typeof statement === 'string' ? undefined : statement.name) ?? 'a statement';
+}
+
 /** Runs a statement. @returns the number of rows that it has changed */
 export async function execute(db: Db, statement: Statement, values?: unknown[]): Promise<number> {
   return (await db.query(statement, values)).rowCount ?? 0;

@@ -1,6 +1,6 @@
 import type { SmsSender } from '../../domain/sms/senders.ts';
 import { latestOf } from '../postgres/page.ts';
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, queryOneRow, queryRow, queryRows } from '../postgres/pool.ts';
 
 const SENDER = 'id, number, messaging_service_sid, countries, created_at';
 
@@ -11,8 +11,8 @@ export function insertSender(
   db: Db,
   orgId: string,
   { id, number, messaging_service_sid, countries }: Omit<SmsSender, 'created_at'>,
-): Promise<SmsSender | undefined> {
-  return queryRow(
+): Promise<SmsSender> {
+  return queryOneRow(
     db,
     `INSERT INTO sms_senders (id, org_id, number, messaging_service_sid, countries)
      VALUES ($1, $2, $3, $4, $5) RETURNING ${SENDER}`,

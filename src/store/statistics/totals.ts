@@ -1,5 +1,5 @@
 import { STATES } from '../../domain/statistics.ts';
-import { type Db, execute, queryValue } from '../postgres/pool.ts';
+import { type Db, execute, queryOneValue } from '../postgres/pool.ts';
 
 /** The dimensions and keys that a row of stat_additions counts for, each with the states that are new for it. */
 export const SIDES = `
@@ -28,7 +28,7 @@ const AGGREGATION_LOCK_ID = 4_418_093_674;
  * @returns how many it took, at most `limit`
  */
 export async function aggregateStatistics(db: Db, limit: number): Promise<number> {
-  const taken = await queryValue<number>(db, {
+  return queryOneValue(db, {
     name: 'aggregate_statistics',
     text: `WITH taken AS (
              DELETE FROM stat_additions
@@ -62,7 +62,6 @@ export async function aggregateStatistics(db: Db, limit: number): Promise<number
            SELECT count(*)::int AS taken FROM taken`,
     values: [limit, AGGREGATION_LOCK_ID],
   });
-  return taken ?? 0;
 }
 
 /** Retention of statistics in days. It limits queries by day, and also applies to statistics of deleted emails. */

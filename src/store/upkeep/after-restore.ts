@@ -1,7 +1,7 @@
 import type { EmailProviderName } from '../../domain/email/email.ts';
 import { SENDERS } from '../messages/delivery.ts';
 import { MESSAGE_ACTIONS } from '../outbox/outbox.ts';
-import { type Db, queryColumn, queryValue } from '../postgres/pool.ts';
+import { type Db, queryColumn, queryOneValue } from '../postgres/pool.ts';
 
 /** The detail of the attempts that represent possible sends between a backup and its restore. */
 const DETAIL = 'It was open when the backup was made, and may have been sent since.';
@@ -40,7 +40,7 @@ const VERSIONS_SINCE_BACKUP = 1_000_000;
  * @returns the number of emails
  */
 export async function markEmailsAmbiguous(db: Db, provider: EmailProviderName): Promise<number> {
-  const count = await queryValue<number>(
+  return queryOneValue(
     db,
     `WITH open AS MATERIALIZED (
        SELECT waiting.* FROM organizations CROSS JOIN LATERAL (
@@ -69,7 +69,6 @@ export async function markEmailsAmbiguous(db: Db, provider: EmailProviderName): 
      SELECT count(*)::int AS count FROM open`,
     [provider, DETAIL, VERSIONS_SINCE_BACKUP],
   );
-  return count ?? 0;
 }
 
 /**
@@ -78,7 +77,7 @@ export async function markEmailsAmbiguous(db: Db, provider: EmailProviderName): 
  * @returns the number of messages
  */
 export async function markMessagesAmbiguous(db: Db): Promise<number> {
-  const count = await queryValue<number>(
+  return queryOneValue(
     db,
     `WITH open AS MATERIALIZED (
        SELECT message.id, message.status, message.created_at, number.provider
@@ -101,5 +100,4 @@ export async function markMessagesAmbiguous(db: Db): Promise<number> {
      SELECT count(*)::int AS count FROM open`,
     [DETAIL, VERSIONS_SINCE_BACKUP],
   );
-  return count ?? 0;
 }

@@ -1,6 +1,6 @@
 import { DELIVERY_STATUSES, type DeliveryStatus } from '../../domain/webhooks.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, queryOneRow, queryRow, queryRows } from '../postgres/pool.ts';
 import { type DueDelivery, EVENT, JOIN_EVENT } from './attempts.ts';
 
 /** A delivery as lists show it. */
@@ -161,7 +161,7 @@ export async function replayPeriod(
  * @returns the number of deleted deliveries or events, whichever is larger
  */
 export async function deleteOldDeliveries(db: Db, before: string, limit: number): Promise<number> {
-  const row = await queryRow<{ deliveries: number; events: number }>(
+  const { deliveries, events } = await queryOneRow<{ deliveries: number; events: number }>(
     db,
     `WITH old AS MATERIALIZED (
        SELECT id FROM webhook_deliveries WHERE id < 'whd_' || $1 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -177,6 +177,5 @@ export async function deleteOldDeliveries(db: Db, before: string, limit: number)
      SELECT (SELECT count(*)::int FROM old) AS deliveries, (SELECT count(*)::int FROM events) AS events`,
     [before, limit],
   );
-  const { deliveries = 0, events = 0 } = row ?? {};
   return Math.max(deliveries, events);
 }

@@ -1,7 +1,7 @@
 import type { EventType } from '../../domain/event-types.ts';
 import type { EndpointStatus } from '../../domain/webhooks.ts';
 import { latestOf } from '../postgres/page.ts';
-import { type Db, executeOne, queryRow } from '../postgres/pool.ts';
+import { type Db, executeOne, queryOneRow, queryRow } from '../postgres/pool.ts';
 
 /** An endpoint as its owner sees it. */
 export interface Endpoint {
@@ -26,8 +26,8 @@ export function insertEndpoint(
   orgId: string,
   endpoint: Pick<Endpoint, 'id' | 'url' | 'description' | 'events'>,
   secret: Buffer,
-): Promise<Endpoint | undefined> {
-  return queryRow(
+): Promise<Endpoint> {
+  return queryOneRow(
     db,
     `INSERT INTO webhook_endpoints (id, org_id, url, description, events, secret) VALUES ($1, $2, $3, $4, $5, $6)
      RETURNING ${ENDPOINT}`,

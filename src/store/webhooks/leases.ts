@@ -1,5 +1,5 @@
 import type { EndpointStatus } from '../../domain/webhooks.ts';
-import { type Db, execute, queryColumn, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryOneRow, queryRow } from '../postgres/pool.ts';
 
 /** A lease lapses after this time unless it is renewed: the endpoints of a worker that died then pass to another one. */
 export const LEASE_MS = 15_000;
@@ -20,7 +20,7 @@ export async function leaseEndpoints(
   maxRead: number,
   limit: number,
 ): Promise<{ ids: string[]; next: string | null }> {
-  const row = await queryRow<{ ids: string[]; last: string | null }>(db, {
+  const { ids, last } = await queryOneRow<{ ids: string[]; last: string | null }>(db, {
     name: 'lease_endpoints',
     text: `WITH RECURSIVE pending AS (
              (SELECT 1 AS n, endpoint_id, next_attempt_at FROM webhook_deliveries
@@ -43,8 +43,7 @@ export async function leaseEndpoints(
            SELECT ARRAY(SELECT id FROM free) AS ids, (SELECT max(endpoint_id) FROM pending HAVING count(*) = $3) AS last`,
     values: [holder, after, maxRead, limit, LEASE_MS],
   });
-  if (!row) throw new Error('leaseEndpoints returned no row');
-  return { ids: row.ids, next: row.ids.length === limit ? (row.ids.at(-1) ?? null) : row.last };
+  return { ids, next: ids.length === limit ? (ids.at(-1) ?? null) : last };
 }
 
 /**
