@@ -2,7 +2,7 @@ import type { ChatContent, ChatType } from '../../domain/chat/chat.ts';
 import type { Tag } from '../../domain/email/email.ts';
 import type { MessageChannel, MessageStatus } from '../../domain/messages/message.ts';
 import { wireTime } from '../emails/emails.ts';
-import { type Cursor, cursorValues } from '../postgres/page.ts';
+import { type Cursor, cursorValues, cutReadPage, type ReadRow } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** One message as lists show it; fields of one channel are null in the other. */
@@ -64,9 +64,6 @@ export interface MessageFilters {
 /** Limits the entries of a tag that one statement reads. A page of a tag and a rare filter may therefore not be full. */
 const MAX_TAGGED_ENTRIES = 10_000;
 
-/** A row of a list by tag. The last entry that was read is always listed, because the next page continues after it. */
-type Listed = MessageSummary & { readonly is_match?: boolean; readonly is_last?: boolean };
-
 export interface MessagePage {
   readonly rows: readonly MessageSummary[];
   /** The cursor of the next page, or null after the last one. */
@@ -83,7 +80,7 @@ export async function listMessages(
   limit: number,
 ): Promise<MessagePage> {
   const { name, text, values } = filters.tag === null ? listBy(filters) : listByTag(filters, filters.tag);
-  const listed = await queryRows<Listed>(db, {
+  const read = await queryRows<MessageSummary & ReadRow>(db, {
     name,
     text,
     values: [
@@ -96,10 +93,7 @@ export async function listMessages(
       ...values,
     ],
   });
-  const last = listed.at(-1);
-  const rows = listed.filter(({ is_match }) => is_match !== false);
-  if (rows.length > limit) return { rows: rows.slice(0, limit), next: rows[limit - 1] ?? null };
-  return { rows, next: last?.is_last ? last : null };
+  return cutReadPage(read, limit);
 }
 
 interface ListStatement {

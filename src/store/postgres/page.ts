@@ -42,6 +42,24 @@ export function cutPage<Row extends Cursor>(
   return { rows: page, next: (rows.length > limit && page.at(-1)) || null };
 }
 
+/** A row of a list whose statement reads a bounded number of rows. */
+export interface ReadRow {
+  /** False for a row that is listed only because it is the last one. */
+  readonly is_match?: boolean;
+  /** True for the last row that the statement may read. The next page continues after it. */
+  readonly is_last?: boolean;
+}
+
+/** Like `cutPage`, for a statement that may have reached its bound before it has found a whole page. */
+export function cutReadPage<Row extends Cursor & ReadRow>(read: readonly Row[], limit: number) {
+  const page = cutPage(
+    read.filter(({ is_match }) => is_match !== false),
+    limit,
+  );
+  const last = read.at(-1);
+  return { ...page, next: page.next ?? (last?.is_last ? last : null) };
+}
+
 export function encodeCursor({ created_at, id }: Cursor): string {
   return JSON.stringify([created_at, id]);
 }

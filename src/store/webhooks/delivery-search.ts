@@ -1,5 +1,5 @@
 import { DELIVERY_STATUSES, type DeliveryStatus } from '../../domain/webhooks.ts';
-import { type Cursor, cursorValues, cutPage } from '../postgres/page.ts';
+import { type Cursor, cursorValues, cutReadPage, type ReadRow } from '../postgres/page.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
 import { deliveriesBy, type Delivery, statusesOf } from './deliveries.ts';
 
@@ -33,9 +33,6 @@ export interface DeliveryFilters {
 /** Limits the deliveries that one statement reads. A page of rare types or responses may therefore not be full. */
 const MAX_READ_DELIVERIES = 10_000;
 
-/** The last row that a statement may read is always returned, because the next page continues after it. */
-type Read = FoundDelivery & { readonly is_match: boolean; readonly is_last: boolean };
-
 /** Lists deliveries of an endpoint, newest first. @returns the page, and the cursor of the next one or null */
 export async function searchDeliveries(
   db: Db,
@@ -46,7 +43,7 @@ export async function searchDeliveries(
 ): Promise<{ rows: readonly FoundDelivery[]; next: Cursor | null }> {
   const { status, type, response, since, until, messageId } = filters;
   const isByMessage = messageId !== null;
-  const read = await queryRows<Read>(db, {
+  const read = await queryRows<FoundDelivery & ReadRow>(db, {
     name: isByMessage ? 'search_deliveries_of_message' : 'search_deliveries',
     text: `WITH read AS MATERIALIZED (
              SELECT *, ($7::text IS NULL OR type = $7)
@@ -78,12 +75,7 @@ export async function searchDeliveries(
       ],
     ],
   });
-  const { rows, next } = cutPage(
-    read.filter(({ is_match }) => is_match),
-    limit,
-  );
-  const last = read.at(-1);
-  return { rows, next: next ?? (last?.is_last ? last : null) };
+  return cutReadPage(read, limit);
 }
 
 const WITHIN = `endpoint_id = $1 AND (created_at, id) < ($2::timestamptz, $3) AND created_at BETWEEN $4 AND $5`;
