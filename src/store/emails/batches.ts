@@ -3,7 +3,16 @@ import { EMAIL_STATUSES } from '../../domain/email/email.ts';
 import { type IdempotencyKey, rememberResponses } from '../limits/idempotency.ts';
 import { columns } from '../postgres/columns.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, execute, executeOne, queryColumn, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
+import {
+  type Db,
+  execute,
+  executeOne,
+  queryColumn,
+  queryOneRow,
+  queryOneValue,
+  queryRow,
+  queryRows,
+} from '../postgres/pool.ts';
 import { LEFT_OF_QUOTA } from '../limits/quota.ts';
 import type { RecordedChange } from './changes.ts';
 
@@ -28,14 +37,12 @@ export async function insertBatch(
   { id, total, scheduled }: { id: string; total: number; scheduled: number },
   idempotency: IdempotencyKey | undefined,
 ): Promise<{ accepted: AcceptedBatch; left: number | null }> {
-  const row = await queryRow<{ created_at: string; left: number | null }>(
+  const { created_at, left } = await queryOneRow<{ created_at: string; left: number | null }>(
     client,
     `INSERT INTO batches (id, org_id, total, created_at) VALUES ($1, $2, $3, now())
      RETURNING created_at, ${LEFT_OF_QUOTA('$2')} AS left`,
     [id, orgId, total],
   );
-  if (!row) throw new Error('insertBatch returned no row');
-  const { created_at, left } = row;
   const accepted: AcceptedBatch = { id, total, status: 'queued', created_at };
   await Promise.all([
     execute(
@@ -202,7 +209,7 @@ export function findUnannounced(db: Db, after: string | null, limit: number): Pr
  * @param limit the maximum number of batches @returns the number of batches
  */
 export async function foldBatchMoves(db: Db, limit: number): Promise<number> {
-  const batches = await queryValue<number>(
+  return queryOneValue(
     db,
     `WITH due AS MATERIALIZED (
        SELECT DISTINCT batch_id FROM (
@@ -218,5 +225,4 @@ export async function foldBatchMoves(db: Db, limit: number): Promise<number> {
      SELECT count(DISTINCT batch_id)::int AS batches FROM taken`,
     [limit],
   );
-  return batches ?? 0;
 }
