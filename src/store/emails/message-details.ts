@@ -6,15 +6,15 @@ import type { EventDetail } from '../../domain/event-detail.ts';
 import { wireTime } from './emails.ts';
 import { type Db, executeOne, queryRow } from '../postgres/pool.ts';
 
-/** An attempt as people read it. */
+/** An attempt as the dashboard shows it. */
 export interface AttemptDetails {
   n: number;
   provider: string;
   started_at: string;
   ended_at: string | null;
-  /** Null while it is in flight, or if its end was not seen. */
+  /** Null while it is in flight, or if its worker died. */
   outcome: AttemptOutcome | null;
-  /** What the provider answered, or what went wrong. */
+  /** The provider's answer, or the reason why there is none. */
   detail: string | null;
   code: string | null;
 }
@@ -27,7 +27,7 @@ export interface RecipientDetails {
   bounce_reason: BounceReason | null;
 }
 
-/** An entry of a timeline as people read it. */
+/** An entry of a timeline as the dashboard shows it. */
 export interface TimelineEntry {
   type: string;
   created_at: string;
@@ -36,7 +36,7 @@ export interface TimelineEntry {
   detail: EventDetail | null;
 }
 
-/** What only operators of an email need to know. */
+/** The fields of an email that only the dashboard shows. */
 export interface EmailDetails {
   /** The Temporal workflow that delivers it. */
   workflow_id: string;
@@ -57,7 +57,7 @@ const ATTEMPTS_OF = (messageId: string): string =>
       'outcome', outcome, 'detail', detail, 'code', code) ORDER BY n), '[]')
     FROM attempts WHERE message_id = ${messageId})`;
 
-/** The details of one email, as of one instant. */
+/** Reads the details of an email in one snapshot. */
 export function findEmailDetails(db: Db, orgId: string, id: string): Promise<EmailDetails | undefined> {
   return queryRow(db, {
     name: 'find_email_details',
@@ -76,12 +76,12 @@ export function findEmailDetails(db: Db, orgId: string, id: string): Promise<Ema
   });
 }
 
-/** Whether an organization has an email. */
+/** Returns true if an organization has an email. */
 export function emailExists(db: Db, orgId: string, id: string): Promise<boolean> {
   return executeOne(db, `SELECT FROM emails WHERE id = $1 AND org_id = $2`, [id, orgId]);
 }
 
-/** The content of one email; undefined when there is no such email, or when its content was erased. */
+/** Returns the content of an email; undefined if the email does not exist or its content was erased. */
 export async function findContent(
   db: Db,
   contents: EmailContents,
@@ -98,7 +98,7 @@ export async function findContent(
   return row && { subject: row.subject, ...(await contents.open(db, row)) };
 }
 
-/** What only operators of a chat-app message need to know. */
+/** The fields of a chat-app message that only the dashboard shows. */
 export interface ChatDetails {
   provider: string | null;
   provider_message_id: string | null;
@@ -106,7 +106,7 @@ export interface ChatDetails {
   attempts: AttemptDetails[];
 }
 
-/** The details of one chat-app message, as of one instant. */
+/** Reads the details of a chat-app message in one snapshot. */
 export function findChatDetails(db: Db, orgId: string, id: string): Promise<ChatDetails | undefined> {
   return queryRow(db, {
     name: 'find_chat_details',

@@ -38,8 +38,8 @@ interface Posting {
 }
 
 /**
- * Finds emails by what is searched for: those that are not indexed yet by reading them, newest first, the others by the index.
- * It reads a bounded number of rows, and gives up behind them.
+ * Finds emails by a search, newest first: the indexed ones by the index, the others by reading them. It reads a bounded number of
+ * rows; the page may then be shorter.
  */
 export function bySearchIndex(db: Db, conditions: Conditions): Walker {
   return async (after, want) => {
@@ -53,7 +53,7 @@ export function bySearchIndex(db: Db, conditions: Conditions): Walker {
       found.push(...walk.found);
     }
     if (!oldest || isAbove(after, oldest)) {
-      // The index may have grown on both sides since its range was read: that part was scanned, or is below.
+      // The index may have grown on both sides since its range was read. Newer emails were scanned above, older ones are below.
       const from = isAbove(after, newest) ? including(newest) : after;
       const walk = await walkIndex(db, conditions, from, oldest, want - found.length);
       found.push(...walk.found);
@@ -69,7 +69,7 @@ function isAbove(a: Cursor, b: Cursor): boolean {
   return a.created_at === b.created_at ? a.id > b.id : a.created_at > b.created_at;
 }
 
-/** A position before which a list continues with this email. No id begins with another one. */
+/** Returns the position just before an email, so that a list continues with that email. No id is a prefix of another. */
 function including({ created_at: at, id }: Cursor): Cursor {
   return { created_at: at, id: `${id}~` };
 }
@@ -126,7 +126,7 @@ function positionOf(posting: Posting | undefined): Cursor {
   return { created_at: posting?.created_at ?? '', id: posting?.email_id ?? '' };
 }
 
-/** As many blocks as the page needs, within its budget; at least one if the budget is whole. */
+/** Takes the blocks that the page needs from its budget; at least one if the budget is unused. */
 function takeBlocks(blocks: readonly Posting[], want: number, budget: { rows: number; blocks: number }): Posting[] {
   const taken: Posting[] = [];
   let members = 0;
@@ -148,8 +148,8 @@ function countBits(bits: Buffer | null): number {
 }
 
 /**
- * The next blocks that have all terms, newest first, with the emails that may have them.
- * @returns `next` is the last block that was looked at, or null at the end
+ * Finds the next blocks that have all terms, newest first, with the emails that may have them.
+ * @returns `next` is the last block that was read, or null at the end
  */
 async function findBlocks(
   db: Db,
@@ -170,7 +170,7 @@ async function findBlocks(
     values: [terms, after.created_at, after.id, limit, oldest?.created_at ?? '-infinity', oldest?.id ?? ''],
   });
   const lists = terms.map((term) => postings.filter((posting) => posting.term === term));
-  // The rarest term leads: its blocks reach back furthest.
+  // Starts with the rarest term, whose blocks reach back furthest.
   const reach = (list: readonly Posting[]) => (list.length < limit ? '' : (list.at(-1)?.created_at ?? ''));
   const [lead = [], ...others] = lists.toSorted((a, b) =>
     reach(a) < reach(b) ? -1 : reach(a) > reach(b) ? 1 : a.length - b.length,
@@ -179,7 +179,7 @@ async function findBlocks(
   return { blocks, next: lead.length < limit ? null : positionOf(lead.at(-1)) };
 }
 
-/** Of some blocks those that have all terms. */
+/** Returns the blocks that have all terms. */
 async function haveAll(db: Db, blocks: readonly Posting[], terms: readonly string[]): Promise<Posting[]> {
   const rows = await queryRows<Posting>(db, {
     name: 'match_postings',
@@ -196,7 +196,7 @@ async function haveAll(db: Db, blocks: readonly Posting[], terms: readonly strin
   });
 }
 
-/** The emails of a block that have several terms; none or one posting. */
+/** Combines the postings of a block into one with the emails that are in all of them; none if there are no such emails. */
 function intersect(postings: readonly Posting[]): Posting[] {
   const [first] = postings;
   if (!first) return [];

@@ -19,28 +19,28 @@ export interface EmailSummary {
   last_event_at: string;
 }
 
-/** What the emails of a list must have, all of it. */
+/** The conditions of a list; an email must meet all of them. */
 export interface Conditions {
   readonly orgId: string;
   readonly tags: readonly Tag[];
-  /** Alternatives; null is any. */
+  /** An email must have one of these; null for any status. */
   readonly statuses: readonly EmailStatus[] | null;
   readonly bounceReason: BounceReason | null;
   readonly search: Search;
-  /** The time of the oldest. */
+  /** The earliest time of acceptance, inclusive. */
   readonly since: string;
 }
 
-/** One statement's part of a page. */
+/** The emails of a page that one statement has found. */
 export interface Walk {
   readonly found: EmailSummary[];
-  /** How far it looked; null when it came to the end of what it walks. */
+  /** The last email that it has read, where the next statement continues; null at the end of its index. */
   readonly next: Cursor | null;
 }
-/** @param after where the walk begins @param want most emails to find */
+/** @param after the position at which the walk begins @param want the maximum number of emails to find */
 export type Walker = (after: Cursor, want: number) => Promise<Walk>;
 
-/** A row of a walk: whether it has what SQL can check, and whether it is the last one that the statement looked at. */
+/** A row of a walk. `fits`: it meets the conditions that SQL can check. `last`: it is the last row that the statement has read. */
 export type WalkedRow = EmailSummary &
   Pick<Searchable, 'cc' | 'bcc'> & { readonly fits: boolean; readonly last: boolean };
 
@@ -50,16 +50,16 @@ export const SUMMARY = `email.id, email.batch_id, email."from", email."to", emai
 const mayMatch = (field: string, patterns: string): string =>
   `(${patterns}::text[] IS NULL OR octet_length(${field}) <> length(${field}) OR lower(${field} COLLATE "C") ~ ALL (${patterns}))`;
 
-/** SQL of whether `email` fits, by the values `$1` to `$11` of `valuesOf`; about a search, `isMatch` decides in the end. */
+/** SQL that is true if `email` fits the values `$1` to `$11` of `valuesOf`. A search needs `isMatch` as well. */
 export const FITS = `(email.tags @> $6 AND ($7::text[] IS NULL OR email.status = ANY ($7))
   AND ($8::text IS NULL OR email.bounce_reason = $8)
   AND ${mayMatch(`concat_ws(' ', email."to"::text, email.cc::text, email.bcc::text)`, '$9')}
   AND ${mayMatch('email."from"', '$10')} AND ${mayMatch('email.subject', '$11')})`;
 
-/** SQL of the position and time of rows in a list. */
+/** SQL that limits the rows of a list to those after a position and not older than `since`. */
 export const WITHIN = (id = 'id'): string => `(created_at, ${id}) < ($2::timestamptz, $3) AND created_at >= $4`;
 
-/** The values that all statements of lists share: organization, position, oldest time, most rows, conditions. */
+/** Returns the values that all statements of lists share: organization, position, earliest time, maximum number, conditions. */
 export function valuesOf(conditions: Conditions, after: Cursor, want: number): unknown[] {
   const { orgId, since, tags, statuses, bounceReason, search } = conditions;
   const { recipients, sender, subject } = patternsOf(search);
@@ -69,7 +69,7 @@ export function valuesOf(conditions: Conditions, after: Cursor, want: number): u
   ];
 }
 
-/** The walk that a statement made. @param want its LIMIT */
+/** Returns the walk of a statement. @param want its LIMIT */
 export function walkOf(rows: readonly WalkedRow[], search: Search, want: number): Walk {
   const found: EmailSummary[] = [];
   let next: Cursor | null = null;
@@ -77,7 +77,7 @@ export function walkOf(rows: readonly WalkedRow[], search: Search, want: number)
     if (fits && isMatch({ ...email, cc, bcc }, search)) found.push(email);
     if (last) next = email;
   }
-  // Rows behind the limit were not looked at, although some before it do not match.
+  // More rows may follow the limit, although some of those before it do not match.
   if (rows.length === want && found.length < want) next = rows.at(-1) ?? null;
   return { found, next };
 }

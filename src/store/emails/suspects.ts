@@ -1,6 +1,6 @@
 import { type Db, execute, queryValue } from '../postgres/pool.ts';
 
-/** Notes that emails may have ended the process that delivered them, or may be about to. */
+/** Marks emails that may have crashed the process that delivered them, or may crash it now. */
 export async function markSuspects(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await execute(db, {
@@ -10,7 +10,7 @@ export async function markSuspects(db: Db, ids: readonly string[]): Promise<void
   });
 }
 
-/** Notes that a process has delivered emails, or tried to, and still lives. */
+/** Unmarks emails whose delivery was attempted without a crash. */
 export async function clearSuspects(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await execute(db, {
@@ -20,7 +20,7 @@ export async function clearSuspects(db: Db, ids: readonly string[]): Promise<voi
   });
 }
 
-/** Counts that an isolated process ended when it had begun to deliver an email. @returns how often that has happened */
+/** Counts a crash of an isolated process just after it had begun to deliver an email. @returns the number of crashes */
 export async function countCrash(db: Db, id: string): Promise<number> {
   const crashes = await queryValue<number>(
     db,

@@ -1,10 +1,10 @@
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
-/** What names a data key, and what it is sealed about, as SQL. */
+/** SQL of the id of a data key, which is also the context that the key is sealed with. */
 const DATA_KEY = `org_id || ' ' || version`;
 
-/** Columns that hold values sealed with a key of `SECRET_KEY`, and the text that each is sealed about, as SQL. */
+/** Columns with values that are sealed with a key of `SECRET_KEY`. `about` is SQL of the context that each is sealed with. */
 const COLUMNS = {
   data_keys: { table: 'data_keys', id: DATA_KEY, column: 'sealed', about: DATA_KEY },
   webhook_secrets: { table: 'webhook_endpoints', id: 'id', column: 'secret', about: 'id' },
@@ -26,7 +26,7 @@ export interface SealedValue {
 }
 
 /**
- * Values that do not begin with a prefix, in the order of their rows' ids.
+ * Lists values that do not begin with a prefix, in the order of their rows' ids.
  * @param prefix of values that are sealed with the primary key
  * @param after the id of the last row of the previous step, or an empty text
  */
