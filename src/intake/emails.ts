@@ -15,7 +15,7 @@ import {
   type SenderAndTime,
 } from '../store/emails/accept.ts';
 import { insertAttachments } from '../store/emails/attachments.ts';
-import { senderOf, whyUnmoved } from '../store/emails/emails.ts';
+import { senderOf } from '../store/emails/emails.ts';
 import type { EmailContents } from '../store/emails/contents.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
@@ -307,8 +307,7 @@ export async function rescheduleEmail(
     if (actor) await insertAudit(client, { org_id: orgId, ...actor, ...change });
     return scheduled_at;
   });
-  if (newTime === undefined)
-    throw scheduleChangeError(await whyUnmoved(deps.pool, orgId, id, time), 'email', 'an email');
+  if (newTime === undefined) throw await scheduleChangeError(deps.pool, orgId, id, time);
   deps.wakeRelay();
   return { id, status: 'scheduled', scheduled_at: newTime };
 }
@@ -332,7 +331,7 @@ export async function cancelEmail(
     await Promise.all([insertOutbox(client, 'cancel', changed), change && insertAudit(client, change)]);
     return true;
   });
-  if (!canceled) throw scheduleChangeError(await whyUnmoved(deps.pool, orgId, id, null), 'email', 'an email');
+  if (!canceled) throw await scheduleChangeError(deps.pool, orgId, id, null);
   deps.wakeRelay();
   return { id, status: 'canceled' };
 }

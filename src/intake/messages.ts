@@ -1,10 +1,9 @@
 import { organizationSuspended } from '../accounts/suspension.ts';
 import type { Tag } from '../domain/email/email.ts';
 import { newId } from '../domain/ids.ts';
-import { MESSAGE_NAMES, type MessageChannel } from '../domain/messages/message.ts';
+import type { MessageChannel } from '../domain/messages/message.ts';
 import { eventData, projectMessageReschedule, projectMessages } from '../projection/messages.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
-import { whyUnmoved } from '../store/emails/emails.ts';
 import { type IdempotencyKey, rememberResponses } from '../store/limits/idempotency.ts';
 import {
   insertMessage,
@@ -123,9 +122,7 @@ export async function rescheduleMessage(
     ]);
     return scheduled_at;
   });
-  if (newTime === undefined) {
-    throw scheduleChangeError(await whyUnmoved(pool, orgId, id, time, channel), MESSAGE_NAMES[channel], 'a message');
-  }
+  if (newTime === undefined) throw await scheduleChangeError(pool, orgId, id, time, channel);
   wakeRelay();
   return { id, status: 'scheduled', scheduled_at: newTime };
 }
@@ -151,9 +148,7 @@ export async function cancelMessage(
     ]);
     return true;
   });
-  if (!isCanceled) {
-    throw scheduleChangeError(await whyUnmoved(pool, orgId, id, null, channel), MESSAGE_NAMES[channel], 'a message');
-  }
+  if (!isCanceled) throw await scheduleChangeError(pool, orgId, id, null, channel);
   wakeRelay();
   return { id, status: 'canceled' };
 }

@@ -1,6 +1,8 @@
 import { notFound, ServiceError } from '../domain/errors.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
-import type { UnmovedReason } from '../store/emails/emails.ts';
+import { MESSAGE_NAMES, type MessageChannel } from '../domain/messages/message.ts';
+import { whyUnmoved } from '../store/emails/emails.ts';
+import type { Db } from '../store/postgres/pool.ts';
 
 /** Converts `scheduled_at` of a request to UTC. @throws ServiceError validation_error */
 export function parseSchedule(text: string): string {
@@ -14,13 +16,25 @@ export function scheduleError(problem: keyof typeof SCHEDULE_PROBLEMS): ServiceE
   return new ServiceError('validation_error', SCHEDULE_PROBLEMS[problem], 'scheduled_at');
 }
 
+/** Creates the error for a change of an email or message that is not scheduled. */
+export function notScheduled(one: 'an email' | 'a message'): ServiceError {
+  return new ServiceError('not_scheduled', `only ${one} that is still scheduled can be moved or canceled`);
+}
+
 /**
  * Creates the error for an email or message that could not be rescheduled or canceled.
- * @param name its noun
- * @param one its noun with the article
+ * @param scheduledAt the requested time; null for a cancellation
+ * @param channel of a message; undefined for an email
  */
-export function scheduleChangeError(reason: UnmovedReason, name: string, one: string): ServiceError {
-  if (reason === 'not_found') return notFound(name);
-  if (reason !== 'not_scheduled') return scheduleError(reason);
-  return new ServiceError('not_scheduled', `only ${one} that is still scheduled can be moved or canceled`);
+export async function scheduleChangeError(
+  db: Db,
+  orgId: string,
+  id: string,
+  scheduledAt: string | null,
+  channel?: MessageChannel,
+): Promise<ServiceError> {
+  const reason = await whyUnmoved(db, orgId, id, scheduledAt, channel);
+  if (reason === 'not_found') return notFound(channel ? MESSAGE_NAMES[channel] : 'email');
+  if (reason === 'not_scheduled') return notScheduled(channel ? 'a message' : 'an email');
+  return scheduleError(reason);
 }

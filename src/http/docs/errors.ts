@@ -1,6 +1,6 @@
 import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
 import { concurrentRequest, reusedKey } from '../../intake/idempotency.ts';
-import { scheduleChangeError } from '../../intake/schedule.ts';
+import { notScheduled } from '../../intake/schedule.ts';
 import { envelope, STATUS } from '../plugins/errors.ts';
 import type { RouteRow } from '../route.ts';
 
@@ -125,7 +125,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
   not_scheduled: [
     {
       when: 'The email is no longer scheduled.',
-      message: scheduleChangeError('not_scheduled', 'email', 'an email').message,
+      message: notScheduled('an email').message,
       only: ['PATCH /v1/emails/{id}', 'POST /v1/emails/{id}/cancel'],
     },
     {
@@ -135,7 +135,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
     },
     {
       when: 'The chat-app message or SMS is no longer scheduled.',
-      message: scheduleChangeError('not_scheduled', 'message', 'a message').message,
+      message: notScheduled('a message').message,
       only: [
         'PATCH /v1/chatapp/{id}',
         'POST /v1/chatapp/{id}/cancel',

@@ -56,7 +56,7 @@ export async function recordResend(db: Db, orgId: string, originalId: string, co
 }
 
 /** Why an email or message could not be rescheduled or canceled. */
-export type UnmovedReason = 'not_found' | 'past' | 'far' | 'not_scheduled';
+type UnmovedReason = 'not_found' | 'past' | 'far' | 'not_scheduled';
 
 /**
  * Returns why an email or message could not be rescheduled or canceled.
