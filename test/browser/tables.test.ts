@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { emptyHome, startSendwright } from '../support/start.ts';
+import { call, emptyHome, startSendwright } from '../support/start.ts';
 import { openBrowser, openTab, PHONE, signIn } from './browser.ts';
 import { sendMail } from './content.ts';
 
@@ -162,6 +162,26 @@ test('tables with long values', async (t) => {
       `getComputedStyle(document.querySelector('tbody td'), '::before').content`,
     );
     assert.equal(label, '"Permission"');
+  });
+
+  await t.test('the problem of a DNS record is visible on a phone without scrolling', async (inner) => {
+    const { id } = await call<{ id: string }>(dev, 'POST', '/v1/domains', { name: 'news.northwind.example' });
+    const page = await openTab(inner, browser, { viewport: PHONE });
+    await signIn(page, dev, `/domains/${id}`);
+    const finding = page.locator('.finding .notice').first();
+    await finding.waitFor();
+    const { x, width } = (await finding.boundingBox()) ?? { x: -1, width: 0 };
+    assert.ok(x >= 0 && x + width <= PHONE.width, `the text ends at ${x + width} px`);
+  });
+
+  await t.test('a long name of the organization leaves room for the search field', async (inner) => {
+    const page = await openTab(inner, browser, { viewport: SCREEN });
+    await signIn(page, dev);
+    await page.evaluate(
+      `document.querySelector('.organization').textContent = 'Northwind Books and Records '.repeat(20)`,
+    );
+    const box = await page.locator('header .search').boundingBox();
+    assert.ok(box !== null && box.width > 280, `${box?.width} px`);
   });
 
   await t.test('an email is a card on a phone', async (inner) => {
