@@ -53,14 +53,21 @@ const WORDS: Readonly<Record<number, readonly [title: string, sentence: string |
   415: ['That did not work', 'This form was sent in a way that is not understood.'],
   429: ['Too many requests', undefined],
   500: ['Something went wrong', 'It is our fault, and was noted. Please try again.'],
-  503: ['Not available just now', 'The service cannot reach its database. Please try again in a moment.'],
+  503: ['Not available just now', undefined],
 };
 
 function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   const code = FRAMEWORK[(error as { code?: string } | null)?.code ?? ''];
   if (code) return new ServiceError(code, 'the request is not valid');
-  if (isUnreachable(error) || error instanceof FileStoreUnavailable) return new ServiceError('unavailable', '');
+  const missing = isUnreachable(error)
+    ? 'database'
+    : error instanceof FileStoreUnavailable
+      ? 'attachment store'
+      : undefined;
+  if (missing !== undefined) {
+    return new ServiceError('unavailable', `The service cannot reach its ${missing}. Please try again in a moment.`);
+  }
   return new ServiceError('internal_error', '');
 }
 
@@ -81,7 +88,7 @@ interface FormProblems {
 export function formProblems(error: unknown): FormProblems | undefined {
   if (!(error instanceof ServiceError)) return undefined;
   const status = STATUS[error.code] ?? 422;
-  if (![409, 422, 429].includes(status)) return undefined;
+  if (![409, 422, 429, 503].includes(status)) return undefined;
   const { param, message, retryAfterSeconds } = error;
   const headers = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
   return {

@@ -100,6 +100,16 @@ describe('a number', () => {
     });
   }
 
+  it('is not connected while its provider cannot be asked, and the form keeps its input', async () => {
+    const away = await useService({ verifyNumber: async () => ({ kind: 'unavailable', provider: 'Twilio' }) });
+    const browser = await signedIn(away, (await away.organization()).id);
+    const fields = { number: fresh(), provider: 'twilio', account_sid: ACCOUNT, auth_token: TOKEN };
+    const { status, html } = await browser.post(`${PATH}/new`, fields);
+    assert.equal(status, 503);
+    assert.ok(textOf(html).includes('Twilio could not confirm the number; try again.'), textOf(html));
+    assert.ok(html.includes(`value="${ACCOUNT}"`), textOf(html));
+  });
+
   it('is connected to one organization, and to another after it was disconnected', async () => {
     const number = fresh();
     const own = { number, provider: 'twilio', account_sid: ACCOUNT, auth_token: TOKEN };
