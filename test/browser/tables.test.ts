@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { eventually } from '../support/eventually.ts';
 import { call, emptyHome, startSendwright } from '../support/start.ts';
 import { openBrowser, openTab, PHONE, signIn } from './browser.ts';
 import { sendMail } from './content.ts';
@@ -191,5 +192,24 @@ test('tables with long values', async (t) => {
     const heights = await rowHeights(page);
     assert.ok(Math.max(...heights) < 90, `cards of ${heights.join(', ')} px`);
     assert.ok(await page.locator('tbody tr').first().getByText(LONG_TO).isVisible());
+  });
+
+  await t.test('no page is wider than a phone because of a long name', async (inner) => {
+    const name = `${'notifications-of-northern-europe.'.repeat(5)}example`;
+    const { id } = await call<{ id: string }>(dev, 'POST', '/v1/domains', { name });
+    const headers = { [`X-${'Entity-Reference-'.repeat(7)}`]: 'a' };
+    const to = `bounced+mailbox_not_found@${'dorothy2274'.repeat(5)}.example.com`;
+    const emailId = await sendMail(dev, { to, headers });
+    await eventually(
+      'the bounce',
+      async () => (await call(dev, 'GET', `/v1/emails/${emailId}`))['status'] === 'bounced',
+    );
+    const page = await openTab(inner, browser, { viewport: PHONE });
+    await signIn(page, dev);
+    for (const path of ['/keys/new', `/domains/${id}`, `/domains/${id}/tracking`, `/emails/${emailId}`]) {
+      await page.goto(dev.dashboard_url + path);
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+      assert.ok(width <= PHONE.width, `${path} is ${width} px wide`);
+    }
   });
 });
