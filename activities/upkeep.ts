@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { createdAt } from '../src/domain/ids.ts';
+import { createdAt } from '../src/lib/ids.ts';
 import { findExpired, findKnownFiles, markDeleted } from '../src/store/emails/attachments.ts';
 import { foldBatchMoves } from '../src/store/emails/batches.ts';
 import { abandonReservations, deleteReservations } from '../src/store/files/reservations.ts';

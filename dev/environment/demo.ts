@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../../src/domain/errors.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { addressOf } from '../../src/domain/sms/senders.ts';

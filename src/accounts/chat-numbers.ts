@@ -1,7 +1,7 @@
 import { numberProblem, phoneNumberIdProblem, tokenProblem } from '../domain/chat/rules.ts';
 import type { ChatProviderName, NumberClaim, NumberVerification, NumberVerifier } from '../domain/chat/chat.ts';
 import { notFound, refuseProblem, requireFound, requireValid, ServiceError } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { parsePhone } from '../domain/chat/phone.ts';
 import { makeSeal, type Seal } from '../lib/seal.ts';
 import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';

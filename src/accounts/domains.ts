@@ -1,5 +1,5 @@
 import { notFound, refuseProblem, requireFound, ServiceError } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { senderDomainProblem } from '../domain/senders/sender-domain.ts';
 import { type ShownRecord, showRecords, wantedRecords } from '../domain/senders/sender-records.ts';
 import { checkDomain as check, notifyEndpoints, failCompetingRegistrations } from '../sender-domains/check.ts';

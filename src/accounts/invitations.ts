@@ -1,6 +1,6 @@
 import { digest } from '../lib/digest.ts';
 import { ServiceError } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
 import {
   deleteInvitation,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { digest } from '../lib/digest.ts';
 import { noOrganization, notFound, requireFound, ServiceError } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
 import { organizationExists } from '../store/accounts/organizations.ts';
 import { findDomains } from '../store/domains/domains.ts';

@@ -1,5 +1,5 @@
 import { noOrganization, refuseProblem } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { controlProblem } from '../lib/text.ts';
 import { insertOrganization, organizationExists, setOrganizationName } from '../store/accounts/organizations.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';

@@ -1,5 +1,5 @@
 import { ServiceError } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import {
   COUNTRY_PROBLEM,
   isCountry,

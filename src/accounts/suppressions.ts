@@ -1,6 +1,6 @@
 import { parseMailbox } from '../domain/email/address.ts';
 import { requireValid, ServiceError } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { askForProviderRemoval } from '../store/suppressions/provider-lists.ts';
 import {

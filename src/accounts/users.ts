@@ -1,7 +1,7 @@
 import { parseMailbox } from '../domain/email/address.ts';
 import { digest } from '../lib/digest.ts';
 import { refuseProblem, requireValid, ServiceError } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { characters, controlProblem } from '../lib/text.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
 import { insertInvitation } from '../store/accounts/invitations.ts';

@@ -1,6 +1,6 @@
 import { notFound, requireFound, ServiceError } from '../domain/errors.ts';
 import type { EventType } from '../domain/event-types.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { parseInstant } from '../domain/instant.ts';
 import { parseRanges, type Ranges } from '../lib/ip-ranges.ts';
 import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';

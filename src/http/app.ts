@@ -2,7 +2,7 @@ import { maxHeaderSize } from 'node:http';
 import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { ServiceError } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { isInRanges } from '../lib/ip-ranges.ts';
 import { requestAnswered } from '../telemetry/topics.ts';
 import { type HttpDeps, makeRouteDeps, type RouteDeps } from './deps.ts';

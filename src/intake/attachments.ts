@@ -10,7 +10,7 @@ import {
 import { makeSemaphore } from '../lib/semaphore.ts';
 import { formatNumber } from '../lib/text.ts';
 import { ServiceError } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { ATTACHMENTS_BYTES } from '../domain/limits.ts';
 import { type Budget, openBudget, type PublicFetch } from '../public-fetch/fetch.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';

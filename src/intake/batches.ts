@@ -2,7 +2,7 @@ import type { BatchStatus } from '../domain/email/batch.ts';
 import { allowanceOf } from '../domain/email/allowance.ts';
 import type { EmailRequest, Tag } from '../domain/email/email.ts';
 import { notFound, ServiceError } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { GROUP_SIZE } from '../domain/limits.ts';
 import { chunksOf } from '../lib/group.ts';
 import { announceBatches } from '../projection/batches.ts';

@@ -3,7 +3,7 @@ import type { AttachmentRequest } from '../domain/email/attachments.ts';
 import { allowanceOf } from '../domain/email/allowance.ts';
 import type { EmailRequest, Tag } from '../domain/email/email.ts';
 import { requireValid, ServiceError } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { project, projectReschedule } from '../projection/emails.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
 import {

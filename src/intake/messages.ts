@@ -1,6 +1,6 @@
 import { organizationSuspended } from '../accounts/suspension.ts';
 import type { Tag } from '../domain/email/email.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import type { MessageChannel } from '../domain/messages/message.ts';
 import { eventData, projectMessageReschedule, projectMessages } from '../projection/messages.ts';
 import { insertAudit } from '../store/accounts/audit.ts';

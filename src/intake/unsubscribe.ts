@@ -1,6 +1,6 @@
 import { parseMailbox } from '../domain/email/address.ts';
 import { ServiceError } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { addressees, recipients } from '../domain/email/outgoing.ts';
 import { parseUnsubscribeToken, type UnsubscribeTokens } from '../domain/email/unsubscribe-token.ts';
 import { project } from '../projection/emails.ts';

@@ -1,6 +1,6 @@
 import { type Contact, contactAfterChange, contactAfterMessage, type ContactPlan } from '../domain/chat/contacts.ts';
 import type { InboundCallback, InboundMessage, UserChange } from '../domain/chat/inbound.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { deleteContact, findContacts, saveContact, withdrawNumber } from '../store/chat/contacts.ts';
 import {
   findAnsweredMessage,

@@ -2,7 +2,7 @@ import type { BounceReason, EmailStatus } from '../domain/email/email.ts';
 import { type EmailChange, nextStatus, type Transition, TRANSITIONS } from '../domain/email/states.ts';
 import { SUPPRESSING, type SuppressionOrigin } from '../domain/email/suppression.ts';
 import { eventDetail } from '../domain/event-detail.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import { groupBy } from '../lib/group.ts';
 import {
   type EmailChangeInput,

@@ -1,6 +1,6 @@
 import { isWindowError, WINDOW_CLOSED } from '../domain/chat/window.ts';
 import { eventDetail } from '../domain/event-detail.ts';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import type { MessageProviderName, MessageStatus } from '../domain/messages/message.ts';
 import {
   type MessageChange,

@@ -1,4 +1,4 @@
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import type { ReportEvidence } from '../domain/email/feedback.ts';
 import type { SuppressionOrigin } from '../domain/email/suppression.ts';
 import { findOrganizationOf } from '../store/emails/callbacks.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { newId } from '../domain/ids.ts';
+import { newId } from '../lib/ids.ts';
 import {
   deferOutbox,
   deleteOutbox,

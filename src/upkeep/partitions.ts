@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { createdAt, idTime } from '../domain/ids.ts';
+import { createdAt, idTime } from '../lib/ids.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import {
   addPartition,

@@ -1,4 +1,4 @@
-import { idTime } from '../domain/ids.ts';
+import { idTime } from '../lib/ids.ts';
 import type { MessageChannel } from '../domain/messages/message.ts';
 import { STATISTICS_CHANNELS, type StatisticsChannel } from '../domain/statistics.ts';
 import {

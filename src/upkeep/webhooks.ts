@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { idTime } from '../domain/ids.ts';
+import { idTime } from '../lib/ids.ts';
 import { DELIVERY_DAYS } from '../domain/webhooks.ts';
 import { announceBatches } from '../projection/batches.ts';
 import { findUnannounced } from '../store/emails/batches.ts';

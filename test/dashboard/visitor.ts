@@ -1,7 +1,7 @@
 import { type Visitor, visitor } from '../../dev/fixtures/visitor.ts';
 import { hashPassword } from '../../src/accounts/passwords.ts';
 import { beginSession } from '../../src/accounts/sign-in.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { insertMembership, insertUser, type Role } from '../../src/store/accounts/users.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { emailChannel } from '../../src/delivery/email/channel.ts';
 import { giveUp } from '../../src/delivery/endings.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';

@@ -6,7 +6,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { type GroupDelivery, makeGroupActivities } from '../../activities/index.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import type { Member } from '../../src/delivery/contract.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { groupOutboxRows, lockOutbox } from '../../src/store/outbox/outbox.ts';
 import type { NewEmail } from '../../src/store/emails/accept.ts';

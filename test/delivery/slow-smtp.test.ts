@@ -4,7 +4,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import type { Member } from '../../src/delivery/contract.ts';
 import type { EmailDeps } from '../../src/delivery/email/contract.ts';
 import { type GroupDelivery, makeGroupActivities } from '../../activities/group.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { smtpScript } from '../providers/smtp-script.ts';
 import { eventually } from '../support/eventually.ts';

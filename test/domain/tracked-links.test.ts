@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { clickUrl, makeTrackingTokens, trackableUrl } from '../../src/domain/email/tracked-links.ts';
 
 const SECRET = 'a secret key for tracking links in tests';

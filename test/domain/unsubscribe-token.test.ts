@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { parseUnsubscribeToken, makeUnsubscribeTokens } from '../../src/domain/email/unsubscribe-token.ts';
 
 const SECRET = 'a secret key for unsubscribe links in tests';

@@ -1,7 +1,7 @@
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { insertNumber } from '../../src/store/chat/numbers.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import type { Stack } from './stack.ts';
 
 /** The organization of one run. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { chatSeal } from '../../src/accounts/chat-numbers.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { makePool } from '../../src/store/postgres/pool.ts';
 import { acceptText, chatRow, chatTimeline, connect } from '../store/chats.ts';
 import { type Answer, assertRefused, CHAT_CALLBACKS, SECRET_KEY, startService, useService } from './service.ts';

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { makeMediaLinks } from '../../src/domain/chat/media-links.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
 import type { StoredMedia } from '../../src/store/chat/inbound.ts';
 import { secondsFromNow } from '../../src/store/emails/attachments.ts';

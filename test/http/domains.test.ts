@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, it } from 'node:test';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { dkimOwner, dkimSeal } from '../../src/sender-domains/deps.ts';
 import { claimDueDomains, insertDomain } from '../../src/store/domains/domains.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';

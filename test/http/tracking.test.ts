@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import { deliver } from '../../src/delivery/email/deliver.ts';
 import { makeTrack } from '../../src/delivery/email/tracking.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { makeTrackingTokens } from '../../src/domain/email/tracked-links.ts';
 import { makeNetworkLimits } from '../../src/intake/network-limits.ts';
 import { project } from '../../src/projection/emails.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { makeDownloadLinks } from '../../src/domain/email/download-links.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { deriveKey, isWeakSecretKey, secretKeysOf } from '../../src/lib/secret-key.ts';
 import { makeUnsubscribeTokens } from '../../src/domain/email/unsubscribe-token.ts';
 import { makeCursors } from '../../src/http/cursor.ts';

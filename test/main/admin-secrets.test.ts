@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { webhookSeal } from '../../src/accounts/webhooks.ts';
 import { dkimOwner, dkimSeal } from '../../src/sender-domains/deps.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { pino } from 'pino';
 import { makeWebhookUpkeep } from '../../src/upkeep/webhooks.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { announceBatches } from '../../src/projection/batches.ts';
 import { project } from '../../src/projection/emails.ts';
 import { insertBatch } from '../../src/store/emails/batches.ts';

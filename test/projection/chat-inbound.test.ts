@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { ChatUser, InboundCallback, InboundEvent, InboundMessage } from '../../src/domain/chat/inbound.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { projectInbound } from '../../src/projection/chat-inbound.ts';
 import { projectMessageReports } from '../../src/projection/messages.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';

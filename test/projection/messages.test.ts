@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { MessageStatus } from '../../src/domain/messages/message.ts';
 import { messageTransition, nextMessageStatus } from '../../src/domain/messages/states.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { projectMessageReports, projectMessages } from '../../src/projection/messages.ts';
 import type { ChatReport } from '../../src/providers/chat-provider.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';

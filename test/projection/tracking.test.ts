@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { project } from '../../src/projection/emails.ts';
 import { makeTrackingRecorder, type TrackingHit } from '../../src/projection/tracking.ts';
 import { endCopies, prepareCopies } from '../../src/store/emails/recipients.ts';

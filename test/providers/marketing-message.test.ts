@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { personalize } from '../../src/domain/email/marketing.ts';
 import { makeUnsubscribeTokens, unsubscribeUrl } from '../../src/domain/email/unsubscribe-token.ts';
 import { smtp } from '../../src/providers/smtp/smtp.ts';

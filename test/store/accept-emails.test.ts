@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { insertDomain } from '../../src/store/domains/domains.ts';
 import { acceptEmails, type NewEmail, type Refusal } from '../../src/store/emails/accept.ts';
 import { findEmail } from '../../src/store/emails/emails.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { project } from '../../src/projection/emails.ts';
 import { findBatch, foldBatchMoves, insertBatch } from '../../src/store/emails/batches.ts';
 import { useDatabase } from '../support/database.ts';

@@ -1,6 +1,6 @@
 import type { ChatContent, ChatProviderName } from '../../src/domain/chat/chat.ts';
 import type { MessageStatus } from '../../src/domain/messages/message.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { noLimits } from '../../src/intake/emails.ts';
 import { sendMessage } from '../../src/intake/messages.ts';
 import { insertNumber } from '../../src/store/chat/numbers.ts';

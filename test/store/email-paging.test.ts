@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { type EmailFilters, listEmails } from '../../src/store/emails/lists.ts';
 import type { Cursor } from '../../src/store/postgres/page.ts';
 import { useDatabase } from '../support/database.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { idTime } from '../../src/domain/ids.ts';
+import { idTime } from '../../src/lib/ids.ts';
 import type { Tag } from '../../src/domain/email/email.ts';
 import { isMatch, type Searchable } from '../../src/domain/email/search.ts';
 import { type EmailFilters, listEmails } from '../../src/store/emails/lists.ts';

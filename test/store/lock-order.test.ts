@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type pg from 'pg';
-import { idTime } from '../../src/domain/ids.ts';
+import { idTime } from '../../src/lib/ids.ts';
 import { applyAnswers } from '../../src/delivery/email/record.ts';
 import { aggregateTags } from '../../src/store/emails/tags.ts';
 import { groupOutboxRows, lockOutbox } from '../../src/store/outbox/outbox.ts';

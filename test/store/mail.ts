@@ -1,5 +1,5 @@
 import type { EmailStatus } from '../../src/domain/email/email.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { insertOrganization } from '../../src/store/accounts/organizations.ts';
 import { insertDomain } from '../../src/store/domains/domains.ts';
 import { type Acceptance, acceptEmails, type NewEmail } from '../../src/store/emails/accept.ts';

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { describe, test, type TestContext } from 'node:test';
 import { migrate, migrationNames, pendingMigrations } from '../../src/store/postgres/migrate.ts';
 import { listPartitions } from '../../src/store/upkeep/partitions.ts';
-import { createdAt, idTime } from '../../src/domain/ids.ts';
+import { createdAt, idTime } from '../../src/lib/ids.ts';
 import { isUnreachable, makePool } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

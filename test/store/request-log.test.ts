@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { insertApiRequests, type NewApiRequest } from '../../src/store/accounts/api-requests.ts';
 import { openRequestLog } from '../../src/store/accounts/request-log.ts';
 import { type Pool } from '../../src/store/postgres/pool.ts';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BounceReason } from '../../src/domain/email/email.ts';
 import { TRANSITIONS } from '../../src/domain/email/states.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { percentile } from '../../src/lib/times.ts';
 import { type RequestedChange, project, projectChanges } from '../../src/projection/emails.ts';
 import { insertDomain } from '../../src/store/domains/domains.ts';

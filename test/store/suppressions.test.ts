@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { askForProviderRemoval, dueProviderRemovals } from '../../src/store/suppressions/provider-lists.ts';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { addDelivery } from '../../src/store/webhooks/deliveries.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { makeWebhookIntake, removeEndpoint } from '../../src/accounts/webhooks.ts';
 import { type Db, transaction } from '../../src/store/postgres/pool.ts';
 import { enqueueEvents } from '../../src/store/webhooks/events.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { type DueDelivery, findDue, recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { idTime, newId } from '../../src/domain/ids.ts';
+import { idTime, newId } from '../../src/lib/ids.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { addDelivery, deleteOldDeliveries, listDeliveries, replayPeriod } from '../../src/store/webhooks/deliveries.ts';
 import { enqueueEvents } from '../../src/store/webhooks/events.ts';
@@ -9,6 +9,7 @@ import { type DueDelivery, findDue, recordTries, type Try } from '../../src/stor
 import type { Cursor } from '../../src/store/postgres/page.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { useDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { organization } from './mail.ts';
 
 const { pool } = await useDatabase(10);
@@ -44,6 +45,9 @@ describe('deliveries to endpoints', () => {
     retryInMs: null,
     ...fields,
   });
+  /** Times are rounded to a millisecond, also up, so that a delivery may be due only then. */
+  const firstDue = (id: string): Promise<DueDelivery> =>
+    eventually('a delivery is due', async () => (await findDue(pool, id, [], 1))[0]);
   const states = async (id: string) => {
     const { rows } = await pool.query<{ status: string; tries: number }>(
       'SELECT status, tries FROM webhook_deliveries WHERE endpoint_id = $1 ORDER BY id',
@@ -67,39 +71,37 @@ describe('deliveries to endpoints', () => {
   test('an event keeps what the first attempt that failed has posted, for all endpoints', async () => {
     const [one, two] = [await endpoint(), await endpoint()];
     await happen();
-    const dueAt = async (id: string) => (await findDue(pool, id, [], 10))[0] as DueDelivery;
     const failure = { status: 'pending', retryInMs: 0 } as const;
-    const [first, second] = [await dueAt(one), await dueAt(two)];
+    const [first, second] = [await firstDue(one), await firstDue(two)];
     await Promise.all([
       recordTries(pool, [tried(first, { ...failure, payload: 'a' })]),
       recordTries(pool, [tried(second, { ...failure, payload: 'b' })]),
     ]);
-    const { payload } = await dueAt(one);
+    const { payload } = await firstDue(one);
     assert.match(payload ?? '', /^[ab]$/);
-    assert.equal((await dueAt(two)).payload, payload);
-    await recordTries(pool, [tried(await dueAt(one), { ...failure, payload: 'c' })]);
-    assert.equal((await dueAt(one)).payload, payload);
+    assert.equal((await firstDue(two)).payload, payload);
+    await recordTries(pool, [tried(await firstDue(one), { ...failure, payload: 'c' })]);
+    assert.equal((await firstDue(one)).payload, payload);
   });
 
   test('an event keeps no payload of an attempt that succeeded', async () => {
     const [one, two] = [await endpoint(), await endpoint()];
     await happen();
-    await recordTries(pool, [tried((await findDue(pool, one, [], 10))[0] as DueDelivery)]);
-    assert.equal((await findDue(pool, two, [], 10))[0]?.payload, null);
+    await recordTries(pool, [tried(await firstDue(one))]);
+    assert.equal((await firstDue(two)).payload, null);
   });
 
   test('the result of an attempt counts once, and not for a delivery that was replayed meanwhile', async () => {
     const id = await endpoint();
     await happen();
-    const due = async () => (await findDue(pool, id, [], 10))[0] as DueDelivery;
-    const failed = tried(await due(), { statusCode: 500, status: 'pending', retryInMs: 0 });
+    const failed = tried(await firstDue(id), { statusCode: 500, status: 'pending', retryInMs: 0 });
     await recordTries(pool, [failed]);
     await recordTries(pool, [failed]);
     assert.deepEqual(await states(id), ['pending 1']);
     const period = { since: '2020-01-01T00:00:00Z', until: '9999-01-01T00:00:00Z', status: null };
     // Replaying resets the number of failures, which is 0 already the second time.
     for (let i = 0; i < 2; i++) {
-      const inFlight = tried(await due());
+      const inFlight = tried(await firstDue(id));
       await sleep(5);
       assert.equal((await replayPeriod(pool, id, period, null, 10)).replayed, 1);
       await recordTries(pool, [inFlight]);

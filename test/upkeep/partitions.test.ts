@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it, type TestContext } from 'node:test';
 import pino from 'pino';
-import { idTime } from '../../src/domain/ids.ts';
+import { idTime } from '../../src/lib/ids.ts';
 import { insertBatch } from '../../src/store/emails/batches.ts';
 import { aggregateTags } from '../../src/store/emails/tags.ts';
 import {

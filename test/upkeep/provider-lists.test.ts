@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { makeProviderListActivities } from '../../src/upkeep/provider-lists.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import { suppress, unsuppress } from '../../src/accounts/suppressions.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { idTime } from '../../src/domain/ids.ts';
+import { idTime } from '../../src/lib/ids.ts';
 import { insertApiRequests } from '../../src/store/accounts/api-requests.ts';
 import { listPartitions } from '../../src/store/upkeep/partitions.ts';
 import { rotateRequestLog } from '../../src/upkeep/partitions.ts';

@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import type { UpkeepStep } from '../../src/upkeep/task.ts';
 import { makeUpkeepActivities } from '../../activities/upkeep.ts';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { insertAttachments } from '../../src/store/emails/attachments.ts';
 import { deleteReservations, reserveFiles } from '../../src/store/files/reservations.ts';
 import { diskStore } from '../../src/store/files/disk.ts';

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { EmailContent } from '../../domain/email/content.ts';
-import { newId } from '../../domain/ids.ts';
+import { newId } from '../../lib/ids.ts';
 import { type OutgoingEmail, type OutgoingFile, toOutgoing } from '../../domain/email/outgoing.ts';
 import { UNTRACKED } from '../../domain/email/tracked-links.ts';
 import type { EmailProvider } from '../../providers/email-provider.ts';

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isHeldByWindow, isWindowError, WINDOW_CLOSED, WINDOW_CLOSED_ERROR } from '../../domain/chat/window.ts';
-import { newId } from '../../domain/ids.ts';
+import { newId } from '../../lib/ids.ts';
 import { projectMessages } from '../../projection/messages.ts';
 import { readWindow, useFallback } from '../../store/chat/window.ts';
 import {

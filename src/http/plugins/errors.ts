@@ -2,7 +2,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
-import { newId } from '../../domain/ids.ts';
+import { newId } from '../../lib/ids.ts';
 import { RateLimitExceeded } from '../../intake/rate-limits.ts';
 import { FileStoreUnavailable } from '../../store/files/file-store.ts';
 import { isUnreachable } from '../../store/postgres/pool.ts';

@@ -1,4 +1,4 @@
-import { createdAt } from '../../domain/ids.ts';
+import { createdAt } from '../../lib/ids.ts';
 import { columns } from '../postgres/columns.ts';
 import type { Cursor } from '../postgres/page.ts';
 import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';

@@ -1,4 +1,4 @@
-import { newId } from '../../domain/ids.ts';
+import { newId } from '../../lib/ids.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
 

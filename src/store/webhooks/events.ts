@@ -1,4 +1,4 @@
-import { newId } from '../../domain/ids.ts';
+import { newId } from '../../lib/ids.ts';
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { it } from 'node:test';
-import { newId } from '../../../src/domain/ids.ts';
+import { newId } from '../../../src/lib/ids.ts';
 import type { FileStore } from '../../../src/store/files/file-store.ts';
 
 /** Every id that a store lists, over all pages. */

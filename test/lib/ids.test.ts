@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { newId } from '../../src/domain/ids.ts';
+import { newId } from '../../src/lib/ids.ts';
 
 /** Text in byte order, as the columns of ids are collated. */
 function byteOrder(ids: readonly string[]): string[] {
