@@ -1,4 +1,4 @@
-/** Returns the smallest whole n with 2^(n/2) ms or more in a duration: histograms count by steps of 41 %, whatever the scale. */
+/** Returns the smallest whole n with 2^(n/2) ms or more in a duration: histograms count by steps of 41 %, at any scale. */
 export function timeStep(milliseconds: number): number {
   return Math.ceil(2 * Math.log2(Math.max(milliseconds, 1)));
 }
