@@ -239,7 +239,7 @@ describe('a run for an endpoint', () => {
     answer = respond(429, { 'retry-after': '600' });
     const { id } = await endpoint();
     await mail();
-    assertRemaining((await work(id)) ?? undefined, 600_000);
+    assertRemaining(await work(id), 600_000);
   });
 
   test('410 disables the endpoint, and nothing more is sent', async () => {

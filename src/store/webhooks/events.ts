@@ -58,7 +58,7 @@ export async function enqueueFor(
   newEvents: readonly NewWebhookEvent[],
 ): Promise<void> {
   if (endpoints.length === 0) return;
-  const events = newEvents.map((event) => ({ event_id: newId('evt'), ...event }));
+  const events = newEvents.map((event) => Object.assign({}, event, { event_id: event.event_id ?? newId('evt') }));
   const deliveries = events.flatMap(({ event_id, org_id, type, created_at }) =>
     endpoints
       .filter(
