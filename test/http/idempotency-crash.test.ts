@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { makeKeyHolder } from '../../src/store/limits/idempotency.ts';
+import { makeKeyLocks } from '../../src/store/limits/idempotency.ts';
 import { eventually } from '../support/eventually.ts';
 import { post, startApi } from './api-process.ts';
 import { assertRefused, useService } from './service.ts';
@@ -62,12 +62,12 @@ describe('a process that is killed', () => {
 
       await api.end('SIGKILL');
       assert.equal(await lost, 'lost');
-      const keys = makeKeyHolder(service.pool);
-      const release = await eventually('the key is free', async () => {
-        const taken = await keys.take(ours.id, key);
-        return typeof taken === 'function' && taken;
+      const keys = makeKeyLocks(service.pool);
+      const unlock = await eventually('the key is free', async () => {
+        const lock = await keys.lock(ours.id, key);
+        return lock.outcome === 'locked' && lock.unlock;
       });
-      await release();
+      await unlock();
       await unblock();
 
       // Postgres may complete the statement of the killed process: then its response is replayed.

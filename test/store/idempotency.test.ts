@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { makeKeyHolder, type IdempotencyKey } from '../../src/store/limits/idempotency.ts';
+import { type IdempotencyKey, type KeyLock, makeKeyLocks, type Unlock } from '../../src/store/limits/idempotency.ts';
 import { deleteExpired } from '../../src/store/upkeep/expired.ts';
 import { acceptEmails } from '../../src/store/emails/accept.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
@@ -21,52 +21,52 @@ async function locks(): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** A key holder with its own connections, like that of another process. */
-async function withProcess(work: (keys: ReturnType<typeof makeKeyHolder>, own: Pool) => Promise<void>): Promise<void> {
+/** Locks of keys with their own connections, like that of another process. */
+async function withProcess(work: (keys: ReturnType<typeof makeKeyLocks>, own: Pool) => Promise<void>): Promise<void> {
   const own = makePool(url, 'another process', 5, () => undefined);
   try {
-    await work(makeKeyHolder(own), own);
+    await work(makeKeyLocks(own), own);
   } finally {
     await own.end();
   }
 }
 
-type Taking = ReturnType<ReturnType<typeof makeKeyHolder>['take']>;
-
-async function held(taking: Taking): Promise<() => Promise<void>> {
-  const taken = await taking;
-  if (typeof taken !== 'function') throw new Error('the key is not free');
-  return taken;
+async function locked(locking: Promise<KeyLock>): Promise<Unlock> {
+  const lock = await locking;
+  if (lock.outcome !== 'locked') throw new Error(`the key is not free: ${lock.outcome}`);
+  return lock.unlock;
 }
 
-async function takeAndRelease(taking: Taking): Promise<void> {
-  const release = await held(taking);
-  await release();
+async function lockAndUnlock(locking: Promise<KeyLock>): Promise<void> {
+  const unlock = await locked(locking);
+  await unlock();
 }
+
+const IN_PROGRESS = { outcome: 'in progress' };
 
 describe('an idempotency key', () => {
   test('is held by one request at a time, in one process and across processes', async () => {
-    const keys = makeKeyHolder(pool);
+    const keys = makeKeyLocks(pool);
     await withProcess(async (others) => {
-      const release = await held(keys.take(orgId, 'a'));
-      assert.equal(await keys.take(orgId, 'a'), undefined);
-      assert.equal(await others.take(orgId, 'a'), undefined);
-      await takeAndRelease(others.take(orgId, 'b'));
-      await takeAndRelease(keys.take('org_other', 'a'));
-      await release();
-      const again = await held(others.take(orgId, 'a'));
-      assert.equal(await keys.take(orgId, 'a'), undefined);
+      const unlock = await locked(keys.lock(orgId, 'a'));
+      assert.deepEqual(await keys.lock(orgId, 'a'), IN_PROGRESS);
+      assert.deepEqual(await others.lock(orgId, 'a'), IN_PROGRESS);
+      await lockAndUnlock(others.lock(orgId, 'b'));
+      await lockAndUnlock(keys.lock('org_other', 'a'));
+      await unlock();
+      const again = await locked(others.lock(orgId, 'a'));
+      assert.deepEqual(await keys.lock(orgId, 'a'), IN_PROGRESS);
       await again();
       assert.equal(await locks(), 0);
     });
   });
 
   test('is free in this process as soon as it is released', async () => {
-    const keys = makeKeyHolder(pool);
+    const keys = makeKeyLocks(pool);
     for (let i = 0; i < 50; i++) {
-      const releasing = (await held(keys.take(orgId, 'c')))();
-      await takeAndRelease(keys.take(orgId, 'c'));
-      await releasing;
+      const unlocking = (await locked(keys.lock(orgId, 'c')))();
+      await lockAndUnlock(keys.lock(orgId, 'c'));
+      await unlocking;
     }
     assert.equal(await locks(), 0);
   });
@@ -74,45 +74,47 @@ describe('an idempotency key', () => {
   test('all held keys of a process share one connection, which is released with the last', async () => {
     await withProcess(async (keys, own) => {
       const names = Array.from({ length: 50 }, (_, i) => `k${i}`);
-      const releases = await Promise.all(names.map((key) => held(keys.take(orgId, key))));
+      const unlocks = await Promise.all(names.map((key) => locked(keys.lock(orgId, key))));
       assert.deepEqual([own.totalCount, own.idleCount, await locks()], [1, 0, 50]);
-      await Promise.all(releases.map((release) => release()));
+      await Promise.all(unlocks.map((unlock) => unlock()));
       assert.deepEqual([own.totalCount, own.idleCount, await locks()], [1, 1, 0]);
     });
   });
 
   test('is free when its connection is lost, and the next key uses another connection', async () => {
     await withProcess(async (keys) => {
-      const release = await held(keys.take(orgId, 'd'));
+      const unlock = await locked(keys.lock(orgId, 'd'));
       await pool.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sendwright another process'`,
       );
       await eventually('the lock is gone', async () => (await locks()) === 0);
       await eventually('another key', async () => {
-        const other = await keys.take(orgId, 'e').catch(() => undefined);
-        if (typeof other === 'function') await other();
-        return typeof other === 'function';
+        const other = await keys.lock(orgId, 'e').catch(() => undefined);
+        if (other?.outcome !== 'locked') return false;
+        await other.unlock();
+        return true;
       });
-      await release();
-      await takeAndRelease(keys.take(orgId, 'd'));
+      await unlock();
+      await lockAndUnlock(keys.lock(orgId, 'd'));
       assert.equal(await locks(), 0);
     });
   });
 
   test('is not held when the database cannot be reached', async () => {
     const unreachable = makePool('postgres://nobody@127.0.0.1:1/none', 'test', 1, () => undefined);
-    const keys = makeKeyHolder(unreachable);
-    for (let i = 0; i < 2; i++) await assert.rejects(keys.take(orgId, 'f'), { code: 'ECONNREFUSED' });
+    const keys = makeKeyLocks(unreachable);
+    for (let i = 0; i < 2; i++) await assert.rejects(keys.lock(orgId, 'f'), { code: 'ECONNREFUSED' });
     await unreachable.end();
   });
 
   test('returns the stored answer and the fingerprint of its request, and cannot be stored twice', async () => {
-    const keys = makeKeyHolder(pool);
+    const keys = makeKeyLocks(pool);
     const email = newEmail();
     const [answer] = await acceptEmails(pool, orgId, null, [{ ...email, idempotency: keyed('g') }]);
     const { refusal, has_quota, ...expected } = answer ?? {};
     assert.deepEqual([refusal, has_quota], [null, false]);
-    assert.deepEqual(await keys.take(orgId, 'g'), { fingerprint: keyed('g').fingerprint, answer: expected });
+    const response = { fingerprint: keyed('g').fingerprint, answer: expected };
+    assert.deepEqual(await keys.lock(orgId, 'g'), { outcome: 'answered', response });
     assert.equal(await locks(), 0);
     await assert.rejects(acceptEmails(pool, orgId, null, [{ ...newEmail(), idempotency: keyed('g') }]), {
       code: '23505',

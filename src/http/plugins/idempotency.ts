@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.ts';
 import { characters } from '../../lib/text.ts';
 import { concurrentRequest, reusedKey } from '../../intake/idempotency.ts';
-import { makeKeyHolder, type IdempotencyKey, type Release } from '../../store/limits/idempotency.ts';
+import { type IdempotencyKey, makeKeyLocks, type Unlock } from '../../store/limits/idempotency.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { fingerprint } from './fingerprint.ts';
 
@@ -12,7 +12,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The request's idempotency key, locked until the response is sent; undefined without the header. */
     idempotency: IdempotencyKey | undefined;
-    releaseKey: Release | undefined;
+    unlockKey: Unlock | undefined;
   }
 }
 
@@ -22,30 +22,30 @@ declare module 'fastify' {
  * would now be refused.
  */
 export function registerIdempotency(app: FastifyInstance, pool: Pool): void {
-  const keys = makeKeyHolder(pool);
+  const keys = makeKeyLocks(pool);
   app.decorateRequest('idempotency', undefined);
-  app.decorateRequest('releaseKey', undefined);
+  app.decorateRequest('unlockKey', undefined);
   app.addHook('preValidation', async (request, reply) => {
     const { method, body, routeOptions } = request;
     if (!routeOptions.schema?.headers) return;
     const key = keyOf(request);
     if (key === undefined) return;
     const bodyFingerprint = await fingerprint(method, routeOptions.url ?? '', body);
-    const result = await keys.take(request.orgId, key);
-    if (typeof result === 'function') {
+    const lock = await keys.lock(request.orgId, key);
+    if (lock.outcome === 'in progress') throw concurrentRequest();
+    if (lock.outcome === 'locked') {
       request.idempotency = { key, fingerprint: bodyFingerprint };
-      request.releaseKey = result;
+      request.unlockKey = lock.unlock;
       return;
     }
-    if (!result) throw concurrentRequest();
-    if (!result.fingerprint.equals(bodyFingerprint)) throw reusedKey();
+    if (!lock.response.fingerprint.equals(bodyFingerprint)) throw reusedKey();
     reply.code(202).header('idempotent-replayed', 'true');
-    return reply.send(result.answer);
+    return reply.send(lock.response.answer);
   });
   app.addHook('onSend', async (request, reply) => {
-    const released = request.releaseKey?.();
+    const unlocked = request.unlockKey?.();
     // After 202 the response is stored and found by its key, so there is no need to wait for the unlock.
-    if (reply.statusCode !== 202) await released;
+    if (reply.statusCode !== 202) await unlocked;
   });
 }
 

@@ -1,6 +1,6 @@
 import { digest } from '../../lib/digest.ts';
 import { columns } from '../postgres/columns.ts';
-import { type Db, execute, type Pool, queryRow } from '../postgres/pool.ts';
+import { type Db, execute, type Pool, queryOneRow } from '../postgres/pool.ts';
 
 /** The idempotency key of a request and the fingerprint of its content. */
 export interface IdempotencyKey {
@@ -15,65 +15,74 @@ export interface StoredResponse {
   readonly answer: unknown;
 }
 
-/** Releases a key. Never throws: the key of a lost connection is free already. */
-export type Release = () => Promise<void>;
+/** Unlocks a key. Never throws: the key of a lost connection is unlocked already. */
+export type Unlock = () => Promise<void>;
+
+/** The result of a request for the lock on a key. */
+export type KeyLock =
+  | { readonly outcome: 'locked'; readonly unlock: Unlock }
+  /** Another request has locked the key and was not answered yet. */
+  | { readonly outcome: 'in progress' }
+  /** The first request with the key was answered. */
+  | { readonly outcome: 'answered'; readonly response: StoredResponse };
 
 /** Locks each key for one request at a time, across all processes. */
-export interface KeyHolder {
-  /** @returns the stored response, or the release of the key if the caller has it now; undefined if another request has it */
-  readonly take: (orgId: string, key: string) => Promise<StoredResponse | Release | undefined>;
+export interface KeyLocks {
+  readonly lock: (orgId: string, key: string) => Promise<KeyLock>;
 }
 
 /**
  * Locks keys by advisory locks of one pool connection, which is held while any key is locked. Locking a key therefore writes
- * nothing. Keys of a killed process are released immediately, those of a vanished machine after 25 s. If the connection breaks,
+ * nothing. Keys of a killed process are unlocked immediately, those of a vanished machine after 25 s. If the connection breaks,
  * the table still accepts only one response per key.
  */
-export function makeKeyHolder(pool: Pool): KeyHolder {
+export function makeKeyLocks(pool: Pool): KeyLocks {
   // A connection can take its own lock again, so within this process the set decides.
-  const held = new Set<string>();
-  let session: Session | undefined;
+  const locked = new Set<string>();
+  let connection: SharedConnection | undefined;
 
   return {
-    async take(orgId, key) {
+    async lock(orgId, key) {
       const name = `${orgId} ${key}`;
-      if (held.has(name)) return undefined;
-      held.add(name);
+      if (locked.has(name)) return { outcome: 'in progress' };
+      locked.add(name);
       const [high, low] = lockOf(name);
-      const { ask, leave } = (session = session?.open ? session : makeSession(pool)).enter();
+      const { run, leave } = (connection = connection?.open ? connection : shareConnection(pool)).join();
       try {
-        const { known, taken } = await ask((client) => takeKey(client, orgId, key, high, low));
-        if (taken) {
-          return async () => {
-            // Later requests use the same connection, after the unlock.
-            held.delete(name);
-            await ask((client) => unlock(client, high, low)).then(() => leave(), leave);
-          };
+        const result = await run((client) => lockKey(client, orgId, key, high, low));
+        if (result !== 'locked') {
+          locked.delete(name);
+          leave();
+          return result;
         }
-        held.delete(name);
-        leave();
-        return known;
       } catch (error) {
-        held.delete(name);
+        locked.delete(name);
         leave(error);
         throw error;
       }
+      const unlock = async () => {
+        // Later requests use the same connection, after the unlock.
+        locked.delete(name);
+        await run((client) => unlockKey(client, high, low)).then(() => leave(), leave);
+      };
+      return { outcome: 'locked', unlock };
     },
   };
 }
 
-interface Session {
-  /** True while further requests may use it. */
+interface SharedConnection {
+  /** True while further users may join. */
   readonly open: boolean;
-  readonly enter: () => {
-    /** Runs a statement after the previous ones. */
-    ask: <T>(statement: (db: Db) => Promise<T>) => Promise<T>;
+  readonly join: () => {
+    /** Runs a statement after the previous ones of all users. */
+    run: <T>(statement: (db: Db) => Promise<T>) => Promise<T>;
+    /** @param error why the connection cannot be used any more */
     leave: (error?: unknown) => void;
   };
 }
 
-/** A connection that its last user returns to the pool, or closes if any statement has failed. */
-function makeSession(pool: Pool): Session {
+/** Takes a connection from the pool. Its last user returns it, or closes it if any statement has failed. */
+function shareConnection(pool: Pool): SharedConnection {
   const client = pool.connect();
   let users = 0;
   let open = true;
@@ -84,10 +93,10 @@ function makeSession(pool: Pool): Session {
   };
   client.then((connected) => connected.on('error', fail), fail);
   let last: Promise<unknown> = client;
-  const ask = <T>(statement: (db: Db) => Promise<T>): Promise<T> => {
-    const asked = last.catch(() => undefined).then(async () => statement(await client));
-    last = asked;
-    return asked;
+  const run = <T>(statement: (db: Db) => Promise<T>): Promise<T> => {
+    const result = last.catch(() => undefined).then(async () => statement(await client));
+    last = result;
+    return result;
   };
   const leave = (error?: unknown): void => {
     if (error) fail(error);
@@ -105,9 +114,9 @@ function makeSession(pool: Pool): Session {
     get open() {
       return open;
     },
-    enter() {
+    join() {
       users++;
-      return { ask, leave };
+      return { run, leave };
     },
   };
 }
@@ -119,28 +128,32 @@ function lockOf(name: string): [number, number] {
 }
 
 /** Finds the response of a key. Without one, locks the key for the lifetime of the connection, unless another one has locked it. */
-async function takeKey(
+async function lockKey(
   db: Db,
   orgId: string,
   key: string,
   high: number,
   low: number,
-): Promise<{ known: StoredResponse | undefined; taken: boolean }> {
-  const row = await queryRow<StoredResponse & { found: boolean; taken: boolean | null }>(db, {
-    name: 'take_key',
-    text: `WITH expired AS (
+): Promise<'locked' | Exclude<KeyLock, { outcome: 'locked' }>> {
+  const { found, locked, ...response } = await queryOneRow<StoredResponse & { found: boolean; locked: boolean | null }>(
+    db,
+    {
+      name: 'lock_key',
+      text: `WITH expired AS (
              DELETE FROM idempotency_keys WHERE org_id = $1 AND key = $2 AND created_at <= now() - interval '24 hours'
            )
            SELECT known.key IS NOT NULL AS found, known.fingerprint, known.answer,
-                  CASE WHEN known.key IS NULL THEN pg_try_advisory_lock($3, $4) END AS taken
+                  CASE WHEN known.key IS NULL THEN pg_try_advisory_lock($3, $4) END AS locked
            FROM (SELECT) AS request LEFT JOIN idempotency_keys AS known
                 ON known.org_id = $1 AND known.key = $2 AND known.created_at > now() - interval '24 hours'`,
-    values: [orgId, key, high, low],
-  });
-  return { known: row?.found ? { fingerprint: row.fingerprint, answer: row.answer } : undefined, taken: !!row?.taken };
+      values: [orgId, key, high, low],
+    },
+  );
+  if (found) return { outcome: 'answered', response };
+  return locked ? 'locked' : { outcome: 'in progress' };
 }
 
-async function unlock(db: Db, high: number, low: number): Promise<void> {
+async function unlockKey(db: Db, high: number, low: number): Promise<void> {
   await execute(db, { name: 'unlock_key', text: `SELECT pg_advisory_unlock($1, $2)`, values: [high, low] });
 }
 
