@@ -6,7 +6,6 @@ import {
   deleteOutbox,
   type EmailRow,
   groupOutboxRows,
-  type GroupRow,
   lockMessageRows,
   lockGroups,
   lockLateSingles,
@@ -18,7 +17,8 @@ import {
 } from '../store/outbox/outbox.ts';
 import { type Db, isUnreachable, type Pool, transaction } from '../store/postgres/pool.ts';
 import { outboxDispatched } from '../telemetry/topics.ts';
-import { isSingle, type Mode, needsToken, plan } from './plan.ts';
+import { GroupingPace } from './grouping-pace.ts';
+import { needsToken, plan } from './plan.ts';
 import { makeTokenBucket, type TokenBucket } from './token-bucket.ts';
 
 export interface RelayDeps {
@@ -50,19 +50,6 @@ const MAX_DISPATCHED_ROWS = 100;
 const MAX_MAINTENANCE_ROWS = 500;
 /** The outbox is polled this often even without a notification. */
 const POLL_INTERVAL_MS = 1_000;
-/**
- * Time between two rounds of grouping. A workflow costs about 40 ms of CPU time regardless of its size, so while emails arrive
- * faster than the rate limit, all that arrive in this time share one.
- */
-const GROUP_INTERVAL_MS = 100;
-/** The interval after LONG_GROUP_MIN_SINGLES single emails: ten workflows would take a fifth of the CPU time of 1,000 emails. */
-const LONG_GROUP_INTERVAL_MS = 300;
-const LONG_GROUP_MIN_SINGLES = 50;
-/**
- * The estimated time for which one email of a batch occupies the workers: 0.7 ms through Postmark, 3 ms by SMTP. Meanwhile single
- * emails share workflows, since one workflow takes as much CPU time as forty emails of the batch.
- */
-const BATCH_EMAIL_MS = 2;
 const MAX_BACKOFF_MS = 10_000;
 /** Time between two polls if the first found nothing left to do: every API request wakes the relay. */
 const MIN_POLL_INTERVAL_MS = 10;
@@ -83,11 +70,9 @@ export function startRelay(deps: RelayDeps): Relay {
   };
 
   const pace: Pace = {
-    now,
     emails: makeTokenBucket(deps.startsPerSecond, now),
     messages: makeTokenBucket(deps.startsPerSecond, now),
-    groupAt: -Infinity,
-    batchesUntil: -Infinity,
+    grouping: new GroupingPace(deps.startsPerSecond, now),
   };
   const run = async (): Promise<void> => {
     let failures = 0;
@@ -121,14 +106,10 @@ export function startRelay(deps: RelayDeps): Relay {
 }
 
 interface Pace {
-  readonly now: () => number;
   readonly emails: TokenBucket;
   /** Chat-app messages cannot be grouped. With their own bucket, a burst of them takes no tokens from email. */
   readonly messages: TokenBucket;
-  /** The time of the next round of grouping, by the monotonic clock. */
-  groupAt: number;
-  /** The time until which the dispatched batches are estimated to occupy the workers, by the monotonic clock. */
-  batchesUntil: number;
+  readonly grouping: GroupingPace;
 }
 
 /** The delay before the next poll: none, until woken, or a number of milliseconds. */
@@ -156,27 +137,23 @@ async function poll(deps: RelayDeps, pace: Pace): Promise<Next> {
 }
 
 async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: PendingKinds): Promise<PollResult> {
-  const { emails: bucket } = pace;
+  const { emails: bucket, grouping } = pace;
   // Existing groups are started before new ones are formed, so that workers are not idle meanwhile.
   const readyGroups = pending.groups ? await lockGroups(client, MAX_DISPATCHED_ROWS) : [];
   const groupsUnreachable = await dispatchRows(deps, client, readyGroups);
   if (groupsUnreachable) return { next: 'wait', unreachable: groupsUnreachable };
-  pace.batchesUntil = Math.max(pace.batchesUntil, pace.now()) + countBatchEmails(readyGroups) * BATCH_EMAIL_MS;
-  const isBesideBatch = pace.batchesUntil > pace.now();
+  grouping.groupsStarted(readyGroups);
   const { rows, isFull } = await lockEmailRows(client, bucket.available(), pending.emails);
-  const untilGroupingMs = pace.groupAt - pace.now();
-  const isBurst = rows.length > (deps.startsPerSecond * GROUP_INTERVAL_MS) / 1_000;
-  const mode = isFull ? 'each' : modeOf(untilGroupingMs, isBurst, isBesideBatch);
-  const { alone, groups, deferred } = plan(rows, bucket.available(), mode);
+  const msUntilRound = grouping.msUntilRound();
+  const { alone, groups, deferred } = plan(rows, bucket.available(), isFull ? 'each' : grouping.mode(rows.length));
   const dispatched = alone.slice(0, MAX_DISPATCHED_ROWS);
-  const lone = dispatched.filter(needsToken);
-  bucket.take(groups.length + lone.length);
+  const ownWorkflows = dispatched.filter(needsToken);
+  bucket.take(groups.length + ownWorkflows.length);
   const unreachable = await dispatchRows(deps, client, dispatched);
   if (groups.length > 0) await insertGroups(client, groups);
-  const intervalMs = groupIntervalMs(groups.flat(), lone, isBesideBatch);
-  if (intervalMs > 0) pace.groupAt = pace.now() + intervalMs;
+  grouping.planned(groups.flat(), ownWorkflows);
   if (groups.length > 0 || alone.length > MAX_DISPATCHED_ROWS) return { next: 'immediately', unreachable };
-  if (deferred > 0) return { next: Math.max(bucket.msUntilNext(), untilGroupingMs, 0), unreachable };
+  if (deferred > 0) return { next: Math.max(bucket.msUntilNext(), msUntilRound, 0), unreachable };
   return { next: isFull || readyGroups.length === MAX_DISPATCHED_ROWS ? 'immediately' : 'wait', unreachable };
 }
 
@@ -193,32 +170,6 @@ async function lockEmailRows(
   // A one-time password must not wait behind a newsletter of 10,000.
   const lateSingles = await lockLateSingles(client, oldest.at(-1)?.id ?? '0', MAX_DISPATCHED_ROWS);
   return { rows: [...oldest, ...lateSingles], isFull: true };
-}
-
-/** Returns the time until the next round of grouping; 0 if this was no round for single emails. */
-function groupIntervalMs(grouped: readonly EmailRow[], lone: readonly EmailRow[], isBesideBatch: boolean): number {
-  // Beside a batch a lone email ends a round too, so that the next ones wait for each other.
-  const singles = (isBesideBatch ? [...grouped, ...lone] : grouped).filter(isSingle).length;
-  if (singles === 0) return 0;
-  return isBesideBatch || singles >= LONG_GROUP_MIN_SINGLES ? LONG_GROUP_INTERVAL_MS : GROUP_INTERVAL_MS;
-}
-
-/** Counts the members of batches that workers can send immediately. */
-function countBatchEmails(groups: readonly GroupRow[]): number {
-  const immediate = groups.filter(({ bulk, due_at }) => bulk && due_at === null);
-  return immediate.reduce((sum, { members }) => sum + members.length, 0);
-}
-
-/**
- * Chooses the mode shortly after a grouping, and beside a batch.
- * @param untilGroupingMs time until the next round of grouping; negative if it has passed
- * @param isBurst true if more rows are pending than tokens are refilled in `GROUP_INTERVAL_MS`
- * @param isBesideBatch true if workers are probably sending a batch
- */
-function modeOf(untilGroupingMs: number, isBurst: boolean, isBesideBatch: boolean): Mode {
-  if (untilGroupingMs > 0) return 'defer';
-  if (isBesideBatch) return 'group singles';
-  return isBurst && untilGroupingMs >= -GROUP_INTERVAL_MS ? 'group' : 'each';
 }
 
 function earliest(next: Next, delayMs: number): Next {
