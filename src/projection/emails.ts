@@ -105,21 +105,24 @@ async function findSteps(
     const email = locked.get(input.id);
     if (!email) continue;
     const { fits, is_recorded, sent_at } = checks.get(event_id) ?? UNREPORTED;
+    if (!fits) {
+      refused.push(input);
+      continue;
+    }
     // One call may contain the same report twice.
     const key = `${input.id} ${input.dedupe_key ?? event_id}`;
-    const { event, from, recordOnly: unmoved, isByMachine: machine }: Transition = TRANSITIONS[change];
+    if (is_recorded || keys.has(key)) continue;
+    const { event, from, recordOnly, isByMachine: machine }: Transition = TRANSITIONS[change];
     const from_status = statuses.get(input.id) ?? email.status;
     const moves = from.includes(from_status);
-    if (!fits) refused.push(input);
-    else if (!is_recorded && !keys.has(key) && (moves || unmoved.includes(from_status))) {
-      const to_status = nextStatus(from_status, change);
-      const at = event === null ? undefined : (sent_at ?? email.next_event_at);
-      const { link, error, bounce_reason } = input;
-      const detail = eventDetail({ link, error, bounce_reason, machine });
-      steps.push({ change, event, input, event_id, email, moves, from_status, to_status, at, detail });
-      statuses.set(input.id, to_status);
-      keys.add(key);
-    }
+    if (!moves && !recordOnly.includes(from_status)) continue;
+    const to_status = nextStatus(from_status, change);
+    const at = event === null ? undefined : (sent_at ?? email.next_event_at);
+    const { link, error, bounce_reason } = input;
+    const detail = eventDetail({ link, error, bounce_reason, machine });
+    steps.push({ change, event, input, event_id, email, moves, from_status, to_status, at, detail });
+    statuses.set(input.id, to_status);
+    keys.add(key);
   }
   return { steps, refused };
 }
