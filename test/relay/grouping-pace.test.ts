@@ -61,7 +61,7 @@ describe('the pace of grouping', () => {
   });
 
   test('groups of batches that wait for their time, and groups of singles, do not occupy workers', () => {
-    pace.groupsStarted([batchGroup(500, '2026-11-27T10:00:00.000Z'), { ...batchGroup(500), bulk: false } as GroupRow]);
+    pace.groupsStarted([batchGroup(500, '2026-11-27T10:00:00.000Z'), { ...batchGroup(500), bulk: false }]);
     assert.equal(pace.mode(1), 'each');
   });
 });
