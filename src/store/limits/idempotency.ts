@@ -19,8 +19,8 @@ export interface StoredResponse {
 export type Unlock = () => Promise<void>;
 
 /** The result of a request for the lock on a key. */
-export type KeyLock =
-  | { readonly outcome: 'locked'; readonly unlock: Unlock }
+export type KeyLock = { readonly outcome: 'locked'; readonly unlock: Unlock } | NotLocked;
+type NotLocked =
   /** Another request has locked the key and was not answered yet. */
   | { readonly outcome: 'in progress' }
   /** The first request with the key was answered. */
@@ -76,7 +76,7 @@ interface SharedConnection {
   readonly join: () => {
     /** Runs a statement after the previous ones of all users. */
     run: <T>(statement: (db: Db) => Promise<T>) => Promise<T>;
-    /** @param error why the connection cannot be used any more */
+    /** @param error the reason why the connection is closed instead of returned to the pool */
     leave: (error?: unknown) => void;
   };
 }
@@ -128,27 +128,19 @@ function lockOf(name: string): [number, number] {
 }
 
 /** Finds the response of a key. Without one, locks the key for the lifetime of the connection, unless another one has locked it. */
-async function lockKey(
-  db: Db,
-  orgId: string,
-  key: string,
-  high: number,
-  low: number,
-): Promise<'locked' | Exclude<KeyLock, { outcome: 'locked' }>> {
-  const { found, locked, ...response } = await queryOneRow<StoredResponse & { found: boolean; locked: boolean | null }>(
-    db,
-    {
-      name: 'lock_key',
-      text: `WITH expired AS (
+async function lockKey(db: Db, orgId: string, key: string, high: number, low: number): Promise<'locked' | NotLocked> {
+  const row = await queryOneRow<StoredResponse & { found: boolean; locked: boolean | null }>(db, {
+    name: 'lock_key',
+    text: `WITH expired AS (
              DELETE FROM idempotency_keys WHERE org_id = $1 AND key = $2 AND created_at <= now() - interval '24 hours'
            )
            SELECT known.key IS NOT NULL AS found, known.fingerprint, known.answer,
                   CASE WHEN known.key IS NULL THEN pg_try_advisory_lock($3, $4) END AS locked
            FROM (SELECT) AS request LEFT JOIN idempotency_keys AS known
                 ON known.org_id = $1 AND known.key = $2 AND known.created_at > now() - interval '24 hours'`,
-      values: [orgId, key, high, low],
-    },
-  );
+    values: [orgId, key, high, low],
+  });
+  const { found, locked, ...response } = row;
   if (found) return { outcome: 'answered', response };
   return locked ? 'locked' : { outcome: 'in progress' };
 }
