@@ -21,6 +21,7 @@ const PASSWORD = 'bench';
 const NO_TEMPORAL = '127.0.0.1:9';
 const POSTGRES = {
   // As in docker-compose.yml.
+  max_connections: '500',
   shared_buffers: '512MB',
   max_wal_size: '4GB',
   wal_compression: 'on',
