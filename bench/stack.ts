@@ -21,6 +21,8 @@ import { printStatements } from './statements.ts';
 export interface StackOptions {
   /** Settings in addition to the defaults; the developer's own are ignored. */
   readonly env?: NodeJS.ProcessEnv;
+  /** Settings of Postgres in addition to those of `docker-compose.yml`. */
+  readonly postgres?: Readonly<Record<string, string>>;
   /** Parts that are not started; work that depends on them stays pending. */
   readonly without?: readonly ('temporal' | 'worker')[];
   /** True if the provider reports about emails, which doubles the work; true by default. */
@@ -40,7 +42,7 @@ export type Copy = Pick<DevFile, 'base_url' | 'processes'>;
  * @param measure receives the application's database, and all copies, of which the stack itself is the first
  */
 export async function withStack<T>(
-  { env = {}, without = [], reports = true, copies = 1, fleets = ['all'] }: StackOptions,
+  { env = {}, postgres = {}, without = [], reports = true, copies = 1, fleets = ['all'] }: StackOptions,
   measure: (stack: DevFile, pool: Pool, copies: readonly Copy[]) => Promise<T>,
 ): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-bench-'));
@@ -54,7 +56,7 @@ export async function withStack<T>(
   const end = () => void stopAll(supervisors);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   try {
-    const servers = await startServers(home, supervisor, progress, !without.includes('temporal'));
+    const servers = await startServers(home, supervisor, progress, !without.includes('temporal'), postgres);
     const parts = (['api', 'worker', 'simulator'] as const).filter(
       (name) => name !== 'worker' || !without.includes(name),
     );

@@ -25,8 +25,6 @@ const POSTGRES = {
   shared_buffers: '512MB',
   max_wal_size: '4GB',
   wal_compression: 'on',
-  // A minute, the default, is longer than a run: production, where rows are added more slowly, vacuums in time.
-  autovacuum_naptime: '1s',
   // Measures the cost of statements.
   shared_preload_libraries: 'pg_stat_statements',
 };
@@ -59,17 +57,20 @@ export interface Servers {
  * Starts the servers of production that `npm start` does not have: Temporal's full server on Postgres, in the cluster that
  * also contains the application's database.
  * @param withTemporal false returns an address without a listener
+ * @param settings further settings of Postgres
  */
 export async function startServers(
   home: Home,
   supervisor: Supervisor,
   progress: Progress,
   withTemporal: boolean,
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<Servers> {
   const ports = makePorts();
   const cluster = await prepareCluster(home.postgres, PASSWORD, progress);
   const port = await ports.choose(0);
-  await supervisor.start('postgres', postgresPart(cluster, port, join(home.logs, 'postgres.log'), POSTGRES));
+  const log = join(home.logs, 'postgres.log');
+  await supervisor.start('postgres', postgresPart(cluster, port, log, { ...POSTGRES, ...settings }));
   const admin = adminUrl(cluster, port);
   const DATABASE_URL = await createDatabase(admin, PASSWORD);
   const TEMPORAL_ADDRESS = withTemporal ? await startTemporal(home, supervisor, progress, admin, port) : NO_TEMPORAL;
