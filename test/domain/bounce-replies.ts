@@ -6,6 +6,7 @@ import type { BounceReason } from '../../src/domain/email/email.ts';
  */
 export const REPLIES: Readonly<Record<BounceReason, readonly string[]>> = {
   mailbox_not_found: [
+    '553 Possible forgery or deactivated due to abuse (#5.1.1) 192.0.2.7',
     // Gmail, in three lines and joined.
     "550-5.1.1 The email account that you tried to reach does not exist. Please try\n550-5.1.1 double-checking the recipient's email address for typos or\n550-5.1.1 unnecessary spaces. For more information, go to\n550 5.1.1  https://support.google.com/mail/?p=NoSuchUser 5b1f17b1804b1-43e 12 - gsmtp",
     'smtp;550 5.1.1 <ada@shop.example>: Recipient address rejected: User unknown in virtual mailbox table',
@@ -204,6 +205,7 @@ export const REPLIES: Readonly<Record<BounceReason, readonly string[]>> = {
     '550 Blocked sending host',
   ],
   authentication_failure: [
+    '554 5.7.1 Relaying denied: you must check for new mail before sending mail. [192.0.2.7]',
     "550-5.7.26 Unauthenticated email from shop.example is not accepted due to domain's\n550-5.7.26 DMARC policy. Please contact the administrator of shop.example domain if\n550-5.7.26 this was a legitimate mail.",
     '550-5.7.26 This mail has been blocked because the sender is unauthenticated. Gmail requires all senders to authenticate with either SPF or DKIM.',
     "550 5.7.27 Your email has been blocked because SPF authentication didn't pass for this message",
@@ -274,6 +276,7 @@ export const REPLIES: Readonly<Record<BounceReason, readonly string[]>> = {
     '550 Your message is 35 MB, the limit is 25 MB',
   ],
   content_rejected: [
+    '554 5.7.7 too many equal X-headers (X-Original-Authentication-Results:)',
     '552-5.7.0 This message was blocked because its content presents a potential\n552-5.7.0 security issue. https://support.google.com/mail/?p=BlockedMessage',
     '550 5.7.1 Message contains malware',
     '550 Attachment type not allowed: .zip',
