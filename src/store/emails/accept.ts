@@ -97,43 +97,55 @@ export function acceptEmails(
   emails: readonly NewEmail[],
   group: string | null = null,
 ): Promise<Acceptance[]> {
-  const list = (addresses: string[] | null) => (addresses === null ? null : JSON.stringify(addresses));
   return queryRows(db, {
     name: 'accept_emails',
     text: ACCEPT_EMAILS,
-    values: [
-      orgId,
-      domainIds,
-      ...columns(emails, 'id', 'event_id', 'batch_id', 'from_domain', 'from'),
-      ...(['to', 'cc', 'bcc', 'reply_to'] as const).map((field) => emails.map((email) => list(email[field]))),
-      ...columns(emails, 'subject', 'marketing'),
-      emails.map(({ tags }) => JSON.stringify(tags)),
-      emails.map(({ headers }) => JSON.stringify(headers)),
-      ...columns(emails, 'html', 'text', 'scheduled_at', 'traceparent'),
-      emails.map(({ idempotency }) => idempotency?.key ?? null),
-      emails.map(({ idempotency }) => idempotency?.fingerprint ?? null),
-      emails.map(({ sealed }) => sealed?.sealed_body ?? null),
-      emails.map(({ sealed }) => sealed?.body_bytes ?? null),
-      emails.map(({ sealed }) => sealed?.sealed_headers ?? null),
-      emails.map(allowanceOf),
-      group,
-      ...columns(emails, 'key_id'),
-    ],
+    values: [orgId, domainIds, group, ...Object.values(COLUMNS).map(([, valueOf]) => emails.map(valueOf))],
   });
 }
 
+/** The columns of `email` in ACCEPT_EMAILS: their types, and the value of an email. */
+const COLUMNS: Readonly<Record<string, readonly [type: string, valueOf: (email: NewEmail) => unknown]>> = {
+  id: ['text', ({ id }) => id],
+  event_id: ['text', ({ event_id }) => event_id],
+  batch_id: ['text', ({ batch_id }) => batch_id],
+  from_domain: ['text', ({ from_domain }) => from_domain],
+  from: ['text', ({ from }) => from],
+  to: ['jsonb', ({ to }) => toJson(to)],
+  cc: ['jsonb', ({ cc }) => toJson(cc)],
+  bcc: ['jsonb', ({ bcc }) => toJson(bcc)],
+  reply_to: ['jsonb', ({ reply_to }) => toJson(reply_to)],
+  subject: ['text', ({ subject }) => subject],
+  marketing: ['boolean', ({ marketing }) => marketing],
+  tags: ['jsonb', ({ tags }) => toJson(tags)],
+  headers: ['json', ({ headers }) => toJson(headers)],
+  html: ['text', ({ html }) => html],
+  text: ['text', ({ text }) => text],
+  scheduled_at: ['timestamptz', ({ scheduled_at }) => scheduled_at],
+  traceparent: ['text', ({ traceparent }) => traceparent],
+  key: ['text', ({ idempotency }) => idempotency?.key],
+  fingerprint: ['bytea', ({ idempotency }) => idempotency?.fingerprint],
+  sealed: ['bytea', ({ sealed }) => sealed?.sealed_body],
+  body_bytes: ['integer', ({ sealed }) => sealed?.body_bytes],
+  sealed_headers: ['bytea', ({ sealed }) => sealed?.sealed_headers],
+  allowance: ['integer', allowanceOf],
+  key_id: ['text', ({ key_id }) => key_id],
+};
+
+/** Null stays SQL's NULL instead of JSON's. */
+function toJson(value: unknown): string | null {
+  return value === null ? null : JSON.stringify(value);
+}
+
+/** $1, $2 and $3 are the organization, the permitted domains and the group. */
+const PARAMETERS = Object.values(COLUMNS).map(([type], index) => `$${index + 4}::${type}[]`);
+const NAMES = Object.keys(COLUMNS).map((name) => `"${name}"`);
 const ACCEPTED = setOf('accepted');
 
 const ACCEPT_EMAILS = `
   WITH judged AS MATERIALIZED (
     SELECT email.*, CASE WHEN email.scheduled_at IS NULL THEN 'queued' ELSE 'scheduled' END AS status, ${REFUSAL} AS refusal
-    FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::jsonb[], $9::jsonb[], $10::jsonb[],
-                $11::jsonb[], $12::text[], $13::boolean[], $14::jsonb[], $15::json[], $16::text[], $17::text[],
-                $18::timestamptz[], $19::text[], $20::text[], $21::bytea[], $22::bytea[], $23::integer[], $24::bytea[],
-                $25::integer[], $27::text[]) WITH ORDINALITY
-           AS email(id, event_id, batch_id, from_domain, "from", "to", cc, bcc, reply_to, subject, marketing, tags, headers,
-                    html, text, scheduled_at, traceparent, key, fingerprint, sealed, body_bytes, sealed_headers, allowance,
-                    key_id, position)
+    FROM unnest(${PARAMETERS.join(', ')}) WITH ORDINALITY AS email(${NAMES.join(', ')}, position)
          LEFT JOIN domains AS domain ON domain.org_id = $1 AND domain.name = email.from_domain
   ), wanted AS MATERIALIZED (
     -- Members of a batch are counted together, at its end.
@@ -144,7 +156,7 @@ const ACCEPT_EMAILS = `
     INSERT INTO emails (id, org_id, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, tag_bits,
                         headers, sealed_headers, status, created_at, scheduled_at, last_event_at, workflow_id, key_id, reached)
     SELECT id, $1, batch_id, "from", "to", cc, bcc, reply_to, subject, marketing, tags, tag_bits,
-           headers, sealed_headers, status, now(), scheduled_at, now(), coalesce($26, id), key_id, ${ACCEPTED}
+           headers, sealed_headers, status, now(), scheduled_at, now(), coalesce($3, id), key_id, ${ACCEPTED}
     FROM accepted
   ), bodies AS (
     INSERT INTO email_bodies (email_id, html, text, sealed, body_bytes)
@@ -152,7 +164,7 @@ const ACCEPT_EMAILS = `
   ), recorded AS (
     INSERT INTO email_events (email_id, id, type, created_at) SELECT id, event_id, 'email.' || status, now() FROM accepted
   ), enqueued AS (
-    INSERT INTO outbox (message_id, action, traceparent) SELECT id, 'start', traceparent FROM accepted WHERE $26::text IS NULL
+    INSERT INTO outbox (message_id, action, traceparent) SELECT id, 'start', traceparent FROM accepted WHERE $3::text IS NULL
   ), counted AS (
     INSERT INTO stat_additions (org_id, channel, hour, domain, key_id, batch_id, tags, states, messages)
     SELECT $1, 'email', date_trunc('hour', now(), 'UTC'), from_domain, key_id, batch_id, nullif(tags, '[]'), ${ACCEPTED}, count(*)
