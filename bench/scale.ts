@@ -16,9 +16,6 @@ const SECONDS = size('BENCH_SECONDS', 8);
 /** Connections to all APIs together. */
 const CONNECTIONS = 32;
 const BATCHES = 2;
-/** Workflow starts per second for emails that are due. */
-const STARTS_PER_SECOND = 20;
-
 /**
  * One API with its relay and one worker, and two of each, on one Postgres and one Temporal. On one machine they share its
  * processors, so what an email costs shows what scales.
@@ -27,22 +24,19 @@ export async function scale(): Promise<void> {
   const rows: Row[] = [];
   for (const copies of [1, 2]) {
     rows.push(
-      ...(await withStack(
-        { env: { EMAIL_PROVIDERS: 'postmark', ...startsOfAll(copies) }, copies },
-        async (stack, pool, all) => {
-          await setBehaviour(stack.inbox_url ?? '', { latency_ms: PROVIDER_LATENCY_MS });
-          const kinds = {
-            [`${BATCHES} batches of ${SIZE}`]: () => batches(stack, all),
-            [`singles for ${SECONDS} s`]: () => singles(stack, all, SECONDS),
-          };
-          await singles(stack, all, 2);
-          const measured = [];
-          for (const [emails, post] of Object.entries(kinds)) {
-            measured.push({ copies, emails, ...(await repeat(RUNS, () => measure(pool, all, post))) });
-          }
-          return measured;
-        },
-      )),
+      ...(await withStack({ env: { EMAIL_PROVIDERS: 'postmark' }, copies }, async (stack, pool, all) => {
+        await setBehaviour(stack.inbox_url ?? '', { latency_ms: PROVIDER_LATENCY_MS });
+        const kinds = {
+          [`${BATCHES} batches of ${SIZE}`]: () => batches(stack, all),
+          [`singles for ${SECONDS} s`]: () => singles(stack, all, SECONDS),
+        };
+        await singles(stack, all, 2);
+        const measured = [];
+        for (const [emails, post] of Object.entries(kinds)) {
+          measured.push({ copies, emails, ...(await repeat(RUNS, () => measure(pool, all, post))) });
+        }
+        return measured;
+      })),
     );
   }
   report('scale', 'emails accepted, sent and reported, by one and two of each', rows, {
@@ -50,9 +44,6 @@ export async function scale(): Promise<void> {
     latency_ms: PROVIDER_LATENCY_MS,
   });
 }
-
-/** Each relay has its own limit, which is divided so that all together start as many workflows as one. */
-const startsOfAll = (copies: number) => ({ WORKFLOW_STARTS_PER_SECOND: String(STARTS_PER_SECOND / copies) });
 
 /** @param post resolves to the number of accepted emails */
 async function measure(pool: Pool, all: readonly Copy[], post: () => Promise<number>): Promise<Row> {

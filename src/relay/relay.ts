@@ -18,6 +18,7 @@ import {
 import { type Db, isUnreachable, type Pool, transaction } from '../store/postgres/pool.ts';
 import { outboxDispatched } from '../telemetry/topics.ts';
 import { GroupingPace } from './grouping-pace.ts';
+import { makeLease } from './lease.ts';
 import { needsToken, plan } from './plan.ts';
 import { makeTokenBucket, type TokenBucket } from './token-bucket.ts';
 
@@ -50,15 +51,18 @@ const MAX_DISPATCHED_ROWS = 100;
 const MAX_MAINTENANCE_ROWS = 500;
 /** The outbox is polled this often even without a notification. */
 const POLL_INTERVAL_MS = 1_000;
+/** A relay that stands by asks for the lease this often. */
+const STANDBY_INTERVAL_MS = 250;
 const MAX_BACKOFF_MS = 10_000;
 /** Time between two polls if the first found nothing left to do: every API request wakes the relay. */
 const MIN_POLL_INTERVAL_MS = 10;
 
 /**
  * Dispatches outbox rows to Temporal, oldest first, until it is stopped. Emails above the rate limit of workflow starts are
- * grouped. Any number of relays may share an outbox: each locks the rows it dispatches and deletes a row only after
- * Temporal has acknowledged it, so that a row may be dispatched twice but is never lost. While Postgres or Temporal is
- * unreachable, the relay retries with exponential backoff.
+ * grouped. Of the relays that share an outbox, the one with the lease works and the others stand by: two would form smaller
+ * groups. Should two work for a while, each locks the rows it dispatches. A row is deleted only after Temporal has
+ * acknowledged it, so that it may be dispatched twice but is never lost. While Postgres or Temporal is unreachable, the relay
+ * retries with exponential backoff, and another may take over.
  */
 export function startRelay(deps: RelayDeps): Relay {
   const { now = () => performance.now() } = deps;
@@ -74,12 +78,19 @@ export function startRelay(deps: RelayDeps): Relay {
     messages: makeTokenBucket(deps.startsPerSecond, now),
     grouping: new GroupingPace(deps.startsPerSecond, now),
   };
+  const lease = makeLease(deps.pool, now);
+  // If it cannot be released, it expires.
+  const release = () => lease.release().catch(() => undefined);
   const run = async (): Promise<void> => {
     let failures = 0;
     while (!stopping.signal.aborted) {
       // A row that is added during the poll may be missed by it, and ends the pause after it.
       waking = new AbortController();
       try {
+        if (!(await lease.hold())) {
+          await pause(STANDBY_INTERVAL_MS);
+          continue;
+        }
         const next = await poll(deps, pace);
         if (failures > 0) deps.log.info({ failures }, 'relay resumed');
         failures = 0;
@@ -90,9 +101,11 @@ export function startRelay(deps: RelayDeps): Relay {
         if (typeof next === 'number') await pause(next);
       } catch (error) {
         if (failures++ === 0) deps.log.warn({ reason: reasonOf(error) }, 'relay paused');
+        if (error instanceof TemporalUnreachable) await release();
         await pause(Math.min(POLL_INTERVAL_MS * 2 ** (failures - 1), MAX_BACKOFF_MS));
       }
     }
+    if (failures === 0) await release();
   };
   const running = run();
 

@@ -14,12 +14,21 @@ const QUERY_TIMEOUT_MS = 2_000;
  * listeners also poll.
  */
 export function makeNotifier(pool: Pool): () => void {
-  let timer: NodeJS.Timeout | undefined;
+  let isRequested = false;
+  let isPaused = false;
+  const send = (): void => {
+    isPaused = isRequested;
+    if (!isRequested) return;
+    isRequested = false;
+    setTimeout(send, NOTIFY_INTERVAL_MS).unref();
+    pool.query('NOTIFY outbox').catch(() => undefined);
+  };
   return () => {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      pool.query('NOTIFY outbox').catch(() => undefined);
-    }, NOTIFY_INTERVAL_MS).unref();
+    isRequested = true;
+    if (isPaused) return;
+    isPaused = true;
+    // Calls in the same turn of the event loop share a notification.
+    setImmediate(send);
   };
 }
 
