@@ -16,6 +16,7 @@ const SECONDS = size('BENCH_SECONDS', 8);
 /** Connections to all APIs together. */
 const CONNECTIONS = 32;
 const BATCHES = 2;
+
 /**
  * One API with its relay and one worker, and two of each, on one Postgres and one Temporal. On one machine they share its
  * processors, so what an email costs shows what scales.

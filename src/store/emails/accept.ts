@@ -140,6 +140,7 @@ function toJson(value: unknown): string | null {
 /** $1, $2 and $3 are the organization, the permitted domains and the group. */
 const PARAMETERS = Object.values(COLUMNS).map(([type], index) => `$${index + 4}::${type}[]`);
 const NAMES = Object.keys(COLUMNS).map((name) => `"${name}"`);
+
 const ACCEPTED = setOf('accepted');
 
 const ACCEPT_EMAILS = `
