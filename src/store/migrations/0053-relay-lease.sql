@@ -8,6 +8,6 @@ CREATE UNLOGGED TABLE relay_lease (
   expires_at timestamptz(3) NOT NULL
 );
 COMMENT ON TABLE relay_lease IS 'Which relay dispatches the outbox. It may be lost: the next relay that asks gets it.';
-COMMENT ON COLUMN relay_lease.holder IS 'An id of the process that its relay has chosen.';
+COMMENT ON COLUMN relay_lease.holder IS 'The relay that has it, by a random id.';
 COMMENT ON COLUMN relay_lease.expires_at IS 'From then on another relay may take it.';
 COMMENT ON INDEX relay_lease_pkey IS 'The only row: taken, renewed, released.';
