@@ -76,6 +76,20 @@ describe('waking relays', () => {
     await eventually('woken again', () => wakes() === 3);
   });
 
+  test('a notifier notifies immediately, and again after 50 ms at the earliest', (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    let sent = 0;
+    const notifyRelays = makeNotifier({ query: () => Promise.resolve(sent++) } as unknown as Pool);
+    notifyRelays();
+    t.mock.timers.tick(1);
+    assert.equal(sent, 1);
+    notifyRelays();
+    t.mock.timers.tick(10);
+    assert.equal(sent, 1);
+    t.mock.timers.tick(50);
+    assert.equal(sent, 2);
+  });
+
   test('a notifier ignores an unreachable database', async () => {
     makeNotifier({ query: () => Promise.reject(new Error('unreachable')) } as unknown as Pool)();
     await sleep(300);

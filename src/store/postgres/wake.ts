@@ -14,21 +14,17 @@ const QUERY_TIMEOUT_MS = 2_000;
  * listeners also poll.
  */
 export function makeNotifier(pool: Pool): () => void {
-  let isRequested = false;
-  let isPaused = false;
-  const send = (): void => {
-    isPaused = isRequested;
-    if (!isRequested) return;
-    isRequested = false;
-    setTimeout(send, NOTIFY_INTERVAL_MS).unref();
-    pool.query('NOTIFY outbox').catch(() => undefined);
-  };
+  let timer: NodeJS.Timeout | undefined;
+  let sentAt = -Infinity;
   return () => {
-    isRequested = true;
-    if (isPaused) return;
-    isPaused = true;
-    // Calls in the same turn of the event loop share a notification.
-    setImmediate(send);
+    timer ??= setTimeout(
+      () => {
+        timer = undefined;
+        sentAt = performance.now();
+        pool.query('NOTIFY outbox').catch(() => undefined);
+      },
+      Math.max(0, sentAt + NOTIFY_INTERVAL_MS - performance.now()),
+    ).unref();
   };
 }
 
