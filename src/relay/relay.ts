@@ -105,6 +105,7 @@ export function startRelay(deps: RelayDeps): Relay {
         await pause(Math.min(POLL_INTERVAL_MS * 2 ** (failures - 1), MAX_BACKOFF_MS));
       }
     }
+    // After a failure it is released already, or Postgres cannot be reached.
     if (failures === 0) await release();
   };
   const running = run();
@@ -176,7 +177,7 @@ async function lockEmailRows(
   tokens: number,
   isPending: boolean,
 ): Promise<{ rows: EmailRow[]; isFull: boolean }> {
-  // With enough tokens for all rows that it dispatches together, a relay leaves the other rows to other relays.
+  // With enough tokens for all rows that it dispatches together, it locks no others.
   const limit = tokens < MAX_DISPATCHED_ROWS ? MAX_PLANNED_ROWS : MAX_DISPATCHED_ROWS;
   const oldest = isPending ? await lockOutbox(client, limit) : [];
   if (oldest.length < limit) return { rows: oldest, isFull: false };

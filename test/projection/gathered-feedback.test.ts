@@ -3,17 +3,13 @@ import { test } from 'node:test';
 import type { Feedback } from '../../src/domain/email/feedback.ts';
 import { gatherFeedback } from '../../src/projection/gathered-feedback.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
-import { accept, emailRow, newEmail, organization, timeline } from '../store/mail.ts';
+import { acceptMany, emailRow, organization, timeline } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 
 const { pool } = await useDatabase(10);
 const orgId = await organization(pool);
 
-async function emails(n: number): Promise<string[]> {
-  const made = Array.from({ length: n }, () => newEmail());
-  await accept(pool, orgId, made);
-  return made.map(({ id }) => id);
-}
+const emails = (n: number) => acceptMany(pool, orgId, n);
 
 function delivered(emailId: string, dedupeKey = 'delivered 1'): Feedback {
   return { emailId, change: 'delivered', recipient: 'person@example.net', dedupeKey };

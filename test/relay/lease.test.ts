@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { TemporalUnreachable } from '../../src/relay/relay.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { accept, newEmail, organization } from '../store/mail.ts';
+import { acceptMany, organization } from '../store/mail.ts';
 import { useRelays } from './harness.ts';
 
 const { pool } = await useDatabase(20);
@@ -12,11 +12,7 @@ const orgId = await organization(pool);
 const { start, isEmpty } = useRelays(pool);
 
 describe('a relay', () => {
-  async function store(n = 1): Promise<string[]> {
-    const emails = Array.from({ length: n }, () => newEmail());
-    await accept(pool, orgId, emails);
-    return emails.map(({ id }) => id);
-  }
+  const store = (n = 1) => acceptMany(pool, orgId, n);
 
   /** Who has the lease, if it was not released. */
   async function holder(): Promise<string | undefined> {

@@ -9,7 +9,7 @@ import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { unstalledMs } from '../support/unstalled-time.ts';
-import { accept, newEmail, organization } from '../store/mail.ts';
+import { accept, acceptMany, newEmail, organization } from '../store/mail.ts';
 import { databaseProxy } from '../store/proxy.ts';
 import { useRelays } from './harness.ts';
 
@@ -22,11 +22,7 @@ const groupSizes = (rows: readonly OutboxRow[]) =>
   rows.flatMap((row) => (row.action === 'group' ? [row.members.length] : []));
 
 describe('the relay', () => {
-  async function store(n = 1): Promise<string[]> {
-    const emails = Array.from({ length: n }, () => newEmail());
-    await accept(pool, orgId, emails);
-    return emails.map(({ id }) => id);
-  }
+  const store = (n = 1) => acceptMany(pool, orgId, n);
 
   test('dispatches the rows that it finds at its start once, oldest first', async () => {
     const ids = await store(250);

@@ -55,6 +55,13 @@ export async function acceptOne(db: Db, orgId: string, fields: Partial<NewEmail>
   return email.id;
 }
 
+/** Stores emails together. @returns their ids */
+export async function acceptMany(db: Db, orgId: string, count: number): Promise<string[]> {
+  const emails = Array.from({ length: count }, () => newEmail());
+  await accept(db, orgId, emails);
+  return emails.map(({ id }) => id);
+}
+
 /** A time relative to the clock of this process, as the store takes it. */
 export function inMs(milliseconds: number): string {
   return new Date(Date.now() + milliseconds).toISOString();
