@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import getPort from 'get-port';
@@ -9,6 +8,7 @@ import { Webhook } from 'standardwebhooks';
 import { useService } from '../http/service.ts';
 import { blocks, type Document, documents } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { isInstalled, run } from './installed.ts';
 
 /** Runs the programs of docs/languages.md. A language whose interpreter is not installed is skipped and named. */
@@ -109,8 +109,8 @@ function section(heading: string): Document {
 }
 
 /** The programs of a language as the test runs them: with its service, its domain and a free port. */
-async function programs({ heading, fence, extension }: Language, port: number): Promise<string[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'sendwright-languages-'));
+async function programs(t: TestContext, { heading, fence, extension }: Language, port: number): Promise<string[]> {
+  const folder = await temporaryFolder(t);
   return Promise.all(
     blocks(section(heading), fence).map(async ({ text }, index) => {
       const file = join(folder, `program-${index}.${extension}`);
@@ -135,11 +135,11 @@ function signed(at = new Date(), body = BODY): Record<string, string> {
 
 /** Starts an endpoint that ends with the test. */
 function start(t: TestContext, [program, ...args]: readonly [string, ...string[]]): void {
-  // Its own process group: `go run` starts the program as its child.
+  // Its own process group: `go run` starts the program as its child, and removes its files after SIGINT only.
   const env = { ...process.env, WEBHOOK_SECRET: SECRET };
   const { pid } = spawn(program, args, { env, stdio: 'ignore', detached: true });
   t.after(() => {
-    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+    if (pid !== undefined) process.kill(-pid, 'SIGINT');
   });
 }
 
@@ -147,7 +147,7 @@ for (const language of LANGUAGES) {
   test(`the ${language.heading} programs send and read an email, and accept signed events only`, async (t) => {
     if (!(await isInstalled(t, language.heading, language.probe))) return;
     const port = await getPort();
-    const [send = '', webhook = '', ...others] = await programs(language, port);
+    const [send = '', webhook = '', ...others] = await programs(t, language, port);
     assert.ok(webhook !== '' && others.length === 0, 'two programs');
     assert.match(await run(language.send(send), { API_KEY: key }), /^em_\w+ queued\n$/);
     await assert.rejects(run(language.send(send), { API_KEY: 'sw_live_wrong' }), /401|unauthorized/i);
@@ -171,9 +171,9 @@ for (const language of LANGUAGES) {
   });
 }
 
-test('the shell commands of docs/webhooks.md accept signed events only', async () => {
+test('the shell commands of docs/webhooks.md accept signed events only', async (t) => {
   const [verify] = blocks(documentAt('docs/webhooks.md'), 'sh').filter(({ info }) => info[1] === 'verify');
-  const folder = await mkdtemp(join(tmpdir(), 'sendwright-languages-'));
+  const folder = await temporaryFolder(t);
   await writeFile(join(folder, 'body.json'), BODY);
   const headers = Object.entries(signed()).map(([name, value]) => [name.toUpperCase().replace('-', '_'), value]);
   const env = { ...(Object.fromEntries(headers) as Record<string, string>), WEBHOOK_SECRET: SECRET };

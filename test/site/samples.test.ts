@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { describeApi } from '../../dev/build/api-description.ts';
 import { type Description, endpointsOf } from '../../src/site/render/description.ts';
 import { SAMPLES, type SampleRequest } from '../../src/site/render/samples.ts';
 import { useService } from '../http/service.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { isInstalled, run } from './installed.ts';
 
 /** Runs the requests of the API reference, and checks the syntax of all of them. */
@@ -98,7 +98,7 @@ for (const { name, make } of SAMPLES) {
     const runner = RUNNERS[name];
     assert.ok(runner);
     if (!(await isInstalled(t, name, runner.probe))) return;
-    const folder = await mkdtemp(join(tmpdir(), 'sendwright-samples-'));
+    const folder = await temporaryFolder(t);
     const write = async (request: SampleRequest, index: number): Promise<string> => {
       const file = join(folder, `sample-${index}.${runner.extension}`);
       await writeFile(file, make(request));
