@@ -124,7 +124,7 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes) {
       if ('ready' in message) resolve(true);
       else handle(message);
     });
-    child.once('exit', (code, signal) => {
+    const onEnd = (code: number | null, signal: NodeJS.Signals | null): void => {
       isAlive = false;
       resolve(false);
       if (!isStopped) log.warn({ code, signal, emails: pending.size }, 'isolated process ended');
@@ -132,8 +132,13 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes) {
         // The crash is attributed to the only email, or to the one that had just started.
         answer(!isStopped && (isStarting || pending.size === 1) ? 'crashed' : 'ended');
       }
+    };
+    child.once('exit', onEnd);
+    child.on('error', (error) => {
+      log.error({ err: error }, 'isolated process failed');
+      // A process that could not be started emits no `exit`.
+      if (child.pid === undefined) onEnd(null, null);
     });
-    child.on('error', (error) => log.error({ err: error }, 'isolated process failed'));
   });
   void ready.then(() => clearTimeout(startTimer));
 

@@ -101,4 +101,11 @@ describe('the isolated process', () => {
     t.after(() => isolation.stop());
     assert.equal(await isolation.deliver({ id: 'a', version: 0 }, false), 'ended');
   });
+
+  test('fails no email when no process can be started, and takes the next one', async (t) => {
+    const start = () => fork(CHILD, { execPath: '/no/such/file', stdio: 'ignore' });
+    const isolation = makeIsolation(start, log, TIMES);
+    t.after(() => isolation.stop());
+    for (const id of ['a', 'b']) assert.equal(await isolation.deliver({ id, version: 0 }, false), 'ended');
+  });
 });
