@@ -61,6 +61,14 @@ function postTwilio(
 }
 
 describe('POST /callbacks/twilio', () => {
+  it('records the status and wakes the relay for its webhooks', async () => {
+    const id = await accept();
+    const wakes = service.wakes();
+    assert.equal((await postTwilio(id, form('read'))).status, 200);
+    assert.equal((await chatRow(service.pool, id)).status, 'read');
+    assert.equal(service.wakes(), wakes + 1);
+  });
+
   it('counts once if it is sent 30 times concurrently', async () => {
     const id = await accept();
     const answers = await Promise.all(Array.from({ length: 30 }, () => postTwilio(id, form('delivered'))));

@@ -7,12 +7,7 @@ import { projectInboundSms } from '../../projection/inbound-sms.ts';
 import { projectMessageReports } from '../../projection/messages.ts';
 import { answerMetaChallenge, isMetaSignature, readMetaCallback } from '../../providers/meta/callbacks.ts';
 import { readMetaInbound } from '../../providers/meta/inbound.ts';
-import {
-  type InboundSms,
-  isTwilioSignature,
-  readInboundSms,
-  readTwilioCallback,
-} from '../../providers/twilio/callbacks.ts';
+import { isTwilioSignature, readInboundSms, readTwilioCallback } from '../../providers/twilio/callbacks.ts';
 import { readTwilioInbound, twilioReceiver } from '../../providers/twilio/inbound.ts';
 import { parseObject } from '../../providers/json-fields.ts';
 import { keepCallback } from '../../store/emails/callbacks.ts';
@@ -63,8 +58,10 @@ export const twilio = hiddenRoute({
     const number = messageId === undefined ? undefined : await findNumberOf(deps.pool, messageId);
     requireSignature(deps, number?.provider === 'twilio' ? number : undefined, form, request);
     const report = readTwilioCallback(form, messageId);
-    if (!report || !(await projectMessageReports(deps.pool, 'twilio', [report])))
-      await keepUnknown(deps, form, request);
+    const isKnown = report !== undefined && (await projectMessageReports(deps.pool, 'twilio', [report]));
+    // For webhook deliveries, and for a message that is sent again as its fallback template.
+    deps.wakeRelay();
+    if (!isKnown) await keepUnknown(deps, form, request);
     return {};
   },
   options: SIGNED_FORM,
@@ -91,8 +88,9 @@ async function receive(
   requireSignature(deps, number, form, request);
   const [inbound, sms] = [readTwilioInbound(form), readInboundSms(form)];
   const isKnown = sms
-    ? await recordSms(deps, sms)
+    ? await projectInboundSms(deps.pool, sms)
     : inbound !== undefined && (await recordInbound(deps, request, [inbound]));
+  deps.wakeRelay();
   if (!isKnown) await keepUnknown(deps, form, request);
   return reply.type('text/xml').send('<Response/>');
 }
@@ -116,15 +114,9 @@ function requireSignature(
   if (token === undefined || !isTwilioSignature(token, url, form, signature)) throw signatureRequired('Twilio');
 }
 
-async function recordSms({ pool, wakeRelay }: RouteDeps, sms: InboundSms): Promise<boolean> {
-  const isKnown = await projectInboundSms(pool, sms);
-  wakeRelay();
-  return isKnown;
-}
-
 /** Records received messages. @returns true if all of them were sent to connected numbers */
 async function recordInbound(
-  { pool, publicUrl, mediaLinks, wakeRelay }: RouteDeps,
+  { pool, publicUrl, mediaLinks }: RouteDeps,
   request: FastifyRequest,
   callbacks: readonly InboundCallback[],
 ): Promise<boolean> {
@@ -133,7 +125,6 @@ async function recordInbound(
   for (const callback of callbacks) {
     isKnown = (await projectInbound(pool, callback, (id, expires) => base + mediaLinks.make(id, expires))) && isKnown;
   }
-  wakeRelay();
   return isKnown;
 }
 
@@ -162,7 +153,9 @@ export const meta = hiddenRoute({
     const [reports, inbound] = [readMetaCallback(body), readMetaInbound(body)];
     const hasNoReports = inbound.length > 0 && reports.length === 0;
     const isReported = hasNoReports || (await projectMessageReports(deps.pool, 'meta', reports));
-    if (!(await recordInbound(deps, request, inbound)) || !isReported) {
+    const isInboundKnown = await recordInbound(deps, request, inbound);
+    deps.wakeRelay();
+    if (!isInboundKnown || !isReported) {
       await keepCallback(deps.pool, 'meta', body.toString().replaceAll('\0', ''));
       if (!parseObject(body.toString())) throw new ServiceError('invalid_json', 'the body must be a JSON object');
     }
