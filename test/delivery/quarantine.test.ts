@@ -175,3 +175,20 @@ test('a large email whose content ended its worker before there was an attempt i
   assert.equal((await deliverOne(member)).state, 'again');
   assert.deepEqual(await attempts(member.id), []);
 });
+
+test('a large email that waits for its provider is no suspect', async (t) => {
+  const { provider, accept, deliverOne, isolatedIds } = make('busy');
+  const member = await accept({ text: 'x'.repeat(100_000) });
+  t.after(() => pool.query('DELETE FROM provider_pauses'));
+  await pool.query(
+    `INSERT INTO provider_pauses (provider, sender, reason, opened_at, next_probe_at)
+     VALUES ($1, '', 'paused', now(), now() + interval '1 hour')`,
+    [provider.name],
+  );
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const result = await deliverOne(member);
+    assert.match(result.state === 'again' ? result.reason : result.state, /paused/);
+    assert.deepEqual(await crashesOf(member.id), { crashes: 0, suspect: false });
+  }
+  assert.deepEqual(isolatedIds, []);
+});

@@ -188,16 +188,18 @@ export async function assign(
     }
   }
   for (const [id, status] of await fail(client, failed)) ended.push({ id, state: 'ended', status });
+  // The attempts show which emails may have ended a worker, as `suspected_at` did before. An email that waits was read without
+  // ending this worker; in the isolated process it stays a suspect until it was sent.
+  const unsuspected = deps.isolation ? emails : ready;
   await commitWith(
     Promise.all([
       beginAttempts(
         client,
         ready.map(({ id, n, call, provider }) => ({ message_id: id, n, call, provider: provider.name })),
       ),
-      // The attempts show which emails may have ended a worker, as `suspected_at` did before.
       clearSuspects(
         client,
-        ready.filter(({ id }) => contents.has(id)).map(({ id }) => id),
+        unsuspected.map(({ id }) => id).filter((id) => contents.has(id)),
       ),
     ]),
   );
