@@ -80,13 +80,14 @@ async function waitUntilDue(count: number, dueAt: string | null): Promise<void> 
 async function attempt(group: DeliverGroup, members: DeliverGroup['members']): Promise<GroupDelivery> {
   const { id, retry } = group;
   setCurrentDetails(`Sending ${members.length} emails`);
-  const activities = activitiesOf(group, {
-    startToCloseTimeout: '1 hour',
-    heartbeatTimeout: '15 seconds',
-    summary: `hand ${members.length} emails over to a provider, at most ${retry.maximumAttempts} attempts`,
-    retry: { ...retry, backoffCoefficient: 2 },
-  });
-  for (;;) {
+  // From the second round on at least 2: with a single attempt, Temporal would not wait for the delay that a pause requests.
+  for (let { maximumAttempts } = retry; ; maximumAttempts = Math.max(2, retry.maximumAttempts)) {
+    const activities = activitiesOf(group, {
+      startToCloseTimeout: '1 hour',
+      heartbeatTimeout: '15 seconds',
+      summary: `hand ${members.length} emails over to a provider, at most ${maximumAttempts} attempts`,
+      retry: { ...retry, maximumAttempts, backoffCoefficient: 2 },
+    });
     try {
       return await activities.deliverGroup({ id, members });
     } catch (error) {

@@ -159,7 +159,9 @@ async function deliverMessage(
    * giving up is left to the record of attempts, and starts a new round when some are left.
    */
   async function deliver(member: Member, firstRound: RetryPolicy): Promise<Delivery> {
-    for (let policy = firstRound; ; policy = retry) {
+    // With a single attempt, Temporal would not wait for the delay that a postponed message requests.
+    const nextRound = { ...retry, maximumAttempts: Math.max(2, retry.maximumAttempts) };
+    for (let policy = firstRound; ; policy = nextRound) {
       const activities = proxyActivities<Activities>({
         taskQueue,
         startToCloseTimeout: ATTEMPT_TIMEOUT,

@@ -38,6 +38,7 @@ function suite(recorded: string, { taskQueue, firstAttempt }: Start): void {
     { name }: { name: string },
     dueIn: number | null,
     act: (started: Started) => Promise<void> = async () => undefined,
+    retry = RETRY,
   ): Promise<{ id: string; result: string; handle: WorkflowHandle<typeof deliverEmail> }> {
     const id = `em_${++count}`;
     const dueAt = dueIn === null ? null : (await now()) + dueIn;
@@ -48,7 +49,7 @@ function suite(recorded: string, { taskQueue, firstAttempt }: Start): void {
         id,
         version: 0,
         dueAt: dueAt === null ? null : new Date(dueAt).toISOString(),
-        retry: RETRY,
+        retry,
         ...(firstAttempt && { firstAttempt }),
       };
       const handle = await env().client.workflow.start(deliverEmail, {
@@ -234,6 +235,15 @@ function suite(recorded: string, { taskQueue, firstAttempt }: Start): void {
     assert.equal(result, 'sent');
     const waited = (emails.row(id).sentAt ?? 0) - began;
     assert.ok(waited >= 10 * MINUTE && waited < 12 * MINUTE, `waited ${waited} ms`);
+  });
+
+  test('a paused account is waited for, even if each message has a single attempt', async (t) => {
+    emails.answers.push(...Array.from({ length: 6 }, () => ({ pausedFor: 10 * MINUTE })));
+    const began = await now();
+    const { id, result } = await deliver(t, null, undefined, { ...RETRY, maximumAttempts: 1 });
+    assert.deepEqual([result, emails.row(id).attempts], ['sent', 1]);
+    const waited = (emails.row(id).sentAt ?? 0) - began;
+    assert.ok(waited >= 30 * MINUTE, `waited ${waited} ms`);
   });
 
   test('failures that never reached a provider do not use up its attempts', async (t) => {

@@ -19,7 +19,7 @@ interface Row {
 export class FakeMessages {
   readonly rows = new Map<string, Row>();
   /** What the provider does at each attempt; "take" when there is none left. */
-  readonly answers: ('take' | 'busy' | { busyFor: number } | 'crash')[] = [];
+  readonly answers: ('take' | 'busy' | { busyFor: number } | { pausedFor: number } | 'crash')[] = [];
   readonly now: () => Promise<number>;
   /** Runs inside an attempt, before the claim. */
   beforeClaim: (id: string) => void = () => undefined;
@@ -71,6 +71,8 @@ export class FakeMessages {
       if (row.status !== 'queued') return { id, state: 'ended', status: row.status };
       const answer = this.answers.shift() ?? 'take';
       if (answer === 'crash') throw new Error('the database is away');
+      if (typeof answer === 'object' && 'pausedFor' in answer)
+        return { id, state: 'again', reason: 'paused', afterMs: answer.pausedFor, postponed: true };
       row.attempts++;
       if (answer === 'take') {
         row.status = 'sent';
