@@ -71,7 +71,7 @@ export function partitionFrom(begin: number, days: number, prefix?: Prefix): Par
 
 /**
  * Drops the partitions whose emails have all exceeded the retention, with their dependent rows, one step at a time. A partition
- * with unsent emails is kept.
+ * with unsent emails, or with files that are not deleted yet, is kept.
  * @param now Unix milliseconds
  */
 export async function expireEmails(
@@ -90,7 +90,10 @@ export async function expireEmails(
   const firstId = oldest?.first_id ?? '';
   if (firstId !== '' && (await deleteBeside(pool, firstId, limits.rows)) === limits.rows) return { done: 0, next: '' };
   if (isExpired) {
-    log.info({ partition: oldest.suffix }, 'expired emails are kept: some of their partition are still to be sent');
+    log.info(
+      { partition: oldest.suffix },
+      'expired partition kept: it has unsent emails or files that are not deleted yet',
+    );
   }
   return { done: 0, next: null };
 }

@@ -188,7 +188,7 @@ describe('a number that sends as fast as it may', () => {
   test('postpones a message with a long wait, without an attempt', async () => {
     const { id, provider, deliver, outcomes } = await accepted('twilio', { pace: { reserve: () => 5_000 } });
     const reason = 'Its number sends as fast as it may.';
-    assert.deepEqual(await deliver(id), { state: 'again', reason, afterMs: 5_000 });
+    assert.deepEqual(await deliver(id), { state: 'again', reason, afterMs: 5_000, postponed: true });
     assert.equal(provider.given.length, 0);
     assert.deepEqual(await outcomes(id), []);
   });

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import type { UpkeepStep } from '../../src/upkeep/task.ts';
 import { makeUpkeepActivities } from '../../activities/upkeep.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { insertBatch } from '../../src/store/emails/batches.ts';
 import { insertAttachments } from '../../src/store/emails/attachments.ts';
 import { deleteReservations, reserveFiles } from '../../src/store/files/reservations.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
@@ -334,4 +335,28 @@ test('activities include the tasks of version 0.1.0, which runs that it began st
     const step = (known.get(name) as () => Promise<UpkeepStep>)();
     assert.deepEqual(await step, { done: 0, next: null }, name);
   }
+});
+
+test('the moves of all batches are merged, although the oldest are of one batch', async (t) => {
+  const { activities } = await make(t);
+  const [first, second] = [newId('bt'), newId('bt')];
+  for (const [id, total, ageSeconds] of [
+    [first, 200, 200],
+    [second, 2, 100],
+  ] as const) {
+    await insertBatch(pool, orgId, { id, total, scheduled: 0 }, undefined);
+    await pool.query(
+      `INSERT INTO batch_moves (batch_id, from_status, to_status, members, at)
+       SELECT $1, 'queued', 'sent', 1, now() - make_interval(secs => $3) FROM generate_series(1, $2)`,
+      [id, total, ageSeconds],
+    );
+  }
+  assert.equal(await runAllSteps(() => activities.foldBatchMoves()), 2);
+  const { rows } = await pool.query('SELECT batch_id, members FROM batch_moves WHERE to_status = $1 ORDER BY members', [
+    'sent',
+  ]);
+  assert.deepEqual(rows, [
+    { batch_id: second, members: 2 },
+    { batch_id: first, members: 200 },
+  ]);
 });

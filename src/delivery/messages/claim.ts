@@ -34,7 +34,7 @@ export async function claim(deps: MessageDeps, member: Member): Promise<MessageC
 }
 
 function waitForTurn({ id }: Member, afterMs: number): MessageClaim {
-  return done({ id, state: 'again', reason: 'Its number sends as fast as it may.', afterMs });
+  return done({ id, state: 'again', reason: 'Its number sends as fast as it may.', afterMs, postponed: true });
 }
 
 /** @returns the milliseconds until its turn if its number is at its rate limit */
