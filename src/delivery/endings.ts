@@ -60,10 +60,10 @@ function attemptsUsedUpError(
  * "not found", or after as many look-ups as there are attempts. "Not found" may be confirmed before this is called: then the
  * message was sent once more, and it fails after that attempt.
  */
-function isUsedUp({ failures, checks, not_found_for }: Attempt, maximumAttempts: number, isLookedUp: boolean): boolean {
+function isUsedUp({ failures, checks, notFoundForMs }: Attempt, maximumAttempts: number, isLookedUp: boolean): boolean {
   if (!isLookedUp) return failures >= maximumAttempts;
   if (checks >= maximumAttempts || failures > maximumAttempts) return true;
-  return failures === maximumAttempts && not_found_for !== null;
+  return failures === maximumAttempts && notFoundForMs !== null;
 }
 
 /**

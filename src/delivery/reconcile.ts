@@ -60,7 +60,7 @@ async function reconcileCall<T extends ChannelTypes>(
   const { taken, lost, open } = await transaction(deps.pool, async (client) => {
     const taken = found ? await channel.recordFound(client, messages, found) : [];
     const notFound = messages.filter((message) => found && !taken.includes(message));
-    const lost = notFound.filter(({ attempt }) => (attempt.not_found_for ?? -1) >= deps.confirmNotFoundAfterMs);
+    const lost = notFound.filter(({ attempt }) => (attempt.notFoundForMs ?? -1) >= deps.confirmNotFoundAfterMs);
     const open = messages.filter((message) => !taken.includes(message) && !lost.includes(message));
     await endAttempts(
       client,

@@ -42,7 +42,7 @@ describe('attempts', () => {
       changes: null,
       checks: 0,
       endedAtMs: null,
-      not_found_for: null,
+      notFoundForMs: null,
       accountRefusedForMs: null,
     });
     assert.ok(ageMs >= 0 && ageMs < 60_000);
@@ -66,6 +66,25 @@ describe('attempts', () => {
       ],
     );
   });
+
+  for (const [outcomes, failures, isRefused] of [
+    [['again', 'account', 'again'], 2, true],
+    [['account', 'account', 'sent', 'again'], 1, false],
+    [['account', 'refused', 'account', 'lost'], 1, true],
+  ] as const) {
+    test(`after ${outcomes.join(', ')} there are ${failures} failures`, async () => {
+      const { message_id } = attempt();
+      const attempts = outcomes.map((outcome, index) => ({
+        ...attempt({ message_id, n: index + 1 }),
+        outcome,
+        detail: null,
+      }));
+      await beginAttempts(pool, attempts);
+      await endAttempts(pool, attempts);
+      const { failures: counted, accountRefusedForMs } = (await last(message_id)) ?? {};
+      assert.deepEqual([counted, accountRefusedForMs !== null], [failures, isRefused]);
+    });
+  }
 
   const OUTCOMES: AttemptOutcome[] = ['sent', 'refused', 'again', 'unknown', 'lost', 'risked'];
   test('an outcome is final, except that unknown is replaced by any outcome and any outcome by sent', async () => {
@@ -95,14 +114,14 @@ describe('attempts', () => {
     ]);
     await recordLookups(pool, 'call_1', [one.message_id], true);
     await recordLookups(pool, 'call_1', [one.message_id], false);
-    const { checks, not_found_for } = (await last(one.message_id)) ?? {};
+    const { checks, notFoundForMs } = (await last(one.message_id)) ?? {};
     assert.equal(checks, 4);
-    assert.ok((not_found_for ?? 0) >= 70_000);
+    assert.ok((notFoundForMs ?? 0) >= 70_000);
     assert.deepEqual(pick(await last(other.message_id)), [0, false]);
   });
-  const pick = (each: { checks: number; not_found_for: number | null } | undefined) => [
+  const pick = (each: { checks: number; notFoundForMs: number | null } | undefined) => [
     each?.checks,
-    each?.not_found_for != null,
+    each?.notFoundForMs != null,
   ];
 
   describe('locking emails', () => {

@@ -160,9 +160,12 @@ export interface Attempt {
   /** The time of its beginning, and of its outcome if there is one, by Postgres's clock in Unix milliseconds. */
   startedAtMs: number;
   endedAtMs: number | null;
-  /** Milliseconds since the provider's first "not found"; null without one. */
-  not_found_for: number | null;
-  /** Time since the first attempt that the provider refused because of our account; null without one. */
+  /** Time since the provider's first "not found"; null without one. */
+  notFoundForMs: number | null;
+  /**
+   * Time since the first attempt that the provider refused because of our account, of those after it last accepted or
+   * permanently refused a part; null without one.
+   */
   accountRefusedForMs: number | null;
 }
 
@@ -184,15 +187,20 @@ export function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Att
   return queryRows(db, {
     name: 'last_attempts',
     text: `SELECT DISTINCT ON (message_id) message_id, n, call, provider, outcome, detail, code, provider_message_id, changes, checks,
-                  greatest(n - coalesce(max(n) FILTER (WHERE outcome IN ('sent', 'refused')) OVER (PARTITION BY message_id), 0)
-                             - count(*) FILTER (WHERE outcome = 'account') OVER (PARTITION BY message_id), 0)::integer AS failures,
+                  (n - final_n - count(*) FILTER (WHERE outcome = 'account' AND n > final_n) OVER (PARTITION BY message_id))::integer
+                    AS failures,
                   (extract(epoch FROM clock_timestamp()
-                     - min(started_at) FILTER (WHERE outcome = 'account') OVER (PARTITION BY message_id)) * 1000)::float8 AS "accountRefusedForMs",
+                     - min(started_at) FILTER (WHERE outcome = 'account' AND n > final_n) OVER (PARTITION BY message_id)) * 1000)::float8
+                    AS "accountRefusedForMs",
                   (extract(epoch FROM clock_timestamp() - started_at) * 1000)::float8 AS "ageMs",
                   (extract(epoch FROM started_at) * 1000)::float8 AS "startedAtMs",
                   (extract(epoch FROM ended_at) * 1000)::float8 AS "endedAtMs",
-                  (extract(epoch FROM clock_timestamp() - denied_at) * 1000)::float8 AS not_found_for
-           FROM attempts WHERE message_id = ANY ($1) ORDER BY message_id, n DESC`,
+                  (extract(epoch FROM clock_timestamp() - denied_at) * 1000)::float8 AS "notFoundForMs"
+           FROM (
+             SELECT *, coalesce(max(n) FILTER (WHERE outcome IN ('sent', 'refused')) OVER (PARTITION BY message_id), 0) AS final_n
+             FROM attempts WHERE message_id = ANY ($1)
+           ) AS attempt
+           ORDER BY message_id, n DESC`,
     values: [messageIds],
   });
 }
