@@ -91,8 +91,15 @@ describe('email of a suspended organization', () => {
   test('is neither overdue nor part of the backlog', async () => {
     await pool.query('DELETE FROM outbox; DELETE FROM emails');
     const { acceptMany } = make();
-    const [queued, scheduled] = await acceptMany(2);
+    const [queued, scheduled, copied] = await acceptMany(3);
     await pool.query(`DELETE FROM outbox`);
+    await pool.query(`UPDATE emails SET status = 'sent', created_at = now() - interval '1 hour' WHERE id = $1`, [
+      copied?.id,
+    ]);
+    await pool.query(
+      `INSERT INTO email_recipients (email_id, recipient, status) VALUES ($1, 'ada@example.net', 'queued')`,
+      [copied?.id],
+    );
     await pool.query(`UPDATE emails SET created_at = now() - interval '1 hour' WHERE id = $1`, [queued?.id]);
     await pool.query(`UPDATE emails SET status = 'scheduled', scheduled_at = now() - interval '1 hour' WHERE id = $1`, [
       scheduled?.id,
@@ -101,7 +108,7 @@ describe('email of a suspended organization', () => {
       (await findOverdue(pool, 10)).length,
       (await readDue(pool)).find(({ fleet }) => fleet === 'email')?.count,
     ];
-    assert.deepEqual(await counts(), [2, 2]);
+    assert.deepEqual(await counts(), [3, 2]);
     await suspend();
     assert.deepEqual(await counts(), [0, 0]);
     assert.ok((await readDue(pool)).every(({ oldest }) => oldest === 0));

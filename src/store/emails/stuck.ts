@@ -48,27 +48,28 @@ export interface OverdueEmail {
 }
 
 /**
- * Emails that have been due for more than ten minutes, and marketing emails with unsent copies that have, unless an outbox
- * row concerns them or their workflow. Emails of suspended organizations wait on purpose: they are left out.
+ * Finds emails, and marketing emails with unsent copies, that have been due for more than ten minutes. Leaves out those that an
+ * outbox row concerns, and those of suspended organizations, which wait on purpose.
  */
 export function findOverdue(db: Db, limit: number): Promise<OverdueEmail[]> {
   return besideOutbox(db, (client) => queryRows(client, { text: FIND_OVERDUE, values: [limit] }));
 }
 
-const WITHOUT_OUTBOX_ROW = `(look_at IS NULL OR look_at <= now())
-  AND id NOT IN (SELECT message_id FROM outbox) AND workflow_id NOT IN (SELECT message_id FROM outbox)`;
+const NOT_IN_OUTBOX = `id NOT IN (SELECT message_id FROM outbox) AND workflow_id NOT IN (SELECT message_id FROM outbox)`;
+/** True for an email that is due for a check by upkeep and that no outbox row concerns. */
+const NEEDS_CHECK = `(look_at IS NULL OR look_at <= now()) AND ${NOT_IN_OUTBOX}`;
 
 const FIND_OVERDUE = `SELECT queued.id, queued.workflow_id
   FROM organizations CROSS JOIN LATERAL (
     SELECT id, workflow_id FROM emails
     WHERE org_id = organizations.id AND status = 'queued' AND created_at <= now() - interval '10 minutes'
-      AND (scheduled_at IS NULL OR scheduled_at <= now() - interval '10 minutes') AND ${WITHOUT_OUTBOX_ROW}
+      AND (scheduled_at IS NULL OR scheduled_at <= now() - interval '10 minutes') AND ${NEEDS_CHECK}
     ORDER BY created_at, id LIMIT $1
   ) AS queued
   WHERE organizations.suspended_at IS NULL
   UNION ALL
   (SELECT id, workflow_id FROM emails
-   WHERE status = 'scheduled' AND scheduled_at <= now() - interval '10 minutes' AND ${WITHOUT_OUTBOX_ROW}
+   WHERE status = 'scheduled' AND scheduled_at <= now() - interval '10 minutes' AND ${NEEDS_CHECK}
      AND org_id <> ALL (${SUSPENDED_ORGANIZATIONS})
    ORDER BY scheduled_at LIMIT $1)
   UNION ALL
@@ -77,7 +78,8 @@ const FIND_OVERDUE = `SELECT queued.id, queued.workflow_id
      SELECT id, workflow_id FROM emails
      WHERE id = unsent.email_id AND status NOT IN ('queued', 'scheduled')
        AND created_at <= now() - interval '10 minutes'
-       AND (scheduled_at IS NULL OR scheduled_at <= now() - interval '10 minutes') AND ${WITHOUT_OUTBOX_ROW}
+       AND (scheduled_at IS NULL OR scheduled_at <= now() - interval '10 minutes') AND ${NEEDS_CHECK}
+       AND org_id <> ALL (${SUSPENDED_ORGANIZATIONS})
    ) AS email
    LIMIT $1)
   LIMIT $1`;
@@ -98,15 +100,14 @@ const ALMOST_DUE = `status = 'scheduled' AND scheduled_at > now() - interval '10
   AND scheduled_at <= now() + interval '90 seconds'`;
 
 /**
- * The workflows that deliver emails which are due within the next 90 seconds or are late, in the order of their ids, after
- * a certain one. Those of which the outbox holds a row are left out.
+ * Finds workflows of emails that are due within the next 90 seconds or are late, in the order of their ids, after a certain one.
+ * Leaves out those with an outbox row.
  */
 export function findAlmostDueWorkflows(db: Db, after: string, limit: number): Promise<string[]> {
   return besideOutbox(db, (client) =>
     queryColumn(client, {
       text: `SELECT DISTINCT workflow_id FROM emails
-             WHERE ${ALMOST_DUE} AND workflow_id > $1
-               AND id NOT IN (SELECT message_id FROM outbox) AND workflow_id NOT IN (SELECT message_id FROM outbox)
+             WHERE ${ALMOST_DUE} AND workflow_id > $1 AND ${NOT_IN_OUTBOX}
              ORDER BY workflow_id LIMIT $2`,
       values: [after, limit],
     }),
@@ -164,12 +165,12 @@ export async function putBackEmails(
   });
 }
 
-/** Lets an email that is still to be sent be overdue for so many milliseconds longer. */
-export async function postponeCheck(db: Db, id: string, ms: number): Promise<void> {
+/** Keeps upkeep from treating an email as overdue until ten minutes after it has waited for `waitMs`. */
+export async function postponeCheck(db: Db, id: string, waitMs: number): Promise<void> {
   await execute(
     db,
     `UPDATE emails SET look_at = now() + make_interval(secs => $2::float8 / 1000) + interval '10 minutes' WHERE id = $1`,
-    [id, ms],
+    [id, waitMs],
   );
 }
 

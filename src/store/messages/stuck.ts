@@ -25,13 +25,13 @@ export function findOverdueMessages(db: Db, limit: number): Promise<{ id: string
   });
 }
 
-/** Lets a message that is still to be sent be overdue for so many milliseconds longer. */
-export async function postponeMessageCheck(db: Db, id: string, ms: number): Promise<void> {
+/** Keeps upkeep from treating a message as overdue until ten minutes after it has waited for `waitMs`. */
+export async function postponeMessageCheck(db: Db, id: string, waitMs: number): Promise<void> {
   await execute(
     db,
     `UPDATE chat_messages SET look_at = now() + make_interval(secs => $2::float8 / 1000) + interval '10 minutes'
      WHERE id = $1 AND status IN ('queued', 'scheduled')`,
-    [id, ms],
+    [id, waitMs],
   );
 }
 
