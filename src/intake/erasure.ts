@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { domainToUnicode } from 'node:url';
 import { parseMailbox } from '../domain/email/address.ts';
 import { recipientTerms } from '../domain/email/search.ts';
 import { chunksOf } from '../lib/group.ts';
@@ -205,16 +206,19 @@ function addressOf(text: string): string | undefined {
   return typeof mailbox === 'string' ? undefined : mailbox.address.toLowerCase();
 }
 
-/** Characters of an address that may precede or follow a match. */
-const LOCAL = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]";
+/** A character of a local part. If one precedes a match, the match is the end of a longer address. */
+const LOCAL_CHARACTER = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]";
 
 function toErasedAddress(address: string, placeholder: string): ErasedAddress {
-  const literal = address.replace(/[^A-Za-z0-9@]/gu, (character) => `\\${character}`);
+  const [local = '', domain = ''] = address.split('@');
+  // Stored addresses are as customers wrote them, so their domain may be in Unicode.
+  const spellings = [...new Set([address, `${local}@${domainToUnicode(domain)}`])];
+  const literals = spellings.map((spelling) => spelling.replace(/[^\p{L}\p{M}\p{N}@]/gu, '\\$&'));
   return {
     address,
     placeholder,
-    needle: JSON.stringify(address).slice(1, -1),
-    pattern: `(?<!${LOCAL})${literal}(?![A-Za-z0-9-]|\\.[A-Za-z0-9])`,
+    likePatterns: spellings.map((spelling) => `%${spelling.replace(/[%_\\]/g, '\\$&')}%`),
+    pattern: `(?<!${LOCAL_CHARACTER})(?:${literals.join('|')})(?![A-Za-z0-9-]|\\.[A-Za-z0-9])`,
   };
 }
 

@@ -120,6 +120,27 @@ describe('erasing a recipient', () => {
     assert.deepEqual(await tablesNaming(theirs.id), []);
   });
 
+  for (const asked of ['ada_1@xn--bcher-kva.example', 'ADA_1@bücher.example']) {
+    it(`finds ${asked} in emails to a domain that was written in Unicode`, async () => {
+      const to = 'Ada <Ada_1@Bücher.example>';
+      const ids = [await ours.sent({ to }), await ours.sent({ to: 'ada_1@xn--bcher-kva.example' })];
+      for (const id of ids) await force(service.pool, id, 'sent');
+      const other = await ours.sent({ to: 'adab1@bücher.example' });
+      await service.pool.query('UPDATE webhook_events SET payload = $1 WHERE payload IS NULL', [
+        JSON.stringify({ to }),
+      ]);
+      const report = await erase(asked);
+      assert.equal(report['emails'], 2);
+      assert.ok((report['webhook_events'] ?? 0) >= 1, JSON.stringify(report));
+      const { rows } = await service.pool.query<{ id: string }>(
+        `SELECT id FROM emails WHERE "to"::text ~* 'bücher|xn--bcher'
+         UNION SELECT id FROM webhook_events WHERE payload ~* 'bücher'`,
+      );
+      assert.deepEqual(rows, [{ id: other }]);
+      await service.pool.query('DELETE FROM emails WHERE id = $1', [other]);
+    });
+  }
+
   it('suppresses scheduled and later emails to the address', async () => {
     const provider = new ScriptedProvider();
     const { deliverOne, email } = harness(service.pool, ours.id, [provider], { contents: service.deps.contents });

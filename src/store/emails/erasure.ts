@@ -8,9 +8,12 @@ export interface ErasedAddress {
   readonly address: string;
   /** Its replacement: an address under the reserved domain `invalid`. */
   readonly placeholder: string;
-  /** The address in JSON, for a cheap test before the pattern. */
-  readonly needle: string;
-  /** A Postgres regular expression that matches the address, but no longer address that contains it. */
+  /** LIKE patterns of texts in lower case that may contain the address, for a cheap test before `pattern`. */
+  readonly likePatterns: readonly string[];
+  /**
+   * A Postgres regular expression that matches the address, its domain as A-labels or in Unicode, but no longer address that
+   * contains it.
+   */
   readonly pattern: string;
 }
 
@@ -33,7 +36,7 @@ export interface WalkedEmail {
 export function walkEmails(
   db: Db,
   orgId: string,
-  { needle }: ErasedAddress,
+  { likePatterns }: ErasedAddress,
   after: { readonly created_at: string; readonly id: string },
   limit: number,
 ): Promise<WalkedEmail[]> {
@@ -41,12 +44,12 @@ export function walkEmails(
     name: 'walk_emails',
     // Without its table's name, created_at would be the text: all emails would be read and sorted.
     text: `SELECT id, created_at::text AS created_at,
-                  position($4 IN lower(concat_ws(' ', "to"::text, cc::text, bcc::text, reply_to::text, error))) > 0
-                  OR EXISTS (SELECT FROM email_events WHERE email_id = emails.id AND position($4 IN lower(concat_ws(' ', recipient, detail::text))) > 0)
+                  lower(concat_ws(' ', "to"::text, cc::text, bcc::text, reply_to::text, error)) LIKE ANY ($4)
+                  OR EXISTS (SELECT FROM email_events WHERE email_id = emails.id AND lower(concat_ws(' ', recipient, detail::text)) LIKE ANY ($4))
                     AS is_candidate
            FROM emails WHERE org_id = $1 AND (created_at, id) > ($2::timestamptz, $3)
            ORDER BY emails.created_at, id LIMIT $5`,
-    values: [orgId, after.created_at, after.id, needle, limit],
+    values: [orgId, after.created_at, after.id, likePatterns, limit],
   });
 }
 
@@ -147,7 +150,7 @@ async function changeStep(
 export async function replaceInWebhookEvents(
   db: Db,
   orgId: string,
-  { needle, pattern, placeholder }: ErasedAddress,
+  { likePatterns, pattern, placeholder }: ErasedAddress,
   after: string,
   limit: number,
 ): Promise<WalkStep> {
@@ -155,8 +158,8 @@ export async function replaceInWebhookEvents(
     execute(
       db,
       `UPDATE webhook_events SET data = ${REPLACED('data::text')}::jsonb, payload = ${REPLACED('payload')}
-       WHERE id = ANY ($1) AND org_id = $4 AND (position($5 IN lower(data::text)) > 0 OR position($5 IN lower(payload)) > 0)`,
-      [ids, pattern, placeholder, orgId, needle],
+       WHERE id = ANY ($1) AND org_id = $4 AND (lower(data::text) LIKE ANY ($5) OR lower(payload) LIKE ANY ($5))`,
+      [ids, pattern, placeholder, orgId, likePatterns],
     ),
   );
 }
@@ -165,7 +168,7 @@ export async function replaceInWebhookEvents(
 export async function replaceInAuditLog(
   db: Db,
   orgId: string,
-  { needle, pattern, placeholder }: ErasedAddress,
+  { likePatterns, pattern, placeholder }: ErasedAddress,
   after: string,
   limit: number,
 ): Promise<WalkStep> {
@@ -173,8 +176,8 @@ export async function replaceInAuditLog(
     execute(
       db,
       `UPDATE audit_log SET target = ${REPLACED('target')}, detail = ${REPLACED('detail::text')}::jsonb
-       WHERE id = ANY ($1) AND org_id = $4 AND (position($5 IN lower(target)) > 0 OR position($5 IN lower(detail::text)) > 0)`,
-      [ids, pattern, placeholder, orgId, needle],
+       WHERE id = ANY ($1) AND org_id = $4 AND (lower(target) LIKE ANY ($5) OR lower(detail::text) LIKE ANY ($5))`,
+      [ids, pattern, placeholder, orgId, likePatterns],
     ),
   );
 }
@@ -182,15 +185,15 @@ export async function replaceInAuditLog(
 /** Deletes provider callbacks that contain the address. They concern no email. */
 export async function deleteCallbacksNaming(
   db: Db,
-  { needle, pattern }: ErasedAddress,
+  { likePatterns, pattern }: ErasedAddress,
   after: string,
   limit: number,
 ): Promise<WalkStep> {
   return changeStep(db, 'provider_callbacks', after === '' ? '0' : after, limit, (ids) =>
     execute(
       db,
-      `DELETE FROM provider_callbacks WHERE id = ANY ($1::bigint[]) AND position($2 IN lower(body)) > 0 AND body ~* $3`,
-      [ids, needle, pattern],
+      `DELETE FROM provider_callbacks WHERE id = ANY ($1::bigint[]) AND lower(body) LIKE ANY ($2) AND body ~* $3`,
+      [ids, likePatterns, pattern],
     ),
   );
 }
