@@ -7,6 +7,7 @@ import {
   decodedSize,
   decodeBase64InSteps,
 } from '../domain/email/attachments.ts';
+import { awaitAll } from '../lib/await-all.ts';
 import { makeSemaphore } from '../lib/semaphore.ts';
 import { formatNumber } from '../lib/text.ts';
 import { ServiceError } from '../domain/errors.ts';
@@ -77,7 +78,8 @@ export function makeWithFiles(deps: FileDeps): WithFiles {
       await upload.admit();
       await reserve(deps, upload, attachments);
       try {
-        await Promise.all(attachments.map(({ id }, index) => files.put(id, contents.get(index) as Buffer)));
+        // All of them: what is still being written counts as memory until then.
+        await awaitAll(attachments.map(({ id }, index) => files.put(id, contents.get(index) as Buffer)));
       } catch (error) {
         const ids = attachments.map(({ id }) => id);
         await releaseReservedBytes(deps.pool, ids).catch(() => undefined);
@@ -131,7 +133,7 @@ function refuseBlocked(file: IncomingFile): void {
 async function decode(file: IncomingFile, text: string, budget: Budget): Promise<Buffer> {
   budget.left -= decodedSize(text);
   if (budget.left < 0) {
-    throw invalid(file, 'content', `makes the attachments larger than ${ATTACHMENTS_BYTES / 1_048_576} MB together`);
+    throw invalid(file, 'content', `makes the attachments larger than ${ATTACHMENTS_BYTES / BYTES_PER_MB} MB together`);
   }
   const decoding = decodeBase64InSteps(text);
   const turn = startTimeSlices();

@@ -18,8 +18,8 @@ interface RetrySummary {
  * @throws ServiceError not_found for the organization
  */
 export async function retryFailed(deps: ResendDeps, orgId: string, filter: FailedFilter): Promise<RetrySummary> {
-  const summary: RetrySummary = { matched: 0, sent: [], refused: [] };
   const matched = await listRetryable(deps, orgId, filter);
+  const summary: RetrySummary = { matched: matched.length, sent: [], refused: [] };
   for (const { id } of matched) {
     try {
       const { id: sentAs } = await resendEmail(deps, orgId, id, `retry ${id}`);
@@ -29,7 +29,7 @@ export async function retryFailed(deps: ResendDeps, orgId: string, filter: Faile
       summary.refused.push({ id, reason: error.message });
     }
   }
-  return { ...summary, matched: matched.length };
+  return summary;
 }
 
 /** Lists the emails that `retryFailed` would resend. */
