@@ -20,8 +20,8 @@ export interface Group {
 
 /** The result of delivering a group when no member has to be retried with it. */
 export interface GroupDelivery {
-  /** The number of emails by status; `left` counts those that were detached from the group. */
-  readonly counts: Partial<Record<DeliveryStatus | 'left', number>>;
+  /** The number of emails by status; `detached` counts those that were detached from the group. */
+  readonly counts: Partial<Record<DeliveryStatus | 'detached', number>>;
   readonly providers: readonly string[];
   /** Our timer was early for these: they are due in `inMs` milliseconds by the database's clock. */
   readonly early?: { readonly members: readonly Member[]; readonly inMs: number };
@@ -60,14 +60,14 @@ export function makeGroupActivities(deps: EmailDeps) {
       const again = results.filter((result) => result.state === 'again');
       const areFew = again.length < results.length && again.length <= MAX_DETACHED;
       const detached = again.filter((result) => result.alone === true || areFew);
-      const wait = (result: Again) => Math.max(result.afterMs ?? 0, result.postponed ? 0 : policyWait());
+      const waitMsOf = (result: Again) => Math.max(result.afterMs ?? 0, result.postponed ? 0 : policyWait());
       await detachFromGroup(
         deps.pool,
         id,
-        detached.map((result) => ({ id: result.id, wait: wait(result) })),
+        detached.map((result) => ({ id: result.id, waitMs: waitMsOf(result) })),
       );
       const remaining = again.filter((result) => !detached.includes(result));
-      const delivery = summary(members, results, detached.length);
+      const delivery = summary(results, detached.length);
       const { counts } = delivery;
       deps.log.info({ group: id, emails: members.length, ...counts, again: remaining.length }, 'group attempted');
       const [first] = remaining;
@@ -76,7 +76,7 @@ export function makeGroupActivities(deps: EmailDeps) {
           type: 'NotTaken',
           message: `${remaining.length} of ${members.length} emails were not accepted. ${first.reason}`,
           category: ApplicationFailureCategory.BENIGN,
-          nextRetryDelay: Math.ceil(Math.max(1, groupWait(remaining, wait))),
+          nextRetryDelay: Math.ceil(Math.max(1, groupWaitMs(remaining, waitMsOf))),
         });
       }
       return delivery;
@@ -124,9 +124,9 @@ async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Pro
  * Milliseconds until a group is tried again. Members that wait for a pause, for their organization or for the end of an earlier
  * call do not delay the others, which may be of other organizations.
  */
-function groupWait(members: readonly Again[], wait: (result: Again) => number): number {
+function groupWaitMs(members: readonly Again[], waitMsOf: (result: Again) => number): number {
   const attempted = members.filter(({ postponed }) => postponed !== true);
-  return attempted.length > 0 ? Math.max(...attempted.map(wait)) : Math.min(...members.map(wait));
+  return attempted.length > 0 ? Math.max(...attempted.map(waitMsOf)) : Math.min(...members.map(waitMsOf));
 }
 
 /** True if the provider refused this member itself, not only its group, and the member was not postponed. */
@@ -158,8 +158,8 @@ async function splitIntoSlices(deps: EmailDeps, members: readonly Member[]): Pro
   return slices;
 }
 
-function summary(members: readonly Member[], results: readonly MemberResult[], detachedCount: number): GroupDelivery {
-  const counts: Partial<Record<DeliveryStatus | 'left', number>> = detachedCount > 0 ? { left: detachedCount } : {};
+function summary(results: readonly MemberResult[], detachedCount: number): GroupDelivery {
+  const counts: GroupDelivery['counts'] = detachedCount > 0 ? { detached: detachedCount } : {};
   const providers = new Set<string>();
   const early: Member[] = [];
   let inMs = 0;
@@ -169,9 +169,7 @@ function summary(members: readonly Member[], results: readonly MemberResult[], d
       if (result.provider !== undefined) providers.add(result.provider);
     } else if (result.state === 'waiting') {
       // Postgres's version: a group whose version is ahead of it, after a restore, would never be let through.
-      early.push(
-        ...members.filter(({ id }) => id === result.id).map((member) => ({ ...member, version: result.version })),
-      );
+      early.push({ id: result.id, version: result.version });
       inMs = Math.max(inMs, result.inMs);
     }
   }

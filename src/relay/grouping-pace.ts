@@ -31,7 +31,7 @@ export class GroupingPace {
   }
 
   /** Records groups whose workflows were started. */
-  groupsStarted(groups: readonly GroupRow[]): void {
+  recordStarts(groups: readonly GroupRow[]): void {
     const now = this.#now();
     this.#batchesUntil = Math.max(this.#batchesUntil, now) + countBatchEmails(groups) * BATCH_EMAIL_MS;
   }
@@ -42,7 +42,7 @@ export class GroupingPace {
   }
 
   /** Chooses the mode for rows that are all that is pending. */
-  mode(rows: number): Mode {
+  chooseMode(rows: number): Mode {
     const msUntilRound = this.msUntilRound();
     if (msUntilRound > 0) return 'defer';
     if (this.#isBesideBatch()) return 'group singles';
@@ -52,7 +52,7 @@ export class GroupingPace {
   }
 
   /** Records a plan. If it was a round for single emails, the next ones wait for each other. */
-  planned(grouped: readonly EmailRow[], ownWorkflows: readonly EmailRow[]): void {
+  recordPlan(grouped: readonly EmailRow[], ownWorkflows: readonly EmailRow[]): void {
     const isBesideBatch = this.#isBesideBatch();
     // Beside a batch, an email with its own workflow ends a round too.
     const singles = (isBesideBatch ? [...grouped, ...ownWorkflows] : grouped).filter(isSingle).length;

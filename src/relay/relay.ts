@@ -10,7 +10,7 @@ import {
   lockGroups,
   lockLateSingles,
   lockMaintenance,
-  lockOutbox,
+  lockEmailRows,
   type OutboxRow,
   type PendingKinds,
   findPendingKinds,
@@ -129,25 +129,29 @@ interface Pace {
 /** The delay before the next poll: none, until woken, or a number of milliseconds. */
 type Next = 'immediately' | 'wait' | number;
 
+/** The error is returned, not thrown, so that the transaction commits the deletion of dispatched rows. */
+type PollResult = Next | TemporalUnreachable;
+
 /** Locks pending rows and dispatches or groups them. */
 async function poll(deps: RelayDeps, pace: Pace): Promise<Next> {
   const pending = await findPendingKinds(deps.pool);
   if (!Object.values(pending).includes(true)) return 'wait';
-  const { next, unreachable } = await transaction(deps.pool, async (client): Promise<PollResult> => {
+  const result = await transaction(deps.pool, async (client): Promise<PollResult> => {
     // First, since they are few and grouping a burst takes time.
     const maintenance = pending.maintenance ? await lockMaintenance(client, MAX_MAINTENANCE_ROWS) : [];
     const messageLimit = Math.min(MAX_DISPATCHED_ROWS, pace.messages.available());
     const messages = pending.messages ? await lockMessageRows(client, messageLimit) : [];
     pace.messages.take(messages.length);
     const unreachable = await dispatchRows(deps, client, [...maintenance, ...messages]);
-    if (unreachable) return { next: 'wait', unreachable };
-    const emails = await pollEmails(deps, client, pace, pending);
+    if (unreachable) return unreachable;
+    const next = await pollEmails(deps, client, pace, pending);
+    if (next instanceof TemporalUnreachable) return next;
     const messageDelayMs =
       pending.messages && messages.length === messageLimit ? pace.messages.msUntilNext() : Infinity;
-    return { ...emails, next: earliest(emails.next, messageDelayMs) };
+    return earliest(next, messageDelayMs);
   });
-  if (unreachable) throw unreachable;
-  return next;
+  if (result instanceof TemporalUnreachable) throw result;
+  return result;
 }
 
 async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: PendingKinds): Promise<PollResult> {
@@ -155,31 +159,36 @@ async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: Pend
   // Existing groups are started before new ones are formed, so that workers are not idle meanwhile.
   const readyGroups = pending.groups ? await lockGroups(client, MAX_DISPATCHED_ROWS) : [];
   const groupsUnreachable = await dispatchRows(deps, client, readyGroups);
-  if (groupsUnreachable) return { next: 'wait', unreachable: groupsUnreachable };
-  grouping.groupsStarted(readyGroups);
-  const { rows, isFull } = await lockEmailRows(client, bucket.available(), pending.emails);
+  if (groupsUnreachable) return groupsUnreachable;
+  grouping.recordStarts(readyGroups);
+  const { rows, isFull } = await lockPendingEmails(client, bucket.available(), pending.emails);
   const msUntilRound = grouping.msUntilRound();
-  const { alone, groups, deferred } = plan(rows, bucket.available(), isFull ? 'each' : grouping.mode(rows.length));
+  const { alone, groups, deferred } = plan(
+    rows,
+    bucket.available(),
+    isFull ? 'each' : grouping.chooseMode(rows.length),
+  );
   const dispatched = alone.slice(0, MAX_DISPATCHED_ROWS);
   const ownWorkflows = dispatched.filter(needsToken);
   bucket.take(groups.length + ownWorkflows.length);
   const unreachable = await dispatchRows(deps, client, dispatched);
   if (groups.length > 0) await insertGroups(client, groups);
-  grouping.planned(groups.flat(), ownWorkflows);
-  if (groups.length > 0 || alone.length > MAX_DISPATCHED_ROWS) return { next: 'immediately', unreachable };
-  if (deferred > 0) return { next: Math.max(bucket.msUntilNext(), msUntilRound, 0), unreachable };
-  return { next: isFull || readyGroups.length === MAX_DISPATCHED_ROWS ? 'immediately' : 'wait', unreachable };
+  grouping.recordPlan(groups.flat(), ownWorkflows);
+  if (unreachable) return unreachable;
+  if (groups.length > 0 || alone.length > MAX_DISPATCHED_ROWS) return 'immediately';
+  if (deferred > 0) return Math.max(bucket.msUntilNext(), msUntilRound, 0);
+  return isFull || readyGroups.length === MAX_DISPATCHED_ROWS ? 'immediately' : 'wait';
 }
 
 /** Locks the oldest rows about emails. @returns `isFull` if others may be left, of which it has locked single emails only */
-async function lockEmailRows(
+async function lockPendingEmails(
   client: Db,
   tokens: number,
   isPending: boolean,
 ): Promise<{ rows: EmailRow[]; isFull: boolean }> {
   // With enough tokens for all rows that it dispatches together, it locks no others.
   const limit = tokens < MAX_DISPATCHED_ROWS ? MAX_PLANNED_ROWS : MAX_DISPATCHED_ROWS;
-  const oldest = isPending ? await lockOutbox(client, limit) : [];
+  const oldest = isPending ? await lockEmailRows(client, limit) : [];
   if (oldest.length < limit) return { rows: oldest, isFull: false };
   // A one-time password must not wait behind a newsletter of 10,000.
   const lateSingles = await lockLateSingles(client, oldest.at(-1)?.id ?? '0', MAX_DISPATCHED_ROWS);
@@ -189,11 +198,6 @@ async function lockEmailRows(
 function earliest(next: Next, delayMs: number): Next {
   if (next === 'immediately' || delayMs === Infinity) return next;
   return next === 'wait' ? delayMs : Math.min(next, delayMs);
-}
-
-interface PollResult {
-  readonly next: Next;
-  readonly unreachable?: TemporalUnreachable | undefined;
 }
 
 /** Stores groups as rows that the next poll dispatches, so that a repeated start has the same id and members. */

@@ -8,7 +8,7 @@ import { createOrganization } from '../../src/accounts/organizations.ts';
 import type { Member } from '../../src/delivery/contract.ts';
 import { newId } from '../../src/lib/ids.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
-import { groupOutboxRows, lockOutbox } from '../../src/store/outbox/outbox.ts';
+import { groupOutboxRows, lockEmailRows } from '../../src/store/outbox/outbox.ts';
 import type { NewEmail } from '../../src/store/emails/accept.ts';
 import { projectReschedule } from '../../src/projection/emails.ts';
 import { inMs } from '../store/mail.ts';
@@ -34,7 +34,7 @@ async function group(
   const id = newId('grp');
   const members = await set.acceptMany(n, typeof fields === 'function' ? fields : () => fields);
   const ids = new Set(members.map((member) => member.id));
-  const rows = (await lockOutbox(pool, 10_000)).filter((row) => ids.has(row.message_id));
+  const rows = (await lockEmailRows(pool, 10_000)).filter((row) => ids.has(row.message_id));
   const rowsOfGroup = rows.map((row) => ({ outboxId: row.id, id: row.message_id, version: row.version }));
   await groupOutboxRows(pool, [{ id, members: rowsOfGroup }]);
   const statuses = async () => Promise.all(members.map(async (member) => (await set.email(member.id)).status));
@@ -89,7 +89,7 @@ describe('delivering a group', () => {
   test('detaches the few that were not taken for the time of the policy or the provider', async () => {
     const { deliver, provider, members, left, email } = await group(5, {}, { attempt: 2 });
     provider.acts.push({ kind: 'sent', messageId: 'a' }, BUSY, { ...BUSY, afterMs: 90_000 });
-    assert.deepEqual(await deliver(), { counts: { left: 2, sent: 3 }, providers: ['postmark'] });
+    assert.deepEqual(await deliver(), { counts: { detached: 2, sent: 3 }, providers: ['postmark'] });
     assert.deepEqual(await left(), [
       { id: members[1]?.id, wait: 4 },
       { id: members[2]?.id, wait: 90 },
@@ -141,7 +141,7 @@ describe('delivering a group', () => {
   test('detaches all that the provider takes only alone', async () => {
     const { deliver, provider, left } = await group(30);
     provider.acts.push(...Array.from({ length: 30 }, () => ({ ...BUSY, alone: true as const })));
-    assert.deepEqual((await deliver()).counts, { left: 30 });
+    assert.deepEqual((await deliver()).counts, { detached: 30 });
     assert.equal((await left()).length, 30);
   });
 
@@ -181,7 +181,7 @@ describe('delivering a group', () => {
         provider.calls.length = 0;
         let waitMs: number;
         if (ambiguous === 10) {
-          assert.deepEqual((await deliver()).counts, { left: 10, sent: 20 });
+          assert.deepEqual((await deliver()).counts, { detached: 10, sent: 20 });
           waitMs = Math.min(...(await left()).map(({ wait }) => wait * 1_000));
         } else {
           const error = await failure(deliver());

@@ -30,6 +30,6 @@ function disconnectHost(part: 'api' | 'worker', name: string, statement: string)
 }
 
 export const hostFaults: Readonly<Record<string, Fault>> = {
-  'api-host-vanishes': disconnectHost('api', 'the API', 'lock_outbox'),
+  'api-host-vanishes': disconnectHost('api', 'the API', 'lock_email_rows'),
   'worker-host-vanishes': disconnectHost('worker', 'the worker', 'lock_emails'),
 };

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { idTime } from '../../src/lib/ids.ts';
 import { applyAnswers } from '../../src/delivery/email/record.ts';
 import { aggregateTags } from '../../src/store/emails/tags.ts';
-import { groupOutboxRows, lockOutbox } from '../../src/store/outbox/outbox.ts';
+import { groupOutboxRows, lockEmailRows } from '../../src/store/outbox/outbox.ts';
 import { expireEmails } from '../../src/upkeep/partitions.ts';
 import pino from 'pino';
 import { useDatabase } from '../support/database.ts';
@@ -53,7 +53,7 @@ async function acceptSome(count: number): Promise<string[]> {
 describe('emails are locked in the order of their ids', () => {
   it('by the relay, also when they belong to several groups', async () => {
     const [first = '', second = '', third = ''] = await acceptSome(3);
-    const rows = await lockOutbox(pool, 10);
+    const rows = await lockEmailRows(pool, 10);
     const membersOf = (...ids: string[]) =>
       rows
         .filter(({ message_id }) => ids.includes(message_id))

@@ -7,7 +7,7 @@ import {
   groupOutboxRows,
   detachFromGroup,
   lockGroups,
-  lockOutbox,
+  lockEmailRows,
 } from '../../src/store/outbox/outbox.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
@@ -30,7 +30,7 @@ describe('the outbox', () => {
       to: ['Ann <a@example.net>', 'b@example.net', 'c@example.net'],
       scheduled_at: due,
     });
-    const [row] = await lockOutbox(pool, 10);
+    const [row] = await lockEmailRows(pool, 10);
     assert.ok(row);
     const { id: rowId, ...rest } = row;
     assert.match(rowId, /^\d+$/);
@@ -54,7 +54,7 @@ describe('the outbox', () => {
   test('a row shows the current state of the email', async () => {
     const id = await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
     await pool.query(`UPDATE emails SET scheduled_at = $2, schedule_version = 3 WHERE id = $1`, [id, inMs(60_000)]);
-    const [row] = await lockOutbox(pool, 10);
+    const [row] = await lockEmailRows(pool, 10);
     assert.equal(row?.version, 3);
     for (const [status, open] of [
       ['scheduled', true],
@@ -64,14 +64,14 @@ describe('the outbox', () => {
       ['failed', false],
     ] as const) {
       await force(pool, id, status);
-      assert.equal((await lockOutbox(pool, 10))[0]?.open, open, status);
+      assert.equal((await lockEmailRows(pool, 10))[0]?.open, open, status);
     }
   });
 
-  test('lockOutbox returns the oldest rows first, up to the limit', async () => {
+  test('lockEmailRows returns the oldest rows first, up to the limit', async () => {
     const emails = Array.from({ length: 30 }, () => newEmail());
     for (const email of emails) await accept(pool, orgId, [email]);
-    const rows = await lockOutbox(pool, 20);
+    const rows = await lockEmailRows(pool, 20);
     assert.deepEqual(
       rows.map(({ message_id }) => message_id),
       emails.slice(0, 20).map(({ id }) => id),
@@ -85,10 +85,10 @@ describe('the outbox', () => {
       Array.from({ length: 30 }, () => newEmail()),
     );
     const taken = await transaction(pool, async (one) => {
-      const first = await lockOutbox(one, 10);
+      const first = await lockEmailRows(one, 10);
       const second = await transaction(pool, async (two) => {
-        const rows = await lockOutbox(two, 10);
-        const third = await lockOutbox(pool, 100);
+        const rows = await lockEmailRows(two, 10);
+        const third = await lockEmailRows(pool, 100);
         assert.equal(third.length, 10);
         await deleteOutbox(
           two,
@@ -101,13 +101,13 @@ describe('the outbox', () => {
       return first;
     });
     assert.equal(await count(), 20);
-    const again = await lockOutbox(pool, 10);
+    const again = await lockEmailRows(pool, 10);
     assert.deepEqual(again, taken);
   });
 
   test('defers a refused row by a second, doubling to ten minutes', async () => {
     await acceptOne(pool, orgId);
-    const [{ id } = { id: '' }] = await lockOutbox(pool, 1);
+    const [{ id } = { id: '' }] = await lockEmailRows(pool, 1);
     const waits: number[] = [];
     for (let i = 0; i < 25; i++) {
       await deferOutbox(pool, [id]);
@@ -123,17 +123,17 @@ describe('the outbox', () => {
 
   test('does not return a deferred row before its time', async () => {
     const [first, second] = [await acceptOne(pool, orgId), await acceptOne(pool, orgId)];
-    const [row] = await lockOutbox(pool, 1);
+    const [row] = await lockEmailRows(pool, 1);
     assert.equal(row?.message_id, first);
     await deferOutbox(pool, [row.id]);
-    const ready = async () => (await lockOutbox(pool, 10)).map(({ message_id }) => message_id);
+    const ready = async () => (await lockEmailRows(pool, 10)).map(({ message_id }) => message_id);
     assert.deepEqual(await ready(), [second]);
     await pool.query(`UPDATE outbox SET retry_at = now() - interval '1 s' WHERE id = $1`, [row.id]);
     assert.deepEqual(await ready(), [first, second]);
   });
 
   const rowsFor = async (ids?: readonly string[]) =>
-    (await lockOutbox(pool, 1_000))
+    (await lockEmailRows(pool, 1_000))
       .filter(({ message_id }) => !ids || ids.includes(message_id))
       .map((row) => ({ outboxId: row.id, id: row.message_id, version: row.version }));
   const workflowOf = async (id: string) =>
@@ -145,7 +145,7 @@ describe('the outbox', () => {
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.push(await acceptOne(pool, orgId, { batch_id: 'bt_1', scheduled_at: due }));
     await groupOutboxRows(pool, [{ id: 'grp_1', members: await rowsFor() }]);
-    assert.deepEqual(await lockOutbox(pool, 10), []);
+    assert.deepEqual(await lockEmailRows(pool, 10), []);
     const [group, ...others] = await lockGroups(pool, 10);
     assert.deepEqual(others, []);
     assert.ok(group);
@@ -207,7 +207,7 @@ describe('the outbox', () => {
     const [group] = await lockGroups(pool, 10);
     assert.deepEqual(group?.members, [{ id: stays, version: 0 }]);
     assert.equal(await workflowOf(moved), moved);
-    const kept = (await lockOutbox(pool, 10)).map(({ message_id, action }) => `${action} ${message_id}`);
+    const kept = (await lockEmailRows(pool, 10)).map(({ message_id, action }) => `${action} ${message_id}`);
     assert.deepEqual(
       kept.sort(),
       [`reschedule ${moved}`, ...[canceled, ended, moved].map((id) => `start ${id}`)].sort(),
@@ -237,19 +237,19 @@ describe('the outbox', () => {
     await pool.query('DELETE FROM outbox');
     await pool.query('UPDATE emails SET workflow_id = id WHERE id = $1', [gone]);
     const members = [
-      { id: soon, wait: 0 },
-      { id: late, wait: 60_000 },
-      { id: gone, wait: 0 },
+      { id: soon, waitMs: 0 },
+      { id: late, waitMs: 60_000 },
+      { id: gone, waitMs: 0 },
     ];
     await detachFromGroup(pool, 'grp_1', members);
     await detachFromGroup(pool, 'grp_1', members);
     assert.deepEqual(
-      (await lockOutbox(pool, 10)).map(({ message_id, action }) => [message_id, action]),
+      (await lockEmailRows(pool, 10)).map(({ message_id, action }) => [message_id, action]),
       [[soon, 'leave']],
     );
     assert.equal(await count(), 2);
     for (const id of ids) assert.equal(await workflowOf(id), id);
     await pool.query(`UPDATE outbox SET retry_at = retry_at - interval '60 s'`);
-    assert.equal((await lockOutbox(pool, 10)).length, 2);
+    assert.equal((await lockEmailRows(pool, 10)).length, 2);
   });
 });

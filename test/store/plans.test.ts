@@ -15,7 +15,7 @@ import {
 import { findFinishedBatches, recordBatchMoves } from '../../src/store/emails/batches.ts';
 import { checkReports, insertEmailEvents, lockChanging, updateEmails } from '../../src/store/emails/changes.ts';
 import { endCopies, failCopies, noteSuppressed, reportRecipients } from '../../src/store/emails/recipients.ts';
-import { groupOutboxRows, detachFromGroup, lockOutbox } from '../../src/store/outbox/outbox.ts';
+import { groupOutboxRows, detachFromGroup, lockEmailRows } from '../../src/store/outbox/outbox.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { addSuppressions, findSuppressed } from '../../src/store/suppressions/suppressions.ts';
 import { findEndpointsOf } from '../../src/store/webhooks/events.ts';
@@ -88,7 +88,7 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
     detachFromGroup(
       db,
       'grp_1',
-      ids.map((id) => ({ id, wait: 0 })),
+      ids.map((id) => ({ id, waitMs: 0 })),
     ),
   endCopies: (db, ids) =>
     endCopies(
@@ -111,7 +111,7 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
       db,
       ids.map((id) => ({ org_id: orgId, email: `${id}@example.net` })),
     ),
-  lockOutbox: (db, ids) => lockOutbox(db, ids.length),
+  lockEmailRows: (db, ids) => lockEmailRows(db, ids.length),
   lockEmails: (db, ids) => lockEmails(db, ids),
   lockStatuses: (db, ids) => lockStatuses(db, ids),
   readSendSizes: (db, ids) => readSendSizes(db, ids),

@@ -6,7 +6,7 @@ import { noLimits } from '../../src/intake/emails.ts';
 import { sendSms } from '../../src/intake/sms.ts';
 import { markAllAmbiguous } from '../../src/intake/after-restore.ts';
 import { markEmailsAmbiguous, markMessagesAmbiguous } from '../../src/store/upkeep/after-restore.ts';
-import { insertOutbox, lockOutbox } from '../../src/store/outbox/outbox.ts';
+import { insertOutbox, lockEmailRows } from '../../src/store/outbox/outbox.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { inMs } from '../store/mail.ts';
 import { chatHarness, ScriptedChat } from '../delivery/chat-harness.ts';
@@ -115,7 +115,7 @@ describe('an email that was open when the backup was made', () => {
     await outbox();
     assert.deepEqual(await markAllAmbiguous(pool, 'postmark'), { emails: 1, messages: 0 });
     const client = await pool.connect();
-    const rows = await lockOutbox(client, 10);
+    const rows = await lockEmailRows(client, 10);
     client.release();
     assert.deepEqual(
       rows.map(({ action, message_id, open }) => [action, message_id, open]),

@@ -117,7 +117,7 @@ describe('deliverGroup', () => {
     const { counts, ids } = await deliver(t, DAY, async ({ ids }) => {
       groups.answers.push({ but: [ids[2]] });
     });
-    assert.deepEqual(counts, { sent: 3, left: 1 });
+    assert.deepEqual(counts, { sent: 3, detached: 1 });
     assert.equal(emails.row(ids[2]).status, 'queued');
   });
 

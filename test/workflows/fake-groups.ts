@@ -51,7 +51,7 @@ export class FakeGroups {
           if (answer === 'busy') busy++;
           else if (typeof answer === 'object' && answer.but.includes(id)) {
             this.groupOf.delete(id);
-            counts['left'] = (counts['left'] ?? 0) + 1;
+            counts['detached'] = (counts['detached'] ?? 0) + 1;
           } else {
             row.status = 'sent';
             row.sentAt = now;

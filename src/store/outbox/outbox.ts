@@ -109,9 +109,9 @@ const EMAIL_ROWS = `
   WHERE outbox.action IN ('start', 'leave', 'reschedule', 'cancel') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())`;
 
 /** Locks the oldest due rows about emails that no other relay has locked. */
-export function lockOutbox(db: Db, limit: number): Promise<EmailRow[]> {
+export function lockEmailRows(db: Db, limit: number): Promise<EmailRow[]> {
   return queryRows(db, {
-    name: 'lock_outbox',
+    name: 'lock_email_rows',
     text: `${EMAIL_ROWS} ORDER BY outbox.id LIMIT $1 FOR UPDATE OF outbox SKIP LOCKED`,
     values: [limit],
   });
@@ -247,21 +247,21 @@ export async function groupOutboxRows(db: Db, groups: readonly NewGroup[]): Prom
 }
 
 /**
- * Detaches emails from their group: each gets its own workflow, which is started after `wait` milliseconds. Emails that the
+ * Detaches emails from their group: each gets its own workflow, which is started after `waitMs`. Emails that the
  * group no longer delivers do not change.
  */
 export async function detachFromGroup(
   db: Db,
   group: string,
-  leavers: readonly { readonly id: string; readonly wait: number }[],
+  emails: readonly { readonly id: string; readonly waitMs: number }[],
 ): Promise<void> {
-  if (leavers.length === 0) return;
+  if (emails.length === 0) return;
   await execute(db, {
     name: 'detach_from_group',
     text: `WITH leaving AS MATERIALIZED (
              SELECT input.*
              FROM (
-               SELECT * FROM unnest($2::text[], $3::float8[]) AS input(id, wait) ORDER BY id COLLATE "C"
+               SELECT * FROM unnest($2::text[], $3::float8[]) AS input(id, wait_ms) ORDER BY id COLLATE "C"
              ) AS input CROSS JOIN LATERAL (
                SELECT workflow_id FROM emails WHERE id = input.id FOR UPDATE
              ) AS email
@@ -270,8 +270,8 @@ export async function detachFromGroup(
              UPDATE emails SET workflow_id = id WHERE id = ANY (ARRAY(SELECT id FROM leaving))
            )
            INSERT INTO outbox (message_id, action, retry_at)
-           SELECT id, 'leave', now() + wait * interval '1 millisecond' FROM leaving`,
-    values: [group, ...columns(leavers, 'id', 'wait')],
+           SELECT id, 'leave', now() + wait_ms * interval '1 millisecond' FROM leaving`,
+    values: [group, ...columns(emails, 'id', 'waitMs')],
   });
 }
 
