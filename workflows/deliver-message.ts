@@ -86,7 +86,7 @@ async function deliverMessage(
   let isRepeated = false;
   for (;;) {
     try {
-      await waitUntilDue();
+      await waitUntilDue(minWaitMs);
     } catch (error) {
       if (!isCancellation(error)) throw error;
       canceled = true;
@@ -110,12 +110,11 @@ async function deliverMessage(
     isRepeated = isDue;
   }
 
-  /** Waits until the message is due at its latest time; `minWaitMs` when our clock runs ahead of Postgres's. */
-  async function waitUntilDue(): Promise<void> {
-    for (;;) {
+  /** Waits until the message is due at its latest time; at first at least `minMs`, when our clock runs ahead of Postgres's. */
+  async function waitUntilDue(minMs: number): Promise<void> {
+    for (let leastMs = minMs; ; leastMs = 0) {
       const { version, dueAt } = schedule;
-      const waitMs = dueAt === null ? 0 : Math.max(Date.parse(dueAt) - Date.now(), minWaitMs);
-      minWaitMs = 0;
+      const waitMs = dueAt === null ? 0 : Math.max(Date.parse(dueAt) - Date.now(), leastMs);
       if (canceled || waitMs <= 0) return;
       setCurrentDetails(`Waiting until ${dueAt} (schedule version ${version})`);
       const woken = await condition(() => canceled || schedule.version !== version, waitMs, {

@@ -219,7 +219,10 @@ function options(
   };
 }
 
-/** gRPC status codes that report a problem of the server or the network, not of the request. */
+/**
+ * gRPC status codes that report a problem of the server or the network, not of the request: CANCELLED, DEADLINE_EXCEEDED,
+ * RESOURCE_EXHAUSTED and UNAVAILABLE.
+ */
 const TEMPORARY_CODES = new Set([1, 4, 8, 14]);
 
 function isTemporary(error: unknown): boolean {

@@ -1,3 +1,4 @@
+import { groupBy } from '../lib/group.ts';
 import {
   eraseContents,
   holdBodies,
@@ -40,13 +41,7 @@ export async function expireBodies(
 async function expireHeld(pool: Pool, defaultDays: number, limit: number): Promise<UpkeepStep> {
   return transaction(pool, async (client) => {
     const held = await takeHeldBodies(client, defaultDays, limit);
-    for (const orgId of new Set(held.map(({ org_id }) => org_id))) {
-      await expire(
-        client,
-        orgId,
-        held.filter(({ org_id }) => org_id === orgId),
-      );
-    }
+    for (const [orgId, emails] of groupBy(held, ({ org_id }) => org_id)) await expire(client, orgId, emails);
     return { done: held.length, next: held.length === limit ? HELD : null };
   });
 }

@@ -35,23 +35,20 @@ export function makeChatUpkeep(deps: ChatUpkeepDeps) {
       const { pool, log, requestIntervalMs = REQUEST_INTERVAL_MS } = deps;
       const ids = await findUnreported(pool, REPORTS_PER_STEP);
       const messages = await findMessages(pool, ids);
+      const asked: string[] = [];
       const deadline = performance.now() + STEP_DEADLINE_MS;
-      let asked = 0;
-      let checked: string[];
       try {
         for (const message of messages) {
           if (performance.now() > deadline) break;
-          asked++;
+          // Before the request: a message that fails must not block the others in the next step.
+          asked.push(message.id);
           await Promise.all([fetchReport(deps, message), sleep(requestIntervalMs)]);
         }
       } finally {
-        // Also after a failure, so that the message does not block the others in the next step.
-        const unasked = new Set(messages.slice(asked).map(({ id }) => id));
-        checked = ids.filter((id) => !unasked.has(id));
-        await scheduleNextMessageCheck(pool, checked);
-        if (ids.length > 0) log.info({ messages: ids.length, asked }, 'fetched overdue message statuses');
+        await scheduleNextMessageCheck(pool, asked);
+        if (ids.length > 0) log.info({ messages: ids.length, asked: asked.length }, 'fetched overdue message statuses');
       }
-      return toStep(checked.length, REPORTS_PER_STEP, ids.length);
+      return toStep(asked.length, REPORTS_PER_STEP, ids.length);
     },
 
     /** Starts a new workflow for overdue messages whose workflow was lost, closed early or makes no progress. */

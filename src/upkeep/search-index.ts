@@ -44,7 +44,8 @@ export async function indexEmails(
     await pause(performance.now() - began);
     return result;
   };
-  for (let count = -1; count !== 0 && !signal?.aborted;) {
+  let count: number;
+  do {
     const settledAt = await readSettledTime(pool, settledMs);
     const orgIds = await timed(async () => {
       await addSearchRanges(pool, settledAt);
@@ -56,7 +57,7 @@ export async function indexEmails(
       count += await timed(() => indexBlock(pool, orgId, settledAt, blockSize));
     }
     indexed += count;
-  }
+  } while (count > 0 && !signal?.aborted);
   return indexed;
 }
 

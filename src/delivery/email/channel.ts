@@ -45,7 +45,7 @@ export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map(
     },
 
     async recordFound(client, emails, found) {
-      const whole = emails.filter(({ isCopied, member }) => !isCopied && found.has(member.id));
+      const whole = emails.filter(({ hasCopiesLeft, member }) => !hasCopiesLeft && found.has(member.id));
       const copied = await endCopiesFound(client, emails, found);
       await project(
         client,
@@ -87,12 +87,12 @@ async function endCopiesFound(
   found: ReadonlyMap<string, string>,
 ): Promise<AttemptedEmail[]> {
   const inCopies = new Set([...found.keys()].filter((key) => emailOfKey(key) !== key).map(emailOfKey));
-  const copied = emails.filter(({ isCopied, member }) => isCopied || inCopies.has(member.id));
+  const copied = emails.filter(({ hasCopiesLeft, member }) => hasCopiesLeft || inCopies.has(member.id));
   if (copied.length === 0) return [];
   const ids = copied.map(({ member: { id } }) => id);
   const locked = await lockEmails(client, ids);
   // After a restore from an older backup, the copies may not be recorded.
-  const unprepared = new Set(copied.filter(({ isCopied }) => !isCopied).map(({ member: { id } }) => id));
+  const unprepared = new Set(copied.filter(({ hasCopiesLeft }) => !hasCopiesLeft).map(({ member: { id } }) => id));
   const copies = locked.flatMap((email) => {
     if (!unprepared.has(email.id)) return [];
     const each = recipients(addressees(email));

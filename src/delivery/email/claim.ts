@@ -93,7 +93,7 @@ function judge(
   if (!email) return done({ id, state: 'ended', status: 'canceled' });
   const blocked = unclaimableResult(email, member);
   if (blocked) return done(blocked);
-  const message = attempt && { member, attempt, isCopied: email.copies_left };
+  const message = attempt && { member, attempt, hasCopiesLeft: email.copies_left };
   if (message && isUnapplied(email, message.attempt)) return { state: 'unapplied', message };
   const ambiguous = message && isAmbiguous(message.attempt) ? message : undefined;
   if (isQuarantined(deps, email, ambiguous?.attempt)) return { state: 'quarantine' };

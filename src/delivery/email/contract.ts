@@ -57,7 +57,7 @@ export interface ClaimedEmail extends ClaimedMessage {
 /** An email whose last attempt must be reconciled or applied before it is sent again. */
 export interface AttemptedEmail extends AttemptedMessage {
   /** True if some of its copies are still to be sent. */
-  readonly isCopied: boolean;
+  readonly hasCopiesLeft: boolean;
 }
 
 /** An email that cannot be claimed yet. */

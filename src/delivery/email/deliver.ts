@@ -8,7 +8,7 @@ import { UNREADABLE_RESULT } from './claim.ts';
 import type { EmailDeps, HeldEmail, LargeContents, LargeEmail } from './contract.ts';
 import { deliverIsolated } from './quarantine.ts';
 
-/** Further calls for the copies of an email start within this time; the next attempt sends the other copies. */
+/** Time after the first call in which further calls for the copies of an email start; the next attempt sends the other copies. */
 const COPIES_DEADLINE_MS = 60_000;
 const COPIES_LEFT_RESULT = {
   state: 'again',
@@ -32,33 +32,32 @@ export async function deliver(
   const { results, held } = await deliverParts(deps, members, new Map(), onResults);
   const large = held.flatMap((each) => (each.needs === 'content' ? each.email : []));
   const suspects = held.flatMap((each) => (each.needs === 'isolation' ? each.member : []));
-  let isFull = false;
+  let hasMemory = true;
   // They are read before they are claimed, so that an unavailable store or a lack of memory uses no attempt.
   for (const some of callsOf(large)) {
-    const delivered: Awaited<ReturnType<typeof deliverLarge>> = isFull
-      ? 'no memory'
-      : await deliverLarge(deps, some, onResults);
-    isFull = delivered === 'no memory';
-    if (delivered === 'no memory') results.push(...some.map(({ member }) => noMemory(member.id)));
-    else if (delivered === 'unreadable')
-      results.push(...some.map(({ member: { id } }) => ({ id, ...UNREADABLE_RESULT })));
-    else results.push(...delivered);
+    // After a lack of memory, the others would only wait for it as well.
+    const delivered: MemberResult[] | undefined = hasMemory ? await deliverLarge(deps, some, onResults) : undefined;
+    hasMemory = delivered !== undefined;
+    results.push(...(delivered ?? some.map(({ member }) => noMemory(member.id))));
   }
   // Last, so that they do not delay the others.
   results.push(...(await deliverIsolated(deps, suspects, onResults)));
   return results;
 }
 
+/** @returns undefined if this worker has no memory for the emails now */
 async function deliverLarge(
   deps: EmailDeps,
   emails: readonly LargeEmail[],
   onResults: OnResults,
-): Promise<MemberResult[] | 'no memory' | 'unreadable'> {
-  return deps.largeEmails.use(deps.pool, emails, async (contents) => {
-    const members = emails.map(({ member }) => member);
+): Promise<MemberResult[] | undefined> {
+  const members = emails.map(({ member }) => member);
+  const delivered = await deps.largeEmails.use(deps.pool, emails, async (contents) => {
     const { results } = await deliverParts(deps, members, contents, onResults);
     return results;
   });
+  if (delivered === 'unreadable') return members.map(({ id }) => ({ id, ...UNREADABLE_RESULT }));
+  return delivered === 'no memory' ? undefined : delivered;
 }
 
 /** Splits large emails into calls: one organization and at most MAX_CALL_BYTES per call; an email with files gets its own. */
@@ -91,7 +90,7 @@ async function deliverParts(
   onResults: OnResults,
 ): Promise<{ results: MemberResult[]; held: HeldEmail[] }> {
   const channel = emailChannel(deps, contents);
-  let deadline = Infinity;
+  let deadline: number | undefined;
   const results: MemberResult[] = [];
   const held: HeldEmail[] = [];
   for (let left = members; left.length > 0;) {
@@ -101,7 +100,7 @@ async function deliverParts(
     held.push(...part.held);
     left = left.filter(({ id }) => partial.has(id));
     if (left.length === 0) break;
-    deadline = Math.min(deadline, performance.now() + COPIES_DEADLINE_MS);
+    deadline ??= performance.now() + COPIES_DEADLINE_MS;
     if (performance.now() > deadline) {
       results.push(...left.map(({ id }) => ({ id, ...COPIES_LEFT_RESULT })));
       break;

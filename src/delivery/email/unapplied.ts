@@ -13,8 +13,9 @@ export async function applyRecorded(deps: EmailDeps, emails: readonly AttemptedE
   return emails.map((email) => toResult(email, toAnswer(email).changes, statuses));
 }
 
-function toAnswer({ attempt, isCopied }: AttemptedEmail): AnswerChanges {
-  return { attempt, changes: attempt.changes ?? changesOf(attempt), areStored: attempt.changes !== null, isCopied };
+function toAnswer({ attempt, hasCopiesLeft }: AttemptedEmail): AnswerChanges {
+  const { changes } = attempt;
+  return { attempt, changes: changes ?? changesOf(attempt), areStored: changes !== null, isCopied: hasCopiesLeft };
 }
 
 function changesOf({ message_id: id, call, provider, outcome, detail, provider_message_id }: Attempt): AttemptChanges {
@@ -27,13 +28,13 @@ function changesOf({ message_id: id, call, provider, outcome, detail, provider_m
 }
 
 function toResult(
-  { attempt, isCopied }: AttemptedEmail,
+  { attempt, hasCopiesLeft }: AttemptedEmail,
   changes: AttemptChanges,
   statuses: ReadonlyMap<string, EmailStatus>,
 ): CallResult {
   const { message_id: id, provider } = attempt;
   const change = (['sent', 'rejected', 'bounced'] as const).find((each) => changes[each].length > 0);
-  const status = isCopied ? statuses.get(id) : change;
+  const status = hasCopiesLeft ? statuses.get(id) : change;
   if (status !== undefined) return { id, state: 'ended', status, provider };
   if (hasFinalOutcome(attempt)) return { id, state: 'partial' };
   return { id, state: 'again', reason: 'Some of its copies are still to be sent.' };

@@ -7,7 +7,7 @@ import { type Attempt, hasOutcome } from '../../store/emails/attempts.ts';
 import {
   findNumberOf,
   findSuspendedMessages,
-  isAnothers,
+  belongsToAnotherMessage,
   lockMessageStatuses,
   lockProviderId,
   type StoredMessage,
@@ -89,7 +89,7 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
       const provider = providerOf(stored);
       if (!provider?.find) return undefined;
       return async () => {
-        const isOther = (candidate: string) => isAnothers(deps.pool, stored, candidate);
+        const isOther = (candidate: string) => belongsToAnotherMessage(deps.pool, stored, candidate);
         const messageId = await provider.find?.(stored, creationPeriodOf(attempt), isOther);
         return new Map(messageId === undefined ? [] : [[stored.id, messageId]]);
       };
@@ -103,7 +103,7 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
       if (messageId === undefined) return [];
       await lockProviderId(client, messageId);
       // An equal message may have been looked up at the same time.
-      if (await isAnothers(client, stored, messageId)) return [];
+      if (await belongsToAnotherMessage(client, stored, messageId)) return [];
       const provider = attempt.provider as ClaimedChatMessage['provider']['name'];
       const dedupe_key = endOfCall('sent', attempt.call);
       await projectMessages(client, 'sent', [{ id: stored.id, provider, provider_message_id: messageId, dedupe_key }]);

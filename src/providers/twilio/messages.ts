@@ -63,7 +63,7 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
       const sid = (result.value as { sid?: unknown }).sid;
       return typeof sid === 'string' && sid !== '' ? { kind: 'sent', messageId: sid } : unclearAnswer('Twilio');
     },
-    async find(message, created, isAnothers) {
+    async find(message, created, belongsToAnotherMessage) {
       // Compares creation times, in whole seconds: a message that is queued at Twilio has no send time.
       const fromMs = Math.floor(created.fromMs / 1_000) * 1_000;
       const isInPeriod = (createdMs: number) => createdMs >= fromMs && createdMs <= created.untilMs;
@@ -80,7 +80,8 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
         .reverse();
       const bodyOf = (one: { readonly body: string | null }) => normalizeText(one.body ?? '');
       const matching = (match: Match) => candidates.filter((one) => matchBody(message, bodyOf(one)) === match);
-      for (const { sid } of [...matching('same'), ...matching('unknown')]) if (!(await isAnothers?.(sid))) return sid;
+      for (const { sid } of [...matching('same'), ...matching('unknown')])
+        if (!(await belongsToAnotherMessage?.(sid))) return sid;
       return undefined;
     },
     async report(message, providerMessageId): Promise<ChatReport | undefined> {

@@ -97,14 +97,8 @@ export async function insertMessage(db: Db, orgId: string, message: NewMessage):
              SELECT $5, channel, date_trunc('hour', created_at, 'UTC'), key_id, nullif(tags, '[]'), ${ACCEPTED}, 1 FROM stored
            )
            SELECT created_at, scheduled_at FROM stored`,
-    // The driver would not write these values as JSON.
-    values: [
-      JSON.stringify(row),
-      JSON.stringify(message.content),
-      JSON.stringify(message.tags),
-      message.event_id,
-      orgId,
-    ],
+    // The driver writes objects as JSON, but arrays as those of Postgres.
+    values: [row, message.content, JSON.stringify(message.tags), message.event_id, orgId],
   });
 }
 

@@ -90,8 +90,9 @@ export interface MessageUpdate {
 }
 
 /**
- * Updates the rows of locked messages. Upkeep queries the final status of messages that Twilio has accepted; Meta has no such API.
- * A message that is queued again keeps its time.
+ * Updates the rows of locked messages. `look_at` is the time of upkeep's next check: a message that is queued, or whose status
+ * does not change, keeps it; one that Twilio has accepted is looked up after two minutes; others are not checked, since Meta
+ * has no such API.
  */
 export async function updateMessages(db: Db, updates: readonly MessageUpdate[]): Promise<void> {
   if (updates.length === 0) return;

@@ -161,7 +161,7 @@ export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<
  * Returns true if a provider's id belongs to another message to the same recipient. Only the attempt has the id if the message
  * was requeued as its fallback template, or if the answer is not applied yet.
  */
-export function isAnothers(
+export function belongsToAnotherMessage(
   db: Db,
   { id, org_id, to }: Pick<StoredMessage, 'id' | 'org_id' | 'to'>,
   providerMessageId: string,

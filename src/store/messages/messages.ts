@@ -109,13 +109,13 @@ const within = (row: string, id: string): string =>
 
 /** A statement for each set of filters, so that each is planned for its own index. */
 function listBy({ status, to }: MessageFilters): ListStatement {
-  const filtered = (['to', 'status'] as const).filter((field) => (field === 'to' ? to : status) !== null);
-  const conditions = filtered.map((field, index) => `AND message."${field}" = $${index + 8}`).join(' ');
+  const filters = Object.entries({ to, status }).filter(([, value]) => value !== null);
+  const conditions = filters.map(([field], index) => `AND message."${field}" = $${index + 8}`).join(' ');
   return {
-    name: ['list_messages', ...filtered].join('_by_'),
+    name: ['list_messages', ...filters.map(([field]) => field)].join('_by_'),
     text: `SELECT ${SUMMARY} FROM chat_messages AS message WHERE ${within('message', 'id')} ${conditions}
            ORDER BY message.created_at DESC, message.id DESC LIMIT $7`,
-    values: filtered.map((field) => (field === 'to' ? to : status)),
+    values: filters.map(([, value]) => value),
   };
 }
 
