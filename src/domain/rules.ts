@@ -52,7 +52,7 @@ export const REPEATED_HEADER = 'appears twice; header names are case-insensitive
 
 function headers(value: Record<string, string>): Problem | undefined {
   const names = Object.keys(value);
-  if (names.length > HEADERS) return { message: `must hold at most ${HEADERS} headers` };
+  if (names.length > HEADERS) return { message: `must have at most ${HEADERS} headers` };
   const seen = new Set<string>();
   for (const name of names) {
     const message = headerNameProblem(name, seen) ?? headerValueProblem(value[name] as string);

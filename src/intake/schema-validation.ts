@@ -59,7 +59,7 @@ export function describeLimit({ keyword, params, parentSchema }: ErrorObject): P
       return { message: `must be ${range(schema['minLength'], schema['maxLength'])} characters` };
     case 'minItems':
     case 'maxItems':
-      return { message: `must hold ${range(schema['minItems'], schema['maxItems'])} items` };
+      return { message: `must have ${range(schema['minItems'], schema['maxItems'])} items` };
     case 'minimum':
     case 'maximum':
       return { message: `must be ${range(schema['minimum'], schema['maximum'])}` };

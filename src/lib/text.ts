@@ -22,12 +22,12 @@ export function formatNumber(number: number): string {
 
 /** Returns why text does not fit in one header line, or undefined. */
 export function controlProblem(text: string): string | undefined {
-  if (CONTROL.test(text)) return 'must not hold control characters or line breaks';
+  if (CONTROL.test(text)) return 'must not contain control characters or line breaks';
   return text.isWellFormed() ? undefined : 'must be well-formed Unicode';
 }
 
 /** Returns why multi-line text is not valid, or undefined. */
 export function bodyProblem(text: string): string | undefined {
-  if (text.includes('\0')) return 'must not hold NUL characters';
+  if (text.includes('\0')) return 'must not contain NUL characters';
   return text.isWellFormed() ? undefined : 'must be well-formed Unicode';
 }

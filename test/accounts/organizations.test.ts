@@ -49,7 +49,7 @@ describe('an organization', () => {
 
   it('is refused with a name that is empty, has control characters or is not well-formed', async () => {
     const { length } = await listOrganizations(pool);
-    const hasControls = 'must not hold control characters or line breaks';
+    const hasControls = 'must not contain control characters or line breaks';
     for (const [name, message] of [
       ['', 'must not be empty'],
       [' \t\n ', 'must not be empty'],

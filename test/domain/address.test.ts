@@ -6,7 +6,7 @@ import { type Mailbox, parseMailbox } from '../../src/domain/email/address.ts';
 const MESSAGES = {
   form: 'must be local@domain or Name <local@domain>',
   'one @': 'must be one address with one @',
-  'one address': 'must be one address; a name that holds any of ()<>[]:;@\\," is written in double quotes',
+  'one address': 'must be one address; a name that contains any of ()<>[]:;@\\," is written in double quotes',
   quotes: 'must close the double quotes around the name',
   ascii: 'must have an ASCII local part before the @',
   local: 'must have a plain local part before the @: no spaces, quotes, comments or stray dots',
@@ -15,8 +15,8 @@ const MESSAGES = {
   domain: 'must have a domain name after the @, such as example.com',
   'address length': 'must be at most 254 characters',
   'field length': 'must be at most 998 characters',
-  control: 'must not hold control characters or line breaks',
-  invisible: 'must not hold invisible characters',
+  control: 'must not contain control characters or line breaks',
+  invisible: 'must not contain invisible characters',
   unicode: 'must be well-formed Unicode',
 } as const;
 

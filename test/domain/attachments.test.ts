@@ -128,7 +128,7 @@ describe('a content id', () => {
       assert.equal(contentIdProblem(id), undefined);
     for (const id of ['', 'a'.repeat(129)]) assert.equal(contentIdProblem(id), 'must be 1 to 128 characters');
     for (const id of ['<a>', 'a b', 'é', 'a\r\nX', 'a\n', 'a/b', 'a:b', 'a"', 'a\0'])
-      assert.equal(contentIdProblem(id), 'may hold only letters, digits, ., _, @ and -', JSON.stringify(id));
+      assert.equal(contentIdProblem(id), 'may contain only letters, digits, ., _, @ and -', JSON.stringify(id));
   });
 });
 

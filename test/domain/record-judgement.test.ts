@@ -43,7 +43,7 @@ const PAIRS: readonly (readonly [RecordKind, readonly string[], 'verified' | 'pe
   ['DKIM', [`${DKIM}AAAA`], 'failed', /^the key is another one/],
   ['DKIM', ['v=DKIM1; k=rsa; p='], 'failed', /^the key is empty, which revokes it/],
   ['DKIM', [`"${DKIM}"`], 'failed', QUOTES],
-  ['DKIM', [`${DKIM.slice(0, 200)}" "${DKIM.slice(200)}`], 'failed', /^the value holds quotes between its parts/],
+  ['DKIM', [`${DKIM.slice(0, 200)}" "${DKIM.slice(200)}`], 'failed', /^the value contains quotes between its parts/],
   ['DKIM', [DKIM, 'v=DKIM1; p=AAAA'], 'failed', TWO],
   ['DKIM', ['hello'], 'pending', /^there are other TXT records/],
 

@@ -19,7 +19,7 @@ const MESSAGES = {
   control_header: 'is a control header of an email provider; other custom headers are allowed',
   twice: 'appears twice; header names are case-insensitive',
   value: 'must be at most 870 characters',
-  control: 'must not hold control characters or line breaks',
+  control: 'must not contain control characters or line breaks',
   unicode: 'must be well-formed Unicode',
 } as const;
 
@@ -28,7 +28,7 @@ describe('custom headers', () => {
     const many = (count: number) => json(Array.from({ length: count }, (_, index) => [`X-${index}`, 'x']));
     assert.equal(RULES.headers({}), undefined);
     assert.equal(RULES.headers(many(20)), undefined);
-    assert.deepEqual(RULES.headers(many(21)), { message: 'must hold at most 20 headers' });
+    assert.deepEqual(RULES.headers(many(21)), { message: 'must have at most 20 headers' });
   });
 
   it('have names of any printable ASCII but the colon and the space', () => {
@@ -180,7 +180,7 @@ describe('the rules of one value', () => {
     for (const bad of ['\r', '\n', '\0', '\t', '\u2028'])
       assert.deepEqual(RULES['one-line'](bad), { message: MESSAGES.control });
     assert.equal(RULES.body('a\r\n\tb\u2028\x7F'), undefined);
-    assert.deepEqual(RULES.body('a\0'), { message: 'must not hold NUL characters' });
+    assert.deepEqual(RULES.body('a\0'), { message: 'must not contain NUL characters' });
     assert.deepEqual(RULES.body('\uDE00'), { message: MESSAGES.unicode });
     assert.equal(RULES.instant('2026-03-01T09:30:00Z'), undefined);
     assert.deepEqual(RULES.instant('2026-03-01'), {

@@ -76,7 +76,7 @@ describe('an email with attachments', () => {
 describe('422 validation_error for the fields of an attachment', () => {
   it('attachments is an array of at most 20 objects', async () => {
     await org.sent({ attachments: files(20) });
-    await refuses(files(21), 'validation_error', 'attachments', 'must hold at most 20 items');
+    await refuses(files(21), 'validation_error', 'attachments', 'must have at most 20 items');
     await refuses(file(), 'validation_error', 'attachments', 'must be an array');
     await refuses([null], 'validation_error', 'attachments.0', 'must be an object');
   });

@@ -152,8 +152,8 @@ describe('emails', () => {
   const small = { from: 'a@unknown.example', to: 'a@example.net', subject: 's', text: 't' };
 
   it('has at most 10,000 items, short or long', async () => {
-    await refuses(Array(10_001).fill({}), 422, 'validation_error', 'emails', 'must hold 1 to 10000 items');
-    await refuses(Array(10_001).fill(small), 422, 'validation_error', 'emails', 'must hold at most 10000 items');
+    await refuses(Array(10_001).fill({}), 422, 'validation_error', 'emails', 'must have 1 to 10000 items');
+    await refuses(Array(10_001).fill(small), 422, 'validation_error', 'emails', 'must have at most 10000 items');
   });
 
   for (const [name, json, param] of [

@@ -125,7 +125,7 @@ describe('LargeJsonReader', () => {
     assert.equal(depth, 500_000);
   });
 
-  const PROBLEM = 'the request body must not hold a key __proto__, or prototype in constructor';
+  const PROBLEM = 'the request body must not contain a key __proto__, or prototype in constructor';
   for (const [text, refused] of [
     ['{"__proto__":1}', true],
     ['[{"a":{"\\u005f_proto__":{}}}]', true],
@@ -147,10 +147,10 @@ describe('LargeJsonReader', () => {
     parse(`{"a":${array(10_000)}}`);
     parse(`{"a":${object(1_000)}}`);
     for (const [text, path, problem] of [
-      [`{"x":1,"a":${array(10_001)}}`, 'a', 'must hold at most 10000 items'],
-      [`{"a":[1,{"b":${array(20_000)}}]}`, 'a.1.b', 'must hold at most 10000 items'],
-      [array(10_001), undefined, 'must hold at most 10000 items'],
-      [`{"a":[${object(1_001)}]}`, 'a.0', 'must hold at most 1000 fields'],
+      [`{"x":1,"a":${array(10_001)}}`, 'a', 'must have at most 10000 items'],
+      [`{"a":[1,{"b":${array(20_000)}}]}`, 'a.1.b', 'must have at most 10000 items'],
+      [array(10_001), undefined, 'must have at most 10000 items'],
+      [`{"a":[${object(1_001)}]}`, 'a.0', 'must have at most 1000 fields'],
       [`[${Array<string>(400).fill(array(9_999)).join()}]`, undefined, 'the request body holds too many values'],
     ] as const) {
       assert.deepEqual(read(text), { path, problem });

@@ -162,7 +162,7 @@ describe('filters', () => {
     const query = tags.map(({ name, value }) => `tag=${name}:${value}`).join('&');
     assert.deepEqual(ids(await list(`?${query}`, org)), [id]);
     const answer = await org.call('GET', `/v1/emails?${query}&tag=n10:v`);
-    assertRefused(answer, 422, 'validation_error', 'tag', 'must hold at most 10 items');
+    assertRefused(answer, 422, 'validation_error', 'tag', 'must have at most 10 items');
   });
 
   it('find a canceled email by its new status', async () => {

@@ -21,7 +21,7 @@ const STRINGS = 'must be a string';
 const ADDRESSES = 'must be a string or an array';
 const ADDRESS = 'must be local@domain or Name <local@domain>';
 const UNKNOWN = 'is not a known field';
-const CONTROL = 'must not hold control characters';
+const CONTROL = 'must not contain control characters';
 const TAG = { name: 'a', value: 'b' };
 
 const optional = ['cc', 'bcc', 'reply_to', 'marketing', 'tags', 'headers', 'scheduled_at', 'html'];
@@ -92,8 +92,8 @@ await sendTable({
     ['a lone surrogate', { subject: 'a\uD83D' }, ['subject', 'must be well-formed Unicode']],
   ],
   'in bodies only NUL and lone surrogates are refused': [
-    ['NUL in html', { html: 'a\0b' }, ['html', 'must not hold NUL characters']],
-    ['NUL in text', { text: 'a\0b' }, ['text', 'must not hold NUL characters']],
+    ['NUL in html', { html: 'a\0b' }, ['html', 'must not contain NUL characters']],
+    ['NUL in text', { text: 'a\0b' }, ['text', 'must not contain NUL characters']],
     ['a lone surrogate in html', { html: 'a\uD83Db' }, ['html', 'must be well-formed Unicode']],
     ['a lone surrogate in text', { text: 'a\uDE00' }, ['text', 'must be well-formed Unicode']],
     ['line breaks, tabs and other controls', text('a\r\nb\nc\rd\t\x01\x1B\x7F\u0085')],

@@ -1,11 +1,11 @@
 import { inFuture } from './service.ts';
 import { addresses, type Row, sendTable } from './send-table.ts';
 
-const ITEMS = 'must hold 1 to 50 items';
+const ITEMS = 'must have 1 to 50 items';
 const SUBJECT = 'must be 1 to 998 characters';
 const BODY = 'must be at most 1000000 characters';
 const PART = 'must be 1 to 256 characters';
-const IN_PART = 'may hold only letters, digits, _ and -';
+const IN_PART = 'may contain only letters, digits, _ and -';
 /** One code point, two UTF-16 units, four bytes of UTF-8. */
 const ASTRAL = '😀';
 
@@ -50,7 +50,7 @@ await sendTable({
   '[] means none for reply_to, which holds at most 50': [
     ['none', { reply_to: [] }],
     ['50', { reply_to: addresses(50) }],
-    ['51', { reply_to: addresses(51) }, ['reply_to', 'must hold at most 50 items']],
+    ['51', { reply_to: addresses(51) }, ['reply_to', 'must have at most 50 items']],
   ],
   'subject: 1 to 998 characters, which are Unicode code points': [
     ['empty', { subject: '' }, ['subject', SUBJECT]],
@@ -66,7 +66,7 @@ await sendTable({
   'up to 10 tags, [] means none': [
     ['none', { tags: [] }],
     ['10', { tags: tags(10) }],
-    ['11', { tags: tags(11) }, ['tags', 'must hold at most 10 items']],
+    ['11', { tags: tags(11) }, ['tags', 'must have at most 10 items']],
   ],
   'tag names are unique within the email': [
     ['twice, with one value', { tags: [...tags(2), ...tags(1)] }, ['tags.2.name', 'appears twice']],
@@ -78,7 +78,7 @@ await sendTable({
   'at most 20 headers': [
     ['none', { headers: {} }],
     ['20', { headers: headers(20) }],
-    ['21', { headers: headers(21) }, ['headers', 'must hold at most 20 headers']],
+    ['21', { headers: headers(21) }, ['headers', 'must have at most 20 headers']],
   ],
   'header names: printable ASCII without colon and space, up to 126 characters': [
     ['126', header('X'.repeat(126))],

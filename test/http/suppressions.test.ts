@@ -90,9 +90,9 @@ describe('POST /v1/suppressions', () => {
   for (const [what, json, param, message] of [
     ['neither field', {}, 'email', 'is required unless emails is given'],
     ['both fields', { email: 'a@example.net', emails: ['b@example.net'] }, 'emails', 'cannot be given together'],
-    ['an empty list', { emails: [] }, 'emails', 'must hold 1 to 1000 items'],
+    ['an empty list', { emails: [] }, 'emails', 'must have 1 to 1000 items'],
     ['one invalid address', { emails: ['a@example.net', 'b@'] }, 'emails.1', 'must have a domain name'],
-    ['1,001 addresses', { emails: Array(1_001).fill('a@example.net') }, 'emails', 'must hold 1 to 1000 items'],
+    ['1,001 addresses', { emails: Array(1_001).fill('a@example.net') }, 'emails', 'must have 1 to 1000 items'],
   ] as const) {
     it(`returns 422 for ${what} and adds nothing`, async () => {
       assertRefused(await add(json), 422, 'validation_error', param, message);

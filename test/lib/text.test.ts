@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { bodyProblem, characters, controlProblem } from '../../src/lib/text.ts';
 import { anyString } from '../domain/near-addresses.ts';
 
-const CONTROL = 'must not hold control characters or line breaks';
+const CONTROL = 'must not contain control characters or line breaks';
 const MALFORMED = 'must be well-formed Unicode';
 
 describe('the length of a text', () => {
@@ -52,7 +52,7 @@ describe('a text of one line', () => {
 
 describe('a body', () => {
   it('may hold everything but NUL and lone surrogates', () => {
-    assert.equal(bodyProblem('a\0b'), 'must not hold NUL characters');
+    assert.equal(bodyProblem('a\0b'), 'must not contain NUL characters');
     for (const text of ['\uD83D', 'a\uDE00b', '\uDE00\uD83D']) assert.equal(bodyProblem(text), MALFORMED);
     for (let code = 1; code <= 0xffff; code++)
       if (code < 0xd800 || code > 0xdfff) assert.equal(bodyProblem(String.fromCharCode(code)), undefined);

@@ -108,7 +108,7 @@ describe('organization, quota, key and domain', () => {
       ['suppression', 'add', '--organization', 'x', '--email', 'a@b.example'],
       'organization: there is no organization x',
     ],
-    [['organization', 'create', '--name', 'a\nb'], 'name: must not hold control characters or line breaks'],
+    [['organization', 'create', '--name', 'a\nb'], 'name: must not contain control characters or line breaks'],
     [['key', 'create', '--organization', ABSENT], `organization: there is no organization ${ABSENT}`],
     [['domain', 'add', '--organization', 'x', '--name', 'a.example'], 'organization: there is no organization x'],
     [['key', 'revoke', '--key', 'x'], 'key: there is no such key'],

@@ -46,7 +46,7 @@ it('is refused, and changes no object', async () => {
       // Our own parser reads long bodies.
       for (const length of [0, LONG]) {
         const answer = await ours.call(verb, filled, { raw: raw.padEnd(length), headers });
-        assertRefused(answer, 422, 'validation_error', undefined, /^the request body must not hold a key __proto__/);
+        assertRefused(answer, 422, 'validation_error', undefined, /^the request body must not contain a key __proto__/);
       }
     }
   }

@@ -37,7 +37,7 @@ export function parseMailbox(text: string): Mailbox | string {
   if (characters(text) > MAILBOX_LENGTH) return `must be at most ${MAILBOX_LENGTH} characters`;
   const control = controlProblem(text);
   if (control) return control;
-  if (INVISIBLE.test(text)) return 'must not hold invisible characters';
+  if (INVISIBLE.test(text)) return 'must not contain invisible characters';
 
   const trimmed = text.trim();
   const bracket = trimmed.endsWith('>') ? trimmed.lastIndexOf('<') : -1;
@@ -51,7 +51,7 @@ function parseName(text: string): { name: string | null } | string {
   if (text === '') return { name: null };
   if (!text.startsWith('"')) {
     return NAME_SPECIALS.test(text)
-      ? 'must be one address; a name that holds any of ()<>[]:;@\\," is written in double quotes'
+      ? 'must be one address; a name that contains any of ()<>[]:;@\\," is written in double quotes'
       : { name: text };
   }
   const inside = /^"((?:[^"\\]|\\.)*)"$/su.exec(text)?.[1];

@@ -34,7 +34,7 @@ export function filenameProblem(name: string): string | undefined {
 
 export function contentIdProblem(id: string): string | undefined {
   if (id === '' || id.length > CONTENT_ID_LENGTH) return `must be 1 to ${CONTENT_ID_LENGTH} characters`;
-  return /^[A-Za-z0-9._@-]+$/.test(id) ? undefined : 'may hold only letters, digits, ., _, @ and -';
+  return /^[A-Za-z0-9._@-]+$/.test(id) ? undefined : 'may contain only letters, digits, ., _, @ and -';
 }
 
 /** Matches a header token (RFC 9110 §5.6.2). A MIME type consists of two. */

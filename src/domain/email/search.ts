@@ -51,8 +51,8 @@ export function wordsProblem(text: string): string | undefined {
   const refused = controlProblem(text);
   if (refused) return refused;
   const words = wordsOf(text);
-  if (words.length === 0) return 'must hold a word of letters or digits';
-  return words.length > SEARCH_WORDS ? `must hold at most ${SEARCH_WORDS} words` : undefined;
+  if (words.length === 0) return 'must contain a word of letters or digits';
+  return words.length > SEARCH_WORDS ? `must have at most ${SEARCH_WORDS} words` : undefined;
 }
 
 /** Returns the search terms of an email. */

@@ -105,7 +105,7 @@ function dkim({ value, seenByProvider }: WantedRecord, values: readonly string[]
     if (!wanted.startsWith(published)) return 'the key is another one; replace the value';
     return `the value is cut off at ${key.length} characters; enter the whole value, in several parts of up to 255 characters if necessary`;
   }
-  if (key.includes('"')) return 'the value holds quotes between its parts; enter it without them';
+  if (key.includes('"')) return 'the value contains quotes between its parts; enter it without them';
   return seenByProvider === false ? NOT_SEEN : null;
 }
 

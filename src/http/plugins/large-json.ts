@@ -14,7 +14,7 @@ const MAX_PATH_PARTS = 20;
 export const NOT_UTF8 = 'not UTF-8';
 
 /** The error for keys that would change an object's prototype. */
-export const PROTOTYPE_KEYS = 'the request body must not hold a key __proto__, or prototype in constructor';
+export const PROTOTYPE_KEYS = 'the request body must not contain a key __proto__, or prototype in constructor';
 
 /** A parsed value, or the error for valid JSON that exceeds a limit. */
 export type LargeJson = { readonly value: unknown } | RefusedJson;
@@ -221,7 +221,7 @@ export class LargeJsonReader {
     if (key === '__proto__' || (key === 'prototype' && inConstructor)) {
       this.#refuse(PROTOTYPE_KEYS);
     } else if (this.#sizes[last] === MAX_KEYS) {
-      this.#refuse(`must hold at most ${MAX_KEYS} fields`, last);
+      this.#refuse(`must have at most ${MAX_KEYS} fields`, last);
     } else {
       this.#keys[last] = key;
       this.#sizes[last] = (this.#sizes[last] as number) + 1;
@@ -249,7 +249,7 @@ export class LargeJsonReader {
     } else if (container.length < MAX_ITEMS) {
       container.push(value);
     } else {
-      this.#refuse(`must hold at most ${MAX_ITEMS} items`, last);
+      this.#refuse(`must have at most ${MAX_ITEMS} items`, last);
     }
   }
 

@@ -114,7 +114,7 @@ function describeError(error: ErrorObject, noun: Noun): Problem {
     case 'not':
       return { message: 'is not accepted in a batch' };
     case 'pattern':
-      return { message: 'may hold only letters, digits, _ and -' };
+      return { message: 'may contain only letters, digits, _ and -' };
     default:
       return describeLimit(error) ?? { message: 'is invalid' };
   }
