@@ -1,4 +1,4 @@
-import { type AuditChange, insertAuditOfUser } from '../store/accounts/audit.ts';
+import { type AuditChange, insertAudit, insertAuditOfUser } from '../store/accounts/audit.ts';
 import type { User } from '../store/accounts/users.ts';
 import type { Db } from '../store/postgres/pool.ts';
 
@@ -16,6 +16,18 @@ export const OPERATOR: Actor = { actor_kind: 'system', actor_id: 'admin' };
 
 /** Details of an action, for the audit log. */
 export type Detail = Readonly<Record<string, unknown>>;
+
+/** Records a change of a resource, unless the caller does that itself. */
+export async function auditByChanger(
+  db: Db,
+  orgId: string,
+  { actor }: Changer,
+  action: string,
+  target: string,
+  detail: Detail = {},
+): Promise<void> {
+  if (actor) await insertAudit(db, { org_id: orgId, ...actor, action, target, detail });
+}
 
 /** Records a user's action on the own account, in each organization of the user. */
 export async function auditByUser(db: Db, { id }: User, action: string, detail: Detail = {}): Promise<void> {

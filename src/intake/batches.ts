@@ -7,7 +7,6 @@ import { GROUP_SIZE } from '../domain/limits.ts';
 import { chunksOf } from '../lib/group.ts';
 import { announceBatches } from '../projection/batches.ts';
 import { project } from '../projection/emails.ts';
-import { insertAudit } from '../store/accounts/audit.ts';
 import { type AcceptedBatch, findBatch, insertBatch, scheduledMembers } from '../store/emails/batches.ts';
 import {
   acceptEmails,
@@ -21,7 +20,7 @@ import { insertGroup, insertOutbox } from '../store/outbox/outbox.ts';
 import { type Db, transaction } from '../store/postgres/pool.ts';
 import { countAgainstQuota } from '../store/limits/quota.ts';
 import { messagesAccepted } from '../telemetry/topics.ts';
-import type { Changer } from '../accounts/actor.ts';
+import { auditByChanger, type Changer } from '../accounts/actor.ts';
 import {
   type Caller,
   senderAndTime,
@@ -61,25 +60,21 @@ export async function acceptBatch(
 ): Promise<AcceptedBatch> {
   const id = newId('bt');
   const parsed = await parse(requests);
-  const refuse = ({ index, refusal }: RefusedEmail): never => {
-    const error = refusalError(refusal, requests[index] as EmailRequest);
-    throw refusal === 'suspended' ? error : error.within(`emails.${index}`);
-  };
   const scheduled = parsed.filter((each) => each.scheduled_at !== null).length;
   const total = requests.length;
   const traceparent = deps.tracer?.current();
   const allowance = requests.reduce((sum, request) => sum + allowanceOf(request), 0);
-  const batch: Batch = { caller, requests, parsed, refuse };
+  const batch: Batch = { caller, requests, parsed };
   await registerTags(deps, batch);
   await deps.contents.prepare(deps.pool, caller.orgId);
-  let tokens = 0;
+  let hasTokens = false;
   const storing = transaction(deps.pool, async (client) => {
     // Check all emails first: if the last one were refused later, the rows of the others would be dead tuples that Postgres must
     // vacuum.
     const first = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
-    if (first) refuse(first);
+    if (first) throw refusedEmailError(requests, first);
     deps.limits.mails?.take(caller.orgId, allowance);
-    tokens = allowance;
+    hasTokens = true;
     const { accepted, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, idempotency);
     if (left !== null && left < allowance) throw await quotaExceeded(client, caller.orgId, allowance);
     await storeMembers(deps, client, batch, { batchId: id, keyId: caller.keyId, traceparent });
@@ -89,7 +84,7 @@ export async function acceptBatch(
     return accepted;
   });
   const accepted = await rejectReusedKey(storing).catch((error: unknown) => {
-    if (tokens > 0) deps.limits.mails?.refund(caller.orgId, tokens);
+    if (hasTokens) deps.limits.mails?.refund(caller.orgId, allowance);
     throw error;
   });
   messagesAccepted.publish({ kind: 'email', by: 'batch', count: total });
@@ -102,7 +97,12 @@ interface Batch {
   readonly caller: Caller;
   readonly requests: readonly EmailRequest[];
   readonly parsed: readonly SenderAndTime[];
-  readonly refuse: (refused: RefusedEmail) => never;
+}
+
+/** Creates the error for a refused email of a batch, at its position. A suspension concerns the whole batch. */
+function refusedEmailError(requests: readonly EmailRequest[], { index, refusal }: RefusedEmail): ServiceError {
+  const error = refusalError(refusal, requests[index] as EmailRequest);
+  return refusal === 'suspended' ? error : error.within(`emails.${index}`);
 }
 
 /**
@@ -111,7 +111,7 @@ interface Batch {
  */
 async function registerTags(
   { pool, limits }: IntakeDeps,
-  { caller: { orgId, domainIds }, requests, parsed, refuse }: Batch,
+  { caller: { orgId, domainIds }, requests, parsed }: Batch,
 ): Promise<void> {
   const newTags = new Map<string, Tag>();
   const turn = startTimeSlices();
@@ -121,7 +121,7 @@ async function registerTags(
   }
   if (newTags.size === 0) return;
   const first = await judgeEmails(pool, orgId, domainIds, parsed);
-  if (first) refuse(first);
+  if (first) throw refusedEmailError(requests, first);
   await limits.tags.register(orgId, newTags);
 }
 
@@ -132,7 +132,7 @@ async function registerTags(
 async function storeMembers(
   deps: BatchIntakeDeps,
   client: Db,
-  { caller: { orgId, domainIds }, requests, parsed, refuse }: Batch,
+  { caller: { orgId, domainIds }, requests, parsed }: Batch,
   origin: Origin,
 ): Promise<void> {
   const { batchId: batch_id, traceparent } = origin;
@@ -158,7 +158,7 @@ async function storeMembers(
       // An email can still be refused, for example if its domain was deleted after `judgeEmails`.
       const index = answers.findIndex(({ refusal }) => refusal !== null);
       const refusal = answers[index]?.refusal;
-      if (refusal && refusal !== 'quota_exceeded') refuse({ index: from + index, refusal });
+      if (refusal && refusal !== 'quota_exceeded') throw refusedEmailError(requests, { index: from + index, refusal });
     });
     const stored = Promise.all([
       storing,
@@ -199,9 +199,8 @@ export async function refuseBadTimes(
 ): Promise<void> {
   const first = await judgeEmails(pool, orgId, domainIds, await parse(requests));
   if (!first) return;
-  const { index, refusal } = first;
-  const error = refusalError(refusal, requests[index] as EmailRequest);
-  if (error.code === 'validation_error') throw error.within(`emails.${index}`);
+  const error = refusedEmailError(requests, first);
+  if (error.code === 'validation_error') throw error;
 }
 
 async function parse(requests: readonly EmailRequest[]): Promise<SenderAndTime[]> {
@@ -224,8 +223,9 @@ export async function cancelBatch(
   deps: IntakeDeps,
   orgId: string,
   id: string,
-  { domainIds = null, actor }: Changer = {},
+  changer: Changer = {},
 ): Promise<{ id: string; status: BatchStatus; canceled: number }> {
+  const { domainIds = null } = changer;
   const answer = await transaction(deps.pool, async (client) => {
     if (!(await findBatch(client, orgId, id))) throw notFound('batch');
     const members = await scheduledMembers(client, orgId, id);
@@ -245,8 +245,7 @@ export async function cancelBatch(
       canceled += changed.length;
     }
     if (canceled === 0) throw new ServiceError('not_scheduled', 'no email of this batch is still scheduled');
-    const change = { action: 'batches.cancel', target: id, detail: { canceled } };
-    if (actor) await insertAudit(client, { org_id: orgId, ...actor, ...change });
+    await auditByChanger(client, orgId, changer, 'batches.cancel', id, { canceled });
     const batch = await findBatch(client, orgId, id);
     return { id, status: batch?.status ?? 'canceled', canceled };
   });

@@ -5,7 +5,6 @@ import type { EmailRequest, Tag } from '../domain/email/email.ts';
 import { requireValid, ServiceError } from '../domain/errors.ts';
 import { newId } from '../lib/ids.ts';
 import { project, projectReschedule } from '../projection/emails.ts';
-import { insertAudit } from '../store/accounts/audit.ts';
 import {
   type Acceptance,
   acceptEmails,
@@ -23,7 +22,7 @@ import { gather } from '../store/postgres/gather.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { messagesAccepted } from '../telemetry/topics.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
-import type { Changer } from '../accounts/actor.ts';
+import { auditByChanger, type Changer } from '../accounts/actor.ts';
 import type { WithFiles } from './attachments.ts';
 import { refuseOtherSenders } from '../accounts/key-bounds.ts';
 import { rejectReusedKey } from './idempotency.ts';
@@ -302,9 +301,7 @@ export async function rescheduleEmail(
   const newTime = await transaction(deps.pool, async (client) => {
     const scheduled_at = await projectReschedule(client, orgId, id, time);
     if (scheduled_at === undefined) return undefined;
-    const { actor } = changer;
-    const change = { action: 'emails.reschedule', target: id, detail: { scheduled_at } };
-    if (actor) await insertAudit(client, { org_id: orgId, ...actor, ...change });
+    await auditByChanger(client, orgId, changer, 'emails.reschedule', id, { scheduled_at });
     return scheduled_at;
   });
   if (newTime === undefined) throw await scheduleChangeError(deps.pool, orgId, id, time);
@@ -326,9 +323,10 @@ export async function cancelEmail(
   const canceled = await transaction(deps.pool, async (client) => {
     const changed = await project(client, 'canceled', [{ id }], orgId);
     if (changed.length === 0) return false;
-    const { actor } = changer;
-    const change = actor && { org_id: orgId, ...actor, action: 'emails.cancel', target: id, detail: {} };
-    await Promise.all([insertOutbox(client, 'cancel', changed), change && insertAudit(client, change)]);
+    await Promise.all([
+      insertOutbox(client, 'cancel', changed),
+      auditByChanger(client, orgId, changer, 'emails.cancel', id),
+    ]);
     return true;
   });
   if (!canceled) throw await scheduleChangeError(deps.pool, orgId, id, null);

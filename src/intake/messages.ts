@@ -3,7 +3,6 @@ import type { Tag } from '../domain/email/email.ts';
 import { newId } from '../lib/ids.ts';
 import type { MessageChannel } from '../domain/messages/message.ts';
 import { eventData, projectMessageReschedule, projectMessages } from '../projection/messages.ts';
-import { insertAudit } from '../store/accounts/audit.ts';
 import { type IdempotencyKey, rememberResponses } from '../store/limits/idempotency.ts';
 import {
   insertMessage,
@@ -16,7 +15,7 @@ import { insertOutbox } from '../store/outbox/outbox.ts';
 import { type Db, transaction } from '../store/postgres/pool.ts';
 import { enqueueEvents } from '../store/webhooks/events.ts';
 import { messagesAccepted } from '../telemetry/topics.ts';
-import type { Changer } from '../accounts/actor.ts';
+import { auditByChanger, type Changer } from '../accounts/actor.ts';
 import type { Caller, IntakeDeps, Limits } from './emails.ts';
 import { rejectReusedKey } from './idempotency.ts';
 import { parseSchedule, scheduleError, scheduleChangeError } from './schedule.ts';
@@ -93,7 +92,7 @@ export async function sendMessage<Response>(
     ]);
     return response;
   });
-  const response = await (idempotency ? rejectReusedKey(storing) : storing);
+  const response = await rejectReusedKey(storing);
   messagesAccepted.publish({ kind: channel, by: 'single', count: 1 });
   wakeRelay();
   return response;
@@ -109,16 +108,15 @@ export async function rescheduleMessage(
   channel: MessageChannel,
   id: string,
   scheduledAt: string,
-  { actor }: Changer = {},
+  changer: Changer = {},
 ): Promise<{ id: string; status: 'scheduled'; scheduled_at: string }> {
   const time = parseSchedule(scheduledAt);
   const newTime = await transaction(pool, async (client) => {
     const scheduled_at = await projectMessageReschedule(client, { orgId, channel }, id, time);
     if (scheduled_at === undefined) return undefined;
-    const action = `${channel}.reschedule`;
     await Promise.all([
       insertOutbox(client, 'message_reschedule', [id]),
-      actor && insertAudit(client, { org_id: orgId, ...actor, action, target: id, detail: { scheduled_at } }),
+      auditByChanger(client, orgId, changer, `${channel}.reschedule`, id, { scheduled_at }),
     ]);
     return scheduled_at;
   });
@@ -136,15 +134,14 @@ export async function cancelMessage(
   orgId: string,
   channel: MessageChannel,
   id: string,
-  { actor }: Changer = {},
+  changer: Changer = {},
 ): Promise<{ id: string; status: 'canceled' }> {
   const isCanceled = await transaction(pool, async (client) => {
     const changed = await projectMessages(client, 'canceled', [{ id }], { orgId, channel });
     if (changed.size === 0) return false;
-    const action = `${channel}.cancel`;
     await Promise.all([
       insertOutbox(client, 'message_cancel', [id]),
-      actor && insertAudit(client, { org_id: orgId, ...actor, action, target: id, detail: {} }),
+      auditByChanger(client, orgId, changer, `${channel}.cancel`, id),
     ]);
     return true;
   });

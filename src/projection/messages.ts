@@ -2,6 +2,7 @@ import { isWindowError, WINDOW_CLOSED } from '../domain/chat/window.ts';
 import { eventDetail } from '../domain/event-detail.ts';
 import { newId } from '../lib/ids.ts';
 import type { MessageProviderName, MessageStatus } from '../domain/messages/message.ts';
+import type { StateSet } from '../domain/statistics.ts';
 import {
   type MessageChange,
   type MessageTransition,
@@ -42,6 +43,15 @@ interface MessageChangeInput {
   readonly provider_message_id?: string;
 }
 
+/** A change that the status of its message allows. */
+interface Step {
+  readonly input: MessageChangeInput;
+  readonly message: ChangingMessage;
+  readonly transition: MessageTransition;
+  /** Its entry in the timeline; undefined if it has none. */
+  readonly event: MessageEvent | undefined;
+}
+
 /**
  * The only writer of the status of chat-app messages and SMS after their creation. It applies a change to the messages whose
  * status allows it, adds it to their timelines and queues webhooks. The caller owns the transaction.
@@ -59,7 +69,7 @@ export async function projectMessages(
     inputs.map(({ id }) => id),
     within,
   );
-  const steps = inputs.flatMap((input) => {
+  const steps = inputs.flatMap((input): Step | [] => {
     const message = locked.get(input.id);
     const transition = message && messageTransition(message.channel, change);
     if (!transition || ![...transition.from, ...transition.recordOnly].includes(message.status)) return [];
@@ -70,24 +80,8 @@ export async function projectMessages(
     steps.flatMap(({ event }) => event ?? []),
   );
   const applied = steps.filter(({ event }) => !event || recorded.has(event.id));
-  const statuses = new Map<string, MessageStatus>();
-  const updates = new Map<string, MessageUpdate>();
-  const additions: StatAddition[] = [];
-  for (const { input, message, transition, event } of applied) {
-    const { id } = message;
-    const before = statuses.get(id) ?? message.status;
-    const status = nextMessageStatus(before, transition);
-    statuses.set(id, status);
-    // Several reports may concern one message: the first one moves it.
-    const { provider, provider_message_id, error, error_code } = input;
-    const moved = status !== before && { status, error, error_code };
-    const last_event_at = event && recorded.get(event.id);
-    const added = statisticsOf(message, updates.get(id)?.reached, [before, transition.to], change, last_event_at);
-    if (added) additions.push(added.addition);
-    const reached = added && { reached: added.progress.reached };
-    updates.set(id, { id, provider, provider_message_id, ...updates.get(id), ...moved, ...reached, last_event_at });
-  }
-  await Promise.all([updateMessages(db, [...updates.values()]), addStatistics(db, additions)]);
+  const { statuses, updates, additions } = resultsOf(applied, recorded, change);
+  await Promise.all([updateMessages(db, updates), addStatistics(db, additions)]);
   for (const { input, message } of applied) await recordOptOut(db, message, input);
   await enqueueEvents(
     db,
@@ -105,6 +99,34 @@ export async function projectMessages(
   return statuses;
 }
 
+/** Computes what changes result in: statuses, updates of rows, and additions to the statistics. */
+function resultsOf(
+  steps: readonly Step[],
+  recorded: ReadonlyMap<string, string>,
+  change: MessageChange,
+): { statuses: Map<string, MessageStatus>; updates: MessageUpdate[]; additions: StatAddition[] } {
+  const statuses = new Map<string, MessageStatus>();
+  const updates = new Map<string, MessageUpdate>();
+  const additions: StatAddition[] = [];
+  for (const { input, message, transition, event } of steps) {
+    const { id } = message;
+    const earlier = updates.get(id);
+    const before = statuses.get(id) ?? message.status;
+    const status = nextMessageStatus(before, transition);
+    statuses.set(id, status);
+    // Several reports may concern one message: the first one moves it.
+    const { provider, provider_message_id, error, error_code } = input;
+    const moved = status !== before && { status, error, error_code };
+    const last_event_at = event && recorded.get(event.id);
+    const counted = earlier?.reached ?? message.reached;
+    const added = statisticsOf(message, counted, [before, transition.to], change, last_event_at);
+    if (added) additions.push(added.addition);
+    const reached = added && { reached: added.progress.reached };
+    updates.set(id, { id, provider, provider_message_id, ...earlier, ...moved, ...reached, last_event_at });
+  }
+  return { statuses, updates: [...updates.values()], additions };
+}
+
 /** Returns the entry of a change in the timeline of its message; undefined if it has none. */
 function toEvent(
   { id: message_id, channel }: ChangingMessage,
@@ -119,7 +141,7 @@ function toEvent(
 /** Returns the addition of a change to the statistics. @param reached after earlier changes of the same transaction */
 function statisticsOf(
   message: ChangingMessage,
-  reached = message.reached,
+  reached: StateSet | null,
   statuses: readonly MessageStatus[],
   change: MessageChange,
   at: string | undefined,

@@ -42,10 +42,13 @@ export function contactAfterMessage(contacts: readonly StoredContact[], user: Ch
   const target = byId ?? (isSame ? byNumber : undefined);
   const other = byNumber === target ? undefined : byNumber;
   const merged = isSame ? other : undefined;
+  // The message contains an id that the user has changed since.
   const isFormer =
     target !== undefined && target.user_id !== null && user.userId !== null && target.user_id !== user.userId;
   const isLatest = !isFormer && isAfter(sentAt, target?.last_inbound_at);
-  const number = other === merged || isAfter(sentAt, other?.last_inbound_at) ? user.number : null;
+  // A number passes from another user only to one who has written from it since.
+  const ownsNumber = other === undefined || isSame || isAfter(sentAt, other.last_inbound_at);
+  const number = ownsNumber ? user.number : null;
   const wa_number = isLatest ? (number ?? target?.wa_number) : (target?.wa_number ?? number);
   const username = isLatest ? (user.username ?? target?.username) : (target?.username ?? user.username);
   return planOf(contacts, target, merged ? [merged] : [], {

@@ -53,20 +53,17 @@ export async function listEmails(
 
 function conditionsOf(orgId: string, filters: EmailFilters): Conditions {
   const { tags, status, bounce_reason: bounceReason = null, created_after: since } = filters;
-  const statuses = status === null ? null : [...new Set([status].flat())];
-  return {
-    ...{ orgId, tags, bounceReason, since: since ?? '-infinity', search: filters },
-    // Only bounced emails have a reason.
-    statuses: bounceReason === null ? statuses : (['bounced'] as const).filter((it) => statuses?.includes(it) ?? true),
-  };
+  const requested = status === null ? null : [...new Set([status].flat())];
+  // Only bounced emails have a reason.
+  const withReason = (['bounced'] as const).filter((each) => requested?.includes(each) ?? true);
+  const statuses = bounceReason === null ? requested : withReason;
+  return { orgId, tags, statuses, bounceReason, since: since ?? '-infinity', search: filters };
 }
 
+/** Returns the position at which a page begins. As text, `infinity` sorts after all times. */
 function startOf(after: Cursor | null, createdBefore: string | null | undefined): Cursor {
-  const cursor = after ?? START;
-  if (createdBefore == null) return cursor;
-  return cursor.created_at === START.created_at || cursor.created_at >= createdBefore
-    ? { created_at: createdBefore, id: '' }
-    : cursor;
+  const start = createdBefore == null ? START : { created_at: createdBefore, id: '' };
+  return after !== null && after.created_at < start.created_at ? after : start;
 }
 
 /** Tag names are unique within an email, so no email has two values of one name. */
