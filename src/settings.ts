@@ -75,8 +75,8 @@ export function isHttpsOrLocal(url: string): boolean {
 }
 
 function mailbox(text: string): string {
-  const problem = parseMailbox(text);
-  if (typeof problem === 'string') throw new Error(problem);
+  const parsed = parseMailbox(text);
+  if (typeof parsed === 'string') throw new Error(parsed);
   return text;
 }
 

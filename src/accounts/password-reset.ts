@@ -36,8 +36,7 @@ export async function resetPassword(pool: Pool, token: string, password: string)
     const userId = await takeReset(client, digest(token));
     const user = userId === undefined ? undefined : await findUser(client, userId);
     if (!user) return false;
-    const { id, email } = user;
-    const sessions = await takeOver(client, { id, email, name: user.name }, hash);
+    const sessions = await takeOver(client, user, hash);
     await auditByUser(client, user, 'account.reset-password', { sessions });
     return true;
   });

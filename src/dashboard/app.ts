@@ -64,7 +64,7 @@ const CHANGE_ORGANIZATION = '/dashboard/organization';
 const MAX_KNOWN_SESSIONS = 10_000;
 /** Shorter texts, in characters, are not compressed. */
 const MIN_GZIP_LENGTH = 1_000;
-const gzipped = promisify(gzip);
+const gzipAsync = promisify(gzip);
 
 /** Pages load only our own files, contain no inline style or script, and cannot be framed. */
 const POLICY = [
@@ -354,7 +354,7 @@ async function sendText(text: string, reply: FastifyReply): Promise<FastifyReply
   reply.header('vary', 'accept-encoding');
   if (reply.request.method !== 'GET' || text.length < MIN_GZIP_LENGTH || !acceptsGzip(reply.request))
     return reply.send(text);
-  return reply.header('content-encoding', 'gzip').send(await gzipped(text));
+  return reply.header('content-encoding', 'gzip').send(await gzipAsync(text));
 }
 
 /** Sets the headers that the answer has not set itself. */

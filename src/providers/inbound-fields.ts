@@ -7,7 +7,7 @@ const MAX_TEXT_LENGTH = 4_096;
 const MAX_NAME_LENGTH = 255;
 
 /** Returns digits with or without the plus as E.164; null for anything else. */
-export function numberOf(value: unknown): string | null {
+export function e164Of(value: unknown): string | null {
   const digits = typeof value === 'string' ? value.replace(/^\+/, '') : '';
   return E164_DIGITS.test(digits) ? `+${digits}` : null;
 }

@@ -29,7 +29,7 @@ interface UpkeepAge {
 /** A provider account, or one of its senders, that cannot send now. */
 interface PausedAccount {
   readonly provider: string;
-  /** Empty for the whole account. */
+  /** Empty for the whole account; `stream:` and a name for a message stream of it; otherwise a sender. */
   readonly sender: string;
 }
 

@@ -167,12 +167,13 @@ interface RecipientsProps {
 function Recipients({ email, details, suppressions, maySuppress }: RecipientsProps): Html {
   const all = recipients(addressees(email));
   const isReported = REPORTED_STATUSES.some((status) => status === email.status);
-  const ofOnly = all.length === 1 && isReported ? email : undefined;
-  const reported = new Map(details.recipients.map((recipient) => [recipient.recipient, recipient]));
-  const isOfOne = details.recipients.some(({ status }) => status === email.status);
+  const onlyReport = all.length === 1 && isReported ? email : undefined;
+  const reports = new Map(details.recipients.map((report) => [report.recipient, report]));
+  // The status of the email is that of one of its recipients.
+  const isStatusOfOne = isReported && details.recipients.some(({ status }) => status === email.status);
+  const statusWithoutReport = isStatusOfOne ? 'sent' : email.status;
   // Recipients who unsubscribed still receive email that is not marketing.
   const suppressed = new Set(suppressions.filter(({ origin }) => origin !== 'unsubscribe').map((entry) => entry.email));
-  const others = isOfOne && isReported ? 'sent' : email.status;
   return (
     <Section title="Recipients">
       <Table
@@ -181,13 +182,13 @@ function Recipients({ email, details, suppressions, maySuppress }: RecipientsPro
         columns={['Recipient', 'Status', 'Server response', ...(maySuppress ? [''] : [])]}
       >
         {all.map(({ address }) => {
-          const report = ofOnly ?? reported.get(address.toLowerCase());
+          const report = onlyReport ?? reports.get(address.toLowerCase());
           return (
             <tr>
               <th scope="row" safe>
                 {address}
               </th>
-              <StatusCell status={report?.status ?? others} />
+              <StatusCell status={report?.status ?? statusWithoutReport} />
               <td class="sub" safe>
                 {[inWords(report?.bounce_reason ?? ''), report?.error].filter(Boolean).join(': ')}
               </td>

@@ -31,11 +31,13 @@ const inviteMember = action(Type.Object({ email: Type.String(), role: RoleName }
       action: 'members.invite',
       run: () => sendInvitation(context, email, role),
       target: ({ id }) => id,
-      detail: (made) => ({ email: made.email, role, emailed: made.problem === null }),
-      next: (made) => {
-        if (made.problem !== null) return <InvitedPage context={context} {...made} problem={made.problem} />;
-        return new Redirect(PATH, { flash: `The invitation was emailed to ${made.email}.` });
-      },
+      detail: ({ email: address, isEmailed }) => ({ email: address, role, emailed: isEmailed }),
+      next: (invitation) =>
+        invitation.isEmailed ? (
+          new Redirect(PATH, { flash: `The invitation was emailed to ${invitation.email}.` })
+        ) : (
+          <InvitedPage context={context} invitation={invitation} />
+        ),
     }),
 });
 
@@ -43,22 +45,24 @@ interface SentInvitation {
   readonly id: string;
   readonly email: string;
   readonly token: string;
-  /** The reason why the invitation was not emailed; null if it was. */
-  readonly problem: string | null;
+  /** False if the inviter must pass the link on. */
+  readonly isEmailed: boolean;
+  /** Why it could not be emailed; missing if it was, or if this service sends no emails about accounts. */
+  readonly problem?: string;
 }
 
 async function sendInvitation(context: Context, email: string, role: Role): Promise<SentInvitation> {
   const { deps, pool, organization, user } = context;
   const invitation = await invite(pool, organization.id, email, role, deps.limits.organization);
-  if (deps.accountEmails === null) return { ...invitation, problem: '' };
+  if (deps.accountEmails === null) return { ...invitation, isEmailed: false };
   try {
     const named = { ...invitation, org_id: organization.id, organization: organization.name };
     await emailInvitation(deps, deps.accountEmails, named, { token: invitation.token, inviter: user.email });
-    return { ...invitation, problem: null };
+    return { ...invitation, isEmailed: true };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     deps.log.warn({ err: error, org: organization.id }, 'could not email an invitation');
-    return { ...invitation, problem: `The invitation could not be emailed: ${error.message}.` };
+    return { ...invitation, isEmailed: false, problem: `The invitation could not be emailed: ${error.message}.` };
   }
 }
 
@@ -199,10 +203,11 @@ function Invitations({ context, invitations }: { context: Context; invitations: 
   );
 }
 
-function InvitedPage({ context, email, token, problem }: SentInvitation & { context: Context; problem: string }): Html {
+function InvitedPage({ context, invitation }: { context: Context; invitation: SentInvitation }): Html {
+  const { email, token, problem } = invitation;
   return (
     <Layout context={context} title="Invitation" crumbs={CRUMBS}>
-      {problem !== '' && (
+      {problem !== undefined && (
         <p class="notice bad" role="status" safe>
           {problem}
         </p>

@@ -16,7 +16,7 @@ const LINGER_MS = 1_000;
 /** Long enough for the longest header name and the path to it. */
 const MAX_PARAM_LENGTH = 200;
 
-/** Maps error codes to HTTP statuses. It is the only such table. */
+/** The HTTP statuses of errors of the API. The dashboard has its own (`dashboard/errors.tsx`). */
 export const STATUS: Readonly<Record<ErrorCode, number>> = {
   invalid_json: 400,
   invalid_idempotency_key: 400,

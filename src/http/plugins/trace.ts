@@ -23,15 +23,14 @@ export function traceHandler(tracer: Tracer, handler: Handler): Handler {
       },
     } as const;
     // A refusal is a valid response. If it were thrown inside the span, it would mark the span as failed.
-    const [outcome] = await tracer.span(`${method} ${routeOptions.url}`, options, async ({ setAttributes, fail }) => {
-      const results = await Promise.allSettled([handler(request, reply)]);
-      const [result] = results;
+    const outcome = await tracer.span(`${method} ${routeOptions.url}`, options, async ({ setAttributes, fail }) => {
+      const [result] = await Promise.allSettled([handler(request, reply)]);
       const status = result.status === 'fulfilled' ? reply.statusCode : STATUS[toServiceError(result.reason).code];
       setAttributes({ 'http.response.status_code': status });
       if (status >= 500) fail();
       const { id: messageId } = ((result.status === 'fulfilled' && result.value) || {}) as { id?: unknown };
       if (typeof messageId === 'string') setAttributes({ 'sendwright.message.id': messageId });
-      return results;
+      return result;
     });
     if (outcome.status === 'rejected') throw outcome.reason as Error;
     return outcome.value;

@@ -28,13 +28,13 @@ export function readError(input: unknown): MetaError {
   const error = objectOf(input);
   const data = error['error_data'] as { details?: unknown } | null | undefined;
   return {
-    code: numberOf(error['code']),
-    subcode: numberOf(error['error_subcode']),
+    code: integerOf(error['code']),
+    subcode: integerOf(error['error_subcode']),
     message: textOf(data?.details) ?? textOf(error['message'])?.replace(/^\(#\d+\)\s*/, '') ?? textOf(error['title']),
   };
 }
 
-function numberOf(value: unknown): number | undefined {
+function integerOf(value: unknown): number | undefined {
   return Number.isSafeInteger(value) ? (value as number) : undefined;
 }
 

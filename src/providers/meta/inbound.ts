@@ -5,7 +5,7 @@ import type {
   InboundMedia,
   InboundMessage,
 } from '../../domain/chat/inbound.ts';
-import { contentTypeOf, nameOf, numberOf, textOf, userIdOf } from '../inbound-fields.ts';
+import { contentTypeOf, nameOf, e164Of, textOf, userIdOf } from '../inbound-fields.ts';
 import { type Fields, isText, listOf, objectOf } from '../json-fields.ts';
 import { readMetaValues } from './callbacks.ts';
 
@@ -41,7 +41,7 @@ function readUser({ from, from_user_id: fromUserId }: Fields, contacts: readonly
   const contact = contacts.find(isSender) ?? (contacts.length === 1 ? contacts[0] : undefined) ?? {};
   const profile = objectOf(contact['profile']);
   return {
-    number: numberOf(from) ?? numberOf(contact['wa_id']),
+    number: e164Of(from) ?? e164Of(contact['wa_id']),
     userId: userIdOf(fromUserId) ?? userIdOf(contact['user_id']) ?? userIdOf(from),
     username: nameOf(profile['username']),
     name: nameOf(profile['name']),
@@ -114,10 +114,10 @@ const CHANGED_FROM = /\bfrom\s+\W*([A-Z]{2}\.[A-Za-z0-9.]+)/;
 function readChange({ from, from_user_id: fromUserId, system }: Fields): InboundEvent | undefined {
   const { type, body, wa_id, new_wa_id, user_id, previous_user_id: previous } = objectOf(system);
   if (type !== 'user_changed_number' && type !== 'user_changed_user_id') return undefined;
-  const after = { number: numberOf(new_wa_id) ?? numberOf(wa_id), userId: userIdOf(user_id) };
+  const after = { number: e164Of(new_wa_id) ?? e164Of(wa_id), userId: userIdOf(user_id) };
   const inBody = CHANGED_FROM.exec(typeof body === 'string' ? body : '')?.[1]?.replace(/\.$/, '');
   const before = {
-    number: numberOf(from),
+    number: e164Of(from),
     userId: [previous, fromUserId, inBody].map(userIdOf).find((id) => id !== null && id !== after.userId) ?? null,
   };
   const isKnown = (before.number ?? before.userId) !== null && (after.number ?? after.userId) !== null;

@@ -22,19 +22,19 @@ type Meaning =
   /** Refused permanently. */
   | { readonly kind: 'bounced'; readonly fallback: BounceReason; readonly detail: string }
   /** Refused permanently by Postmark itself, independent of a server's reply. */
-  | { readonly kind: 'decided'; readonly reason: BounceReason; readonly detail: string }
+  | { readonly kind: 'postmark_refused'; readonly reason: BounceReason; readonly detail: string }
   | UncertainBounce
   | { readonly kind: 'delivery_delayed' | 'complained' | 'unsubscribed' };
 
-/** A bounce that is permanent if Postmark has deactivated the address. */
+/** A bounce that is final only if Postmark has deactivated the address, or the server's reply shows it. */
 interface UncertainBounce {
-  readonly kind: 'given up';
+  readonly kind: 'uncertain';
   readonly fallback: BounceReason;
   readonly detail: string;
-  /** True if a reply with a known reason is permanent too, because Postmark does not retry. */
-  readonly byWords: boolean;
+  /** True if a reply with a known reason makes it final, because Postmark does not retry. */
+  readonly isFinalByReply: boolean;
   /** The change if it is not final; undefined if that is unknown. */
-  readonly otherwise?: 'delivery_delayed';
+  readonly changeIfNotFinal?: 'delivery_delayed';
 }
 
 const REFUSED_DETAIL = "The recipient's server refused it";
@@ -49,23 +49,23 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   Blocked: { kind: 'bounced', fallback: 'reputation_block', detail: REFUSED_DETAIL },
   VirusNotification: { kind: 'bounced', fallback: 'content_rejected', detail: REFUSED_DETAIL },
   DMARCPolicy: { kind: 'bounced', fallback: 'authentication_failure', detail: REFUSED_DETAIL },
-  ManuallyDeactivated: { kind: 'decided', reason: 'provider_suppressed', detail: SUPPRESSED_DETAIL },
-  SMTPApiError: { kind: 'decided', reason: 'provider_suppressed', detail: SUPPRESSED_DETAIL },
+  ManuallyDeactivated: { kind: 'postmark_refused', reason: 'provider_suppressed', detail: SUPPRESSED_DETAIL },
+  SMTPApiError: { kind: 'postmark_refused', reason: 'provider_suppressed', detail: SUPPRESSED_DETAIL },
   DnsError: {
-    kind: 'given up',
+    kind: 'uncertain',
     fallback: 'dns_failure',
     detail: UNREACHABLE_DETAIL,
-    byWords: false,
-    otherwise: 'delivery_delayed',
+    isFinalByReply: false,
+    changeIfNotFinal: 'delivery_delayed',
   },
   SoftBounce: {
-    kind: 'given up',
+    kind: 'uncertain',
     fallback: 'unknown',
     detail: REFUSED_DETAIL,
-    byWords: true,
-    otherwise: 'delivery_delayed',
+    isFinalByReply: true,
+    changeIfNotFinal: 'delivery_delayed',
   },
-  Unknown: { kind: 'given up', fallback: 'unknown', detail: REFUSED_DETAIL, byWords: false },
+  Unknown: { kind: 'uncertain', fallback: 'unknown', detail: REFUSED_DETAIL, isFinalByReply: false },
   Transient: { kind: 'delivery_delayed' },
   SpamComplaint: { kind: 'complained' },
   Unsubscribe: { kind: 'unsubscribed' },
@@ -80,22 +80,22 @@ export function meaningOf(bounce: Bounce): BounceMeaning | undefined {
     case 'complained':
     case 'unsubscribed':
       return { change: meaning.kind };
-    case 'decided':
+    case 'postmark_refused':
       return toBounce(meaning.reason, meaning.detail, bounce);
     case 'bounced':
       return toBounce(statedReason(bounce.details) ?? meaning.fallback, meaning.detail, bounce);
-    case 'given up':
+    case 'uncertain':
       return endOrDelay(meaning, bounce);
   }
 }
 
 function endOrDelay(
-  { fallback, detail, byWords, otherwise }: UncertainBounce,
+  { fallback, detail, isFinalByReply, changeIfNotFinal }: UncertainBounce,
   bounce: Bounce,
 ): BounceMeaning | undefined {
   const reason = statedReason(bounce.details);
-  if (bounce.inactive || (byWords && reason)) return toBounce(reason ?? fallback, detail, bounce);
-  return otherwise && { change: otherwise };
+  if (bounce.inactive || (isFinalByReply && reason)) return toBounce(reason ?? fallback, detail, bounce);
+  return changeIfNotFinal && { change: changeIfNotFinal };
 }
 
 /** UTF-16 units of a server's reply that are stored. */

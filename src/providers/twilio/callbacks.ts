@@ -39,14 +39,14 @@ export function readTwilioCallback(params: URLSearchParams, messageId: string | 
   );
   if (!report) return undefined;
   // A messaging service chooses the number that it sends from.
-  const from = params.has('MessagingServiceSid') ? undefined : numberOf(params.get('From'));
-  const to = numberOf(params.get('To'));
+  const from = params.has('MessagingServiceSid') ? undefined : withoutChannelPrefix(params.get('From'));
+  const to = withoutChannelPrefix(params.get('To'));
   if (from === undefined && to === undefined) return report;
   return { ...report, endpoints: { ...(from !== undefined && { from }), ...(to !== undefined && { to }) } };
 }
 
 /** Returns `whatsapp:+…` as E.164. */
-function numberOf(address: string | null): string | undefined {
+function withoutChannelPrefix(address: string | null): string | undefined {
   return address?.replace(/^whatsapp:/, '');
 }
 

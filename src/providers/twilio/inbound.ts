@@ -5,7 +5,7 @@ import type {
   InboundMessage,
   InboundType,
 } from '../../domain/chat/inbound.ts';
-import { contentTypeOf, nameOf, numberOf, textOf, userIdOf } from '../inbound-fields.ts';
+import { contentTypeOf, nameOf, e164Of, textOf, userIdOf } from '../inbound-fields.ts';
 
 /** The path of a file. The settings determine the host, so that credentials are sent to no other one. */
 const MEDIA_PATH = /\/2010-04-01\/Accounts\/AC\w{32}\/Messages\/[SM]M\w{32}\/Media\/ME\w{32}$/;
@@ -15,7 +15,7 @@ const PREFIX = /^whatsapp:/;
 /** Returns our number that a message was sent to; undefined if it is no chat-app message. */
 export function twilioReceiver(params: URLSearchParams): string | undefined {
   const to = params.get('To') ?? '';
-  return PREFIX.test(to) ? (numberOf(to.replace(PREFIX, '')) ?? undefined) : undefined;
+  return PREFIX.test(to) ? (e164Of(to.replace(PREFIX, '')) ?? undefined) : undefined;
 }
 
 /**
@@ -38,7 +38,7 @@ export function readTwilioInbound(params: URLSearchParams): InboundCallback | un
 function readUser(params: URLSearchParams): ChatUser {
   const from = (params.get('From') ?? '').replace(PREFIX, '');
   return {
-    number: numberOf(from) ?? numberOf(params.get('WaId')),
+    number: e164Of(from) ?? e164Of(params.get('WaId')),
     userId: userIdOf((params.get('ExternalUserId') ?? '').replace(PREFIX, '')) ?? userIdOf(from),
     username: null,
     name: nameOf(params.get('ProfileName')),

@@ -52,8 +52,9 @@ export function fillContent(
   if (unknown !== undefined) return { problem: `The template has no variable ${unknown} at Twilio.` };
   if (values.length !== variables.length)
     return { problem: `The template has ${variables.length} variables at Twilio, not ${values.length}.` };
-  const places = values.filter(({ name }) => name === undefined).map(({ text }) => text);
-  const pairs = variables.map((name) => [name, named.get(name) ?? places.shift()] as const);
+  // Values without a name fill the remaining variables in order.
+  const unnamedTexts = values.filter(({ name }) => name === undefined).map(({ text }) => text);
+  const pairs = variables.map((name) => [name, named.get(name) ?? unnamedTexts.shift()] as const);
   // A value is missing only if a name occurs twice.
   const missing = pairs.find(([, text]) => text === undefined);
   if (missing) return { problem: `The template's variable ${missing[0]} has no value.` };
@@ -64,7 +65,7 @@ const ORDER = ['header', 'body', 'button'] as const;
 /** Buttons whose parameter fills a variable. */
 const BUTTONS = new Set(['url', 'quick_reply', 'copy_code']);
 
-/** Returns all values in the order of header, body, and buttons by their index. Throws Unfit. */
+/** Returns all values in the order of header, body, and buttons by their index. @throws UnsupportedComponent */
 function valuesOf(components: unknown): Value[] {
   if (components === undefined || components === null) return [];
   if (!Array.isArray(components))
