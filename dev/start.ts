@@ -15,7 +15,7 @@ import { addresses, demoStory } from './environment/welcome.ts';
 import { readEnvironment, readSettings } from '../src/main/env.ts';
 
 /** `npm start`: runs the whole service on this machine, for development, until Ctrl-C. */
-const PARENT_POLL = 500;
+const PARENT_POLL_INTERVAL_MS = 500;
 const began = Date.now();
 const environment = readEnvironment();
 const config = readSettings();
@@ -36,7 +36,7 @@ if (environment['npm_lifecycle_event'] !== undefined) {
   const npm = process.ppid;
   setInterval(() => {
     if (process.ppid !== npm) stop('npm has ended');
-  }, PARENT_POLL).unref();
+  }, PARENT_POLL_INTERVAL_MS).unref();
 }
 // Ignores errors of a terminal that was closed before this process ends.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);

@@ -27,18 +27,18 @@ export interface PartSpec<Facts> {
 
 /** Delays of restarts, in milliseconds. */
 export interface BackOff {
-  readonly first: number;
-  readonly longest: number;
-  /** After this uptime the delay restarts from `first`. */
-  readonly forgiveAfter: number;
+  readonly firstMs: number;
+  readonly maxMs: number;
+  /** After this uptime the delay restarts from `firstMs`. */
+  readonly resetAfterMs: number;
 }
 
 export interface Watcher {
   readonly onPid: (pid: number) => void;
-  /** Called when it has ended; it is restarted after `pause` milliseconds. */
-  readonly onDeath: (how: string, lastLines: string[], pause: number) => void;
-  /** Called when it is ready again, `milliseconds` after its end. */
-  readonly onReturn: (milliseconds: number) => void;
+  /** Called when it has ended; it is restarted after `delayMs`. */
+  readonly onDeath: (how: string, lastLines: string[], delayMs: number) => void;
+  /** Called when it is ready again, `downtimeMs` after its end. */
+  readonly onReady: (downtimeMs: number) => void;
 }
 
 /** A part ended before it was ready, or did not become ready in time. */
@@ -63,10 +63,10 @@ interface RunningProcess {
   /** Resolves to a description of how it ended. */
   readonly ended: Promise<string>;
   /** Aborts when it ends. */
-  readonly over: AbortSignal;
-  readonly started: number;
+  readonly endedSignal: AbortSignal;
+  readonly startedAt: number;
   /** The offset of its output in the log. */
-  readonly from: number;
+  readonly logOffset: number;
 }
 
 const READY_TIMEOUT_MS = 180_000;
@@ -85,36 +85,36 @@ export async function startPart<Facts>(
   watcher: Watcher,
   stopping: AbortSignal,
 ): Promise<Part<Facts>> {
-  let life = await spawnProcess(spec, watcher);
+  let running = await spawnProcess(spec, watcher);
   try {
-    const facts = await waitUntilReady(spec, life, stopping);
-    const kept = keep();
+    const facts = await waitUntilReady(spec, running, stopping);
+    const restarting = restartWhenEnded();
     let stopped: Promise<void> | undefined;
-    return { facts, stop: () => (stopped ??= stopProcess(spec, life).then(() => kept)) };
+    return { facts, stop: () => (stopped ??= stopProcess(spec, running).then(() => restarting)) };
   } catch (error) {
-    const diedByItself = life.over.aborted;
+    const endedByItself = running.endedSignal.aborted;
     const slow = (error as Error).name === 'TimeoutError';
-    await stopProcess(spec, life);
-    if (!diedByItself && !slow) throw error;
-    const how = slow ? `did not serve within ${READY_TIMEOUT_MS / 1_000} s` : await life.ended;
-    throw new PartFailed(how, await lastLines(spec.log, life.from));
+    await stopProcess(spec, running);
+    if (!endedByItself && !slow) throw error;
+    const how = slow ? `did not serve within ${READY_TIMEOUT_MS / 1_000} s` : await running.ended;
+    throw new PartFailed(how, await lastLines(spec.log, running.logOffset));
   }
 
-  async function keep(): Promise<void> {
-    let pause = backOff.first;
+  async function restartWhenEnded(): Promise<void> {
+    let delayMs = backOff.firstMs;
     for (;;) {
-      const how = await life.ended;
+      const how = await running.ended;
       if (stopping.aborted) return;
-      const died = Date.now();
-      if (died - life.started >= backOff.forgiveAfter) pause = backOff.first;
-      watcher.onDeath(how, await lastLines(spec.log, life.from), pause);
-      await sleep(pause, undefined, { signal: stopping }).catch(() => undefined);
-      pause = Math.min(pause * 2, backOff.longest);
+      const endedAt = Date.now();
+      if (endedAt - running.startedAt >= backOff.resetAfterMs) delayMs = backOff.firstMs;
+      watcher.onDeath(how, await lastLines(spec.log, running.logOffset), delayMs);
+      await sleep(delayMs, undefined, { signal: stopping }).catch(() => undefined);
+      delayMs = Math.min(delayMs * 2, backOff.maxMs);
       if (isAborted(stopping)) return;
-      life = await spawnProcess(spec, watcher);
-      if (isAborted(stopping)) return stopProcess(spec, life);
-      waitUntilReady(spec, life, stopping).then(
-        () => watcher.onReturn(Date.now() - died),
+      running = await spawnProcess(spec, watcher);
+      if (isAborted(stopping)) return stopProcess(spec, running);
+      waitUntilReady(spec, running, stopping).then(
+        () => watcher.onReady(Date.now() - endedAt),
         () => undefined,
       );
     }
@@ -131,7 +131,7 @@ async function spawnProcess(spec: PartSpec<unknown>, watcher: Watcher): Promise<
   await mkdir(dirname(spec.log), { recursive: true });
   const log = await open(spec.log, 'a', 0o600);
   try {
-    const from = (await log.stat()).size;
+    const logOffset = (await log.stat()).size;
     const child = spawn(spec.command, spec.args, {
       cwd: spec.cwd,
       env: spec.env,
@@ -139,7 +139,7 @@ async function spawnProcess(spec: PartSpec<unknown>, watcher: Watcher): Promise<
       detached: true,
       stdio: ['ignore', log.fd, log.fd, ...(spec.ipc ? (['ipc'] as const) : [])],
     });
-    const over = new AbortController();
+    const endedController = new AbortController();
     const message = new Promise<unknown>((resolve) => child.once('message', resolve));
     const ended = new Promise<string>((resolve) => {
       child.on('error', (error) => {
@@ -150,10 +150,10 @@ async function spawnProcess(spec: PartSpec<unknown>, watcher: Watcher): Promise<
     void ended.then(() => {
       // Child processes, such as a compiler, are in its group and would outlive it.
       if (child.pid !== undefined) killGroup(child.pid);
-      over.abort();
+      endedController.abort();
     });
     if (child.pid !== undefined) watcher.onPid(child.pid);
-    return { child, message, ended, over: over.signal, started: Date.now(), from };
+    return { child, message, ended, endedSignal: endedController.signal, startedAt: Date.now(), logOffset };
   } finally {
     await log.close();
   }
@@ -161,25 +161,25 @@ async function spawnProcess(spec: PartSpec<unknown>, watcher: Watcher): Promise<
 
 async function waitUntilReady<Facts>(
   spec: PartSpec<Facts>,
-  life: RunningProcess,
+  running: RunningProcess,
   stopping: AbortSignal,
 ): Promise<Facts> {
-  const signal = AbortSignal.any([life.over, stopping, AbortSignal.timeout(READY_TIMEOUT_MS)]);
+  const signal = AbortSignal.any([running.endedSignal, stopping, AbortSignal.timeout(READY_TIMEOUT_MS)]);
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
   });
   signal.throwIfAborted();
-  return Promise.race([spec.waitUntilReady(life.message, signal), aborted]);
+  return Promise.race([spec.waitUntilReady(running.message, signal), aborted]);
 }
 
-async function stopProcess(spec: PartSpec<unknown>, { child, ended, over }: RunningProcess): Promise<void> {
+async function stopProcess(spec: PartSpec<unknown>, { child, ended, endedSignal }: RunningProcess): Promise<void> {
   if (child.pid === undefined) return;
   for (const [signal, within] of spec.stop) {
-    if (over.aborted) return;
+    if (endedSignal.aborted) return;
     send(child.pid, signal);
-    await Promise.race([ended, sleep(within, undefined, { signal: over, ref: false }).catch(() => undefined)]);
+    await Promise.race([ended, sleep(within, undefined, { signal: endedSignal, ref: false }).catch(() => undefined)]);
   }
-  if (!over.aborted) killGroup(child.pid);
+  if (!endedSignal.aborted) killGroup(child.pid);
   await ended;
 }
 

@@ -24,7 +24,7 @@ interface Entry {
   readonly part: Promise<Part<unknown>>;
 }
 
-const RESTART_BACK_OFF: BackOff = { first: 200, longest: 5_000, forgiveAfter: 10_000 };
+const RESTART_BACK_OFF: BackOff = { firstMs: 200, maxMs: 5_000, resetAfterMs: 10_000 };
 const MAX_PORT_ATTEMPTS = 5;
 /** Maximum length of a part's last lines on the terminal, in characters. */
 const MAX_LINE_LENGTH = 200;
@@ -48,8 +48,8 @@ export function makeSupervisor(
       onDeath(how: string, lines: string[], pause: number) {
         progress.print([`! ${name} ${how}; it is started again in ${duration(pause)}`, ...lines.map(quote)].join('\n'));
       },
-      onReturn(milliseconds: number) {
-        progress.print(`! ${name} serves again after ${duration(milliseconds)}`);
+      onReady(downtimeMs: number) {
+        progress.print(`! ${name} serves again after ${duration(downtimeMs)}`);
       },
     };
   }

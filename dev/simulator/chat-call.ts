@@ -71,14 +71,14 @@ export function answerErrors(app: FastifyInstance, { ending, log }: ChatParts, f
 }
 
 /** Stores the message first, then delays the response as the switches require. */
-export async function chatCall(parts: ChatParts, reply: FastifyReply, words: ProviderFormat): Promise<FastifyReply> {
+export async function chatCall(parts: ChatParts, reply: FastifyReply, format: ProviderFormat): Promise<FastifyReply> {
   const { switches, ending, inbox } = parts;
   const behaviour = switches.now;
   const fate = switches.take();
   if (fate === 'reset_before_accept') return resetConnection(reply);
   const failAsAsked = (): FastifyReply => {
     const { status, error_code: code } = behaviour;
-    return reply.code(status).send(words.failure(status, code, 'A switch of the simulator asks for this.'));
+    return reply.code(status).send(format.failure(status, code, 'A switch of the simulator asks for this.'));
   };
   if (fate === 'fail_next') {
     await pause(behaviour.latency_ms, ending);
@@ -86,19 +86,19 @@ export async function chatCall(parts: ChatParts, reply: FastifyReply, words: Pro
     return failAsAsked();
   }
 
-  const judged = words.judge();
-  const taken = 'received' in judged && !fails(judged, parts) ? judged : undefined;
-  const answer = 'received' in judged && !taken ? failedAnswer(words) : judged;
-  if (taken) {
-    inbox.add([taken.received]);
-    taken.expect(behaviour);
+  const result = format.judge();
+  const accepted = 'received' in result && !fails(result, parts) ? result : undefined;
+  const response = 'received' in result && !accepted ? failedAnswer(format) : result;
+  if (accepted) {
+    inbox.add([accepted.received]);
+    accepted.expect(behaviour);
   }
 
   if (fate === 'reset_after_accept') return resetConnection(reply);
   if (fate === 'hang') return reply.hijack();
   await pause(behaviour.latency_ms, ending);
   if (fate === 'fail_after_accept') return failAsAsked();
-  return fate === 'garbage' ? sendGarbage(reply) : reply.code(answer.status).send(answer.body);
+  return fate === 'garbage' ? sendGarbage(reply) : reply.code(response.status).send(response.body);
 }
 
 function fails({ received, key }: AcceptedMessage, { failedOnce }: ChatParts): boolean {
@@ -130,8 +130,8 @@ export function chatReportsOf(chat: InboxChat, after: number): DueChatReport[] {
 }
 
 /** Returns the reports with their times, shuffled and repeated as the switches require. */
-export function scheduleReports(dues: readonly DueChatReport[], behaviour: Behaviour): DueChatReport[] {
-  const kinds = behaviour.shuffle_reports ? shuffle(dues) : dues;
-  const turns = dues.map(({ at }, i): DueChatReport => ({ kind: (kinds[i] as DueChatReport).kind, at }));
-  return turns.flatMap((turn) => Array.from({ length: 1 + behaviour.repeat_reports }, () => turn));
+export function scheduleReports(reports: readonly DueChatReport[], behaviour: Behaviour): DueChatReport[] {
+  const ordered = behaviour.shuffle_reports ? shuffle(reports) : reports;
+  const scheduled = reports.map(({ at }, i): DueChatReport => ({ kind: (ordered[i] as DueChatReport).kind, at }));
+  return scheduled.flatMap((report) => Array.from({ length: 1 + behaviour.repeat_reports }, () => report));
 }

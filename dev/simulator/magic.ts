@@ -25,12 +25,12 @@ const DELIVERED_REPORT: Report = { kind: 'Delivery', step: 1 };
 const OPENED_REPORT: Report = { kind: 'Open', step: 2 };
 
 const PLAIN_MAGIC: Magic = { handover: 'accept', reports: [DELIVERED_REPORT], bounce: null };
-const BOUNCED_REPORT: Magic = { handover: 'accept', reports: [{ kind: 'Bounce', step: 1 }], bounce: null };
+const BOUNCED_MAGIC: Magic = { handover: 'accept', reports: [{ kind: 'Bounce', step: 1 }], bounce: null };
 
 /** Local parts, each alone or with a detail after `+`, such as `bounced+mailbox_full@`. All others are plain. */
 const MAGIC: Readonly<Record<string, Magic>> = {
   delivered: PLAIN_MAGIC,
-  bounced: BOUNCED_REPORT,
+  bounced: BOUNCED_MAGIC,
   complained: { ...PLAIN_MAGIC, reports: [DELIVERED_REPORT, { kind: 'SpamComplaint', step: 2 }] },
   opened: { ...PLAIN_MAGIC, reports: [DELIVERED_REPORT, OPENED_REPORT] },
   clicked: { ...PLAIN_MAGIC, reports: [DELIVERED_REPORT, OPENED_REPORT, { kind: 'Click', step: 3 }] },
@@ -50,7 +50,7 @@ const MAGIC: Readonly<Record<string, Magic>> = {
 export function magicOf(address: string): Magic {
   const [local = '', detail = ''] = address.slice(0, address.lastIndexOf('@')).toLowerCase().split('+', 2);
   const magic = (Object.hasOwn(MAGIC, local) && MAGIC[local]) || PLAIN_MAGIC;
-  return magic === BOUNCED_REPORT ? { ...magic, bounce: bounceOf(detail) } : magic;
+  return magic === BOUNCED_MAGIC ? { ...magic, bounce: bounceOf(detail) } : magic;
 }
 
 /** Returns the worst hand-over of these addresses. */
@@ -66,29 +66,29 @@ interface ChatMagic {
 }
 export type ChatReportKind = 'sent' | 'delivered' | 'read' | 'undelivered' | 'failed';
 
-const CHAT_REPORTS: ChatMagic = { handover: 'accept', reports: ['sent', 'delivered'] };
+const PLAIN_CHAT_MAGIC: ChatMagic = { handover: 'accept', reports: ['sent', 'delivered'] };
 
 const MAGIC_NUMBERS: Readonly<Record<string, ChatMagic>> = {
-  '0001': { ...CHAT_REPORTS, reports: ['failed'] },
-  '0002': { ...CHAT_REPORTS, reports: ['sent', 'delivered', 'read'] },
-  '0003': { ...CHAT_REPORTS, handover: 'fail-once' },
-  '0004': { ...CHAT_REPORTS, handover: 'fail-always' },
+  '0001': { ...PLAIN_CHAT_MAGIC, reports: ['failed'] },
+  '0002': { ...PLAIN_CHAT_MAGIC, reports: ['sent', 'delivered', 'read'] },
+  '0003': { ...PLAIN_CHAT_MAGIC, handover: 'fail-once' },
+  '0004': { ...PLAIN_CHAT_MAGIC, handover: 'fail-always' },
 };
 
 /** Returns the behavior of a number in E.164. */
 export function chatMagicOf(number: string): ChatMagic {
-  return MAGIC_NUMBERS[number.slice(-4)] ?? CHAT_REPORTS;
+  return MAGIC_NUMBERS[number.slice(-4)] ?? PLAIN_CHAT_MAGIC;
 }
 
 const SMS_NUMBERS: Readonly<Record<string, ChatMagic>> = {
   ...MAGIC_NUMBERS,
-  '0002': CHAT_REPORTS,
-  '0005': { ...CHAT_REPORTS, reports: ['sent', 'undelivered'] },
+  '0002': PLAIN_CHAT_MAGIC,
+  '0005': { ...PLAIN_CHAT_MAGIC, reports: ['sent', 'undelivered'] },
 };
 
 /** Returns the behavior of a number for SMS, which have no read reports and may be undelivered by a carrier. */
 export function smsMagicOf(number: string): ChatMagic {
-  return SMS_NUMBERS[number.slice(-4)] ?? CHAT_REPORTS;
+  return SMS_NUMBERS[number.slice(-4)] ?? PLAIN_CHAT_MAGIC;
 }
 
 /** True if the provider refuses SMS to this number because the recipient has opted out. */

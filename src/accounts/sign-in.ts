@@ -23,14 +23,14 @@ const MAX_LENGTH = 1_000;
 
 type SignIn =
   /** `browser` is the token by which this browser is recognized later. */
-  | { readonly kind: 'in'; readonly token: string; readonly browser: string; readonly userId: string }
+  | { readonly kind: 'signed_in'; readonly token: string; readonly browser: string; readonly userId: string }
   /** The password is correct; a code of the second factor is still required. */
-  | { readonly kind: 'code'; readonly challenge: string }
+  | { readonly kind: 'code_required'; readonly challenge: string }
   /** The password is correct, but all organizations of the user require sign-in by OpenID Connect. */
-  | { readonly kind: 'oidc' }
+  | { readonly kind: 'oidc_required' }
   /** The email or the password is wrong. */
-  | { readonly kind: 'wrong' }
-  | { readonly kind: 'wait'; readonly seconds: number };
+  | { readonly kind: 'wrong_credentials' }
+  | { readonly kind: 'rate_limited'; readonly seconds: number };
 
 interface SignInRequest extends SessionClient {
   readonly email: string;
@@ -60,47 +60,47 @@ export async function signIn(
   { email: typed, password, address, userAgent, browser = '' }: SignInRequest,
 ): Promise<SignIn> {
   // Postgres cannot store NUL, so no user's email contains it.
-  if (typed.length > MAX_LENGTH || password.length > MAX_LENGTH || typed.includes('\0')) return { kind: 'wrong' };
+  if (typed.length > MAX_LENGTH || password.length > MAX_LENGTH || typed.includes('\0'))
+    return { kind: 'wrong_credentials' };
   const email = typed.trim().toLowerCase();
   const browserId = knownBrowsers.read(browser, email, Date.now());
   const attempt: Attempt = { email, address, browserId };
   const isKnown = browserId !== undefined;
 
   const seconds = await countAttempt(pool, attempt);
-  if (seconds !== undefined) return { kind: 'wait', seconds };
+  if (seconds !== undefined) return { kind: 'rate_limited', seconds };
   const user = await findUserByEmail(pool, email);
   const holder = isKnown ? browserId : networkOf(address);
   const isRight = await isPassword(password, user?.password, holder, { isPriority: isKnown });
   const detail = { address, known_browser: isKnown };
   if (!isRight || !user) {
     if (user) await auditFailure(pool, user, detail);
-    return { kind: 'wrong' };
+    return { kind: 'wrong_credentials' };
   }
   await forgiveAttempt(pool, attempt);
   if (await needsOidc(pool, user.id)) {
     await auditFailure(pool, user, { ...detail, reason: 'OpenID Connect is required' });
-    return { kind: 'oidc' };
+    return { kind: 'oidc_required' };
   }
   const factor = await findSecondFactor(pool, user.id);
-  if (factor?.is_confirmed) return { kind: 'code', challenge: issueChallenge(user, Date.now()) };
+  if (factor?.is_confirmed) return { kind: 'code_required', challenge: issueChallenge(user, Date.now()) };
   const token = await startSession(pool, user, { address, userAgent }, detail);
-  return { kind: 'in', token, browser: knownBrowsers.issue(email, Date.now(), browserId), userId: user.id };
+  return { kind: 'signed_in', token, browser: knownBrowsers.issue(email, Date.now(), browserId), userId: user.id };
 }
 
 /** Starts a session of a user who has signed in, and records it. @param detail for the audit log @returns the session's token */
 export async function startSession(pool: Pool, user: User, from: SessionClient, detail: Detail): Promise<string> {
-  const token = newToken();
-  await transaction(pool, async (client) => {
-    await insertSession(client, digest(token), user.id, from);
+  return transaction(pool, async (client) => {
+    const token = await createSession(client, user.id, from);
     await auditByUser(client, user, 'account.sign-in', detail);
+    return token;
   });
-  return token;
 }
 
-/** Starts a session without an entry in the audit log. @returns the session's token */
-export async function beginSession(pool: Pool, userId: string, from: SessionClient): Promise<string> {
+/** Creates a session without an entry in the audit log. @returns its token */
+export async function createSession(db: Db, userId: string, from: SessionClient): Promise<string> {
   const token = newToken();
-  await insertSession(pool, digest(token), userId, from);
+  await insertSession(db, digest(token), userId, from);
   return token;
 }
 

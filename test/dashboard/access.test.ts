@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { PAGES } from '../../src/dashboard/app.ts';
-import { beginSession } from '../../src/accounts/sign-in.ts';
+import { createSession } from '../../src/accounts/sign-in.ts';
 import { digest } from '../../src/lib/digest.ts';
 import { RIGHTS } from '../../src/dashboard/roles.tsx';
 import { invite } from '../../src/accounts/invitations.ts';
@@ -73,7 +73,7 @@ const FIXTURES: Readonly<Record<string, () => Promise<Record<string, string>>>> 
     return { id: (body as { id: string }).id };
   },
   '/dashboard/account/sessions/:id': async () => {
-    const token = await beginSession(service.pool, people.owner.id, TEST_BROWSER);
+    const token = await createSession(service.pool, people.owner.id, TEST_BROWSER);
     return { id: createHash('sha256').update(digest(token)).digest('hex') };
   },
   '/dashboard/members/:id': async () => ({ id: people.viewer.id }),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { beginSession } from '../../src/accounts/sign-in.ts';
+import { createSession } from '../../src/accounts/sign-in.ts';
 import { insertMembership } from '../../src/store/accounts/users.ts';
 import type { Person } from '../support/oidc-issuer.ts';
 import { PASSWORD, signedIn, TEST_BROWSER, textOf, type Visitor, visitor } from './visitor.ts';
@@ -68,7 +68,7 @@ describe('linking an account to an identity', () => {
     const person = anonymous();
     const url = issuer.approve(await beginLink(mallory), person);
     const sameUser = visitor(service);
-    sameUser.take(`sendwright=${await beginSession(pool, mallory.id, TEST_BROWSER)}`);
+    sameUser.take(`sendwright=${await createSession(pool, mallory.id, TEST_BROWSER)}`);
     for (const browser of [ada, sameUser, visitor(service)]) {
       browser.take([browser.cookie(), mallory.flowCookie()].filter((each) => each !== '').join('; '));
       const { status, html } = await browser.get(url);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
-import { beginSession } from '../../src/accounts/sign-in.ts';
+import { createSession } from '../../src/accounts/sign-in.ts';
 import { removeSecondFactor } from '../../src/accounts/user-accounts.ts';
 import { digest } from '../../src/lib/digest.ts';
 import { foundIn } from '../security/canaries.ts';
@@ -106,7 +106,7 @@ describe('a second factor', () => {
   it('is turned on without a password in a session by OpenID Connect', async () => {
     const { id } = await signedIn(service, organization.id);
     const browser = visitor(service);
-    browser.take(`sendwright=${await beginSession(service.pool, id, { ...TEST_BROWSER, byOidc: true })}`);
+    browser.take(`sendwright=${await createSession(service.pool, id, { ...TEST_BROWSER, byOidc: true })}`);
     const code = totpOf(await startSetUp(browser)).generate();
     assert.ok(!(await browser.get(PATH)).html.includes('type="password"'));
     assert.equal((await browser.post(`${PATH}/complete`, { code })).status, 200);

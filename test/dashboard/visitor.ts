@@ -1,6 +1,6 @@
 import { type Visitor, visitor } from '../../dev/fixtures/visitor.ts';
 import { hashPassword } from '../../src/accounts/passwords.ts';
-import { beginSession } from '../../src/accounts/sign-in.ts';
+import { createSession } from '../../src/accounts/sign-in.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { insertMembership, insertUser, type Role } from '../../src/store/accounts/users.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
@@ -37,7 +37,7 @@ export async function signedIn(
   await insertUser(service.pool, { id, email, name: '', password: await passwordHash }, true);
   await insertMembership(service.pool, orgId, id, role);
   const made = visitor(service);
-  made.take(`sendwright=${await beginSession(service.pool, id, TEST_BROWSER)}`);
+  made.take(`sendwright=${await createSession(service.pool, id, TEST_BROWSER)}`);
   return { ...made, id, email };
 }
 

@@ -43,7 +43,7 @@ interface Entry {
 }
 
 /** Restarts quickly and forever. */
-const BACK_OFF_MS = { first: 200, longest: 1_000, forgiveAfter: 5_000 };
+const BACK_OFF_MS = { firstMs: 200, maxMs: 1_000, resetAfterMs: 5_000 };
 const START_TIMEOUT_MS = 180_000;
 
 /** @param print receives a line for every death and recovery */
@@ -68,7 +68,7 @@ export function makeParts(print: (line: string) => void): Parts {
         print(`  ${name} ${how}`);
         state.onDeath(how);
       },
-      onReturn(ms: number) {
+      onReady(ms: number) {
         state.serves = true;
         print(`  ${name} serves again after ${(ms / 1_000).toFixed(1)} s`);
       },
@@ -89,7 +89,7 @@ export function makeParts(print: (line: string) => void): Parts {
       } catch (error) {
         if (!(error instanceof PartFailed) || Date.now() > until) throw error;
         print(`  ${name} did not start; again`);
-        await sleep(BACK_OFF_MS.first);
+        await sleep(BACK_OFF_MS.firstMs);
       }
     }
   }

@@ -28,7 +28,7 @@ describe('user create', () => {
     assert.deepEqual(Object.keys(made), ['id', 'email', 'password']);
     assert.match(String(made['id']), /^usr_[0-9a-z]{26}$/);
     assert.equal(made['email'], 'ada@example.net');
-    assert.equal(await trySignIn(database.pool, 'ada@example.net', String(made['password'])), 'in');
+    assert.equal(await trySignIn(database.pool, 'ada@example.net', String(made['password'])), 'signed_in');
   });
 
   it('reads the password from a pipe, reports that and does not print it', async () => {
@@ -37,7 +37,7 @@ describe('user create', () => {
     });
     assert.deepEqual([code, err], [0, 'The password was read from standard input.\n']);
     assert.deepEqual(Object.keys(JSON.parse(out) as object), ['id', 'email']);
-    assert.equal(await trySignIn(database.pool, 'grace@example.net', 'päss word 1'), 'in');
+    assert.equal(await trySignIn(database.pool, 'grace@example.net', 'päss word 1'), 'signed_in');
   });
 
   it('continues after 3 s without input from an open pipe', async () => {
@@ -59,7 +59,7 @@ describe('user create', () => {
     assertFailed(await create(one, ''), 'email: is a member of the organization already');
     const members = await printed<unknown[]>('user', 'list', '--organization', two);
     assert.deepEqual(members, []);
-    assert.equal(await trySignIn(database.pool, 'both@example.net', 'a password'), 'in');
+    assert.equal(await trySignIn(database.pool, 'both@example.net', 'a password'), 'signed_in');
   });
 
   it('takes an unconfirmed account over with --reset-password only', async () => {
@@ -73,8 +73,8 @@ describe('user create', () => {
     assert.deepEqual(await printed<unknown[]>('user', 'list', '--organization', victim), []);
     const made = await printed(...args, '--reset-password', '--role', 'owner');
     assert.deepEqual([made['id'], Object.keys(made)], [userId, ['id', 'email', 'password']]);
-    assert.equal(await trySignIn(database.pool, 'cto@victim.example', 'known to others'), 'wrong');
-    assert.equal(await trySignIn(database.pool, 'cto@victim.example', String(made['password'])), 'in');
+    assert.equal(await trySignIn(database.pool, 'cto@victim.example', 'known to others'), 'wrong_credentials');
+    assert.equal(await trySignIn(database.pool, 'cto@victim.example', String(made['password'])), 'signed_in');
   });
 
   it('fails with one line about the mistake', async () => {
@@ -109,13 +109,13 @@ describe('user list, reset, unlock, sign-out and delete', () => {
 
   it('reset sets a new password, ends sessions, removes limits and is in the audit log', async () => {
     const { organization, id, password } = await create('forgot@example.net');
-    assert.equal(await trySignIn(database.pool, 'forgot@example.net', password), 'in');
+    assert.equal(await trySignIn(database.pool, 'forgot@example.net', password), 'signed_in');
     for (let i = 0; i < 11; i++) await countAttempt(database.pool, attemptOf('forgot@example.net'));
     const reset = await printed('user', 'reset', '--email', 'Forgot@example.net');
     assert.deepEqual(Object.keys(reset), ['id', 'email', 'password', 'sessions_ended']);
     assert.equal(reset['sessions_ended'], 1);
-    assert.equal(await trySignIn(database.pool, 'forgot@example.net', password), 'wrong');
-    assert.equal(await trySignIn(database.pool, 'forgot@example.net', String(reset['password'])), 'in');
+    assert.equal(await trySignIn(database.pool, 'forgot@example.net', password), 'wrong_credentials');
+    assert.equal(await trySignIn(database.pool, 'forgot@example.net', String(reset['password'])), 'signed_in');
     const { rows } = await database.pool.query(
       `SELECT actor_kind, actor_id, target FROM audit_log WHERE org_id = $1 AND action = 'members.reset'`,
       [organization],
@@ -126,10 +126,10 @@ describe('user list, reset, unlock, sign-out and delete', () => {
   it('unlock lets a user try again who has reached a limit', async () => {
     const { id, password } = await create('locked@example.net');
     for (let i = 0; i < 11; i++) await countAttempt(database.pool, attemptOf('locked@example.net'));
-    assert.equal(await trySignIn(database.pool, 'locked@example.net', password), 'wait');
+    assert.equal(await trySignIn(database.pool, 'locked@example.net', password), 'rate_limited');
     const unlocked = await printed('user', 'unlock', '--user', id);
     assert.deepEqual(unlocked, { id, email: 'locked@example.net', cleared: 3 });
-    assert.equal(await trySignIn(database.pool, 'locked@example.net', password), 'in');
+    assert.equal(await trySignIn(database.pool, 'locked@example.net', password), 'signed_in');
   });
 
   it('sign-out ends all sessions', async () => {
@@ -146,7 +146,7 @@ describe('user list, reset, unlock, sign-out and delete', () => {
     assertFailed(await admin('user', 'delete', '--user', id), refused);
     const removed = await printed('user', 'delete', '--user', id, '--force');
     assert.deepEqual(removed, { id, email: 'gone@example.net', organizations: [organization] });
-    assert.equal(await trySignIn(database.pool, 'gone@example.net', password), 'wrong');
+    assert.equal(await trySignIn(database.pool, 'gone@example.net', password), 'wrong_credentials');
     assertFailed(await admin('user', 'delete', '--email', 'gone@example.net'), 'email: there is no such user');
   });
 

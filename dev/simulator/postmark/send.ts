@@ -33,13 +33,13 @@ export interface SendParts {
 /** The result of one message of a call. */
 type Item =
   | {
-      readonly is: 'accepted';
+      readonly kind: 'accepted';
       readonly mail: ValidMessage;
       readonly slow: boolean;
       /** Recipients on the suppression list. */
       readonly inactive: readonly string[];
     }
-  | { readonly is: 'refused' | 'failed'; readonly error: PostmarkError };
+  | { readonly kind: 'refused' | 'failed'; readonly error: PostmarkError };
 
 /** `POST /email` and `POST /email/batch`, https://postmarkapp.com/developer/api/email-api. */
 export function sendRoutes(app: FastifyInstance, parts: SendParts): void {
@@ -60,8 +60,8 @@ export function sendRoutes(app: FastifyInstance, parts: SendParts): void {
 
   app.post('/email', { bodyLimit: MAX_READ_BYTES }, (request, reply) =>
     call(parts, reply, [request.body], ([item]) => {
-      const { is } = item as Item;
-      return reply.code(is === 'accepted' ? 200 : is === 'refused' ? 422 : 500).send(answerTo(item as Item));
+      const { kind } = item as Item;
+      return reply.code(kind === 'accepted' ? 200 : kind === 'refused' ? 422 : 500).send(answerTo(item as Item));
     }),
   );
 
@@ -101,14 +101,14 @@ async function call(
 
   const now = Date.now();
   const items = mails.map((mail) => decide(mail, now, parts));
-  const accepted = items.filter((item) => item.is === 'accepted').map(({ mail }) => mail);
+  const accepted = items.filter((item) => item.kind === 'accepted').map(({ mail }) => mail);
   inbox.add(accepted);
   for (const { head } of accepted) parts.suppressions.expect(head, reportsOf(head, parts.reportAfter));
   parts.expectReports?.(accepted.map(toReported), behaviour);
 
   if (fate === 'reset_after_accept') return resetConnection(reply);
   if (fate === 'hang') return reply.hijack();
-  const slow = items.some((item) => item.is === 'accepted' && item.slow) ? parts.slow : 0;
+  const slow = items.some((item) => item.kind === 'accepted' && item.slow) ? parts.slow : 0;
   await pause(Math.max(behaviour.latency_ms, slow), ending);
   if (fate === 'fail_after_accept') {
     return reply.code(behaviour.status).send(failure(behaviour.status, behaviour.error_code));
@@ -118,23 +118,23 @@ async function call(
 
 function decide(input: unknown, now: number, { failedOnce, suppressions }: SendParts): Item {
   const mail = parseAndValidate(input, now);
-  if ('ErrorCode' in mail) return { is: 'refused', error: mail };
+  if ('ErrorCode' in mail) return { kind: 'refused', error: mail };
   const { metadata, recipients, stream } = mail.head;
   const inactive = recipients.filter((address) => suppressions.has(stream, address, now));
   if (inactive.length === recipients.length) {
     const Message = `You tried to send to recipients that have been marked as inactive. ${namesOf('Found', inactive)}`;
-    return { is: 'refused', error: { ErrorCode: CODE.inactiveRecipient, Message } };
+    return { kind: 'refused', error: { ErrorCode: CODE.inactiveRecipient, Message } };
   }
   const handover = handoverOf(recipients);
   const key = metadata['email'] ?? `${recipients.join()} ${mail.message.subject}`;
   if (handover === 'fail-always' || (handover === 'fail-once' && failedOnce.fails(`postmark ${key}`)))
     return {
-      is: 'failed',
+      kind: 'failed',
       error: { ErrorCode: CODE.maintenance, Message: `The address asks for this: ${handover}@.` },
     };
   const active = recipients.filter((address) => !inactive.includes(address));
   const head = { ...mail.head, recipients: active };
-  return { is: 'accepted', mail: { ...mail, head }, slow: handover === 'slow', inactive };
+  return { kind: 'accepted', mail: { ...mail, head }, slow: handover === 'slow', inactive };
 }
 
 /** Formats Postmark's text about recipients on its suppression list. */
@@ -143,7 +143,7 @@ function namesOf(start: string, inactive: readonly string[]): string {
 }
 
 function answerTo(item: Item): object {
-  if (item.is !== 'accepted') return item.error;
+  if (item.kind !== 'accepted') return item.error;
   const { head, given } = item.mail;
   const { inactive } = item;
   return {

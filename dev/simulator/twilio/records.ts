@@ -36,9 +36,9 @@ function pastReports(chat: InboxChat, after: number, now: number): DueChatReport
  * @param after milliseconds between a message and the first report about it
  */
 export function messageRecord(chat: InboxChat, account: string, after: number, now: number): object {
-  const so_far = pastReports(chat, after, now);
-  const last = so_far.at(-1);
-  const left = so_far.find(({ kind }) => kind === 'sent');
+  const reports = pastReports(chat, after, now);
+  const last = reports.at(-1);
+  const sentReport = reports.find(({ kind }) => kind === 'sent');
   const uri = `/2010-04-01/Accounts/${account}/Messages/${chat.id}`;
   const error = errorOf(chat, last?.kind);
   const { from, to, messagingServiceSid } = endpointsOf(chat);
@@ -47,7 +47,7 @@ export function messageRecord(chat: InboxChat, account: string, after: number, n
     api_version: '2010-04-01',
     body: bodyOf(chat),
     date_created: twilioTime(Date.parse(chat.received_at)),
-    date_sent: left ? twilioTime(left.at) : null,
+    date_sent: sentReport ? twilioTime(sentReport.at) : null,
     date_updated: twilioTime(last?.at ?? Date.parse(chat.received_at)),
     direction: 'outbound-api',
     error_code: error?.code ?? null,

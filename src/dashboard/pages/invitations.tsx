@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { digest } from '../../lib/digest.ts';
-import { beginSession } from '../../accounts/sign-in.ts';
+import { createSession } from '../../accounts/sign-in.ts';
 import {
   acceptInvitation,
   acceptOwnInvitation,
@@ -37,7 +37,7 @@ const accept = publicAction(Acceptance, {
     const { pool, session, params, deps } = visit;
     const who = session?.user ?? { name, password };
     const { userId, invitation } = await acceptInvitation(pool, params['token'] ?? '', who, deps.limits.organization);
-    const token = session ? session.token : await beginSession(pool, userId, visit);
+    const token = session ? session.token : await createSession(pool, userId, visit);
     await setSessionOrganization(pool, digest(token), invitation.org_id);
     return new Redirect('/dashboard', {
       flash: `Welcome to ${invitation.organization}.`,

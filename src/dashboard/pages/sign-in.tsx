@@ -52,12 +52,12 @@ const doSignIn = publicAction(Credentials, {
       { pool, knownBrowsers, issueChallenge },
       { email, password, address, userAgent, browser },
     );
-    if (result.kind === 'in') return signedIn(visit, result, next);
-    if (result.kind === 'code') {
+    if (result.kind === 'signed_in') return signedIn(visit, result, next);
+    if (result.kind === 'code_required') {
       return <CodePage visit={visit} challenge={result.challenge} next={safeNext(next)} />;
     }
-    if (result.kind === 'oidc') return passwordRefused(visit, safeNext(next));
-    if (result.kind === 'wait') throw tooManyAttempts(result.seconds);
+    if (result.kind === 'oidc_required') return passwordRefused(visit, safeNext(next));
+    if (result.kind === 'rate_limited') throw tooManyAttempts(result.seconds);
     const filled = {
       given: { email, ...(next !== undefined && { next }) },
       problems: { '': 'That email or password is not right.' },

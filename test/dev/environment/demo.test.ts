@@ -34,7 +34,7 @@ test('the demonstration has a verified domain, a number and a dashboard user, th
   const [number] = await listNumbers(pool, first.organization_id, null, 1);
   assert.equal(number?.number, '+12025550142');
   assert.equal(first.sms_from, '+12025550143');
-  assert.equal(await signIn(first.dashboard), 'in');
+  assert.equal(await signIn(first.dashboard), 'signed_in');
   assert.deepEqual(await start(), first);
 });
 
@@ -77,7 +77,7 @@ test('the demonstration gets another dashboard user where the password of the fi
   await writeSecrets(path, { ...(await readSecrets(path)), demo: older });
   const { dashboard: later } = await start();
   assert.notEqual(later.email, dashboard.email);
-  assert.equal(await signIn(later), 'in');
+  assert.equal(await signIn(later), 'signed_in');
 });
 
 const DEMO = {

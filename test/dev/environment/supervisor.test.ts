@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { isAlive, scripted } from './scripts.ts';
 
-const QUICK: BackOff = { first: 20, longest: 80, forgiveAfter: 60_000 };
+const QUICK: BackOff = { firstMs: 20, maxMs: 80, resetAfterMs: 60_000 };
 
 /** A supervisor, with the lines that it prints and the process ids that it reports. */
 async function setUp(t: TestContext, backOff = QUICK) {
@@ -38,7 +38,7 @@ test('restarts a part that dies and reports its new process id', async (t) => {
 });
 
 test('doubles the pause between restarts up to the longest', async (t) => {
-  const { folder, supervisor, lines } = await setUp(t, { first: 100, longest: 300, forgiveAfter: 60_000 });
+  const { folder, supervisor, lines } = await setUp(t, { firstMs: 100, maxMs: 300, resetAfterMs: 60_000 });
   await supervisor.start('api', scripted(folder, 'api', `ready(); setTimeout(() => process.exit(3), 20)`));
   await eventually('five deaths', () => lines.filter((line) => line.includes('ended with 3')).length >= 5);
   const pauses = lines.flatMap((line) => /again in (\S+) s/.exec(line)?.[1] ?? []);
@@ -124,7 +124,7 @@ test('stops a part that is starting, and starts no other', async (t) => {
 });
 
 test('does not restart a part that is stopped during the pause', async (t) => {
-  const { folder, supervisor, lines, pids } = await setUp(t, { first: 20_000, longest: 20_000, forgiveAfter: 60_000 });
+  const { folder, supervisor, lines, pids } = await setUp(t, { firstMs: 20_000, maxMs: 20_000, resetAfterMs: 60_000 });
   await supervisor.start('api', scripted(folder, 'api', `ready(); setTimeout(() => process.exit(1), 20)`));
   await eventually('its death', () => lines.length > 0);
   await supervisor.stop();
