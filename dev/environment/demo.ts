@@ -119,7 +119,8 @@ async function ensureUser(pool: Pool, demo: DemoSecrets, path: string, secrets: 
 
 /** The simulator's contents, as the operator assigns them to each number. */
 const TEMPLATES = CONTENTS.map(({ name, language, sid, variables }) => ({
-  ...{ name, language },
+  name,
+  language,
   contentSid: sid,
   variables: Object.keys(variables),
 }));

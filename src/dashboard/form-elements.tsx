@@ -217,7 +217,10 @@ function attributesOf(name: string, filled: Filled, hint?: string) {
   const hasProblem = problemOf(name, filled) !== undefined;
   const notes = [hasProblem && `${id}-problem`, hint !== undefined && `${id}-hint`].filter(Boolean).join(' ');
   return {
-    ...{ id, name, 'aria-describedby': notes || undefined, 'aria-invalid': hasProblem ? 'true' : undefined },
+    id,
+    name,
+    'aria-describedby': notes || undefined,
+    'aria-invalid': hasProblem ? 'true' : undefined,
     // Browsers focus the first of several.
     autofocus: hasProblem,
   } as const;

@@ -54,7 +54,7 @@ function Suspended({ organization }: { organization: OrganizationOfUser }): Html
   if (since === null) return <></>;
   return (
     <p class="notice bad" role="status">
-      The operator of this service suspended this organization at <Time at={since} />
+      The operator of this service suspended this organization on <Time at={since} />
       {reason !== null && (
         <>
           : <strong safe>{reason}</strong>

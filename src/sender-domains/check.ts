@@ -118,7 +118,7 @@ async function saveOutcomeIn(
 }
 
 function supersededStep({ tries, misses }: Registration): Step {
-  return { status: 'failed', tries, misses, next: null };
+  return { status: 'failed', tries, misses, nextInMs: null };
 }
 
 function ownedByAnother(name: string, findings: Findings): Findings {

@@ -15,8 +15,8 @@ interface PendingWork {
   readonly fleet: string;
   /** The number of rows, at most 10,001. */
   readonly count: number;
-  /** The age in seconds of the oldest row; 0 without rows. */
-  readonly oldest: number;
+  /** The age of the oldest row; 0 without rows. */
+  readonly oldest_seconds: number;
 }
 
 /** When a maintenance task last succeeded. */
@@ -96,7 +96,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
       },
     });
   };
-  const each = (rows: readonly PendingWork[], value: 'count' | 'oldest') =>
+  const each = (rows: readonly PendingWork[], value: 'count' | 'oldest_seconds') =>
     rows.map((row): Sample => [{ fleet: row.fleet }, row[value]]);
   const eachTask = (rows: readonly UpkeepAge[], value: 'age_seconds' | 'interval_seconds') =>
     rows.map((row): Sample => [{ task: row.task }, row[value]]);
@@ -115,7 +115,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
     ({ outbox }) => each(outbox, 'count'),
   );
   gauge('sendwright_outbox_oldest_seconds', 'Age of the oldest of those rows.', ['fleet'], ({ outbox }) =>
-    each(outbox, 'oldest'),
+    each(outbox, 'oldest_seconds'),
   );
   gauge(
     'sendwright_backlog',
@@ -145,7 +145,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
     'sendwright_backlog_oldest_seconds',
     'Time since the oldest item of the backlog became due.',
     ['fleet'],
-    ({ backlog }) => each(backlog, 'oldest'),
+    ({ backlog }) => each(backlog, 'oldest_seconds'),
   );
 }
 

@@ -102,7 +102,7 @@ describe('changing an email', () => {
     const [file] = copy['attachments'] as { id: string; filename: string; content_id: string }[];
     assert.deepEqual([file?.filename, file?.content_id], ['a.txt', 'a@b']);
     assert.notEqual(file?.id, (old['attachments'] as { id: string }[])[0]?.id, 'the file is copied');
-    assert.deepEqual(await latestAudit(service, 'emails.send'), { target: made, detail: { again: id } });
+    assert.deepEqual(await latestAudit(service, 'emails.send'), { target: made, detail: { resend_of: id } });
     const [original, repeated] = [await page(`/dashboard/emails/${id}`), await page(`/dashboard/emails/${made}`)];
     assert.ok(original.html.includes(`Resent as</dt><dd><a href="/dashboard/emails/${made}"`), textOf(original.html));
     assert.ok(repeated.html.includes(`Resend of</dt><dd><a href="/dashboard/emails/${id}"`), textOf(repeated.html));

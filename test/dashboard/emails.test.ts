@@ -311,7 +311,7 @@ describe('one email', () => {
     const text = textOf(html);
     assert.ok(text.includes('mailbox not found means: no account with that address. What to do:'), text);
     assert.ok(text.includes(`${to} bounced mailbox not found: 550 5.1.1 nobody here`), text);
-    assert.match(text, /ada\.bounced@example\.net is on your suppression list since .* because of this email\./);
+    assert.match(text, /ada\.bounced@example\.net has been on your suppression list since .* because of this email\./);
     assert.ok(html.includes(`href="/dashboard/suppressions?email=${encodeURIComponent(to)}"`), 'view');
     const suppress = `href="/dashboard/suppressions/add?addresses=${encodeURIComponent(to)}"`;
     assert.ok(!html.includes(suppress), 'it is on the list already');

@@ -111,7 +111,7 @@ describe('email of a suspended organization', () => {
     assert.deepEqual(await counts(), [3, 2]);
     await suspend();
     assert.deepEqual(await counts(), [0, 0]);
-    assert.ok((await readDue(pool)).every(({ oldest }) => oldest === 0));
+    assert.ok((await readDue(pool)).every(({ oldest_seconds: oldest }) => oldest === 0));
   });
 });
 

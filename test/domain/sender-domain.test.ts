@@ -15,7 +15,7 @@ import { showRecords, wantedRecords } from '../../src/domain/senders/sender-reco
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-const PENDING: Progress = { status: 'pending', trusted: false, tries: 0, misses: 0, waited: 0 };
+const PENDING: Progress = { status: 'pending', trusted: false, tries: 0, misses: 0, waitedMs: 0 };
 const VERIFIED: Progress = { ...PENDING, status: 'verified' };
 
 describe('a domain that must prove itself', () => {
@@ -23,36 +23,36 @@ describe('a domain that must prove itself', () => {
     let progress = PENDING;
     const waits: number[] = [];
     while (progress.status === 'pending') {
-      const { next, ...step } = nextStep(progress, 'missing', true);
-      if (typeof next === 'number') waits.push(next / MINUTE);
-      progress = { ...progress, ...step, waited: progress.waited + (next ?? 0) };
+      const { nextInMs, ...step } = nextStep(progress, 'missing', true);
+      if (typeof nextInMs === 'number') waits.push(nextInMs / MINUTE);
+      progress = { ...progress, ...step, waitedMs: progress.waitedMs + (nextInMs ?? 0) };
     }
     assert.deepEqual(waits.slice(0, 11), [1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360]);
     assert.equal(
       waits.reduce((sum, wait) => sum + wait, 0),
       72 * 60,
     );
-    assert.deepEqual([progress.status, progress.waited], ['failed', 72 * HOUR]);
+    assert.deepEqual([progress.status, progress.waitedMs], ['failed', 72 * HOUR]);
   });
 
   test('is verified when all records exist, immediately or in time, and then checked daily', () => {
     for (const isBackground of [true, false]) {
-      const step = nextStep({ ...PENDING, tries: 7, waited: 100 * HOUR }, 'complete', isBackground);
-      assert.deepEqual(step, { status: 'verified', tries: 0, misses: 0, next: 24 * HOUR });
+      const step = nextStep({ ...PENDING, tries: 7, waitedMs: 100 * HOUR }, 'complete', isBackground);
+      assert.deepEqual(step, { status: 'verified', tries: 0, misses: 0, nextInMs: 24 * HOUR });
     }
   });
 
   test('does not fail while DNS cannot be asked', () => {
-    const late = { ...PENDING, tries: 20, waited: 80 * HOUR };
-    assert.deepEqual(nextStep(late, 'unsure', true), { status: 'pending', tries: 21, misses: 0, next: HOUR });
+    const late = { ...PENDING, tries: 20, waitedMs: 80 * HOUR };
+    assert.deepEqual(nextStep(late, 'unsure', true), { status: 'pending', tries: 21, misses: 0, nextInMs: HOUR });
     assert.equal(nextStep(late, 'missing', true).status, 'failed');
   });
 
   test('does not fail, nor wait longer, for being asked about by hand', () => {
-    const late = { ...PENDING, tries: 20, waited: 80 * HOUR };
+    const late = { ...PENDING, tries: 20, waitedMs: 80 * HOUR };
     for (const verdict of ['missing', 'lost', 'unsure'] as const) {
       const step = nextStep(late, verdict, false);
-      assert.deepEqual(step, { status: 'pending', tries: 20, misses: 0, next: undefined });
+      assert.deepEqual(step, { status: 'pending', tries: 20, misses: 0, nextInMs: undefined });
     }
   });
 });
@@ -62,9 +62,9 @@ describe('a verified domain', () => {
     let progress = VERIFIED;
     const verdicts = 'lost lost complete lost unsure lost missing lost lost lost'.split(' ') as Verdict[];
     const seen = verdicts.map((verdict) => {
-      const { next, ...step } = nextStep(progress, verdict, true);
+      const { nextInMs, ...step } = nextStep(progress, verdict, true);
       progress = { ...progress, ...step };
-      return `${step.misses} ${step.status} ${String(next && next / HOUR)}`;
+      return `${step.misses} ${step.status} ${String(nextInMs && nextInMs / HOUR)}`;
     });
     assert.deepEqual(seen, [
       ...['1 verified 24', '2 verified 24', '0 verified 24', '1 verified 24', '1 verified 1', '2 verified 24'],
@@ -74,8 +74,8 @@ describe('a verified domain', () => {
 
   test('never fails for being asked about by hand, and keeps its time', () => {
     for (const verdict of ['complete', 'missing', 'lost', 'unsure'] as const) {
-      const { status, next } = nextStep({ ...VERIFIED, misses: 2 }, verdict, false);
-      assert.deepEqual([status, next], ['verified', undefined]);
+      const { status, nextInMs } = nextStep({ ...VERIFIED, misses: 2 }, verdict, false);
+      assert.deepEqual([status, nextInMs], ['verified', undefined]);
     }
   });
 
@@ -83,9 +83,9 @@ describe('a verified domain', () => {
     for (const verdict of ['complete', 'missing', 'lost', 'unsure'] as const) {
       for (const isBackground of [true, false]) {
         const trusted = nextStep({ ...VERIFIED, trusted: true, misses: 5 }, verdict, isBackground);
-        assert.deepEqual([trusted.status, trusted.next], ['verified', null]);
+        assert.deepEqual([trusted.status, trusted.nextInMs], ['verified', null]);
         const failed = nextStep({ ...PENDING, status: 'failed' }, verdict, isBackground);
-        assert.deepEqual([failed.status, failed.next], ['failed', null]);
+        assert.deepEqual([failed.status, failed.nextInMs], ['failed', null]);
       }
     }
   });

@@ -70,7 +70,7 @@ describe('a suspended organization', () => {
     const { suspended_at: since } = await suspend(ours, 'Too many <complaints>');
     for (const path of ['/dashboard', '/dashboard/emails']) {
       const { html } = await viewer.get(path);
-      assert.match(textOf(html), /suspended this organization at .*: Too many <complaints>\s*\. Nothing is sent/, path);
+      assert.match(textOf(html), /suspended this organization on .*: Too many <complaints>\s*\. Nothing is sent/, path);
       assert.ok(html.includes(`datetime="${String(since)}"`), path);
     }
     await resume(ours);

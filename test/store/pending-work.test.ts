@@ -18,8 +18,10 @@ beforeEach(async () => {
 
 /** Counts and whole seconds by fleet, without fleets that have no backlog. */
 function backlog(rows: PendingWork[]): Record<string, [count: number, seconds: number]> {
-  const some = rows.filter(({ count, oldest }) => count > 0 || oldest > 0);
-  return Object.fromEntries(some.map(({ fleet, count, oldest }) => [fleet, [count, Math.floor(oldest + 0.01)]]));
+  const some = rows.filter(({ count, oldest_seconds: oldest }) => count > 0 || oldest > 0);
+  return Object.fromEntries(
+    some.map(({ fleet, count, oldest_seconds: oldest }) => [fleet, [count, Math.floor(oldest + 0.01)]]),
+  );
 }
 
 async function row(action: string, values: { age?: number; tries?: number; retryIn?: number } = {}): Promise<void> {

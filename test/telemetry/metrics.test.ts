@@ -109,7 +109,7 @@ test('queries the database once per five seconds', async (t) => {
   watchDatabase(registry, async () => {
     queries++;
     return {
-      outbox: [{ fleet: 'email', count: 5, oldest: 1.5 }],
+      outbox: [{ fleet: 'email', count: 5, oldest_seconds: 1.5 }],
       upkeep: [{ task: 'putBackOverdue', age_seconds: 12.5, interval_seconds: 60 }],
       pauses: [
         { provider: 'postmark', sender: '' },
@@ -117,8 +117,8 @@ test('queries the database once per five seconds', async (t) => {
         { provider: 'twilio', sender: 'num_2' },
       ],
       backlog: [
-        { fleet: 'email', count: 10_001, oldest: 60 },
-        { fleet: 'webhooks', count: 1, oldest: 2 },
+        { fleet: 'email', count: 10_001, oldest_seconds: 60 },
+        { fleet: 'webhooks', count: 1, oldest_seconds: 2 },
       ],
     };
   });

@@ -46,7 +46,10 @@ export function parseAndValidate(
     },
     message: {
       ...(isSms && { channel: 'sms' as const }),
-      ...{ provider: 'twilio' as const, id, from, to },
+      provider: 'twilio',
+      id,
+      from,
+      to,
       ...content,
       received_at: new Date(now).toISOString(),
     },

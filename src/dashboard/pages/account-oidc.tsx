@@ -86,7 +86,7 @@ async function oidcPage(context: Context, filled: Filled): Promise<Html> {
       <Form visit={context} action={`${PATH}/${isLinked ? 'unlink' : 'link'}`} class="card">
         <p>
           {isLinked
-            ? 'You then sign in with your password. It signs you out everywhere else.'
+            ? 'You will then sign in with your password. Unlinking signs you out everywhere else.'
             : 'You can then sign in with your password or at the identity provider.'}
         </p>
         <FormProblem filled={filled} />

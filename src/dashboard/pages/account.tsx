@@ -93,7 +93,7 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
           {field(password, 'password', 'New password', {
             type: 'password',
             autocomplete: 'new-password',
-            hint: 'At least 8 characters. It signs you out everywhere else.',
+            hint: 'At least 8 characters. Changing it signs you out everywhere else.',
             required: true,
           })}
           <button>Change the password</button>

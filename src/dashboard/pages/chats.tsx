@@ -160,7 +160,7 @@ async function messagePage(of: ChannelPages, context: Context, filled: Filled): 
             ['To', <Text text={`${message.to} (${message.country})`} />],
             [detail[0], <Text text={detail[1](message)} />],
             ['Accepted', <Time at={message.created_at} />],
-            message.fallback_at !== null && ['Sent as its fallback template since', <Time at={message.fallback_at} />],
+            message.fallback_at !== null && ['Replaced by its fallback template', <Time at={message.fallback_at} />],
             message.scheduled_at !== null && ['Scheduled for', <Time at={message.scheduled_at} />],
             details.provider !== null && ['Provider', <Text text={details.provider} />],
             details.provider_message_id !== null && ['Provider message ID', <Id id={details.provider_message_id} />],

@@ -21,13 +21,13 @@ const cancel = buttonAction((context) => ({
   flash: 'Email canceled.',
 }));
 
-const again = action(Type.Object({ request_id: Type.String({ minLength: 1, maxLength: 100 }) }), {
+const resend = action(Type.Object({ request_id: Type.String({ minLength: 1, maxLength: 100 }) }), {
   run: (context, { request_id }) =>
     act(context, {
       action: 'emails.send',
       run: () => resendEmail(context.deps, context.organization.id, idOf(context), request_id),
       target: ({ id }) => id,
-      detail: { again: idOf(context) },
+      detail: { resend_of: idOf(context) },
       next: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'Email resent. This is the new one.' }),
     }),
 });
@@ -35,5 +35,5 @@ const again = action(Type.Object({ request_id: Type.String({ minLength: 1, maxLe
 export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/:id/reschedule`, 'member', reschedule],
   ['POST', `${PATH}/:id/cancel`, 'member', cancel],
-  ['POST', `${PATH}/:id/again`, 'member', again],
+  ['POST', `${PATH}/:id/again`, 'member', resend],
 ];

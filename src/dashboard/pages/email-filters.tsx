@@ -52,9 +52,14 @@ export function readFilters(context: Context<Static<typeof Query>>): ReadFilters
   const tags = parsed('tag', written.length === 0 ? undefined : written.join(' '), readTags) ?? [];
   return {
     filters: {
-      ...{ tags, status: query.status ?? null, batch_id: query.batch_id ?? null },
-      ...{ ...search, from: from?.address ?? null, bounce_reason: query.bounce_reason ?? null },
-      ...{ created_after: since?.toISOString() ?? null, created_before: before?.toISOString() ?? null },
+      ...search,
+      tags,
+      status: query.status ?? null,
+      batch_id: query.batch_id ?? null,
+      from: from?.address ?? null,
+      bounce_reason: query.bounce_reason ?? null,
+      created_after: since?.toISOString() ?? null,
+      created_before: before?.toISOString() ?? null,
     },
     filled: { given: { ...given, tag: written.join(' ') }, problems: found },
     isValid: Object.keys(found).length === 0,
@@ -89,7 +94,9 @@ export function EmailFilterForm({ context, filled }: { context: Context; filled:
   return (
     <Filters visit={context} label="Filter emails">
       {field(filled, 'q', 'Address, subject or id', {
-        ...{ type: 'search', autocomplete: 'off', placeholder: 'ada@example.com' },
+        type: 'search',
+        autocomplete: 'off',
+        placeholder: 'ada@example.com',
       })}
       {choices(filled, 'status', 'Status', optionsOf(EMAIL_STATUSES).slice(1))}
       {dayField(filled, 'created_after', `Since (${zoneOf(context)})`)}

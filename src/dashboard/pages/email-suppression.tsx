@@ -71,7 +71,7 @@ function Entry({ context, entry, isByThis }: { context: Context; entry: Suppress
   return (
     <div class="row">
       <span>
-        <strong safe>{email}</strong> is on your suppression list since <Time at={since} />
+        <strong safe>{email}</strong> has been on your suppression list since <Time at={since} />
         <Text text={isByThis ? ' because of this email.' : `, because ${ORIGINS[origin]}.`} />
       </span>
       <a href={`${SUPPRESSIONS}?email=${encodeURIComponent(email)}`}>View</a>

@@ -1,6 +1,13 @@
 import { Type } from 'typebox';
 import { addCounts } from '../../domain/statistics.ts';
-import { type Issue, type Backlog, COUNTED, listIssues, readBacklog } from '../../store/outbox/backlog.ts';
+import {
+  type Issue,
+  type Backlog,
+  MAX_COUNTED,
+  findVerifiedDomain,
+  listIssues,
+  readBacklog,
+} from '../../store/outbox/backlog.ts';
 import { listEmails } from '../../store/emails/lists.ts';
 import { readSeries } from '../../store/statistics/series.ts';
 import { MailChart } from '../chart.tsx';
@@ -94,14 +101,14 @@ async function readBounces({ pool, organization }: Context, { step, from, to }: 
 export const rows: readonly PageRow[] = [['GET', '/dashboard', 'viewer', overview]];
 
 async function FirstSteps({ context, issues }: { context: Context; issues: readonly Issue[] }): Promise<string> {
-  const example = await exampleEmail(context);
-  const isReady = !String(example['from']).endsWith('your-domain.example');
+  const { pool, organization } = context;
+  const [example, domain] = await Promise.all([exampleEmail(context), findVerifiedDomain(pool, organization.id)]);
   return (
     <Layout context={context} title="Overview">
       <Notices issues={issues} />
       <Checklist context={context} />
       <Empty title="No emails yet" command={curl(context, 'POST', '/v1/emails', example)}>
-        {isReady ? (
+        {domain !== undefined ? (
           <p>
             Send one to yourself from a <a href="/dashboard/domains">domain</a> of this organization with an{' '}
             <a href="/dashboard/keys">API key</a>, and watch it here.
@@ -192,7 +199,7 @@ function Waiting({ backlog }: { backlog: Backlog }): Html {
 }
 
 function countInWords(count: number): string {
-  return count > COUNTED ? `over ${formatNumber(COUNTED)}` : formatNumber(count);
+  return count > MAX_COUNTED ? `over ${formatNumber(MAX_COUNTED)}` : formatNumber(count);
 }
 
 function Bounces({ bounces, period }: { bounces: readonly [reason: string, emails: number][]; period: Period }): Html {

@@ -135,7 +135,7 @@ function ResetPage({ visit, filled }: { visit: Visit; filled: Filled }): Html {
         {field(filled, 'password', 'New password', {
           type: 'password',
           autocomplete: 'new-password',
-          hint: 'At least 8 characters. It signs you out everywhere.',
+          hint: 'At least 8 characters. Changing it signs you out everywhere.',
           required: true,
           autofocus: true,
         })}

@@ -81,7 +81,7 @@ export interface Progress {
   readonly tries: number;
   readonly misses: number;
   /** Milliseconds since verification started. */
-  readonly waited: number;
+  readonly waitedMs: number;
 }
 
 /** The consequence of a check. */
@@ -90,7 +90,7 @@ export interface Step {
   readonly tries: number;
   readonly misses: number;
   /** Milliseconds until the next check; null for none, undefined when its time is unchanged. */
-  readonly next: number | null | undefined;
+  readonly nextInMs: number | null | undefined;
 }
 
 const MINUTE_MS = 60_000;
@@ -104,26 +104,26 @@ const MAX_MISSES = 3;
 
 /** @param isBackground false for a check on request: only background checks count towards giving up */
 export function nextStep(progress: Progress, verdict: Verdict, isBackground: boolean): Step {
-  const { status, trusted, tries, misses, waited } = progress;
-  if (trusted || status === 'failed') return { status, tries, misses, next: null };
+  const { status, trusted, tries, misses, waitedMs } = progress;
+  if (trusted || status === 'failed') return { status, tries, misses, nextInMs: null };
   if (verdict === 'complete') {
-    const next = status === 'verified' && !isBackground ? undefined : VERIFIED_CHECK_INTERVAL_MS;
-    return { status: 'verified', tries: 0, misses: 0, next };
+    const nextInMs = status === 'verified' && !isBackground ? undefined : VERIFIED_CHECK_INTERVAL_MS;
+    return { status: 'verified', tries: 0, misses: 0, nextInMs };
   }
-  if (!isBackground) return { status, tries, misses, next: undefined };
+  if (!isBackground) return { status, tries, misses, nextInMs: undefined };
   if (status === 'verified') {
-    if (verdict === 'unsure') return { status, tries, misses, next: UNSURE_RETRY_MS };
+    if (verdict === 'unsure') return { status, tries, misses, nextInMs: UNSURE_RETRY_MS };
     const missed = verdict === 'lost' ? misses + 1 : 0;
-    if (missed >= MAX_MISSES) return { status: 'failed', tries, misses: missed, next: null };
-    return { status, tries, misses: missed, next: VERIFIED_CHECK_INTERVAL_MS };
+    if (missed >= MAX_MISSES) return { status: 'failed', tries, misses: missed, nextInMs: null };
+    return { status, tries, misses: missed, nextInMs: VERIFIED_CHECK_INTERVAL_MS };
   }
-  const remainingMs = VERIFICATION_DEADLINE_MS - waited;
-  if (remainingMs <= 0 && verdict !== 'unsure') return { status: 'failed', tries: tries + 1, misses, next: null };
+  const remainingMs = VERIFICATION_DEADLINE_MS - waitedMs;
+  if (remainingMs <= 0 && verdict !== 'unsure') return { status: 'failed', tries: tries + 1, misses, nextInMs: null };
   const backOff = Math.min(MINUTE_MS * 2 ** Math.min(tries, 20), MAX_BACK_OFF_MS);
   return {
     status,
     tries: tries + 1,
     misses,
-    next: remainingMs <= 0 ? UNSURE_RETRY_MS : Math.min(backOff, remainingMs),
+    nextInMs: remainingMs <= 0 ? UNSURE_RETRY_MS : Math.min(backOff, remainingMs),
   };
 }

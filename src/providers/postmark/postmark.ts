@@ -170,7 +170,8 @@ function toMessage(email: OutgoingEmail, call: string, settings: PostmarkSetting
       ...email.headers.map(([name, value]) => ({ Name: name, Value: value })),
     ],
     Metadata: {
-      ...{ email: email.id, call },
+      email: email.id,
+      call,
       ...(signEmailId && { sig: signEmailId(email.id) }),
       ...(email.copy !== null && { copy: String(email.copy) }),
     },

@@ -188,7 +188,7 @@ export function lockRegistrations(db: Db, name: string): Promise<Registration[]>
   return queryRows(
     db,
     `SELECT id, org_id, name, status, trusted, tries, misses, next_check_at,
-            (extract(epoch FROM clock_timestamp() - tried_since) * 1000)::float8 AS waited
+            (extract(epoch FROM clock_timestamp() - tried_since) * 1000)::float8 AS "waitedMs"
      FROM domains WHERE name = $1 ORDER BY id FOR UPDATE`,
     [name],
   );
@@ -199,7 +199,7 @@ export async function saveCheck(
   db: Db,
   id: string,
   findings: Findings,
-  { status, tries, misses, next }: Step,
+  { status, tries, misses, nextInMs }: Step,
   published: boolean | undefined,
 ): Promise<void> {
   await execute(
@@ -210,7 +210,7 @@ export async function saveCheck(
        last_checked_at = clock_timestamp(),
        next_check_at = CASE WHEN $7 THEN next_check_at ELSE clock_timestamp() + $8 * interval '1 millisecond' END
      WHERE id = $1`,
-    [id, JSON.stringify(findings), status, tries, misses, published ?? null, next === undefined, next ?? null],
+    [id, JSON.stringify(findings), status, tries, misses, published ?? null, nextInMs === undefined, nextInMs ?? null],
   );
 }
 

@@ -11,8 +11,8 @@ export interface PendingWork {
   fleet: string;
   /** MAX_COUNT + 1 means more than MAX_COUNT. */
   count: number;
-  /** Seconds for which the oldest has waited; 0 when there is none. */
-  oldest: number;
+  /** The time for which the oldest has waited; 0 when there is none. */
+  oldest_seconds: number;
 }
 
 /**
@@ -23,7 +23,7 @@ export function readOutbox(db: Db): Promise<PendingWork[]> {
   return queryRows(db, {
     name: 'read_outbox',
     text: `SELECT fleet, count(since)::int AS count,
-                  coalesce(greatest(extract(epoch FROM now() - min(since)), 0), 0)::float8 AS oldest
+                  coalesce(greatest(extract(epoch FROM now() - min(since)), 0), 0)::float8 AS oldest_seconds
            FROM (VALUES ('email'), ('chat'), ('upkeep')) AS fleets(fleet) LEFT JOIN (
              (SELECT 'email' AS fleet, ${SINCE} AS since FROM outbox
               WHERE action IN ('start', 'leave', 'reschedule', 'cancel', 'group') AND ${READY} ORDER BY id LIMIT $1)
@@ -80,7 +80,7 @@ export function readDue(db: Db): Promise<PendingWork[]> {
              ) AS delivery WHERE endpoint.status = 'enabled'
            )
            SELECT fleet, least(count, $1)::int AS count,
-                  coalesce(greatest(extract(epoch FROM now() - since), 0), 0)::float8 AS oldest
+                  coalesce(greatest(extract(epoch FROM now() - since), 0), 0)::float8 AS oldest_seconds
            FROM (
              SELECT 'email' AS fleet, (SELECT count(*) FROM queued) + (SELECT count(*) FROM late) AS count,
                     least((SELECT since FROM oldest), (SELECT min(since) FROM late)) AS since

@@ -1,9 +1,9 @@
 import { type Db, queryOneRow, queryRows, queryValue } from '../postgres/pool.ts';
 
 /** Counts of the backlog stop at this number, which bounds their cost; a page then shows "more than". */
-export const COUNTED = 10_000;
+export const MAX_COUNTED = 10_000;
 
-/** The backlog of an organization. A count of COUNTED + 1 means more than COUNTED. */
+/** The backlog of an organization. A count of MAX_COUNTED + 1 means more than MAX_COUNTED. */
 export interface Backlog {
   queued: number;
   /** When the oldest of the first thousand that are queued was due. */
@@ -35,7 +35,7 @@ export async function readBacklog(db: Db, orgId: string): Promise<Backlog> {
                   ORDER BY next_attempt_at LIMIT $2
                 ) AS due
               ) AS counted WHERE endpoint.org_id = $1 AND endpoint.status = 'enabled') AS webhooks`,
-    values: [orgId, COUNTED + 1],
+    values: [orgId, MAX_COUNTED + 1],
   });
 }
 
