@@ -4,7 +4,7 @@ import { EVENT_TYPES } from '../../src/domain/event-types.ts';
 import { project } from '../../src/projection/emails.ts';
 import { listAudit } from '../../src/store/accounts/audit.ts';
 import { readBacklog } from '../../src/store/outbox/backlog.ts';
-import { recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
+import { recordAttempts, type NewAttempt } from '../../src/store/webhooks/attempts.ts';
 import { useService } from '../http/service.ts';
 import { type Page, signedIn, textOf } from './visitor.ts';
 
@@ -35,7 +35,7 @@ function secretOf({ status, html }: Page): string {
   return secret;
 }
 
-const FAILED: Omit<Try, 'id' | 'eventId' | 'dueAt'> = {
+const FAILED: Omit<NewAttempt, 'id' | 'eventId' | 'dueAt'> = {
   startedAgoMs: 5,
   statusCode: 500,
   durationMs: 1_234,
@@ -47,12 +47,12 @@ const FAILED: Omit<Try, 'id' | 'eventId' | 'dueAt'> = {
 };
 
 /** Records the results of attempts of pending deliveries. */
-async function recordResults(...results: Omit<Try, 'eventId' | 'dueAt'>[]): Promise<void> {
+async function recordResults(...results: Omit<NewAttempt, 'eventId' | 'dueAt'>[]): Promise<void> {
   const { rows } = await service.pool.query<{ id: string; eventId: string; dueAt: string }>(
     `SELECT id, event_id AS "eventId", next_attempt_at AS "dueAt" FROM webhook_deliveries WHERE id = ANY ($1)`,
     [results.map(({ id }) => id)],
   );
-  await recordTries(
+  await recordAttempts(
     service.pool,
     rows.map((row) => ({ ...(results.find(({ id }) => id === row.id) as (typeof results)[number]), ...row })),
   );

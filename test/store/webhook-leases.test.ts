@@ -11,7 +11,7 @@ import { organization } from './mail.ts';
 
 const { pool } = await useDatabase(10);
 const orgId = await organization(pool);
-const NOTHING: Health = { succeeded: false, failed: false, hasRepeatedFailure: false };
+const NOTHING: Health = { hasSuccess: false, hasFailure: false, hasRepeatedFailure: false };
 
 describe('leases on endpoints', () => {
   beforeEach(() => pool.query('TRUNCATE webhook_endpoints, webhook_deliveries'));
@@ -111,14 +111,14 @@ describe('leases on endpoints', () => {
       return failingSince(id);
     };
     assert.equal(await release({}), null);
-    const since = await release({ failed: true });
+    const since = await release({ hasFailure: true });
     assert.ok(since);
-    assert.deepEqual(await release({ failed: true }), since, 'the first failure counts');
+    assert.deepEqual(await release({ hasFailure: true }), since, 'the first failure counts');
     assert.deepEqual(await release({}), since);
-    assert.equal(await release({ failed: true, succeeded: true }), null);
+    assert.equal(await release({ hasFailure: true, hasSuccess: true }), null);
     await lease('a');
     await set(id, `status = 'disabled'`);
-    await releaseEndpoint(pool, 'a', id, { ...NOTHING, failed: true });
+    await releaseEndpoint(pool, 'a', id, { ...NOTHING, hasFailure: true });
     assert.equal(await failingSince(id), null, 'a disabled endpoint is left as it was');
   });
 

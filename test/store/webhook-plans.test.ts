@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newId } from '../../src/lib/ids.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
-import { type DueDelivery, findDue, recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
+import { type DueDelivery, findDue, recordAttempts, type NewAttempt } from '../../src/store/webhooks/attempts.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { readDeliveryHealth, searchDeliveries, HEALTH_SAMPLE } from '../../src/store/webhooks/delivery-search.ts';
 import { leaseEndpoints } from '../../src/store/webhooks/leases.ts';
@@ -16,7 +16,7 @@ const { pool } = await useDatabase();
 const UNTIL_KEPT = 8;
 const FEW = 5;
 
-const ATTEMPT: Omit<Try, 'id' | 'eventId' | 'dueAt'> = {
+const ATTEMPT: Omit<NewAttempt, 'id' | 'eventId' | 'dueAt'> = {
   ...{ startedAgoMs: 1, statusCode: 200, durationMs: 1, response: null, error: null },
   ...{ status: 'succeeded', retryInMs: null },
 };
@@ -25,13 +25,13 @@ const STATEMENTS: Readonly<
 > = {
   leaseEndpoints: (db) => leaseEndpoints(db, 'worker', '', 100, 10).catch(ignoreNoRow),
   findDue: (db, endpoint) => findDue(db, endpoint, [], FEW),
-  recordTries: (db, _, due) =>
-    recordTries(
+  recordAttempts: (db, _, due) =>
+    recordAttempts(
       db,
       due.map(({ id, event_id: eventId, due_at: dueAt }) => ({ ...ATTEMPT, id, eventId, dueAt })),
     ),
-  'recordTries of failures': (db, _, due) =>
-    recordTries(
+  'recordAttempts of failures': (db, _, due) =>
+    recordAttempts(
       db,
       due.map(({ id, event_id: eventId, due_at: dueAt }) => ({
         ...{ ...ATTEMPT, id, eventId, dueAt },
@@ -95,7 +95,7 @@ test('webhook workers read a few of thousands of deliveries, by plans made for t
     for (const [name, work] of Object.entries(STATEMENTS)) {
       const plans: PlanNode[] = [];
       await run(explainingKept(client, plans), work);
-      assert.equal(plans.length, name === 'recordTries of failures' ? 2 : 1, `statements of ${name}`);
+      assert.equal(plans.length, name === 'recordAttempts of failures' ? 2 : 1, `statements of ${name}`);
       for (const node of plans.flatMap(flat))
         assert.ok(readBy(node) <= 10 * FEW, `${name} has read ${readBy(node)} rows: ${JSON.stringify(plans, null, 1)}`);
     }

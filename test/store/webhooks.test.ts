@@ -5,7 +5,7 @@ import { idTime, newId } from '../../src/lib/ids.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { addDelivery, deleteOldDeliveries, listDeliveries, replayPeriod } from '../../src/store/webhooks/deliveries.ts';
 import { enqueueEvents } from '../../src/store/webhooks/events.ts';
-import { type DueDelivery, findDue, recordTries, type Try } from '../../src/store/webhooks/attempts.ts';
+import { type DueDelivery, findDue, recordAttempts, type NewAttempt } from '../../src/store/webhooks/attempts.ts';
 import type { Cursor } from '../../src/store/postgres/page.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { useDatabase } from '../support/database.ts';
@@ -34,7 +34,10 @@ describe('deliveries to endpoints', () => {
     const event_id = `evt_${idTime(at)}${String(++count).padStart(16, '0')}`;
     return enqueueEvents(db, [{ event_id, org_id: orgId, type: 'suppression.added', data: {} }]);
   };
-  const tried = ({ id, event_id: eventId, due_at: dueAt }: DueDelivery, fields: Partial<Try> = {}): Try => ({
+  const tried = (
+    { id, event_id: eventId, due_at: dueAt }: DueDelivery,
+    fields: Partial<NewAttempt> = {},
+  ): NewAttempt => ({
     ...{ id, eventId, dueAt },
     startedAgoMs: 10,
     statusCode: 200,
@@ -74,20 +77,20 @@ describe('deliveries to endpoints', () => {
     const failure = { status: 'pending', retryInMs: 0 } as const;
     const [first, second] = [await firstDue(one), await firstDue(two)];
     await Promise.all([
-      recordTries(pool, [tried(first, { ...failure, payload: 'a' })]),
-      recordTries(pool, [tried(second, { ...failure, payload: 'b' })]),
+      recordAttempts(pool, [tried(first, { ...failure, payload: 'a' })]),
+      recordAttempts(pool, [tried(second, { ...failure, payload: 'b' })]),
     ]);
     const { payload } = await firstDue(one);
     assert.match(payload ?? '', /^[ab]$/);
     assert.equal((await firstDue(two)).payload, payload);
-    await recordTries(pool, [tried(await firstDue(one), { ...failure, payload: 'c' })]);
+    await recordAttempts(pool, [tried(await firstDue(one), { ...failure, payload: 'c' })]);
     assert.equal((await firstDue(one)).payload, payload);
   });
 
   test('an event keeps no payload of an attempt that succeeded', async () => {
     const [one, two] = [await endpoint(), await endpoint()];
     await happen();
-    await recordTries(pool, [tried(await firstDue(one))]);
+    await recordAttempts(pool, [tried(await firstDue(one))]);
     assert.equal((await firstDue(two)).payload, null);
   });
 
@@ -95,8 +98,8 @@ describe('deliveries to endpoints', () => {
     const id = await endpoint();
     await happen();
     const failed = tried(await firstDue(id), { statusCode: 500, status: 'pending', retryInMs: 0 });
-    await recordTries(pool, [failed]);
-    await recordTries(pool, [failed]);
+    await recordAttempts(pool, [failed]);
+    await recordAttempts(pool, [failed]);
     assert.deepEqual(await states(id), ['pending 1']);
     const period = { since: '2020-01-01T00:00:00Z', until: '9999-01-01T00:00:00Z', status: null };
     // Replaying resets the number of failures, which is 0 already the second time.
@@ -104,7 +107,7 @@ describe('deliveries to endpoints', () => {
       const inFlight = tried(await firstDue(id));
       await sleep(5);
       assert.equal((await replayPeriod(pool, id, period, null, 10)).replayed, 1);
-      await recordTries(pool, [inFlight]);
+      await recordAttempts(pool, [inFlight]);
       assert.deepEqual(await states(id), ['pending 0']);
     }
   });
@@ -113,7 +116,7 @@ describe('deliveries to endpoints', () => {
     const id = await endpoint();
     for (let i = 0; i < 7; i++) await happen();
     const due = await findDue(pool, id, [], 10);
-    await recordTries(
+    await recordAttempts(
       pool,
       due.map((each) => tried(each)),
     );
@@ -175,7 +178,7 @@ describe('deliveries to endpoints', () => {
     for (let i = 0; i < 5; i++) await happen(pool, old);
     await happen(pool, young);
     const due = await findDue(pool, id, [], 10);
-    await recordTries(
+    await recordAttempts(
       pool,
       due.map((each) => tried(each)),
     );

@@ -1,7 +1,7 @@
 import { FAILING_DAYS } from '../../domain/webhooks.ts';
 import { disableAndNotify } from '../../projection/endpoints.ts';
 import { openEndpoint, type OpenEndpoint, releaseEndpoint } from '../../store/webhooks/leases.ts';
-import { findDue, recordTries } from '../../store/webhooks/attempts.ts';
+import { findDue, recordAttempts } from '../../store/webhooks/attempts.ts';
 import { persist } from '../persist.ts';
 import type { Lease, WebhookDeps } from './contract.ts';
 import { type DeliveryPool, makeDeliveryPool, MAX_IN_FLIGHT } from './in-flight.ts';
@@ -67,7 +67,7 @@ async function end({ pool }: WebhookDeps, { endpointId: id, holder }: Lease, del
   const health = deliveries.health();
   if (deliveries.isGone()) await disableAndNotify(pool, id, 'it answered 410 Gone', null);
   await releaseEndpoint(pool, holder, id, health);
-  if (health.succeeded || !health.hasRepeatedFailure) return;
+  if (health.hasSuccess || !health.hasRepeatedFailure) return;
   await disableAndNotify(pool, id, `all attempts of ${FAILING_DAYS} days have failed`, FAILING_DAYS);
 }
 
@@ -99,7 +99,7 @@ async function poll(deps: WebhookDeps, run: Run): Promise<boolean> {
 /** Attempts that end while others are being recorded are recorded together by the next call. */
 async function record(deps: WebhookDeps, { deliveries }: Run): Promise<void> {
   const ended = deliveries.takeFinished();
-  if (ended.length > 0) await persist(() => recordTries(deps.pool, ended));
+  if (ended.length > 0) await persist(() => recordAttempts(deps.pool, ended));
 }
 
 function isIdle({ idleTimeoutMs }: WebhookDeps, { deliveries, lastWorkAt }: Run): boolean {

@@ -1,7 +1,7 @@
 import { ANSWER_BYTES, MIN_FAILED_ATTEMPTS, retryDelayAfter } from '../../domain/webhooks.ts';
 import type { EndpointConnection } from '../../public-fetch/post.ts';
 import type { Health, OpenEndpoint } from '../../store/webhooks/leases.ts';
-import type { DueDelivery, Try } from '../../store/webhooks/attempts.ts';
+import type { DueDelivery, NewAttempt } from '../../store/webhooks/attempts.ts';
 import { webhookPosted } from '../../telemetry/topics.ts';
 import { type WebhookAttempt, attempt, isGone, isSuccess } from '../../webhooks/attempt.ts';
 import { payloadOfDelivery } from '../../webhooks/payload.ts';
@@ -25,7 +25,7 @@ export interface DeliveryPool {
   /** All enqueued deliveries except those taken by `takeFinished`. */
   readonly ids: () => string[];
   /** Takes the attempts that have ended. Throws an unexpected error of an attempt. */
-  readonly takeFinished: () => Try[];
+  readonly takeFinished: () => NewAttempt[];
   /** Resolves when an attempt has ended, or at this time of the monotonic clock. */
   readonly waitForProgress: (deadline: number) => Promise<void>;
   readonly health: () => Health;
@@ -49,13 +49,13 @@ export function makeDeliveryPool(
 ): DeliveryPool {
   const inFlight = new Set<string>();
   const queue: DueDelivery[] = [];
-  const ended: Try[] = [];
+  const ended: NewAttempt[] = [];
   let failure: Error | undefined;
   let target: Target | undefined;
   /** By URL, which the owner may change. */
   const connections = new Map<string, EndpointConnection>();
   let notify: (() => void) | undefined;
-  let health: Health = { succeeded: false, failed: false, hasRepeatedFailure: false };
+  let health: Health = { hasSuccess: false, hasFailure: false, hasRepeatedFailure: false };
   let gone = false;
   let consecutiveFailures = 0;
   let nextAt = 0;
@@ -94,11 +94,11 @@ export function makeDeliveryPool(
     consecutiveFailures = isDelivered ? 0 : consecutiveFailures + 1;
     gone ||= isGone(result);
     health = {
-      succeeded: health.succeeded || isDelivered,
-      failed: health.failed || !isDelivered,
+      hasSuccess: health.hasSuccess || isDelivered,
+      hasFailure: health.hasFailure || !isDelivered,
       hasRepeatedFailure: health.hasRepeatedFailure || (!isDelivered && delivery.tries + 1 >= MIN_FAILED_ATTEMPTS),
     };
-    ended.push(toTry(delivery, payload, result, performance.now() - startedAt));
+    ended.push(toNewAttempt(delivery, payload, result, performance.now() - startedAt));
     webhookPosted.publish({ outcome: outcomeOf(result), seconds: result.durationMs / 1_000 });
     log.info(
       {
@@ -161,12 +161,12 @@ function outcomeOf(result: WebhookAttempt): 'delivered' | 'refused' | 'unanswere
   return isGone(result) ? 'gone' : 'refused';
 }
 
-function toTry(
+function toNewAttempt(
   { id, event_id: eventId, tries, due_at: dueAt, payload: stored }: DueDelivery,
   payload: string,
   result: WebhookAttempt,
   startedAgoMs: number,
-): Try {
+): NewAttempt {
   const { statusCode, durationMs, response, error, retryAfterMs } = result;
   const common = { id, eventId, dueAt, startedAgoMs, statusCode, durationMs, response, error };
   if (isSuccess(result)) return Object.assign(common, { status: 'succeeded', retryInMs: null } as const);

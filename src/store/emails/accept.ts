@@ -34,7 +34,7 @@ export interface NewEmail extends EmailRequest, SenderAndTime {
   key_id?: string | undefined;
 }
 
-/** Why an email was not stored; the database's clock decides about the first two. */
+/** The reason why an email was not stored; the database's clock decides about the first two. */
 export type Refusal = 'past' | 'far' | 'suspended' | 'domain_not_found' | 'insufficient_scope' | 'domain_not_verified';
 
 export interface Acceptance {
@@ -53,7 +53,7 @@ export interface RefusedEmail {
   readonly refusal: Refusal;
 }
 
-/** Why an email is refused, by the database's clock and the row `domain` of its sender. Fields are checked before domains. */
+/** SQL of the reason for which an email is refused, by the database's clock and the row `domain` of its sender. Times precede domains. */
 const REFUSAL = `coalesce(${timeProblem('email.scheduled_at')}, CASE
         WHEN ${IS_SUSPENDED('$1')} THEN 'suspended'
         WHEN domain.id IS NULL THEN 'domain_not_found'
@@ -84,10 +84,10 @@ export function judgeEmails(
 }
 
 /**
- * Stores emails with everything that belongs to them, in one statement over arrays: as statements of their own, singles of 32
- * connections were accepted a sixth more slowly, from JSON a tenth (decision 129). Emails that an answer holds a refusal for are
- * left out. A quota that does not reach for all of them refuses all. Answers are in the order of the emails.
- * @param group the workflow that delivers them, which the caller adds to the outbox; by default each gets its own
+ * Stores emails with all their rows, in one statement over arrays. Separate statements accepted a sixth fewer single emails of 32
+ * connections, JSON input a tenth fewer (decision 129). Refused emails are not stored. If the quota does not cover all emails,
+ * none is stored. The results are in the order of the emails.
+ * @param group the workflow that delivers them, which the caller adds to the outbox; by default each email has its own
  * @throws SQLSTATE 23505 when an idempotency key has been used meanwhile; then nothing is stored
  */
 export function acceptEmails(

@@ -115,7 +115,7 @@ export interface SendSize {
 /** Returns the size of each email's copies without reading the bodies. */
 export async function readSendSizes(db: Db, ids: readonly string[]): Promise<Map<string, SendSize>> {
   const rows = await queryRows<SendSize>(db, {
-    name: 'readSendSizes',
+    name: 'read_send_sizes',
     text: `SELECT email.id, counted.copies, counted.copies * (${BODY_BYTES})::float8 AS bytes
            FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id AND body.email_id = ANY ($1)
                 CROSS JOIN LATERAL (SELECT ${COPIES('email')} AS copies) AS counted

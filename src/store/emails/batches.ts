@@ -93,14 +93,14 @@ interface BatchRow {
   last_at: string;
 }
 
-const WAITING_LIST = `(${PENDING_STATUSES.map((status) => `'${status}'`).join()})`;
+const PENDING_LIST = `(${PENDING_STATUSES.map((status) => `'${status}'`).join()})`;
 
 /** Counts by status, and the time of the last change into or out of a pending status. */
 const BATCHES = `
   SELECT batch.id, batch.total, batch.created_at, progress.counts, progress.last_at
   FROM batches AS batch CROSS JOIN LATERAL (
     SELECT json_object_agg(status, members) FILTER (WHERE members > 0) AS counts,
-           max(last_at) FILTER (WHERE status IN ${WAITING_LIST}) AS last_at
+           max(last_at) FILTER (WHERE status IN ${PENDING_LIST}) AS last_at
     FROM (
       SELECT side.status, sum(side.members) AS members, max(move.at) AS last_at
       FROM batch_moves AS move CROSS JOIN LATERAL (
@@ -181,8 +181,8 @@ export async function findFinishedBatches(db: Db, ids: readonly string[]): Promi
              UNION SELECT unnest($1::text[])
            ) AS named JOIN batches AS batch USING (id)
            WHERE batch.announced_at IS NULL AND (
-             SELECT sum(members) FILTER (WHERE to_status IN ${WAITING_LIST})
-                  = sum(members) FILTER (WHERE from_status IN ${WAITING_LIST})
+             SELECT sum(members) FILTER (WHERE to_status IN ${PENDING_LIST})
+                  = sum(members) FILTER (WHERE from_status IN ${PENDING_LIST})
              FROM batch_moves WHERE batch_id = batch.id
            )`,
     values: [ids],

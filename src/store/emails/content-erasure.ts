@@ -63,7 +63,7 @@ export interface ExpiringEmail {
   readonly id: string;
   /** The time in Postgres's notation, to the microsecond. */
   readonly created_at: string;
-  /** Days after it was due have passed. */
+  /** True if the retention has passed since the email was due. */
   readonly is_expired: boolean;
 }
 
@@ -140,7 +140,7 @@ export function setBodyRetention(db: Db, orgId: string, days: number | null): Pr
   return executeOne(db, `UPDATE organizations SET body_retention_days = $2 WHERE id = $1`, [orgId, days]);
 }
 
-/** Lists ids of an email's files that have not been deleted. */
+/** Lists ids of the emails' files that have not been deleted. */
 export function findFileIds(db: Db, emailIds: readonly string[]): Promise<string[]> {
   return queryColumn(db, {
     name: 'find_file_ids',

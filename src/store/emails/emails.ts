@@ -55,7 +55,7 @@ export async function recordResend(db: Db, orgId: string, originalId: string, co
   });
 }
 
-/** Why an email or message could not be rescheduled or canceled. */
+/** The reason why an email or message could not be rescheduled or canceled. */
 type UnmovedReason = 'not_found' | 'past' | 'far' | 'not_scheduled';
 
 /**

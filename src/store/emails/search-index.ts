@@ -154,9 +154,9 @@ export async function noteOldest(db: Db, orgId: string, oldest: Cursor | null): 
 }
 
 /**
- * Moves what the index holds of a term to another one, at most `limit` blocks. Locks the organization's range, so that no block
- * is indexed meanwhile that was read before.
- * @returns how many blocks had the term
+ * Moves the entries of a term to other terms, at most `limit` blocks. Locks the organization's range, so that no block is indexed
+ * during the move from emails that were read before it.
+ * @returns the number of blocks moved
  */
 export async function moveTerm(
   db: Db,

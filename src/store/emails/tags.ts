@@ -20,7 +20,7 @@ export interface TagCount extends Tag {
 export function listTags(db: Db, orgId: string, after: Tag | null, limit: number): Promise<TagCount[]> {
   return queryRows(db, {
     name: 'list_tags',
-    // A tag that has additions only is not within the first `limit` if so many others come before it in tag_counts.
+    // The first `limit` rows of tag_counts suffice: every later tag comes after them, whatever its additions are.
     text: `SELECT name, value, sum(emails)::float8 AS count
            FROM ((SELECT name, value, emails FROM tag_counts
                   WHERE org_id = $1 AND emails > 0 AND (name, value) > ($2, $3) ORDER BY name, value LIMIT $4)
@@ -51,7 +51,7 @@ export async function registerTags(
 ): Promise<TagRegistration> {
   return queryOneRow(db, {
     name: 'register_tags',
-    // Tags are inserted in one order here and in fold_tags, so that the two never wait for each other's rows.
+    // Tags are inserted in the same order here and in aggregate_tags, so that the two cannot deadlock.
     text: `WITH wanted AS (
              SELECT DISTINCT name, value FROM unnest($2::text[], $3::text[]) AS tag(name, value)
            ), added AS MATERIALIZED (

@@ -38,7 +38,7 @@ export function listenToOutbox(databaseUrl: string, name: 'relay' | 'webhooks', 
   return startLoop(RECONNECT_INTERVAL_MS, listen, () => undefined);
 }
 
-/** @throws when the connection is lost or `signal` is aborted */
+/** Returns or throws when the connection is lost; throws if `signal` is aborted. */
 async function listenUntilLost(
   databaseUrl: string,
   name: string,

@@ -19,7 +19,7 @@ export function lockBackfill(db: Db, channel: StatisticsChannel): Promise<Backfi
   return queryRow(db, `SELECT channel, last_id, end_id FROM stat_backfills WHERE channel = $1 FOR UPDATE`, [channel]);
 }
 
-/** Records that a backfill has come to an id; null ends it. */
+/** Stores the last id that a backfill has counted; null ends the backfill. */
 export async function noteBackfill(db: Db, channel: StatisticsChannel, lastId: string | null): Promise<void> {
   if (lastId === null) await execute(db, `DELETE FROM stat_backfills WHERE channel = $1`, [channel]);
   else await execute(db, `UPDATE stat_backfills SET last_id = $2 WHERE channel = $1`, [channel, lastId]);
@@ -29,7 +29,7 @@ export async function noteBackfill(db: Db, channel: StatisticsChannel, lastId: s
 interface Timeline<Status> extends CountedMessage {
   readonly id: string;
   readonly statuses: readonly Status[];
-  /** As Postgres writes times; null if it was not. */
+  /** In Postgres's notation; null if it was not sent. */
   readonly sent_at: string | null;
   readonly delivered_at: string | null;
 }
@@ -37,7 +37,10 @@ export type EmailTimeline = Timeline<EmailStatus> &
   Pick<ChangingEmail, 'batch_id' | 'from' | 'bounced_for'> & { readonly bounce_reason: BounceReason | null };
 export type MessageTimeline = Timeline<MessageStatus> & Pick<ChangingMessage, 'channel'>;
 
-/** The current status and those of the timeline; opens and clicks of programs, and other events, are none. */
+/**
+ * SQL of a message's statuses (its current one and those of its timeline) and of the times at which it was first sent and delivered.
+ * Ignores opens and clicks by machines, and events that are not statuses.
+ */
 const timelineOf = (kind: string, events: string, key: string) => `
   SELECT array_agg(DISTINCT split_part(type, '.', 2)) FILTER (WHERE split_part(type, '.', 2) NOT IN ('rescheduled', 'unsubscribed'))
            || ${kind}.status AS statuses,
@@ -60,7 +63,7 @@ export function readEmailTimelines(db: Db, ids: readonly string[]): Promise<Emai
     db,
     `SELECT email.id, org_id, batch_id, created_at::text AS accepted_at, coalesce(scheduled_at, created_at)::text AS due_at,
             "from", key_id, nullif(tags, '[]')::text AS tags, reached, bounced_for,
-            -- Of an email that was reported further after its bounce, 0.1.0 has the reason only with the recipient.
+            -- If a later report moved an email on from its bounce, 0.1.0 kept the reason only with the recipient.
             coalesce(
               bounce_reason,
               (SELECT bounce_reason FROM email_recipients WHERE email_id = email.id AND bounce_reason IS NOT NULL LIMIT 1),

@@ -9,7 +9,7 @@ export type Step = keyof typeof STEP_MS;
 
 export interface StatisticsFilter {
   readonly channel: StatisticsChannel;
-  /** The hours or days that begin before `to`, from the one that contains `from` on; this one in any case. */
+  /** The hours or days from the one that contains `from` to the last one that begins before `to`; at least the first. */
   readonly from: Date;
   readonly to: Date;
   readonly step: Step;

@@ -53,7 +53,7 @@ export function findDue(db: Db, endpointId: string, except: readonly string[], l
 const NO_FLUSH = `no_flush AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))`;
 
 /** The result of an attempt, and the new state of its delivery. */
-export interface Try {
+export interface NewAttempt {
   readonly id: string;
   readonly eventId: string;
   /** The due time of the delivery when it was read. If it has another one now, it was replayed and does not change. */
@@ -77,39 +77,39 @@ export interface Try {
  * Records the results of attempts. A pending delivery is recognized by its `next_attempt_at`: with `status = 'pending'`, a
  * plan that was made for a few rows reads all pending deliveries of all endpoints each time.
  */
-export async function recordTries(db: Db, tries: readonly Try[]): Promise<void> {
+export async function recordAttempts(db: Db, attempts: readonly NewAttempt[]): Promise<void> {
   await keepPayloads(
     db,
-    tries.filter(({ payload }) => payload !== undefined),
+    attempts.filter(({ payload }) => payload !== undefined),
   );
   await execute(db, {
-    name: 'record_tries',
-    text: `WITH tried AS MATERIALIZED (
+    name: 'record_attempts',
+    text: `WITH attempt AS MATERIALIZED (
              SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::float8[], $4::integer[], $5::integer[], $6::text[], $7::text[],
                                   $8::text[], $9::float8[], $10::jsonb[])
-               AS tried(id, due_at, started_ago_ms, status_code, duration_ms, response, error, status, retry_in_ms, request_headers)
+               AS attempt(id, due_at, started_ago_ms, status_code, duration_ms, response, error, status, retry_in_ms, request_headers)
            ), ${NO_FLUSH}, recorded AS (
              INSERT INTO webhook_attempts (delivery_id, at, status_code, duration_ms, response, error, request_headers)
              SELECT id, clock_timestamp() - started_ago_ms * interval '1 millisecond', status_code, duration_ms, response, error,
                     request_headers
-             FROM tried, no_flush
+             FROM attempt, no_flush
            )
            UPDATE webhook_deliveries AS delivery SET
-             status          = tried.status,
+             status          = attempt.status,
              tries           = delivery.tries + 1,
-             status_code     = tried.status_code,
-             next_attempt_at = clock_timestamp() + tried.retry_in_ms * interval '1 millisecond'
-           FROM tried
-           WHERE delivery.id = tried.id AND delivery.id = ANY ($1) AND delivery.next_attempt_at = tried.due_at`,
+             status_code     = attempt.status_code,
+             next_attempt_at = clock_timestamp() + attempt.retry_in_ms * interval '1 millisecond'
+           FROM attempt
+           WHERE delivery.id = attempt.id AND delivery.id = ANY ($1) AND delivery.next_attempt_at = attempt.due_at`,
     values: [
-      ...columns(tries, 'id', 'dueAt', 'startedAgoMs', 'statusCode', 'durationMs', 'response', 'error', 'status'),
-      ...columns(tries, 'retryInMs', 'requestHeaders'),
+      ...columns(attempts, 'id', 'dueAt', 'startedAgoMs', 'statusCode', 'durationMs', 'response', 'error', 'status'),
+      ...columns(attempts, 'retryInMs', 'requestHeaders'),
     ],
   });
 }
 
 /** Stores the payloads of failed attempts for later attempts. A stored payload does not change. */
-async function keepPayloads(db: Db, failed: readonly Try[]): Promise<void> {
+async function keepPayloads(db: Db, failed: readonly NewAttempt[]): Promise<void> {
   if (failed.length === 0) return;
   await execute(db, {
     name: 'keep_payloads',

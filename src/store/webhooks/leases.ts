@@ -64,8 +64,8 @@ export async function renewLeases(db: Db, holder: string, ids: readonly string[]
 
 /** The results of the attempts of one lease. */
 export interface Health {
-  readonly succeeded: boolean;
-  readonly failed: boolean;
+  readonly hasSuccess: boolean;
+  readonly hasFailure: boolean;
   /** True if one of the failures was not the first of its delivery. */
   readonly hasRepeatedFailure: boolean;
 }
@@ -75,7 +75,7 @@ export async function releaseEndpoint(
   db: Db,
   holder: string,
   id: string,
-  { succeeded, failed }: Health,
+  { hasSuccess, hasFailure }: Health,
 ): Promise<void> {
   await execute(db, {
     name: 'release_endpoint',
@@ -83,7 +83,7 @@ export async function releaseEndpoint(
              failing_since = CASE WHEN status = 'disabled' THEN failing_since
                                   WHEN $3 THEN NULL WHEN $4 THEN coalesce(failing_since, now()) ELSE failing_since END
            WHERE id = $2 AND leased_by = $1`,
-    values: [holder, id, succeeded, failed],
+    values: [holder, id, hasSuccess, hasFailure],
   });
 }
 
