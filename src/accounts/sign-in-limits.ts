@@ -15,8 +15,8 @@ const HOUR_SECONDS = 3_600;
 const DAY_SECONDS = 86_400;
 
 /**
- * Limits of failed attempts and sent emails per window. The limit of an email (`email`) counts only attempts from unknown
- * browsers. A single network cannot reach it, because `pair_day` is lower.
+ * Limits of failed attempts and sent emails per window. A pair is an email together with a network. The limit of an email (`email`)
+ * counts only attempts from unknown browsers. A single network cannot reach it, because `pair_day` is lower.
  */
 const LIMITS: Readonly<Record<AttemptKind, { readonly max: number; readonly windowSeconds: number }>> = {
   network: { max: 60, windowSeconds: WINDOW_SECONDS },

@@ -42,15 +42,15 @@ import {
 import { traceActivities, openTracer } from './wiring/tracing.ts';
 import { startWatchdog } from './watchdog.ts';
 
-/**
- * The worker process, which runs any set of fleets. A fleet serves the task queue of its name and related ones, or polls
- * Postgres.
- */
 type QueueOptions = WorkerOptions & { taskQueue: string };
 
 /** Maximum number of concurrent first attempts per channel in a worker. */
 const FIRST_ATTEMPTS = 100;
 
+/**
+ * The worker process, which runs any set of fleets. A fleet serves the task queue of its name and related ones, or polls
+ * Postgres.
+ */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const log = makeLog('worker', config.LOG_LEVEL);
 startWatchdog('worker');

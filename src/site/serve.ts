@@ -5,7 +5,7 @@ import { contentType } from 'mime-types';
 import Negotiator from 'negotiator';
 import { ServiceError } from '../domain/errors.ts';
 import { daysSinceExamples, makeCurrent } from '../http/docs/current-examples.ts';
-import { readsHtml } from '../http/docs/pages.ts';
+import { readsHtml } from '../http/plugins/browser-pages.ts';
 import { makePublic } from '../http/plugins/auth.ts';
 import { renderResults } from './results.tsx';
 import { makeSearch } from './search.ts';

@@ -96,9 +96,9 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
       },
     });
   };
-  const each = (rows: readonly PendingWork[], value: 'count' | 'oldest_seconds') =>
+  const samplesByFleet = (rows: readonly PendingWork[], value: 'count' | 'oldest_seconds') =>
     rows.map((row): Sample => [{ fleet: row.fleet }, row[value]]);
-  const eachTask = (rows: readonly UpkeepAge[], value: 'age_seconds' | 'interval_seconds') =>
+  const samplesByTask = (rows: readonly UpkeepAge[], value: 'age_seconds' | 'interval_seconds') =>
     rows.map((row): Sample => [{ task: row.task }, row[value]]);
   new Gauge({
     name: 'sendwright_database_up',
@@ -112,28 +112,28 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
     'sendwright_outbox_rows',
     'Outbox rows that are not dispatched yet, by the fleet that will do the work; more than 10,000 count as 10,001.',
     ['fleet'],
-    ({ outbox }) => each(outbox, 'count'),
+    ({ outbox }) => samplesByFleet(outbox, 'count'),
   );
   gauge('sendwright_outbox_oldest_seconds', 'Age of the oldest of those rows.', ['fleet'], ({ outbox }) =>
-    each(outbox, 'oldest_seconds'),
+    samplesByFleet(outbox, 'oldest_seconds'),
   );
   gauge(
     'sendwright_backlog',
     'Due messages that no provider has accepted, due webhook deliveries and due domain checks; more than 10,000 count as 10,001.',
     ['fleet'],
-    ({ backlog }) => each(backlog, 'count'),
+    ({ backlog }) => samplesByFleet(backlog, 'count'),
   );
   gauge(
     'sendwright_upkeep_last_success_seconds',
     'Time since a maintenance task last ran to its end.',
     ['task'],
-    ({ upkeep }) => eachTask(upkeep, 'age_seconds'),
+    ({ upkeep }) => samplesByTask(upkeep, 'age_seconds'),
   );
   gauge(
     'sendwright_upkeep_interval_seconds',
     'Interval at which a maintenance task is scheduled.',
     ['task'],
-    ({ upkeep }) => eachTask(upkeep, 'interval_seconds'),
+    ({ upkeep }) => samplesByTask(upkeep, 'interval_seconds'),
   );
   gauge(
     'sendwright_provider_paused',
@@ -145,7 +145,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
     'sendwright_backlog_oldest_seconds',
     'Time since the oldest item of the backlog became due.',
     ['fleet'],
-    ({ backlog }) => each(backlog, 'oldest_seconds'),
+    ({ backlog }) => samplesByFleet(backlog, 'oldest_seconds'),
   );
 }
 

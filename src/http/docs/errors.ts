@@ -19,7 +19,7 @@ const SENDING = [...SENDING_EMAIL, 'POST /v1/chatapp', 'POST /v1/sms'];
 /** Operations that are subject to a limit of the organization. Sending creates tags and files. */
 const CREATING = [...SENDING, 'POST /v1/webhooks', 'POST /v1/domains', 'POST /v1/keys', 'POST /v1/chatapp/numbers'];
 
-const WAKES_ENDPOINT = [
+const NEEDS_ENABLED_ENDPOINT = [
   'POST /v1/webhooks/{id}/test',
   'POST /v1/webhooks/{id}/replay',
   'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay',
@@ -68,7 +68,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
     {
       when: 'The webhook endpoint is disabled.',
       message: 'this endpoint is disabled; enable it first',
-      only: WAKES_ENDPOINT,
+      only: NEEDS_ENABLED_ENDPOINT,
     },
     {
       when: 'This organization or another one has connected the number.',

@@ -1,5 +1,5 @@
 import { findSubscriber, unsubscribe } from '../../intake/unsubscribe.ts';
-import { sendPage } from '../docs/pages.ts';
+import { sendPage } from '../plugins/browser-pages.ts';
 import { hiddenRoute } from '../route.ts';
 import { askPage, donePage } from '../unsubscribe-page.ts';
 import { emailLink } from './tracking.ts';

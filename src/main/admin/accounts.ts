@@ -6,7 +6,7 @@ import { allowPasswords } from '../../accounts/sign-in-requirements.ts';
 import { resumeOrganization, suspendOrganization } from '../../accounts/suspension.ts';
 import { listOrganizations } from '../../store/accounts/organizations.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
-import { audited, auditedTogether } from './audit.ts';
+import { audited, auditedInTransaction } from './audit.ts';
 import { commandsOf, matchingText, type OfOrganization, onDatabase, option, required } from './command.ts';
 
 export function addAccountCommands(program: Command): void {
@@ -40,7 +40,9 @@ export function addAccountCommands(program: Command): void {
     .action(onDatabase(suspend));
   onOrganization('resume', 'Resume a suspended organization.').action(
     onDatabase((pool, { organization: id }: OfOrganization) =>
-      auditedTogether(pool, { organization: id, action: 'organizations.resume' }, (db) => resumeOrganization(db, id)),
+      auditedInTransaction(pool, { organization: id, action: 'organizations.resume' }, (db) =>
+        resumeOrganization(db, id),
+      ),
     ),
   );
   onOrganization(
@@ -48,7 +50,7 @@ export function addAccountCommands(program: Command): void {
     'Let members sign in by password again, when OpenID Connect locks them out.',
   ).action(
     onDatabase((pool, { organization: id }: OfOrganization) =>
-      auditedTogether(pool, { organization: id, action: 'organizations.allow-passwords' }, (db) =>
+      auditedInTransaction(pool, { organization: id, action: 'organizations.allow-passwords' }, (db) =>
         allowPasswords(db, id),
       ),
     ),
@@ -72,7 +74,7 @@ async function setRetention(pool: Pool, { organization, days }: OfOrganization &
 }
 
 function suspend(pool: Pool, { organization, reason = null }: OfOrganization & { reason?: string | null }) {
-  return auditedTogether(pool, { organization, action: 'organizations.suspend', detail: { reason } }, (db) =>
+  return auditedInTransaction(pool, { organization, action: 'organizations.suspend', detail: { reason } }, (db) =>
     suspendOrganization(db, organization, reason),
   );
 }

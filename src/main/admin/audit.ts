@@ -11,7 +11,7 @@ interface AuditedCommand {
 }
 
 /** Makes a change and records it in the audit log, in one transaction. The target of the entry is the `id` of the result. */
-export async function auditedTogether<T extends object>(
+export async function auditedInTransaction<T extends object>(
   pool: Pool,
   command: AuditedCommand,
   change: (db: Db) => Promise<T>,

@@ -4,7 +4,7 @@ import { issueKeyForOperator, revokeKeyForOperator } from '../../accounts/keys.t
 import { insertAudit } from '../../store/accounts/audit.ts';
 import { listKeys, organizationOfKey, type Preset, PRESETS } from '../../store/accounts/keys.ts';
 import { type Pool, transaction } from '../../store/postgres/pool.ts';
-import { auditedTogether } from './audit.ts';
+import { auditedInTransaction } from './audit.ts';
 import { commandsOf, type OfOrganization, onDatabase, onList, option, repeatable, required } from './command.ts';
 
 export function addKeyCommands(program: Command): void {
@@ -27,7 +27,7 @@ export function addKeyCommands(program: Command): void {
 
 function create(pool: Pool, options: OfOrganization & { readonly preset: Preset; readonly domain: string[] }) {
   const { organization, preset, domain: domains } = options;
-  return auditedTogether(pool, { organization, action: 'keys.create', detail: { preset, domains } }, (db) =>
+  return auditedInTransaction(pool, { organization, action: 'keys.create', detail: { preset, domains } }, (db) =>
     issueKeyForOperator(db, organization, preset, domains),
   );
 }

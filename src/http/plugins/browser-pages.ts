@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
-import { acceptAnyBody } from '../plugins/any-body.ts';
+import { acceptAnyBody } from './any-body.ts';
 import { errorPage, POLICY } from '../unsubscribe-page.ts';
 import { type Language, WORDS } from '../unsubscribe-words.ts';
 
