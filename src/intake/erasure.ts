@@ -206,20 +206,29 @@ function addressOf(text: string): string | undefined {
   return typeof mailbox === 'string' ? undefined : mailbox.address.toLowerCase();
 }
 
-/** A character of a local part. If one precedes a match, the match is the end of a longer address. */
-const LOCAL_CHARACTER = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]";
+/**
+ * Characters of a local part: if they precede a match, it is the end of a longer address. Punctuation that also encloses addresses
+ * in replies and URLs is such a character only after a letter or digit; &, =, / and ? always delimit an address.
+ */
+const LONGER_ADDRESS = "[A-Za-z0-9_.+~-]|[A-Za-z0-9]['!#$%*^`{|}]";
 
 function toErasedAddress(address: string, placeholder: string): ErasedAddress {
   const [local = '', domain = ''] = address.split('@');
   // Stored addresses are as customers wrote them, so their domain may be in Unicode.
-  const spellings = [...new Set([address, `${local}@${domainToUnicode(domain)}`])];
+  const unicode = `${local}@${domainToUnicode(domain)}`;
+  const spellings = [...new Set([address, unicode, encodeURIComponent(address).toLowerCase()])];
   const literals = spellings.map((spelling) => spelling.replace(/[^\p{L}\p{M}\p{N}@]/gu, '\\$&'));
   return {
     address,
     placeholder,
-    likePatterns: spellings.map((spelling) => `%${spelling.replace(/[%_\\]/g, '\\$&')}%`),
-    pattern: `(?<!${LOCAL_CHARACTER})(?:${literals.join('|')})(?![A-Za-z0-9-]|\\.[A-Za-z0-9])`,
+    likePatterns: spellings.map((spelling) => `%${escapeLike(spelling)}%`),
+    localPattern: `%${escapeLike(local)}@%`,
+    pattern: `(?<!${LONGER_ADDRESS})(?:${literals.join('|')})(?![A-Za-z0-9-]|\\.[A-Za-z0-9])`,
   };
+}
+
+function escapeLike(text: string): string {
+  return text.replace(/[%_\\]/g, '\\$&');
 }
 
 /** Erases an address completely. @returns the sum of the reports of all calls */

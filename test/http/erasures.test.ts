@@ -123,14 +123,16 @@ describe('erasing a recipient', () => {
   for (const asked of ['ada_1@xn--bcher-kva.example', 'ADA_1@bücher.example']) {
     it(`finds ${asked} in emails to a domain that was written in Unicode`, async () => {
       const to = 'Ada <Ada_1@Bücher.example>';
-      const ids = [await ours.sent({ to }), await ours.sent({ to: 'ada_1@xn--bcher-kva.example' })];
+      const spellings = [to, 'ada_1@xn--bcher-kva.example', 'ada_1@bücher。example', 'ada_1@bu\u0308cher.example'];
+      const ids = [];
+      for (const spelling of spellings) ids.push(await ours.sent({ to: spelling }));
       for (const id of ids) await force(service.pool, id, 'sent');
       const other = await ours.sent({ to: 'adab1@bücher.example' });
       await service.pool.query('UPDATE webhook_events SET payload = $1 WHERE payload IS NULL', [
         JSON.stringify({ to }),
       ]);
       const report = await erase(asked);
-      assert.equal(report['emails'], 2);
+      assert.equal(report['emails'], spellings.length);
       assert.ok((report['webhook_events'] ?? 0) >= 1, JSON.stringify(report));
       const { rows } = await service.pool.query<{ id: string }>(
         `SELECT id FROM emails WHERE "to"::text ~* 'bücher|xn--bcher'
@@ -140,6 +142,26 @@ describe('erasing a recipient', () => {
       await service.pool.query('DELETE FROM emails WHERE id = $1', [other]);
     });
   }
+
+  it('finds the address in quotes, in the parts of a URL and after an equals sign, but not within a longer one', async () => {
+    const reply = (text: string) => `550 '${text}' is unknown; orig_to=${text} \`${text}\` https://x.example/${text}/`;
+    const id = await ours.sent({ to: 'list@example.net' });
+    await force(service.pool, id, 'sent');
+    await project(service.pool, 'delivery_delayed', [{ id, recipient: 'list@example.net', error: reply(ADDRESS) }]);
+    const link = `https://x.example/?email=${encodeURIComponent(ADDRESS)}&user=${ADDRESS}`;
+    await project(service.pool, 'clicked', [{ id, recipient: 'list@example.net', link }]);
+    await erase();
+    assert.deepEqual(await tablesNaming(theirs.id), []);
+
+    const longer = `o'${ADDRESS} ${LONGER}`;
+    const other = await ours.sent({ to: 'list@example.net' });
+    await force(service.pool, other, 'sent');
+    await project(service.pool, 'bounced', [
+      { id: other, recipient: 'list@example.net', error: longer, bounce_reason: 'unknown' },
+    ]);
+    await erase();
+    assert.equal((await ours.email(other))['error'], longer);
+  });
 
   it('suppresses scheduled and later emails to the address', async () => {
     const provider = new ScriptedProvider();

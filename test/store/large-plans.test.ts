@@ -20,7 +20,13 @@ const MAX_ROWS = 10 * LIMIT;
 const OUTBOX_ROWS = 5_000;
 const DELIVERIES = 20_000;
 
-const ADDRESS = { address: 'a@b.example', placeholder: 'x@invalid', likePatterns: ['%a@b.example%'], pattern: 'a@b' };
+const ADDRESS = {
+  address: 'a@b.example',
+  placeholder: 'x@invalid',
+  likePatterns: ['%a@b.example%'],
+  localPattern: '%a@%',
+  pattern: 'a@b',
+};
 const BEFORE_ALL = { created_at: '-infinity', id: '' };
 const ANY = { status: null, type: null, response: null, since: null, until: null, messageId: null };
 

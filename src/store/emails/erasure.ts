@@ -11,8 +11,13 @@ export interface ErasedAddress {
   /** LIKE patterns of texts in lower case that may contain the address, for a cheap test before `pattern`. */
   readonly likePatterns: readonly string[];
   /**
-   * A Postgres regular expression that matches the address, its domain as A-labels or in Unicode, but no longer address that
-   * contains it.
+   * A LIKE pattern of texts in lower case with its local part. With characters other than ASCII, a domain has more spellings than
+   * `likePatterns` has, such as `example。com`.
+   */
+  readonly localPattern: string;
+  /**
+   * A Postgres regular expression that matches the address, its domain as A-labels or in Unicode, and as in a URL, but no longer
+   * address that contains it.
    */
   readonly pattern: string;
 }
@@ -36,7 +41,7 @@ export interface WalkedEmail {
 export function walkEmails(
   db: Db,
   orgId: string,
-  { likePatterns }: ErasedAddress,
+  { likePatterns, localPattern }: ErasedAddress,
   after: { readonly created_at: string; readonly id: string },
   limit: number,
 ): Promise<WalkedEmail[]> {
@@ -44,12 +49,16 @@ export function walkEmails(
     name: 'walk_emails',
     // Without its table's name, created_at would be the text: all emails would be read and sorted.
     text: `SELECT id, created_at::text AS created_at,
-                  lower(concat_ws(' ', "to"::text, cc::text, bcc::text, reply_to::text, error)) LIKE ANY ($4)
+                  lower(named.text) LIKE ANY ($4)
+                  OR (octet_length(named.text) > length(named.text) AND lower(named.text) LIKE $6)
                   OR EXISTS (SELECT FROM email_events WHERE email_id = emails.id AND lower(concat_ws(' ', recipient, detail::text)) LIKE ANY ($4))
                     AS is_candidate
-           FROM emails WHERE org_id = $1 AND (created_at, id) > ($2::timestamptz, $3)
+           FROM emails CROSS JOIN LATERAL (
+             SELECT concat_ws(' ', "to"::text, cc::text, bcc::text, reply_to::text, error) AS text
+           ) AS named
+           WHERE org_id = $1 AND (created_at, id) > ($2::timestamptz, $3)
            ORDER BY emails.created_at, id LIMIT $5`,
-    values: [orgId, after.created_at, after.id, likePatterns, limit],
+    values: [orgId, after.created_at, after.id, likePatterns, limit, localPattern],
   });
 }
 
