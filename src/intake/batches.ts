@@ -63,7 +63,7 @@ export async function acceptBatch(
   const scheduled = parsed.filter((each) => each.scheduled_at !== null).length;
   const total = requests.length;
   const traceparent = deps.tracer?.current();
-  const allowance = requests.reduce((sum, request) => sum + allowanceOf(request), 0);
+  const allowance = await countAllowance(requests);
   const batch: Batch = { caller, requests, parsed };
   await registerTags(deps, batch);
   await deps.contents.prepare(deps.pool, caller.orgId);
@@ -201,6 +201,17 @@ export async function refuseBadTimes(
   if (!first) return;
   const error = refusedEmailError(requests, first);
   if (error.code === 'validation_error') throw error;
+}
+
+/** Counts what the emails of a batch use of the quota together. */
+async function countAllowance(requests: readonly EmailRequest[]): Promise<number> {
+  let sum = 0;
+  const turn = startTimeSlices();
+  for (const request of requests) {
+    sum += allowanceOf(request);
+    await turn();
+  }
+  return sum;
 }
 
 async function parse(requests: readonly EmailRequest[]): Promise<SenderAndTime[]> {

@@ -32,7 +32,6 @@ export function makeTagRegistry(pool: Pool, limit: number): TagRegistry {
 
   const write = async (orgId: string, tags: ReadonlyMap<string, Tag>): Promise<void> => {
     const missing = [...tags].filter(([key]) => !registered.has(key));
-    if (missing.length > limit) throw tooMany(limit, missing.length);
     const result = await transaction(pool, async (client) => {
       await lockLimit(client, 'tags', orgId);
       return registerTags(

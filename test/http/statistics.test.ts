@@ -193,5 +193,7 @@ describe('GET /v1/stats', () => {
     await read(ours, `?from=${day('03-01')}&to=2026-04-01T00:00:00Z`);
     await read(ours, `?from=2026-01-01T00:00:00Z&to=2027-02-05T00:00:00Z&step=day`);
     await read(ours, `?from=${day('03-01')}&to=${day('03-01')}`);
+    await read(ours, '?to=0001-01-01T12:00:00Z');
+    await read(ours, '?to=0001-01-01T00:00:00Z&step=day');
   });
 });

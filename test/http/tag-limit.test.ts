@@ -35,6 +35,19 @@ describe('distinct tags beyond the limit of an organization', () => {
     await (await service.organization()).sent(tags(5, 6));
   });
 
+  it('get 409 after the limit was lowered, with the number of new ones, while known ones are accepted', async () => {
+    const ours = await service.organization();
+    await ours.sent(tags(1, 2, 3, 4));
+    const lowered = makeTagRegistry(service.pool, 2);
+    const register = async (...values: number[]) => {
+      const found = new Map<string, { name: string; value: string }>();
+      lowered.collectUnknown(ours.id, tags(...values).tags, found);
+      await lowered.register(ours.id, found);
+    };
+    await register(1, 2, 3);
+    await assert.rejects(register(4, 5), /this request would add 1 new ones$/);
+  });
+
   it('refuse all of a batch', async () => {
     const ours = await service.organization();
     const batch = (...emails: Record<string, unknown>[]) =>

@@ -113,4 +113,19 @@ describe('bodies expire', () => {
     const { rows } = await pool.query('SELECT FROM held_bodies');
     assert.equal(rows.length, 0);
   });
+
+  it('also if content was kept forever for a time while an email waited', async () => {
+    const ours = await organizationOf(pool);
+    await changeBodyRetention(pool, ours, 7);
+    const ids = await insertSentDaysAgo(ours, 9, 1, 'queued');
+    await run(0);
+    await changeBodyRetention(pool, ours, 0);
+    await pool.query(`UPDATE held_bodies SET look_at = now()`);
+    await run(0);
+    await force(pool, ids[0] ?? '', 'sent');
+    assert.equal(await kept(ids), 1);
+    await changeBodyRetention(pool, ours, 7);
+    await run(0);
+    assert.equal(await kept(ids), 0);
+  });
 });

@@ -9,6 +9,8 @@ import { Statistics, StatisticsQuery } from '../schemas/statistics.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_DAYS: Readonly<Record<Step, number>> = { hour: 31, day: 400 };
+/** The first time that Postgres and ISO 8601 write alike. */
+const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z');
 /** Limits a response to 50 series of 744 hours. */
 const MAX_SERIES = 50;
 
@@ -21,7 +23,8 @@ export const statistics = route('getStatistics', 'Get statistics', {
   handler: async ({ pool }, { orgId, query }) => {
     const { step = 'hour', by: dimension = 'all', channel = 'email' } = query;
     const to = query.to === undefined ? await readClock(pool) : (parseInstant(query.to) as Date);
-    const from = query.from === undefined ? new Date(to.getTime() - DAY_MS) : (parseInstant(query.from) as Date);
+    const dayBefore = new Date(Math.max(to.getTime() - DAY_MS, EARLIEST_MS));
+    const from = query.from === undefined ? dayBefore : (parseInstant(query.from) as Date);
     checkPeriod(from, to, step);
     const series = await readSeries(pool, orgId, { channel, from, to, step, dimension, key: null }, MAX_SERIES);
     const isEmpty = dimension === 'all' && series.length === 0;

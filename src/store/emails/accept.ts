@@ -128,7 +128,8 @@ const COLUMNS: Readonly<Record<string, readonly [type: string, valueOf: (email: 
   sealed: ['bytea', ({ sealed }) => sealed?.sealed_body],
   body_bytes: ['integer', ({ sealed }) => sealed?.body_bytes],
   sealed_headers: ['bytea', ({ sealed }) => sealed?.sealed_headers],
-  allowance: ['integer', allowanceOf],
+  // The members of a batch are counted together.
+  allowance: ['integer', (email) => (email.batch_id === null ? allowanceOf(email) : 0)],
   key_id: ['text', ({ key_id }) => key_id],
 };
 

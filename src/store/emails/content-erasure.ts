@@ -109,7 +109,10 @@ export async function holdBodies(db: Db, orgId: string, ids: readonly string[]):
   );
 }
 
-/** Removes held emails that are due for another check from their list. @returns them, with their organizations */
+/**
+ * Removes held emails that are due for another check from their list, except while their organization keeps content forever.
+ * @returns them, with their organizations; an email without a row has expired
+ */
 export function takeHeldBodies(
   db: Db,
   defaultDays: number,
@@ -119,14 +122,15 @@ export function takeHeldBodies(
     db,
     `WITH taken AS (
        DELETE FROM held_bodies WHERE email_id IN (
-         SELECT email_id FROM held_bodies WHERE look_at <= now() ORDER BY look_at LIMIT $2 FOR UPDATE SKIP LOCKED
+         SELECT held.email_id FROM held_bodies AS held JOIN organizations AS org ON org.id = held.org_id
+         WHERE held.look_at <= now() AND coalesce(org.body_retention_days, $1) > 0
+         ORDER BY held.look_at LIMIT $2 FOR UPDATE OF held SKIP LOCKED
        ) RETURNING email_id, org_id
      )
-     SELECT email.id, email.org_id,
-            coalesce(email.scheduled_at, email.created_at)
-              < now() - make_interval(days => coalesce(org.body_retention_days, $1)) AS is_expired
-     FROM taken JOIN emails AS email ON email.id = taken.email_id JOIN organizations AS org ON org.id = email.org_id
-     WHERE coalesce(org.body_retention_days, $1) > 0`,
+     SELECT taken.email_id AS id, taken.org_id,
+            coalesce(coalesce(email.scheduled_at, email.created_at)
+                       < now() - make_interval(days => coalesce(org.body_retention_days, $1)), true) AS is_expired
+     FROM taken LEFT JOIN emails AS email ON email.id = taken.email_id JOIN organizations AS org ON org.id = taken.org_id`,
     [defaultDays, limit],
   );
 }
