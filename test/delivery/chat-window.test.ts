@@ -66,6 +66,37 @@ describe('a text', () => {
   });
 });
 
+test('a look-up for the template does not take the text that Twilio reported as not delivered', async () => {
+  const { id, provider, deliver, die, sentTypes } = await accepted({ wroteAgo: 60, content: FALLBACK });
+  await deliver(id);
+  // Messages of other tests have the same recipient, and their provider the same ids.
+  await pool.query(`UPDATE chat_messages SET "to" = '+4915209999999' WHERE id = $1`, [id]);
+  const error = { error: 'Outside of the window.', errorCode: CODES.twilio };
+  const failed = {
+    messageId: id,
+    providerMessageId: 'twilio 1',
+    dedupeKey: 'failed',
+    change: 'failed',
+    ...error,
+  } as const;
+  await projectMessageReports(pool, 'twilio', [failed]);
+  await die(id, false);
+  const asked: (boolean | undefined)[] = [];
+  provider.find = async (_message, _created, belongsToAnotherMessage) => {
+    asked.push(await belongsToAnotherMessage?.('twilio 1'));
+    return asked.at(-1) === true ? undefined : 'twilio 1';
+  };
+  for (let attempt = 0; attempt < 3 && (await deliver(id)).state !== 'ended'; attempt++) {
+    await pool.query(
+      `UPDATE attempts SET started_at = started_at - interval '1 hour', denied_at = denied_at - interval '1 hour'
+                      WHERE message_id = $1`,
+      [id],
+    );
+  }
+  assert.ok(asked.length > 0 && asked.every(Boolean), asked.join());
+  assert.deepEqual(sentTypes(), ['text', 'template']);
+});
+
 for (const provider of ['twilio', 'meta'] as const) {
   describe(`a window that closes in flight at ${provider}`, () => {
     const refusal = { kind: 'refused', detail: 'Outside of the window.', code: CODES[provider] } as const;

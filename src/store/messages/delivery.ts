@@ -158,8 +158,8 @@ export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<
 }
 
 /**
- * Returns true if a provider's id belongs to another message to the same recipient. Only the attempt has the id if the message
- * was requeued as its fallback template, or if the answer is not applied yet.
+ * Returns true if a provider's id belongs to another message to the same recipient, or to the text of this one before it was
+ * requeued as its fallback template. Only the attempt has the id if a message was requeued, or if the answer is not applied yet.
  */
 export function belongsToAnotherMessage(
   db: Db,
@@ -170,9 +170,10 @@ export function belongsToAnotherMessage(
   return executeOne(
     db,
     `SELECT FROM chat_messages AS other
-     WHERE org_id = $1 AND "to" = $2 AND id <> $3
-       AND (provider_message_id = $4
-            OR $4 = ANY (ARRAY (SELECT provider_message_id FROM attempts WHERE message_id = other.id)))
+     WHERE org_id = $1 AND "to" = $2
+       AND (provider_message_id = $4 AND id <> $3
+            OR $4 = ANY (ARRAY (SELECT provider_message_id FROM attempts
+                                WHERE message_id = other.id AND (message_id <> $3 OR outcome = 'again'))))
      LIMIT 1`,
     [org_id, to, id, providerMessageId],
   );
