@@ -12,6 +12,7 @@ import {
   type SessionClient,
 } from '../store/accounts/sessions.ts';
 import { needsOidc } from '../store/accounts/organizations.ts';
+import { parseMailbox } from '../domain/email/address.ts';
 import { findSecondFactor } from '../store/accounts/second-factors.ts';
 import { findUserByEmail, type User, type UserWithPassword } from '../store/accounts/users.ts';
 import { type Detail, auditBySystem, auditByUser } from './actor.ts';
@@ -62,7 +63,9 @@ export async function signIn(
   // Postgres cannot store NUL, so no user's email contains it.
   if (typed.length > MAX_LENGTH || password.length > MAX_LENGTH || typed.includes('\0'))
     return { kind: 'wrong_credentials' };
-  const email = typed.trim().toLowerCase();
+  // As `userEmail` stores it, with the domain as an A-label. Other text is counted as it was typed.
+  const mailbox = parseMailbox(typed);
+  const email = (typeof mailbox === 'string' ? typed.trim() : mailbox.address).toLowerCase();
   const browserId = knownBrowsers.read(browser, email, Date.now());
   const attempt: Attempt = { email, address, browserId };
   const isKnown = browserId !== undefined;

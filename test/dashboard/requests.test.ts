@@ -27,6 +27,14 @@ describe('API requests', () => {
     assert.match(textOf(page.html), /No requests yet .* They are kept for 7 days\./);
   });
 
+  it('refuses filters with NUL, as other pages do', async () => {
+    for (const path of [`${PATH}?path=`, `${PATH}?key=`, `${PATH}?request_id=`, '/dashboard/emails?batch_id=']) {
+      assert.equal((await viewer.get(`${path}%00`)).status, 422, path);
+    }
+    const chosen = await viewer.post('/dashboard/organization', { organization: '\0' });
+    assert.equal(chosen.status, 422);
+  });
+
   it('lists requests with status, error code, duration and the name of their key, and filters them', async () => {
     const made = await ours.call('POST', '/v1/keys', { json: { preset: 'full_access', name: 'Shop <1>' } });
     const { id: keyId, api_key: key } = made.body as { id: string; api_key: string };

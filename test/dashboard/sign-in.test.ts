@@ -149,6 +149,19 @@ describe('signing in', () => {
     }
   });
 
+  it('takes an email whose domain is written in Unicode', async () => {
+    const { id } = await service.organization('Bücher');
+    const { id: userId } = await signedIn(service, id);
+    await service.pool.query(`UPDATE users SET email = 'ada@xn--bcher-kva.example' WHERE id = $1`, [userId]);
+    for (const email of ['ada@bücher.example', 'ADA@BÜCHER.example', 'ada@xn--bcher-kva.example']) {
+      assert.equal(
+        (await visitor(service).post('/dashboard/sign-in', { email, password: PASSWORD })).status,
+        303,
+        email,
+      );
+    }
+  });
+
   it('is recorded in the audit log, with failures and sign-outs', async () => {
     const { id } = await service.organization('Audited sign-ins');
     const ada = await signedIn(service, id);

@@ -78,6 +78,13 @@ describe('number add', () => {
       { name: 'receipt', language: 'de', content_sid: `HX${'1'.repeat(32)}`, variables: [] },
       { name: 'receipt', language: 'en_US', content_sid: `HX${'0'.repeat(32)}`, variables: ['1', 'name'] },
     ]);
+    const replaced = await command(['template', 'add', ...of, '--template', `receipt,de,HX${'2'.repeat(32)},1`], env);
+    assert.deepEqual((JSON.parse(replaced.out) as { templates: unknown[] }).templates[0], {
+      name: 'receipt',
+      language: 'de',
+      content_sid: `HX${'2'.repeat(32)}`,
+      variables: ['1'],
+    });
     const listed = async () => {
       const { out } = await command(['number', 'list', '--organization', orgId], env);
       const { numbers } = JSON.parse(out) as { numbers: { id: string; org_id: string; verified_by: string }[] };

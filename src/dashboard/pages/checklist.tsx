@@ -100,17 +100,20 @@ const dismiss = buttonAction((context) => ({
   flash: 'The checklist is dismissed.',
 }));
 
-const sendTest = action(Type.Object({ request_id: Type.String({ minLength: 1, maxLength: 100 }) }), {
-  run: (context, { request_id: requestId }) =>
-    act(context, {
-      action: 'emails.send',
-      run: () => sendTestEmail(context.deps, context.organization.id, context.user.email, requestId),
-      target: ({ id }) => id,
-      detail: { test: true },
-      next: ({ id }) =>
-        new Redirect(`/dashboard/emails/${id}`, { flash: `Test email to ${context.user.email} accepted.` }),
-    }),
-});
+const sendTest = action(
+  Type.Object({ request_id: Type.String({ minLength: 1, maxLength: 100, 'x-rule': 'one-line' }) }),
+  {
+    run: (context, { request_id: requestId }) =>
+      act(context, {
+        action: 'emails.send',
+        run: () => sendTestEmail(context.deps, context.organization.id, context.user.email, requestId),
+        target: ({ id }) => id,
+        detail: { test: true },
+        next: ({ id }) =>
+          new Redirect(`/dashboard/emails/${id}`, { flash: `Test email to ${context.user.email} accepted.` }),
+      }),
+  },
+);
 
 export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', show],

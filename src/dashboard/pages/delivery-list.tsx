@@ -25,7 +25,7 @@ export const DeliveryQuery = Type.Object({
   response: Type.Optional(Type.Enum([...RESPONSES])),
   since: Type.Optional(Type.String()),
   until: Type.Optional(Type.String()),
-  message: Type.Optional(Type.String({ maxLength: 100 })),
+  message: Type.Optional(Type.String({ maxLength: 100, 'x-rule': 'one-line' })),
   cursor: Type.Optional(Type.String()),
 });
 

@@ -21,16 +21,19 @@ const cancel = buttonAction((context) => ({
   flash: 'Email canceled.',
 }));
 
-const resend = action(Type.Object({ request_id: Type.String({ minLength: 1, maxLength: 100 }) }), {
-  run: (context, { request_id }) =>
-    act(context, {
-      action: 'emails.send',
-      run: () => resendEmail(context.deps, context.organization.id, idOf(context), request_id),
-      target: ({ id }) => id,
-      detail: { resend_of: idOf(context) },
-      next: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'Email resent. This is the new one.' }),
-    }),
-});
+const resend = action(
+  Type.Object({ request_id: Type.String({ minLength: 1, maxLength: 100, 'x-rule': 'one-line' }) }),
+  {
+    run: (context, { request_id }) =>
+      act(context, {
+        action: 'emails.send',
+        run: () => resendEmail(context.deps, context.organization.id, idOf(context), request_id),
+        target: ({ id }) => id,
+        detail: { resend_of: idOf(context) },
+        next: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'Email resent. This is the new one.' }),
+      }),
+  },
+);
 
 export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/:id/reschedule`, 'member', reschedule],

@@ -20,7 +20,7 @@ export const Query = Type.Object({
   created_after: Type.Optional(Type.String()),
   created_before: Type.Optional(Type.String()),
   tag: Type.Optional(Type.Array(Type.String())),
-  batch_id: Type.Optional(Type.String({ maxLength: 64 })),
+  batch_id: Type.Optional(Type.String({ maxLength: 64, 'x-rule': 'one-line' })),
   cursor: Type.Optional(Type.String()),
 });
 

@@ -25,9 +25,9 @@ const STATUSES = [
 
 const Query = Type.Object({
   status: Type.Optional(Type.String({ 'x-rule': 'status-filter' })),
-  path: Type.Optional(Type.String()),
-  key: Type.Optional(Type.String()),
-  request_id: Type.Optional(Type.String()),
+  path: Type.Optional(Type.String({ 'x-rule': 'one-line' })),
+  key: Type.Optional(Type.String({ 'x-rule': 'one-line' })),
+  request_id: Type.Optional(Type.String({ 'x-rule': 'one-line' })),
   cursor: Type.Optional(Type.String()),
 });
 

@@ -73,7 +73,7 @@ const doSignOut = publicAction(Type.Object({}), {
   },
 });
 
-const chooseOrganization = action(Type.Object({ organization: Type.String() }), {
+const chooseOrganization = action(Type.Object({ organization: Type.String({ 'x-rule': 'one-line' }) }), {
   run: async ({ pool, session }, { organization }) => {
     // Ignored if the user is not a member of the organization.
     await setSessionOrganization(pool, digest(session.token), organization);

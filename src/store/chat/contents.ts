@@ -15,19 +15,22 @@ export function findContent(
   });
 }
 
-/** Adds missing templates to a number that is still connected. */
+/** Adds templates to a number that is still connected. @param isReplacing whether existing ones are replaced */
 export async function addContents(
   db: Db,
   numberId: string,
   templates: readonly (TwilioContent & { readonly name: string; readonly language: string })[],
+  isReplacing = false,
 ): Promise<void> {
+  const replacing =
+    '(number_id, name, language) DO UPDATE SET content_sid = excluded.content_sid, variables = excluded.variables';
   await execute(
     db,
     `INSERT INTO chat_templates (number_id, name, language, content_sid, variables)
      SELECT number.id, template.name, template.language, template."contentSid", template.variables
      FROM jsonb_to_recordset($2) AS template(name text, language text, "contentSid" text, variables text[]),
           (SELECT id FROM chat_numbers WHERE id = $1 FOR KEY SHARE) AS number
-     ON CONFLICT DO NOTHING`,
+     ON CONFLICT ${isReplacing ? replacing : 'DO NOTHING'}`,
     [numberId, JSON.stringify(templates)],
   );
 }
