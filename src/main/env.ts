@@ -64,6 +64,15 @@ export function readSettingFiles(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return env;
 }
 
+/**
+ * Returns the environment for a child process, without the files of settings that were read: they may have changed since, and two
+ * different values would be refused.
+ */
+export function environmentOfChild(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const read = new Set(NAMES.filter((name) => env[name]).map((name) => `${name}_FILE`));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !read.has(name)));
+}
+
 function read(name: string, file: string): string {
   try {
     return readFileSync(file, 'utf8').replace(/\r?\n$/, '');

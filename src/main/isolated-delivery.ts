@@ -7,6 +7,7 @@ import { makeEmailDeps } from './wiring/email-deps.ts';
 import { readSettings } from './env.ts';
 import { serveIsolatedDelivery } from './isolated-server.ts';
 import { makeLog } from './process.ts';
+import { startWatchdog } from './watchdog.ts';
 
 /** The isolated process of a worker. It delivers emails that may have crashed a worker. */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
@@ -15,6 +16,7 @@ await writeFile('/proc/self/oom_score_adj', '1000').catch(() => undefined);
 const log = makeLog('worker', config.LOG_LEVEL).child({ isolated: true });
 const pool = openPool(config, log, 'worker isolated', 4);
 const recorder = makeAttemptRecorder(openPool(config, log, 'worker isolated results', 1), log);
+startWatchdog('worker isolated');
 const stopping = new AbortController();
 process.on('disconnect', () => stopping.abort());
 const files = await openAttachmentStore(config);

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { Member, MemberResult } from '../delivery/contract.ts';
 import type { Isolation } from '../delivery/email/contract.ts';
+import { environmentOfChild } from './env.ts';
 import { makeSemaphore } from '../lib/semaphore.ts';
 import {
   messagesClaimed,
@@ -74,7 +75,8 @@ interface Pending {
 /** Starts the isolated process from `dist/`, or from source with the loader of this process. */
 export function forkIsolated(): ChildProcess {
   const [extension = '.js'] = /\.[jt]s$/.exec(import.meta.url) ?? [];
-  return fork(fileURLToPath(new URL(`isolated-delivery${extension}`, import.meta.url)), { serialization: 'advanced' });
+  const path = fileURLToPath(new URL(`isolated-delivery${extension}`, import.meta.url));
+  return fork(path, { serialization: 'advanced', env: environmentOfChild(process.env) });
 }
 
 /** Manages a child process that is started on demand and starts one email at a time. See `src/delivery/email/quarantine.ts`. */
@@ -113,10 +115,16 @@ export function makeIsolation(
 
 function open(child: ChildProcess, log: Logger, times: IsolationTimes) {
   const pending = new Map<number, Pending>();
+  /** Pings that are not answered, by their number. */
+  const probes = new Map<number, (hasAnswered: boolean) => void>();
   let lastRequest = 0;
   let isAlive = true;
   let isStopped = false;
   const kill = (): void => void child.kill('SIGKILL');
+  const send = (message: IsolatedRequest): void => {
+    // The event `exit` reports failures.
+    child.send(message, () => undefined);
+  };
   const startTimer = setTimeout(kill, times.startTimeoutMs);
 
   const ready = new Promise<boolean>((resolve) => {
@@ -132,6 +140,7 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes) {
         // The crash is attributed to the only email, or to the one that had just started.
         answer(!isStopped && (isStarting || pending.size === 1) ? 'crashed' : 'ended');
       }
+      for (const answer of probes.values()) answer(false);
     };
     child.once('exit', onEnd);
     child.on('error', (error) => {
@@ -148,6 +157,7 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes) {
       const started = pending.get(message.pong);
       if (started) started.isStarting = false;
       started?.onStarted();
+      probes.get(message.pong)?.(true);
     } else {
       const { resolve, reject } = pending.get(message.request) ?? {};
       pending.delete(message.request);
@@ -156,17 +166,28 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes) {
     }
   }
 
+  /** Returns true if the process answers. One that an earlier email blocks is killed, before it gets another email. */
+  function isResponsive(): Promise<boolean> {
+    const ping = ++lastRequest;
+    return new Promise((resolve) => {
+      const timer = setTimeout(kill, times.hangTimeoutMs);
+      probes.set(ping, (hasAnswered) => {
+        clearTimeout(timer);
+        probes.delete(ping);
+        resolve(hasAnswered);
+      });
+      send({ ping });
+    });
+  }
+
   return {
     /** Resolves to false if the process ended before it was ready. */
     ready,
     isAlive: () => isAlive,
     isBusy: () => pending.size > 0,
     async deliver(member: Member, overlap: boolean, onStarted: () => void): Promise<Answer> {
+      if (pending.size > 0 && !(await isResponsive())) return 'ended';
       const request = ++lastRequest;
-      const send = (message: IsolatedRequest): void => {
-        // The event `exit` reports failures.
-        child.send(message, () => undefined);
-      };
       const ping = setTimeout(() => send({ ping: request }), overlap ? times.overlapPingDelayMs : times.pingDelayMs);
       const hang = setTimeout(() => {
         if (pending.get(request)?.isStarting) kill();

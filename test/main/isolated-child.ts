@@ -7,6 +7,10 @@ serveIsolatedDelivery(async ({ id }) => {
   if (act === 'crash') process.kill(process.pid, 'SIGKILL');
   if (act === 'throw') throw new Error('the database is away');
   if (act === 'hang') for (;;);
+  if (act === 'late-hang') {
+    await sleep(2_000);
+    for (;;);
+  }
   if (milliseconds !== undefined) await sleep(Number(milliseconds));
   return [{ id, state: 'ended', status: 'sent' }];
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
 import { describe, test, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { type IsolationTimes, makeIsolation } from '../../src/main/isolation.ts';
@@ -48,6 +49,15 @@ describe('the isolated process', () => {
   test('is killed when it hangs, and its email is reported as crashed', async (t) => {
     const { deliver } = make(t);
     assert.equal(await deliver('hang'), 'crashed');
+  });
+
+  test('is killed when an email blocks it later, before it gets another one', async (t) => {
+    const { deliver } = make(t);
+    assert.deepEqual(await deliver('first'), sent('first'));
+    const blocking = deliver('late-hang');
+    await sleep(4_000);
+    assert.equal(await deliver('a'), 'ended');
+    assert.equal(await blocking, 'crashed');
   });
 
   test('reports an error of the delivery', async (t) => {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigError, readConfig } from '../../src/config.ts';
-import { checkTemporalSwitches, readSettingFiles } from '../../src/main/env.ts';
+import { checkTemporalSwitches, environmentOfChild, readSettingFiles } from '../../src/main/env.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 const SECRET = 'a secret of at least 32 characters';
@@ -38,6 +38,13 @@ test('every setting and the API key of Temporal can be given by a file', async (
   await t.test('files can be read repeatedly', () => {
     const env = readSettingFiles({ SECRET_KEY_FILE: file(SECRET) });
     assert.equal(readSettingFiles(env)['SECRET_KEY'], SECRET);
+  });
+
+  await t.test('a child process gets the values, although a file has changed since', () => {
+    const env = readSettingFiles({ SECRET_KEY_FILE: file(SECRET), PORT_FILE: '', HOME: folder });
+    file('a new secret');
+    const given = environmentOfChild(env);
+    assert.deepEqual(readSettingFiles(given), { SECRET_KEY: SECRET, PORT_FILE: '', HOME: folder });
   });
 
   await t.test('two different values are refused without showing them', () => {
