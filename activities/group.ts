@@ -1,6 +1,7 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import { SMALL_BODY_BYTES, readSendSizes } from '../src/store/emails/attempts.ts';
+import { SMALL_BODY_BYTES, readSendSizes, type SendSize } from '../src/store/emails/attempts.ts';
+import { groupBy } from '../src/lib/group.ts';
 import { detachFromGroup } from '../src/store/outbox/outbox.ts';
 import { announce } from '../src/delivery/email/announce.ts';
 import type { DeliveryStatus, Member, MemberResult } from '../src/delivery/contract.ts';
@@ -102,22 +103,44 @@ export type GroupActivities = ReturnType<typeof makeGroupActivities>;
 
 /**
  * Delivers as many at a time as a provider takes in one call, copies counted. The next ones are handed over when no more than
- * `overlap` of those before are unfinished. When none of those was accepted, the rest is not attempted.
+ * `overlap` of those before are unfinished. When none of an organization was accepted, its others are not attempted.
  */
 async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Promise<MemberResult[]> {
   const results: MemberResult[] = [];
   const calls = makeWindow(deps.providers[0]?.overlap ?? 0);
-  for (const slice of await splitIntoSlices(deps, members)) {
+  const sizes = await readSendSizes(
+    deps.pool,
+    members.map(({ id }) => id),
+  );
+  const orgOf = ({ id }: { readonly id: string }) => sizes.get(id)?.org_id;
+  for (const slice of splitIntoSlices(deps, members, sizes)) {
     await calls.waitForCapacity();
-    const refused = results.every(({ state }) => state === 'again') && results.findLast(isRefusal);
-    if (refused) results.push(...slice.map(({ id }) => ({ ...refused, id })));
-    else
-      calls.run(slice.length, async (onResults) => {
-        results.push(...(await deliver(deps, slice, onResults)));
-      });
+    const refusals = refusalsByOrganization(results, orgOf);
+    const open = slice.filter((member) => !refusals.has(orgOf(member)));
+    for (const member of slice) {
+      const refused = refusals.get(orgOf(member));
+      if (refused) results.push({ ...refused, id: member.id });
+    }
+    if (open.length === 0) continue;
+    calls.run(open.length, async (onResults) => {
+      results.push(...(await deliver(deps, open, onResults)));
+    });
   }
   await calls.end();
   return results;
+}
+
+/** Returns a refusal of each organization of which nothing was accepted yet. Email of others may be accepted. */
+function refusalsByOrganization(
+  results: readonly MemberResult[],
+  orgOf: (result: MemberResult) => string | undefined,
+): Map<string | undefined, Again> {
+  const refusals = new Map<string | undefined, Again>();
+  for (const [org, own] of groupBy(results, orgOf)) {
+    const refused = own.every(({ state }) => state === 'again') && own.findLast(isRefusal);
+    if (refused) refusals.set(org, refused);
+  }
+  return refusals;
 }
 
 /**
@@ -134,11 +157,11 @@ function isRefusal(result: MemberResult): result is Again {
   return result.state === 'again' && result.alone !== true && result.postponed !== true;
 }
 
-async function splitIntoSlices(deps: EmailDeps, members: readonly Member[]): Promise<Member[][]> {
-  const sizes = await readSendSizes(
-    deps.pool,
-    members.map(({ id }) => id),
-  );
+function splitIntoSlices(
+  deps: EmailDeps,
+  members: readonly Member[],
+  sizes: ReadonlyMap<string, SendSize>,
+): Member[][] {
   const maxCopies = deps.providers[0]?.callSize ?? 1;
   // A large email may take a minute; members of other organizations do not wait for it.
   const isLarge = ({ id }: Member) => (sizes.get(id)?.bytes ?? 0) > SMALL_BODY_BYTES;

@@ -11,7 +11,7 @@ import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { groupOutboxRows, lockEmailRows } from '../../src/store/outbox/outbox.ts';
 import type { NewEmail } from '../../src/store/emails/accept.ts';
 import { projectReschedule } from '../../src/projection/emails.ts';
-import { inMs } from '../store/mail.ts';
+import { inMs, organization } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { assertRemaining, CLOCK_STEP_MS } from '../support/remaining.ts';
 import { harness, ScriptedProvider } from './harness.ts';
@@ -152,6 +152,21 @@ describe('delivering a group', () => {
     assert.match((await failure(deliver())).message, /^30 of 30 /);
     assert.equal(provider.calls.length, 1);
     assert.deepEqual(await outcomes(members[29]?.id ?? ''), []);
+  });
+
+  test('attempts the emails of an organization although the provider took none of another', async () => {
+    const { deliver, provider, members, statuses } = await group(40);
+    provider.callSize = 10;
+    const other = await organization(pool, 'refused.example');
+    const refused = members.slice(0, 30).map(({ id }) => id);
+    await pool.query(`UPDATE emails SET org_id = $1, "from" = 'a@refused.example' WHERE id = ANY ($2)`, [
+      other,
+      refused,
+    ]);
+    provider.acts.push(...Array.from({ length: 10 }, () => BUSY));
+    assert.match((await failure(deliver())).message, /^30 of 40 /);
+    assert.equal(provider.calls.length, 2);
+    assert.deepEqual((await statuses()).slice(30), Array(10).fill('sent'));
   });
 
   const AMBIGUOUS = [

@@ -106,6 +106,7 @@ export function readBodies(db: Db, ids: readonly string[]): Promise<StoredBodies
 /** The size of an email's copies. */
 export interface SendSize {
   id: string;
+  org_id: string;
   /** A marketing email is sent once to each of its recipients. */
   copies: number;
   /** The size of the bodies of all copies. */
@@ -116,7 +117,7 @@ export interface SendSize {
 export async function readSendSizes(db: Db, ids: readonly string[]): Promise<Map<string, SendSize>> {
   const rows = await queryRows<SendSize>(db, {
     name: 'read_send_sizes',
-    text: `SELECT email.id, counted.copies, counted.copies * (${BODY_BYTES})::float8 AS bytes
+    text: `SELECT email.id, email.org_id, counted.copies, counted.copies * (${BODY_BYTES})::float8 AS bytes
            FROM emails AS email JOIN email_bodies AS body ON body.email_id = email.id AND body.email_id = ANY ($1)
                 CROSS JOIN LATERAL (SELECT ${COPIES('email')} AS copies) AS counted
            WHERE email.id = ANY ($1)`,
