@@ -80,21 +80,22 @@ export async function expireEmails(
   limits = { emails: EMAILS_PER_STEP, rows: ROWS_PER_STEP },
 ): Promise<UpkeepStep> {
   const partitions = await listPartitions(pool, 'emails');
-  const oldest = partitions[0];
   const before = idAt(now - Math.max(emailRetentionDays, MIN_RETENTION_DAYS) * DAY_MS);
-  const isExpired = emailRetentionDays > 0 && oldest !== undefined && oldest.end_id <= before;
-  const expired = isExpired ? await expirePartition(pool, oldest, limits.emails) : null;
-  if (expired !== null) return { done: expired, next: '' };
+  const kept: string[] = [];
+  for (const partition of emailRetentionDays > 0 ? partitions.filter(({ end_id }) => end_id <= before) : []) {
+    const expired = await expirePartition(pool, partition, limits.emails);
+    if (expired !== null) return { done: expired, next: '' };
+    kept.push(partition.suffix);
+  }
 
   await dropOrphans(pool, partitions);
-  const firstId = oldest?.first_id ?? '';
+  const firstId = partitions[0]?.first_id ?? '';
   if (firstId !== '' && (await deleteBeside(pool, firstId, limits.rows)) === limits.rows) return { done: 0, next: '' };
-  if (isExpired) {
+  if (kept.length > 0)
     log.info(
-      { partition: oldest.suffix },
-      'expired partition kept: it has unsent emails or files that are not deleted yet',
+      { partitions: kept },
+      'expired partitions kept: they have unsent emails or files that are not deleted yet',
     );
-  }
   return { done: 0, next: null };
 }
 

@@ -7,7 +7,7 @@ import { addDelivery, deleteOldDeliveries, listDeliveries, replayPeriod } from '
 import { enqueueEvents } from '../../src/store/webhooks/events.ts';
 import { type DueDelivery, findDue, recordAttempts, type NewAttempt } from '../../src/store/webhooks/attempts.ts';
 import type { Cursor } from '../../src/store/postgres/page.ts';
-import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
+import { deleteEndpoint, insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { organization } from './mail.ts';
@@ -162,6 +162,15 @@ describe('deliveries to endpoints', () => {
     const period = { since: '2020-01-01T00:00:00Z', until: '9999-01-01T00:00:00Z', status: null };
     const { last } = await replayPeriod(pool, id, period, null, 4);
     assert.equal(last?.id, all.at(-4));
+  });
+
+  test('a deleted endpoint leaves no pending delivery, so that the dispatcher does not search it', async () => {
+    const [gone, kept] = [await endpoint(), await endpoint()];
+    await happen();
+    assert.equal(await deleteEndpoint(pool, 'org_another', gone), false);
+    assert.deepEqual(await states(gone), ['pending 0']);
+    assert.equal(await deleteEndpoint(pool, orgId, gone), true);
+    assert.deepEqual([await states(gone), await states(kept)], [['failed 0'], ['pending 0']]);
   });
 
   test('a disabled endpoint gets no deliveries', async () => {

@@ -160,6 +160,20 @@ describe('emails expire', () => {
     assert.deepEqual(await stored(), {});
   });
 
+  it('although an email of an earlier partition is unsent', async (t) => {
+    const { pool, acceptAt, expire, stored } = await prepared(t);
+    const now = Date.now();
+    await acceptAt(now - 40 * DAY, 1);
+    await addPartitions(pool, 31, now);
+    await acceptAt(now, 3);
+    await pool.query(`UPDATE emails SET status = 'delivered' WHERE tableoid <> 'emails_first'::regclass`);
+    await expire(31, now + 62 * DAY);
+    assert.deepEqual(await stored(), { first: 1 });
+    await pool.query(`UPDATE emails SET status = 'delivered'`);
+    await expire(31, now + 62 * DAY);
+    assert.deepEqual(await stored(), {});
+  });
+
   it('go on where a run was cut off', async (t) => {
     const { pool, acceptAt, expire, stored, counts } = await prepared(t);
     const now = Date.now();

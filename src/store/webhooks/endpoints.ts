@@ -104,12 +104,28 @@ export function disableEndpoint(
   });
 }
 
+/** A limit of the time for which a deletion takes. The dispatcher searches each endpoint with a pending delivery. */
+const MAX_ENDED_DELIVERIES = 10_000;
+
 /**
- * Deletes an endpoint; its deliveries are deleted later.
+ * Deletes an endpoint and ends its pending deliveries, which are deleted later.
  * @returns false if there is no such endpoint
  */
 export async function deleteEndpoint(db: Db, orgId: string, id: string): Promise<boolean> {
-  return executeOne(db, `DELETE FROM webhook_endpoints WHERE id = $1 AND org_id = $2`, [id, orgId]);
+  return executeOne(
+    db,
+    `WITH deleted AS (
+       DELETE FROM webhook_endpoints WHERE id = $1 AND org_id = $2 RETURNING id
+     ), ended AS (
+       UPDATE webhook_deliveries SET status = 'failed', next_attempt_at = NULL
+       WHERE id = ANY (ARRAY(
+         SELECT delivery.id FROM deleted JOIN webhook_deliveries AS delivery ON delivery.endpoint_id = deleted.id
+         WHERE delivery.status = 'pending' LIMIT $3
+       ))
+     )
+     SELECT FROM deleted`,
+    [id, orgId, MAX_ENDED_DELIVERIES],
+  );
 }
 
 /** Replaces the secret of an endpoint. The previous secret also signs for a number of hours. */
