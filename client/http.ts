@@ -26,7 +26,7 @@ export type Call = <P extends Path, M extends Method>(
 
 /** Delay before the first retry; it doubles with each further one. */
 const RETRY_DELAY_MS = 500;
-/** Maximum delay before a retry. A longer Retry-After is returned to the caller as an error. */
+/** Maximum delay before a retry. After a longer Retry-After there is none. */
 const MAX_RETRY_DELAY_MS = 60_000;
 
 /**
@@ -77,7 +77,7 @@ function checkKey(key: unknown): string {
 }
 
 /** Returns the milliseconds before the next attempt; undefined if there is none. */
-function retryDelay(
+export function retryDelay(
   { code, status, retryAfter }: SendwrightError,
   tries: number,
   mayRepeat: boolean,
@@ -85,8 +85,9 @@ function retryDelay(
   // An attempt whose response was lost may still be running.
   const isTransient = status === undefined || status >= 500 || code === 'concurrent_idempotent_requests';
   if (code !== 'rate_limit_exceeded' && !(mayRepeat && isTransient)) return undefined;
-  const wait = retryAfter === undefined ? RETRY_DELAY_MS * 2 ** tries * (0.5 + Math.random()) : retryAfter * 1_000;
-  return wait <= MAX_RETRY_DELAY_MS ? wait : undefined;
+  if (retryAfter === undefined)
+    return Math.min(RETRY_DELAY_MS * 2 ** tries * (0.5 + Math.random()), MAX_RETRY_DELAY_MS);
+  return retryAfter * 1_000 <= MAX_RETRY_DELAY_MS ? retryAfter * 1_000 : undefined;
 }
 
 async function readAnswer(base: string, response: Response): Promise<unknown> {

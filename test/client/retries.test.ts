@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { type Options, Sendwright } from '../../client/index.ts';
+import { retryDelay } from '../../client/http.ts';
+import { type Options, Sendwright, SendwrightError } from '../../client/index.ts';
 
 interface SentRequest {
   readonly method: string | undefined;
@@ -107,6 +108,12 @@ test('waits for Retry-After, and throws if it is too long', async (t) => {
   assert.ok(second - first >= 990, `it came after ${second - first} ms`);
   await assert.rejects(sendwright.emails.send(EMAIL), { code: 'rate_limit_exceeded', retryAfter: 61 });
   assert.equal(requests.length, 3);
+});
+
+test('waits for at most a minute before a retry, however many there are', () => {
+  const lost = new SendwrightError('no answer', { code: 'no_answer' });
+  for (const tries of [8, 20, 2_000]) assert.equal(retryDelay(lost, tries, true), 60_000);
+  assert.ok((retryDelay(lost, 0, true) ?? 0) <= 750);
 });
 
 test('throws the error of the last attempt', async (t) => {

@@ -163,6 +163,18 @@ describe('erasing a recipient', () => {
     assert.equal((await ours.email(other))['error'], longer);
   });
 
+  it('finds the target of an audit entry, however the request wrote it', async () => {
+    for (const written of ['Canary%20Person%20%3CCANARY.person@example.net%3E', 'canary.person@example%E3%80%82net']) {
+      await ours.call('POST', '/v1/suppressions', { json: { email: ADDRESS } });
+      assert.equal((await ours.call('DELETE', `/v1/suppressions/${written}`)).status, 204);
+    }
+    await erase();
+    const { rows } = await service.pool.query(
+      `SELECT target FROM audit_log WHERE target ~* 'canary.?person|example.net'`,
+    );
+    assert.deepEqual(rows, []);
+  });
+
   it('suppresses scheduled and later emails to the address', async () => {
     const provider = new ScriptedProvider();
     const { deliverOne, email } = harness(service.pool, ours.id, [provider], { contents: service.deps.contents });

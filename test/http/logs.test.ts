@@ -95,6 +95,15 @@ it('logs contain no address, subject, body, key or password, at any level and wi
     ...[200, 200, 401],
   ]);
 
+  // A change whose audit entry cannot be stored.
+  await post(`${api.url}/v1/suppressions`, { email: `${CANARY.recipient}@example.net` }, ours);
+  await database.pool.query('ALTER TABLE audit_log RENAME TO hidden_log');
+  const url = `${api.url}/v1/suppressions/${CANARY.recipient}@example.net`;
+  const removed = await request(url, { method: 'DELETE', headers: ours });
+  await removed.body.dump();
+  await database.pool.query('ALTER TABLE hidden_log RENAME TO audit_log');
+  assert.equal(removed.statusCode, 204);
+
   // Requests that are not HTTP or break off.
   const { port } = new URL(api.url);
   const json = JSON.stringify(mail());

@@ -144,7 +144,11 @@ describe('a header name that JSON contains twice', () => {
   // A long body is parsed by another parser, while it arrives.
   for (const [size, fields] of Object.entries({ short: {}, long: { html: 'a'.repeat(200_000) } })) {
     it(`is refused in a ${size} body, also escaped, and in a batch with its position`, async () => {
-      for (const headers of [HEADERS, String.raw`"headers" : { "X-\u0041":"1" , "X-A" : "2" }`]) {
+      for (const headers of [
+        HEADERS,
+        String.raw`"headers" : { "X-\u0041":"1" , "X-A" : "2" }`,
+        String.raw`"he\u0061ders": { "X-A": "1", "X-A": "2" }`,
+      ]) {
         const single = await post('/v1/emails', email(headers, fields));
         assertRefused(single, 422, 'validation_error', 'headers.X-A');
       }

@@ -1,4 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { parseMailbox } from '../../domain/email/address.ts';
+import { maskAddresses } from '../../lib/mask.ts';
 import { insertAudit } from '../../store/accounts/audit.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 
@@ -30,15 +32,22 @@ export function auditChange(db: Db) {
       actor_kind: 'key',
       actor_id: caller.id,
       action: actionOf(method, routeOptions.url ?? ''),
-      target: named ?? createdId,
+      target: named === undefined ? createdId : targetOf(named),
       detail: {},
     } as const;
     await insertAudit(db, change).catch((error: unknown) => {
       // The change is already committed; after an error response the caller would retry it.
-      request.log.error({ err: error, ...change }, 'a change is missing in the audit log');
+      const target = change.target && maskAddresses(change.target);
+      request.log.error({ err: error, ...change, target }, 'a change is missing in the audit log');
     });
     return payload;
   };
+}
+
+/** Returns an address as routes understand it, which is how an erasure finds it; other text unchanged. */
+function targetOf(text: string): string {
+  const mailbox = parseMailbox(text);
+  return typeof mailbox === 'string' ? text : mailbox.address.toLowerCase();
 }
 
 const VERBS: Readonly<Record<string, string>> = { POST: 'create', PATCH: 'update', PUT: 'update', DELETE: 'delete' };
