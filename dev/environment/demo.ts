@@ -130,7 +130,7 @@ async function ensureNumber(pool: Pool, organization: string): Promise<void> {
   const [connected] = await listNumbers(pool, organization, null, 1);
   if (connected) {
     if (connected.number === NUMBER || connected.number.startsWith(OTHER_NUMBERS))
-      await addContents(pool, connected.id, TEMPLATES);
+      await addContents(pool, connected.id, TEMPLATES, 'keep');
     return;
   }
   const own = { provider: 'twilio', phone_number_id: null, account_sid: null, templates: [] } as const;
@@ -139,7 +139,7 @@ async function ensureNumber(pool: Pool, organization: string): Promise<void> {
     try {
       const id = newId('num');
       await insertNumber(pool, organization, { ...own, id, number, verified_by: 'operator' }, null);
-      await addContents(pool, id, TEMPLATES);
+      await addContents(pool, id, TEMPLATES, 'keep');
       return;
     } catch (error) {
       if (!isDuplicate(error)) throw error;

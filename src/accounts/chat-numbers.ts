@@ -171,7 +171,7 @@ export async function addNumberTemplates(
     db,
     id,
     templates.map(({ content_sid: contentSid, ...template }) => ({ ...template, contentSid })),
-    true,
+    'replace',
   );
   return requireNumber(db, orgId, id);
 }

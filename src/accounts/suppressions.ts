@@ -51,7 +51,7 @@ export async function suppress(
  * @throws ServiceError not_found
  */
 export async function findSuppression(db: Db, orgId: string, idOrEmail: string): Promise<Suppression> {
-  const [suppression] = await findSuppressions(db, orgId, [nameOf(idOrEmail)]);
+  const [suppression] = await findSuppressions(db, orgId, [toIdOrAddress(idOrEmail)]);
   if (!suppression) throw notListed();
   return suppression;
 }
@@ -64,7 +64,7 @@ export async function findSuppression(db: Db, orgId: string, idOrEmail: string):
  */
 export async function unsuppress(pool: Pool, orgId: string, idOrEmail: string): Promise<number> {
   return transaction(pool, async (client) => {
-    const removed = await removeSuppressions(client, orgId, nameOf(idOrEmail), null);
+    const removed = await removeSuppressions(client, orgId, toIdOrAddress(idOrEmail), null);
     if (removed.length === 0) throw notListed();
     await askForProviderRemoval(
       client,
@@ -76,7 +76,7 @@ export async function unsuppress(pool: Pool, orgId: string, idOrEmail: string): 
 }
 
 /** Returns the normalized address. Text that is not an address is treated as an id. */
-function nameOf(idOrEmail: string): string {
+export function toIdOrAddress(idOrEmail: string): string {
   const mailbox = parseMailbox(idOrEmail);
   return typeof mailbox === 'string' ? idOrEmail : mailbox.address.toLowerCase();
 }

@@ -4,6 +4,11 @@ import { action, type Answer, type Context, idOf, type Page, Redirect } from './
 
 type Detail = Readonly<Record<string, unknown>>;
 
+/** A form that sends an email. Posts with the same id send it once. */
+export const RequestIdForm = Type.Object({
+  request_id: Type.String({ minLength: 1, maxLength: 100, 'x-rule': 'one-line' }),
+});
+
 export interface Change<T> {
   /** Resource and verb as in the API's paths: `webhooks.create`, `members.remove`. */
   readonly action: string;

@@ -102,7 +102,7 @@ describe('templates at Twilio', () => {
   test('are read from the database; missing ones are fetched once and stored', async () => {
     const { id } = await connect(pool, await organization(pool));
     const own = { contentSid: `HX${'2'.repeat(32)}`, variables: [] };
-    await addContents(pool, id, [{ name: 'mine', language: 'de', ...own }]);
+    await addContents(pool, id, [{ name: 'mine', language: 'de', ...own }], 'keep');
     let fetched = 0;
     const contentOf = makeContents(pool, log, async () => {
       fetched++;
@@ -146,7 +146,7 @@ describe('templates at Twilio', () => {
     const refused = await providerOf(number({ id: shared.id })).send(message);
     assert.equal(refused.kind, 'refused');
     assert.equal(await templates(shared.id), 0);
-    await addContents(pool, shared.id, [{ ...template, contentSid: `HX${'0'.repeat(31)}1`, variables: [] }]);
+    await addContents(pool, shared.id, [{ ...template, contentSid: `HX${'0'.repeat(31)}1`, variables: [] }], 'keep');
     assert.equal(
       (await providerOf(number({ id: shared.id })).send(message)).kind,
       'sent',
@@ -162,7 +162,7 @@ describe('templates at Twilio', () => {
   });
 
   test('of a removed number are not stored', async () => {
-    await addContents(pool, 'num_gone', [{ name: 'order', language: 'en_US', ...content }]);
+    await addContents(pool, 'num_gone', [{ name: 'order', language: 'en_US', ...content }], 'keep');
     const { rowCount } = await pool.query(`SELECT FROM chat_templates WHERE number_id = 'num_gone'`);
     assert.equal(rowCount, 0);
   });

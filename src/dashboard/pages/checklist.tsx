@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import { sendTestEmail } from '../../intake/test-email.ts';
 import { dismissFirstSteps, type FirstSteps, readFirstSteps } from '../../store/accounts/first-steps.ts';
-import { act, buttonAction } from '../act.ts';
+import { act, buttonAction, RequestIdForm } from '../act.ts';
 import { Form } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Html, page, type PageRow, Redirect } from '../page.ts';
@@ -100,20 +100,17 @@ const dismiss = buttonAction((context) => ({
   flash: 'The checklist is dismissed.',
 }));
 
-const sendTest = action(
-  Type.Object({ request_id: Type.String({ minLength: 1, maxLength: 100, 'x-rule': 'one-line' }) }),
-  {
-    run: (context, { request_id: requestId }) =>
-      act(context, {
-        action: 'emails.send',
-        run: () => sendTestEmail(context.deps, context.organization.id, context.user.email, requestId),
-        target: ({ id }) => id,
-        detail: { test: true },
-        next: ({ id }) =>
-          new Redirect(`/dashboard/emails/${id}`, { flash: `Test email to ${context.user.email} accepted.` }),
-      }),
-  },
-);
+const sendTest = action(RequestIdForm, {
+  run: (context, { request_id: requestId }) =>
+    act(context, {
+      action: 'emails.send',
+      run: () => sendTestEmail(context.deps, context.organization.id, context.user.email, requestId),
+      target: ({ id }) => id,
+      detail: { test: true },
+      next: ({ id }) =>
+        new Redirect(`/dashboard/emails/${id}`, { flash: `Test email to ${context.user.email} accepted.` }),
+    }),
+});
 
 export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', show],

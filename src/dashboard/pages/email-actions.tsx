@@ -1,7 +1,6 @@
-import { Type } from 'typebox';
 import { cancelEmail, rescheduleEmail } from '../../intake/emails.ts';
 import { resendEmail } from '../../intake/resend.ts';
-import { act, buttonAction } from '../act.ts';
+import { act, buttonAction, RequestIdForm } from '../act.ts';
 import { action, idOf, type PageRow, Redirect } from '../page.ts';
 import { emailPage } from './email.tsx';
 import { PATH } from './emails.tsx';
@@ -21,19 +20,16 @@ const cancel = buttonAction((context) => ({
   flash: 'Email canceled.',
 }));
 
-const resend = action(
-  Type.Object({ request_id: Type.String({ minLength: 1, maxLength: 100, 'x-rule': 'one-line' }) }),
-  {
-    run: (context, { request_id }) =>
-      act(context, {
-        action: 'emails.send',
-        run: () => resendEmail(context.deps, context.organization.id, idOf(context), request_id),
-        target: ({ id }) => id,
-        detail: { resend_of: idOf(context) },
-        next: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'Email resent. This is the new one.' }),
-      }),
-  },
-);
+const resend = action(RequestIdForm, {
+  run: (context, { request_id }) =>
+    act(context, {
+      action: 'emails.send',
+      run: () => resendEmail(context.deps, context.organization.id, idOf(context), request_id),
+      target: ({ id }) => id,
+      detail: { resend_of: idOf(context) },
+      next: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'Email resent. This is the new one.' }),
+    }),
+});
 
 export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/:id/reschedule`, 'member', reschedule],

@@ -69,8 +69,11 @@ export const rows: readonly PageRow[] = [
 
 /** Returns an example request: an email to the user, from a verified domain if there is one. */
 export async function exampleEmail({ pool, organization, user }: Context): Promise<Record<string, string>> {
-  const domain = (await findVerifiedDomain(pool, organization.id)) ?? 'your-domain.example';
-  return { from: `hello@${domain}`, to: user.email, subject: 'It works', text: 'The first email.' };
+  return exampleFrom(await findVerifiedDomain(pool, organization.id), user.email);
+}
+
+export function exampleFrom(domain: string | undefined, to: string): Record<string, string> {
+  return { from: `hello@${domain ?? 'your-domain.example'}`, to, subject: 'It works', text: 'The first email.' };
 }
 
 function emailTable(emails: readonly EmailSummary[], hasMore: boolean, isValid: boolean): Html {

@@ -18,7 +18,7 @@ import { shareInWords } from '../rates.ts';
 import { emailsPath, lastSteps, type Period } from '../periods.ts';
 import { RateFigures, readFigures, StateTable, TimesTable } from '../statistics.tsx';
 import { Checklist } from './checklist.tsx';
-import { EmailRows, exampleEmail } from './emails.tsx';
+import { EmailRows, exampleFrom } from './emails.tsx';
 import { formatNumber } from '../../lib/text.ts';
 
 const LATEST_EMAILS = 10;
@@ -101,13 +101,13 @@ async function readBounces({ pool, organization }: Context, { step, from, to }: 
 export const rows: readonly PageRow[] = [['GET', '/dashboard', 'viewer', overview]];
 
 async function FirstSteps({ context, issues }: { context: Context; issues: readonly Issue[] }): Promise<string> {
-  const { pool, organization } = context;
-  const [example, domain] = await Promise.all([exampleEmail(context), findVerifiedDomain(pool, organization.id)]);
+  const { pool, organization, user } = context;
+  const domain = await findVerifiedDomain(pool, organization.id);
   return (
     <Layout context={context} title="Overview">
       <Notices issues={issues} />
       <Checklist context={context} />
-      <Empty title="No emails yet" command={curl(context, 'POST', '/v1/emails', example)}>
+      <Empty title="No emails yet" command={curl(context, 'POST', '/v1/emails', exampleFrom(domain, user.email))}>
         {domain !== undefined ? (
           <p>
             Send one to yourself from a <a href="/dashboard/domains">domain</a> of this organization with an{' '}

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { parseMailbox } from '../../domain/email/address.ts';
+import { toIdOrAddress } from '../../accounts/suppressions.ts';
 import { maskAddresses } from '../../lib/mask.ts';
 import { insertAudit } from '../../store/accounts/audit.ts';
 import type { Db } from '../../store/postgres/pool.ts';
@@ -32,7 +32,8 @@ export function auditChange(db: Db) {
       actor_kind: 'key',
       actor_id: caller.id,
       action: actionOf(method, routeOptions.url ?? ''),
-      target: named === undefined ? createdId : targetOf(named),
+      // As an erasure finds it, however the request wrote it.
+      target: named === undefined ? createdId : toIdOrAddress(named),
       detail: {},
     } as const;
     await insertAudit(db, change).catch((error: unknown) => {
@@ -42,12 +43,6 @@ export function auditChange(db: Db) {
     });
     return payload;
   };
-}
-
-/** Returns an address as routes understand it, which is how an erasure finds it; other text unchanged. */
-function targetOf(text: string): string {
-  const mailbox = parseMailbox(text);
-  return typeof mailbox === 'string' ? text : mailbox.address.toLowerCase();
 }
 
 const VERBS: Readonly<Record<string, string>> = { POST: 'create', PATCH: 'update', PUT: 'update', DELETE: 'delete' };

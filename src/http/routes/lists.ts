@@ -29,7 +29,10 @@ export const emails = listRoute('listEmails', 'List emails', {
   },
 });
 
-/** Returns filters in a normalized form, because a cursor is bound to them. Absent ones are omitted, except that `status` and `batch_id` are null. */
+/**
+ * Returns filters in a normalized form, because a cursor is bound to them. Absent ones are omitted, except that `status` and
+ * `batch_id` are null.
+ */
 function filtersOf(query: Query): ListFilters {
   const { tag, status, batch_id = null, to, from, subject, created_after, created_before, bounce_reason } = query;
   const statuses = [...new Set([status ?? []].flat())].sort();

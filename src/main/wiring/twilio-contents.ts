@@ -24,7 +24,7 @@ export function makeContents(
 
   async function fill(numberId: string, account: TwilioAccount): Promise<void> {
     const templates = await fetchTemplates(account);
-    await addContents(pool, numberId, templates);
+    await addContents(pool, numberId, templates, 'keep');
     log.info({ number: numberId, templates: templates.length }, 'fetched templates from Twilio');
   }
 

@@ -15,12 +15,12 @@ export function findContent(
   });
 }
 
-/** Adds templates to a number that is still connected. @param isReplacing whether existing ones are replaced */
+/** Adds templates to a number that is still connected. @param existing what becomes of those of the same name */
 export async function addContents(
   db: Db,
   numberId: string,
   templates: readonly (TwilioContent & { readonly name: string; readonly language: string })[],
-  isReplacing = false,
+  existing: 'keep' | 'replace',
 ): Promise<void> {
   const replacing =
     '(number_id, name, language) DO UPDATE SET content_sid = excluded.content_sid, variables = excluded.variables';
@@ -30,7 +30,7 @@ export async function addContents(
      SELECT number.id, template.name, template.language, template."contentSid", template.variables
      FROM jsonb_to_recordset($2) AS template(name text, language text, "contentSid" text, variables text[]),
           (SELECT id FROM chat_numbers WHERE id = $1 FOR KEY SHARE) AS number
-     ON CONFLICT ${isReplacing ? replacing : 'DO NOTHING'}`,
+     ON CONFLICT ${existing === 'replace' ? replacing : 'DO NOTHING'}`,
     [numberId, JSON.stringify(templates)],
   );
 }

@@ -20,7 +20,7 @@ export interface TagCount extends Tag {
 export function listTags(db: Db, orgId: string, after: Tag | null, limit: number): Promise<TagCount[]> {
   return queryRows(db, {
     name: 'list_tags',
-    // The first `limit` rows of tag_counts suffice: every later tag comes after them, whatever its additions are.
+    // The first `limit` rows of tag_counts suffice: later tags come after them, and additions do not change the order.
     text: `SELECT name, value, sum(emails)::float8 AS count
            FROM ((SELECT name, value, emails FROM tag_counts
                   WHERE org_id = $1 AND emails > 0 AND (name, value) > ($2, $3) ORDER BY name, value LIMIT $4)
