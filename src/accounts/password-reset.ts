@@ -25,7 +25,7 @@ export function isReset(db: Db, token: string): Promise<boolean> {
 
 /**
  * Sets a new password by the token of an emailed link, which also confirms the address. Ends the user's sessions and clears
- * sign-in limits.
+ * limits on wrong passwords.
  * @returns false if the link was used or has expired
  * @throws ServiceError validation_error
  */

@@ -119,7 +119,12 @@ export async function forgiveCodes(db: Db, { id, email }: { id: string; email: s
 
 /** Clears every limit that counts an email. @returns the number of deleted counts */
 export async function unlock(db: Db, email: string): Promise<number> {
-  return deleteAttemptsOf(db, digest(email));
+  return deleteAttemptsOf(db, digest(email), Object.keys(LIMITS) as AttemptKind[]);
+}
+
+/** Clears the limits on wrong passwords. Those on codes and emailed links stay, or a password reset would renew them. */
+export async function forgivePasswords(db: Db, email: string): Promise<void> {
+  await deleteAttemptsOf(db, digest(email), ['pair', 'pair_day', 'email', 'browser', 'password']);
 }
 
 async function count(db: Db, subjects: readonly AttemptSubject[]): Promise<number | undefined> {

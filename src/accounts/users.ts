@@ -29,7 +29,7 @@ import {
 import { requireOrganization } from './organizations.ts';
 import { OPERATOR } from './actor.ts';
 import { generatePassword, hashPassword, isPassword, passwordProblem } from './passwords.ts';
-import { countPasswordCheck, forgivePasswordChecks, unlock } from './sign-in-limits.ts';
+import { countPasswordCheck, forgivePasswordChecks, forgivePasswords } from './sign-in-limits.ts';
 import { newToken } from './sign-in.ts';
 
 const MAX_NAME_LENGTH = 200;
@@ -120,7 +120,7 @@ async function inviteExisting(
   });
 }
 
-/** Sets the password, confirms the address, clears sign-in limits and ends all sessions. @returns the number of ended sessions */
+/** Sets the password, confirms the address, clears limits on wrong passwords and ends all sessions. @returns the number of ended sessions */
 export async function takeOver(db: Db, { id, email }: User, passwordHash: string): Promise<number> {
   await setPassword(db, id, passwordHash);
   // The address was never confirmed: remove what another person may have added, which would lock out the holder of the address.
@@ -129,7 +129,7 @@ export async function takeOver(db: Db, { id, email }: User, passwordHash: string
     await deleteIdentities(db, id);
   }
   await setProved(db, id);
-  await unlock(db, email);
+  await forgivePasswords(db, email);
   return deleteOtherSessions(db, id, null);
 }
 

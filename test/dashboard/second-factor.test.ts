@@ -202,6 +202,26 @@ describe('a second factor', () => {
     assert.equal((await enter(browser, fields, ada.code())).status, 303);
   });
 
+  it('keeps its limit, and emailed links keep theirs, after a password reset by email', async () => {
+    const ada = await enrolled();
+    const browser = visitor(service);
+    const fields = await passwordOf(ada, browser);
+    await Promise.all(Array.from({ length: 10 }, () => enter(browser, fields, '000000')));
+    await visitor(service).post('/dashboard/forgot-password', { email: ada.email });
+    const path = pathIn(await deliverTo(service, operator.id, ada.email));
+    assert.equal((await visitor(service).post(path, { password: 'a new password' })).status, 200);
+    const limited = await enter(browser, await passwordOf(ada, browser, 'a new password'), ada.code());
+    assert.equal(limited.status, 429);
+    const { rows } = await service.pool.query<{ kind: string }>(
+      `SELECT kind FROM sign_in_attempts WHERE email_sha256 = $1 ORDER BY kind`,
+      [digest(ada.email)],
+    );
+    assert.deepEqual(
+      rows.map(({ kind }) => kind),
+      ['code', 'reset_email', 'reset_pair'],
+    );
+  });
+
   it('of an account that was never confirmed ends when the holder of the address resets its password', async () => {
     const ada = await enrolled();
     await service.pool.query('UPDATE users SET proved_at = NULL WHERE id = $1', [ada.id]);

@@ -63,7 +63,7 @@ export async function deleteAttempts(
   );
 }
 
-/** Deletes all counts of an email, in known browsers and elsewhere. @returns how many there were */
-export function deleteAttemptsOf(db: Db, emailSha256: Buffer): Promise<number> {
-  return execute(db, `DELETE FROM sign_in_attempts WHERE email_sha256 = $1`, [emailSha256]);
+/** Deletes the counts of an email, in known browsers and elsewhere. @returns how many there were */
+export function deleteAttemptsOf(db: Db, emailSha256: Buffer, kinds: readonly AttemptKind[]): Promise<number> {
+  return execute(db, `DELETE FROM sign_in_attempts WHERE email_sha256 = $1 AND kind = ANY ($2)`, [emailSha256, kinds]);
 }
