@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { createHmac, randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { addSender } from '../../src/accounts/sms-senders.ts';
-import { assertRefused, CHAT_CALLBACKS, startService, useService } from './service.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { connect } from '../store/chats.ts';
+import { assertRefused, CHAT_CALLBACKS, SECRET_KEY, startService, useService } from './service.ts';
 
 const PUBLIC_URL = 'https://mail.example/base';
 const URL = `${PUBLIC_URL}/callbacks/twilio/inbound`;
@@ -119,6 +122,17 @@ describe('an inbound SMS', () => {
     assert.equal((await post(stop)).status, 200);
     assert.deepEqual(await optOuts(), []);
     assert.equal((await events(ours.id)).length, before + 2);
+  });
+
+  it('is none if its receiver is a number of the chat app, whose token another organization may have', async () => {
+    const id = newId('num');
+    const sealed = chatSeal(SECRET_KEY).close(Buffer.from('own'), id);
+    const own = await connect(service.pool, ours.id, 'twilio', sealed, id);
+    const before = (await events(theirs.id)).length;
+    const forged = inbound('STOP', { To: `whatsapp:${own.number}`, MessagingServiceSid: SERVICE });
+    assert.equal((await post(forged, { token: 'own' })).status, 200);
+    assert.deepEqual(await optOuts(), []);
+    assert.equal((await events(theirs.id)).length, before);
   });
 
   it('is kept when no organization has the sender, or when it is none', async () => {

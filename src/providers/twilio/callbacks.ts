@@ -65,7 +65,9 @@ export interface InboundSms {
 export function readInboundSms(params: URLSearchParams): InboundSms | undefined {
   const field = (name: string) => params.get(name)?.replaceAll('\0', '');
   const [providerMessageId, from, to] = [field('MessageSid'), field('From'), field('To')];
-  if (!providerMessageId || !from || !to || from.startsWith('whatsapp:')) return undefined;
+  if (!providerMessageId || !from || !to) return undefined;
+  // A message of the chat app, whose callback may be signed with the token of one organization's number.
+  if ([from, to].some((address) => address.startsWith('whatsapp:'))) return undefined;
   return {
     providerMessageId,
     from,
