@@ -2,8 +2,8 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import Negotiator from 'negotiator';
 import { digest } from '../lib/digest.ts';
+import { acceptsGzip } from '../lib/negotiation.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { type OrganizationOfUser, setFlash } from '../store/accounts/sessions.ts';
 import { ROLES } from '../store/accounts/users.ts';
@@ -177,10 +177,6 @@ function serveAsset(app: FastifyInstance, { path, type, body, gzipped }: Asset):
       })
       .send(isGzip ? gzipped : body);
   });
-}
-
-function acceptsGzip(request: FastifyRequest): boolean {
-  return new Negotiator(request).encoding(['gzip']) === 'gzip';
 }
 
 function servePage(app: FastifyInstance, site: Site, row: PageRow): void {

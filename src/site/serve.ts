@@ -2,11 +2,10 @@ import { hash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { contentType } from 'mime-types';
-import Negotiator from 'negotiator';
 import { ServiceError } from '../domain/errors.ts';
 import { daysSinceExamples, makeCurrent } from '../http/docs/current-examples.ts';
-import { readsHtml } from '../http/plugins/browser-pages.ts';
 import { makePublic } from '../http/plugins/auth.ts';
+import { acceptsGzip, acceptsHtml } from '../lib/negotiation.ts';
 import { renderResults } from './results.tsx';
 import { makeSearch } from './search.ts';
 import { fileOf, loadSite, type Site } from './site.ts';
@@ -119,7 +118,7 @@ async function sendPrepared(request: FastifyRequest, reply: FastifyReply, path: 
     vary: 'accept-encoding',
   });
   if (request.headers['if-none-match'] === etag) return reply.code(304).send();
-  if (!gzipped || new Negotiator(request).encoding(['gzip']) !== 'gzip') return reply.send(body);
+  if (!gzipped || !acceptsGzip(request)) return reply.send(body);
   return reply.header('content-encoding', 'gzip').send(gzipped);
 }
 
@@ -129,7 +128,7 @@ async function sendNotFound(
   reply: FastifyReply,
   prepare: (path: string) => Promise<Prepared>,
 ): Promise<FastifyReply> {
-  if (!readsHtml(request)) throw new ServiceError('not_found', 'there is nothing at this address');
+  if (!acceptsHtml(request)) throw new ServiceError('not_found', 'there is nothing at this address');
   const { body, type } = await prepare('/docs/not-found');
   return reply.code(404).headers({ 'content-type': type, 'cache-control': 'no-store' }).send(body);
 }

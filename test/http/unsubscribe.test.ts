@@ -102,8 +102,10 @@ describe('GET /unsubscribe/:token', () => {
     ['de-AT,de;q=0.9,en;q=0.8', 'de', 'Abmelden'],
     ['pt-BR, es-MX;q=0.8, en;q=0.5', 'es', 'Cancelar la suscripción'],
     ['nonsense;;q=x,,', 'en', 'Unsubscribe'],
+    // Too long to be parsed.
+    ['de,'.repeat(1_000), 'en', 'Unsubscribe'],
   ] as const) {
-    it(`is in ${lang} for Accept-Language: ${header ?? 'none'}`, async () => {
+    it(`is in ${lang} for Accept-Language: ${header?.slice(0, 40) ?? 'none'}`, async () => {
       const { path } = await sendMarketing();
       const headers = { accept: BROWSER, ...(header !== undefined && { 'accept-language': header }) };
       const answer = await service.call('GET', path, { headers });

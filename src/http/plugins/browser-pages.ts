@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import Negotiator from 'negotiator';
+import { acceptedLanguage, acceptsHtml } from '../../lib/negotiation.ts';
 import { acceptAnyBody } from './any-body.ts';
 import { errorPage, POLICY } from '../unsubscribe-page.ts';
 import { type Language, WORDS } from '../unsubscribe-words.ts';
@@ -11,7 +11,7 @@ import { type Language, WORDS } from '../unsubscribe-words.ts';
 export function serveHtml(pages: FastifyInstance): void {
   acceptAnyBody(pages, () => undefined);
   pages.addHook('onSend', async (request, reply, payload) => {
-    if (reply.statusCode < 400 || !readsHtml(request)) return payload;
+    if (reply.statusCode < 400 || !acceptsHtml(request)) return payload;
     setPageHeaders(request, reply);
     return errorPage(languageOf(request), reply.statusCode === 404 ? 'unknown' : 'trouble');
   });
@@ -40,16 +40,6 @@ function setPageHeaders(request: FastifyRequest, reply: FastifyReply): void {
   });
 }
 
-/** Browsers send about 150 characters. Parsing the longest header that Node accepts would take tens of milliseconds. */
-const MAX_ACCEPT_LENGTH = 1_000;
-
-/** Returns true for browsers, which list HTML in Accept; other clients accept anything and do not list it. */
-export function readsHtml(request: FastifyRequest): boolean {
-  if ((request.headers.accept ?? '').length > MAX_ACCEPT_LENGTH) return false;
-  return new Negotiator(request).mediaType(['application/json', 'text/html']) === 'text/html';
-}
-
 function languageOf(request: FastifyRequest): Language {
-  const best = new Negotiator(request).language(Object.keys(WORDS)) as Language | undefined;
-  return best ?? 'en';
+  return acceptedLanguage(request, Object.keys(WORDS) as Language[]) ?? 'en';
 }
