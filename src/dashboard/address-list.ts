@@ -1,4 +1,5 @@
 import { parseMailbox } from '../domain/email/address.ts';
+import { ServiceError } from '../domain/errors.ts';
 import { startTimeSlices } from '../intake/time-slices.ts';
 import { readLine, readLongCsv } from './csv.ts';
 
@@ -16,48 +17,59 @@ export interface AddressList {
   readonly refused: readonly RefusedLine[];
 }
 
+/** A text with more of them is no list of addresses. */
+const MAX_REFUSED = 20_000;
+/** Much longer than a list of 10,000 addresses in one line. */
+const MAX_LINE_LENGTH = 1_000_000;
 const HEADING = /^(?:e-?mail|e-?mail[ _-]address|address|recipient)$/i;
 
 /**
  * Parses a list of addresses: one or several per line, or comma-separated values. If the first line has a column named
  * `email`, only that column is read. Yields to other requests in between.
- * @throws ServiceError validation_error for invalid quotes in values with a heading
+ * @throws ServiceError validation_error for invalid quotes in values with a heading, and for too many invalid addresses
  */
 export async function readAddresses(text: string, param: string): Promise<AddressList> {
   const lines = text.replace(/^\uFEFF/, '').split('\n');
   const begin = lines.findIndex((line) => line.trim() !== '');
-  const column = begin < 0 ? -1 : headingOf(lines[begin] ?? '');
+  const column = begin < 0 ? -1 : await headingOf(lines[begin] ?? '');
   const addresses = new Set<string>();
   const refused: RefusedLine[] = [];
-  const take = (line: number, candidates: readonly string[], whole: string): void => {
-    if (candidates.length === 0) refused.push({ line, text: whole, problem: 'holds no address' });
+  const turn = startTimeSlices();
+  const refuse = (line: number, text: string, problem: string): void => {
+    refused.push({ line, text, problem });
+    if (refused.length <= MAX_REFUSED) return;
+    throw new ServiceError('validation_error', `has more than ${MAX_REFUSED} invalid addresses`, param);
+  };
+  const take = async (line: number, candidates: readonly string[], whole: string): Promise<void> => {
+    if (candidates.length === 0) refuse(line, whole, 'contains no address');
     for (const candidate of candidates) {
       const mailbox = parseMailbox(candidate);
-      if (typeof mailbox === 'string') refused.push({ line, text: candidate, problem: mailbox });
+      if (typeof mailbox === 'string') refuse(line, candidate, mailbox);
       else addresses.add(mailbox.address.toLowerCase());
+      await turn();
     }
   };
   if (column >= 0) {
     for await (const { line, cells } of readLongCsv(lines.slice(begin + 1).join('\n'), param, begin + 2)) {
-      take(line, [cells[column] ?? ''].filter(Boolean), cells.join(','));
+      await take(line, [cells[column] ?? ''].filter(Boolean), cells.join(','));
     }
   } else {
-    const turn = startTimeSlices();
     for (const [index, line] of lines.entries()) {
-      if (line.trim() !== '') take(index + 1, addressesIn(line.trim()), line.trim());
-      await turn();
+      if (line.length > MAX_LINE_LENGTH) refuse(index + 1, line.slice(0, 100), 'is too long; write one address per line');
+      else if (line.trim() !== '') await take(index + 1, await addressesIn(line.trim()), line.trim());
     }
   }
   return { addresses: [...addresses], refused };
 }
 
 /** Returns the index of the column with addresses; -1 if the line is not a heading. */
-function headingOf(line: string): number {
-  return line.includes('@') ? -1 : readLine(line).findIndex((cell) => HEADING.test(cell));
+async function headingOf(line: string): Promise<number> {
+  if (line.includes('@') || line.length > MAX_LINE_LENGTH) return -1;
+  return (await readLine(line)).findIndex((cell) => HEADING.test(cell));
 }
 
 /** Returns the possible addresses of a line. A display name may contain commas and quotation marks. */
-function addressesIn(line: string): readonly string[] {
+async function addressesIn(line: string): Promise<readonly string[]> {
   if (typeof parseMailbox(line) !== 'string') return [line];
-  return readLine(line).filter((cell) => cell.includes('@'));
+  return (await readLine(line)).filter((cell) => cell.includes('@'));
 }

@@ -57,7 +57,7 @@ export function readCsv(text: string, param: string): CsvRow[] {
 export async function* readLongCsv(text: string, param: string, first: number): AsyncGenerator<CsvRow> {
   const turn = startTimeSlices();
   try {
-    for await (const row of Readable.from(piecesOf(text)).compose(parseStream(OPTIONS))) {
+    for await (const row of Readable.from(piecesOf(text, turn)).compose(parseStream(OPTIONS))) {
       yield toRow(row as ParsedRow, first);
       await turn();
     }
@@ -66,21 +66,26 @@ export async function* readLongCsv(text: string, param: string, first: number): 
   }
 }
 
-/** Parses one line. @returns its cells, or the line itself if its quotes are invalid */
-export function readLine(line: string): readonly string[] {
+/** Parses one line. A long one yields to other requests in between. @returns its cells, or the line itself if its quotes are invalid */
+export async function readLine(line: string): Promise<readonly string[]> {
   // The parser is slower by far.
   if (!line.includes('"')) return toCells(line.split(/[,;\t]/).map((cell) => cell.trim()));
   try {
-    return readCsv(line, '')[0]?.cells ?? [];
+    if (line.length <= PIECE_BYTES) return readCsv(line, '')[0]?.cells ?? [];
+    for await (const { cells } of readLongCsv(line, '', 1)) return cells;
+    return [];
   } catch {
     return [line];
   }
 }
 
 /** Cuts a text into bytes, because a piece of text might end within a surrogate pair. */
-function* piecesOf(text: string): Generator<Buffer> {
+async function* piecesOf(text: string, turn: () => Promise<void> | undefined): AsyncGenerator<Buffer> {
   const bytes = Buffer.from(text);
-  for (let start = 0; start < bytes.length; start += PIECE_BYTES) yield bytes.subarray(start, start + PIECE_BYTES);
+  for (let start = 0; start < bytes.length; start += PIECE_BYTES) {
+    yield bytes.subarray(start, start + PIECE_BYTES);
+    await turn();
+  }
 }
 
 function toRow({ record, info }: ParsedRow, first: number): CsvRow {

@@ -41,9 +41,20 @@ describe('a list of addresses', () => {
     await assert.rejects(readAddresses('email\n"a', 'addresses'), /line \d+: has a quotation mark in a wrong place/);
   });
 
+  it('of lines that are no addresses is refused before they fill the memory', async () => {
+    await assert.rejects(readAddresses('a\n'.repeat(20_001), 'addresses'), /has more than 20000 invalid addresses/);
+    const { addresses, refused } = await readAddresses(`${'a,'.repeat(500_001)}\nbob@example.com`, 'addresses');
+    assert.deepEqual(addresses, ['bob@example.com']);
+    assert.deepEqual(
+      refused.map(({ line, problem }) => [line, problem]),
+      [[1, 'is too long; write one address per line']],
+    );
+  });
+
   for (const [kind, text] of [
     ['lines', '"x,@\n'.repeat(10_000)],
-    ['values with a heading', `email\n${'"a",b\n'.repeat(50_000)}`],
+    ['addresses in one line', `"a",${'b@example.com,'.repeat(50_000)}`],
+    ['values with a heading', `email\n${'"a",b\n'.repeat(20_000)}`],
   ] as const) {
     it(`lets other work run while it reads many ${kind}`, async () => {
       const read = readAddresses(text, 'addresses').then(() => 'read' as const);

@@ -120,7 +120,7 @@ describe('adding', () => {
     assert.equal(status, 200, textOf(html));
     const text = textOf(html);
     assert.ok(text.includes('5,000 addresses were added.') && text.includes('3 were refused.'), text);
-    assert.match(text, /2501 no <address> holds no address 5002 also none@ .+ 5003 nobody holds no address/);
+    assert.match(text, /2501 no <address> contains no address 5002 also none@ .+ 5003 nobody contains no address/);
     assert.match(html, /<textarea[^>]*>no &lt;address(?:&gt;|>)\nalso none@\nnobody<\/textarea>/);
     assert.deepEqual(await origins(good.at(-1) ?? ''), ['manual']);
   });
@@ -129,7 +129,7 @@ describe('adding', () => {
     ['Please fill this in', ''],
     ['line 4: has a quotation mark in a wrong place', 'email\na@x.example\n"b@x.example\nc@x.example'],
     [
-      'holds 10,001 addresses; send 10,000 at a time',
+      'contains 10,001 addresses; send 10,000 at a time',
       Array.from({ length: 10_001 }, (_, n) => `${n}@x.example`).join('\n'),
     ],
   ] as const) {

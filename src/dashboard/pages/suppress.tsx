@@ -52,10 +52,10 @@ function refuseWhole({ addresses, refused: [first] }: AddressList): void {
   if (addresses.length > ADDRESSES) {
     const max = formatNumber(ADDRESSES);
     const count = formatNumber(addresses.length);
-    throw new ServiceError('validation_error', `holds ${count} addresses; send ${max} at a time`, 'addresses');
+    throw new ServiceError('validation_error', `contains ${count} addresses; send ${max} at a time`, 'addresses');
   }
   if (addresses.length > 0) return;
-  const problem = first ? `line ${first.line}: ${first.problem}` : 'holds no address';
+  const problem = first ? `line ${first.line}: ${first.problem}` : 'contains no address';
   throw new ServiceError('validation_error', problem, 'addresses');
 }
 
