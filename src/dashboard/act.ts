@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { insertAudit } from '../store/accounts/audit.ts';
+import { auditCommitted } from '../accounts/audit.ts';
 import { action, type Answer, type Context, idOf, type Page, Redirect } from './page.ts';
 
 type Detail = Readonly<Record<string, unknown>>;
@@ -27,7 +27,7 @@ export interface Change<T> {
 export async function act<T>(context: Context, change: Change<T>): Promise<Answer> {
   const result = await change.run();
   const { target = null, detail = {}, next, flash } = change;
-  await insertAudit(context.pool, {
+  await auditCommitted(context.pool, context.deps.log, {
     org_id: context.organization.id,
     actor_kind: 'user',
     actor_id: context.user.id,

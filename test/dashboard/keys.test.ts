@@ -46,6 +46,14 @@ async function tryCommand({ html }: Page): Promise<Answer> {
 }
 
 describe('a new key', () => {
+  it('is shown also when its audit entry cannot be stored, which is logged', async () => {
+    await service.pool.query('ALTER TABLE audit_log RENAME TO hidden_log');
+    const made = await make({ name: 'Unaudited' });
+    await service.pool.query('ALTER TABLE hidden_log RENAME TO audit_log');
+    keyOf(made);
+    assert.equal(service.log.filter((line) => line.includes('a change is missing in the audit log')).length, 1);
+  });
+
   it('is shown once, beside a request that works as pasted', async () => {
     const made = await make({ preset: 'sending_access', name: 'Shop <1>' });
     const { key, id } = keyOf(made);

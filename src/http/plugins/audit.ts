@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { auditCommitted } from '../../accounts/audit.ts';
 import { toIdOrAddress } from '../../accounts/suppressions.ts';
-import { maskAddresses } from '../../lib/mask.ts';
-import { insertAudit } from '../../store/accounts/audit.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 
 declare module 'fastify' {
@@ -27,7 +26,7 @@ export function auditChange(db: Db) {
     const { caller, method, routeOptions, params, createdId } = request;
     if (!caller || method === 'GET' || reply.statusCode >= 400) return payload;
     const named = Object.values((params ?? {}) as Record<string, string>).at(-1);
-    const change = {
+    await auditCommitted(db, request.log, {
       org_id: caller.org_id,
       actor_kind: 'key',
       actor_id: caller.id,
@@ -35,11 +34,6 @@ export function auditChange(db: Db) {
       // As an erasure finds it, however the request wrote it.
       target: named === undefined ? createdId : toIdOrAddress(named),
       detail: {},
-    } as const;
-    await insertAudit(db, change).catch((error: unknown) => {
-      // The change is already committed; after an error response the caller would retry it.
-      const target = change.target && maskAddresses(change.target);
-      request.log.error({ err: error, ...change, target }, 'a change is missing in the audit log');
     });
     return payload;
   };
