@@ -55,7 +55,8 @@ export async function readAddresses(text: string, param: string): Promise<Addres
     }
   } else {
     for (const [index, line] of lines.entries()) {
-      if (line.length > MAX_LINE_LENGTH) refuse(index + 1, line.slice(0, 100), 'is too long; write one address per line');
+      if (line.length > MAX_LINE_LENGTH)
+        refuse(index + 1, line.slice(0, 100), 'is too long; write one address per line');
       else if (line.trim() !== '') await take(index + 1, await addressesIn(line.trim()), line.trim());
     }
   }

@@ -1,4 +1,5 @@
 import type { Children } from '@kitajs/html';
+import { escapeHtml } from '../lib/html.ts';
 import { inWords } from './elements.tsx';
 import { type Given, queryOf, valueOf } from './forms.ts';
 import { type Filled, type Html, pathOf, type Visit } from './page.ts';
@@ -69,7 +70,7 @@ export function field(filled: Filled, name: string, label: string, options: Fiel
   return (
     <Labelled label={label} name={name} filled={filled} hint={hint}>
       {rows === undefined ? (
-        <input type={type} value={shown} list={list} {...attributes} />
+        <input type={type} value={shown === undefined ? undefined : escapeHtml(shown)} list={list} {...attributes} />
       ) : (
         <textarea rows={String(rows)} {...attributes} safe>
           {shown ?? ''}
@@ -84,7 +85,7 @@ export function currentPasswordField(filled: Filled, email: string, autofocus = 
   const options = { type: 'password', autocomplete: 'current-password', required: true, autofocus } as const;
   return (
     <>
-      <input type="text" value={email} autocomplete="username" readonly hidden />
+      <input type="text" value={escapeHtml(email)} autocomplete="username" readonly hidden />
       {field(filled, 'current', 'Current password', options)}
     </>
   );
@@ -119,7 +120,7 @@ export function select(filled: Filled, name: string, label: string, options: Opt
     <Labelled label={label} name={name} filled={filled}>
       <select {...attributesOf(name, filled)}>
         {options.map(([option, text]) => (
-          <option value={option} selected={option === chosen} safe>
+          <option value={escapeHtml(option)} selected={option === chosen} safe>
             {text}
           </option>
         ))}
@@ -143,7 +144,7 @@ export function Checkbox({ label, name, value, given, checked = false }: Checkbo
   const isGiven = Object.hasOwn(given, name) && [given[name]].flat().includes(value);
   return (
     <div class="field check">
-      <input type="checkbox" id={id} name={name} value={value} checked={isBlank ? checked : isGiven} />
+      <input type="checkbox" id={id} name={name} value={escapeHtml(value)} checked={isBlank ? checked : isGiven} />
       <label for={id} safe>
         {label}
       </label>
@@ -280,7 +281,7 @@ export function confirm(visit: Visit, label: string, confirmation: Confirmation)
         </p>
         <Form visit={visit} action={action} class="row">
           {Object.entries(fields).map(([name, value]) => (
-            <input type="hidden" name={name} value={value} />
+            <input type="hidden" name={name} value={escapeHtml(value)} />
           ))}
           <button type="button" popovertarget={id} popovertargetaction="hide" autofocus safe>
             {keep}

@@ -1,3 +1,4 @@
+import { escapeHtml } from '../lib/html.ts';
 import type { Result } from './search.ts';
 
 /** The results of a search, for browsers without JavaScript and for links to a search. */
@@ -7,7 +8,7 @@ export function renderResults(query: string, results: readonly Result[]): string
       <form action="/docs/search" class="search">
         <label>
           <span>Search for</span>
-          <input type="search" name="q" value={query} required />
+          <input type="search" name="q" value={escapeHtml(query)} required />
         </label>
         <button>Search</button>
       </form>

@@ -104,6 +104,14 @@ describe('an endpoint', () => {
     assert.deepEqual([url, description, events], [`${HOOK}/2`, null, []]);
   });
 
+  it('shows a URL as it is, also with parameters that are names of characters', async () => {
+    const url = `${HOOK}?key=1&copy_to=crm&amp;reg`;
+    const { id } = await make({ url });
+    const { html } = await owner.get(`${PATH}/${id}/edit`);
+    const [, value = ''] = /<input type="url" value="([^"]*)"/.exec(html) ?? [];
+    assert.equal(value, `${HOOK}?key=1&amp;copy_to=crm&amp;amp;reg`);
+  });
+
   it('has a box for each type, and its unchanged form keeps them', async () => {
     for (const subscribed of [EVENT_TYPES.slice(0, 1), EVENT_TYPES.slice(1)]) {
       const { id } = await make({ events: subscribed });

@@ -74,7 +74,9 @@ describe('/docs', () => {
     const zipped = await request(`${service.url}/docs/sending`, { headers: { 'accept-encoding': 'gzip' } });
     assert.equal(zipped.headers['content-encoding'], 'gzip');
     assert.equal(gunzipSync(await zipped.body.arrayBuffer()).toString(), plain.text);
-    const unread = await service.call('GET', '/docs/sending', { headers: { 'accept-encoding': 'gzip,'.repeat(1_000) } });
+    const unread = await service.call('GET', '/docs/sending', {
+      headers: { 'accept-encoding': 'gzip,'.repeat(1_000) },
+    });
     assert.equal(unread.headers['content-encoding'], undefined, 'a header that is too long to be parsed');
     const again = await service.call('GET', '/docs/sending', {
       headers: { 'if-none-match': String(plain.headers['etag']) },

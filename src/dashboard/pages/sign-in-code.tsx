@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { makeKnownBrowsers } from '../../domain/known-browser.ts';
+import { escapeHtml } from '../../lib/html.ts';
 import { completeSignIn, makeChallenges } from '../../accounts/sign-in-challenge.ts';
 import { secondFactorSeal } from '../../accounts/second-factor.ts';
 import { BLANK, field, FormProblem } from '../form-elements.tsx';
@@ -55,7 +56,7 @@ export function CodePage({ visit, filled = BLANK, challenge, next }: CodePagePro
           autofocus: true,
         })}
         <input type="hidden" name="challenge" value={challenge} />
-        <input type="hidden" name="next" value={next} />
+        <input type="hidden" name="next" value={escapeHtml(next)} />
         <button class="primary">Sign in</button>
       </form>
       <BackToSignIn />

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { digest } from '../../lib/digest.ts';
+import { escapeHtml } from '../../lib/html.ts';
 import { makeKnownBrowsers } from '../../domain/known-browser.ts';
 import { makeChallenges } from '../../accounts/sign-in-challenge.ts';
 import { signIn, signOut } from '../../accounts/sign-in.ts';
@@ -107,7 +108,7 @@ function SignInPage({ visit, filled, next, hasEnded = false }: SignInPageProps):
         <FormProblem filled={filled} />
         {field(filled, 'email', 'Email', { type: 'email', autocomplete: 'username', required: true, autofocus: true })}
         {field(filled, 'password', 'Password', { type: 'password', autocomplete: 'current-password', required: true })}
-        <input type="hidden" name="next" value={next} />
+        <input type="hidden" name="next" value={escapeHtml(next)} />
         <button class="primary">Sign in</button>
       </form>
       {visit.deps.oidc !== null && <SignInLink visit={visit} next={next} />}
