@@ -111,6 +111,20 @@ describe('partitions', () => {
 });
 
 describe('emails expire', () => {
+  it('not in part: while one is unsent, the tags of all others of its partition stay in the counts', async (t) => {
+    const { pool, acceptAt, expire, stored, counts } = await prepared(t);
+    const now = Date.now();
+    const ids = await acceptAt(now - 40 * DAY, 5, [{ name: 'kind', value: 'a' }]);
+    const last = ids.sort().at(-1);
+    await pool.query(`UPDATE emails SET status = 'delivered' WHERE id <> $1`, [last]);
+    await aggregateTags(pool, 100);
+    await expire(31, now + 31 * DAY);
+    assert.deepEqual([Object.values(await stored()), await counts()], [[5], { a: 5 }]);
+    await pool.query(`UPDATE emails SET status = 'delivered' WHERE id = $1`, [last]);
+    await expire(31, now + 31 * DAY);
+    assert.deepEqual([await stored(), await counts()], [{}, {}]);
+  });
+
   it('with their partition, all that belongs to them, and their tags in the counts', async (t) => {
     const { pool, orgId, acceptAt, expire, suffixes, stored, counts } = await prepared(t);
     const now = Date.now();

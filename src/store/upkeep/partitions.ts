@@ -1,5 +1,5 @@
 import { lockAggregation } from '../emails/tags.ts';
-import { type Db, execute, type Pool, queryRow, queryRows, transaction } from '../postgres/pool.ts';
+import { type Db, execute, type Pool, queryOneValue, queryRow, queryRows, transaction } from '../postgres/pool.ts';
 
 /** The tables that are partitioned by the id of an email, and the column that holds it. */
 const PARTITIONED = {
@@ -63,6 +63,8 @@ export function expirePartition(
       [suffix, first_id ?? ''],
     );
     const after = expiring?.last_id ?? '';
+    // Asked before its first emails leave the counts: while the partition is kept, lists show all of its emails.
+    if (after === (first_id ?? '') && (await isInUse(client, after, end_id))) return null;
     const found = await queryRow<{ emails: number; last_id: string; in_use: boolean }>(
       client,
       `SELECT count(*)::int AS emails, coalesce(max(id), $1) AS last_id, coalesce(bool_or(in_use), false) AS in_use
@@ -84,6 +86,20 @@ export function expirePartition(
     }
     return found.emails;
   });
+}
+
+/** Returns true if an email of the range is still to be sent, or has a file that was not deleted yet. */
+async function isInUse(db: Db, after: string, end: string): Promise<boolean> {
+  return queryOneValue(
+    db,
+    `SELECT EXISTS (
+         SELECT FROM organizations AS org CROSS JOIN LATERAL (
+           SELECT FROM emails WHERE org_id = org.id AND status IN ('queued', 'scheduled') AND id > $1 AND id < $2 LIMIT 1
+         ) AS unsent)
+       OR EXISTS (SELECT FROM email_recipients WHERE email_id > $1 AND email_id < $2 AND status = 'queued')
+       OR EXISTS (SELECT FROM attachments WHERE email_id > $1 AND email_id < $2 AND deleted_at IS NULL)`,
+    [after, end],
+  );
 }
 
 /** Takes the tags of emails out of the counts. @param after the id before the first one @param last the id of the last one */
