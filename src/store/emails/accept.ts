@@ -169,7 +169,7 @@ const ACCEPT_EMAILS = `
     INSERT INTO outbox (message_id, action, traceparent) SELECT id, 'start', traceparent FROM accepted WHERE $3::text IS NULL
   ), counted AS (
     INSERT INTO stat_additions (org_id, channel, hour, domain, key_id, batch_id, tags, states, messages)
-    SELECT $1, 'email', date_trunc('hour', now(), 'UTC'), from_domain, key_id, batch_id, nullif(tags, '[]'), ${ACCEPTED}, count(*)
+    SELECT $1, 'email', date_trunc('hour', now()::timestamptz(3), 'UTC'), from_domain, key_id, batch_id, nullif(tags, '[]'), ${ACCEPTED}, count(*)
     FROM accepted GROUP BY from_domain, key_id, batch_id, tags
   ), tagged AS MATERIALIZED (
     SELECT accepted.id, accepted.tag_bits, tag.name, tag.value
