@@ -69,6 +69,8 @@ export type EventType = DescribedEvent['type'];
 
 /** Fields of `data` that are optional in a family of events but always present in events of these types. */
 export interface AlwaysPresent {
+  'email.scheduled': 'scheduledAt';
+  'email.rescheduled': 'scheduledAt';
   'email.delivery_delayed': 'recipient';
   'email.delivered': 'recipient';
   'email.bounced': 'recipient' | 'error' | 'bounceReason';

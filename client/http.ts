@@ -56,8 +56,9 @@ export function makeCall(options: Options): Call {
         return (await readAnswer(base, await fetch(url, init))) as never;
       } catch (thrown) {
         const error = thrown instanceof SendwrightError ? thrown : noAnswer(base, timeoutMs, thrown);
-        // An earlier attempt, whose response was lost, has deleted it.
-        if (hasLostAnswer && method === 'delete' && error.status === 404) return undefined as never;
+        // An earlier attempt, whose response was lost, has deleted it. Erased content is answered with 204 again.
+        const isDeleted = method === 'delete' && path !== '/v1/emails/{id}/content' && error.status === 404;
+        if (hasLostAnswer && isDeleted) return undefined as never;
         const wait = retryDelay(error, tries, mayRepeat);
         if (wait === undefined || tries >= retries) throw error;
         hasLostAnswer ||= error.status === undefined || error.status >= 500;

@@ -3,6 +3,8 @@ import type { AlwaysPresent } from '../../client/api.ts';
 
 /** The client's types as values: the compiler requires every field of `AlwaysPresent` here, and no others. */
 export const ALWAYS_PRESENT: { readonly [Type in keyof AlwaysPresent]: Readonly<Record<AlwaysPresent[Type], true>> } = {
+  'email.scheduled': { scheduledAt: true },
+  'email.rescheduled': { scheduledAt: true },
   'email.delivery_delayed': { recipient: true },
   'email.delivered': { recipient: true },
   'email.bounced': { recipient: true, error: true, bounceReason: true },

@@ -141,3 +141,8 @@ test('takes 404 after a lost answer to DELETE as success', async (t) => {
   assert.equal(await sendwright.domains.delete('dm_1'), undefined);
   await assert.rejects(sendwright.domains.delete('dm_1'), { code: 'not_found' });
 });
+
+test('takes 404 after a lost answer to an erasure of content as an unknown email', async (t) => {
+  const { sendwright } = await scripted(t, [GONE, refusal(404, 'not_found')]);
+  await assert.rejects(sendwright.emails.eraseContent('em_1'), { code: 'not_found' });
+});
