@@ -8,6 +8,7 @@ import { makeSeal, type Seal } from '../lib/seal.ts';
 import { type DeliveryStatus, ENDPOINT_URL_LENGTH, OLD_SECRET_HOURS } from '../domain/webhooks.ts';
 import { endpointUrl, requireFetchable } from '../public-fetch/endpoint-url.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
+import { readClock } from '../store/postgres/clock.ts';
 import type { Cursor } from '../store/postgres/page.ts';
 import type { Db, Pool } from '../store/postgres/pool.ts';
 import {
@@ -181,7 +182,6 @@ export interface Period {
 
 /** Limits the deliveries per statement, because the statement blocks inserts of new ones. */
 const DELIVERIES_PER_STATEMENT = 2_000;
-const END_OF_TIME = '9999-12-31T23:59:59.999Z';
 
 /**
  * Sends all deliveries of a period again, each with the full number of attempts.
@@ -191,10 +191,14 @@ const END_OF_TIME = '9999-12-31T23:59:59.999Z';
  */
 export async function replayMany(deps: WebhookIntakeDeps, orgId: string, id: string, period: Period): Promise<number> {
   const since = instant(period.since);
-  const until = period.until === null ? END_OF_TIME : instant(period.until);
-  if (until < since) throw new ServiceError('validation_error', 'must not be before since', 'until');
+  const wanted = period.until === null ? null : instant(period.until);
+  if (wanted !== null && wanted < since)
+    throw new ServiceError('validation_error', 'must not be before since', 'until');
   const { status } = await requireEndpoint(deps.pool, orgId, id);
   if (status === 'disabled') throw endpointDisabled();
+  // What happens from now on is delivered anyway; a later statement would deliver it a second time.
+  const now = (await readClock(deps.pool)).toISOString();
+  const until = wanted !== null && wanted < now ? wanted : now;
   let total = 0;
   for (let after: Cursor | null = null; ;) {
     const { replayed, last } = await replayPeriod(

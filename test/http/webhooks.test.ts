@@ -256,6 +256,19 @@ describe('replay', () => {
     assert.equal(await replay({ since: hoursAgo(9), until: null, status: null }), 4);
   });
 
+  it('of a period without an end, or with a later one, leaves out deliveries of events that happen after it', async () => {
+    const { id, all } = await withDeliveries('succeeded', 'succeeded');
+    await service.pool.query(`UPDATE webhook_deliveries SET created_at = now() + interval '1 minute' WHERE id = $1`, [
+      all[1],
+    ]);
+    for (const until of [null, inFuture({ hours: 1 })]) {
+      const json = { since: hoursAgo(9), until };
+      const answer = await ours.call('POST', `/v1/webhooks/${id}/replay`, { json });
+      assert.deepEqual(bodyOf(answer, 202), { replayed: 1 });
+    }
+    assert.deepEqual(await due(id), [all[0]]);
+  });
+
   it('and test return 409 while the endpoint is disabled', async () => {
     const { id, all } = await withDeliveries('failed');
     await disable(id);
