@@ -33,9 +33,9 @@ const STATEMENTS: Readonly<
   'recordAttempts of failures': (db, _, due) =>
     recordAttempts(
       db,
-      due.map(({ id, event_id: eventId, due_at: dueAt }) => ({
+      due.map(({ id, event_id: eventId, due_at: dueAt, data, email }) => ({
         ...{ ...ATTEMPT, id, eventId, dueAt },
-        ...{ status: 'pending', retryInMs: 1_000, payload: '{}' },
+        ...{ status: 'pending', retryInMs: 1_000, posted: { payload: '{}', data, to: email?.to ?? null } },
       })),
     ),
 };

@@ -10,7 +10,7 @@ import type { Cursor } from '../../src/store/postgres/page.ts';
 import { deleteEndpoint, insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { organization } from './mail.ts';
+import { accept, newEmail, organization } from './mail.ts';
 
 const { pool } = await useDatabase(10);
 const orgId = await organization(pool);
@@ -71,20 +71,41 @@ describe('deliveries to endpoints', () => {
     assert.equal((await findDue(pool, id, [], 10))[0]?.id, all[2]);
   });
 
+  const failure = { status: 'pending', retryInMs: 0 } as const;
   test('an event keeps what the first attempt that failed has posted, for all endpoints', async () => {
     const [one, two] = [await endpoint(), await endpoint()];
     await happen();
-    const failure = { status: 'pending', retryInMs: 0 } as const;
+    const posted = (payload: string) => ({ payload, data: {}, to: null });
     const [first, second] = [await firstDue(one), await firstDue(two)];
     await Promise.all([
-      recordAttempts(pool, [tried(first, { ...failure, payload: 'a' })]),
-      recordAttempts(pool, [tried(second, { ...failure, payload: 'b' })]),
+      recordAttempts(pool, [tried(first, { ...failure, posted: posted('a') })]),
+      recordAttempts(pool, [tried(second, { ...failure, posted: posted('b') })]),
     ]);
     const { payload } = await firstDue(one);
     assert.match(payload ?? '', /^[ab]$/);
     assert.equal((await firstDue(two)).payload, payload);
-    await recordAttempts(pool, [tried(await firstDue(one), { ...failure, payload: 'c' })]);
+    await recordAttempts(pool, [tried(await firstDue(one), { ...failure, posted: posted('c') })]);
     assert.equal((await firstDue(one)).payload, payload);
+  });
+
+  test('an event keeps no payload that was built before an erasure', async () => {
+    const id = await endpoint();
+    const [email] = await accept(pool, orgId, [newEmail({ to: ['ada@example.com'] })]);
+    for (const erase of [
+      `UPDATE emails SET "to" = '["erased@erased.invalid"]' WHERE id = $1`,
+      `UPDATE webhook_events SET data = '{"recipient": "erased@erased.invalid"}' WHERE message_id = $1`,
+    ]) {
+      const due = await firstDue(id);
+      const posted = { payload: 'ada@example.com', data: due.data, to: due.email?.to ?? null };
+      await pool.query(erase, [email?.id]);
+      await recordAttempts(pool, [tried(due, { ...failure, posted })]);
+      assert.equal((await firstDue(id)).payload, null);
+    }
+    const { email: erased, data, ...due } = await firstDue(id);
+    assert.deepEqual([erased?.to, data['recipient']], [['erased@erased.invalid'], 'erased@erased.invalid']);
+    const posted = { payload: 'now', data, to: erased?.to ?? null };
+    await recordAttempts(pool, [tried({ ...due, email: erased, data }, { ...failure, posted })]);
+    assert.equal((await firstDue(id)).payload, 'now');
   });
 
   test('an event keeps no payload of an attempt that succeeded', async () => {

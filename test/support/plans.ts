@@ -78,10 +78,11 @@ function literal(value: unknown): string {
 }
 
 function arrayOf(values: readonly unknown[]): string {
-  const item = (value: unknown) =>
-    value === null
-      ? 'NULL'
-      : JSON.stringify(Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : `${value as string | number}`);
+  const item = (value: unknown) => {
+    if (value === null) return 'NULL';
+    if (Buffer.isBuffer(value)) return JSON.stringify(`\\x${value.toString('hex')}`);
+    return JSON.stringify(typeof value === 'object' ? JSON.stringify(value) : `${value as string | number}`);
+  };
   return `{${values.map(item).join()}}`;
 }
 

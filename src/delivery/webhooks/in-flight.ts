@@ -162,7 +162,7 @@ function outcomeOf(result: WebhookAttempt): 'delivered' | 'refused' | 'unanswere
 }
 
 function toNewAttempt(
-  { id, event_id: eventId, tries, due_at: dueAt, payload: stored }: DueDelivery,
+  { id, event_id: eventId, tries, due_at: dueAt, payload: stored, data, email }: DueDelivery,
   payload: string,
   result: WebhookAttempt,
   startedAgoMs: number,
@@ -170,7 +170,8 @@ function toNewAttempt(
   const { statusCode, durationMs, response, error, retryAfterMs } = result;
   const common = { id, eventId, dueAt, startedAgoMs, statusCode, durationMs, response, error };
   if (isSuccess(result)) return Object.assign(common, { status: 'succeeded', retryInMs: null } as const);
-  const failed = { ...common, requestHeaders: result.requestHeaders, ...(stored === null && { payload }) };
+  const posted = stored === null ? { payload, data, to: email?.to ?? null } : undefined;
+  const failed = { ...common, requestHeaders: result.requestHeaders, posted };
   const retryInMs = isGone(result) ? null : (retryDelayAfter(tries + 1, retryAfterMs, Math.random()) ?? null);
   return { ...failed, status: retryInMs === null ? 'failed' : 'pending', retryInMs };
 }

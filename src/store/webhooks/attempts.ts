@@ -69,8 +69,15 @@ export interface NewAttempt {
   readonly retryInMs: number | null;
   /** The headers that were sent, if it failed. */
   readonly requestHeaders?: Readonly<Record<string, string>> | undefined;
-  /** The posted payload, if the attempt failed and its event has no stored one. */
-  readonly payload?: string | undefined;
+  /** If the attempt failed and its event has no stored payload. */
+  readonly posted?: PostedPayload | undefined;
+}
+
+/** A payload, and what it was built from. */
+export interface PostedPayload extends Pick<DueDelivery, 'data'> {
+  readonly payload: string;
+  /** The recipients of the event's email; null for events of something else. */
+  readonly to: readonly string[] | null;
 }
 
 /**
@@ -80,7 +87,7 @@ export interface NewAttempt {
 export async function recordAttempts(db: Db, attempts: readonly NewAttempt[]): Promise<void> {
   await keepPayloads(
     db,
-    attempts.filter(({ payload }) => payload !== undefined),
+    attempts.flatMap(({ eventId, posted }) => (posted ? [{ eventId, ...posted }] : [])),
   );
   await execute(db, {
     name: 'record_attempts',
@@ -108,8 +115,11 @@ export async function recordAttempts(db: Db, attempts: readonly NewAttempt[]): P
   });
 }
 
-/** Stores the payloads of failed attempts for later attempts. A stored payload does not change. */
-async function keepPayloads(db: Db, failed: readonly NewAttempt[]): Promise<void> {
+/**
+ * Stores the payloads of failed attempts for later attempts. A stored payload does not change. One whose event or email has been
+ * changed by an erasure meanwhile is not stored: the next attempt builds it again.
+ */
+async function keepPayloads(db: Db, failed: readonly (PostedPayload & { readonly eventId: string })[]): Promise<void> {
   if (failed.length === 0) return;
   await execute(db, {
     name: 'keep_payloads',
@@ -117,8 +127,9 @@ async function keepPayloads(db: Db, failed: readonly NewAttempt[]): Promise<void
              SELECT id FROM webhook_events WHERE id = ANY ($1) AND payload IS NULL ORDER BY id FOR NO KEY UPDATE
            ), ${NO_FLUSH}
            UPDATE webhook_events AS event SET payload = posted.payload
-           FROM unnest($1::text[], $2::text[]) AS posted(id, payload), fresh, no_flush
-           WHERE event.id = fresh.id AND event.id = posted.id AND event.id = ANY ($1)`,
-    values: columns(failed, 'eventId', 'payload'),
+           FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::jsonb[]) AS posted(id, payload, data, "to"), fresh, no_flush
+           WHERE event.id = fresh.id AND event.id = posted.id AND event.id = ANY ($1) AND event.data = posted.data
+             AND (SELECT "to" FROM emails WHERE id = event.message_id) IS NOT DISTINCT FROM posted."to"`,
+    values: [...columns(failed, 'eventId', 'payload', 'data'), failed.map(({ to }) => to && JSON.stringify(to))],
   });
 }
