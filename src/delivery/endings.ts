@@ -1,3 +1,4 @@
+import { isWindowError } from '../domain/chat/window.ts';
 import { type Attempt, hasFinalOutcome, isAmbiguous, lastAttempts } from '../store/emails/attempts.ts';
 import { transaction } from '../store/postgres/pool.ts';
 import type { ChannelEndings, DeliveryDeps, DeliveryStatus, Failure } from './contract.ts';
@@ -42,6 +43,8 @@ function attemptsUsedUpError(
 ): string | undefined {
   // The answer is recorded: the next claim applies it.
   if (hasFinalOutcome(last) || last.changes !== null) return undefined;
+  // Its window has closed: the next claim sends the fallback template, which has no window.
+  if (last.outcome === 'again' && isWindowError(last.provider, last.code)) return undefined;
   // A message that waits for our account has a separate time limit; its attempts do not count.
   if (last.outcome === 'account') {
     const isOver = (last.accountRefusedForMs ?? 0) >= accountRetryForMs;

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { AttemptRecorder } from '../../src/delivery/contract.ts';
+import { giveUp } from '../../src/delivery/endings.ts';
+import { messageChannel } from '../../src/delivery/messages/channel.ts';
 import type { ChatContent } from '../../src/domain/chat/chat.ts';
 import type { WindowPolicy } from '../../src/domain/chat/window.ts';
 import { projectMessageReports } from '../../src/projection/messages.ts';
@@ -122,6 +124,16 @@ for (const provider of ['twilio', 'meta'] as const) {
       assert.deepEqual(sentTypes(), ['text', 'template']);
       assert.deepEqual(await outcomes(id), ['again', 'sent']);
       assert.equal((await chatRow(pool, id)).status, 'sent');
+    });
+
+    test('and is refused at the last attempt: the template is sent all the same', async () => {
+      const { id, deps, deliver, sentTypes, ...given } = await accepted({ provider, wroteAgo: 60, content: FALLBACK });
+      given.provider.acts.push(refusal);
+      await deliver(id);
+      const channel = messageChannel(deps, 'chatapp');
+      assert.deepEqual(await giveUp(deps, channel, [id], 1, id), new Map([[id, 'queued']]));
+      assert.equal((await deliver(id)).state, 'ended');
+      assert.deepEqual(sentTypes(), ['text', 'template']);
     });
 
     test('and is refused: without a fallback the message fails with window_closed', async () => {
