@@ -87,9 +87,9 @@ function makeDeliveryActivities(
      */
     attempt: async (member: Member): Promise<MemberResult> => {
       const result = await attempt(member);
-      if (result.state === 'again' && result.afterMs !== undefined && result.afterMs >= LONG_WAIT_MS) {
-        await channel.postponeCheck(member.id, result.afterMs);
-      }
+      if (result.state !== 'again') return result;
+      const waitMs = Math.max(result.afterMs ?? 0, result.postponed ? 0 : deps.initialIntervalMs);
+      if (waitMs >= LONG_WAIT_MS) await channel.postponeCheck(member.id, waitMs);
       return result;
     },
 

@@ -9,6 +9,8 @@ import type { AccountAnswer, ProviderPauses } from './pauses.ts';
 /** The dependencies of deliveries on every channel. */
 export interface DeliveryDeps {
   readonly pool: Pool;
+  /** The time before the second attempt, unless its provider named one. */
+  readonly initialIntervalMs: number;
   /** The maximum time between two attempts. */
   readonly maxIntervalMs: number;
   /** Applies to an ambiguous call whose provider cannot be queried. */

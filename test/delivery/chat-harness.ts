@@ -73,6 +73,7 @@ export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partia
     providerOf: () => provider,
     pace: makeMessagePace(1_000),
     windowPolicy: 'known',
+    initialIntervalMs: 2_000,
     maxIntervalMs: 1_800_000,
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,

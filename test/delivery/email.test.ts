@@ -81,6 +81,18 @@ describe('delivering an email', () => {
     }
   });
 
+  test('lets an email wait for SEND_INITIAL_INTERVAL without being overdue', async () => {
+    const { deps, accept, provider } = make();
+    const member = await accept();
+    provider.acts.push({ kind: 'busy', detail: '429' });
+    await makeEmailActivities({ ...deps, initialIntervalMs: 7_200_000 }).attemptEmail(member);
+    const { rows } = await pool.query(
+      `SELECT look_at > now() + interval '2 hours' AS is_later FROM emails WHERE id = $1`,
+      [member.id],
+    );
+    assert.deepEqual(rows, [{ is_later: true }]);
+  });
+
   test('rethrows the error of an unreachable database', async () => {
     const { deps, accept } = make();
     const member = await accept();

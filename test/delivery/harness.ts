@@ -120,6 +120,7 @@ export function harness(pool: Pool, orgId: string, providers: ScriptedProvider[]
     contents,
     accountLinks: accountLinkSeal('a secret key for tests, and long enough'),
     providers,
+    initialIntervalMs: 2_000,
     maxIntervalMs: 1_800_000,
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,

@@ -58,6 +58,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     contents,
     accountLinks: accountLinkSeal('a secret key for tests, and long enough'),
     providers: [provider],
+    initialIntervalMs: RETRY.initialInterval,
     maxIntervalMs: RETRY.maximumInterval,
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,

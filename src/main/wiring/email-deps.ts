@@ -45,6 +45,7 @@ export function makeEmailDeps(
 /** The settings with which all channels of a worker retry and reconcile. */
 export function retrySettings(config: Config, pool: Pool, log: Logger) {
   return {
+    initialIntervalMs: config.SEND_INITIAL_INTERVAL,
     maxIntervalMs: config.SEND_MAX_INTERVAL,
     ambiguousSend: config.AMBIGUOUS_SEND,
     ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
