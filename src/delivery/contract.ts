@@ -193,11 +193,19 @@ interface Claimable {
   readonly copies_left: boolean;
 }
 
+/** Returns true unless another workflow than this member's delivers the message now. */
+export function isDeliveredBy(
+  { workflow_id }: Pick<Claimable, 'workflow_id'>,
+  { id, workflowId = id }: Member,
+): boolean {
+  return workflow_id === workflowId;
+}
+
 /** The result of a message that may not be claimed for this member now; undefined if it may. */
-export function unclaimableResult(message: Claimable, { id, version, workflowId }: Member): MemberResult | undefined {
-  const { status, schedule_version, scheduled_at, dueInMs, provider, workflow_id, copies_left } = message;
-  // Another workflow delivers it now.
-  if (workflow_id !== (workflowId ?? id)) return { id, state: 'ended', status };
+export function unclaimableResult(message: Claimable, member: Member): MemberResult | undefined {
+  const { status, schedule_version, scheduled_at, dueInMs, provider, copies_left } = message;
+  const { id, version } = member;
+  if (!isDeliveredBy(message, member)) return { id, state: 'ended', status };
   if (status === 'scheduled') {
     if (schedule_version === version && dueInMs === 0) return undefined;
     return { id, state: 'waiting', version: schedule_version, dueAt: scheduled_at as string, inMs: dueInMs };

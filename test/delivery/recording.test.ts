@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, describe, test, type TestContext } from 'node:test';
 import { emailChannel } from '../../src/delivery/email/channel.ts';
 import { giveUp } from '../../src/delivery/endings.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
+import { projectFeedback } from '../../src/projection/feedback.ts';
 import { makePool } from '../../src/store/postgres/pool.ts';
 import { acceptText, connect } from '../store/chats.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
@@ -65,6 +67,31 @@ describe('while the tables of events are locked', () => {
       assert.deepEqual(rows, []);
     });
 
+  test('an answer is applied also after a report about the email', async (t) => {
+    const { provider, accept: acceptOne, deliverOne, email, timeline } = make();
+    const [a, b] = [`a-${randomUUID()}@one.example`, `b-${randomUUID()}@two.example`];
+    for (const to of [[a], [a, b]]) {
+      const member = await acceptOne({ to });
+      const refused = { recipient: b, reason: 'mailbox_not_found', detail: '550' } as const;
+      const act = { kind: 'sent', messageId: `of ${member.id}`, ...(to.length > 1 && { refused: [refused] }) } as const;
+      provider.acts.push(act);
+      const unlock = await lockTable(t, 'email_events');
+      assert.equal((await deliverOne(member)).state, 'again');
+      await unlock();
+      await projectFeedback(pool, [{ emailId: member.id, change: 'delivered', recipient: a, dedupeKey: 'd' }]);
+      assert.equal((await email(member.id)).status, 'delivered');
+      assert.equal((await deliverOne(member)).state, 'ended');
+      const row = await email(member.id);
+      assert.deepEqual([row.provider, row.provider_message_id], ['smtp', `of ${member.id}`]);
+      const bounced = to.length > 1 ? ['bounced'] : [];
+      assert.deepEqual((await timeline(member.id)).toSorted(), ['queued', 'sent', 'delivered', ...bounced].toSorted());
+      const { rows } = await pool.query(`SELECT FROM suppressions WHERE email = $1`, [b]);
+      assert.equal(rows.length, bounced.length);
+      assert.equal((await deliverOne(member)).state, 'ended', 'once');
+      assert.equal((await timeline(member.id)).length, 3 + bounced.length);
+    }
+  });
+
   test('copies of a marketing email that were taken are not sent again, and the others are sent', async (t) => {
     const { provider, deliverOne, email, outcomes } = make();
     const mail = newEmail({ marketing: true, to: ['a@one.example', 'b@two.example'] });
@@ -79,7 +106,7 @@ describe('while the tables of events are locked', () => {
       { kind: 'busy', detail: 'later' },
     );
     assert.equal((await deliverOne(member)).state, 'again');
-    assert.deepEqual(await outcomes(member.id), ['again']);
+    assert.deepEqual(await outcomes(member.id), ['sent'], 'of a part');
     await unlock();
     for (let round = 0; round < 3 && (await email(member.id)).status === 'queued'; round++) await deliverOne(member);
     assert.equal((await email(member.id)).status, 'sent');

@@ -11,7 +11,7 @@ import {
 import { afterCommit, transaction } from '../../store/postgres/pool.ts';
 import { markSuspects } from '../../store/emails/suspects.ts';
 import { messagesClaimed } from '../../telemetry/topics.ts';
-import { type Claim, type Member, type MemberResult, unclaimableResult } from '../contract.ts';
+import { type Claim, isDeliveredBy, type Member, type MemberResult, unclaimableResult } from '../contract.ts';
 import type { EmailDeps, EmailTypes, LargeContents, LargeEmail } from './contract.ts';
 import { assign, copiesPerCall } from './assign.ts';
 import { makeGate, waitForOrganization } from '../pauses.ts';
@@ -91,10 +91,12 @@ function judge(
 ): Verdict {
   const { id } = member;
   if (!email) return done({ id, state: 'ended', status: 'canceled' });
+  const message = attempt && { member, attempt, hasCopiesLeft: email.copies_left };
+  // Also if a report about it was recorded before the answer was applied.
+  if (message && isDeliveredBy(email, member) && isUnapplied(email, message.attempt))
+    return { state: 'unapplied', message };
   const blocked = unclaimableResult(email, member);
   if (blocked) return done(blocked);
-  const message = attempt && { member, attempt, hasCopiesLeft: email.copies_left };
-  if (message && isUnapplied(email, message.attempt)) return { state: 'unapplied', message };
   const ambiguous = message && isAmbiguous(message.attempt) ? message : undefined;
   if (isQuarantined(deps, email, ambiguous?.attempt)) return { state: 'quarantine' };
   if (ambiguous) return { state: 'ambiguous', message: ambiguous };
@@ -122,6 +124,13 @@ function toLarge({ org_id: orgId, body_bytes, copies, attachments }: LockedEmail
 }
 
 /** Returns true if a provider's answer is recorded but not applied. The email must not be sent before that. */
-function isUnapplied({ copies_left }: Pick<LockedEmail, 'copies_left'>, attempt: Attempt): boolean {
-  return attempt.changes !== null || (!copies_left && hasFinalOutcome(attempt));
+function isUnapplied(
+  { copies_left, status, provider }: Pick<LockedEmail, 'copies_left' | 'status' | 'provider'>,
+  attempt: Attempt,
+): boolean {
+  if (attempt.changes !== null) return true;
+  if (copies_left || !hasFinalOutcome(attempt)) return false;
+  // Reports do not name the provider.
+  const isMissing = attempt.provider_message_id !== null && provider === null;
+  return status === 'queued' || status === 'scheduled' || isMissing;
 }

@@ -10,12 +10,14 @@ export async function applyRecorded(deps: EmailDeps, emails: readonly AttemptedE
   const answers = emails.map(toAnswer);
   const statuses = await applyAnswers(deps.pool, answers);
   deps.log.info({ emails: emails.length }, 'recorded answers applied');
-  return emails.map((email) => toResult(email, toAnswer(email).changes, statuses));
+  return emails.map(({ attempt }, index) => toResult(attempt, answers[index] as AnswerChanges, statuses));
 }
 
 function toAnswer({ attempt, hasCopiesLeft }: AttemptedEmail): AnswerChanges {
   const { changes } = attempt;
-  return { attempt, changes: changes ?? changesOf(attempt), areStored: changes !== null, isCopied: hasCopiesLeft };
+  // Reports about all of them may be recorded before.
+  const isCopied = hasCopiesLeft || (changes?.copies ?? []).length > 0;
+  return { attempt, changes: changes ?? changesOf(attempt), areStored: changes !== null, isCopied };
 }
 
 function changesOf({ message_id: id, call, provider, outcome, detail, provider_message_id }: Attempt): AttemptChanges {
@@ -28,13 +30,13 @@ function changesOf({ message_id: id, call, provider, outcome, detail, provider_m
 }
 
 function toResult(
-  { attempt, hasCopiesLeft }: AttemptedEmail,
-  changes: AttemptChanges,
+  attempt: Attempt,
+  { changes, isCopied }: AnswerChanges,
   statuses: ReadonlyMap<string, EmailStatus>,
 ): CallResult {
   const { message_id: id, provider } = attempt;
   const change = (['sent', 'rejected', 'bounced'] as const).find((each) => changes[each].length > 0);
-  const status = hasCopiesLeft ? statuses.get(id) : change;
+  const status = isCopied ? statuses.get(id) : change;
   if (status !== undefined) return { id, state: 'ended', status, provider };
   if (hasFinalOutcome(attempt)) return { id, state: 'partial' };
   return { id, state: 'again', reason: 'Some of its copies are still to be sent.' };
