@@ -150,7 +150,7 @@ export interface ChannelEndings {
   readonly kind: MessageKind;
   /** Returns true if the provider of an attempt can be asked about it. */
   canBeLookedUp(client: Db, attempt: Attempt): Promise<boolean>;
-  /** Fails messages. @returns their statuses */
+  /** Fails messages. @returns their statuses; those with copies left are missing */
   fail(client: Db, failed: readonly Failure[]): Promise<Map<string, DeliveryStatus>>;
   /** Locks messages of one workflow. @returns their statuses: `queued` while something is to be sent */
   lockStatuses(client: Db, ids: readonly string[], workflowId: string): Promise<Map<string, DeliveryStatus>>;
@@ -168,6 +168,8 @@ export interface Failure {
   readonly error: string;
   /** The provider's own code. */
   readonly code?: string;
+  /** The call that it failed in, if only the copies of that call fail. */
+  readonly call?: string;
 }
 
 /** Records the results of provider calls. */

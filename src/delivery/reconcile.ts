@@ -137,12 +137,17 @@ async function applyAmbiguousSend<T extends ChannelTypes>(
     'given_up',
     failed.map(({ message }) => message),
   );
+  const open = failed.flatMap(({ message }) => (statuses.has(message.member.id) ? [] : [message]));
   return {
-    lost: repeated.map(({ member }) => member),
+    lost: [...repeated, ...open].map(({ member }) => member),
     results: [...results, ...[...statuses].map(([id, status]) => ended(id, status))],
   };
 }
 
+/**
+ * Fails messages, of a marketing email only the copies of the ambiguous call.
+ * @returns the final statuses; those with copies left are missing
+ */
 async function failAmbiguous(
   deps: DeliveryDeps,
   channel: ChannelEndings,
@@ -150,14 +155,15 @@ async function failAmbiguous(
 ): Promise<Map<string, DeliveryStatus>> {
   if (failed.length === 0) return new Map();
   return transaction(deps.pool, async (client) => {
+    const statuses = await channel.fail(
+      client,
+      failed.map(({ message: { member, attempt }, error }) => ({ id: member.id, error, call: attempt.call })),
+    );
     await endAttempts(
       client,
-      failed.map(({ message, error }) => ending('unknown', error)(message)),
+      failed.map(({ message, error }) => ending(statuses.has(message.member.id) ? 'unknown' : 'again', error)(message)),
     );
-    return channel.fail(
-      client,
-      failed.map(({ message, error }) => ({ id: message.member.id, error })),
-    );
+    return statuses;
   });
 }
 

@@ -244,11 +244,44 @@ describe('decisions 3.7: a marketing email', () => {
     const { deps, provider, accept, deliverOne, email } = make();
     const [a, b] = ['a', 'b'].map(address) as [string, string];
     const { id } = await accept({ ...body, to: [a, b] });
-    provider.acts.push({ kind: 'busy', detail: '503' }, (taken, call) => provider.take(taken, call));
+    const busy = { kind: 'busy', detail: '503' } as const;
+    provider.acts.push(busy, (taken, call) => provider.take(taken, call), busy);
+    await deliverOne({ id, version: 0 });
+    assert.deepEqual(await giveUp(deps, emailChannel(deps), [id], 1, id), new Map([[id, 'queued']]), 'b was taken');
     await deliverOne({ id, version: 0 });
     assert.deepEqual(await giveUp(deps, emailChannel(deps), [id], 2, id), new Map([[id, 'queued']]));
     assert.deepEqual(await giveUp(deps, emailChannel(deps), [id], 1, id), new Map([[id, 'sent']]));
     assert.deepEqual([(await email(id)).status, await recipientsOf(id)], ['sent', { [a]: 'failed', [b]: 'sent' }]);
+  });
+
+  test('sends to every recipient while one is refused for now', async () => {
+    const { provider, accept, deliverOne } = make();
+    provider.callSize = 1;
+    const [a, b, c] = ['a', 'b', 'c'].map(address) as [string, string, string];
+    const { id } = await accept({ ...body, to: [a, b, c] });
+    const refuseA = (taken: { id: string; copy: number | null }, call: string) =>
+      taken.copy === 0 ? ({ kind: 'busy', detail: '450' } as const) : provider.take(taken, call);
+    provider.acts.push(...Array<typeof refuseA>(4).fill(refuseA));
+    for (let round = 0; round < 2; round++) assert.equal((await deliverOne({ id, version: 0 })).state, 'again');
+    assert.deepEqual(await recipientsOf(id), { [a]: 'queued', [b]: 'sent', [c]: 'sent' });
+    assert.deepEqual(await deliverOne({ id, version: 0 }), sent(id));
+  });
+
+  test('with an ambiguous call that is not repeated fails only the copies of that call', async () => {
+    const { provider, accept, deliverOne, outcomes } = harnessWithProvider(
+      pool,
+      orgId,
+      { ambiguousSend: 'fail' },
+      'smtp',
+    );
+    provider.callSize = 1;
+    const [a, b, c] = ['a', 'b', 'c'].map(address) as [string, string, string];
+    const { id } = await accept({ ...body, to: [a, b, c] });
+    provider.acts.push({ kind: 'unknown', detail: 'no answer' });
+    assert.equal((await deliverOne({ id, version: 0 })).state, 'again');
+    assert.deepEqual(await deliverOne({ id, version: 0 }), { ...sent(id), provider: 'smtp' });
+    assert.deepEqual(await recipientsOf(id), { [a]: 'failed', [b]: 'sent', [c]: 'sent' });
+    assert.deepEqual(await outcomes(id), ['again', 'sent', 'sent']);
   });
 
   test('that is refused for all recipients has that status; a bounce suppresses its recipient', async () => {

@@ -1,11 +1,12 @@
 import { performance } from 'node:perf_hooks';
 import type { EmailContent } from '../../domain/email/content.ts';
 import { newId } from '../../lib/ids.ts';
-import { type OutgoingEmail, type OutgoingFile, toOutgoing } from '../../domain/email/outgoing.ts';
+import { type OutgoingEmail, type OutgoingFile, recipients, toOutgoing } from '../../domain/email/outgoing.ts';
 import { UNTRACKED } from '../../domain/email/tracked-links.ts';
 import type { EmailProvider } from '../../providers/email-provider.ts';
 import { type Attempt, beginAttempts, type LockedEmail } from '../../store/emails/attempts.ts';
 import { type CommitWith, type Db, isUnreachable } from '../../store/postgres/pool.ts';
+import { beginCopies, type UnsentCopy } from '../../store/emails/recipients.ts';
 import { clearSuspects } from '../../store/emails/suspects.ts';
 import type { Failure, MemberResult } from '../contract.ts';
 import type { ClaimedEmail, Copy, EmailDeps, LargeContents } from './contract.ts';
@@ -197,6 +198,7 @@ export async function assign(
         client,
         ready.map(({ id, n, call, provider }) => ({ message_id: id, n, call, provider: provider.name })),
       ),
+      beginCopies(client, ready.flatMap(toUnsentCopies)),
       clearSuspects(
         client,
         unsuspected.map(({ id }) => id).filter((id) => contents.has(id)),
@@ -204,6 +206,13 @@ export async function assign(
     ]),
   );
   return { ready, results: [...ended, ...waiting] };
+}
+
+function toUnsentCopies({ id, call, copies }: ClaimedEmail): UnsentCopy[] {
+  const ofSeveral = copies.filter(({ copy }) => copy !== null);
+  return ofSeveral.flatMap((copy) =>
+    recipients(copy).map(({ address }) => ({ email_id: id, recipient: address.toLowerCase(), call })),
+  );
 }
 
 /** Disables tracking for an email with the link of an account, regardless of its domain. */

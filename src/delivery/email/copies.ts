@@ -4,6 +4,7 @@ import { project } from '../../projection/emails.ts';
 import { lockStatuses } from '../../store/emails/attempts.ts';
 import { type CopyStatus, failCopies, statusesOfCopies } from '../../store/emails/recipients.ts';
 import type { Db } from '../../store/postgres/pool.ts';
+import type { Failure } from '../contract.ts';
 
 /** Statuses of copies that no provider has accepted. */
 const NOT_ACCEPTED: readonly EmailStatus[] = ['queued', 'bounced', 'suppressed', 'rejected', 'failed'];
@@ -35,19 +36,15 @@ export async function endCopied(
 }
 
 /**
- * Fails emails, or only the remaining copies if some were sent.
- * @returns the final statuses
+ * Fails emails, or only the remaining copies if some were sent, or those of one call.
+ * @returns the final statuses; emails with copies left are missing
  */
-export async function fail(
-  client: Db,
-  failed: readonly { id: string; error: string }[],
-): Promise<Map<string, EmailStatus>> {
+export async function fail(client: Db, failed: readonly Failure[]): Promise<Map<string, EmailStatus>> {
   if (failed.length === 0) return new Map();
-  await lockStatuses(
-    client,
-    failed.map(({ id }) => id),
-  );
+  const ids = failed.map(({ id }) => id);
+  await lockStatuses(client, ids);
   const copied = await failCopies(client, failed);
+  for (const { email_id, status } of await statusesOfCopies(client, ids)) if (status === 'queued') copied.add(email_id);
   const whole = failed.filter(({ id }) => !copied.has(id));
   await project(client, 'failed', whole);
   const statuses = await endCopied(client, [...copied]);

@@ -131,15 +131,19 @@ async function makeCopies(
       suppressed: isSuppressed(email, address),
     })),
   );
-  const pending = await prepareCopies(client, requested);
-  const isPending = new Set(pending.map(({ email_id, recipient }) => `${email_id} ${recipient}`));
-  return emails.map(({ email, outgoing }) => ({
-    email,
-    outgoing,
-    copies: recipients(outgoing).flatMap(({ address }, index): Copy[] => {
-      if (!isPending.has(`${email.id} ${address.toLowerCase()}`)) return [];
-      const unsubscribeUrl = deps.unsubscribeUrl(email.org_id, email.id, index);
-      return [{ ...toCopy(outgoing, index), recipient: index, unsubscribeUrl }];
-    }),
-  }));
+  const unsent = await prepareCopies(client, requested);
+  const lastCalls = new Map(unsent.map(({ email_id, recipient, call }) => [`${email_id} ${recipient}`, call ?? '']));
+  return emails.map(({ email, outgoing }) => {
+    const positions = recipients(outgoing).flatMap(({ address }, position) => {
+      const lastCall = lastCalls.get(`${email.id} ${address.toLowerCase()}`);
+      return lastCall === undefined ? [] : [{ position, lastCall }];
+    });
+    // Those that were never tried first, then those that waited longest: recipients that are refused for now hold up no others.
+    positions.sort((a, b) => (a.lastCall < b.lastCall ? -1 : Number(a.lastCall > b.lastCall)));
+    const copies = positions.map(({ position }) => {
+      const unsubscribeUrl = deps.unsubscribeUrl(email.org_id, email.id, position);
+      return { ...toCopy(outgoing, position), recipient: position, unsubscribeUrl };
+    });
+    return { email, outgoing, copies };
+  });
 }

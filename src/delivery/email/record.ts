@@ -35,6 +35,15 @@ export function outcomeOf(outcomes: EmailOutcomes['outcomes']): SendOutcome {
   return outcomes.reduce((first, next) => (rank(next) < rank(first) ? next : first));
 }
 
+/**
+ * The final outcome of a part, if the provider refused only others for now: from such an attempt the failures of the rest count
+ * anew (`Attempt.failures`).
+ */
+function finalPart(outcomes: EmailOutcomes['outcomes']): SendOutcome['kind'] | undefined {
+  if (outcomeOf(outcomes).kind !== 'busy') return undefined;
+  return (['sent', 'bounced', 'rejected'] as const).find((final) => outcomes.some(({ kind }) => kind === final));
+}
+
 /** The changes that a provider's answer makes to one email, with its attempt. */
 export interface AnswerChanges {
   readonly attempt: Pick<Attempt, 'message_id' | 'n' | 'provider'>;
@@ -53,7 +62,7 @@ export function endingOf(entry: EmailOutcomes): AttemptEnding {
   return {
     message_id: id,
     n,
-    outcome: ATTEMPT_OUTCOMES[outcome.kind],
+    outcome: ATTEMPT_OUTCOMES[finalPart(entry.outcomes) ?? outcome.kind],
     detail: 'detail' in outcome ? outcome.detail : null,
     ...(outcome.kind === 'sent' && !isCopied(entry) && { provider_message_id: outcome.messageId }),
     ...(areStored && { changes }),

@@ -56,15 +56,20 @@ export async function reportRecipients(client: Db, reports: readonly RecipientRe
   });
 }
 
+/** A copy that is still to be sent. */
+export interface UnsentCopy extends Recipient {
+  /** The last provider call that it was part of, whose ids sort by time; null before the first. */
+  readonly call: string | null;
+}
+
 /**
  * Records the recipients of marketing emails unless they are recorded. A recipient that was suppressed meanwhile gets no copy. It
  * is called for each part of an email, so it only reads rows that stay `queued`.
- * @returns the unsent copies
  */
 export async function prepareCopies(
   db: Db,
   inputs: readonly (Recipient & { readonly suppressed: boolean })[],
-): Promise<Recipient[]> {
+): Promise<UnsentCopy[]> {
   if (inputs.length === 0) return [];
   return queryRows(db, {
     name: 'prepare_copies',
@@ -75,16 +80,28 @@ export async function prepareCopies(
              SELECT email_id, recipient, CASE WHEN suppressed THEN 'suppressed' ELSE 'queued' END FROM requested
              ON CONFLICT (email_id, recipient) DO UPDATE SET status = EXCLUDED.status
              WHERE known.status = 'queued' AND EXCLUDED.status = 'suppressed'
-             RETURNING email_id, recipient, status
+             RETURNING email_id, recipient, status, call
            )
-           SELECT email_id, recipient FROM prepared WHERE status = 'queued'
+           SELECT email_id, recipient, call FROM prepared WHERE status = 'queued'
            UNION ALL
-           SELECT requested.email_id, requested.recipient FROM requested CROSS JOIN LATERAL (
-             SELECT status FROM email_recipients AS known
+           SELECT requested.email_id, requested.recipient, known.call FROM requested CROSS JOIN LATERAL (
+             SELECT status, call FROM email_recipients AS known
              WHERE known.email_id = requested.email_id AND known.recipient = requested.recipient
            ) AS known
            WHERE known.status = 'queued' AND NOT requested.suppressed`,
     values: columns(inputs, 'email_id', 'recipient', 'suppressed'),
+  });
+}
+
+/** Records the provider call of copies. Must be committed before the call is made. */
+export async function beginCopies(db: Db, copies: readonly UnsentCopy[]): Promise<void> {
+  if (copies.length === 0) return;
+  await execute(db, {
+    name: 'begin_copies',
+    text: `UPDATE email_recipients AS known SET call = input.call
+           FROM unnest($1::text[], $2::text[], $3::text[]) AS input(email_id, recipient, call)
+           WHERE known.email_id = input.email_id AND known.recipient = input.recipient AND known.email_id = ANY ($1)`,
+    values: columns(copies, 'email_id', 'recipient', 'call'),
   });
 }
 
@@ -111,16 +128,25 @@ export async function endCopies(db: Db, endings: readonly CopyEnding[]): Promise
   });
 }
 
-/** Fails the unsent copies of emails. @returns ids of the emails that had some */
-export async function failCopies(db: Db, failed: readonly { id: string; error: string }[]): Promise<Set<string>> {
+/**
+ * Fails the unsent copies of emails.
+ * @param failed with the id of a call only the copies of that call, unless an earlier version made it, which did not note them
+ * @returns ids of the emails that had some
+ */
+export async function failCopies(
+  db: Db,
+  failed: readonly { readonly id: string; readonly error: string; readonly call?: string }[],
+): Promise<Set<string>> {
   if (failed.length === 0) return new Set();
   const emailIds = await queryColumn<string>(db, {
     name: 'fail_copies',
     text: `UPDATE email_recipients AS known SET status = 'failed', error = input.error, changed_at = clock_timestamp()
-           FROM unnest($1::text[], $2::text[]) AS input(email_id, error)
+           FROM unnest($1::text[], $2::text[], $3::text[]) AS input(email_id, error, call)
            WHERE known.email_id = input.email_id AND known.email_id = ANY ($1) AND known.status = 'queued'
+             AND (input.call IS NULL OR known.call = input.call OR NOT EXISTS (
+                   SELECT FROM email_recipients AS copy WHERE copy.email_id = input.email_id AND copy.call = input.call OFFSET 0))
            RETURNING known.email_id`,
-    values: columns(failed, 'id', 'error'),
+    values: columns(failed, 'id', 'error', 'call'),
   });
   return new Set(emailIds);
 }
