@@ -39,7 +39,7 @@ export function sendersOf(provider: EmailProvider, email: OutgoingEmail): string
 export interface ProviderPauses {
   /** The open pauses, cached for at most a second. */
   readonly current: () => Promise<readonly ProviderPause[]>;
-  /** Opens pauses for refused accounts, and closes those of accounts that accepted a message. Never rejects. */
+  /** Opens pauses for refused accounts, and closes those that an answer shows to work. Never rejects. */
   readonly record: (answers: readonly AccountAnswer[]) => Promise<void>;
 }
 
@@ -64,8 +64,7 @@ export function makeProviderPauses(pool: Pool, log: Pick<Logger, 'error' | 'info
   }
 
   async function close(answers: readonly AccountAnswer[]): Promise<void> {
-    const accepted = answers.filter(({ refusal }) => refusal === undefined);
-    const ended = cached.filter((pause) => accepted.some((answer) => isPaused(pause, answer.provider, answer.senders)));
+    const ended = cached.filter((pause) => answers.some((answer) => isResumedBy(pause, answer)));
     if (ended.length === 0) return;
     await closePauses(pool, ended);
     cached = cached.filter((pause) => !ended.includes(pause));
@@ -98,6 +97,12 @@ function isPaused(pause: ProviderPause, provider: string, senders: readonly stri
   return pause.provider === provider && (pause.sender === '' || senders.includes(pause.sender));
 }
 
+/** A refusal of one sender shows that the account as a whole works. */
+function isResumedBy(pause: ProviderPause, { provider, senders, refusal }: AccountAnswer): boolean {
+  if (!refusal) return isPaused(pause, provider, senders);
+  return refusal.sender !== '' && isPaused(pause, provider, []);
+}
+
 /** Returns the pause that blocks messages with these senders, if any. */
 export type Gate = (db: Db, provider: string, senders: readonly string[]) => Promise<ProviderPause | undefined>;
 
@@ -107,8 +112,11 @@ export type Gate = (db: Db, provider: string, senders: readonly string[]) => Pro
 export function makeGate(pauses: readonly ProviderPause[]): Gate {
   const probed = new Set<ProviderPause>();
   return async (db, provider, senders) => {
-    for (const pause of pauses.filter((each) => isPaused(each, provider, senders))) {
-      if (probed.has(pause) || pause.probeInMs > 0) return pause;
+    const holding = pauses.filter((each) => isPaused(each, provider, senders));
+    const blocking = holding.find((pause) => probed.has(pause) || pause.probeInMs > 0);
+    if (blocking) return blocking;
+    // The account's probe is taken last: if another worker has taken the sender's, the account's stays for other senders.
+    for (const pause of holding.sort((a, b) => Number(a.sender === '') - Number(b.sender === ''))) {
       probed.add(pause);
       if (!(await takeProbe(db, pause))) return pause;
     }

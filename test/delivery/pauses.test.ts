@@ -159,6 +159,56 @@ describe('an account that the provider refuses', () => {
   });
 });
 
+describe('an account that is paused as a whole and for one sender', () => {
+  const from = { from: 'a@both.example', from_domain: 'both.example' };
+
+  const theirOrg = organization(pool, from.from_domain);
+
+  /** @param probeInS the seconds until the sender may be probed; the account may be probed now */
+  async function pauseBoth(probeInS: number) {
+    const worker = workers(1);
+    const { provider } = worker;
+    const theirs = harness(pool, await theirOrg, [provider]);
+    await pool.query(
+      `INSERT INTO provider_pauses (provider, sender, reason, next_probe_at)
+       VALUES ('postmark', '', 'The token is wrong.', now()),
+              ('postmark', $1, 'It is not confirmed.', now() + make_interval(secs => $2))`,
+      [from.from_domain, probeInS],
+    );
+    return { ...worker, theirs };
+  }
+
+  test('is not probed by an email whose sender is held', async () => {
+    const { theirs, accept, deliverOne, provider } = await pauseBoth(60);
+    assert.equal((await theirs.deliverOne(await theirs.accept(from))).state, 'again');
+    assert.equal(provider.calls.length, 0);
+    assert.equal((await deliverOne(await accept())).state, 'ended');
+    assert.deepEqual(await pauses(), [{ provider: 'postmark', sender: 'both.example', probes: 0 }]);
+  });
+
+  test('keeps its probe if another worker has taken that of the sender', async () => {
+    const { theirs } = await pauseBoth(0);
+    await theirs.deps.pauses.current();
+    await pool.query("UPDATE provider_pauses SET next_probe_at = now() + interval '1 min' WHERE sender <> ''");
+    assert.equal((await theirs.deliverOne(await theirs.accept(from))).state, 'again');
+    assert.deepEqual(await pauses(), [
+      { provider: 'postmark', sender: '', probes: 0 },
+      { provider: 'postmark', sender: 'both.example', probes: 0 },
+    ]);
+  });
+
+  for (const scope of ['sender', 'stream'] as const) {
+    test(`resumes when the provider refuses only the ${scope} of its probe`, async () => {
+      const { theirs, accept, deliverOne, provider } = await pauseBoth(0);
+      Object.assign(provider, { streamOf: () => 'outbound' });
+      provider.acts.push({ ...REFUSED, scope });
+      assert.equal((await theirs.deliverOne(await theirs.accept(from))).state, 'again');
+      assert.ok(!(await pauses()).some((pause) => (pause as { sender: string }).sender === ''));
+      assert.equal((await deliverOne(await accept())).state, scope === 'sender' ? 'ended' : 'again');
+    });
+  }
+});
+
 describe('a message stream that the provider refuses', () => {
   const streamOf = ({ marketing }: { marketing: boolean }) => (marketing ? 'broadcast' : 'outbound');
 

@@ -66,7 +66,6 @@ export function takeProbe(db: Db, { provider, sender }: ProviderPause): Promise<
   });
 }
 
-/** Ends the pauses of accounts that have accepted a message. */
 export async function closePauses(
   db: Db,
   pauses: readonly Pick<ProviderPause, 'provider' | 'sender'>[],
