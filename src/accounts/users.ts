@@ -4,7 +4,7 @@ import { refuseProblem, requireValid, ServiceError } from '../domain/errors.ts';
 import { newId } from '../lib/ids.ts';
 import { characters, controlProblem } from '../lib/text.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
-import { insertInvitation } from '../store/accounts/invitations.ts';
+import { deleteInvitationsTo, insertInvitation } from '../store/accounts/invitations.ts';
 import { type Db, isDuplicate, type Pool, transaction } from '../store/postgres/pool.ts';
 import { deleteIdentities } from '../store/accounts/oidc-identities.ts';
 import { deleteSecondFactor } from '../store/accounts/second-factors.ts';
@@ -92,6 +92,7 @@ export async function createUser(
     if (existing) await takeOver(client, existing, user.password);
     else await addUser(client, user, true);
     await joinOrganization(client, orgId, id, joinedRole);
+    await deleteInvitationsTo(client, orgId, address);
     const detail = { email: address, role: joinedRole, ...(existing && { password_reset: true }) };
     await insertAudit(client, { org_id: orgId, ...OPERATOR, action: 'members.create', target: id, detail });
   });
@@ -228,11 +229,13 @@ export async function setRole(pool: Pool, orgId: string, userId: string, role: R
   });
 }
 
-/** Removes a member. @throws ServiceError not_found, conflict if no owner would remain */
+/** Removes a member, who cannot return by an earlier invitation. @throws ServiceError not_found, conflict if no owner would remain */
 export async function removeMember(pool: Pool, orgId: string, userId: string): Promise<void> {
   await transaction(pool, async (client) => {
     await keepAnOwner(client, orgId, userId);
+    const { email } = await requireMember(client, orgId, userId);
     if (!(await deleteMembership(client, orgId, userId))) throw noMember();
+    await deleteInvitationsTo(client, orgId, email);
   });
 }
 
