@@ -73,6 +73,22 @@ describe('an invitation', () => {
     assert.equal(await isProved('ivan@example.com'), false);
   });
 
+  it('confirms the address of an existing user by its emailed link only', async () => {
+    const ada = await signedIn(service, (await service.organization('Emailed')).id);
+    const bob = await signedIn(service, (await service.organization('Shown')).id);
+    const judy = await signedIn(service, (await service.organization('Hers')).id);
+    await service.pool.query('UPDATE users SET proved_at = NULL WHERE id = $1', [judy.id]);
+    await ada.change('/dashboard/members', { email: judy.email, role: 'viewer' });
+    const emailed = pathIn(await deliverTo(service, operator.id, judy.email));
+    await service.pool.query(`UPDATE sign_in_attempts SET attempts = 10 WHERE kind = 'invite_email'`);
+    const { html } = await bob.post('/dashboard/members', { email: judy.email, role: 'viewer' });
+    const [shown = ''] = /\/dashboard\/invitations\/[\w-]{43}/.exec(html) ?? [];
+    await judy.change(shown);
+    assert.equal(await isProved(judy.email), false);
+    await judy.change(emailed);
+    assert.equal(await isProved(judy.email), true);
+  });
+
   it('is limited for each organization, since strangers get it', async () => {
     const ours = await service.organization('Many');
     const ada = await signedIn(service, ours.id);
