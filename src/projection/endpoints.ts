@@ -1,21 +1,21 @@
 import { insertAudit } from '../store/accounts/audit.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { enqueueEvents } from '../store/webhooks/events.ts';
-import { disableEndpoint } from '../store/webhooks/endpoints.ts';
+import { type DisableCondition, disableEndpoint } from '../store/webhooks/endpoints.ts';
 
 /**
- * Disables an endpoint, and notifies its organization in the same transaction through its other endpoints and its audit log.
- * @param failingDays disables it only if all attempts of so many days have failed; null disables it unconditionally
+ * Disables an endpoint if the condition is true, and notifies its organization in the same transaction through its other
+ * endpoints and its audit log.
  * @returns whether this call has disabled it
  */
 export async function disableAndNotify(
   pool: Pool,
   id: string,
   reason: string,
-  failingDays: number | null,
+  condition: DisableCondition,
 ): Promise<boolean> {
   return transaction(pool, async (client) => {
-    const endpoint = await disableEndpoint(client, id, reason, failingDays);
+    const endpoint = await disableEndpoint(client, id, reason, condition);
     if (!endpoint) return false;
     const { org_id, url, failing_since } = endpoint;
     const data = { webhookId: id, url, reason, ...(failing_since !== null && { failingSince: failing_since }) };

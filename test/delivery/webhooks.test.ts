@@ -256,6 +256,15 @@ describe('a run for an endpoint', () => {
     assert.equal((await deliveries(id)).length, 500, 'a disabled endpoint gets no deliveries');
   });
 
+  test('410 does not disable an endpoint whose URL has changed', async () => {
+    const { id } = await endpoint();
+    answer = (hit, response) =>
+      void editEndpoint(intake, orgId, id, { url: `${base}/new` }).then(() => respond(410)(hit, response));
+    await mail();
+    await work(id);
+    assert.equal((await state(id))?.status, 'enabled');
+  });
+
   test('5 days of failures disable it; less, a first attempt or a success do not', async () => {
     answer = respond(500);
     const { id } = await endpoint();

@@ -43,7 +43,7 @@ export async function drain(deps: WebhookDeps, lease: Lease): Promise<void> {
     for (;;) {
       await record(deps, run);
       let isActive = false;
-      if (!pollError && mayContinue() && !deliveries.isGone()) {
+      if (!pollError && mayContinue() && deliveries.goneUrl() === undefined) {
         try {
           isActive = await poll(deps, run);
         } catch (error) {
@@ -62,13 +62,14 @@ export async function drain(deps: WebhookDeps, lease: Lease): Promise<void> {
   await end(deps, lease, deliveries);
 }
 
-/** Releases the endpoint, and disables it if it is gone or if all attempts of five days have failed. */
+/** Releases the endpoint, and disables it if its URL is gone or if all attempts of five days have failed. */
 async function end({ pool }: WebhookDeps, { endpointId: id, holder }: Lease, deliveries: DeliveryPool): Promise<void> {
   const health = deliveries.health();
-  if (deliveries.isGone()) await disableAndNotify(pool, id, 'it answered 410 Gone', null);
+  const goneUrl = deliveries.goneUrl();
+  if (goneUrl !== undefined) await disableAndNotify(pool, id, 'it answered 410 Gone', { url: goneUrl });
   await releaseEndpoint(pool, holder, id, health);
   if (health.hasSuccess || !health.hasRepeatedFailure) return;
-  await disableAndNotify(pool, id, `all attempts of ${FAILING_DAYS} days have failed`, FAILING_DAYS);
+  await disableAndNotify(pool, id, `all attempts of ${FAILING_DAYS} days have failed`, { failingDays: FAILING_DAYS });
 }
 
 /**

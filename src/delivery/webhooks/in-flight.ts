@@ -29,8 +29,8 @@ export interface DeliveryPool {
   /** Resolves when an attempt has ended, or at this time of the monotonic clock. */
   readonly waitForProgress: (deadline: number) => Promise<void>;
   readonly health: () => Health;
-  /** True after the endpoint has answered 410. */
-  readonly isGone: () => boolean;
+  /** The URL that has answered 410, which the owner may have changed since. */
+  readonly goneUrl: () => string | undefined;
   /** Clears the queue and closes the connections. */
   readonly close: () => void;
 }
@@ -56,10 +56,10 @@ export function makeDeliveryPool(
   const connections = new Map<string, EndpointConnection>();
   let notify: (() => void) | undefined;
   let health: Health = { hasSuccess: false, hasFailure: false, hasRepeatedFailure: false };
-  let gone = false;
+  let goneUrl: string | undefined;
   let consecutiveFailures = 0;
   let nextAt = 0;
-  const mayStart = (): boolean => !gone && mayContinue();
+  const mayStart = (): boolean => goneUrl === undefined && mayContinue();
 
   const connectionTo = (url: string): EndpointConnection => {
     const connection =
@@ -92,7 +92,7 @@ export function makeDeliveryPool(
     const result = await attempt(connectionTo(endpoint.url), delivery.event_id, at, payload, secrets);
     const isDelivered = isSuccess(result);
     consecutiveFailures = isDelivered ? 0 : consecutiveFailures + 1;
-    gone ||= isGone(result);
+    if (isGone(result)) goneUrl = endpoint.url;
     health = {
       hasSuccess: health.hasSuccess || isDelivered,
       hasFailure: health.hasFailure || !isDelivered,
@@ -147,7 +147,7 @@ export function makeDeliveryPool(
       notify = undefined;
     },
     health: () => health,
-    isGone: () => gone,
+    goneUrl: () => goneUrl,
     close() {
       queue.length = 0;
       for (const connection of connections.values()) connection.close();

@@ -83,24 +83,31 @@ export interface DisabledEndpoint {
   failing_since: string | null;
 }
 
+/** The state in which an endpoint is disabled: it still has this URL, or all attempts of so many days have failed. */
+export type DisableCondition = { readonly url: string } | { readonly failingDays: number };
+
 /**
- * Disables an endpoint that is enabled.
- * @param failingDays disables it only if all attempts of so many days have failed; null disables it unconditionally
+ * Disables an endpoint that is enabled, if the condition is true.
  * @returns the endpoint if this call has disabled it
  */
 export function disableEndpoint(
   db: Db,
   id: string,
   reason: string,
-  failingDays: number | null,
+  condition: DisableCondition,
 ): Promise<DisabledEndpoint | undefined> {
   return queryRow(db, {
     name: 'disable_endpoint',
     text: `UPDATE webhook_endpoints SET status = 'disabled', disabled_reason = $2, disabled_at = now()
            WHERE id = $1 AND status = 'enabled'
-             AND ($3::integer IS NULL OR failing_since <= now() - make_interval(hours => 24 * $3))
+             AND (url = $3 OR failing_since <= now() - make_interval(hours => 24 * $4::integer))
            RETURNING id, org_id, url, disabled_reason, failing_since`,
-    values: [id, reason, failingDays],
+    values: [
+      id,
+      reason,
+      'url' in condition ? condition.url : null,
+      'failingDays' in condition ? condition.failingDays : null,
+    ],
   });
 }
 
