@@ -37,6 +37,10 @@ export interface WalkedEmail {
   readonly is_candidate: boolean;
 }
 
+/** The condition that a text may contain an address in a spelling of its domain that the other patterns lack. */
+const MAY_BE_RESPELLED = (text: string, localPattern: string): string =>
+  `(octet_length(${text}) > length(${text}) AND lower(${text}) LIKE ${localPattern})`;
+
 /** Lists emails of an organization in the order of (created_at, id). @param after the last email of the previous step */
 export function walkEmails(
   db: Db,
@@ -50,7 +54,7 @@ export function walkEmails(
     // Without its table's name, created_at would be the text: all emails would be read and sorted.
     text: `SELECT id, created_at::text AS created_at,
                   lower(named.text) LIKE ANY ($4)
-                  OR (octet_length(named.text) > length(named.text) AND lower(named.text) LIKE $6)
+                  OR ${MAY_BE_RESPELLED('named.text', '$6')}
                   OR EXISTS (SELECT FROM email_events WHERE email_id = emails.id AND lower(concat_ws(' ', recipient, detail::text)) LIKE ANY ($4))
                     AS is_candidate
            FROM emails CROSS JOIN LATERAL (
@@ -132,7 +136,8 @@ export async function replaceInRecords(
   );
   const attempts = await execute(
     db,
-    `UPDATE attempts SET detail = ${REPLACED('detail')} WHERE message_id = ANY ($1) AND detail ~* $2`,
+    `UPDATE attempts SET detail = ${REPLACED('detail')}, changes = ${REPLACED('changes::text')}::jsonb
+     WHERE message_id = ANY ($1) AND (detail ~* $2 OR changes::text ~* $2)`,
     [ids, pattern, placeholder],
   );
   return { events, recipients, attempts };
@@ -155,20 +160,26 @@ async function changeStep(
   return { next: ids.length < limit ? null : (ids.at(-1) ?? null), changed };
 }
 
-/** Replaces the address in events for the endpoints of an organization. */
+/**
+ * Replaces the address in events for the endpoints of an organization. A stored payload that may contain another spelling of it is
+ * deleted: the next attempt builds the payload from the event and its email.
+ */
 export async function replaceInWebhookEvents(
   db: Db,
   orgId: string,
-  { likePatterns, pattern, placeholder }: ErasedAddress,
+  { likePatterns, localPattern, pattern, placeholder }: ErasedAddress,
   after: string,
   limit: number,
 ): Promise<WalkStep> {
   return changeStep(db, 'webhook_events', after, limit, (ids) =>
     execute(
       db,
-      `UPDATE webhook_events SET data = ${REPLACED('data::text')}::jsonb, payload = ${REPLACED('payload')}
-       WHERE id = ANY ($1) AND org_id = $4 AND (lower(data::text) LIKE ANY ($5) OR lower(payload) LIKE ANY ($5))`,
-      [ids, pattern, placeholder, orgId, likePatterns],
+      `UPDATE webhook_events
+       SET data = ${REPLACED('data::text')}::jsonb,
+           payload = CASE WHEN NOT ${MAY_BE_RESPELLED('payload', '$6')} THEN ${REPLACED('payload')} END
+       WHERE id = ANY ($1) AND org_id = $4
+         AND (lower(data::text) LIKE ANY ($5) OR lower(payload) LIKE ANY ($5) OR ${MAY_BE_RESPELLED('payload', '$6')})`,
+      [ids, pattern, placeholder, orgId, likePatterns, localPattern],
     ),
   );
 }
