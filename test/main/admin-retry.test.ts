@@ -11,8 +11,8 @@ const ours = await service.organization();
 const HOUR = 3_600_000;
 const since = (hours: number) => new Date(Date.now() - hours * HOUR).toISOString();
 
-async function failed(error: string, hours: number, fields: Record<string, unknown> = {}): Promise<string> {
-  const id = await ours.sent(fields);
+async function failed(error: string, hours: number, fields: Record<string, unknown> = {}, by = ours): Promise<string> {
+  const id = await by.sent(fields);
   await service.pool.query(
     `UPDATE emails SET status = 'failed', error = $2, last_event_at = now() - make_interval(hours => $3) WHERE id = $1`,
     [id, error, hours],
@@ -58,6 +58,28 @@ describe('emails retry', () => {
     assert.equal(await count(), (before ?? 0) + 1);
     for (const id of [old, other]) assert.equal((await ours.email(id))['status'], 'failed');
     assert.equal((await ours.email(sent))['status'], 'queued');
+  });
+
+  it('is in the audit log, also after it ended with an error', async () => {
+    const theirs = await service.organization();
+    const args = [
+      'emails',
+      'retry',
+      '--organization',
+      theirs.id,
+      '--status',
+      'failed',
+      '--since',
+      '2026-03-01T00:00:00Z',
+    ];
+    await failed('x', 1, {}, theirs);
+    const otherKey = { ...env, SECRET_KEY: 'another secret key for tests, and long enough' };
+    await assert.rejects(command(args, otherKey), /sealed with a key that is not known/);
+    const { rows } = await service.pool.query(
+      `SELECT detail FROM audit_log WHERE action = 'emails.retry' AND org_id = $1`,
+      [theirs.id],
+    );
+    assert.deepEqual(rows, [{ detail: { status: 'failed', since: '2026-03-01T00:00:00.000Z' } }]);
   });
 
   it('does not touch another organization', async () => {

@@ -8,6 +8,7 @@ import { TLSSocket } from 'node:tls';
 import { parseApiKey } from '../../src/accounts/keys.ts';
 import { migrate as migrateDatabase, migrationNames } from '../../src/store/postgres/migrate.ts';
 import { findKey } from '../../src/store/accounts/keys.ts';
+import { SECRET_KEY } from '../http/service.ts';
 import { CERTIFICATE, KEY } from '../providers/certificate.ts';
 import { useDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
@@ -150,22 +151,29 @@ describe('suppression', () => {
 });
 
 describe('the audit log', () => {
-  it('records the actions of the command line', async () => {
+  it('records the actions of the command line', async (t) => {
     const { id } = await printed<{ id: string }>('organization', 'create', '--name=Audited');
     const of = ['--organization', id];
     const key = await printed('key', 'create', ...of, '--preset', 'read_only');
     await printed('key', 'revoke', '--key', String(key['api_key']));
     await printed('domain', 'add', ...of, '--name', 'audited.example', '--verified');
     await printed('domain', 'remove', ...of, '--name', 'audited.example');
-    await printed('suppression', 'add', ...of, '--email', 'a@example.net');
+    const suppressed = await printed('suppression', 'add', ...of, '--email', 'a@example.net');
     await printed('suppression', 'list', ...of);
     await printed('suppression', 'remove', ...of, '--email', 'a@example.net');
     await printed('quota', 'set', ...of, '--monthly', '5');
     await printed('user', 'create', ...of, '--email', 'audited@example.net');
-    const { rows } = await database.pool.query<{ action: string; actor: string; target: string | null }>(
-      `SELECT action, actor_kind || ' ' || actor_id AS actor, target FROM audit_log WHERE org_id = $1 ORDER BY at, id`,
-      [id],
-    );
+    const since = '2026-03-01T00:00:00.000Z';
+    const stores = { ...env, SECRET_KEY, ATTACHMENT_STORE: `file:${await temporaryFolder(t)}` };
+    await printedWith(['emails', 'retry', ...of, '--status', 'failed', '--since', since], stores);
+    const list = async () => {
+      const { rows } = await database.pool.query<{ action: string; actor: string; target: string; detail: object }>(
+        `SELECT action, actor_kind || ' ' || actor_id AS actor, target, detail FROM audit_log WHERE org_id = $1 ORDER BY at, id`,
+        [id],
+      );
+      return rows;
+    };
+    const rows = await list();
     assert.deepEqual(new Set(rows.map(({ actor }) => actor)), new Set(['system admin']));
     assert.deepEqual(
       rows.map(({ action }) => action),
@@ -180,12 +188,21 @@ describe('the audit log', () => {
         'suppressions.delete',
         'quota.update',
         'members.create',
+        'emails.retry',
       ],
     );
     assert.deepEqual(
       rows.slice(1, 3).map(({ target }) => target),
       [key['id'], key['id']],
     );
+    const [add, , remove] = rows.filter(({ action }) => action.startsWith('suppressions.'));
+    assert.deepEqual([add?.target, remove?.detail], [suppressed['id'], { email: 'a@example.net' }]);
+    assert.deepEqual(rows.at(-1)?.detail, { status: 'failed', since });
+
+    await printedWith(['erase', ...of, '--email', 'a@example.net'], stores);
+    const erased = await list();
+    assert.deepEqual([erased.at(-1)?.action, erased.at(-1)?.detail], ['erasures.create', {}]);
+    assert.ok(!JSON.stringify(erased).includes('a@example.net'));
   });
 });
 

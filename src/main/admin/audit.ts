@@ -30,6 +30,15 @@ export async function audited<T>(pool: Pool, command: AuditedCommand, change: ()
   return result;
 }
 
+/** Makes changes in several transactions, then records them in the audit log, even if a later one has failed. */
+export async function auditedInParts<T>(pool: Pool, command: AuditedCommand, change: () => Promise<T>): Promise<T> {
+  try {
+    return await change();
+  } finally {
+    await recordAudit(pool, command, null);
+  }
+}
+
 async function recordAudit(
   db: Db,
   { organization, action, detail = {} }: AuditedCommand,

@@ -12,6 +12,7 @@ import { openAttachmentStore } from '../wiring/attachment-store.ts';
 import { emailProviderNames } from '../wiring/email-providers.ts';
 import { readCommandSettings } from '../wiring/command-settings.ts';
 import { Refusal } from './api.ts';
+import { auditedInParts } from './audit.ts';
 import { commandsOf, type OfOrganization, onDatabase, required } from './command.ts';
 
 /** Adds the commands that erase a recipient, mark a restored backup, and re-encrypt stored secrets. */
@@ -43,7 +44,10 @@ async function erase(pool: Pool, options: OfOrganization & { readonly email: str
   const settings = await readCommandSettings('SECRET_KEY');
   const files = await openAttachmentStore(settings);
   const contents = makeEmailContents(secretKeysOf(settings));
-  return eraseRecipientCompletely({ pool, files, contents }, organization, email);
+  // Without the address, which the entry would keep.
+  return auditedInParts(pool, { organization, action: 'erasures.create' }, () =>
+    eraseRecipientCompletely({ pool, files, contents }, organization, email),
+  );
 }
 
 /**

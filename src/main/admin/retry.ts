@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { requireOrganization } from '../../accounts/organizations.ts';
 import { secretKeysOf } from '../../lib/secret-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { parseInstant } from '../../domain/instant.ts';
@@ -12,6 +13,7 @@ import { makePool, type Pool } from '../../store/postgres/pool.ts';
 import { openAttachmentStore } from '../wiring/attachment-store.ts';
 import { databaseUrl } from '../wiring/database-url.ts';
 import { readCommandSettings } from '../wiring/command-settings.ts';
+import { auditedInParts } from './audit.ts';
 import { commandsOf, type OfOrganization, onDatabase, option, required, wakeRelay } from './command.ts';
 
 interface RetryOptions extends OfOrganization {
@@ -64,7 +66,10 @@ async function retry(
       limits: noLimits(),
       wakeRelay,
     };
-    return await retryFailed(deps, organization, filter);
+    await requireOrganization(pool, organization);
+    return await auditedInParts(pool, { organization, action: 'emails.retry', detail: { status, since } }, () =>
+      retryFailed(deps, organization, filter),
+    );
   } finally {
     await pool.end();
   }

@@ -24,15 +24,15 @@ export function addSuppressionCommands(program: Command): void {
 
 async function add(pool: Pool, options: EntryOptions): Promise<unknown> {
   const { organization, email } = await checkEntry(pool, options);
-  const { suppressions } = await audited(pool, { organization, action: 'suppressions.create' }, () =>
-    suppress(pool, organization, [email]),
-  );
-  return suppressions[0];
+  return audited(pool, { organization, action: 'suppressions.create' }, async () => {
+    const { suppressions } = await suppress(pool, organization, [email]);
+    return suppressions[0];
+  });
 }
 
 async function remove(pool: Pool, options: EntryOptions): Promise<unknown> {
   const { organization, email } = await checkEntry(pool, options);
-  const removed = await audited(pool, { organization, action: 'suppressions.delete' }, () =>
+  const removed = await audited(pool, { organization, action: 'suppressions.delete', detail: { email } }, () =>
     unsuppress(pool, organization, email),
   );
   return { email, removed };
