@@ -59,8 +59,9 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
   ]);
   const lateness = histogram(
     'sendwright_schedule_lateness_seconds',
-    'Time from the scheduled time of an email to its claim by a worker.',
+    'Time from the scheduled time of a message to its claim by a worker.',
     WAIT_SECONDS,
+    ['kind'],
   );
   const toProvider = histogram(
     'sendwright_time_to_provider_seconds',
@@ -140,8 +141,8 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
       events.inc({ kind, event }, count);
       for (const [reason, bounceCount] of reasons) bounces.inc({ reason }, bounceCount);
     }),
-    messagesClaimed.listen((claim) => {
-      for (const seconds of claim.overdueSeconds) lateness.observe(seconds);
+    messagesClaimed.listen(({ kind, overdueSeconds }) => {
+      for (const seconds of overdueSeconds) lateness.observe({ kind }, seconds);
     }),
     messagesSent.listen(({ kind, secondsAfterDue }) => {
       for (const seconds of secondsAfterDue) toProvider.observe({ kind }, seconds);

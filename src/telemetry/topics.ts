@@ -45,7 +45,9 @@ export const eventsRecorded = topic<{
 }>('events recorded');
 
 /** Scheduled messages were claimed. Each value is the delay after the scheduled time. */
-export const messagesClaimed = topic<{ readonly overdueSeconds: readonly number[] }>('messages claimed');
+export const messagesClaimed = topic<{ readonly kind: MessageKind; readonly overdueSeconds: readonly number[] }>(
+  'messages claimed',
+);
 
 /** A provider accepted messages. Each value is the delay after the message was due. */
 export const messagesSent = topic<{ readonly kind: MessageKind; readonly secondsAfterDue: readonly number[] }>(

@@ -1,20 +1,32 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { addSender } from '../../src/accounts/sms-senders.ts';
+import { noLimits } from '../../src/intake/emails.ts';
+import { sendSms } from '../../src/intake/sms.ts';
 import { ambiguousCallsResolved, messagesClaimed, messagesSent } from '../../src/telemetry/topics.ts';
 import { organizationFixture } from '../support/organization.ts';
+import { chatHarness, ScriptedChat } from './chat-harness.ts';
 import { harness, harnessWithProvider, ScriptedProvider } from './harness.ts';
 
 const { pool, orgId } = await organizationFixture(10);
 
 /** Collects published values; times in whole seconds. */
 function collect(t: TestContext) {
-  const news: { late: number[]; after: number[]; ambiguous: [outcome: string, count: number][] } = {
+  const news: {
+    late: [kind: string, seconds: number][];
+    after: number[];
+    ambiguous: [outcome: string, count: number][];
+  } = {
     late: [],
     after: [],
     ambiguous: [],
   };
   const whole = (seconds: readonly number[]) => seconds.map(Math.floor);
-  t.after(messagesClaimed.listen(({ overdueSeconds }) => news.late.push(...whole(overdueSeconds))));
+  t.after(
+    messagesClaimed.listen(({ kind, overdueSeconds }) => {
+      for (const seconds of whole(overdueSeconds)) news.late.push([kind, seconds]);
+    }),
+  );
   t.after(messagesSent.listen(({ secondsAfterDue: seconds }) => news.after.push(...whole(seconds))));
   t.after(ambiguousCallsResolved.listen(({ outcome, count }) => news.ambiguous.push([outcome, count])));
   return news;
@@ -36,7 +48,20 @@ test('publishes the delay of claims, and of emails that a provider took', async 
   await set.deliver(scheduled, immediate);
   set.provider.acts.push({ kind: 'busy', detail: 'later' }, { kind: 'rejected', detail: 'no' });
   await set.deliver(...(await set.acceptMany(2)));
-  assert.deepEqual(news, { late: [7], after: [7, 30], ambiguous: [] });
+  assert.deepEqual(news, { late: [['email', 7]], after: [7, 30], ambiguous: [] });
+});
+
+test('publishes the delay of the claim of an SMS', async (t) => {
+  const news = collect(t);
+  await addSender(pool, orgId, '+12025550100', []);
+  const request = { from: '+12025550100', to: '+4915123000000', text: 'Hi.', tags: [], scheduled_at: null };
+  const { id } = await sendSms({ pool, wakeRelay: () => undefined, limits: noLimits() }, { orgId }, request);
+  await pool.query(
+    `UPDATE chat_messages SET status = 'scheduled', scheduled_at = now() - interval '7.2 seconds' WHERE id = $1`,
+    [id],
+  );
+  await chatHarness(pool, new ScriptedChat()).deliverSms(id);
+  assert.deepEqual(news.late, [['sms', 7]]);
 });
 
 test('publishes how each ambiguous call was reconciled', async (t) => {

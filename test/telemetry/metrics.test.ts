@@ -33,7 +33,7 @@ test('counts published topics under labels from short lists', async (t) => {
     count: 3,
     reasons: tally(['unknown', 'mailbox_full', 'unknown']),
   });
-  messagesClaimed.publish({ overdueSeconds: [0.2, 3] });
+  messagesClaimed.publish({ kind: 'email', overdueSeconds: [0.2, 3] });
   messagesSent.publish({ kind: 'email', secondsAfterDue: [0.1, 0.1, 7] });
   providerCalled.publish({
     provider: 'smtp',
@@ -60,8 +60,8 @@ test('counts published topics under labels from short lists', async (t) => {
     'sendwright_provider_call_duration_seconds_sum{provider="smtp",operation="send"} 0.5',
     'sendwright_provider_outcomes_total{provider="smtp",operation="send",outcome="busy"} 1',
     'sendwright_provider_outcomes_total{provider="smtp",operation="send",outcome="sent"} 2',
-    'sendwright_schedule_lateness_seconds_count 2',
-    'sendwright_schedule_lateness_seconds_sum 3.2',
+    'sendwright_schedule_lateness_seconds_count{kind="email"} 2',
+    'sendwright_schedule_lateness_seconds_sum{kind="email"} 3.2',
     'sendwright_time_to_provider_seconds_count{kind="email"} 3',
     'sendwright_time_to_provider_seconds_sum{kind="email"} 7.2',
     'sendwright_webhook_attempt_duration_seconds_count{outcome="gone"} 1',

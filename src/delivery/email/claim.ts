@@ -63,7 +63,7 @@ export async function claim(
       scheduled.map(({ id }) => ({ id })),
     );
     const overdueSeconds = scheduled.map(({ overdueMs }) => overdueMs / 1_000);
-    afterCommit(client, () => messagesClaimed.publish({ overdueSeconds }));
+    afterCommit(client, () => messagesClaimed.publish({ kind: 'email', overdueSeconds }));
     const quarantined = await quarantine(deps, client, emailsOf('quarantine'), attempts);
     const assigned = await assign(deps, { client, commitWith, attempts, contents, gate }, due);
     return [

@@ -101,10 +101,10 @@ async function isHeld(
 }
 
 /** From the commit on, a scheduled message cannot be rescheduled or canceled. */
-async function markClaimed(client: Db, { id, status, overdueMs }: StoredMessage): Promise<void> {
+async function markClaimed(client: Db, { id, channel, status, overdueMs }: StoredMessage): Promise<void> {
   if (status !== 'scheduled') return;
   await projectMessages(client, 'claimed', [{ id }]);
-  afterCommit(client, () => messagesClaimed.publish({ overdueSeconds: [overdueMs / 1_000] }));
+  afterCommit(client, () => messagesClaimed.publish({ kind: channel, overdueSeconds: [overdueMs / 1_000] }));
 }
 
 async function fail(client: Db, id: string, error: string, code?: string): Promise<MessageClaim> {
