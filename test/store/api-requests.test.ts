@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { QueryConfig } from 'pg';
 import { listApiRequests, type RequestFilters } from '../../src/store/accounts/api-requests.ts';
 import type { Cursor } from '../../src/store/postgres/page.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
@@ -23,11 +24,11 @@ await pool.query(
 
 const NONE: RequestFilters = { status: null, path: null, key: null, request_id: null };
 
-async function pagesOf(filters: Partial<RequestFilters>, limit: number): Promise<number[][]> {
+async function pagesOf(filters: Partial<RequestFilters>, limit: number, db: Db = pool): Promise<number[][]> {
   const pages: number[][] = [];
   for (let after: Cursor | null = null; ;) {
     const page: Awaited<ReturnType<typeof listApiRequests>> = await listApiRequests(
-      pool,
+      db,
       ORG,
       { ...NONE, ...filters },
       after,
@@ -47,6 +48,15 @@ describe('the list of API requests', () => {
     assert.deepEqual([all.length, all[0], all.at(-1)], [ROWS, 1, ROWS]);
     const key = (await pagesOf({ key: 'key_3' }, 100)).flat();
     assert.equal(key.length, Math.ceil((ROWS - 2) / 7));
+  });
+
+  it('leaves out a request without a route at the end of a page, if the filter names one', async () => {
+    const setPath = (path: string | null) =>
+      pool.query(`UPDATE api_requests SET path = $2 WHERE org_id = $1 AND id LIKE '%0000010000'`, [ORG, path]);
+    await setPath(null);
+    const listed = await pagesOf({ key: 'key_4', path: '/v1/emails' }, 5_000);
+    await setPath('/v1/emails');
+    assert.ok(!listed.flat().includes(LOOKED_AT));
   });
 
   it('finds failures by their index, however many requests succeeded in between', async () => {
@@ -77,5 +87,22 @@ describe('the list of API requests', () => {
         assert.ok(Math.max(...steps.map(readBy)) <= most + 5, message);
       await explainEach(pool, works, check);
     }
+  });
+
+  it('repeats no request while requests are logged', async () => {
+    const insert = `INSERT INTO api_requests (id, org_id, key_id, method, path, status, error_code, duration_ms)
+      SELECT 'req_' || substr(email_id_at(now()), 4) || lpad(n::text, 16, '0'), $1, 'key_new', 'GET', NULL, 200, NULL, 1
+      FROM generate_series(1, 100) AS n ON CONFLICT DO NOTHING`;
+    const query = async (statement: QueryConfig) => {
+      const result = await pool.query(statement);
+      await pool.query(insert, [ORG]);
+      return result;
+    };
+    const pages = await pagesOf({ key: 'key_3' }, 5_000, { query } as unknown as Db);
+    assert.deepEqual(
+      pages.map((page) => page.length > 0),
+      [true, true, true],
+    );
+    assert.equal(new Set(pages.flat()).size, pages.flat().length);
   });
 });

@@ -1,7 +1,7 @@
 import { createdAt } from '../../lib/ids.ts';
 import { columns } from '../postgres/columns.ts';
-import type { Cursor } from '../postgres/page.ts';
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Cursor, cutReadPage, type ReadRow } from '../postgres/page.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 /** A request with the fields that its organization can see. */
 export interface ApiRequest {
@@ -57,24 +57,23 @@ export async function listApiRequests(
   filters: RequestFilters,
   after: Cursor | null,
   limit: number,
-): Promise<{ readonly rows: ApiRequest[]; readonly next: Cursor | null }> {
+): Promise<{ readonly rows: readonly ApiRequest[]; readonly next: Cursor | null }> {
   const { status, path, key, request_id: requestId } = filters;
   const walk = requestId !== null ? 'one' : status !== null && status.min >= 400 ? 'failed' : 'all';
   const begin = requestId ?? after?.id ?? LATEST;
-  const found = await queryRows<Omit<ApiRequest, 'created_at'>>(db, {
+  const read = await queryRows<Omit<ApiRequest, 'created_at'> & ReadRow>(db, {
     name: `list_${walk}_requests`,
-    text: `SELECT id, method, path, status, error_code, key_id, duration_ms
-           FROM (${WALKS[walk]} LIMIT ${MAX_READ_REQUESTS}) AS looked
-           WHERE ($3::smallint IS NULL OR status BETWEEN $3 AND $4) AND ($5::text IS NULL OR path = $5)
-             AND ($6::text IS NULL OR key_id = $6)
-           LIMIT $7`,
+    text: `SELECT id, method, path, status, error_code, key_id, duration_ms, is_match, is_last
+           FROM (
+             SELECT *, ($3::smallint IS NULL OR status BETWEEN $3 AND $4) AND ($5::text IS NULL OR path = $5)
+                       AND ($6::text IS NULL OR key_id = $6) AS is_match,
+                    row_number() OVER (ORDER BY id DESC) = ${MAX_READ_REQUESTS} AS is_last
+             FROM (${WALKS[walk]}) AS request LIMIT ${MAX_READ_REQUESTS}
+           ) AS looked
+           WHERE is_match OR is_last ORDER BY id DESC LIMIT $7`,
     values: [orgId, begin, status?.min ?? null, status?.max ?? null, path, key, limit + 1],
   });
-  const rows = found.slice(0, limit).map(withTime);
-  const last = rows.at(-1);
-  if (found.length > limit && last) return { rows, next: last };
-  const isFiltered = status !== null || path !== null || key !== null;
-  return { rows, next: isFiltered && walk !== 'one' ? await lastLookedAt(db, orgId, walk, begin) : null };
+  return cutReadPage(read.map(withTime), limit);
 }
 
 const BEFORE = 'SELECT * FROM api_requests WHERE org_id = $1 AND id < $2';
@@ -84,16 +83,6 @@ const WALKS = {
   failed: `${BEFORE} AND status >= 400 ORDER BY id DESC`,
   one: 'SELECT * FROM api_requests WHERE org_id = $1 AND id = $2',
 } as const;
-
-/** Returns the last request that a page has read; null at the end of the log. */
-async function lastLookedAt(db: Db, orgId: string, walk: 'all' | 'failed', begin: string): Promise<Cursor | null> {
-  const last = await queryRow<{ id: string }>(db, {
-    name: `last_of_${walk}_requests`,
-    text: `SELECT id FROM (${WALKS[walk]}) AS looked OFFSET ${MAX_READ_REQUESTS - 1} LIMIT 1`,
-    values: [orgId, begin],
-  });
-  return last ? withTime(last) : null;
-}
 
 /** Adds the time of a request, which its id contains. */
 function withTime<T extends { id: string }>(request: T): T & { created_at: string } {

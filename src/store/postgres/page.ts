@@ -44,8 +44,8 @@ export function cutPage<Row extends Cursor>(
 
 /** A row of a list whose statement reads a bounded number of rows. */
 export interface ReadRow {
-  /** False for a row that is listed only because it is the last one. */
-  readonly is_match?: boolean;
+  /** False for a row that is listed only because it is the last one; NULL too, if it lacks a value that a filter compares. */
+  readonly is_match?: boolean | null;
   /** True for the last row that the statement may read. The next page continues after it. */
   readonly is_last?: boolean;
 }
@@ -53,7 +53,7 @@ export interface ReadRow {
 /** Like `cutPage`, for a statement that may have reached its bound before it has found a whole page. */
 export function cutReadPage<Row extends Cursor & ReadRow>(read: readonly Row[], limit: number) {
   const page = cutPage(
-    read.filter(({ is_match }) => is_match !== false),
+    read.filter(({ is_match: isMatch = true }) => isMatch),
     limit,
   );
   const last = read.at(-1);
