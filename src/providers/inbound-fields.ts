@@ -6,9 +6,12 @@ const E164_DIGITS = /^[1-9]\d{4,14}$/;
 const MAX_TEXT_LENGTH = 4_096;
 const MAX_NAME_LENGTH = 255;
 
-/** Returns digits with or without the plus as E.164; null for anything else. */
+/** A WhatsApp id in Mexico may still have the 1 that Mexico's numbering plan dropped in 2019. */
+const MEXICAN_WITH_1 = /^521(\d{10})$/;
+
+/** Returns a WhatsApp id, with or without the plus, as E.164; null for anything else. */
 export function e164Of(value: unknown): string | null {
-  const digits = typeof value === 'string' ? value.replace(/^\+/, '') : '';
+  const digits = typeof value === 'string' ? value.replace(/^\+/, '').replace(MEXICAN_WITH_1, '52$1') : '';
   return E164_DIGITS.test(digits) ? `+${digits}` : null;
 }
 

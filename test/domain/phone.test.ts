@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { parsePhone, PHONE_PROBLEMS, phoneInQuery } from '../../src/domain/chat/phone.ts';
+import { parsePhone, PHONE_PROBLEMS, phoneInQuery, whatsAppForms } from '../../src/domain/chat/phone.ts';
 import { parsePhoneRecipient } from '../../src/domain/chat/recipient.ts';
 
 /** As written, as E.164, and the country. */
@@ -117,4 +117,22 @@ it('restores the plus that a query string decodes to a space', () => {
   assert.equal(phoneInQuery(' 14165550123'), '+14165550123');
   assert.equal(phoneInQuery('+1 416 555 0123'), '+1 416 555 0123');
   assert.equal(phoneInQuery('14165550123'), '14165550123');
+});
+
+describe('the numbers that WhatsApp may report for a user', () => {
+  for (const [what, forms] of [
+    ['in Brazil have the ninth digit or lack it', ['+551187654321', '+5511987654321']],
+    [
+      'in Brazil have the ninth digit or lack it, also if the number begins with 9',
+      ['+556199654321', '+5561999654321'],
+    ],
+    ['of a landline in Brazil are that number', ['+551132654321']],
+    ['in Argentina have a 9 after the country code or lack it', ['+541123456789', '+5491123456789']],
+    ['elsewhere are that number', ['+14165550123']],
+    ['are the id of a user without a number', ['BR.13491208655302741918']],
+  ] as const) {
+    it(what, () => {
+      for (const number of forms) assert.deepEqual(whatsAppForms(number), forms);
+    });
+  }
 });

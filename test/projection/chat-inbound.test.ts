@@ -143,6 +143,18 @@ describe('a message of a user', () => {
     assert.deepEqual(unknown?.['context'], { providerMessageId: 'wamid.unknown' });
   });
 
+  test('contains our id of the message that it answers if the WhatsApp id differs from the number', async () => {
+    const ours = await line();
+    const id = await acceptText(pool, orgId, ours.number);
+    await pool.query(
+      `UPDATE chat_messages SET "to" = '+5561987654321', provider_message_id = 'wamid.brazil' WHERE id = $1`,
+      [id],
+    );
+    await ours.receive(message({ number: '+556187654321' }, { repliesTo: 'wamid.brazil' }));
+    const [answer] = await events(ours);
+    assert.deepEqual(answer?.['context'], { messageId: id, providerMessageId: 'wamid.brazil' });
+  });
+
   test('concurrently repeated 30 times is recorded once', async () => {
     const ours = await line();
     const sent = message(ADA);

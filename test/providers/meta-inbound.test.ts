@@ -131,6 +131,12 @@ describe('a message of a user at Meta', () => {
     assert.deepEqual((message as InboundMessage).user, { ...MESSAGE.user, userId: null });
   });
 
+  it('comes from a Mexican number, which is dialled without the 1 of its WhatsApp id', () => {
+    const id = '5215512345678';
+    const message = read({ ...HEAD, from: id, ...TEXT }, [{ ...CONTACT, wa_id: id }]) as InboundMessage;
+    assert.deepEqual(message.user, { ...MESSAGE.user, number: '+525512345678' });
+  });
+
   it('gets the profile of its own contact among several', () => {
     const other = { profile: { name: 'Eve' }, wa_id: '14165559999', user_id: 'CA.9' };
     assert.equal((read({ ...HEAD, ...TEXT }, [other, CONTACT]) as InboundMessage).user.name, 'Ada');

@@ -98,6 +98,11 @@ describe('a message of a user at Twilio', () => {
     assert.deepEqual(user, { number: null, userId: 'CA.134912', username: null, name: 'Ada' });
   });
 
+  it('comes from a Mexican number, which is dialled without the 1 of its WhatsApp id', () => {
+    const { user } = message({ From: 'whatsapp:+5215512345678', WaId: '5215512345678' });
+    assert.deepEqual(user, { ...MESSAGE.user, number: '+525512345678' });
+  });
+
   it('never names a host for its file', () => {
     for (const url of ['https://evil.example/file', `https://api.twilio.com${PATH}/../x`, `${PATH}?redirect=x`, '']) {
       assert.equal(message({ MediaUrl0: url, MediaContentType0: 'image/png' }).media, null, url);

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readWindow } from '../../src/store/chat/window.ts';
-import { transaction } from '../../src/store/postgres/pool.ts';
+import { type Db, transaction } from '../../src/store/postgres/pool.ts';
 import { connect } from './chats.ts';
 import { organization } from './mail.ts';
 import { useDatabase } from '../support/database.ts';
+import { explainEach, readBy } from '../support/plans.ts';
 
 const { pool } = await useDatabase(2);
 const orgId = await organization(pool);
@@ -55,6 +56,40 @@ describe('a customer-service window', () => {
       assert.deepEqual(await windowAfter(null, USER.wa_number, given), { is_open: false, is_known });
       assert.deepEqual(await windowAfter(0, '+14165559999', given), { is_open: false, is_known });
     }
+  });
+
+  test('is that of a user whose WhatsApp id differs from the number', async () => {
+    for (const [dialled, id] of [
+      ['+5561987654321', '+556187654321'],
+      ['+541123456789', '+5491123456789'],
+    ] as const) {
+      await transaction(pool, async (client) => {
+        await client.query(
+          'INSERT INTO chat_contacts (org_id, number, wa_number, last_inbound_at) VALUES ($1, $2, $3, now())',
+          [orgId, from, id],
+        );
+        const window = await readWindow(client, { org_id: orgId, from, to: dialled });
+        assert.deepEqual(window, { is_open: true, is_known: true });
+      });
+    }
+  });
+
+  test('is read by indexes', async () => {
+    const CONTACTS = 5_000;
+    await pool.query(
+      `INSERT INTO chat_contacts (org_id, number, wa_number, user_id, former_user_id)
+       SELECT $1, $2, '+5561' || 987000000 + n, 'BR.' || n, 'BR.old' || n FROM generate_series(1, $3::int) AS n`,
+      [orgId, from, CONTACTS],
+    );
+    await pool.query('ANALYZE chat_contacts');
+    const read = (to: string) => (db: Db) => readWindow(db, { org_id: orgId, from, to });
+    const works = [
+      ['of a number', read('+5561987000007')],
+      ['of a user id', read('BR.7')],
+    ] as const;
+    await explainEach(pool, works, (steps, message) => {
+      for (const node of steps) assert.ok(readBy(node) <= 10, message);
+    });
   });
 
   test('is that of one organization', async () => {

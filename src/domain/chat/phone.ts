@@ -39,6 +39,20 @@ export function parsePhone(text: string): Phone | string {
   return { number: parsed.number, country: country && (RESERVED[country] ?? country) };
 }
 
+const BRAZILIAN_MOBILE = /^(\+55\d{2})9?([6-9]\d{7})$/;
+const ARGENTINE = /^(\+54)9?(\d{10})$/;
+
+/**
+ * Returns the numbers that WhatsApp may report for the recipient of a message. Users in Brazil may have an id from before the ninth
+ * digit, and ids in Argentina have a 9 that callers may leave out
+ * (https://developers.facebook.com/docs/whatsapp/phone-numbers).
+ * @param to E.164, or a user id, which has one form
+ */
+export function whatsAppForms(to: string): string[] {
+  const [, prefix, rest] = BRAZILIAN_MOBILE.exec(to) ?? ARGENTINE.exec(to) ?? [];
+  return prefix === undefined ? [to] : [`${prefix}${rest}`, `${prefix}9${rest}`];
+}
+
 /** Restores the `+` of a number in a query string, where an unescaped one is decoded as a space. */
 export function phoneInQuery(text: string): string {
   return text.replace(/^ /, '+');

@@ -1,5 +1,6 @@
 import type { Contact } from '../../domain/chat/contacts.ts';
 import { type InboundCallback, type InboundMessage, MEDIA_LINK_SECONDS } from '../../domain/chat/inbound.ts';
+import { whatsAppForms } from '../../domain/chat/phone.ts';
 import { type Db, queryRow, queryValue } from '../postgres/pool.ts';
 import type { SendingNumber } from '../messages/delivery.ts';
 
@@ -82,12 +83,13 @@ export function findAnsweredMessage(
   { wa_number, user_id, former_user_id }: Contact,
   providerMessageId: string,
 ): Promise<string | undefined> {
+  const recipients = [wa_number, user_id, former_user_id].flatMap((id) => (id === null ? [] : whatsAppForms(id)));
   return queryValue(db, {
     name: 'find_answered_message',
     text: `(SELECT id FROM chat_messages WHERE org_id = $1 AND "to" = ANY ($2) AND provider_message_id = $3 LIMIT 1)
            UNION ALL
            (SELECT id FROM chat_inbound WHERE number_id = $4 AND provider_message_id = $3)`,
-    values: [org_id, [wa_number, user_id, former_user_id].filter((id) => id !== null), providerMessageId, numberId],
+    values: [org_id, recipients, providerMessageId, numberId],
   });
 }
 

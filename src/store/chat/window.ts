@@ -1,3 +1,4 @@
+import { whatsAppForms } from '../../domain/chat/phone.ts';
 import { type Window, WINDOW_HOURS } from '../../domain/chat/window.ts';
 import { type Db, execute, queryColumn, queryOneRow } from '../postgres/pool.ts';
 
@@ -15,9 +16,9 @@ export async function readWindow(
                   ) AS is_known
            FROM (
              SELECT max(last_inbound_at) AS last FROM chat_contacts
-             WHERE org_id = $1 AND number = $2 AND (wa_number = $3 OR user_id = $3 OR former_user_id = $3)
+             WHERE org_id = $1 AND number = $2 AND (wa_number = ANY ($4) OR user_id = $3 OR former_user_id = $3)
            ) AS contact`,
-    values: [org_id, from, to],
+    values: [org_id, from, to, whatsAppForms(to)],
   });
 }
 
