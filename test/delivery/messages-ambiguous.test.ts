@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeMessageActivities } from '../../activities/index.ts';
+import type { OutgoingChat } from '../../src/domain/chat/chat.ts';
 import { projectMessageReports } from '../../src/projection/messages.ts';
 import { acceptText, chatRow } from '../store/chats.ts';
 import { eventually } from '../support/eventually.ts';
@@ -95,6 +96,22 @@ describe('an ambiguous call of a chat-app message', () => {
     // As after its requeue as a fallback template, or before its answer is applied.
     await pool.query('UPDATE chat_messages SET provider_message_id = NULL WHERE id = $1', [twin]);
     assert.equal((await deliver(id)).state, 'again', 'only the attempt has the id');
+  });
+
+  test('at Twilio, a match that fits better to another ambiguous message does not count', async () => {
+    const { id, number, provider, deliver, die } = await accepted();
+    const other = await acceptText(pool, orgId, number.number, { text: 'Its answer was lost.' });
+    await die(id, false);
+    const fitting: (boolean | undefined)[] = [];
+    provider.find = async (_message, _created, belongsToAnotherMessage) => {
+      const fitsBetter = ({ content }: OutgoingChat) => content.text === 'Its answer was lost.';
+      fitting.push(await belongsToAnotherMessage?.('SM of the other', fitsBetter));
+      return undefined;
+    };
+    await deliver(id);
+    await die(other, true);
+    await deliver(id);
+    assert.deepEqual(fitting, [false, true]);
   });
 
   test('at Twilio, one match counts for only one of two equal messages that are looked up concurrently', async () => {

@@ -71,6 +71,22 @@ describe('a message that Twilio may have', { concurrency: true }, () => {
     assert.equal(await twilio.find?.(first, period, async () => true), undefined);
   });
 
+  test('is not the text of another ambiguous message if it is a template', async (t) => {
+    const { chatUrl } = await chatSimulator(t);
+    const twilio = twilioAt(chatUrl);
+    for (const template of [{ template: hello }, { template: order }]) {
+      const message = chat(template);
+      const other = chat({ text: 'Monday: Ada comes.' }, { to: message.to });
+      const period = minuteFrom(Date.now());
+      await twilio.send(other);
+      const isOther = async (_: string, fitsBetter?: (message: OutgoingChat) => boolean) =>
+        fitsBetter?.(other) ?? false;
+      assert.equal(await twilio.find?.(message, period, isOther), undefined);
+      const expected = sid(await twilio.send(message));
+      assert.equal(await twilio.find?.(message, period, isOther), expected);
+    }
+  });
+
   test('is not found while the list of Twilio lags, and the search fails while Twilio is unreachable', async (t) => {
     const { chatUrl, behave } = await chatSimulator(t);
     const twilio = twilioAt(chatUrl);

@@ -5,6 +5,7 @@ import { projectMessages } from '../../projection/messages.ts';
 import type { ChatOutcome, CreationPeriod } from '../../providers/chat-provider.ts';
 import { type Attempt, hasOutcome } from '../../store/emails/attempts.ts';
 import {
+  findAmbiguousOthers,
   findNumberOf,
   findSuspendedMessages,
   belongsToAnotherMessage,
@@ -89,7 +90,9 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
       const provider = providerOf(stored);
       if (!provider?.find) return undefined;
       return async () => {
-        const isOther = (candidate: string) => belongsToAnotherMessage(deps.pool, stored, candidate);
+        const isOther = async (candidate: string, fitsBetter?: (other: StoredMessage) => boolean) =>
+          (await belongsToAnotherMessage(deps.pool, stored, candidate)) ||
+          (fitsBetter !== undefined && (await findAmbiguousOthers(deps.pool, stored)).some(fitsBetter));
         const messageId = await provider.find?.(stored, creationPeriodOf(attempt), isOther);
         return new Map(messageId === undefined ? [] : [[stored.id, messageId]]);
       };

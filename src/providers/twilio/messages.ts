@@ -33,7 +33,7 @@ export interface Payload {
   readonly smartEncoded?: boolean;
 }
 
-export type Match = 'same' | 'other' | 'unknown';
+export type Match = 'same' | 'similar' | 'unknown' | 'other';
 
 /** The latest messages between two numbers among which a lookup searches: one page of the list. */
 const MAX_LISTED_MESSAGES = 200;
@@ -78,10 +78,16 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
         .filter(({ direction, dateCreated }) => direction.startsWith('outbound') && isInPeriod(dateCreated.getTime()))
         .filter((one) => 'from' in sender || one.messagingServiceSid === sender.messagingServiceSid)
         .reverse();
-      const bodyOf = (one: { readonly body: string | null }) => normalizeText(one.body ?? '');
-      const matching = (match: Match) => candidates.filter((one) => matchBody(message, bodyOf(one)) === match);
-      for (const { sid } of [...matching('same'), ...matching('unknown')])
-        if (!(await belongsToAnotherMessage?.(sid))) return sid;
+      const compared = candidates.map(({ sid, body }) => {
+        const text = normalizeText(body);
+        return { sid, text, match: matchBody(message, text) };
+      });
+      for (const wanted of ['same', 'similar', 'unknown'] as const) {
+        for (const { sid, text } of compared.filter(({ match }) => match === wanted)) {
+          const fitsBetter = (other: OutgoingChat) => matchBody(other, text) === 'same';
+          if (!(await belongsToAnotherMessage?.(sid, wanted === 'same' ? undefined : fitsBetter))) return sid;
+        }
+      }
       return undefined;
     },
     async report(message, providerMessageId): Promise<ChatReport | undefined> {

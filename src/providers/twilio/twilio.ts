@@ -71,5 +71,5 @@ function matchBody({ content }: OutgoingChat, body: string): Match {
   if (!template)
     return body === normalizeText((image || document ? captionOf(content) : text) ?? '') ? 'same' : 'other';
   if (body === '') return 'unknown';
-  return bodyValues(template).every((value) => body.includes(normalizeText(value))) ? 'same' : 'other';
+  return bodyValues(template).every((value) => body.includes(normalizeText(value))) ? 'similar' : 'other';
 }

@@ -179,6 +179,22 @@ export function belongsToAnotherMessage(
   );
 }
 
+/** Finds other messages with the same sender and recipient that the provider may have accepted although we know no id of it. */
+export async function findAmbiguousOthers(
+  db: Db,
+  { id, org_id, channel, from, to }: Pick<StoredMessage, 'id' | 'org_id' | 'channel' | 'from' | 'to'>,
+): Promise<StoredMessage[]> {
+  // Without a name, so that no plan for small tables is cached. OFFSET 0 prevents a plan that reads all attempts.
+  const ids = await queryColumn<string>(
+    db,
+    `SELECT id FROM chat_messages AS other
+     WHERE org_id = $1 AND channel = $2 AND "from" = $3 AND "to" = $4 AND id <> $5 AND provider_message_id IS NULL
+       AND EXISTS (SELECT FROM attempts WHERE message_id = other.id AND (outcome IS NULL OR outcome = 'unknown') OFFSET 0)`,
+    [org_id, channel, from, to, id],
+  );
+  return findMessages(db, ids);
+}
+
 /** Locks a provider's id until the transaction ends, so that only one of several equal messages takes it. */
 export async function lockProviderId(db: Db, providerMessageId: string): Promise<void> {
   await execute(db, {
