@@ -43,6 +43,38 @@ describe('an SMTP refusal of a recipient or the message is a bounce with its rea
     assert.equal((await sendWithScript(t, { message: '554 5.7.1 spam' }, addresses(2))).kind, 'bounced');
   });
 
+  for (const EHLO of ['250 here', '250-here\r\n250 PIPELINING']) {
+    const refusedBefore = { r0: '550 5.1.1 user unknown', r1: '450 4.2.0 greylisted' };
+    const refused = [
+      {
+        recipient: 'r0@example.net',
+        reason: 'mailbox_not_found',
+        detail: 'The SMTP server answered: 550 5.1.1 user unknown',
+      },
+      {
+        recipient: 'r1@example.net',
+        reason: 'rate_limited',
+        detail: 'The SMTP server answered: 450 4.2.0 greylisted (It was not tried again for this recipient alone.)',
+      },
+    ];
+    for (const step of ['DATA', 'message'] as const) {
+      test(`to ${step} leaves earlier refusals of recipients as they are (${JSON.stringify(EHLO)})`, async (t) => {
+        const script = { EHLO, RCPT: byAddress(refusedBefore), [step]: '554 5.7.1 spam' };
+        const detail = 'The SMTP server answered: 554 5.7.1 spam';
+        const outcome = await sendWithScript(t, script, addresses(4));
+        assert.deepEqual(outcome, { kind: 'bounced', reason: 'spam_block', detail, refused });
+      });
+
+      test(`to ${step} concerns the only recipient not refused before (${JSON.stringify(EHLO)})`, async (t) => {
+        const script = { EHLO, RCPT: byAddress(refusedBefore), [step]: '550 5.2.1 mailbox disabled' };
+        const detail = 'The SMTP server answered: 550 5.2.1 mailbox disabled';
+        const outcome = await sendWithScript(t, script, addresses(3));
+        assert.deepEqual(outcome, { kind: 'bounced', reason: 'mailbox_inactive', detail, refused });
+        assert.equal((await sendWithScript(t, script, addresses(4))).kind, 'rejected');
+      });
+    }
+  }
+
   test('of all recipients for several reasons has the reason that suppresses no address', async (t) => {
     const RCPT = byAddress({ r0: '550 5.1.1 user unknown', r1: '552 5.2.2 mailbox full' });
     const outcome = await sendWithScript(t, { RCPT }, addresses(2));

@@ -24,8 +24,13 @@ const ABOUT_US =
 /**
  * Classifies a 4xx or 5xx reply that ended the SMTP session.
  * @param recipientCount recipients of its envelope
+ * @param refusedBefore recipients that were refused individually before the reply
  */
-export function classifyRefusal(failure: SmtpError, recipientCount: number): SendOutcome {
+export function classifyRefusal(
+  failure: SmtpError,
+  recipientCount: number,
+  refusedBefore: readonly SmtpError[],
+): SendOutcome {
   const { command = '', responseCode = 0, rejectedErrors = [failure] } = failure;
   const reply = replyOf(failure);
   const detail = sentence(reply);
@@ -36,7 +41,7 @@ export function classifyRefusal(failure: SmtpError, recipientCount: number): Sen
   if (command !== 'RCPT TO' && command !== 'DATA') return { kind: 'account', detail };
   if (rejectedErrors.some((error) => ABOUT_US.test(replyOf(error))))
     return { kind: 'account', detail, scope: 'sender' };
-  if (command === 'DATA') return aboutData(reply, recipientCount);
+  if (command === 'DATA') return aboutData(reply, recipientCount, refusedRecipients(refusedBefore));
 
   const refused = refusedRecipients(rejectedErrors);
   // If there are several reasons, prefers one that suppresses no address.
@@ -45,17 +50,17 @@ export function classifyRefusal(failure: SmtpError, recipientCount: number): Sen
   return { kind: 'bounced', reason: first.reason, detail: first.detail, refused };
 }
 
-/** A reply to DATA names no recipient, so it suppresses an address only if the email has a single recipient. */
-function aboutData(reply: string, recipientCount: number): SendOutcome {
+/** A reply to DATA names no recipient, so it suppresses an address only if a single recipient was not refused before. */
+function aboutData(reply: string, recipientCount: number, refused: readonly RefusedRecipient[]): SendOutcome {
   const reason = statedReason(reply);
   const detail = sentence(reply);
-  if (!reason || (SUPPRESSING[reason] && recipientCount > 1)) return { kind: 'rejected', detail };
-  return { kind: 'bounced', reason, detail };
+  if (!reason || (SUPPRESSING[reason] && recipientCount - refused.length > 1)) return { kind: 'rejected', detail };
+  return { kind: 'bounced', reason, detail, ...(refused.length > 0 && { refused }) };
 }
 
 /**
  * Returns the recipients that were refused individually. Transient refusals (4xx) count too, because the email cannot be
- * retried for one recipient after it was sent to the others. They never have a reason that suppresses the address.
+ * retried for one recipient after it was sent to, or refused for, the others. They never have a reason that suppresses the address.
  */
 export function refusedRecipients(errors: readonly SmtpError[]): RefusedRecipient[] {
   return errors.flatMap((error) => {
@@ -70,7 +75,7 @@ export function refusedRecipients(errors: readonly SmtpError[]): RefusedRecipien
     return {
       recipient,
       reason: transientReason,
-      detail: `${sentence(reply)} (It had gone to the others and was not tried again.)`,
+      detail: `${sentence(reply)} (It was not tried again for this recipient alone.)`,
     };
   });
 }

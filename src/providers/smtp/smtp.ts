@@ -36,6 +36,8 @@ const MAX_LINE_LENGTH = 998;
 interface Progress {
   wroteAll: boolean;
   onWroteAll: () => void;
+  /** Nodemailer's own, to which it adds the errors of refused recipients. The error of a message that is refused later has none. */
+  envelope: { readonly rejectedErrors?: readonly SmtpError[] };
 }
 
 /** Passed through nodemailer with a message. */
@@ -89,7 +91,7 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
       clearTimeout(timer);
       timer = setTimeout(() => deadline.abort(), timeouts.replyMs);
     };
-    const progress: Progress = { wroteAll: false, onWroteAll };
+    const progress: Progress = { wroteAll: false, onWroteAll, envelope: {} };
     const context: MessageContext = { progress, signer: email.dkim };
     const message = { ...toMessage(email), ...context, signal: deadline.signal };
     try {
@@ -105,6 +107,7 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
 
   transport.use('stream', ({ data, message }, done) => {
     const { progress, signer } = data as unknown as MessageContext;
+    progress.envelope = message.getEnvelope() as Progress['envelope'];
     message.createReadStream = () => {
       const pieces = serialize(message);
       const stream = Readable.from(signer ? signDkim(pieces, signer) : pieces, { objectMode: false });
@@ -200,5 +203,5 @@ function classifyFailure(failure: SmtpError, progress: Progress, recipientCount:
       ? { kind: 'unknown', detail: `The SMTP server did not answer: ${reason}.` }
       : { kind: 'busy', detail: `The SMTP server could not be reached: ${reason}.` };
   }
-  return classifyRefusal(failure, recipientCount);
+  return classifyRefusal(failure, recipientCount, progress.envelope.rejectedErrors ?? []);
 }
