@@ -11,14 +11,14 @@ import { enqueueEvents } from '../store/webhooks/events.ts';
  * @returns false if no organization has the sender
  */
 export async function projectInboundSms(pool: Pool, sms: InboundSms): Promise<boolean> {
-  const { providerMessageId, from, to, messagingServiceSid, text } = sms;
+  const { providerMessageId, from, to, messagingServiceSid, text, optOutType } = sms;
   return transaction(pool, async (client) => {
     const receivers = await findReceivers(client, to, messagingServiceSid);
     const [receiver] = receivers;
     if (!receiver) return false;
     if (!(await insertReceived(client, providerMessageId))) return true;
     const { org_id } = receiver;
-    const keyword = keywordOf(text);
+    const keyword = keywordOf(optOutType ?? '') ?? keywordOf(text);
     for (const { org_id: orgId, sender } of receivers) {
       if (keyword === 'stop') await insertOptOut(client, orgId, sender, from);
       if (keyword === 'start') await deleteOptOut(client, orgId, sender, from);

@@ -33,7 +33,7 @@ const found = async (id: string) => (await findMessage(pool, orgId, 'sms', id)) 
 const timeline = async (id: string) => (await found(id)).events.map(({ type }) => type);
 
 function inbound({ from, to }: { from: string; to: string }, text: string) {
-  const sms = { from: to, to: from, messagingServiceSid: null, text };
+  const sms = { from: to, to: from, messagingServiceSid: null, text, optOutType: null };
   return projectInboundSms(pool, { ...sms, providerMessageId: `SM${++count}` });
 }
 

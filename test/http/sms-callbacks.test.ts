@@ -106,6 +106,17 @@ describe('an inbound SMS', () => {
     assert.deepEqual([(await events(ours.id)).length, (await events(theirs.id)).length], [own + 2, other]);
   });
 
+  it('with a keyword that Twilio recognized opts out or in, whatever its text is', async () => {
+    const pair = `${ours.id} ${NUMBER} ${PHONE}`;
+    await received('Baja', { OptOutType: 'STOP' });
+    assert.deepEqual(await optOuts(), [pair]);
+    await received('Ayuda', { OptOutType: 'HELP' });
+    await received('START', { OptOutType: 'HELP' });
+    assert.deepEqual(await optOuts(), [pair]);
+    await received('Alta', { OptOutType: 'START' });
+    assert.deepEqual(await optOuts(), []);
+  });
+
   it('opts out at /callbacks/twilio too', async () => {
     const at = { path: '/callbacks/twilio', url: `${PUBLIC_URL}/callbacks/twilio` };
     assert.equal((await post(inbound('STOP'), at)).text, '<Response/>');

@@ -122,7 +122,8 @@ describe('a callback about an SMS', () => {
 
 describe('an inbound SMS', () => {
   const fields = { MessageSid: 'SM1', From: '+14165550123', To: FROM, Body: 'Stop' };
-  const parsed = { providerMessageId: 'SM1', from: '+14165550123', to: FROM, messagingServiceSid: null, text: 'Stop' };
+  const sender = { to: FROM, messagingServiceSid: null };
+  const parsed = { providerMessageId: 'SM1', from: '+14165550123', ...sender, text: 'Stop', optOutType: null };
 
   for (const [name, given, expected] of [
     ['to a number', fields, parsed],
@@ -131,6 +132,7 @@ describe('an inbound SMS', () => {
       { ...fields, MessagingServiceSid: SERVICE },
       { ...parsed, messagingServiceSid: SERVICE },
     ],
+    ['with a keyword of the service', { ...fields, OptOutType: 'STOP' }, { ...parsed, optOutType: 'STOP' }],
     ['without a text', { ...fields, Body: '' }, { ...parsed, text: '' }],
     ['with a NUL, which Postgres cannot store', { ...fields, Body: 'a\0b' }, { ...parsed, text: 'ab' }],
     ['without an id is none', { ...fields, MessageSid: '' }, undefined],

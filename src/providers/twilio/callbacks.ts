@@ -59,6 +59,8 @@ export interface InboundSms {
   /** Null if the number is in no messaging service. */
   readonly messagingServiceSid: string | null;
   readonly text: string;
+  /** STOP, START or HELP if the text is a keyword of the messaging service's Advanced Opt-Out; null without that. */
+  readonly optOutType: string | null;
 }
 
 /** Parses a callback about an inbound SMS, https://www.twilio.com/docs/messaging/guides/webhook-request. */
@@ -74,6 +76,7 @@ export function readInboundSms(params: URLSearchParams): InboundSms | undefined 
     to,
     messagingServiceSid: field('MessagingServiceSid') ?? null,
     text: field('Body') ?? '',
+    optOutType: field('OptOutType') ?? null,
   };
 }
 

@@ -127,7 +127,7 @@ describe('an answer to an SMS', { concurrency: true }, () => {
         assert.equal(isTwilioSignature(ACCOUNT.authToken, url + path, form, signature), true);
         const { providerMessageId, ...inbound } = readInboundSms(form) ?? assert.fail();
         assert.match(providerMessageId, /^SM[0-9a-f]{32}$/);
-        assert.deepEqual(inbound, { from: '+49151123450000', to, messagingServiceSid, text });
+        assert.deepEqual(inbound, { from: '+49151123450000', to, messagingServiceSid, text, optOutType: null });
       }
       assert.ok(hits.some(({ body }) => body.toString().includes(id)));
     });
