@@ -118,8 +118,9 @@ export async function connectNumberForOperator(
   request: Omit<NumberRequest, 'account_sid'>,
 ): Promise<Pick<ChatNumber, 'id' | 'number' | 'provider'>> {
   const { provider, phone_number_id: phoneNumberId, token } = request;
-  const missing = numberProblem({ provider, phone_number_id: phoneNumberId });
-  if (missing) throw new ServiceError('validation_error', missing.message, missing.path);
+  const templates = request.templates.length > 0 ? request.templates : null;
+  const problem = numberProblem({ provider, phone_number_id: phoneNumberId, templates });
+  if (problem) throw new ServiceError('validation_error', problem.message, problem.path);
   if (phoneNumberId !== null) refuseProblem(phoneNumberIdProblem(phoneNumberId), 'phone_number_id');
   if (token !== null) refuseProblem(tokenProblem(token), 'token');
   const requested = { ...request, number: toE164(request.number), account_sid: null };

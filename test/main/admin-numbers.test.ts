@@ -126,6 +126,11 @@ describe('number add', () => {
       /^phone_number_id: must be 1 to 64/,
     ],
     ['an unused id', [...TWILIO, '--phone-number-id', '1'], /^phone_number_id: is not used by twilio\n$/],
+    [
+      'templates for Meta',
+      [...NUMBER, '--provider', 'meta', '--phone-number-id', '1', '--template', `receipt,de,HX${'0'.repeat(32)}`],
+      /^templates: is not used by meta\n$/,
+    ],
     ['a token with a blank', [...TWILIO, '--token', 'a b'], /^token: must be 1 to 2048/],
     ['an empty token', [...TWILIO, '--token', ''], /argument '' is invalid\. It must not be empty\.\n/, 2],
     [

@@ -61,13 +61,12 @@ export function addNumberCommands(program: Command): void {
 async function addChatNumber(pool: Pool, options: AddOptions): Promise<unknown> {
   const { organization, number, provider, phoneNumberId = null, token = null } = options;
   const secretKeys = secretKeysOf(await readCommandSettings('SECRET_KEY'));
-  const templates = provider === 'twilio' ? templatesOf(options) : [];
   const request = {
     number,
     provider,
     phone_number_id: phoneNumberId,
     token: token === '-' ? (await readText(process.stdin)).trim() : token,
-    templates,
+    templates: templatesOf(options),
   };
   return audited(pool, { organization, action: 'chatapp.numbers.create' }, () =>
     connectNumberForOperator(pool, chatSeal(secretKeys), organization, request),
