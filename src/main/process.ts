@@ -36,6 +36,9 @@ export function tuneHeap(): void {
   }, HEAP_CHECK_INTERVAL_MS).unref();
 }
 
+/** The maximum delay of a timer in Node, 24.8 days. One with a longer delay fires after 1 ms. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /**
  * Shuts this process down gracefully on SIGTERM, on SIGINT, and when its parent process has ended. It exits with 0 after
  * `stop`, and with 1 if `stop` fails or takes longer than `timeoutMs`.
@@ -45,7 +48,7 @@ export function stopOnSignals(log: Logger, timeoutMs: number, stop: () => Promis
   const end = (): void => {
     if (stopping) return;
     stopping = true;
-    setTimeout(() => process.exit(1), timeoutMs).unref();
+    setTimeout(() => process.exit(1), Math.min(timeoutMs, MAX_TIMER_MS)).unref();
     stop().then(
       () => process.exit(0),
       (error: unknown) => {
