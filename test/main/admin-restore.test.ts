@@ -35,6 +35,32 @@ describe('admin after-restore', () => {
     assert.deepEqual(outbox, [{ action: 'leave' }], 'it is dispatched once');
   });
 
+  test('lets the statement that marks all open emails take hours', async () => {
+    await database.pool.query(`
+      CREATE TABLE limits (statement_timeout interval);
+      CREATE FUNCTION note_limit() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO limits VALUES (current_setting('statement_timeout')::interval); RETURN NULL; END $$;
+      CREATE TRIGGER note_limit AFTER INSERT ON attempts FOR EACH STATEMENT EXECUTE FUNCTION note_limit()`);
+    assert.equal((await afterRestore()).code, 0);
+    await database.pool.query('DROP TRIGGER note_limit ON attempts');
+    const { rows } = await database.pool.query(`SELECT FROM limits WHERE statement_timeout >= '1 hour'`);
+    assert.ok(rows.length > 0);
+  });
+
+  test('states that a statement took longer than a limit in DATABASE_URL', async () => {
+    const client = await database.pool.connect();
+    try {
+      await client.query('BEGIN; LOCK TABLE emails');
+      const url = `${database.url}?statement_timeout=300`;
+      const line =
+        'the database canceled a statement: it took longer than statement_timeout, or an administrator canceled it';
+      assertFailed(await afterRestore({ DATABASE_URL: url }), line);
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+  });
+
   for (const name of ['api', 'worker']) {
     test(`refuses while the ${name} is connected, which may send meanwhile`, async () => {
       const pool = makePool(database.url, name, 1, () => undefined);

@@ -328,7 +328,9 @@ describe('the relay', () => {
   test('dispatches a row after another relay vanished during its transaction with an open connection', async (t) => {
     const proxy = await databaseProxy(url);
     t.after(() => proxy.close());
-    const vanishing = makePool(`${proxy.url}?query_timeout=1000`, 'vanishing', 1, () => undefined, 2_000);
+    const vanishing = makePool(`${proxy.url}?query_timeout=1000`, 'vanishing', 1, () => undefined, {
+      idleInTransactionMs: 2_000,
+    });
     pools.push(vanishing);
     let asked = false;
     const over = new AbortController();

@@ -3,7 +3,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
 import { requireOrganization } from '../../accounts/organizations.ts';
 import { readAll } from '../../store/postgres/page.ts';
-import { type Db, makePool, type Pool } from '../../store/postgres/pool.ts';
+import { type Db, makePool, type Pool, type Timeouts } from '../../store/postgres/pool.ts';
 import { databaseUrl, exitWithoutDatabase } from '../wiring/database-url.ts';
 import { type Api, findApi, Refusal, refusalOf } from './api.ts';
 
@@ -115,9 +115,9 @@ function nonEmpty(value: string): string {
  * Returns the action of a command for operators, which accesses the database. It prints the result as JSON.
  * @param run throws InvalidArgumentError for options that contradict each other
  */
-export function onDatabase<O>(run: (pool: Pool, options: O) => Promise<unknown>) {
+export function onDatabase<O>(run: (pool: Pool, options: O) => Promise<unknown>, timeouts?: Timeouts) {
   return async (options: O, command: Command): Promise<void> => {
-    const pool = makePool(await databaseUrl(), 'admin', 1, () => undefined);
+    const pool = makePool(await databaseUrl(), 'admin', 1, () => undefined, timeouts);
     try {
       print(await run(pool, options));
     } catch (error) {

@@ -15,6 +15,9 @@ import { Refusal } from './api.ts';
 import { auditedInParts } from './audit.ts';
 import { commandsOf, type OfOrganization, onDatabase, required } from './command.ts';
 
+/** One statement marks all open emails, however many there are. */
+const AFTER_RESTORE_TIMEOUTS = { statementMs: 6 * 3_600_000 };
+
 /** Adds the commands that erase a recipient, mark a restored backup, and re-encrypt stored secrets. */
 export function addMaintenanceCommands(program: Command): void {
   commandsOf(program)(
@@ -28,7 +31,7 @@ export function addMaintenanceCommands(program: Command): void {
     .description(
       'Mark what was open in a restored backup, so that nothing is sent twice. Run it before the first start.',
     )
-    .action(onDatabase(markRestored));
+    .action(onDatabase(markRestored, AFTER_RESTORE_TIMEOUTS));
   program
     .command('secrets')
     .description("the service's own secrets")

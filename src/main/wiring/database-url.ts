@@ -20,6 +20,7 @@ const UNUSABLE_REASONS: Readonly<Record<string, string>> = {
   '25006': 'the database is read-only: DATABASE_URL must name the primary, not a replica',
   '53100': 'the disk of the database is full',
   '53300': 'the database has no connection left: raise max_connections, or stop what uses them',
+  '57014': 'the database canceled a statement: it took longer than statement_timeout, or an administrator canceled it',
   '55P03': 'others hold locks in the database that this needs: try again later',
 };
 

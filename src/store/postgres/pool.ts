@@ -30,6 +30,14 @@ export const DEAD_PEER_DETECTION =
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 45_000;
 /** A statement that waits longer for a lock fails with 55P03 and is retried by its caller. */
 const LOCK_TIMEOUT_MS = 20_000;
+const STATEMENT_TIMEOUT_MS = 60_000;
+/** For which the client waits longer than the server, whose answer may be lost. */
+const ANSWER_TIMEOUT_MS = 5_000;
+
+export interface Timeouts {
+  readonly statementMs?: number;
+  readonly idleInTransactionMs?: number;
+}
 
 /**
  * Opens a pool of connections. Connecting times out after 5 s, a statement after 60 s, also when the network drops the
@@ -42,7 +50,7 @@ export function makePool(
   name: string,
   max: number,
   onIdleError: (error: Error) => void,
-  idleInTransactionTimeoutMs = IDLE_IN_TRANSACTION_TIMEOUT_MS,
+  { statementMs = STATEMENT_TIMEOUT_MS, idleInTransactionMs = IDLE_IN_TRANSACTION_TIMEOUT_MS }: Timeouts = {},
 ): Pool {
   const pool = new pg.Pool({
     connectionString: url,
@@ -53,10 +61,10 @@ export function makePool(
     // Sends statements without waiting for earlier results; they run in order.
     pipeline: true,
     connectionTimeoutMillis: 5_000,
-    statement_timeout: 60_000,
-    query_timeout: 65_000,
+    statement_timeout: statementMs,
+    query_timeout: statementMs + ANSWER_TIMEOUT_MS,
     lock_timeout: LOCK_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: idleInTransactionTimeoutMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
     keepAlive: true,
   });
   pool.on('error', onIdleError);
