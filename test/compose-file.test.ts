@@ -5,8 +5,11 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
+import { PAGES } from '../src/dashboard/app.ts';
+import { ROUTES } from '../src/http/app.ts';
 import { SETTINGS } from '../src/settings.ts';
 import { DYNAMIC_CONFIG } from '../dev/environment/temporal.ts';
+import { writePrograms } from './deploy/programs.ts';
 import {
   type ComposeFile,
   inOrder,
@@ -170,6 +173,21 @@ describe('docker-compose.yml', () => {
     const published = Object.values(document.services).flatMap(({ ports = [] }) => ports);
     assert.equal(published.length, 5);
     for (const port of published) assert.match(port, /^(?:127\.0\.0\.1:)?\$\{[A-Z_]+:-[\d.:]+\}:\d+$/);
+  });
+
+  it('lets the proxy accept every body that the API accepts', async (t) => {
+    const folder = await temporaryFolder(t);
+    const PATH = await writePrograms(folder, { caddy: 'echo "$MAX_BODY_BYTES"' });
+    const ofRoutes = ROUTES.map(([, , , { bodyLimit = 0 }]) => bodyLimit);
+    const ofPages = PAGES.map(([, , , { bodyLimit = 0 }]) => bodyLimit);
+    for (const limit of ['', '1', '45088768', '1073741824']) {
+      const { proxy } = readComposeFile({ MAX_BODY_BYTES: limit }).services;
+      const [shell = '', ...args] = [...(proxy?.entrypoint ?? []), ...words(proxy?.command)];
+      const env = { PATH, MAX_BODY_BYTES: String(proxy?.environment?.['MAX_BODY_BYTES']), TRUST_PROXY: '' };
+      const accepted = Number((await run(shell, args, { env })).stdout);
+      const largest = Math.max(Number(limit || SETTINGS.MAX_BODY_BYTES.fallback), ...ofRoutes, ...ofPages);
+      assert.ok(accepted > largest, `${accepted} bytes with MAX_BODY_BYTES=${limit}`);
+    }
   });
 
   it('has Prometheus scrape the API and every worker, and Grafana show the dashboard', () => {
