@@ -193,8 +193,11 @@ describe('docker-compose.yml', () => {
   it('has Prometheus scrape the API and every worker, and Grafana show the dashboard', () => {
     const read = (path: string): unknown => parse(readFileSync(`${ROOT}deploy/${path}`, 'utf8'));
     const { scrape_configs: jobs } = read('prometheus/prometheus.yml') as {
-      scrape_configs: { dns_sd_configs: { names: string[]; port: number }[] }[];
+      scrape_configs: { dns_sd_configs: { names: string[]; port: number }[]; relabel_configs: unknown }[];
     };
+    for (const { relabel_configs: rules } of jobs) {
+      assert.deepEqual(rules, [{ source_labels: ['__meta_dns_name'], target_label: 'service' }], 'for the alerts');
+    }
     const scraped = jobs.flatMap(({ dns_sd_configs: found }) =>
       found.flatMap(({ names: hosts, port }) => hosts.map((host) => [host, port] as const)),
     );

@@ -18,8 +18,8 @@ import { call, emptyHome, startSendwright } from '../support/start.ts';
 const fileOf = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
 const ALERTS = 'deploy/prometheus/alerts.yml';
 const DASHBOARD = 'deploy/grafana/sendwright.json';
-/** Labels that Prometheus adds to each series. */
-const ADDED = ['job', 'instance'];
+/** Labels that Prometheus adds to each series, `service` by deploy/prometheus/prometheus.yml. */
+const ADDED = ['job', 'instance', 'service'];
 
 /** A query of the alerts or the dashboard, with its place. */
 interface Query {
