@@ -41,7 +41,7 @@ async function run(t: TestContext, commands: string, { replicas, health = 'healt
   const write = (lines: readonly string[]) =>
     writeFile(join(folder, 'replicas'), lines.map((line) => `${line}\n`).join(''));
   const read = async (name: string) => (await readFile(join(folder, name), 'utf8')).split('\n').slice(0, -1);
-  const PATH = await writePrograms(folder, { docker: DOCKER, git: '' });
+  const PATH = await writePrograms(folder, { docker: DOCKER });
   await write(replicas);
   const ok = await new Promise<boolean>((resolve) => {
     const env = { PATH, HEALTH: health, FAILS: fails };
