@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chown, lstat, mkdir, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { exists } from './cache.ts';
 import { run, isFulfilled, type Account } from './command.ts';
 import { SYSTEM_FOLDER, systemFolder } from './postgres-binaries.ts';
 import { Problem } from './problem.ts';
@@ -43,6 +44,7 @@ async function lookUp(): Promise<Account | undefined> {
  * Returns the folder for Postgres's data: `link` itself, or, if the account may not enter its parent, a folder under
  * /var/lib/sendwright, to which `link` then points.
  * @param link absolute path
+ * @throws Problem if `link` contains a database that the account cannot use
  */
 export async function dataFolder(link: string, account: Account | undefined, progress: Progress): Promise<string> {
   if (account === undefined) {
@@ -57,6 +59,12 @@ export async function dataFolder(link: string, account: Account | undefined, pro
   }
   if (existing === undefined) await make(link, account);
   if (await mayWrite(link, account)) return link;
+  if (await exists(join(link, 'data'))) {
+    throw new Problem(
+      `The database in ${link} cannot be used by the user "${NAME}", which runs Postgres for root. ` +
+        'Start as the user that made it, or move that folder away to begin with an empty one.',
+    );
+  }
 
   const home = dirname(link);
   const hash = createHash('sha256').update(home).digest('hex').slice(0, 12);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+import { access, chmod, chown, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { makePorts } from '../../../dev/environment/ports.ts';
@@ -86,6 +86,21 @@ test('removes a pid file that names an unrelated process', async (t) => {
   await start(cluster);
   await removeStalePidFile(cluster);
   assert.match(await readFile(join(cluster.data, 'postmaster.pid'), 'utf8'), /^\d+\n/);
+});
+
+const RUNS_AS_ROOT = process.getuid?.() === 0;
+test('refuses data of a user other than the account of Postgres, and keeps it', { skip: !RUNS_AS_ROOT }, async (t) => {
+  const { home } = await setUp(t);
+  const version = join(home, 'data/PG_VERSION');
+  await mkdir(join(home, 'data'), { recursive: true });
+  await writeFile(version, '18\n');
+  await chown(home, 12_345, 12_345);
+  await chmod(home, 0o700);
+  await assert.rejects(
+    prepareCluster(home, 'a password', progress),
+    (error: Error) => error instanceof Problem && error.message.includes(home),
+  );
+  await access(version);
 });
 
 test('refuses data of another major version', async (t) => {
