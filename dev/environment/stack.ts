@@ -4,6 +4,7 @@ import type { Config } from '../../src/config.ts';
 import type { PartName } from '../../src/main/dev-file.ts';
 import { migrate } from '../../src/store/postgres/migrate.ts';
 import { LOOPBACK_RANGES } from '../../src/lib/ip-ranges.ts';
+import { CALLBACK_RETRIES } from '../../src/providers/twilio/callbacks.ts';
 import { SETTINGS } from '../../src/settings.ts';
 import { demoOrganization, type RunningDemo } from './demo.ts';
 import type { Home } from './home.ts';
@@ -226,7 +227,7 @@ async function simulatedProviders(context: Context, secrets: Secrets, baseUrl: s
       ...(config.META_ACCESS_TOKEN === undefined && { SIMULATOR_META_CALLBACK_URL: `${baseUrl}/callbacks/meta` }),
       // The signature covers the URL as the API knows it.
       ...(config.TWILIO_AUTH_TOKEN === undefined && {
-        SIMULATOR_TWILIO_INBOUND_URL: `${environment['PUBLIC_URL'] || baseUrl}/callbacks/twilio/inbound`,
+        SIMULATOR_TWILIO_INBOUND_URL: `${environment['PUBLIC_URL'] || baseUrl}/callbacks/twilio/inbound${CALLBACK_RETRIES}`,
       }),
     },
   };

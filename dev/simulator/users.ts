@@ -51,8 +51,11 @@ export interface UserMessage extends Omit<Static<typeof Message>, 'from' | 'sent
   readonly timestamp: number;
 }
 
-/** Builds the post of a message; null if callbacks of the provider are not configured. */
-export type PostOf = (message: UserMessage) => Pick<Post, 'url' | 'content'>;
+/**
+ * Builds the post of a message; null if callbacks of the provider are not configured.
+ * @param delays milliseconds before each retry, if the provider retries that often
+ */
+export type PostOf = (message: UserMessage, delays: readonly number[]) => Omit<Post, 'id' | 'at'>;
 
 /** The files of users' messages. */
 export class Files {
@@ -119,7 +122,7 @@ function sendAsUser(
   if (!postOf) return { error: `provider: no callback URL of ${provider} is configured` };
   const id =
     provider === 'twilio' ? `SM${randomBytes(16).toString('hex')}` : `wamid.${randomBytes(30).toString('base64')}`;
-  const post = postOf({
+  const userMessage = {
     ...content,
     id,
     user: {
@@ -129,13 +132,9 @@ function sendAsUser(
     },
     fileId: input.file ? files.add(input.file.content_type, Buffer.from(input.file.content, 'base64')) : null,
     timestamp: Math.floor(at / 1_000),
-  });
-  const repeats = Array.from({ length: 1 + switches.now.repeat_reports }, () => ({
-    id,
-    at: Date.now(),
-    retries,
-    ...post,
-  }));
+  };
+  const post = { id, at: Date.now(), ...postOf(userMessage, retries) };
+  const repeats = Array.from({ length: 1 + switches.now.repeat_reports }, () => post);
   posts.add(repeats);
   return id;
 }

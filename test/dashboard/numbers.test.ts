@@ -58,7 +58,7 @@ describe('a number', () => {
 
   it('is connected on a form with the URLs to enter at its provider', async () => {
     const text = textOf((await owner.get(`${PATH}/new`)).html);
-    for (const path of ['/callbacks/meta', '/callbacks/twilio/inbound']) {
+    for (const path of ['/callbacks/meta', '/callbacks/twilio/inbound#rc=5&rp=all']) {
       assert.ok(text.includes(`: ${service.url}${path}`), `${path} in ${text}`);
     }
   });

@@ -3,7 +3,7 @@ import { type MetaTarget, signedPost } from './callbacks.ts';
 
 /** Posts messages of users as https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks shows them. */
 export function metaInbound({ url, appSecret }: MetaTarget): PostOf {
-  return (message) => {
+  return (message, retries) => {
     const phoneNumberId = message.to.replace(/^\+/, '');
     const { number, userId, username } = message.user;
     const profile = { name: 'Ada', ...(username !== null && { username }) };
@@ -24,7 +24,7 @@ export function metaInbound({ url, appSecret }: MetaTarget): PostOf {
       ],
     };
     const content = signedPost(appSecret, value);
-    return { url, content: () => content };
+    return { url, retries, content: () => content };
   };
 }
 

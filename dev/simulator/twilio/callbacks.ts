@@ -4,10 +4,12 @@ import { type ChatParts, chatReportsOf, scheduleReports } from '../chat-call.ts'
 import type { InboxChat } from '../inbox/message.ts';
 import type { ChatReportKind } from '../magic.ts';
 import { NUMBERS } from '../numbers.ts';
+import type { Post } from '../posts.ts';
 import { endpointsOf, errorOf, statusOf } from './records.ts';
 
 /** All retries of a callback take place within this time. */
 const RETRY_WINDOW_MS = 15_000;
+const DEFAULT_RETRY_COUNT = 1;
 
 /** The account of a message, whose token signs its callbacks. */
 export interface Account {
@@ -23,13 +25,11 @@ export function expectStatuses(
   parts: ChatParts,
   behaviour: Behaviour,
 ): void {
-  const [url = '', fragment = ''] = statusCallback.split('#', 2);
-  const retries = retriesOf(fragment, parts.retries);
   const dues = chatReportsOf(chat, parts.reportAfter);
   parts.posts.add(
     scheduleReports(dues, behaviour).map(({ kind, at }) => {
-      const content = signed(account.token, url, paramsOf(chat, kind, account.sid));
-      return { id: chat.id, url, at, retries, content: () => content };
+      const params = paramsOf(chat, kind, account.sid);
+      return { id: chat.id, at, ...postTo(statusCallback, account.token, params, parts.retries) };
     }),
   );
 }
@@ -86,13 +86,34 @@ export function replyBySms(chat: InboxChat, text: string, url: string, account: 
     SmsStatus: 'received',
     To: from ?? numberOfService(),
   });
-  parts.posts.add([
-    { id, url, at: Date.now(), retries: parts.retries, content: () => signed(account.token, url, params) },
-  ]);
+  parts.posts.add([{ id, at: Date.now(), ...postTo(url, account.token, params, parts.retries) }]);
   return id;
 }
 
-export function signed(token: string, url: string, params: URLSearchParams) {
+/**
+ * Returns a signed post to a callback URL. The URL's fragment determines its retries and is not part of the signed URL:
+ * https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides.
+ * @param delays milliseconds before each retry, of which it uses as many as the fragment allows
+ */
+export function postTo(
+  callback: string,
+  token: string,
+  params: URLSearchParams,
+  delays: readonly number[],
+): Omit<Post, 'id' | 'at'> {
+  const [url = '', fragment = ''] = callback.split('#', 2);
+  const overrides = new URLSearchParams(fragment);
+  const policies = overrides.get('rp')?.split(',') ?? [];
+  const content = signed(token, url, params);
+  return {
+    url,
+    retries: retriesOf(Number(overrides.get('rc') ?? DEFAULT_RETRY_COUNT), delays),
+    content: () => content,
+    isRetried: (status) => policies.includes('all') || policies.includes(status < 500 ? '4xx' : '5xx'),
+  };
+}
+
+function signed(token: string, url: string, params: URLSearchParams) {
   const headers = {
     'content-type': 'application/x-www-form-urlencoded; charset=UTF-8',
     'user-agent': 'TwilioProxy/1.1',
@@ -109,9 +130,7 @@ function sign(token: string, url: string, params: URLSearchParams): string {
     .digest('base64');
 }
 
-/** Returns the delays of retries. The fragment's `rc` is their number, 1 by default; all are within 15 seconds. */
-function retriesOf(fragment: string, waits: readonly number[]): number[] {
-  const count = Number(new URLSearchParams(fragment).get('rc') ?? 1);
+function retriesOf(count: number, delays: readonly number[]): number[] {
   let sum = 0;
-  return waits.slice(0, count).filter((wait) => (sum += wait) <= RETRY_WINDOW_MS);
+  return delays.slice(0, count).filter((delay) => (sum += delay) <= RETRY_WINDOW_MS);
 }

@@ -1,9 +1,9 @@
 import type { PostOf, UserMessage } from '../users.ts';
-import { type Account, signed } from './callbacks.ts';
+import { type Account, postTo } from './callbacks.ts';
 
 /** Posts messages of users as https://www.twilio.com/docs/messaging/guides/webhook-request shows them. */
 export function twilioInbound({ url, account }: { readonly url: string; readonly account: Account }): PostOf {
-  return (message) => {
+  return (message, delays) => {
     const { id, to, user, reply_to: repliesTo, reaction } = message;
     const answered = repliesTo ?? reaction?.message_id;
     const params = new URLSearchParams({
@@ -23,8 +23,7 @@ export function twilioInbound({ url, account }: { readonly url: string; readonly
       ...(answered !== undefined && { OriginalRepliedMessageSid: answered }),
       ...contentOf(message, account.sid),
     });
-    const content = signed(account.token, url, params);
-    return { url, content: () => content };
+    return postTo(url, account.token, params, delays);
   };
 }
 

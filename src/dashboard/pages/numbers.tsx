@@ -3,6 +3,7 @@ import { numberProblem } from '../../domain/chat/rules.ts';
 import { CHAT_PROVIDERS, type ChatProviderName } from '../../domain/chat/chat.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { chatSeal, connectOwnNumber, removeNumber, requireNumber } from '../../accounts/chat-numbers.ts';
+import { CALLBACK_RETRIES } from '../../providers/twilio/callbacks.ts';
 import { type ChatNumber, listNumbers } from '../../store/chat/numbers.ts';
 import { act, buttonAction } from '../act.ts';
 import { curl, Empty, Facts, Id, LinkHeading, Table, Text, Time, TimeCell, Section } from '../elements.tsx';
@@ -224,7 +225,7 @@ function TwilioFields({ context, filled }: { context: Context; filled: Filled })
       })}
       <p class="hint">
         URL to enter at Twilio for incoming messages of this sender:{' '}
-        <code safe>{`${context.baseUrl}/callbacks/twilio/inbound`}</code>
+        <code safe>{`${context.baseUrl}/callbacks/twilio/inbound${CALLBACK_RETRIES}`}</code>
       </p>
     </fieldset>
   );

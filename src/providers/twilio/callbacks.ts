@@ -6,6 +6,12 @@ import type { ChatReport } from '../chat-provider.ts';
 import { twilioSentence } from './errors.ts';
 
 /**
+ * URL fragment: Twilio retries a callback five times after any failure, within 15 seconds. Without it, Twilio retries once and
+ * only if it cannot connect, https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides.
+ */
+export const CALLBACK_RETRIES = '#rc=5&rp=all';
+
+/**
  * Returns true if `X-Twilio-Signature` was made with the account's token, https://www.twilio.com/docs/usage/security.
  * Compares in constant time.
  * @param url as registered at Twilio, without a fragment; a standard port may be left out

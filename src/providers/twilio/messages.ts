@@ -2,7 +2,7 @@ import type { OutgoingChat } from '../../domain/chat/chat.ts';
 import type { ChatOutcome, ChatProvider, ChatReport } from '../chat-provider.ts';
 import { classifyUnanswered, type Trace, traced, unclearAnswer } from '../http-trace.ts';
 import type { Fields } from '../json-fields.ts';
-import { readTwilioStatus } from './callbacks.ts';
+import { CALLBACK_RETRIES, readTwilioStatus } from './callbacks.ts';
 import { type TwilioAccount, twilioClient } from './client.ts';
 import { classifyTwilioRefusal } from './errors.ts';
 
@@ -37,8 +37,6 @@ export type Match = 'same' | 'similar' | 'unknown' | 'other';
 
 /** The latest messages between two numbers among which a lookup searches: one page of the list. */
 const MAX_LISTED_MESSAGES = 200;
-/** URL fragment: Twilio retries a callback five times after any failure, within 15 seconds. */
-const CALLBACK_RETRIES = '#rc=5&rp=all';
 
 /** Sends messages of one channel through Twilio's API by its SDK. Throws if `accountSid` is malformed. */
 export function twilioMessages(account: MessagingAccount, channel: TwilioChannel): ChatProvider {

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { isTwilioSignature, readInboundSms, readTwilioCallback } from '../../../src/providers/twilio/callbacks.ts';
+import {
+  CALLBACK_RETRIES,
+  isTwilioSignature,
+  readInboundSms,
+  readTwilioCallback,
+} from '../../../src/providers/twilio/callbacks.ts';
 import { twilioSms } from '../../../src/providers/twilio/sms.ts';
 import { ACCOUNT, chat, chatSimulator, FROM, twilioAt } from '../../providers/chat.ts';
 import { receiver, awaitCallbacks } from './receiver.ts';
@@ -94,10 +99,13 @@ describe('an SMS by Twilio', { concurrency: true }, () => {
 
 describe('an answer to an SMS', { concurrency: true }, () => {
   /** A simulator that has one SMS, and where it posts inbound messages. */
-  async function answered(t: TestContext, from: string) {
-    const { hits, url } = await receiver(t);
+  async function answered(t: TestContext, from: string, fragment = '', ...statuses: number[]) {
+    const { hits, url } = await receiver(t, ...statuses);
     const account = { sid: ACCOUNT.accountSid, token: ACCOUNT.authToken };
-    const { chatUrl, inboxUrl, inbox } = await chatSimulator(t, { twilioInbound: { url: `${url}/in?a=b`, account } });
+    const { chatUrl, inboxUrl, inbox } = await chatSimulator(t, {
+      twilioInbound: { url: `${url}/in?a=b${fragment}`, account },
+      times: { callbackRetries: [1, 1] },
+    });
     await smsAt(chatUrl).send(sms('+49151123450000', from));
     const [{ id } = assert.fail()] = await inbox();
     return { hits, url, page: `${inboxUrl}/${id}` };
@@ -130,6 +138,29 @@ describe('an answer to an SMS', { concurrency: true }, () => {
         assert.deepEqual(inbound, { from: '+49151123450000', to, messagingServiceSid, text, optOutType: null });
       }
       assert.ok(hits.some(({ body }) => body.toString().includes(id)));
+    });
+  }
+
+  for (const [fragment, status, count] of [
+    ['', 503, 1],
+    ['', 0, 2],
+    ['#rc=5', 503, 1],
+    ['#rc=5&rp=4xx,ct', 503, 1],
+    ['#rc=5&rp=4xx,ct', 404, 2],
+    ['#rc=5&rp=5xx', 503, 2],
+    [CALLBACK_RETRIES, 503, 2],
+  ] as const) {
+    const failure = status === 0 ? 'no response' : status;
+    test(`is posted ${count} times if the first gets ${failure}, to a URL with "${fragment}"`, async (t) => {
+      const { hits, url, page } = await answered(t, FROM, fragment, status, 200);
+      await fetch(`${page}/reply`, { method: 'POST', body: new URLSearchParams({ text: 'STOP' }) });
+      await awaitCallbacks(hits, count);
+      assert.equal(hits.length, count);
+      for (const { body, headers, url: path } of hits) {
+        const signature = String(headers['x-twilio-signature']);
+        const form = new URLSearchParams(body.toString());
+        assert.ok(isTwilioSignature(ACCOUNT.authToken, url + path, form, signature));
+      }
     });
   }
 
