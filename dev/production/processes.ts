@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { PartName } from '../../src/main/dev-file.ts';
 import { programOf } from '../environment/node-part.ts';
@@ -15,14 +15,18 @@ export function processPart(
   logs: string,
   args: readonly string[] = [],
 ): PartSpec<unknown> {
-  const script = name === 'simulator' ? ['--import', 'tsx', `${programOf(name)}.ts`] : [`dist/${programOf(name)}.js`];
-  const profile = BENCH_PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${join(BENCH_PROFILE, name)}`] : [];
+  const script =
+    name === 'simulator'
+      ? ['--import', import.meta.resolve('tsx'), join(ROOT, `${programOf(name)}.ts`)]
+      : [join(ROOT, `dist/${programOf(name)}.js`)];
+  const profile = BENCH_PROFILE ? ['--cpu-prof', `--cpu-prof-dir=${resolve(BENCH_PROFILE, name)}`] : [];
   const diagnostics = `--diagnostic-dir=${logs}`;
   return {
     command: process.execPath,
     args: [diagnostics, ...profile, ...script, ...args],
     env,
-    cwd: ROOT,
+    // The project's folder may have a `.env` with the developer's own settings.
+    cwd: logs,
     mark: diagnostics,
     log: join(logs, `${name}.log`),
     ipc: true,

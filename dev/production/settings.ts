@@ -11,7 +11,7 @@ interface Places {
   readonly files?: string | undefined;
 }
 
-/** Returns the settings that all processes of such a service share, as in production. Ignores the developer's own settings. */
+/** Returns the settings that all processes of such a service share, as in production. Ignores those of the shell. */
 export function sharedSettings(home: Home, secrets: Secrets, { url, smtpPort, files }: Places): NodeJS.ProcessEnv {
   const ours = (name: string) => name in SETTINGS || name.startsWith('SIMULATOR_');
   const others = Object.entries(withoutTemporal(process.env)).filter(([name]) => !ours(name));

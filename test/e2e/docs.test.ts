@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { type EventType, verifyWebhook, type WebhookEvent } from '../../client/index.ts';
 import { EVENT_TYPES } from '../../src/domain/event-types.ts';
 import type { DevFile } from '../../src/main/dev-file.ts';
+import { SETTINGS } from '../../src/settings.ts';
 import { assertPresent } from '../client/always-present.ts';
 import { assertEvent, type Described } from '../http/described.ts';
 import { httpServer } from '../providers/servers.ts';
@@ -41,6 +42,13 @@ sendwright() { ANSWER=$(node --import tsx src/main/admin.ts "$@"); note "$ANSWER
 npm() { ANSWER=$(command npm "$@"); note "$ANSWER"; }
 `;
 const ROOT = join(import.meta.dirname, '../..');
+/** An empty setting counts as unset, but takes precedence over the developer's own in `.env` of the project's folder. */
+const NO_SETTINGS = Object.fromEntries(
+  Object.keys(SETTINGS).flatMap((name) => [
+    [name, ''],
+    [`${name}_FILE`, ''],
+  ]),
+);
 
 /** The commands of a document to run, in their order and in one shell. */
 function script(document: Document): string {
@@ -60,7 +68,7 @@ function isRun(command: string): boolean {
 /** @returns what was printed, if it failed */
 async function run(text: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const options = { cwd: ROOT, env: { ...process.env, ...env }, timeout: 900_000 };
+    const options = { cwd: ROOT, env: { ...process.env, ...NO_SETTINGS, ...env }, timeout: 900_000 };
     const shell = execFile('sh', ['-c', READER + text], options, (error, out, err) => {
       resolve(error ? `${out}${err}` : undefined);
     });

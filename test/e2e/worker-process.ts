@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { SMTPServer } from 'smtp-server';
@@ -14,9 +13,9 @@ import { testDatabase } from '../support/database.ts';
 import { endChild } from '../support/end-child.ts';
 import { programPath } from '../support/program.ts';
 import { testNamespace } from '../support/temporal.ts';
+import { WITHOUT_ENV_FILE } from '../support/without-env-file.ts';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const RETRY = { maximumAttempts: 16, initialInterval: 1_000, maximumInterval: 5_000 };
 
 /** The requests to a sink, with the number of their emails and their size. */
@@ -88,7 +87,7 @@ export async function startWorkerProcess(
   const running = workflows.run();
   const forkWorker = (): ChildProcess =>
     fork(programPath('worker'), ['--fleets', 'email'], {
-      cwd: ROOT,
+      cwd: WITHOUT_ENV_FILE,
       execArgv: [`--max-old-space-size=${heapMb}`],
       env: {
         ...process.env,

@@ -131,7 +131,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       const log = join(home.logs, `${name}.log`);
       const spec = production
         ? processPart(name, all, home.logs)
-        : nodePart(programPath(name), [], all, home.logs, log, 10_000);
+        : { ...nodePart(programPath(name), [], all, home.logs, log, 10_000), cwd: home.path };
       return parts.start(name, spec);
     };
     await Promise.all((['api', 'worker', 'simulator'] as const).map(startService));

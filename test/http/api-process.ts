@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { provided } from '../support/provided.ts';
+import { WITHOUT_ENV_FILE } from '../support/without-env-file.ts';
 import { SECRET_KEY } from './service.ts';
 
 /** The API in its own process, as in production, without Temporal. */
@@ -19,6 +20,7 @@ export interface ApiProcess {
 export async function startApi(env: Record<string, string>): Promise<ApiProcess> {
   let printed = '';
   const child = fork(join(provided('TEST_COMPILED'), 'src/main/api.mjs'), {
+    cwd: WITHOUT_ENV_FILE,
     execArgv: [],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: { PATH: process.env['PATH'], PORT: '0', TEMPORAL_ADDRESS: '127.0.0.1:1', SECRET_KEY, ...env },

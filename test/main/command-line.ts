@@ -7,6 +7,7 @@ import type { Command } from 'commander';
 import { makeProgram } from '../../src/main/admin/program.ts';
 import { runProgram } from '../../src/main/admin/run.ts';
 import { provided } from '../support/provided.ts';
+import { WITHOUT_ENV_FILE } from '../support/without-env-file.ts';
 
 /** A process that runs a command. */
 export interface CommandProcess {
@@ -24,8 +25,6 @@ export interface Outcome {
   readonly err: string;
 }
 
-const ROOT = join(import.meta.dirname, '../..');
-
 /** Starts `sendwright …`, or another program of src/main, as a process with these settings and no others. */
 export function startCommand(
   args: readonly string[],
@@ -33,7 +32,7 @@ export function startCommand(
   program = 'admin',
 ): CommandProcess {
   const child = spawn(process.execPath, [join(provided('TEST_COMPILED'), `src/main/${program}.mjs`), ...args], {
-    cwd: ROOT,
+    cwd: WITHOUT_ENV_FILE,
     env: { PATH: process.env['PATH'], ...env },
   });
   let [out, err] = ['', ''];
@@ -84,8 +83,10 @@ async function runInside(
   const { env: environment } = process;
   const { log, error: logError } = console;
   const exit = process.exit.bind(process);
+  const folder = process.cwd();
   const stdinProperty = Object.getOwnPropertyDescriptor(process, 'stdin') as PropertyDescriptor;
   process.env = { ...env };
+  process.chdir(WITHOUT_ENV_FILE);
   process.exit = (code) => {
     throw new Exit(Number(code ?? 0));
   };
@@ -99,6 +100,7 @@ async function runInside(
     throw error;
   } finally {
     process.env = environment;
+    process.chdir(folder);
     process.exit = exit;
     Object.assign(console, { log, error: logError });
     Object.defineProperty(process, 'stdin', stdinProperty);

@@ -10,6 +10,7 @@ import { endChild } from '../support/end-child.ts';
 import { provided } from '../support/provided.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { testNamespace } from '../support/temporal.ts';
+import { WITHOUT_ENV_FILE } from '../support/without-env-file.ts';
 import { runProcess } from './command-line.ts';
 
 const { url } = await useDatabase();
@@ -102,6 +103,7 @@ test('a worker that is stopped while it starts ends promptly with 0', async (t) 
     proxy.close();
   });
   const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', 'upkeep'], {
+    cwd: WITHOUT_ENV_FILE,
     execArgv: [],
     env: {
       ...{ PATH: process.env['PATH'], ...env, SENDWRIGHT_HOME: await temporaryFolder(t), SHUTDOWN_TIMEOUT: '30s' },

@@ -15,11 +15,13 @@ import { startDnsServer } from '../support/dns-server.ts';
 import { endChild } from '../support/end-child.ts';
 import { eventually } from '../support/eventually.ts';
 import { provided } from '../support/provided.ts';
+import { WITHOUT_ENV_FILE } from '../support/without-env-file.ts';
 
 const { pool, url } = await useDatabase();
 
 test('a worker refuses a fleet beside a part of it', async (t) => {
   const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', 'email,email-groups'], {
+    cwd: WITHOUT_ENV_FILE,
     execArgv: [],
     env: { PATH: process.env['PATH'], DATABASE_URL: url, SECRET_KEY: 'a secret key for tests, and long enough' },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
@@ -37,6 +39,7 @@ test('a worker of the fleet upkeep checks domains and stops, also while Temporal
   t.after(() => rm(home, { recursive: true }));
   const { id, name } = await registerDomainForOperator(pool, await organization(pool), 'example.com', false);
   const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', 'upkeep'], {
+    cwd: WITHOUT_ENV_FILE,
     execArgv: [],
     env: {
       PATH: process.env['PATH'],

@@ -8,12 +8,12 @@ import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { Sendwright } from '../../client/index.ts';
 import type { InboxMessage } from '../../dev/simulator/inbox/message.ts';
-import { SETTINGS } from '../../src/settings.ts';
 import { type DevFile, readDevFile } from '../../src/main/dev-file.ts';
 import { eventually } from './eventually.ts';
 import { provided } from './provided.ts';
+import { WITHOUT_ENV_FILE } from './without-env-file.ts';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../dev/run.js', import.meta.url));
 const ANSWERS_WITHIN = 240_000;
 
 /** A process of `npm start`, without npm around it. */
@@ -85,11 +85,9 @@ export async function emptyHome(): Promise<string> {
 
 /** Launches the whole service with the simulator on free ports. It ends with the test. */
 export function launchSendwright(t: TestContext, home: string, env: NodeJS.ProcessEnv = {}): Launched {
-  // An empty setting counts as not given, and keeps that of a developer's .env out.
-  const blank = Object.fromEntries([...Object.keys(SETTINGS), 'TEMPORAL_ADDRESS'].map((name) => [name, '']));
-  const child = spawn(process.execPath, ['dev/run.js', 'start'], {
-    cwd: ROOT,
-    env: { ...process.env, ...blank, npm_lifecycle_event: undefined, PORT: '0', SENDWRIGHT_HOME: home, ...env },
+  const child = spawn(process.execPath, [PROGRAM, 'start'], {
+    cwd: WITHOUT_ENV_FILE,
+    env: { ...process.env, npm_lifecycle_event: undefined, PORT: '0', SENDWRIGHT_HOME: home, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let printed = '';
