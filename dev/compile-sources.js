@@ -1,7 +1,8 @@
 /**
  * Compiles the TypeScript of the service into a folder under node_modules/.cache and prints the folder's path. The layout is
- * that of the source, so files find each other and their data as in `dist/`. The folder is named after a hash of the sources,
- * so nothing is compiled if they are unchanged. This is plain JavaScript, since Node 20 does not run TypeScript.
+ * that of the source, so files find each other and their data as in `dist/`. The folder is named after a hash of the sources
+ * and of the project's path, since it has links to it, so nothing is compiled if they are unchanged. This is plain JavaScript,
+ * since Node 20 does not run TypeScript.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -30,7 +31,7 @@ const TYPESCRIPT = /\.tsx?$/;
 /** @returns {Promise<string>} the folder with `dev/start.js` and all files that it needs */
 export async function compileSources() {
   const paths = SOURCES.flatMap(filesIn);
-  const folder = join(CACHE, `sources-${digest([...paths, 'package-lock.json'].map(stateOf))}`);
+  const folder = join(CACHE, `sources-${digest([ROOT, ...[...paths, 'package-lock.json'].map(stateOf)])}`);
   if (existsSync(folder)) {
     utimesSync(folder, new Date(), new Date());
     return folder;

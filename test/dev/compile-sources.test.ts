@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { copyFile, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -65,6 +65,15 @@ test('compiles a program once, and again when a source has changed; bundles work
     encoding: 'utf8',
   }).trim();
   assert.ok((await stat(join(folder, 'workflow-bundle.js'))).size > 100_000);
+});
+
+test('compiles again when the project has moved', async (t) => {
+  const { root } = await makeProject(t);
+  assert.equal(run(root).stdout, 'hello world');
+  const moved = join(await temporaryFolder(t), 'another folder');
+  await rename(root, moved);
+  const { stdout, stderr } = run(moved);
+  assert.equal(stdout, 'hello world', stderr);
 });
 
 test('reports a source that cannot be compiled, and keeps nothing of it', async (t) => {
