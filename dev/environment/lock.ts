@@ -1,10 +1,13 @@
 import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startTime } from './processes.ts';
 
 export interface Holder {
   readonly pid: number;
   readonly host: string;
+  /** Distinguishes it from a later process with its pid. */
+  readonly startTime?: string | undefined;
 }
 
 export interface Lock {
@@ -12,7 +15,10 @@ export interface Lock {
 }
 
 const HEARTBEAT_MS = 2_000;
-/** A lock whose holder has no heartbeat for this time is taken over, also from another machine. */
+/**
+ * A lock whose holder has no heartbeat for this time is taken over, also from another machine. A process of this machine keeps it
+ * as long as it exists: it may be suspended.
+ */
 const STALE_AFTER_MS = 20_000;
 const POLL_MS = 200;
 
@@ -22,7 +28,7 @@ const POLL_MS = 200;
  * @param path its folder must exist
  */
 export async function tryLock(path: string): Promise<Lock | Holder> {
-  const own = JSON.stringify({ pid: process.pid, host: hostname(), at: Date.now() });
+  const own = JSON.stringify({ ...(await ownProcess()), at: Date.now() });
   for (;;) {
     try {
       await writeFile(path, own, { flag: 'wx', mode: 0o600 });
@@ -82,8 +88,9 @@ async function readLock(path: string): Promise<{ text: string; holder: Holder; a
     const text = await readFile(path, 'utf8');
     const heartbeatMs = (await stat(path)).mtimeMs;
     const holder = parse(text);
-    const gone = holder.host === hostname() && !exists(holder.pid);
-    return { text, holder, alive: !gone && Date.now() - heartbeatMs < STALE_AFTER_MS };
+    const isFresh = Date.now() - heartbeatMs < STALE_AFTER_MS;
+    const alive = holder.host === hostname() ? exists(holder.pid) && (isFresh || (await isSame(holder))) : isFresh;
+    return { text, holder, alive };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
@@ -97,6 +104,15 @@ function parse(text: string): Holder {
   } catch {
     return { pid: 0, host: '' };
   }
+}
+
+async function ownProcess(): Promise<Holder> {
+  return { pid: process.pid, host: hostname(), startTime: await startTime(process.pid) };
+}
+
+/** Returns whether the process with the holder's pid is the holder. */
+async function isSame(holder: Holder): Promise<boolean> {
+  return holder.startTime !== undefined && holder.startTime === (await startTime(holder.pid));
 }
 
 function exists(pid: number): boolean {

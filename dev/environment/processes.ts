@@ -26,6 +26,27 @@ export async function commandLine(pid: number): Promise<string | undefined> {
   }
 }
 
+/**
+ * Returns the start time of a process, which distinguishes it from others with the same pid. Its format depends on the system.
+ * Undefined if the process does not exist, is a zombie or cannot be examined.
+ */
+export async function startTime(pid: number): Promise<string | undefined> {
+  try {
+    if (process.platform === 'linux') {
+      // proc_pid_stat(5): the name in parentheses may contain spaces; behind it are the state and fields 4 and following.
+      const [, fields = ''] = /.*\) (.*)/s.exec(await readFile(`/proc/${pid}/stat`, 'utf8')) ?? [];
+      const [state = 'X', ...others] = fields.split(' ');
+      return 'ZX'.includes(state) ? undefined : others[22 - 4];
+    }
+    const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };
+    const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { env });
+    const [, state, startedAt] = /^\s*(\S+)\s+(.+)/.exec(stdout) ?? [];
+    return state?.startsWith('Z') ? undefined : startedAt?.trim();
+  } catch {
+    return undefined;
+  }
+}
+
 export async function stillRuns({ pid, mark }: RecordedProcess): Promise<boolean> {
   return (await commandLine(pid))?.includes(mark) ?? false;
 }

@@ -50,12 +50,35 @@ test('takes over the lock of a killed process', async (t) => {
   await (await taken(path)).release();
 });
 
+test('respects a suspended process until it ends', async (t) => {
+  const path = join(await temporaryFolder(t), 'lock');
+  const holder = other(t, `await tryLock('${path}'); console.log('has it'); setInterval(() => {}, 1000)`);
+  await once(holder.stdout, 'data');
+  holder.kill('SIGSTOP');
+  await touchLongAgo(path);
+  assert.equal(pick(await tryLock(path)).pid, holder.pid);
+  holder.kill('SIGKILL');
+  await once(holder, 'exit');
+  await (await taken(path)).release();
+});
+
+test('takes over the lock of an ended process whose pid another one has', async (t) => {
+  const path = join(await temporaryFolder(t), 'lock');
+  await writeFile(path, JSON.stringify({ pid: process.pid, host: hostname(), startTime: 'earlier' }));
+  await touchLongAgo(path);
+  await (await taken(path)).release();
+});
+
+async function touchLongAgo(path: string): Promise<void> {
+  const longAgo = new Date(Date.now() - 60_000);
+  await utimes(path, longAgo, longAgo);
+}
+
 test('respects a holder on another machine while it renews the lock', async (t) => {
   const path = join(await temporaryFolder(t), 'lock');
   await writeFile(path, JSON.stringify({ pid: 1, host: 'elsewhere' }));
   assert.deepEqual(pick(await tryLock(path)), { pid: 1, host: 'elsewhere' });
-  const longAgo = new Date(Date.now() - 60_000);
-  await utimes(path, longAgo, longAgo);
+  await touchLongAgo(path);
   await taken(path);
 });
 
