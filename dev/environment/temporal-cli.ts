@@ -98,7 +98,7 @@ async function obtain(
       'There is no Temporal server, and none could be made. Any one of these helps:',
       `  - install the Temporal CLI, ${MIN_VERSION} or newer (https://docs.temporal.io/cli), or name it in TEMPORAL_CLI_PATH`,
       `  - install Go, ${await neededGo()} or newer (https://go.dev/dl), and start again: it is built from source then`,
-      '  - set TEMPORAL_ADDRESS to a Temporal server that runs somewhere',
+      '  - for `npm start`: set TEMPORAL_ADDRESS to a Temporal server that runs somewhere',
       'What was tried:',
       ...tried.map((line) => `  - ${line}`),
     ].join('\n'),

@@ -29,7 +29,8 @@ const NOT_DURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes:
 
 /**
  * Starts Postgres and Temporal's development server in a folder of their own, each unless a setting (`DATABASE_URL`,
- * `TEMPORAL_ADDRESS`) names one that runs, and finds the time-skipping server.
+ * `TEMPORAL_ADDRESS`) names one that runs, and finds the time-skipping server. The Temporal CLI is needed in any case, since some
+ * tests run it.
  * @throws Problem that names what to install
  */
 export async function startServers(env: NodeJS.ProcessEnv, progress: Progress, signal: AbortSignal): Promise<Servers> {
