@@ -34,7 +34,8 @@ export function inboxRoutes(app: FastifyInstance, inbox: Inbox, reply: Reply): v
   });
 
   app.get<{ Querystring: { to?: unknown; page?: unknown } }>('/inbox', ({ query }, reply) => {
-    const to = typeof query.to === 'string' ? query.to.replace(/^ (?=\d)/, '+').trim() : '';
+    // A space at either end was typed into the form, unless it was the plus of a number.
+    const to = typeof query.to === 'string' ? restorePluses(query.to.replace(/^ (?=\d)/, '+').trim()) : '';
     const number = Math.max(1, Math.trunc(Number(query.page ?? 1)) || 1);
     const found = [...findLatest(inbox, to || undefined, number * PAGE_SIZE + 1)].slice((number - 1) * PAGE_SIZE);
     const messages = found.slice(0, PAGE_SIZE).map(parseMessage);
@@ -65,11 +66,15 @@ export function inboxRoutes(app: FastifyInstance, inbox: Inbox, reply: Reply): v
 
 function* findLatest(inbox: Inbox, to: string | undefined, limit: number): Generator<StoredMessage> {
   let count = 0;
-  // In a query, an unescaped plus of a number is decoded as a space.
-  for (const found of inbox.find(...(to === undefined ? [] : [KEY.recipient(to.replace(/^ (?=\d)/, '+'))]))) {
+  for (const found of inbox.find(...(to === undefined ? [] : [KEY.recipient(restorePluses(to))]))) {
     if (count++ === limit) return;
     yield found;
   }
+}
+
+/** In a query, an unescaped plus is decoded as a space, which no address, number or user id contains. */
+function restorePluses(to: string): string {
+  return to.replaceAll(' ', '+');
 }
 
 /** Streams messages as a JSON array. They are stored as JSON, and only one at a time is in memory. */

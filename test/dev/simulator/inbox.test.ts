@@ -32,6 +32,15 @@ test('lists messages latest first, up to the limit', async (t) => {
   }
 });
 
+test('finds a recipient with a plus that is not escaped in the query', async (t) => {
+  const { inboxUrl, postmark } = await start(t);
+  await postmark.sendEmail(mail({ To: 'bounced+mailbox_full@example.com' }));
+  const found = await fetch(`${inboxUrl}/messages?to=bounced+mailbox_full@example.com`);
+  assert.equal(((await found.json()) as unknown[]).length, 1);
+  const page = await (await fetch(`${inboxUrl}?to=+bounced+mailbox_full@example.com`)).text();
+  assert.ok(page.includes('1 to bounced+mailbox_full@example.com'), page);
+});
+
 test('lets no other user of the machine read its messages', async (t) => {
   const folder = join(await temporaryFolder(t), 'inbox');
   await start(t, { folder });
