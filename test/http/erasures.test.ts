@@ -68,6 +68,11 @@ describe('erasing a recipient', () => {
       `INSERT INTO attempts (message_id, n, call, provider, outcome, detail) VALUES ($1, 1, 'c', 'smtp', 'refused', $2)`,
       [bounced, `550 ${ADDRESS} unknown`],
     );
+    const retried = await ours.sent({ to: 'list@example.net' });
+    await service.pool.query(
+      `INSERT INTO attempts (message_id, n, call, provider, outcome, detail) VALUES ($1, 1, 'c', 'smtp', 'again', $2)`,
+      [retried, `451 <${ADDRESS}> greylisted`],
+    );
     // An answer that is recorded but not applied yet.
     const bounces = [{ id: together, recipient: ADDRESS, error: `550 <${ADDRESS}> unknown` }];
     await service.pool.query(
@@ -87,7 +92,7 @@ describe('erasing a recipient', () => {
     assert.deepEqual(
       { ...report, events: 0, webhook_events: 0 },
       {
-        ...{ emails: 4, contents: 2, files: 1, events: 0, recipients: 4, attempts: 2 },
+        ...{ emails: 4, contents: 2, files: 1, events: 0, recipients: 4, attempts: 3 },
         ...{ webhook_events: 0, audit_entries: 1, provider_callbacks: 1, suppressions: 1 },
       },
     );

@@ -56,6 +56,7 @@ export function walkEmails(
                   lower(named.text) LIKE ANY ($4)
                   OR ${MAY_BE_RESPELLED('named.text', '$6')}
                   OR EXISTS (SELECT FROM email_events WHERE email_id = emails.id AND lower(concat_ws(' ', recipient, detail::text)) LIKE ANY ($4))
+                  OR EXISTS (SELECT FROM attempts WHERE message_id = emails.id AND lower(detail) LIKE ANY ($4))
                     AS is_candidate
            FROM emails CROSS JOIN LATERAL (
              SELECT concat_ws(' ', "to"::text, cc::text, bcc::text, reply_to::text, error) AS text
