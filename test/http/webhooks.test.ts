@@ -76,6 +76,19 @@ describe('a webhook endpoint', () => {
     assert.deepEqual(await patch({ description: '' }), { id, ...before, url, events: [], description: null });
   });
 
+  it('is no longer failing when it gets another URL', async () => {
+    const { id } = await create();
+    await service.pool.query(`UPDATE webhook_endpoints SET failing_since = now() - interval '4 days' WHERE id = $1`, [
+      id,
+    ]);
+    const failingSince = async (json: Json) =>
+      bodyOf(await ours.call('PATCH', `/v1/webhooks/${id}`, { json }), 200)['failing_since'];
+    const since = await failingSince({ description: 'the same URL' });
+    assert.equal(typeof since, 'string');
+    assert.equal(await failingSince({ url: HOOK_URL }), since);
+    assert.equal(await failingSince({ url: 'https://example.com/other' }), null);
+  });
+
   it('gets no deliveries while it is disabled, and wakes the workers when it is enabled', async () => {
     const { id } = await create();
     const patch = async (status: string) =>

@@ -62,7 +62,7 @@ const endpoint = {
   status: enumOf(ENDPOINT_STATUSES, 'WebhookStatus', STATUS),
   disabled_reason: nullable(Type.String(), 'Why Sendwright disabled it; null otherwise'),
   disabled_at: nullable(Timestamp, 'When it was disabled; null while it is enabled'),
-  failing_since: nullable(Timestamp, 'The time of the first failure since the last success'),
+  failing_since: nullable(Timestamp, 'The time of the first failure since the last success or change of the URL'),
   created_at: Timestamp,
 };
 

@@ -51,7 +51,7 @@ export interface EndpointChange {
   readonly status?: EndpointStatus | null;
 }
 
-/** Changes the given fields of an endpoint. Enabling resets its health. */
+/** Changes the given fields of an endpoint. Enabling it and another URL reset its health. */
 export function changeEndpoint(
   db: Db,
   orgId: string,
@@ -67,7 +67,7 @@ export function changeEndpoint(
        status          = coalesce($6, status),
        disabled_reason = CASE WHEN $6::text IS NULL THEN disabled_reason END,
        disabled_at     = CASE WHEN $6 = 'enabled' THEN NULL WHEN $6 = 'disabled' AND status = 'enabled' THEN now() ELSE disabled_at END,
-       failing_since   = CASE WHEN $6 = 'enabled' AND status = 'disabled' THEN NULL ELSE failing_since END
+       failing_since   = CASE WHEN $6 = 'enabled' AND status = 'disabled' OR $3 <> url THEN NULL ELSE failing_since END
      WHERE id = $1 AND org_id = $2
      RETURNING ${ENDPOINT}`,
     [id, orgId, change.url ?? null, change.description ?? null, change.events ?? null, change.status ?? null],
