@@ -79,7 +79,7 @@ async function formPage(context: Context, filled: Filled): Promise<Html> {
             checked={domain.open_tracking}
           />
           <Checkbox
-            label="Clicks, by links in the HTML that lead through this service"
+            label="Clicks, by links in the HTML that lead through this service, or through Postmark for email that it sends"
             name="click_tracking"
             value="on"
             given={filled.given}

@@ -48,7 +48,7 @@ export function contentSection(email: Email, content: EmailContent | undefined, 
   const shown = show !== undefined && views.includes(show) ? show : (views[0] as View);
   return (
     <Section title="Content" id="content">
-      {!isStored && <p class="muted">The content was deleted after the retention period.</p>}
+      {!isStored && <p class="muted">The content was erased, by request or because its retention ended.</p>}
       {isStored && views.length > 1 && (
         <nav class="tabs" aria-label="Content">
           {views.map((view) => (

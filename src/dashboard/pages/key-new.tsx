@@ -105,7 +105,8 @@ function DomainBoxes({ domains, filled }: { domains: readonly Domain[]; filled: 
     <fieldset>
       <legend>Domains</legend>
       <p class="hint">
-        Restrict this key to selected domains (it then can't send WhatsApp messages). Leave empty to allow all.
+        Restrict sending to selected domains (the key then can't send WhatsApp messages or SMS). Reading is not
+        restricted. Leave empty to allow all.
       </p>
       <Problem text={problem} isAlert />
       {domains.map(({ id, name }) => (

@@ -163,7 +163,7 @@ export function removeButton(visit: Visit, id: string, email: string): Html {
   return confirm(visit, 'Remove', {
     action: `${PATH}/${id}/remove`,
     id: `remove-${id}`,
-    question: `Email will be sent to ${email} again. The entry at the provider is removed too.`,
+    question: `Email will be sent to ${email} again. The entry at the provider is removed too, unless the provider keeps it, as after a complaint.`,
     small: true,
   });
 }

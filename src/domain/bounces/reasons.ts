@@ -25,7 +25,8 @@ export const BOUNCE_REASONS_IN_WORDS: Readonly<Record<BounceReason, ReasonInWord
   },
   provider_suppressed: {
     meaning: "the provider's own suppression list has the address",
-    remedy: 'once you know that the address works, remove the suppression here: that also clears it at the provider',
+    remedy:
+      'once you know that the address works, remove the suppression here: that also clears it at the provider, except after a complaint',
   },
   mailbox_full: {
     meaning: 'over quota',

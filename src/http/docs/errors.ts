@@ -155,7 +155,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
     only: ['POST /v1/sms'],
   },
   rate_limit_exceeded: {
-    when: 'Too many requests, or too many emails in them; try again after `Retry-After` seconds.',
+    when: 'Too many requests, emails in them, or registrations and checks of domains; try again after `Retry-After` seconds.',
     message: 'more than 10000 requests a second; try again in 1 s',
   },
   quota_exceeded: {

@@ -50,7 +50,7 @@ export const getSuppression = route('getSuppression', 'Get a suppression', {
 export const removeSuppression = route('deleteSuppressions', 'Remove a suppression', {
   description:
     'By id, or all entries of an address. The address is also removed from the list of the provider, if it has one, ' +
-    'within seconds.',
+    'within seconds, unless another organization needs the entry or the provider keeps it, as Postmark does after a complaint.',
   params: SuppressionParams,
   response: { 204: Type.Null() },
   handler: async ({ pool, wakeRelay }, { orgId, params }) => {

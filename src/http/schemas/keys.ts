@@ -4,9 +4,9 @@ import { PRESETS } from '../../store/accounts/keys.ts';
 import { closedObject, enumOf, nullable, objectOf, optional, Timestamp } from './common.ts';
 
 const PRESET =
-  '`full_access`: everything. `sending_access`: send, reschedule and cancel, but read nothing. `read_only`: read everything but keys, and change nothing';
+  '`full_access`: everything. `sending_access`: send, reschedule and cancel, but read nothing. `read_only`: read everything but keys and the log of requests, and change nothing';
 const DOMAINS =
-  'The only domains it may send email from; such a key sends no chat-app messages or SMS. Null means all domains';
+  'The only domains it may send email from; such a key sends no chat-app messages or SMS. Reading is not limited. Null means all domains';
 const RANGES = 'Addresses and ranges from which the key may be used; null means all';
 
 export const IssueKeyBody = closedObject('CreateApiKeyRequest', 'A key', {

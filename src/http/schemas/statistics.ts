@@ -11,7 +11,9 @@ export const StatisticsQuery = Type.Object(
     from: instant(
       'Begin of the period; the hour or day that contains it counts as a whole. 24 hours before `to` by default.',
     ),
-    to: instant('End of the period, exclusive: now by default.'),
+    to: instant(
+      'End of the period: the last hour or day is the one that begins before it, and counts as a whole. Now by default.',
+    ),
     step: Type.Optional(
       enumOf(['hour', 'day'], 'StatisticsStep', 'UTC: by hour for at most 31 days, by day for at most 400', 'day'),
     ),

@@ -92,7 +92,7 @@ const delivery = {
   status: enumOf(
     DELIVERY_STATUSES,
     'DeliveryStatus',
-    'pending until an attempt gets a 2xx response or all ten attempts have failed',
+    'pending until an attempt gets a 2xx response (succeeded), or all ten attempts have failed or one got 410 (failed)',
   ),
   created_at: Timestamp,
   next_attempt_at: nullable(Timestamp, 'The time of the next attempt of a pending delivery'),
