@@ -102,14 +102,14 @@ const RULES: IForbiddenRuleType[] = [
     to: { path: '^(?:src|activities)/', dependencyTypesNot: ['type-only'] },
   },
   {
-    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto, node:util, node:zlib and the ULID, MIME, phone, IP address, public-suffix, HTML and user-agent libraries only',
+    name: 'the domain knows no clock, network or disk: it may use node:url, node:crypto, node:util, node:zlib and the ULID, MIME, phone, IP address, public-suffix, HTML, user-agent and content-negotiation libraries only',
     severity: 'error',
     from: { path: '^src/(?:domain|lib)/', pathNot: '^src/lib/(?:background-loop|dns-query)\\.ts$' },
     to: {
       pathNot: [
         '^src/(?:domain|lib)/',
         '^(?:node:)?(?:url|crypto|util|zlib)$',
-        '^node_modules/(?:@types/)?(?:ulid|mime-types|libphonenumber-js|ipaddr\\.js|tldts|htmlparser2|isbot)/',
+        '^node_modules/(?:@types/)?(?:ulid|mime-types|libphonenumber-js|ipaddr\\.js|tldts|htmlparser2|isbot|negotiator)/',
       ],
     },
   },

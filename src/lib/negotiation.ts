@@ -1,8 +1,9 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import Negotiator from 'negotiator';
 
+type HeaderName = 'accept' | 'accept-encoding' | 'accept-language';
+
 interface Requested {
-  readonly headers: IncomingHttpHeaders;
+  readonly headers: { readonly [Name in HeaderName]?: string | undefined };
 }
 
 /** Browsers send about 150 characters. Parsing the longest header that Node accepts would take milliseconds. */
@@ -23,7 +24,7 @@ export function acceptedLanguage<T extends string>(request: Requested, languages
 }
 
 /** A header that is too long counts as missing. */
-function negotiate({ headers }: Requested, name: 'accept' | 'accept-encoding' | 'accept-language'): Negotiator {
+function negotiate({ headers }: Requested, name: HeaderName): Negotiator {
   const value = headers[name];
   return new Negotiator({ headers: value === undefined || value.length > MAX_LENGTH ? {} : { [name]: value } });
 }
