@@ -8,6 +8,7 @@ import type { WindowPolicy } from '../../src/domain/chat/window.ts';
 import { projectMessageReports } from '../../src/projection/messages.ts';
 import type { ChatReport } from '../../src/providers/chat-provider.ts';
 import { acceptText, chatRow, chatTimeline, connect, TO } from '../store/chats.ts';
+import { eventually } from '../support/eventually.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { chatHarness, deliverChat, ScriptedChat } from './chat-harness.ts';
 
@@ -166,6 +167,34 @@ for (const provider of ['twilio', 'meta'] as const) {
       assert.deepEqual([status, provider_message_id], ['delivered', template]);
       assert.deepEqual(await chatTimeline(pool, id), ['queued', 'sent', 'sent', 'delivered']);
     });
+
+    for (const later of ['sent', 'failed'] as const) {
+      test(`and is reported later, beside a report of ${later} that waits for it: the template is sent`, async (t) => {
+        const { id, deliver, sentTypes } = await accepted({ provider, wroteAgo: 60, content: FALLBACK });
+        await deliver(id);
+        const text = `${provider} 1`;
+        const holder = await pool.connect();
+        t.after(() => holder.release());
+        await holder.query('BEGIN');
+        await holder.query('SELECT FROM chat_messages WHERE id = $1 FOR UPDATE', [id]);
+        const waiting = async (count: number) => {
+          const { rowCount } = await pool.query(
+            `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+          );
+          return rowCount === count;
+        };
+        const first = reported(report(id, text, 'failed'));
+        await eventually('the first report waits', () => waiting(1));
+        const second = reported({ ...report(id, text, later), dedupeKey: 'another' });
+        await eventually('the second report waits', () => waiting(2));
+        await holder.query('COMMIT');
+        await Promise.all([first, second]);
+        const { status, provider_message_id } = await chatRow(pool, id);
+        assert.deepEqual([status, provider_message_id], ['queued', null]);
+        assert.equal((await deliver(id)).state, 'ended');
+        assert.deepEqual(sentTypes(), ['text', 'template']);
+      });
+    }
 
     test('and is reported before the answer is applied: the template is sent', async () => {
       const { id, deps, deliver, outcomes, sentTypes } = await accepted({ provider, wroteAgo: 60, content: FALLBACK });

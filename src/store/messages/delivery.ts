@@ -137,11 +137,14 @@ export interface ReportedMessage {
   readonly phone_number_id: string | null;
 }
 
-/** Reads messages of reports and locks their rows in the order of their ids. Messages that do not exist are missing. */
+/** Locks messages of reports in the order of their ids, and reads them. Messages that do not exist are missing. */
 export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<string, ReportedMessage>> {
-  const rows = await queryRows<ReportedMessage>(db, {
-    name: 'lock_reported',
-    text: `SELECT message.id, message."from", message."to", message.provider_message_id, number.provider, number.phone_number_id,
+  // The second statement sees what the last holder of the locks has changed in other tables.
+  const [, rows] = await Promise.all([
+    lockMessageStatuses(db, ids),
+    queryRows<ReportedMessage>(db, {
+      name: 'read_reported',
+      text: `SELECT message.id, message."from", message."to", message.provider_message_id, number.provider, number.phone_number_id,
                   EXISTS (
                     SELECT FROM attempts
                     WHERE message_id = message.id AND (outcome IS NULL OR outcome IN ('unknown', 'risked'))
@@ -151,9 +154,10 @@ export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<
                     WHERE message_id = message.id AND outcome = 'again' AND provider_message_id IS NOT NULL
                   ) AS replaced_ids
            FROM chat_messages AS message LEFT JOIN ${SENDERS} AS number ON number.id = message.number_id
-           WHERE message.id = ANY ($1) ORDER BY message.id FOR UPDATE OF message`,
-    values: [ids],
-  });
+           WHERE message.id = ANY ($1)`,
+      values: [ids],
+    }),
+  ]);
   return new Map(rows.map((row) => [row.id, row]));
 }
 
