@@ -6,7 +6,7 @@ import { makeSigner } from '../lib/signer.ts';
 import type { SessionClient } from '../store/accounts/sessions.ts';
 import { findUser, type UserWithPassword } from '../store/accounts/users.ts';
 import { checkCode, type SecondFactorDeps } from './second-factor.ts';
-import { auditFailure, startSession } from './sign-in.ts';
+import { auditFailure, startPasswordSession } from './sign-in.ts';
 
 const LIFETIME_MS = 10 * 60_000;
 const TOKEN = /^(usr_\w{1,40})\.(\d{1,16})\.([\w-]{43})$/;
@@ -62,6 +62,7 @@ export async function completeSignIn(
     if (isWrong) await auditFailure(deps.pool, user, detail);
     throw error;
   });
-  const token = await startSession(deps.pool, user, { address, userAgent }, detail);
+  const token = await startPasswordSession(deps.pool, user, { address, userAgent }, detail);
+  if (token === undefined) return undefined;
   return { token, browser: deps.knownBrowsers.issue(user.email, now, browserId), userId: user.id };
 }

@@ -14,7 +14,7 @@ import {
 import { needsOidc } from '../store/accounts/organizations.ts';
 import { parseMailbox } from '../domain/email/address.ts';
 import { findSecondFactor } from '../store/accounts/second-factors.ts';
-import { findUserByEmail, type User, type UserWithPassword } from '../store/accounts/users.ts';
+import { findUserByEmail, lockPassword, type User, type UserWithPassword } from '../store/accounts/users.ts';
 import { type Detail, auditBySystem, auditByUser } from './actor.ts';
 import { isPassword } from './passwords.ts';
 import { type Attempt, countAttempt, forgiveAttempt } from './sign-in-limits.ts';
@@ -87,17 +87,37 @@ export async function signIn(
   }
   const factor = await findSecondFactor(pool, user.id);
   if (factor?.is_confirmed) return { kind: 'code_required', challenge: issueChallenge(user, Date.now()) };
-  const token = await startSession(pool, user, { address, userAgent }, detail);
+  const token = await startPasswordSession(pool, user, { address, userAgent }, detail);
+  if (token === undefined) return { kind: 'wrong_credentials' };
   return { kind: 'signed_in', token, browser: knownBrowsers.issue(email, Date.now(), browserId), userId: user.id };
 }
 
 /** Starts a session of a user who has signed in, and records it. @param detail for the audit log @returns the session's token */
 export async function startSession(pool: Pool, user: User, from: SessionClient, detail: Detail): Promise<string> {
+  return transaction(pool, (client) => createRecordedSession(client, user, from, detail));
+}
+
+/**
+ * Starts a session as `startSession` does.
+ * @param user with the hash of the password that was correct
+ * @returns undefined if the password was changed since then, which ends all sessions
+ */
+export async function startPasswordSession(
+  pool: Pool,
+  user: UserWithPassword,
+  from: SessionClient,
+  detail: Detail,
+): Promise<string | undefined> {
   return transaction(pool, async (client) => {
-    const token = await createSession(client, user.id, from);
-    await auditByUser(client, user, 'account.sign-in', detail);
-    return token;
+    if ((await lockPassword(client, user.id)) !== user.password) return undefined;
+    return createRecordedSession(client, user, from, detail);
   });
+}
+
+async function createRecordedSession(client: Db, user: User, from: SessionClient, detail: Detail): Promise<string> {
+  const token = await createSession(client, user.id, from);
+  await auditByUser(client, user, 'account.sign-in', detail);
+  return token;
 }
 
 /** Creates a session without an entry in the audit log. @returns its token */

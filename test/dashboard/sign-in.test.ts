@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { digest } from '../../src/lib/digest.ts';
-import { createUser } from '../../src/accounts/users.ts';
+import { startPasswordSession } from '../../src/accounts/sign-in.ts';
+import { createUser, takeOver } from '../../src/accounts/users.ts';
+import { findUserByEmail } from '../../src/store/accounts/users.ts';
 import { startService, useService } from '../http/service.ts';
 import { PASSWORD, signedIn, textOf, visitor } from './visitor.ts';
 
@@ -199,6 +201,18 @@ describe('a session', () => {
     other.take(chosen);
     await other.signIn(ada.email, PASSWORD);
     assert.notEqual(other.cookie(), chosen);
+  });
+
+  it('does not begin by a password that was changed while it was being checked', async () => {
+    const ada = await signedIn(service, organization.id);
+    const user = await findUserByEmail(service.pool, ada.email);
+    assert.ok(user);
+    const start = () => startPasswordSession(service.pool, user, { address: '127.0.0.1', userAgent: undefined }, {});
+    assert.equal(typeof (await start()), 'string');
+    await takeOver(service.pool, user, 'another hash');
+    assert.equal(await start(), undefined);
+    const { rowCount } = await service.pool.query('SELECT FROM sessions WHERE user_id = $1', [ada.id]);
+    assert.equal(rowCount, 0);
   });
 
   it('ends on the server when one signs out', async () => {

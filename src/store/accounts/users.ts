@@ -1,5 +1,5 @@
 import { type Cursor, cursorValues } from '../postgres/page.ts';
-import { type Db, execute, executeOne, queryColumn, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, executeOne, queryColumn, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
 
 /** Viewers read, members also change, owners also manage members. */
 export const ROLES = ['viewer', 'member', 'owner'] as const;
@@ -82,6 +82,11 @@ export async function setPassword(db: Db, id: string, password: string): Promise
     `WITH ended AS (DELETE FROM password_resets WHERE user_id = $1) UPDATE users SET password = $2 WHERE id = $1`,
     [id, password],
   );
+}
+
+/** Returns the hash of a user's password, which does not change until the transaction ends. */
+export function lockPassword(db: Db, id: string): Promise<string | undefined> {
+  return queryValue(db, `SELECT password FROM users WHERE id = $1 FOR SHARE`, [id]);
 }
 
 export async function setUserName(db: Db, id: string, name: string): Promise<void> {
