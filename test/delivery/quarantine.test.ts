@@ -5,7 +5,8 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { MemberResult } from '../../src/delivery/contract.ts';
 import type { Isolation } from '../../src/delivery/email/contract.ts';
-import { countCrash, markSuspects } from '../../src/store/emails/suspects.ts';
+import { deliver } from '../../src/delivery/email/deliver.ts';
+import { markSuspects, recordCrash } from '../../src/store/emails/suspects.ts';
 import { messagesQuarantined } from '../../src/telemetry/topics.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { harness, ScriptedProvider } from './harness.ts';
@@ -137,11 +138,26 @@ describe('a suspect', () => {
     });
   }
 
+  test('has one crash if it is unknown whether that was recorded', async () => {
+    const { accept, deps } = make('crashed');
+    const member = await accept();
+    await markSuspects(pool, [member.id]);
+    let lost = 0;
+    const query = async (...statement: Parameters<typeof pool.query>) => {
+      const result = await pool.query(...statement);
+      if (String(statement[0]).includes('crashes = ') && lost++ === 0)
+        throw new Error('Connection terminated unexpectedly');
+      return result;
+    };
+    const unreliable = Object.assign(Object.create(pool) as typeof pool, { query });
+    await deliver({ ...deps, pool: unreliable }, [member]);
+    assert.deepEqual([lost, await crashesOf(member.id)], [2, { crashes: 1, suspect: true }]);
+  });
+
   test('fails after it ended two processes, with the reason, a log line and a metric', async (t) => {
     const { provider, accept, deliverOne, email, lines } = make('deliver');
     const member = await accept();
-    await countCrash(pool, member.id);
-    await countCrash(pool, member.id);
+    await recordCrash(pool, member.id, 2);
     let count = 0;
     t.after(messagesQuarantined.listen((news) => (count += news.count)));
     assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'failed' });
@@ -154,8 +170,7 @@ describe('a suspect', () => {
     for (const canBeAsked of [true, false]) {
       const { provider, accept, die, deliverOne } = make('deliver', canBeAsked);
       const member = await accept();
-      await countCrash(pool, member.id);
-      await countCrash(pool, member.id);
+      await recordCrash(pool, member.id, 2);
       await die(member, provider, `call_${canBeAsked}`, true);
       const result = await deliverOne(member);
       assert.equal(result.state === 'ended' && result.status, canBeAsked ? 'sent' : 'failed');

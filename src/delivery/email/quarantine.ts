@@ -1,7 +1,7 @@
 import { mapConcurrently } from '../../lib/map-concurrently.ts';
 import { type Attempt, endAttempts, type LockedEmail } from '../../store/emails/attempts.ts';
 import { afterCommit, type Db } from '../../store/postgres/pool.ts';
-import { clearSuspects, countCrash } from '../../store/emails/suspects.ts';
+import { clearSuspects, readCrashes, recordCrash } from '../../store/emails/suspects.ts';
 import { messagesQuarantined } from '../../telemetry/topics.ts';
 import type { Member, MemberResult } from '../contract.ts';
 import type { EmailDeps } from './contract.ts';
@@ -93,7 +93,9 @@ async function deliverAlone(deps: EmailDeps, member: Member, overlap: boolean): 
   if (result === 'busy') return 'busy';
   if (result === 'ended') return postponed(member, 'The isolated process ended.');
   if (result === 'crashed') {
-    const crashes = await persist(() => countCrash(deps.pool, member.id));
+    const crashes = 1 + (await persist(() => readCrashes(deps.pool, member.id)));
+    // Repeated if it is unknown whether it was committed.
+    await persist(() => recordCrash(deps.pool, member.id, crashes));
     deps.log.error({ email: member.id, crashes }, 'isolated process crashed during a delivery');
     return postponed(member, 'The process that delivered it ended.');
   }

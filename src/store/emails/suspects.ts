@@ -20,13 +20,19 @@ export async function clearSuspects(db: Db, ids: readonly string[]): Promise<voi
   });
 }
 
-/** Counts a crash of an isolated process just after it had begun to deliver an email. @returns the number of crashes */
-export async function countCrash(db: Db, id: string): Promise<number> {
-  const crashes = await queryValue<number>(
+/** Returns the number of isolated processes that an email has crashed. */
+export async function readCrashes(db: Db, id: string): Promise<number> {
+  return (await queryValue<number>(db, 'SELECT crashes FROM emails WHERE id = $1', [id])) ?? 0;
+}
+
+/**
+ * Records that an isolated process crashed just after it had begun to deliver an email. Idempotent.
+ * @param crashes the number of crashes with this one
+ */
+export async function recordCrash(db: Db, id: string, crashes: number): Promise<void> {
+  await execute(
     db,
-    `UPDATE emails SET crashes = crashes + 1, suspected_at = coalesce(suspected_at, clock_timestamp())
-     WHERE id = $1 RETURNING crashes`,
-    [id],
+    `UPDATE emails SET crashes = greatest(crashes, $2), suspected_at = coalesce(suspected_at, clock_timestamp()) WHERE id = $1`,
+    [id, crashes],
   );
-  return crashes ?? 0;
 }
