@@ -3,6 +3,7 @@ import { after, describe, it } from 'node:test';
 import { AccountClient } from 'postmark';
 import { pino } from 'pino';
 import { makeDomainUpkeep } from '../../src/upkeep/domains.ts';
+import { dueUnusedDomains, endUnusedDomain } from '../../src/store/domains/provider-domains.ts';
 import { startDomainChecks } from '../../src/sender-domains/background-checks.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import { postmarkDomains } from '../../src/providers/postmark/domains.ts';
@@ -149,6 +150,18 @@ describe('a domain that is deleted', () => {
     assert.ok((await upkeep().clearProviderDomains()).done >= 1);
     assert.equal((await named(name)).length, 0);
     assert.deepEqual(await upkeep().clearProviderDomains(), { done: 0, next: null });
+  });
+
+  it('is deleted at Postmark also if its last organization deletes it during a step', async () => {
+    const name = fresh();
+    const [mine, other] = [await add(name), await add(name, theirs)];
+    await remove(mine.id);
+    const [read] = await dueUnusedDomains(service.pool, 100);
+    assert.ok(read?.name === name && read.is_used);
+    await remove(other.id, theirs);
+    await endUnusedDomain(service.pool, read);
+    assert.equal((await upkeep().clearProviderDomains()).done, 1);
+    assert.equal((await named(name)).length, 0);
   });
 
   it('stays at Postmark if it was there before', async () => {

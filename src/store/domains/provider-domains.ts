@@ -33,23 +33,34 @@ export interface UnusedDomain {
   readonly ours: boolean;
   /** True if an organization has it, still or again. */
   readonly is_used: boolean;
+  /** When it was deleted last. */
+  readonly unused_since: string;
 }
 
 /** Domains to delete at the provider now. Deleting twice is harmless. */
 export function dueUnusedDomains(db: Db, limit: number): Promise<UnusedDomain[]> {
   return queryRows(
     db,
-    `SELECT name, provider_id::float8 AS provider_id, ours,
+    `SELECT name, provider_id::float8 AS provider_id, ours, unused_since::text AS unused_since,
             EXISTS (SELECT FROM domains WHERE domains.name = unused.name) AS is_used
      FROM provider_domains AS unused WHERE unused_since IS NOT NULL AND retry_at <= now() ORDER BY retry_at LIMIT $1`,
     [limit],
   );
 }
 
-/** Deletes the record of an unused domain, or marks a used one as used. */
-export async function endUnusedDomain(db: Db, { name, provider_id: id, is_used: isUsed }: UnusedDomain): Promise<void> {
-  if (isUsed) await execute(db, `UPDATE provider_domains SET unused_since = NULL WHERE name = $1`, [name]);
-  else await execute(db, `DELETE FROM provider_domains WHERE name = $1 AND provider_id = $2`, [name, id]);
+/** Deletes the record of an unused domain, or marks a used one as used, unless it was deleted again since it was read. */
+export async function endUnusedDomain(
+  db: Db,
+  { name, provider_id: id, is_used: isUsed, unused_since: since }: UnusedDomain,
+): Promise<void> {
+  if (isUsed) {
+    await execute(db, `UPDATE provider_domains SET unused_since = NULL WHERE name = $1 AND unused_since = $2`, [
+      name,
+      since,
+    ]);
+  } else {
+    await execute(db, `DELETE FROM provider_domains WHERE name = $1 AND provider_id = $2`, [name, id]);
+  }
 }
 
 /** Defers a domain because the provider is unreachable: by a minute, doubling to six hours. */
