@@ -7,6 +7,10 @@ import fc from 'fast-check';
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js';
 import { dkimValue } from '../../src/domain/senders/dkim.ts';
 import { signDkim } from '../../src/providers/smtp/dkim.ts';
+import { smtp } from '../../src/providers/smtp/smtp.ts';
+import { outgoing } from './outgoing.ts';
+import { CALL } from './simulator.ts';
+import { smtpScript } from './smtp-script.ts';
 
 const { privateKey: key, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
 const record = dkimValue(publicKey.export({ type: 'spki', format: 'der' }).toString('base64'));
@@ -27,6 +31,12 @@ async function sign(message: string, pieces: readonly number[] = []): Promise<st
   const ends = [...pieces.map((piece) => piece % (bytes.length + 1)), bytes.length].toSorted((a, b) => a - b);
   const chunks = ends.map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end)).filter(({ length }) => length > 0);
   return (await buffer(Readable.from(signDkim(chunks, signer)))).toString('latin1');
+}
+
+/** Returns a message as nodemailer sends it, before dot-stuffing: with CRLF as each line end. */
+function onWire(message: string): string {
+  const lines = message.replaceAll(/\r\n|\r|\n/g, '\r\n');
+  return lines.endsWith('\r\n') ? lines : `${lines}\r\n`;
 }
 
 /** The result of a receiver's verification. */
@@ -53,14 +63,23 @@ describe('a signature', () => {
 
   test('is valid for any body in any chunks', async () => {
     const text = fc.string({
-      unit: fc.constantFrom('a', ' ', '\t', '\r\n', '\r\n\r\n', '.', '\u00fc', '='),
+      unit: fc.constantFrom('a', ' ', '\t', '\r', '\n', '\r\n', '\r\n\r\n', '.', '\u00fc', '='),
       maxLength: 60,
     });
     await fc.assert(
       fc.asyncProperty(text, fc.array(fc.nat(1_000), { maxLength: 8 }), async (body, pieces) => {
-        assert.equal(await verdict(await sign(`${HEAD.join('\r\n')}\r\n\r\n${body}\r\n`, pieces)), 'pass');
+        const signed = await sign(`${HEAD.join('\r\n')}\r\n\r\n${body}`, pieces);
+        assert.equal(await verdict(onWire(signed)), 'pass');
       }),
       { numRuns: 300 },
     );
   });
+
+  for (const text of ['a\rb', 'a\r\r\nb\r', '\r.\r'])
+    test(`is valid for ${JSON.stringify(text)} as an SMTP server receives it`, async (t) => {
+      const server = await smtpScript(t, {});
+      await smtp(server.url).send([{ ...outgoing({ text }), dkim: signer }], CALL);
+      const [stuffed = ''] = server.messages;
+      assert.equal(await verdict(`${stuffed.replaceAll('\r\n..', '\r\n.')}\r\n`), 'pass');
+    });
 });

@@ -95,6 +95,12 @@ function fold(names: readonly string[]): string {
   return text;
 }
 
+/**
+ * A line end: nodemailer's DataStream also sends a single CR or LF as CRLF. A CR at the end of a piece may be the first half of a
+ * CRLF.
+ */
+const LINE_END = /\r\n|\n|\r(?!$)/;
+
 /** Hashes a body in relaxed form (RFC 6376 §3.4.4), line by line. */
 class RelaxedBodyHash {
   readonly #hash = createHash('sha256');
@@ -103,13 +109,13 @@ class RelaxedBodyHash {
 
   /** @param text as latin1 */
   update(text: string): void {
-    const lines = (this.#rest + text).split(/\r?\n/);
+    const lines = (this.#rest + text).split(LINE_END);
     this.#rest = lines.pop() ?? '';
     for (const line of lines) this.#add(line);
   }
 
   digest(): string {
-    if (this.#rest !== '') this.#add(this.#rest);
+    if (this.#rest !== '') this.#add(this.#rest.replace(/\r$/, ''));
     return this.#hash.digest('base64');
   }
 
