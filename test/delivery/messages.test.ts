@@ -3,10 +3,12 @@ import { performance } from 'node:perf_hooks';
 import { describe, test } from 'node:test';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { makeMessageActivities } from '../../activities/index.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { cancelMessage, rescheduleMessage } from '../../src/intake/messages.ts';
 import { projectMessageReports } from '../../src/projection/messages.ts';
 import type { ChatProvider } from '../../src/providers/chat-provider.ts';
 import { deleteNumber } from '../../src/store/chat/numbers.ts';
+import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { acceptText, chatRow, chatTimeline, connect, TO } from '../store/chats.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { acceptedTexts, chatHarness, deliverChat, reportOf, ScriptedChat } from './chat-harness.ts';
@@ -118,6 +120,18 @@ describe('a message that cannot be sent fails immediately', () => {
     assert.equal((await chatRow(pool, id)).error, 'Twilio accepts at most 1,600 characters.');
     assert.deepEqual(await outcomes(id), []);
     assert.equal(provider.given.length, 0);
+  });
+
+  test('with an event for its endpoints, though the reason contains half of a surrogate pair', async () => {
+    const url = 'https://example.com/hook';
+    const endpoint = { id: newId('wh'), url, events: ['chatapp.failed'], description: null };
+    await insertEndpoint(pool, orgId, endpoint, Buffer.from('sealed'));
+    const { id, provider, deliver } = await accepted();
+    provider.refuses = () => 'No type \ud83d.';
+    assert.deepEqual(await deliver(id), { state: 'ended', status: 'failed' });
+    assert.equal((await chatRow(pool, id)).error, 'No type \ufffd.');
+    const { rows } = await pool.query(`SELECT type FROM webhook_events WHERE data->>'messageId' = $1`, [id]);
+    assert.deepEqual(rows, [{ type: 'chatapp.failed' }]);
   });
 
   test('because its number is disconnected', async () => {

@@ -82,4 +82,9 @@ describe('components that Twilio does not support', () => {
       assert.match(componentsProblem(of(components)) ?? '', problem);
     });
   }
+
+  test('of a long type, whose text is cut between characters', () => {
+    const found = componentsProblem(of([{ type: `${'x'.repeat(39)}😀` }])) ?? '';
+    assert.ok(found.includes('x'.repeat(39)) && found.isWellFormed(), found);
+  });
 });

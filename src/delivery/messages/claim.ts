@@ -14,6 +14,7 @@ import {
 import { asFallback, lockMessages, type StoredMessage } from '../../store/messages/delivery.ts';
 import { afterCommit, type Db, transaction } from '../../store/postgres/pool.ts';
 import { messagesClaimed } from '../../telemetry/topics.ts';
+import { storableText } from '../call.ts';
 import { type Claim, type Member, type MemberResult, unclaimableResult } from '../contract.ts';
 import { judgePaused, makeGate, waitForOrganization } from '../pauses.ts';
 import type { MessageDeps, MessageTypes } from './contract.ts';
@@ -67,7 +68,7 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
       stored = asFallback(stored);
     }
     const refusal = provider.refusal(stored);
-    if (refusal !== undefined) return fail(client, id, refusal);
+    if (refusal !== undefined) return fail(client, id, storableText(refusal));
 
     const pause = await gate(client, provider.name, [number.id]);
     if (pause) {

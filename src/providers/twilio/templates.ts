@@ -176,5 +176,5 @@ function orderOf(types: Fields | null, names: readonly string[]): string[] {
 }
 
 function wordOf(value: unknown): string {
-  return typeof value === 'string' ? value.toLowerCase().slice(0, 40) : 'unknown';
+  return typeof value === 'string' ? value.toLowerCase().slice(0, 40).toWellFormed() : 'unknown';
 }
