@@ -211,20 +211,39 @@ function addressOf(text: string): string | undefined {
  * in replies and URLs is such a character only after a letter or digit; &, =, / and ? always delimit an address.
  */
 const LONGER_ADDRESS = "[A-Za-z0-9_.+~-]|[A-Za-z0-9]['!#$%*^`{|}]";
+/**
+ * Encoded characters that delimit an address although they end in a letter or digit: escapes of JSON, and percent-encoded white
+ * space, double quotes, brackets, and & , / : ; = ?
+ */
+const ENCODED_DELIMITER = '\\\\(?:[bfnrt]|u[0-9a-f]{4})|%(?:0[9ad]|2[02689cf]|3[a-f]|5[bd])';
+const BEGIN = `(?:(?<!${LONGER_ADDRESS})|(?<=${ENCODED_DELIMITER}))`;
 
 function toErasedAddress(address: string, placeholder: string): ErasedAddress {
   const [local = '', domain = ''] = address.split('@');
+  const locals = spellingsOf(local);
   // Stored addresses are as customers wrote them, so their domain may be in Unicode.
-  const unicode = `${local}@${domainToUnicode(domain)}`;
-  const spellings = [...new Set([address, unicode, encodeURIComponent(address).toLowerCase()])];
-  const literals = spellings.map((spelling) => spelling.replace(/[^\p{L}\p{M}\p{N}@]/gu, '\\$&'));
+  const domains = [...new Set([domain, domainToUnicode(domain)].flatMap(spellingsOf))];
+  const spellings = locals.flatMap((name) => domains.flatMap((host) => [`${name}@${host}`, `${name}%40${host}`]));
+  const [anyLocal, anyDomain] = [anyOf(locals), anyOf(domains)];
   return {
     address,
     placeholder,
     likePatterns: spellings.map((spelling) => `%${escapeLike(spelling)}%`),
     localPattern: `%${escapeLike(local)}@%`,
-    pattern: `(?<!${LONGER_ADDRESS})(?:${literals.join('|')})(?![A-Za-z0-9-]|\\.[A-Za-z0-9])`,
+    // In form encoding, + is a space.
+    pattern: `(?:${BEGIN}${anyLocal}(?:@|%40)|(?<=\\+)${anyLocal}%40)${anyDomain}(?![A-Za-z0-9-]|\\.[A-Za-z0-9])`,
   };
+}
+
+/** Returns a part of an address in lower case, as it is and as in a URL: percent-encoded, and in form encoding. */
+function spellingsOf(part: string): string[] {
+  const formEncoded = new URLSearchParams({ '': part }).toString().slice(1);
+  return [...new Set([part, encodeURIComponent(part).toLowerCase(), formEncoded.toLowerCase()])];
+}
+
+/** Returns a regular expression that matches any of the texts literally. */
+function anyOf(texts: readonly string[]): string {
+  return `(?:${texts.map((text) => text.replace(/[^\p{L}\p{M}\p{N}]/gu, '\\$&')).join('|')})`;
 }
 
 function escapeLike(text: string): string {

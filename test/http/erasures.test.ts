@@ -5,11 +5,14 @@ import { eraseRecipient } from '../../src/intake/erasure.ts';
 import { insertAudit } from '../../src/store/accounts/audit.ts';
 import { keepCallback } from '../../src/store/emails/callbacks.ts';
 import { project } from '../../src/projection/emails.ts';
+import { enqueueEvents } from '../../src/store/webhooks/events.ts';
 import { force } from '../store/mail.ts';
 import { assertRefused, bodyOf, inFuture, type Organization, useService } from './service.ts';
 
 const ADDRESS = 'canary.person@example.net';
 const LONGER = 'other.canary.person@example.net';
+
+const inForm = (q: string) => new URLSearchParams({ q }).toString();
 
 const service = await useService();
 const [ours, theirs] = [await service.organization(), await service.organization()];
@@ -174,6 +177,50 @@ describe('erasing a recipient', () => {
     await erase();
     assert.equal((await ours.email(other))['error'], longer);
   });
+
+  for (const [name, address, texts] of [
+    ['after an escape of JSON', ADDRESS, [`It is:\n${ADDRESS}`, `\t${ADDRESS}\r\n`, `\u0001${ADDRESS}`]],
+    [
+      'in the parameters of a URL',
+      ADDRESS,
+      [`?q=Ada+%3C${encodeURIComponent(ADDRESS)}%3E`, `?q=to:${ADDRESS}`, `?q=Ada%20${ADDRESS}`, `?q=a%2C${ADDRESS}`],
+    ],
+    [
+      'in form encoding',
+      "o'brien@example.net",
+      ["o'brien@example.net", "to o'brien@example.net"].map((q) => `?${inForm(q)}`),
+    ],
+    [
+      'in form encoding with a domain in Unicode',
+      "o'brien@xn--bcher-kva.example",
+      [`?${inForm("o'brien@bücher.example")}`],
+    ],
+  ] as const) {
+    it(`finds the address ${name}, but not within a longer one`, async () => {
+      const type = 'chatapp.received';
+      const audit = { org_id: ours.id, actor_kind: 'system', actor_id: 'test', action: 'emails.export' } as const;
+      const longer = ['x', 'n', 'o%27', 'x+'].map((begin) => `${begin}${address}`);
+      for (const text of [...texts, ...longer]) {
+        await enqueueEvents(service.pool, [{ org_id: ours.id, type, data: { text } }]);
+        await insertAudit(service.pool, { ...audit, target: null, detail: { filters: text } });
+      }
+      const report = await erase(address);
+      const { webhook_events: events, audit_entries: entries } = report;
+      assert.deepEqual([events, entries], [texts.length, texts.length]);
+      const { rows } = await service.pool.query<{ text: string }>(
+        `DELETE FROM webhook_events WHERE type = $1 RETURNING data->>'text' AS text`,
+        [type],
+      );
+      const { rows: logged } = await service.pool.query<{ text: string }>(
+        `DELETE FROM audit_log WHERE action = $1 RETURNING detail->>'filters' AS text`,
+        [audit.action],
+      );
+      for (const stored of [rows, logged]) {
+        const named = stored.map(({ text }) => text).filter((text) => !text.includes('erased.invalid'));
+        assert.deepEqual(named.sort(), longer.sort());
+      }
+    });
+  }
 
   it('finds the target of an audit entry, however the request wrote it', async () => {
     for (const written of ['Canary%20Person%20%3CCANARY.person@example.net%3E', 'canary.person@example%E3%80%82net']) {

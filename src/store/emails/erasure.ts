@@ -16,8 +16,8 @@ export interface ErasedAddress {
    */
   readonly localPattern: string;
   /**
-   * A Postgres regular expression that matches the address, its domain as A-labels or in Unicode, and as in a URL, but no longer
-   * address that contains it.
+   * A Postgres regular expression that matches the address in text, JSON and URLs, its domain as A-labels or in Unicode, but no
+   * longer address that contains it.
    */
   readonly pattern: string;
 }
@@ -161,6 +161,9 @@ async function changeStep(
   return { next: ids.length < limit ? null : (ids.at(-1) ?? null), changed };
 }
 
+/** The condition that a text contains the address. @param text a column of a statement with `pattern` as $2, `likePatterns` as $5 */
+const CONTAINS = (text: string): string => `(lower(${text}) LIKE ANY ($5) AND ${text} ~* $2)`;
+
 /**
  * Replaces the address in events for the endpoints of an organization. A stored payload that may contain another spelling of it is
  * deleted: the next attempt builds the payload from the event and its email.
@@ -179,7 +182,7 @@ export async function replaceInWebhookEvents(
        SET data = ${REPLACED('data::text')}::jsonb,
            payload = CASE WHEN NOT ${MAY_BE_RESPELLED('payload', '$6')} THEN ${REPLACED('payload')} END
        WHERE id = ANY ($1) AND org_id = $4
-         AND (lower(data::text) LIKE ANY ($5) OR lower(payload) LIKE ANY ($5) OR ${MAY_BE_RESPELLED('payload', '$6')})`,
+         AND (${CONTAINS('data::text')} OR ${CONTAINS('payload')} OR ${MAY_BE_RESPELLED('payload', '$6')})`,
       [ids, pattern, placeholder, orgId, likePatterns, localPattern],
     ),
   );
@@ -197,7 +200,7 @@ export async function replaceInAuditLog(
     execute(
       db,
       `UPDATE audit_log SET target = ${REPLACED('target')}, detail = ${REPLACED('detail::text')}::jsonb
-       WHERE id = ANY ($1) AND org_id = $4 AND (lower(target) LIKE ANY ($5) OR lower(detail::text) LIKE ANY ($5))`,
+       WHERE id = ANY ($1) AND org_id = $4 AND (${CONTAINS('target')} OR ${CONTAINS('detail::text')})`,
       [ids, pattern, placeholder, orgId, likePatterns],
     ),
   );
