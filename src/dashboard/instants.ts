@@ -30,8 +30,9 @@ export function timeZoneOf(text: string, param: string): string {
  * @throws ServiceError validation_error, also for a time that is skipped when clocks are set forward
  */
 export function zonedInstant(text: string, timeZone: string, param: string): string {
-  const asUtc = LOCAL.test(text) ? parseInstant(`${text}Z`)?.getTime() : undefined;
-  if (asUtc === undefined) throw new ServiceError('validation_error', 'is not a day and time', param);
+  const refuse = () => new ServiceError('validation_error', 'is not a day and time', param);
+  const asUtc = LOCAL.test(text) ? parseAsUtc(text) : undefined;
+  if (asUtc === undefined) throw refuse();
   const { first } = instantsOf(asUtc, timeZone);
   if (first === undefined) {
     throw new ServiceError(
@@ -40,15 +41,27 @@ export function zonedInstant(text: string, timeZone: string, param: string): str
       param,
     );
   }
-  return new Date(first).toISOString();
+  const instant = inRange(first);
+  if (!instant) throw refuse();
+  return instant.toISOString();
 }
 
 /** Returns the first instant of a day. Where clocks are put forward at midnight, the day begins then. @returns undefined for no day */
 export function startOfDay(day: string, timeZone: string): Date | undefined {
-  const asUtc = parseInstant(`${day}T00:00Z`)?.getTime();
+  const asUtc = parseAsUtc(`${day}T00:00`);
   if (asUtc === undefined) return undefined;
   const { first, skipped } = instantsOf(asUtc, timeZone);
-  return new Date(first ?? skipped);
+  return inRange(first ?? skipped);
+}
+
+/** Parses a local time as if it were in UTC. @returns undefined also for years below 100, which `Date.UTC` moves to the 20th century */
+function parseAsUtc(local: string): number | undefined {
+  return local.startsWith('00') ? undefined : parseInstant(`${local}Z`)?.getTime();
+}
+
+/** @returns undefined for an instant that the API's format cannot express, such as one in the year 10000 */
+function inRange(instant: number): Date | undefined {
+  return parseInstant(new Date(instant).toISOString());
 }
 
 /**

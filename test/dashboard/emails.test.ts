@@ -63,6 +63,7 @@ describe('the list of emails', () => {
       ['q=%21', 'q'],
       ['from=acme', 'from'],
       ['created_after=yesterday', 'created_after'],
+      ['created_after=0026-01-01', 'created_after'],
       ['status=other', 'status'],
       [`tag=${Array.from({ length: 11 }, (_, i) => `a:${i}`).join('+')}`, 'tag'],
     ]) {

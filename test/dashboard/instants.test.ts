@@ -40,6 +40,13 @@ describe('a local time', () => {
     }
   });
 
+  it('is refused in a year below 100, and if its instant is in the year 10000', () => {
+    for (const text of ['0026-03-01T09:30', '0099-12-31T23:59', '9999-12-31T23:59']) {
+      assert.throws(() => zonedInstant(text, 'America/New_York', 'at'), refusal('at', /is not a day and time/), text);
+    }
+    assert.equal(zonedInstant('9999-12-31T18:59', 'America/New_York', 'at'), '9999-12-31T23:59:00.000Z');
+  });
+
   it('is the inverse of what a field shows, except in the hour that occurs twice', () => {
     const zones = ['UTC', 'Europe/Berlin', 'America/St_Johns', 'Australia/Lord_Howe', 'Pacific/Apia'];
     const minutes = fc.integer({ min: Date.UTC(2000, 0) / 60_000, max: Date.UTC(2040, 0) / 60_000 });
@@ -64,6 +71,8 @@ describe('a day', () => {
     // Clocks are put back to the midnight that has passed.
     ['2018-02-18', 'America/Sao_Paulo', '2018-02-18T03:00:00.000Z'],
     ['2026-11-01', 'America/Havana', '2026-11-01T04:00:00.000Z'],
+    ['0100-01-01', 'UTC', '0100-01-01T00:00:00.000Z'],
+    ['9999-12-31', 'America/New_York', '9999-12-31T05:00:00.000Z'],
   ] as const) {
     it(`${day} in ${zone} begins at ${instant}`, () => {
       assert.equal(startOfDay(day, zone)?.toISOString(), instant);
@@ -71,7 +80,7 @@ describe('a day', () => {
   }
 
   it('that does not exist has no beginning', () => {
-    for (const text of ['2026-02-30', 'today', '']) assert.equal(startOfDay(text, 'UTC'), undefined);
+    for (const text of ['2026-02-30', '0026-01-01', 'today', '']) assert.equal(startOfDay(text, 'UTC'), undefined);
   });
 });
 
