@@ -123,6 +123,12 @@ describe('a new key', () => {
     assert.ok(textOf(html).includes('there is no domain with this id'), textOf(html));
   });
 
+  it('is not limited to a domain id with a NUL', async () => {
+    const { status, html } = await make({ domain_ids: ['dm_none\0'] });
+    assert.equal(status, 422);
+    assert.ok(textOf(html).includes('must not contain control characters'), textOf(html));
+  });
+
   it('of an organization without a domain links to the domains', async () => {
     const empty = await service.organization();
     await service.pool.query('DELETE FROM domains WHERE org_id = $1', [empty.id]);

@@ -68,6 +68,7 @@ describe('POST /v1/keys', () => {
     [{ ...full, name: 'a\nb' }, 'name'],
     [{ ...full, domain_ids: [] }, 'domain_ids'],
     [{ ...full, domain_ids: ['dm_none'] }, 'domain_ids.0'],
+    [{ ...full, domain_ids: ['dm_none\0'] }, 'domain_ids.0'],
     [{ ...full, expires_at: '2020-01-01T00:00:00Z' }, 'expires_at'],
     [{ ...full, allowed_ips: ['::1', 'localhost'] }, 'allowed_ips.1'],
     [{ ...full, scope: 'x' }, 'scope'],

@@ -23,7 +23,7 @@ const PRESET_CHOICES = [
 const KeyFields = Type.Object({
   preset: Type.Enum([...PRESETS]),
   name: Type.Optional(Type.String({ maxLength: KEY_NAME_LENGTH, 'x-rule': 'one-line' })),
-  domain_ids: Type.Optional(Type.Array(Type.String(), { maxItems: DOMAINS_PER_KEY })),
+  domain_ids: Type.Optional(Type.Array(Type.String({ 'x-rule': 'one-line' }), { maxItems: DOMAINS_PER_KEY })),
   expires_at: Type.Optional(Type.String()),
   allowed_ips: Type.Optional(Type.String()),
 });

@@ -21,7 +21,7 @@ export const IssueKeyBody = closedObject('CreateApiKeyRequest', 'A key', {
   domain_ids: optional<string[]>('array', {
     minItems: 1,
     maxItems: DOMAINS_PER_KEY,
-    items: { type: 'string' },
+    items: { type: 'string', 'x-rule': 'one-line' },
     description: DOMAINS,
   }),
   expires_at: optional('string', {
