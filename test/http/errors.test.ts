@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { describeErrors } from '../../src/http/docs/errors.ts';
 import { eventually } from '../support/eventually.ts';
-import { assertRefused, type Call, REQUEST_ID, useService } from './service.ts';
+import { assertRefused, bodyOf, type Call, REQUEST_ID, useService } from './service.ts';
 import { connectSocket, head, sendBytes } from './socket.ts';
 
 const service = await useService();
@@ -22,6 +22,18 @@ describe('the error body', () => {
       assert.deepEqual(answer.body, { error: { ...error, request_id: answer.headers['x-request-id'] } });
     }
   });
+
+  for (const [name, fields] of [
+    ['the name of a header', { headers: { [`${'a'.repeat(125)}😀`]: 'x' } }],
+    ['an unknown field', { [`${'a'.repeat(199)}😀`]: 'x' }],
+    ['an unknown field with half of a surrogate pair', { 'a\ud83d': 'x' }],
+  ] as const) {
+    it(`is well-formed Unicode for ${name}`, async () => {
+      const answer = await ours.send(fields);
+      const { error } = bodyOf<{ error: { param: string; message: string } }>(answer, 422);
+      assert.ok(error.param.isWellFormed() && error.message.isWellFormed(), answer.text);
+    });
+  }
 });
 
 /** Requests that get an example of /openapi.json exactly. */

@@ -157,9 +157,12 @@ export function respondToBrokenRequest(
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
 
-/** Truncates a field's path for a response. Callers choose the names, which may be as long as the request. */
+/**
+ * Truncates a field's path for a response. Callers choose the names, which may be as long as the request, and may contain half of a
+ * surrogate pair or be cut within one: many JSON parsers reject that.
+ */
 export function shortParam(param: string): string {
-  return param.slice(0, MAX_PARAM_LENGTH);
+  return param.slice(0, MAX_PARAM_LENGTH).toWellFormed();
 }
 
 /** The body of every error response: `{"error":{code, message, param?, request_id}}`. */
