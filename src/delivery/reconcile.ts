@@ -161,7 +161,9 @@ async function failAmbiguous(
     );
     await endAttempts(
       client,
-      failed.map(({ message, error }) => ending(statuses.has(message.member.id) ? 'unknown' : 'again', error)(message)),
+      failed.map(({ message, error }) =>
+        ending(statuses.has(message.member.id) ? 'unknown' : 'given_up', error)(message),
+      ),
     );
     return statuses;
   });

@@ -4,6 +4,7 @@ import { emailChannel } from '../../src/delivery/email/channel.ts';
 import { giveUp } from '../../src/delivery/endings.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
+import { findTrackedEmails } from '../../src/store/emails/tracked.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import { useDatabase } from '../support/database.ts';
@@ -281,7 +282,9 @@ describe('decisions 3.7: a marketing email', () => {
     assert.equal((await deliverOne({ id, version: 0 })).state, 'again');
     assert.deepEqual(await deliverOne({ id, version: 0 }), { ...sent(id), provider: 'smtp' });
     assert.deepEqual(await recipientsOf(id), { [a]: 'failed', [b]: 'sent', [c]: 'sent' });
-    assert.deepEqual(await outcomes(id), ['again', 'sent', 'sent']);
+    assert.deepEqual(await outcomes(id), ['given_up', 'sent', 'sent']);
+    const [tracked] = await findTrackedEmails(pool, [id]);
+    assert.deepEqual(tracked?.copies, { [a]: true, [b]: true, [c]: true }, 'a may have been accepted');
   });
 
   test('that is refused for all recipients has that status; a bounce suppresses its recipient', async () => {

@@ -86,7 +86,7 @@ describe('attempts', () => {
     });
   }
 
-  const OUTCOMES: AttemptOutcome[] = ['sent', 'refused', 'again', 'unknown', 'lost', 'risked'];
+  const OUTCOMES: AttemptOutcome[] = ['sent', 'refused', 'again', 'unknown', 'lost', 'risked', 'given_up'];
   test('an outcome is final, except that unknown is replaced by any outcome and any outcome by sent', async () => {
     const pairs = OUTCOMES.flatMap((first) => OUTCOMES.map((second) => ({ ...attempt(), first, second })));
     await beginAttempts(pool, pairs);

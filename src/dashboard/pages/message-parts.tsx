@@ -85,6 +85,7 @@ const OUTCOMES: Readonly<Record<NonNullable<AttemptDetails['outcome']>, string>>
   unknown: 'no clear answer, checking',
   lost: 'not received (confirmed by the provider)',
   risked: 'no clear answer, sent again',
+  given_up: 'no clear answer, gave up on its copies',
 };
 
 /** The last attempt of a message that failed. */

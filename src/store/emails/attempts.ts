@@ -127,7 +127,7 @@ export async function readSendSizes(db: Db, ids: readonly string[]): Promise<Map
 }
 
 /** How an attempt ended: see the comments on the table `attempts`. */
-export type AttemptOutcome = 'sent' | 'refused' | 'again' | 'unknown' | 'lost' | 'risked' | 'account';
+export type AttemptOutcome = 'sent' | 'refused' | 'again' | 'unknown' | 'lost' | 'risked' | 'account' | 'given_up';
 
 /** The changes that a provider's answer about one email causes: of its copies, and through the projection. */
 export interface AttemptChanges {

@@ -17,7 +17,7 @@ export interface TrackedEmailRow extends Pick<Email, 'id' | 'from' | 'to' | 'cc'
 const MAY_BE_ACCEPTED = (status: string): string =>
   `(CASE ${status} WHEN 'queued' THEN false
       WHEN 'failed' THEN EXISTS (
-        SELECT FROM attempts WHERE message_id = email.id AND (outcome IS NULL OR outcome IN ('unknown', 'risked')) OFFSET 0)
+        SELECT FROM attempts WHERE message_id = email.id AND (outcome IS NULL OR outcome IN ('unknown', 'risked', 'given_up')) OFFSET 0)
       ELSE true END)`;
 
 /** Returns those emails that exist, of any organization. The caller must verify that the request is authorized. */
