@@ -76,12 +76,18 @@ describe('erasing a recipient', () => {
       `INSERT INTO attempts (message_id, n, call, provider, outcome, detail) VALUES ($1, 1, 'c', 'smtp', 'again', $2)`,
       [retried, `451 <${ADDRESS}> greylisted`],
     );
-    // An answer that is recorded but not applied yet.
-    const bounces = [{ id: together, recipient: ADDRESS, error: `550 <${ADDRESS}> unknown` }];
-    await service.pool.query(
-      `INSERT INTO attempts (message_id, n, call, provider, outcome, changes) VALUES ($1, 1, 'c', 'smtp', 'refused', $2)`,
-      [together, JSON.stringify({ copies: [], sent: [], bounced: bounces, rejected: [] })],
-    );
+    // Answers that are recorded but not applied yet.
+    const forwarded = await ours.sent({ to: 'team@example.net' });
+    for (const [id, recipient] of [
+      [together, ADDRESS],
+      [forwarded, 'team@example.net'],
+    ] as const) {
+      const bounced = [{ id, recipient, error: `550 <${ADDRESS}> unknown` }];
+      await service.pool.query(
+        `INSERT INTO attempts (message_id, n, call, provider, outcome, changes) VALUES ($1, 1, 'c', 'smtp', 'refused', $2)`,
+        [id, JSON.stringify({ copies: [], sent: [], bounced, rejected: [] })],
+      );
+    }
     await service.pool.query(`UPDATE webhook_events SET payload = data::text WHERE org_id = $1`, [ours.id]);
     await ours.call('POST', '/v1/suppressions', { json: { email: ADDRESS } });
     const system = { actor_kind: 'system', actor_id: 'test', action: 'suppressions.delete' } as const;
@@ -95,7 +101,7 @@ describe('erasing a recipient', () => {
     assert.deepEqual(
       { ...report, events: 0, webhook_events: 0 },
       {
-        ...{ emails: 4, contents: 2, files: 1, events: 0, recipients: 4, attempts: 3 },
+        ...{ emails: 4, contents: 2, files: 1, events: 0, recipients: 4, attempts: 4 },
         ...{ webhook_events: 0, audit_entries: 1, provider_callbacks: 1, suppressions: 1 },
       },
     );
