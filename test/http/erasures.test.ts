@@ -76,6 +76,12 @@ describe('erasing a recipient', () => {
       `INSERT INTO attempts (message_id, n, call, provider, outcome, detail) VALUES ($1, 1, 'c', 'smtp', 'again', $2)`,
       [retried, `451 <${ADDRESS}> greylisted`],
     );
+    // One of several copies.
+    const copies = await ours.sent({ ...copied, to: 'list@example.net' });
+    await service.pool.query(
+      `INSERT INTO email_recipients (email_id, recipient, status, error) VALUES ($1, 'list@example.net', 'rejected', $2)`,
+      [copies, `550 <${ADDRESS}> unknown`],
+    );
     // Answers that are recorded but not applied yet.
     const forwarded = await ours.sent({ to: 'team@example.net' });
     for (const [id, recipient] of [
@@ -101,7 +107,7 @@ describe('erasing a recipient', () => {
     assert.deepEqual(
       { ...report, events: 0, webhook_events: 0 },
       {
-        ...{ emails: 4, contents: 2, files: 1, events: 0, recipients: 4, attempts: 4 },
+        ...{ emails: 4, contents: 2, files: 1, events: 0, recipients: 5, attempts: 4 },
         ...{ webhook_events: 0, audit_entries: 1, provider_callbacks: 1, suppressions: 1 },
       },
     );

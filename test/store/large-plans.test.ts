@@ -38,7 +38,12 @@ before(async () => {
      FROM generate_series(1, $1::int) AS n`,
     [DELIVERIES],
   );
-  await pool.query(`INSERT INTO attempts (message_id, n, call, provider) SELECT id, 1, 'call_' || id, 'smtp' FROM emails`);
+  await pool.query(
+    `INSERT INTO attempts (message_id, n, call, provider) SELECT id, 1, 'call_' || id, 'smtp' FROM emails`,
+  );
+  await pool.query(
+    `INSERT INTO email_recipients (email_id, recipient, status) SELECT id, 'a@c.example', 'sent' FROM emails`,
+  );
   await pool.query(
     `INSERT INTO email_events (email_id, id, type, created_at) SELECT id, 'evt_' || id, 'email.sent', created_at FROM emails`,
   );

@@ -52,12 +52,14 @@ export function walkEmails(
   return queryRows(db, {
     name: 'walk_emails',
     // Without its table's name, created_at would be the text: all emails would be read and sorted. OFFSET 0 prevents a plan that
-    // reads all events or attempts.
+    // reads all events, recipients or attempts.
     text: `SELECT id, created_at::text AS created_at,
                   lower(named.text) LIKE ANY ($4)
                   OR ${MAY_BE_RESPELLED('named.text', '$6')}
                   OR EXISTS (SELECT FROM email_events
                              WHERE email_id = emails.id AND lower(concat_ws(' ', recipient, detail::text)) LIKE ANY ($4) OFFSET 0)
+                  OR EXISTS (SELECT FROM email_recipients
+                             WHERE email_id = emails.id AND lower(error) LIKE ANY ($4) OFFSET 0)
                   OR EXISTS (SELECT FROM attempts
                              WHERE message_id = emails.id AND lower(concat_ws(' ', detail, changes::text)) LIKE ANY ($4) OFFSET 0)
                     AS is_candidate
