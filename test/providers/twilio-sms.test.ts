@@ -70,11 +70,12 @@ describe('an SMS that Twilio may have', { concurrency: true }, () => {
     const queries: URLSearchParams[] = [];
     const url = await httpServer(t, (request, response) => {
       queries.push(new URL(request.url ?? '', 'http://twilio').searchParams);
-      const messages = [listed('SM3'), listed('SM2', { body: 'x' }), listed('SM1', { direction: 'inbound' })];
+      const others = [{ body: 'x' }, { body: null }, { direction: 'inbound' }];
+      const messages = [listed('SM4'), ...others.map((fields, i) => listed(`SM${i + 1}`, fields))];
       response.end(JSON.stringify({ messages, next_page_uri: null }));
     });
     const message = sms();
-    assert.equal(await smsAt(url).find?.(message, { fromMs: Date.now(), untilMs: Infinity }), 'SM3');
+    assert.equal(await smsAt(url).find?.(message, { fromMs: Date.now(), untilMs: Infinity }), 'SM4');
     assert.deepEqual([queries[0]?.get('From'), queries[0]?.get('To')], [FROM, message.to]);
   });
 

@@ -77,7 +77,8 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
         .filter((one) => 'from' in sender || one.messagingServiceSid === sender.messagingServiceSid)
         .reverse();
       const compared = candidates.map(({ sid, body }) => {
-        const text = normalizeText(body);
+        // The SDK's type lacks null, which Twilio may return for a message without text.
+        const text = normalizeText((body as string | null) ?? '');
         return { sid, text, match: matchBody(message, text) };
       });
       for (const wanted of ['same', 'similar', 'unknown'] as const) {
