@@ -85,8 +85,8 @@ test('a look-up for the template does not take the text that Twilio reported as 
   await projectMessageReports(pool, 'twilio', [failed]);
   await die(id, false);
   const asked: (boolean | undefined)[] = [];
-  provider.find = async (_message, _created, belongsToAnotherMessage) => {
-    asked.push(await belongsToAnotherMessage?.('twilio 1'));
+  provider.find = async (_message, _created, isTaken) => {
+    asked.push(await isTaken?.('twilio 1'));
     return asked.at(-1) === true ? undefined : 'twilio 1';
   };
   for (let attempt = 0; attempt < 3 && (await deliver(id)).state !== 'ended'; attempt++) {

@@ -90,8 +90,8 @@ describe('an ambiguous call of a chat-app message', () => {
     await chatHarness(pool, provider, deps).deliver(twin);
     await die(id, false);
     // Twilio's list contains the same text to the same number of another message.
-    provider.find = async (_message, _created, belongsToAnotherMessage) =>
-      (await belongsToAnotherMessage?.('SM of the twin')) === true ? undefined : 'SM of the twin';
+    provider.find = async (_message, _created, isTaken) =>
+      (await isTaken?.('SM of the twin')) === true ? undefined : 'SM of the twin';
     assert.equal((await deliver(id)).state, 'again');
     // As after its requeue as a fallback template, or before its answer is applied.
     await pool.query('UPDATE chat_messages SET provider_message_id = NULL WHERE id = $1', [twin]);
@@ -103,9 +103,9 @@ describe('an ambiguous call of a chat-app message', () => {
     const other = await acceptText(pool, orgId, number.number, { text: 'Its answer was lost.' });
     await die(id, false);
     const fitting: (boolean | undefined)[] = [];
-    provider.find = async (_message, _created, belongsToAnotherMessage) => {
+    provider.find = async (_message, _created, isTaken) => {
       const fitsBetter = ({ content }: OutgoingChat) => content.text === 'Its answer was lost.';
-      fitting.push(await belongsToAnotherMessage?.('SM of the other', fitsBetter));
+      fitting.push(await isTaken?.('SM of the other', fitsBetter));
       return undefined;
     };
     await deliver(id);
@@ -119,8 +119,8 @@ describe('an ambiguous call of a chat-app message', () => {
     const twin = await acceptText(pool, orgId, number.number);
     for (const each of [id, twin]) await die(each, false);
     let looking = 0;
-    provider.find = async (_message, _created, belongsToAnotherMessage) => {
-      assert.equal(await belongsToAnotherMessage?.('SM of one'), false);
+    provider.find = async (_message, _created, isTaken) => {
+      assert.equal(await isTaken?.('SM of one'), false);
       looking++;
       await eventually('both are looked up', () => looking === 2);
       return 'SM of one';

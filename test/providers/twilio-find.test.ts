@@ -47,8 +47,8 @@ describe('a message that Twilio may have', { concurrency: true }, () => {
       // A template without variables has nothing to compare: the caller excludes messages of others.
       assert.equal(other === undefined, name !== 'template without variables');
       const expected = sid(await twilio.send(message));
-      const isOther = async (id: string) => id !== expected;
-      assert.equal(await twilio.find?.(message, period, isOther), expected);
+      const isTaken = async (id: string) => id !== expected;
+      assert.equal(await twilio.find?.(message, period, isTaken), expected);
       for (const otherMs of [-61_000, 60_000])
         assert.equal(await twilio.find?.(message, minuteFrom(period.fromMs + otherMs)), undefined);
     });
@@ -79,11 +79,11 @@ describe('a message that Twilio may have', { concurrency: true }, () => {
       const other = chat({ text: 'Monday: Ada comes.' }, { to: message.to });
       const period = minuteFrom(Date.now());
       await twilio.send(other);
-      const isOther = async (_: string, fitsBetter?: (message: OutgoingChat) => boolean) =>
+      const isTaken = async (_: string, fitsBetter?: (message: OutgoingChat) => boolean) =>
         fitsBetter?.(other) ?? false;
-      assert.equal(await twilio.find?.(message, period, isOther), undefined);
+      assert.equal(await twilio.find?.(message, period, isTaken), undefined);
       const expected = sid(await twilio.send(message));
-      assert.equal(await twilio.find?.(message, period, isOther), expected);
+      assert.equal(await twilio.find?.(message, period, isTaken), expected);
     }
   });
 

@@ -90,10 +90,15 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
       const provider = providerOf(stored);
       if (!provider?.find) return undefined;
       return async () => {
-        const isOther = async (candidate: string, fitsBetter?: (other: StoredMessage) => boolean) =>
-          (await belongsToAnotherMessage(deps.pool, stored, candidate)) ||
-          (fitsBetter !== undefined && (await findAmbiguousOthers(deps.pool, stored)).some(fitsBetter));
-        const messageId = await provider.find?.(stored, creationPeriodOf(attempt), isOther);
+        // Read when first needed: the provider has then listed its messages, so their attempts are recorded.
+        let others: Promise<StoredMessage[]> | undefined;
+        const isTaken = async (providerMessageId: string, fitsBetter?: (other: StoredMessage) => boolean) => {
+          if (await belongsToAnotherMessage(deps.pool, stored, providerMessageId)) return true;
+          if (!fitsBetter) return false;
+          others ??= findAmbiguousOthers(deps.pool, stored);
+          return (await others).some(fitsBetter);
+        };
+        const messageId = await provider.find?.(stored, creationPeriodOf(attempt), isTaken);
         return new Map(messageId === undefined ? [] : [[stored.id, messageId]]);
       };
     },

@@ -61,7 +61,7 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
       const sid = (result.value as { sid?: unknown }).sid;
       return typeof sid === 'string' && sid !== '' ? { kind: 'sent', messageId: sid } : unclearAnswer('Twilio');
     },
-    async find(message, created, belongsToAnotherMessage) {
+    async find(message, created, isTaken) {
       // Compares creation times, in whole seconds: a message that is queued at Twilio has no send time.
       const fromMs = Math.floor(created.fromMs / 1_000) * 1_000;
       const isInPeriod = (createdMs: number) => createdMs >= fromMs && createdMs <= created.untilMs;
@@ -81,10 +81,10 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
         const text = normalizeText((body as string | null) ?? '');
         return { sid, text, match: matchBody(message, text) };
       });
-      for (const wanted of ['same', 'similar', 'unknown'] as const) {
-        for (const { sid, text } of compared.filter(({ match }) => match === wanted)) {
+      for (const quality of ['same', 'similar', 'unknown'] as const) {
+        for (const { sid, text } of compared.filter(({ match }) => match === quality)) {
           const fitsBetter = (other: OutgoingChat) => matchBody(other, text) === 'same';
-          if (!(await belongsToAnotherMessage?.(sid, wanted === 'same' ? undefined : fitsBetter))) return sid;
+          if (!(await isTaken?.(sid, quality === 'same' ? undefined : fitsBetter))) return sid;
         }
       }
       return undefined;
