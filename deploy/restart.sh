@@ -1,5 +1,5 @@
 #!/bin/sh
-# Replaces the workers and the API by containers of the present image, settings and secrets, without an interruption.
+# Replaces the workers and the API by containers of the current image, settings and secrets, without an interruption.
 # It ends at the first failure, before it has stopped an API that works, and can be repeated.
 set -eu
 
@@ -7,30 +7,36 @@ for fleet in messages email-groups email chat webhooks upkeep; do
   docker compose up --detach --no-deps --wait --force-recreate "worker-$fleet"
 done
 
-end() {
+remove_container() {
   docker stop "$1"
   docker rm "$1"
 }
 
-# Ends replicas of the API that are not healthy, such as the new ones of a run that failed.
-end_failed() {
+# Removes replicas of the API that are not healthy, such as the new ones of a run that failed. If no replica is healthy, they
+# may be overloaded: they are all that may answer, and are left alone.
+remove_unhealthy_replicas() {
   docker compose rm --force api
   replicas=$(docker compose ps --format '{{.ID}} {{.Health}}' api)
+  if [ -n "$replicas" ] && ! echo "$replicas" | grep -q ' healthy$'; then
+    echo "No replica of the API is healthy, so none was removed. See: docker compose logs api" >&2
+    echo "This replaces all of them at once: docker compose up --detach --force-recreate api" >&2
+    exit 1
+  fi
   for id in $(echo "$replicas" | awk '$2 != "healthy" { print $1 }'); do
     docker logs --tail 20 "$id"
-    end "$id"
+    remove_container "$id"
   done
 }
 
 # The new replicas first, then the old ones go: one always answers.
-end_failed
+remove_unhealthy_replicas
 old=$(docker compose ps --quiet api)
 count=$(echo "$old" | wc -w)
 if ! docker compose up --detach --no-deps --no-recreate --scale "api=$((count + 2))" --wait api; then
-  end_failed
+  remove_unhealthy_replicas
   exit 1
 fi
 for id in $old; do
-  end "$id"
+  remove_container "$id"
 done
 docker compose up --detach --no-deps --no-recreate api

@@ -35,7 +35,7 @@ interface Scenario {
   readonly fails?: string;
 }
 
-/** Runs shell commands. @returns whether they succeeded, the arguments of `docker`, and the replicas at the end */
+/** Runs shell commands. @returns whether they succeeded, stderr, the arguments of `docker`, and the replicas at the end */
 async function run(t: TestContext, commands: string, { replicas, health = 'healthy', fails = 'none' }: Scenario) {
   const folder = await temporaryFolder(t);
   const write = (lines: readonly string[]) =>
@@ -43,11 +43,13 @@ async function run(t: TestContext, commands: string, { replicas, health = 'healt
   const read = async (name: string) => (await readFile(join(folder, name), 'utf8')).split('\n').slice(0, -1);
   const PATH = await writePrograms(folder, { docker: DOCKER });
   await write(replicas);
-  const ok = await new Promise<boolean>((resolve) => {
+  const { ok, errors } = await new Promise<{ ok: boolean; errors: string }>((resolve) => {
     const env = { PATH, HEALTH: health, FAILS: fails };
-    execFile('sh', ['-c', commands], { cwd: folder, env }, (error) => resolve(error === null));
+    execFile('sh', ['-c', commands], { cwd: folder, env }, (error, _, errors) =>
+      resolve({ ok: error === null, errors }),
+    );
   });
-  return { ok, log: await read('log'), replicas: await read('replicas') };
+  return { ok, errors, log: await read('log'), replicas: await read('replicas') };
 }
 
 describe('deploy/restart.sh', { concurrency: true }, () => {
@@ -82,6 +84,12 @@ describe('deploy/restart.sh', { concurrency: true }, () => {
     const { ok, log, replicas } = await restart(t, { replicas: ['a healthy', 'b unhealthy', 'c starting', 'd '] });
     assert.deepEqual([ok, replicas], [true, ['new1 healthy', 'new2 healthy']]);
     assert.ok(log.some((line) => line.includes('--scale api=3 ')));
+  });
+
+  it('removes no replica if none is healthy, and states how to replace all', async (t) => {
+    const { ok, replicas, errors } = await restart(t, { replicas: ['a unhealthy', 'b starting'] });
+    assert.deepEqual([ok, replicas], [false, ['a unhealthy', 'b starting']]);
+    assert.match(errors, /No replica of the API is healthy.*docker compose up --detach --force-recreate api/s);
   });
 
   it('leaves the API alone if a worker does not become healthy', async (t) => {
