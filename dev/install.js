@@ -3,10 +3,13 @@
  * changed. Plain JavaScript without dependencies, since none may be installed yet.
  */
 import { spawn } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { clearInterval, setInterval } from 'node:timers';
 import { fileURLToPath } from 'node:url';
+// A named import would fail on a Node without parseEnv, before `nodeProblem` reports it.
+import util from 'node:util';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const PROGRESS_EVERY = 5_000;
@@ -60,12 +63,39 @@ function neededHere({ optional, os, cpu, libc }) {
 
 /** Returns the home in which an `npm start` runs, if any. It runs from node_modules, which `npm ci` deletes first. */
 function homeInUse() {
-  const home = resolve(root, process.env.SENDWRIGHT_HOME || '.sendwright');
+  const dotenv = join(root, '.env');
+  const { SENDWRIGHT_HOME } = {
+    ...(existsSync(dotenv) && util.parseEnv(readFileSync(dotenv, 'utf8'))),
+    ...process.env,
+  };
+  const home = resolve(root, SENDWRIGHT_HOME || '.sendwright');
   try {
-    return Date.now() - statSync(join(home, 'lock')).mtimeMs < STALE_AFTER_MS ? home : undefined;
+    return isHeld(join(home, 'lock')) ? home : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** As in dev/environment/lock.ts, which needs the dependencies. Throws if the lock does not exist or is invalid. */
+function isHeld(lock) {
+  const { pid, host, startTime } = JSON.parse(readFileSync(lock, 'utf8'));
+  const isFresh = Date.now() - statSync(lock).mtimeMs < STALE_AFTER_MS;
+  if (host !== hostname()) return isFresh;
+  return exists(pid) && (isFresh || process.platform !== 'linux' || startTime === startTimeOf(pid));
+}
+
+function exists(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+/** Returns field 22 of proc_pid_stat(5), which distinguishes a process from a later one with its pid. */
+function startTimeOf(pid) {
+  return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').pop().split(' ')[22 - 3];
 }
 
 /** Runs `npm ci` with its output on the terminal. @returns its exit code */

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { copyFile, mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { startTime } from '../../dev/environment/processes.ts';
 import { temporaryFolder } from '../support/folder.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../dev/install.js', import.meta.url));
@@ -33,7 +35,7 @@ const INSTALLED = { 'node_modules/fastify': fastify, 'node_modules/@embedded-pos
 async function run(
   t: TestContext,
   installed: object | undefined,
-  { engine = '>=20.19', code = 0, lockAgeSeconds = Infinity, home = '.sendwright' } = {},
+  { engine = '>=20.19', code = 0, lockAgeSeconds = Infinity, home = '.sendwright', lock = '{}', env = '' } = {},
 ) {
   const clone = await temporaryFolder(t);
   const script = join(clone, 'dev/install.js');
@@ -54,14 +56,15 @@ async function run(
     await writeFile(join(clone, 'node_modules/.package-lock.json'), JSON.stringify({ packages: installed }));
   }
   if (Number.isFinite(lockAgeSeconds)) {
-    const lock = join(clone, home, 'lock');
+    const path = join(clone, home, 'lock');
     const touchedAt = new Date(Date.now() - lockAgeSeconds * 1_000);
     await mkdir(join(clone, home));
-    await writeFile(lock, '{}');
-    await utimes(lock, touchedAt, touchedAt);
+    await writeFile(path, lock);
+    await utimes(path, touchedAt, touchedAt);
   }
+  if (env !== '') await writeFile(join(clone, '.env'), env);
   const { status, stdout, stderr } = spawnSync(process.execPath, [script], {
-    env: { ...process.env, npm_execpath: npm, ...(home !== '.sendwright' && { SENDWRIGHT_HOME: home }) },
+    env: { ...process.env, npm_execpath: npm, ...(home !== '.sendwright' && env === '' && { SENDWRIGHT_HOME: home }) },
     encoding: 'utf8',
   });
   const called = await readFile(calls, 'utf8').catch(() => '');
@@ -101,6 +104,37 @@ for (const home of ['.sendwright', 'another-home']) {
     assert.match((await run(t, {}, { home, lockAgeSeconds: 60 })).called, /^ci /);
   });
 }
+
+test('finds the home of a running npm start in .env', async (t) => {
+  const settings = { home: 'home-of-env', env: `SENDWRIGHT_HOME='home-of-env' # here\n`, lockAgeSeconds: 3 };
+  const { status, stderr, clone } = await run(t, {}, settings);
+  assert.equal(status, 1);
+  assert.ok(stderr.includes(join(clone, 'home-of-env')), stderr);
+});
+
+describe('an npm start on this machine', () => {
+  const host = hostname();
+  const lockOf = (holder: object) => JSON.stringify({ host, ...holder });
+
+  test('runs as long as its process exists, also if it is suspended', async (t) => {
+    const lock = lockOf({ pid: process.pid, startTime: await startTime(process.pid) });
+    const { status, called } = await run(t, {}, { lock, lockAgeSeconds: 3_600 });
+    assert.deepEqual([status, called], [1, '']);
+  });
+
+  const isLinux = process.platform === 'linux';
+  test('has ended if another process has its pid', { skip: !isLinux && 'on Linux' }, async (t) => {
+    const lock = lockOf({ pid: process.pid, startTime: '1' });
+    assert.match((await run(t, {}, { lock, lockAgeSeconds: 3_600 })).called, /^ci /);
+  });
+
+  test('has ended if its process does not exist, or its lock is invalid', async (t) => {
+    const { pid } = spawnSync(process.execPath, ['--version']);
+    for (const lock of [lockOf({ pid }), '']) {
+      assert.match((await run(t, {}, { lock, lockAgeSeconds: 3 })).called, /^ci /, lock);
+    }
+  });
+});
 
 test('passes on a failure of npm', async (t) => {
   const { status, stderr } = await run(t, undefined, { code: 7 });
