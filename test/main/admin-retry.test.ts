@@ -82,6 +82,22 @@ describe('emails retry', () => {
     assert.deepEqual(rows, [{ detail: { status: 'failed', since: '2026-03-01T00:00:00.000Z' } }]);
   });
 
+  it('prints its result or error also if its audit entry cannot be recorded', async () => {
+    const theirs = await service.organization();
+    const id = await failed('x', 1, {}, theirs);
+    const args = ['emails', 'retry', '--organization', theirs.id, '--status', 'failed', '--since', since(24)];
+    await service.pool.query('ALTER TABLE audit_log RENAME TO hidden_log');
+    try {
+      const otherKey = { ...env, SECRET_KEY: 'another secret key for tests, and long enough' };
+      await assert.rejects(command(args, otherKey), /sealed with a key that is not known/);
+      const { code, out, err } = await command(args, env);
+      assert.deepEqual([code, (JSON.parse(out) as Summary).sent.map((each) => each.id)], [0, [id]]);
+      assert.match(err, /^warning: emails\.retry is missing in the audit log: .*"audit_log" does not exist\n$/);
+    } finally {
+      await service.pool.query('ALTER TABLE hidden_log RENAME TO audit_log');
+    }
+  });
+
   it('does not touch another organization', async () => {
     const theirs = await service.organization();
     await failed('x', 1);

@@ -30,12 +30,17 @@ export async function audited<T>(pool: Pool, command: AuditedCommand, change: ()
   return result;
 }
 
-/** Makes changes in several transactions, then records them in the audit log, even if a later one has failed. */
+/**
+ * Makes changes in several transactions, then records them in the audit log, even if a later one has failed. If the entry cannot be
+ * recorded, it prints a warning, because the caller needs the result or the error of the changes.
+ */
 export async function auditedInParts<T>(pool: Pool, command: AuditedCommand, change: () => Promise<T>): Promise<T> {
   try {
     return await change();
   } finally {
-    await recordAudit(pool, command, null);
+    await recordAudit(pool, command, null).catch((error: unknown) => {
+      console.error(`warning: ${command.action} is missing in the audit log: ${String(error)}`);
+    });
   }
 }
 
