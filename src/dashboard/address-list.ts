@@ -58,6 +58,7 @@ export async function readAddresses(text: string, param: string): Promise<Addres
       if (line.length > MAX_LINE_LENGTH)
         refuse(index + 1, line.slice(0, 100), 'is too long; write one address per line');
       else if (line.trim() !== '') await take(index + 1, await addressesIn(line.trim()), line.trim());
+      await turn();
     }
   }
   return { addresses: [...addresses], refused };

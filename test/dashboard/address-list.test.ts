@@ -53,6 +53,7 @@ describe('a list of addresses', () => {
 
   for (const [kind, text] of [
     ['lines', '"x,@\n'.repeat(10_000)],
+    ['blank lines', '\n'.repeat(3_000_000)],
     ['addresses in one line', `"a",${'b@example.com,'.repeat(50_000)}`],
     ['values with a heading', `email\n${'"a",b\n'.repeat(20_000)}`],
   ] as const) {
