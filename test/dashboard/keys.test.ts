@@ -48,9 +48,11 @@ async function tryCommand({ html }: Page): Promise<Answer> {
 describe('a new key', () => {
   it('is shown also when its audit entry cannot be stored, which is logged', async () => {
     await service.pool.query('ALTER TABLE audit_log RENAME TO hidden_log');
-    const made = await make({ name: 'Unaudited' });
-    await service.pool.query('ALTER TABLE hidden_log RENAME TO audit_log');
-    keyOf(made);
+    try {
+      keyOf(await make({ name: 'Unaudited' }));
+    } finally {
+      await service.pool.query('ALTER TABLE hidden_log RENAME TO audit_log');
+    }
     assert.equal(service.log.filter((line) => line.includes('a change is missing in the audit log')).length, 1);
   });
 
