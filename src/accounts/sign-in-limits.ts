@@ -123,7 +123,7 @@ export async function unlock(db: Db, email: string): Promise<number> {
 }
 
 /** Clears the limits on wrong passwords. Those on codes and emailed links stay, or a password reset would renew them. */
-export async function forgivePasswords(db: Db, email: string): Promise<void> {
+export async function clearPasswordLimits(db: Db, email: string): Promise<void> {
   await deleteAttemptsOf(db, digest(email), ['pair', 'pair_day', 'email', 'browser', 'password']);
 }
 

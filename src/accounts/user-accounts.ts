@@ -38,7 +38,7 @@ export async function showUsers(db: Db, orgId: string | null): Promise<ListedUse
 }
 
 /**
- * Sets a new password, ends the user's sessions and clears sign-in limits. The operator gives the password to the user and
+ * Sets a new password, ends the user's sessions and clears limits on wrong passwords. The operator gives the password to the user and
  * thereby confirms the address.
  * @param password undefined generates one; the result contains the only copy
  * @throws ServiceError not_found, validation_error

@@ -29,7 +29,7 @@ import {
 import { requireOrganization } from './organizations.ts';
 import { OPERATOR } from './actor.ts';
 import { generatePassword, hashPassword, isPassword, passwordProblem } from './passwords.ts';
-import { countPasswordCheck, forgivePasswordChecks, forgivePasswords } from './sign-in-limits.ts';
+import { countPasswordCheck, forgivePasswordChecks, clearPasswordLimits } from './sign-in-limits.ts';
 import { newToken } from './sign-in.ts';
 
 const MAX_NAME_LENGTH = 200;
@@ -130,7 +130,7 @@ export async function takeOver(db: Db, { id, email }: User, passwordHash: string
     await deleteIdentities(db, id);
   }
   await setProved(db, id);
-  await forgivePasswords(db, email);
+  await clearPasswordLimits(db, email);
   return deleteOtherSessions(db, id, null);
 }
 

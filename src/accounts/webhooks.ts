@@ -191,14 +191,14 @@ const DELIVERIES_PER_STATEMENT = 2_000;
  */
 export async function replayMany(deps: WebhookIntakeDeps, orgId: string, id: string, period: Period): Promise<number> {
   const since = instant(period.since);
-  const wanted = period.until === null ? null : instant(period.until);
-  if (wanted !== null && wanted < since)
+  const requestedUntil = period.until === null ? null : instant(period.until);
+  if (requestedUntil !== null && requestedUntil < since)
     throw new ServiceError('validation_error', 'must not be before since', 'until');
   const { status } = await requireEndpoint(deps.pool, orgId, id);
   if (status === 'disabled') throw endpointDisabled();
   // What happens from now on is delivered anyway; a later statement would deliver it a second time.
   const now = (await readClock(deps.pool)).toISOString();
-  const until = wanted !== null && wanted < now ? wanted : now;
+  const until = requestedUntil !== null && requestedUntil < now ? requestedUntil : now;
   let total = 0;
   for (let after: Cursor | null = null; ;) {
     const { replayed, last } = await replayPeriod(

@@ -195,7 +195,7 @@ interface Claimable {
   readonly copies_left: boolean;
 }
 
-/** Returns true unless another workflow than this member's delivers the message now. */
+/** Returns true if the member's workflow is the one that delivers the message. */
 export function isDeliveredBy(
   { workflow_id }: Pick<Claimable, 'workflow_id'>,
   { id, workflowId = id }: Member,

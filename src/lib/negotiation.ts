@@ -7,7 +7,7 @@ interface Requested {
 }
 
 /** Browsers send about 150 characters. Parsing the longest header that Node accepts would take milliseconds. */
-const MAX_LENGTH = 1_000;
+const MAX_HEADER_LENGTH = 1_000;
 
 /** Returns true for browsers, which list HTML in Accept; other clients accept anything and do not list it. */
 export function acceptsHtml(request: Requested): boolean {
@@ -26,5 +26,5 @@ export function acceptedLanguage<T extends string>(request: Requested, languages
 /** A header that is too long counts as missing. */
 function negotiate({ headers }: Requested, name: HeaderName): Negotiator {
   const value = headers[name];
-  return new Negotiator({ headers: value === undefined || value.length > MAX_LENGTH ? {} : { [name]: value } });
+  return new Negotiator({ headers: value === undefined || value.length > MAX_HEADER_LENGTH ? {} : { [name]: value } });
 }

@@ -6,7 +6,7 @@ import { UNTRACKED } from '../../domain/email/tracked-links.ts';
 import type { EmailProvider } from '../../providers/email-provider.ts';
 import { type Attempt, beginAttempts, type LockedEmail } from '../../store/emails/attempts.ts';
 import { type CommitWith, type Db, isUnreachable } from '../../store/postgres/pool.ts';
-import { beginCopies, type UnsentCopy } from '../../store/emails/recipients.ts';
+import { beginCopies, type Recipient } from '../../store/emails/recipients.ts';
 import { clearSuspects } from '../../store/emails/suspects.ts';
 import type { Failure, MemberResult } from '../contract.ts';
 import type { ClaimedEmail, Copy, EmailDeps, LargeContents } from './contract.ts';
@@ -198,7 +198,7 @@ export async function assign(
         client,
         ready.map(({ id, n, call, provider }) => ({ message_id: id, n, call, provider: provider.name })),
       ),
-      beginCopies(client, ready.flatMap(toUnsentCopies)),
+      beginCopies(client, ready.flatMap(copiesOfCall)),
       clearSuspects(
         client,
         unsuspected.map(({ id }) => id).filter((id) => contents.has(id)),
@@ -208,7 +208,7 @@ export async function assign(
   return { ready, results: [...ended, ...waiting] };
 }
 
-function toUnsentCopies({ id, call, copies }: ClaimedEmail): UnsentCopy[] {
+function copiesOfCall({ id, call, copies }: ClaimedEmail): (Recipient & { readonly call: string })[] {
   const ofSeveral = copies.filter(({ copy }) => copy !== null);
   return ofSeveral.flatMap((copy) =>
     recipients(copy).map(({ address }) => ({ email_id: id, recipient: address.toLowerCase(), call })),

@@ -92,7 +92,7 @@ function judge(
   const { id } = member;
   if (!email) return done({ id, state: 'ended', status: 'canceled' });
   const message = attempt && { member, attempt, hasCopiesLeft: email.copies_left };
-  // Also if a report about it was recorded before the answer was applied.
+  // A report may have ended the email before the provider's answer was applied, so this comes before the status.
   if (message && isDeliveredBy(email, member) && isUnapplied(email, message.attempt))
     return { state: 'unapplied', message };
   const blocked = unclaimableResult(email, member);
@@ -130,7 +130,7 @@ function isUnapplied(
 ): boolean {
   if (attempt.changes !== null) return true;
   if (copies_left || !hasFinalOutcome(attempt)) return false;
-  // Reports do not name the provider.
+  // A report changes the status but does not set the provider.
   const isMissing = attempt.provider_message_id !== null && provider === null;
   return status === 'queued' || status === 'scheduled' || isMissing;
 }

@@ -43,8 +43,9 @@ export async function fail(client: Db, failed: readonly Failure[]): Promise<Map<
   if (failed.length === 0) return new Map();
   const ids = failed.map(({ id }) => id);
   await lockStatuses(client, ids);
-  const copied = await failCopies(client, failed);
-  for (const { email_id, status } of await statusesOfCopies(client, ids)) if (status === 'queued') copied.add(email_id);
+  const failedInPart = await failCopies(client, failed);
+  const stillOpen = (await statusesOfCopies(client, ids)).filter(({ status }) => status === 'queued');
+  const copied = new Set([...failedInPart, ...stillOpen.map(({ email_id }) => email_id)]);
   const whole = failed.filter(({ id }) => !copied.has(id));
   await project(client, 'failed', whole);
   const statuses = await endCopied(client, [...copied]);

@@ -36,10 +36,10 @@ export function outcomeOf(outcomes: EmailOutcomes['outcomes']): SendOutcome {
 }
 
 /**
- * The final outcome of a part, if the provider refused only others for now: from such an attempt the failures of the rest count
- * anew (`Attempt.failures`).
+ * Returns the final outcome of some copies if the provider refused the others only for now. The attempt is recorded with it, which
+ * resets `Attempt.failures` for the others.
  */
-function finalPart(outcomes: EmailOutcomes['outcomes']): SendOutcome['kind'] | undefined {
+function finalOutcomeOfPart(outcomes: EmailOutcomes['outcomes']): SendOutcome['kind'] | undefined {
   if (outcomeOf(outcomes).kind !== 'busy') return undefined;
   return (['sent', 'bounced', 'rejected'] as const).find((final) => outcomes.some(({ kind }) => kind === final));
 }
@@ -62,7 +62,7 @@ export function endingOf(entry: EmailOutcomes): AttemptEnding {
   return {
     message_id: id,
     n,
-    outcome: ATTEMPT_OUTCOMES[finalPart(entry.outcomes) ?? outcome.kind],
+    outcome: ATTEMPT_OUTCOMES[finalOutcomeOfPart(entry.outcomes) ?? outcome.kind],
     detail: 'detail' in outcome ? outcome.detail : null,
     ...(outcome.kind === 'sent' && !isCopied(entry) && { provider_message_id: outcome.messageId }),
     ...(areStored && { changes }),

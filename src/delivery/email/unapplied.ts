@@ -15,7 +15,7 @@ export async function applyRecorded(deps: EmailDeps, emails: readonly AttemptedE
 
 function toAnswer({ attempt, hasCopiesLeft }: AttemptedEmail): AnswerChanges {
   const { changes } = attempt;
-  // Reports about all of them may be recorded before.
+  // If all copies were reported on before, none is left.
   const isCopied = hasCopiesLeft || (changes?.copies ?? []).length > 0;
   return { attempt, changes: changes ?? changesOf(attempt), areStored: changes !== null, isCopied };
 }

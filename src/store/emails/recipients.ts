@@ -94,7 +94,7 @@ export async function prepareCopies(
 }
 
 /** Records the provider call of copies. Must be committed before the call is made. */
-export async function beginCopies(db: Db, copies: readonly UnsentCopy[]): Promise<void> {
+export async function beginCopies(db: Db, copies: readonly (Recipient & { readonly call: string })[]): Promise<void> {
   if (copies.length === 0) return;
   await execute(db, {
     name: 'begin_copies',
@@ -130,7 +130,7 @@ export async function endCopies(db: Db, endings: readonly CopyEnding[]): Promise
 
 /**
  * Fails the unsent copies of emails.
- * @param failed with the id of a call only the copies of that call, unless an earlier version made it, which did not note them
+ * @param failed if `call` is set, fails only the copies of that call. Earlier versions recorded no call: then all unsent copies fail.
  * @returns ids of the emails that had some
  */
 export async function failCopies(

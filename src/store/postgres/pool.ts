@@ -31,8 +31,8 @@ const IDLE_IN_TRANSACTION_TIMEOUT_MS = 45_000;
 /** A statement that waits longer for a lock fails with 55P03 and is retried by its caller. */
 const LOCK_TIMEOUT_MS = 20_000;
 const STATEMENT_TIMEOUT_MS = 60_000;
-/** For which the client waits longer than the server, whose answer may be lost. */
-const ANSWER_TIMEOUT_MS = 5_000;
+/** The client waits this much longer than the server, because the server's answer may be lost. */
+const CLIENT_TIMEOUT_MARGIN_MS = 5_000;
 
 export interface Timeouts {
   readonly statementMs?: number;
@@ -62,7 +62,7 @@ export function makePool(
     pipeline: true,
     connectionTimeoutMillis: 5_000,
     statement_timeout: statementMs,
-    query_timeout: statementMs + ANSWER_TIMEOUT_MS,
+    query_timeout: statementMs + CLIENT_TIMEOUT_MARGIN_MS,
     lock_timeout: LOCK_TIMEOUT_MS,
     idle_in_transaction_session_timeout: idleInTransactionMs,
     keepAlive: true,

@@ -66,6 +66,7 @@ export function takeProbe(db: Db, { provider, sender }: ProviderPause): Promise<
   });
 }
 
+/** Deletes pauses of accounts or senders that work again. */
 export async function closePauses(
   db: Db,
   pauses: readonly Pick<ProviderPause, 'provider' | 'sender'>[],
