@@ -76,9 +76,9 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
         .filter(({ direction, dateCreated }) => direction.startsWith('outbound') && isInPeriod(dateCreated.getTime()))
         .filter((one) => 'from' in sender || one.messagingServiceSid === sender.messagingServiceSid)
         .reverse();
-      const compared = candidates.map(({ sid, body }) => {
-        // The SDK's type lacks null, which Twilio may return for a message without text.
-        const text = normalizeText((body as string | null) ?? '');
+      // The SDK's type lacks null, which Twilio may return for a message without text.
+      const compared = candidates.map(({ sid, body }: { sid: string; body: string | null }) => {
+        const text = normalizeText(body ?? '');
         return { sid, text, match: matchBody(message, text) };
       });
       for (const quality of ['same', 'similar', 'unknown'] as const) {
