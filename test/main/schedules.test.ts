@@ -61,6 +61,21 @@ test('schedules and search attributes that are missing are created again while w
   );
 });
 
+test('the tasks of a schedule that a worker of another version has changed are restored', async (t) => {
+  silenceTemporal();
+  const { client, close } = await testNamespace();
+  t.after(close);
+  await ensureSchedules(client);
+  const counts = client.schedule.getHandle('upkeep-counts');
+  const tasks = async () => (await counts.describe()).action.args?.[0] as string[];
+  const ours = await tasks();
+  const theirs = ['foldBatchMoves', 'announceBatches', 'wakeEndpoints'];
+  await counts.update((schedule) => ({ ...schedule, action: { ...schedule.action, args: [theirs] } }));
+  await eventually('another version has changed it', async () => (await tasks()).join() === theirs.join());
+  await ensureSchedules(client, { update: false });
+  await eventually('its tasks are restored', async () => (await tasks()).join() === ours.join());
+});
+
 test('schedules run every maintenance task, and a paused schedule stays paused when workers start', async (t) => {
   silenceTemporal();
   const { connection, namespace, client, close } = await testNamespace();

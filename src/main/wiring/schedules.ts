@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Client, ScheduleAlreadyRunning, type ScheduleOptions, ScheduleOverlapPolicy } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { UpkeepTaskName } from '../../../workflows/index.ts';
@@ -52,7 +53,7 @@ interface ScheduleDeps {
 }
 
 /**
- * Creates missing schedules and search attributes repeatedly until it is stopped. Also registers the maintenance tasks in
+ * Ensures the schedules and search attributes repeatedly until it is stopped. Also registers the maintenance tasks in
  * Postgres, so that the metrics show a task that has never run.
  */
 export function keepSchedules(deps: ScheduleDeps, everyMs = ENSURE_INTERVAL_MS): () => Promise<void> {
@@ -73,8 +74,8 @@ export function upkeepTasks(): UpkeepTask[] {
 }
 
 /**
- * Creates missing upkeep schedules. With `update` it also updates existing ones to this version; paused schedules stay paused.
- * Workers may run it concurrently.
+ * Creates missing upkeep schedules, and restores the tasks of those that a worker of another version has changed. With `update` it
+ * updates all existing ones to this version. Paused schedules stay paused. Workers may run it concurrently.
  */
 export async function ensureSchedules(
   { schedule: schedules }: Client,
@@ -98,8 +99,9 @@ export async function ensureSchedules(
       await schedules.create({ scheduleId, ...plan });
     } catch (error) {
       if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-      if (!update) continue;
-      await schedules.getHandle(scheduleId).update(({ state }) => ({ ...plan, state }));
+      const handle = schedules.getHandle(scheduleId);
+      if (!update && isDeepStrictEqual((await handle.describe()).action.args, plan.action.args)) continue;
+      await handle.update(({ state }) => ({ ...plan, state }));
     }
   }
 }
