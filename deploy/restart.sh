@@ -40,3 +40,10 @@ for id in $old; do
   remove_container "$id"
 done
 docker compose up --detach --no-deps --no-recreate api
+
+# They read their configuration when they start.
+for service in prometheus grafana; do
+  if [ -n "$(docker compose --profile monitoring ps --quiet "$service")" ]; then
+    docker compose --profile monitoring up --detach --no-deps --force-recreate "$service"
+  fi
+done

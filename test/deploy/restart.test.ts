@@ -15,6 +15,7 @@ case "$*" in
 *"$FAILS"*) exit 1 ;;
 'compose ps --format '*) cat replicas ;;
 'compose ps --quiet api') cut -d ' ' -f 1 replicas ;;
+"compose --profile monitoring ps --quiet $MONITORING") echo m ;;
 'rm '*)
   sed "/^$2 /d" replicas >rest
   mv rest replicas
@@ -33,10 +34,16 @@ interface Scenario {
   readonly health?: string;
   /** Words of a command that fails. */
   readonly fails?: string;
+  /** The service of the profile monitoring that runs. */
+  readonly monitoring?: string;
 }
 
 /** Runs shell commands. @returns whether they succeeded, stderr, the arguments of `docker`, and the replicas at the end */
-async function run(t: TestContext, commands: string, { replicas, health = 'healthy', fails = 'none' }: Scenario) {
+async function run(
+  t: TestContext,
+  commands: string,
+  { replicas, health = 'healthy', fails = 'none', monitoring = 'none' }: Scenario,
+) {
   const folder = await temporaryFolder(t);
   const write = (lines: readonly string[]) =>
     writeFile(join(folder, 'replicas'), lines.map((line) => `${line}\n`).join(''));
@@ -44,7 +51,7 @@ async function run(t: TestContext, commands: string, { replicas, health = 'healt
   const PATH = await writePrograms(folder, { docker: DOCKER });
   await write(replicas);
   const { ok, errors } = await new Promise<{ ok: boolean; errors: string }>((resolve) => {
-    const env = { PATH, HEALTH: health, FAILS: fails };
+    const env = { PATH, HEALTH: health, FAILS: fails, MONITORING: monitoring };
     execFile('sh', ['-c', commands], { cwd: folder, env }, (error, _, errors) =>
       resolve({ ok: error === null, errors }),
     );
@@ -60,8 +67,17 @@ describe('deploy/restart.sh', { concurrency: true }, () => {
     assert.deepEqual([ok, replicas], [true, ['new2 healthy', 'new3 healthy']]);
     const scaled = log.findIndex((line) => line.endsWith('--scale api=4 --wait api'));
     assert.ok(scaled >= 0 && scaled < log.indexOf('stop a'));
-    assert.match(log.at(-1) ?? '', / --no-recreate api$/, 'as many as docker-compose.yml has');
+    assert.ok(log.at(-3)?.endsWith(' --no-recreate api'), 'as many as docker-compose.yml has');
   });
+
+  for (const monitoring of ['prometheus', 'grafana']) {
+    it(`restarts ${monitoring} if it runs`, async (t) => {
+      const { ok, log } = await restart(t, { replicas: ['a healthy'], monitoring });
+      const restarts = log.filter((line) => line.startsWith('compose --profile monitoring up '));
+      const expected = `compose --profile monitoring up --detach --no-deps --force-recreate ${monitoring}`;
+      assert.deepEqual([ok, restarts], [true, [expected]]);
+    });
+  }
 
   it('adds two replicas to those that an interrupted run has left', async (t) => {
     const { ok, log, replicas } = await restart(t, { replicas: ['a', 'b', 'c', 'd'].map((id) => `${id} healthy`) });
