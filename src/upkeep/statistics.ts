@@ -1,4 +1,5 @@
 import { idTime } from '../lib/ids.ts';
+import { SCHEDULE_DAYS } from '../domain/limits.ts';
 import type { MessageChannel } from '../domain/messages/message.ts';
 import { STATISTICS_CHANNELS, type StatisticsChannel } from '../domain/statistics.ts';
 import {
@@ -12,6 +13,7 @@ import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { addStatistics, type StatDimensions } from '../store/statistics/additions.ts';
 import {
   type Backfill,
+  endPass,
   lockBackfill,
   lockNextEmails,
   lockNextMessages,
@@ -26,6 +28,8 @@ import type { UpkeepStep } from './task.ts';
 const MESSAGES_PER_STEP = 1_000;
 /** Younger messages may belong to transactions that are not committed yet; the backfill would pass them. */
 const MIN_AGE_MS = 60_000;
+/** Reaches back to messages that were scheduled for the day in which both versions may serve. */
+const SECOND_PASS_MS = (SCHEDULE_DAYS + 2) * 86_400_000;
 
 /** A locked message with its additions to the statistics. */
 interface UncountedMessage {
@@ -37,7 +41,8 @@ interface UncountedMessage {
 
 /**
  * Counts the messages of the previous version in the statistics, by their timelines, oldest first: those that it accepted, and
- * the changes that it made to others while both versions served. It ends a day after the upgrade.
+ * the changes that it made to others while both versions served. A day after the upgrade, a second pass counts the changes that
+ * it made after the first had passed their messages.
  * @param now Unix milliseconds
  */
 export async function backfillStatistics(pool: Pool, now: number, limit = MESSAGES_PER_STEP): Promise<UpkeepStep> {
@@ -53,7 +58,8 @@ async function backfillChannel(db: Db, channel: StatisticsChannel, now: number, 
   const whole = await lockBackfill(db, channel);
   if (!whole) return 0;
   const [prefix] = whole.end_id.split('_');
-  const old = `${prefix}_${idTime(now - MIN_AGE_MS)}`;
+  const idAt = (at: number) => `${prefix}_${idTime(at)}`;
+  const old = idAt(now - MIN_AGE_MS);
   const backfill = { ...whole, end_id: old < whole.end_id ? old : whole.end_id };
   const found = await (channel === 'email'
     ? findEmails(db, backfill, limit)
@@ -69,8 +75,8 @@ async function backfillChannel(db: Db, channel: StatisticsChannel, now: number, 
   const counted = added.map(({ id, progress }) => ({ id, ...progress }));
   await (channel === 'email' ? storeEmailProgress(db, counted) : storeMessageProgress(db, counted));
   const last = found.at(-1)?.id;
-  const isOver = last === undefined && backfill.end_id === whole.end_id;
-  if (isOver || last !== undefined) await noteBackfill(db, channel, last ?? null);
+  if (last !== undefined) await noteBackfill(db, channel, last);
+  else if (backfill.end_id === whole.end_id) await endPass(db, whole, idAt(now - SECOND_PASS_MS));
   return found.length;
 }
 

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { STATES } from '../../src/domain/statistics.ts';
 import { project, projectChanges } from '../../src/projection/emails.ts';
 import { projectMessages } from '../../src/projection/messages.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { readSeries } from '../../src/store/statistics/series.ts';
 import { backfillStatistics } from '../../src/upkeep/statistics.ts';
 import { acceptText, connect } from '../store/chats.ts';
-import { accept, newEmail, organization } from '../store/mail.ts';
+import { accept, acceptOne, newEmail, organization } from '../store/mail.ts';
 import { countEmails, readFigures } from '../store/statistics-truth.ts';
 import { useDatabase } from '../support/database.ts';
 
@@ -100,11 +101,27 @@ test('the backfill counts chat-app messages', async () => {
   assert.deepEqual([accepted, sent, delivered, opened], [2, 1, 1, 1]);
 });
 
-test('the backfill ends a day after the upgrade', async () => {
+test('a second pass a day after the upgrade counts what the version before changed behind the first', async () => {
+  const other = await organization(pool, 'other.example');
+  const id = await acceptOne(pool, other, { from_domain: 'other.example', from: 'hello@other.example' });
+  await pool.query('UPDATE emails SET reached = NULL WHERE id = $1', [id]);
+  await pool.query('DELETE FROM stat_additions WHERE org_id = $1', [other]);
   await beginBackfill();
   await backfill();
+  // As 0.1.0 does it, which does not know the statistics.
+  await pool.query(
+    `INSERT INTO email_events (email_id, id, type, created_at) VALUES ($1, 'evt_1', 'email.delivered', now())`,
+    [id],
+  );
+  await pool.query(`UPDATE emails SET status = 'delivered' WHERE id = $1`, [id]);
+
   const rows = async () => (await pool.query('SELECT FROM stat_backfills')).rowCount;
-  assert.equal(await rows(), 3);
-  await backfill(SOON + 86_400_000);
+  assert.equal(await rows(), 3, 'it goes on for a day');
+  const later = Date.now() + 2 * 86_400_000;
+  for (let run = 0; run < 5; run++) await backfill(later);
   assert.equal(await rows(), 0);
+  const figures = await readFigures(pool, other, []);
+  assert.deepEqual(figures, await countEmails(pool, other));
+  const [all = []] = Object.values(figures);
+  assert.equal(all[STATES.indexOf('delivered')], 1);
 });

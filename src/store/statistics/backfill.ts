@@ -19,10 +19,23 @@ export function lockBackfill(db: Db, channel: StatisticsChannel): Promise<Backfi
   return queryRow(db, `SELECT channel, last_id, end_id FROM stat_backfills WHERE channel = $1 FOR UPDATE`, [channel]);
 }
 
-/** Stores the last id that a backfill has counted; null ends the backfill. */
-export async function noteBackfill(db: Db, channel: StatisticsChannel, lastId: string | null): Promise<void> {
-  if (lastId === null) await execute(db, `DELETE FROM stat_backfills WHERE channel = $1`, [channel]);
-  else await execute(db, `UPDATE stat_backfills SET last_id = $2 WHERE channel = $1`, [channel, lastId]);
+/** Stores the last id that a backfill has counted. */
+export async function noteBackfill(db: Db, channel: StatisticsChannel, lastId: string): Promise<void> {
+  await execute(db, `UPDATE stat_backfills SET last_id = $2 WHERE channel = $1`, [channel, lastId]);
+}
+
+/** Marks the `end_id` of a second pass. It sorts behind all characters of ids, so that the mark leaves out none. */
+const SECOND_PASS = '~';
+
+/** Ends a pass of a backfill. The first one is followed by a second one over the messages after `secondFrom`. */
+export async function endPass(db: Db, { channel, end_id }: Backfill, secondFrom: string): Promise<void> {
+  if (end_id.endsWith(SECOND_PASS)) await execute(db, `DELETE FROM stat_backfills WHERE channel = $1`, [channel]);
+  else
+    await execute(db, `UPDATE stat_backfills SET last_id = $2, end_id = $3 WHERE channel = $1`, [
+      channel,
+      secondFrom,
+      end_id + SECOND_PASS,
+    ]);
 }
 
 /** A message as the backfill counts it, with all statuses of its timeline. */
