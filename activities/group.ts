@@ -47,7 +47,12 @@ export function makeGroupActivities(deps: EmailDeps) {
     async deliverGroup({ id, members }: Group): Promise<GroupDelivery> {
       const { cancellationSignal } = Context.current();
       // Also aborted when Temporal has given this activity to another worker, and after CLAIM_DEADLINE_MS.
-      const stopping = AbortSignal.any([deps.stopping, cancellationSignal, AbortSignal.timeout(CLAIM_DEADLINE_MS)]);
+      const signals = [deps.stopping, cancellationSignal, AbortSignal.timeout(CLAIM_DEADLINE_MS)];
+      const stopping = {
+        get aborted() {
+          return signals.some(({ aborted }) => aborted);
+        },
+      };
       const results = await withHeartbeat(() =>
         deliverInSlices(
           { ...deps, stopping },

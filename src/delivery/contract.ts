@@ -25,7 +25,7 @@ export interface DeliveryDeps {
   readonly accountRetryForMs: number;
   readonly recorder: AttemptRecorder;
   /** Aborted at shutdown. The worker then claims nothing more but still records results. */
-  readonly stopping: AbortSignal;
+  readonly stopping: Pick<AbortSignal, 'aborted'>;
   readonly log: Logger;
 }
 

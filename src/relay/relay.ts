@@ -84,7 +84,8 @@ export function startRelay(deps: RelayDeps): Relay {
   const run = async (): Promise<void> => {
     let failures = 0;
     while (!stopping.signal.aborted) {
-      // A row that is added during the poll may be missed by it, and ends the pause after it.
+      // A row that is added during the poll may be missed by it, and ends the pause after it. `stop` aborts this controller too: in
+      // Node 20 a long-lived signal keeps an entry for each AbortSignal.any that was made of it.
       waking = new AbortController();
       try {
         if (!(await lease.hold())) {
@@ -96,7 +97,7 @@ export function startRelay(deps: RelayDeps): Relay {
         failures = 0;
         if (next === 'wait') {
           await pause(MIN_POLL_INTERVAL_MS);
-          await pause(POLL_INTERVAL_MS, AbortSignal.any([stopping.signal, waking.signal]));
+          await pause(POLL_INTERVAL_MS, waking.signal);
         }
         if (typeof next === 'number') await pause(next);
       } catch (error) {
@@ -114,6 +115,7 @@ export function startRelay(deps: RelayDeps): Relay {
     wake: () => waking.abort(),
     stop: () => {
       stopping.abort();
+      waking.abort();
       return running;
     },
   };

@@ -78,6 +78,13 @@ describe('delivering a group', () => {
     assert.deepEqual(new Set(await statuses()), new Set(['sent']));
   });
 
+  test('composes no signals, which the stop signal of the worker would keep', async (t) => {
+    const any = t.mock.method(AbortSignal, 'any');
+    const { deliver } = await group(2);
+    await deliver();
+    assert.equal(any.mock.callCount(), 0);
+  });
+
   test('makes calls of the provider’s size', async () => {
     const { deliver, provider } = await group(25);
     provider.callSize = 10;

@@ -104,9 +104,11 @@ describe('webhook workers', () => {
     await eventually('all are recorded', async () => (await pendingCount()) === 0);
   });
 
-  test('post what is due when they are woken, without waiting for the next poll', async () => {
+  test('post what is due when they are woken, and stop, without waiting for the next poll', async (t) => {
+    // Its stop signal would keep each composite signal until it stops.
+    const any = t.mock.method(AbortSignal, 'any');
     await endpoint('a');
-    const { wake } = startWorker('first', 3_600_000);
+    const { wake, stop } = startWorker('first', 3_600_000);
     await eventually('it has polled in vain', async () => {
       const { rows } = await pool.query(
         `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle' AND query LIKE '%FROM pending%'`,
@@ -116,6 +118,8 @@ describe('webhook workers', () => {
     await mail();
     wake();
     await eventually('it is posted', () => posts.length === 1);
+    await stop();
+    assert.equal(any.mock.callCount(), 0);
   });
 
   test('serve the other endpoints while one hangs and has many deliveries', async () => {

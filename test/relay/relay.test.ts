@@ -96,6 +96,27 @@ describe('the relay', () => {
     assert.ok(unstalledMs() - began < 10_000, `${unstalledMs() - began} ms`);
   });
 
+  test('composes no signals, which its stop signal would keep until it stops', async (t) => {
+    const any = t.mock.method(AbortSignal, 'any');
+    const { wake, ids: dispatched } = start();
+    for (let round = 1; round <= 3; round++) {
+      await store();
+      wake();
+      await eventually('the row is dispatched', () => dispatched().length === round);
+    }
+    assert.equal(any.mock.callCount(), 0);
+  });
+
+  test('stops at once during the pause between polls', async () => {
+    const { stop, ids: dispatched } = start();
+    await store();
+    await eventually('the row is dispatched', () => dispatched().length === 1);
+    await sleep(100);
+    const began = unstalledMs();
+    await stop();
+    assert.ok(unstalledMs() - began < 500, `${unstalledMs() - began} ms`);
+  });
+
   test('dispatches each row once while other relays dispatch too', async (t) => {
     // Without its row each of them gets the lease.
     const clearing = setInterval(() => void pool.query('DELETE FROM relay_lease'), 5);

@@ -78,12 +78,11 @@ export function startWebhookDispatcher(deps: WebhookDeps, pollIntervalMs = POLL_
     return next !== null;
   };
 
-  const step = async (signal: AbortSignal): Promise<void> => {
+  const step = async (): Promise<void> => {
     waking = new AbortController();
     await renew();
     if (await lease()) return;
-    const interrupted = AbortSignal.any([signal, waking.signal]);
-    await sleep(pollIntervalMs, undefined, { signal: interrupted }).catch(() => undefined);
+    await sleep(pollIntervalMs, undefined, { signal: waking.signal }).catch(() => undefined);
   };
   const stopLoop = startLoop(MIN_POLL_INTERVAL_MS, step, (error) =>
     deps.log.warn({ err: error }, 'webhook deliveries could not be leased'),
@@ -94,7 +93,9 @@ export function startWebhookDispatcher(deps: WebhookDeps, pollIntervalMs = POLL_
     stop: async () => {
       // Leases are renewed until the last attempt has ended. A poll under way may still add runs, which end immediately.
       await Promise.all(runs);
-      await stopLoop();
+      const stopped = stopLoop();
+      waking.abort();
+      await stopped;
       await Promise.all(runs);
     },
   };
