@@ -12,11 +12,14 @@ import type { UpkeepStep } from './task.ts';
 
 /** The cursor of the last phase, which checks emails whose bodies were held back. */
 const HELD = '~';
+/** A step visits organizations for this time. A run has 1,000 steps, and there may be more organizations. */
+const STEP_MS = 5_000;
 
 /**
  * Erases bodies and custom headers of emails that are older than their organization's retention, one step at a time.
  * Emails that are not sent yet keep theirs and are checked again a day later.
  * @param from the cursor that the previous step returned, or null
+ * @param limit the maximum number of emails in a step
  */
 export async function expireBodies(
   pool: Pool,
@@ -24,9 +27,29 @@ export async function expireBodies(
   from: string | null,
   limit: number,
 ): Promise<UpkeepStep> {
-  if (from === HELD) return expireHeld(pool, defaultDays, limit);
+  const deadline = performance.now() + STEP_MS;
+  let next: string | null = from ?? '';
+  let done = 0;
+  while (next !== null && done < limit && performance.now() < deadline) {
+    const step: UpkeepStep =
+      next === HELD
+        ? await expireHeld(pool, defaultDays, limit - done)
+        : await expireNextOrganization(pool, defaultDays, next, limit - done);
+    next = step.next;
+    done += step.done;
+  }
+  return { done, next };
+}
+
+/** Visits the first organization after `from`. */
+async function expireNextOrganization(
+  pool: Pool,
+  defaultDays: number,
+  from: string,
+  limit: number,
+): Promise<UpkeepStep> {
   return transaction(pool, async (client) => {
-    const organization = await nextExpiringOrganization(client, from ?? '', defaultDays);
+    const organization = await nextExpiringOrganization(client, from, defaultDays);
     if (!organization) return { done: 0, next: HELD };
     const emails = await listExpiring(client, organization, limit);
     const last = emails.at(-1);
@@ -34,7 +57,7 @@ export async function expireBodies(
       await expire(client, organization.id, emails);
       await noteExpired(client, organization.id, last);
     }
-    return { done: emails.length, next: emails.length === limit ? (from ?? '') : organization.id };
+    return { done: emails.length, next: emails.length === limit ? from : organization.id };
   });
 }
 

@@ -25,7 +25,8 @@ describe('bodies expire', () => {
   /** Runs the maintenance task to its end. @returns how many emails it checked */
   async function run(defaultDays: number, limit = 3): Promise<number> {
     let [done, from]: [number, string | null] = [0, null];
-    for (let step = 0; step < 100; step++) {
+    // As many steps as a run of the workflow has.
+    for (let step = 0; step < 1_000; step++) {
       const result: Awaited<ReturnType<typeof expireBodies>> = await expireBodies(pool, defaultDays, from, limit);
       done += result.done;
       from = result.next;
@@ -125,6 +126,19 @@ describe('bodies expire', () => {
     await force(pool, ids[0] ?? '', 'sent');
     assert.equal(await kept(ids), 1);
     await changeBodyRetention(pool, ours, 7);
+    await run(0);
+    assert.equal(await kept(ids), 0);
+  });
+
+  it('of more organizations than a run has steps', async () => {
+    await pool.query(
+      `INSERT INTO organizations (id, name, body_retention_days) SELECT 'org_00' || n, n, 1 FROM generate_series(1, 1100) AS n`,
+    );
+    const last = await organizationOf(pool);
+    const { rows } = await pool.query(`SELECT FROM organizations WHERE id > $1`, [last]);
+    assert.equal(rows.length, 0, 'it is visited last');
+    await changeBodyRetention(pool, last, 1);
+    const ids = await insertSentDaysAgo(last, 2, 1);
     await run(0);
     assert.equal(await kept(ids), 0);
   });
