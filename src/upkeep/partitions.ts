@@ -6,6 +6,7 @@ import {
   deleteBeside,
   dropPartition,
   expirePartition,
+  type IdRange,
   listPartitions,
   type Partition,
   PARTITIONED_TABLES,
@@ -89,14 +90,23 @@ export async function expireEmails(
   }
 
   await dropOrphans(pool, partitions);
-  const firstId = partitions[0]?.first_id ?? '';
-  if (firstId !== '' && (await deleteBeside(pool, firstId, limits.rows)) === limits.rows) return { done: 0, next: '' };
+  for (const gap of gapsBetween(partitions)) {
+    if ((await deleteBeside(pool, gap, limits.rows)) === limits.rows) return { done: 0, next: '' };
+  }
   if (kept.length > 0)
     log.info(
       { partitions: kept },
       'expired partitions kept: they have unsent emails or files that are not deleted yet',
     );
   return { done: 0, next: null };
+}
+
+/** Returns the ids of dropped partitions: those before the first partition and between others, of which some are kept. */
+function gapsBetween(partitions: readonly Partition[]): IdRange[] {
+  return partitions.flatMap(({ first_id: end }, index) => {
+    const first = partitions[index - 1]?.end_id ?? 'em_';
+    return end !== null && first < end ? [{ first_id: first, end_id: end }] : [];
+  });
 }
 
 /** Drops partitions of other tables whose partition of `emails` is gone. */

@@ -175,14 +175,22 @@ describe('emails expire', () => {
   });
 
   it('although an email of an earlier partition is unsent', async (t) => {
-    const { pool, acceptAt, expire, stored } = await prepared(t);
+    const { pool, orgId, acceptAt, expire, stored } = await prepared(t);
     const now = Date.now();
-    await acceptAt(now - 40 * DAY, 1);
-    await addPartitions(pool, 31, now);
+    const unsent = await acceptAt(now - 40 * DAY, 1);
+    await addPartitions(pool, 31, now + 62 * DAY);
     await acceptAt(now, 3);
     await pool.query(`UPDATE emails SET status = 'delivered' WHERE tableoid <> 'emails_first'::regclass`);
+    await pool.query(`INSERT INTO attempts (message_id, n, call, provider) SELECT id, 1, id, 'postmark' FROM emails`);
+    const batches = [now - 40 * DAY, now].map((at) => idAt(at).replace('em_', 'bt_'));
+    for (const id of batches) await insertBatch(pool, orgId, { id, total: 1, scheduled: 0 }, undefined);
     await expire(31, now + 62 * DAY);
     assert.deepEqual(await stored(), { first: 1 });
+    const beside = await pool.query(`SELECT message_id AS id FROM attempts UNION SELECT id FROM batches ORDER BY id`);
+    assert.deepEqual(
+      beside.rows.map(({ id }: { id: string }) => id),
+      [...batches.slice(0, 1), ...unsent],
+    );
     await pool.query(`UPDATE emails SET status = 'delivered'`);
     await expire(31, now + 62 * DAY);
     assert.deepEqual(await stored(), {});

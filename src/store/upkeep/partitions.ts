@@ -26,6 +26,12 @@ export interface Partition {
   readonly end_id: string;
 }
 
+/** Ids of emails: the first one, and the first one behind them. */
+export interface IdRange {
+  readonly first_id: string;
+  readonly end_id: string;
+}
+
 /** The partitions of a table, oldest first, without the default partition. */
 export function listPartitions(db: Db, table: AnyPartitioned): Promise<Partition[]> {
   return queryRows(db, `SELECT suffix, first_id, end_id FROM partitions_of($1)`, [table]);
@@ -132,15 +138,17 @@ const BESIDE = [
 
 /**
  * Deletes what belongs to emails whose partitions were dropped, at most `limit` rows of each table.
- * @param firstId the lower bound of the ids of the emails that are kept
+ * @param range the ids of these emails
  * @returns how many rows were deleted of the table with the most
  */
-export async function deleteBeside(db: Db, firstId: string, limit: number): Promise<number> {
+export async function deleteBeside(db: Db, { first_id, end_id }: IdRange, limit: number): Promise<number> {
   const counts = [
     await execute(
       db,
       `WITH deleted AS (
-         DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE id < 'bt_' || substr($1, 4) ORDER BY id LIMIT $2)
+         DELETE FROM batches WHERE id IN (
+             SELECT id FROM batches WHERE id >= 'bt_' || substr($1, 4) AND id < 'bt_' || substr($2, 4) ORDER BY id LIMIT $3
+           )
            AND NOT EXISTS (SELECT FROM emails WHERE org_id = batches.org_id AND created_at = batches.created_at
                              AND batch_id = batches.id)
          RETURNING id
@@ -148,12 +156,12 @@ export async function deleteBeside(db: Db, firstId: string, limit: number): Prom
          DELETE FROM batch_moves WHERE batch_id IN (SELECT id FROM deleted)
        )
        SELECT FROM deleted`,
-      [firstId, limit],
+      [first_id, end_id, limit],
     ),
   ];
   for (const { table, key, id } of BESIDE) {
-    const oldest = `SELECT ${key} FROM ${table} WHERE ${id} >= 'em_' AND ${id} < $1 ORDER BY ${id} LIMIT $2`;
-    counts.push(await execute(db, `DELETE FROM ${table} WHERE (${key}) IN (${oldest})`, [firstId, limit]));
+    const oldest = `SELECT ${key} FROM ${table} WHERE ${id} >= $1 AND ${id} < $2 ORDER BY ${id} LIMIT $3`;
+    counts.push(await execute(db, `DELETE FROM ${table} WHERE (${key}) IN (${oldest})`, [first_id, end_id, limit]));
   }
   return Math.max(...counts);
 }
