@@ -4,7 +4,7 @@ import type { EmailRow } from '../store/outbox/outbox.ts';
 
 /** A plan for dispatching locked outbox rows. */
 export interface Plan {
-  /** Dispatched one by one. */
+  /** Dispatched one by one, in this order: workflows that wait for a time start last. */
   readonly alone: readonly EmailRow[];
   /** Each becomes one workflow. */
   readonly groups: readonly (readonly EmailRow[])[];
@@ -27,7 +27,7 @@ export type Mode = 'each' | 'group' | 'group singles' | 'defer';
  */
 export function plan(rows: readonly EmailRow[], tokens: number, mode: Mode = 'each'): Plan {
   const burst = firstRowOfEachEmail(rows.filter(needsToken));
-  if (mode === 'each' && burst.length <= tokens) return { alone: rows, groups: [], deferred: 0 };
+  if (mode === 'each' && burst.length <= tokens) return { alone: dueFirst(rows), groups: [], deferred: 0 };
 
   const singles = burst.filter(isSingle);
   const members = burst.filter((row) => !isSingle(row));
@@ -42,7 +42,7 @@ export function plan(rows: readonly EmailRow[], tokens: number, mode: Mode = 'ea
   const groupsOfOne = groups.filter((group) => group.length === 1).flat();
   const plannedCount = groups.reduce((sum, group) => sum + group.length, 0);
   return {
-    alone: [...rows.filter((row) => !needsToken(row)), ...groupsOfOne],
+    alone: dueFirst([...rows.filter((row) => !needsToken(row)), ...groupsOfOne]),
     groups: groups.filter((group) => group.length > 1),
     deferred: burst.length - plannedCount,
   };
@@ -56,6 +56,12 @@ export function needsToken(row: EmailRow): boolean {
 /** Returns true if an email belongs to no batch. */
 export function isSingle({ batch_id }: EmailRow): boolean {
   return batch_id === null;
+}
+
+/** Puts emails that are due before those scheduled for later, of which one organization may have added many. */
+function dueFirst(rows: readonly EmailRow[]): EmailRow[] {
+  const isLater = ({ action, waits }: EmailRow) => action === 'start' && waits;
+  return [...rows.filter((row) => !isLater(row)), ...rows.filter(isLater)];
 }
 
 /** Returns one row per email, because a group that contains an email twice would send it twice. Later rows stay in the outbox. */

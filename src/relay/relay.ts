@@ -45,6 +45,8 @@ export interface Relay {
 
 /** Rows locked together when they may have to be grouped. */
 const MAX_PLANNED_ROWS = 2_000;
+/** The latest rows, of about half a second, that are searched for single emails when the oldest are not all. */
+const LATE_ROWS = 500;
 /** Rows dispatched together; also the number of concurrent calls to Temporal. */
 const MAX_DISPATCHED_ROWS = 100;
 /** Rows of maintenance tasks locked together; many of them may concern the same one. */
@@ -58,7 +60,7 @@ const MAX_BACKOFF_MS = 10_000;
 const MIN_POLL_INTERVAL_MS = 10;
 
 /**
- * Dispatches outbox rows to Temporal, oldest first, until it is stopped. Emails above the rate limit of workflow starts are
+ * Dispatches outbox rows to Temporal, mostly the oldest first, until it is stopped. Emails above the rate limit of workflow starts are
  * grouped. Of the relays that share an outbox, the one with the lease works and the others stand by: two would form smaller
  * groups. Should two work for a while, each locks the rows it dispatches. A row is deleted only after Temporal has
  * acknowledged it, so that it may be dispatched twice but is never lost. While Postgres or Temporal is unreachable, the relay
@@ -193,7 +195,7 @@ async function lockPendingEmails(
   const oldest = isPending ? await lockEmailRows(client, limit) : [];
   if (oldest.length < limit) return { rows: oldest, isFull: false };
   // A one-time password must not wait behind a newsletter of 10,000.
-  const lateSingles = await lockLateSingles(client, oldest.at(-1)?.id ?? '0', MAX_DISPATCHED_ROWS);
+  const lateSingles = await lockLateSingles(client, oldest.at(-1)?.id ?? '0', LATE_ROWS);
   return { rows: [...oldest, ...lateSingles], isFull: true };
 }
 

@@ -103,15 +103,22 @@ describe('plan', () => {
 
   test('scheduled single emails, changes and ended emails need no token', () => {
     const free = [
-      row({ due_at: LATER, waits: true }),
       row({ action: 'reschedule' }),
       row({ action: 'cancel', open: false }),
       row({ action: 'leave' }),
       row({ open: false }),
+      row({ due_at: LATER, waits: true }),
     ];
     assert.ok(!free.some(needsToken));
     assert.deepEqual(plan(free, 0), { alone: free, groups: [], deferred: 0 });
     assert.deepEqual(plan([...free, ...rows(3)], 1).alone, free);
+  });
+
+  test('emails that are due precede those scheduled for later', () => {
+    const [later, due] = [rows(3, { due_at: LATER, waits: true }), rows(2)];
+    assert.deepEqual(plan([...later, ...due], 2).alone, [...due, ...later]);
+    const { alone, groups } = plan([...later, ...due, row({ batch_id: 'bt_1' })], 2);
+    assert.deepEqual([sizes(groups), alone.slice(1)], [[2], later]);
   });
 
   test('groups contain one organization where possible', () => {

@@ -5,6 +5,7 @@ import { listExpiring } from '../../src/store/emails/content-erasure.ts';
 import { firstSubjects, scheduledMembers } from '../../src/store/emails/batches.ts';
 import { walkEmails } from '../../src/store/emails/erasure.ts';
 import { findOverdue } from '../../src/store/emails/stuck.ts';
+import { lockMessageRows } from '../../src/store/outbox/outbox.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { searchDeliveries } from '../../src/store/webhooks/delivery-search.ts';
 import { useDatabase } from '../support/database.ts';
@@ -88,5 +89,22 @@ test('overdue emails are compared with the outbox in one pass, however large it 
   };
   await explainEach(pool, [['overdue emails', overdue]], (steps, message) => {
     for (const node of steps) assert.ok(readBy(node) <= 2 * OUTBOX_ROWS, message);
+  });
+});
+
+test('rows of messages to start are looked up one by one, however many are pending', async () => {
+  await pool.query('TRUNCATE outbox');
+  await pool.query(
+    `INSERT INTO chat_messages (id, org_id, number_id, "from", "to", country, type, content, status, created_at, last_event_at)
+     SELECT 'wa_' || n, $1, 'num_1', '+12025550100', '+12025550101', 'US', 'text', '{}', 'queued', now(), now()
+     FROM generate_series(1, $2::int) AS n`,
+    [LARGE, OUTBOX_ROWS],
+  );
+  await pool.query(
+    `INSERT INTO outbox (message_id, action) SELECT 'wa_' || n, 'message' FROM generate_series(1, $1::int) AS n`,
+    [OUTBOX_ROWS],
+  );
+  await explainEach(pool, [['messages', (db) => lockMessageRows(db, LIMIT)]], (steps, message) => {
+    for (const node of steps) assert.ok(readBy(node) <= 1_000, message);
   });
 });

@@ -15,7 +15,7 @@ import {
 import { findFinishedBatches, recordBatchMoves } from '../../src/store/emails/batches.ts';
 import { checkReports, insertEmailEvents, lockChanging, updateEmails } from '../../src/store/emails/changes.ts';
 import { endCopies, failCopies, noteSuppressed, reportRecipients } from '../../src/store/emails/recipients.ts';
-import { groupOutboxRows, detachFromGroup, lockEmailRows } from '../../src/store/outbox/outbox.ts';
+import { groupOutboxRows, detachFromGroup, lockEmailRows, lockLateSingles } from '../../src/store/outbox/outbox.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 import { addSuppressions, findSuppressed } from '../../src/store/suppressions/suppressions.ts';
 import { findEndpointsOf } from '../../src/store/webhooks/events.ts';
@@ -112,6 +112,7 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
       ids.map((id) => ({ org_id: orgId, email: `${id}@example.net` })),
     ),
   lockEmailRows: (db, ids) => lockEmailRows(db, ids.length),
+  lockLateSingles: (db, ids) => lockLateSingles(db, '0', ids.length),
   lockEmails: (db, ids) => lockEmails(db, ids),
   lockStatuses: (db, ids) => lockStatuses(db, ids),
   readSendSizes: (db, ids) => readSendSizes(db, ids),

@@ -87,6 +87,8 @@ export type OutboxRow = EmailRow | GroupRow | MaintenanceRow | MessageRow;
 /** SQL: actions about chat-app messages and SMS. Versions before SMS wrote the first two. */
 export const MESSAGE_ACTIONS = `('chat', 'chat_again', 'message', 'message_again', 'message_reschedule', 'message_cancel')`;
 
+const DUE_MESSAGE = `action IN ${MESSAGE_ACTIONS} AND (retry_at IS NULL OR retry_at <= now())`;
+
 /** Returns which kinds of rows a relay has to lock: mostly none, or one. */
 export async function findPendingKinds(db: Db): Promise<PendingKinds> {
   return queryOneRow(db, {
@@ -117,12 +119,12 @@ export function lockEmailRows(db: Db, limit: number): Promise<EmailRow[]> {
   });
 }
 
-/** Locks single emails among the latest rows after `afterId`. */
+/** Locks single emails that are due, among the latest `limit` rows after `afterId`. */
 export function lockLateSingles(db: Db, afterId: string, limit: number): Promise<EmailRow[]> {
   return queryRows(db, {
     name: 'lock_late_singles',
-    text: `${EMAIL_ROWS} AND email.batch_id IS NULL AND outbox.action = 'start'
-             AND outbox.id IN (SELECT id FROM outbox WHERE id > $1 ORDER BY id DESC LIMIT $2)
+    text: `${EMAIL_ROWS} AND email.batch_id IS NULL AND outbox.action = 'start' AND coalesce(email.scheduled_at <= now(), true)
+             AND outbox.id = ANY (ARRAY(SELECT id FROM outbox WHERE id > $1 ORDER BY id DESC LIMIT $2))
            ORDER BY outbox.id FOR UPDATE OF outbox SKIP LOCKED`,
     values: [afterId, limit],
   });
@@ -158,18 +160,32 @@ export function lockMaintenance(db: Db, limit: number): Promise<MaintenanceRow[]
   });
 }
 
-/** Locks the oldest rows about chat-app messages and SMS that no other relay has locked. */
+/** The oldest and as many of the latest rows, among which organizations take turns. */
+const MESSAGE_TURNS = 500;
+
+/**
+ * Locks rows about chat-app messages and SMS that no other relay has locked, the oldest of each organization first. Organizations
+ * are drawn by lot: with one token at a time, the one with the oldest row would always be first.
+ */
 export async function lockMessageRows(db: Db, limit: number): Promise<MessageRow[]> {
   if (limit === 0) return [];
   return queryRows(db, {
     name: 'lock_message_rows',
-    text: `SELECT outbox.id, replace(outbox.action, 'chat', 'message') AS action, outbox.message_id, outbox.tries,
+    text: `WITH pending AS (
+             (SELECT id, message_id FROM outbox WHERE ${DUE_MESSAGE} ORDER BY id LIMIT $2)
+             UNION
+             (SELECT id, message_id FROM outbox WHERE ${DUE_MESSAGE} ORDER BY id DESC LIMIT $2)
+           ), turns AS (
+             SELECT pending.id, row_number() OVER (PARTITION BY message.org_id ORDER BY pending.id) AS turn
+             FROM pending CROSS JOIN LATERAL (SELECT org_id FROM chat_messages WHERE id = message_id OFFSET 0) AS message
+           )
+           SELECT outbox.id, replace(outbox.action, 'chat', 'message') AS action, outbox.message_id, outbox.tries,
                   message.channel, message.org_id, message."to", message.type, message.scheduled_at AS due_at,
                   message.schedule_version AS version, message.status IN ('queued', 'scheduled') AS open, outbox.traceparent
-           FROM outbox JOIN chat_messages AS message ON message.id = outbox.message_id
-           WHERE outbox.action IN ${MESSAGE_ACTIONS} AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())
-           ORDER BY outbox.id LIMIT $1 FOR UPDATE OF outbox SKIP LOCKED`,
-    values: [limit],
+           FROM outbox CROSS JOIN LATERAL (SELECT * FROM chat_messages WHERE id = outbox.message_id OFFSET 0) AS message
+           WHERE outbox.id = ANY (ARRAY(SELECT id FROM turns ORDER BY turn, random() LIMIT $1))
+           ORDER BY outbox.id FOR UPDATE OF outbox SKIP LOCKED`,
+    values: [limit, MESSAGE_TURNS],
   });
 }
 
