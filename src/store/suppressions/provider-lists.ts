@@ -34,17 +34,30 @@ export interface ProviderRemoval {
   readonly is_shared: boolean;
 }
 
-/** Returns the oldest removals that are due. They are not locked, because a repeated removal has no effect. */
+/** The oldest and as many of the latest removals, among which organizations take turns. */
+const REMOVAL_TURNS = 500;
+
+/**
+ * Returns removals that are due, the oldest of each organization first. They are not locked, because a repeated removal has no
+ * effect.
+ */
 export function dueProviderRemovals(db: Db, limit: number): Promise<ProviderRemoval[]> {
   return queryRows(db, {
     name: 'due_provider_removals',
-    text: `SELECT id, org_id, email, EXISTS (
+    text: `WITH due AS (
+             (SELECT id, org_id, email FROM provider_list_removals WHERE retry_at <= now() ORDER BY id LIMIT $2)
+             UNION
+             (SELECT id, org_id, email FROM provider_list_removals WHERE retry_at <= now() ORDER BY id DESC LIMIT $2)
+           ), turns AS (
+             SELECT *, row_number() OVER (PARTITION BY org_id ORDER BY id) AS turn FROM due
+           )
+           SELECT id, org_id, email, EXISTS (
              SELECT FROM suppressions AS other
              WHERE other.email = removal.email AND other.org_id <> removal.org_id
                AND other.origin IN ('bounce', 'complaint', 'provider')
            ) AS is_shared
-           FROM provider_list_removals AS removal WHERE retry_at <= now() ORDER BY id LIMIT $1`,
-    values: [limit],
+           FROM (SELECT * FROM turns ORDER BY turn, id LIMIT $1) AS removal ORDER BY turn, id`,
+    values: [limit, REMOVAL_TURNS],
   });
 }
 
