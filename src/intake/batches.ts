@@ -68,7 +68,7 @@ export async function acceptBatch(
   await registerTags(deps, batch);
   await deps.contents.prepare(deps.pool, caller.orgId);
   let hasTokens = false;
-  const storing = transaction(deps.pool, async (client) => {
+  const storing = inBatchSlot(deps, caller.orgId, async (client) => {
     // Check all emails first: if the last one were refused later, the rows of the others would be dead tuples that Postgres must
     // vacuum.
     const first = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
@@ -90,6 +90,16 @@ export async function acceptBatch(
   messagesAccepted.publish({ kind: 'email', by: 'batch', count: total });
   deps.wakeRelay();
   return accepted;
+}
+
+/** Runs a transaction on a batch once the organization has a slot. */
+async function inBatchSlot<T>(
+  { pool, limits }: IntakeDeps,
+  orgId: string,
+  work: (client: Db) => Promise<T>,
+): Promise<T> {
+  const release = await limits.batches.take(1, { holder: orgId });
+  return transaction(pool, work).finally(release);
 }
 
 /** The requests of a batch, with the senders and times that were parsed from them. */
@@ -237,7 +247,7 @@ export async function cancelBatch(
   changer: Changer = {},
 ): Promise<{ id: string; status: BatchStatus; canceled: number }> {
   const { domainIds = null } = changer;
-  const answer = await transaction(deps.pool, async (client) => {
+  const answer = await inBatchSlot(deps, orgId, async (client) => {
     if (!(await findBatch(client, orgId, id))) throw notFound('batch');
     const members = await scheduledMembers(client, orgId, id);
     if (domainIds !== null) {

@@ -16,6 +16,7 @@ import {
 import { insertAttachments } from '../store/emails/attachments.ts';
 import { senderOf } from '../store/emails/emails.ts';
 import type { EmailContents } from '../store/emails/contents.ts';
+import type { Semaphore } from '../lib/semaphore.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { insertOutbox } from '../store/outbox/outbox.ts';
 import { gather } from '../store/postgres/gather.ts';
@@ -27,6 +28,7 @@ import type { WithFiles } from './attachments.ts';
 import { refuseOtherSenders } from '../accounts/key-bounds.ts';
 import { rejectReusedKey } from './idempotency.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from '../accounts/organization-limits.ts';
+import { makeBatchSlots } from './batch-slots.ts';
 import { makeQuotaQueue, type QuotaQueue } from './quota-queue.ts';
 import { quotaExceeded } from './quota.ts';
 import type { RateLimits } from './rate-limits.ts';
@@ -49,6 +51,7 @@ type StoreEmail = (caller: Caller, email: NewEmail) => Promise<Acceptance>;
 /** Limits on sending. Quotas themselves are stored in the database. */
 export interface Limits extends RateLimits {
   readonly quota: QuotaQueue;
+  readonly batches: Semaphore;
   readonly organization: OrganizationLimits;
   readonly tags: TagRegistry;
 }
@@ -58,6 +61,7 @@ export const noLimits = (): Limits => ({
   mails: null,
   domains: null,
   quota: makeQuotaQueue(),
+  batches: makeBatchSlots(),
   organization: UNLIMITED_ORGANIZATION,
   tags: UNLIMITED_TAGS,
 });

@@ -8,6 +8,7 @@ import { makeWithFiles } from '../intake/attachments.ts';
 import { makePublicFetch } from '../public-fetch/fetch.ts';
 import { startAggregatingCounts } from '../intake/aggregate-counts.ts';
 import { gatherEmails } from '../intake/emails.ts';
+import { makeBatchSlots } from '../intake/batch-slots.ts';
 import { makeNetworkLimits } from '../intake/network-limits.ts';
 import { makeQuotaQueue } from '../intake/quota-queue.ts';
 import { startRateLimits } from '../intake/rate-limits.ts';
@@ -118,7 +119,13 @@ const deps = {
   docsSenderDomain: config.DOCS_SENDER_DOMAIN,
   keys,
   requestLog,
-  limits: { ...limits, quota: makeQuotaQueue(), organization, tags: makeTagRegistry(pool, organization.tagPairs) },
+  limits: {
+    ...limits,
+    quota: makeQuotaQueue(),
+    batches: makeBatchSlots(),
+    organization,
+    tags: makeTagRegistry(pool, organization.tagPairs),
+  },
   networks: makeNetworkLimits(config.RATE_LIMIT_NETWORK_RPS),
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
   postmarkCallbacks: {

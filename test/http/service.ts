@@ -18,6 +18,7 @@ import { issueKeyForOperator } from '../../src/accounts/keys.ts';
 import { gatherEmails } from '../../src/intake/emails.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from '../../src/accounts/organization-limits.ts';
 import { makeNetworkLimits } from '../../src/intake/network-limits.ts';
+import { makeBatchSlots } from '../../src/intake/batch-slots.ts';
 import { makeQuotaQueue } from '../../src/intake/quota-queue.ts';
 import { startRateLimits } from '../../src/intake/rate-limits.ts';
 import { serveDashboard } from '../../src/main/wiring/dashboard.ts';
@@ -115,6 +116,7 @@ export async function startService(
     limits: {
       ...limits,
       quota: makeQuotaQueue(),
+      batches: makeBatchSlots(),
       organization: perOrganization,
       tags: makeTagRegistry(pool, perOrganization.tagPairs),
     },

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { test } from 'node:test';
+import { registerDomainForOperator } from '../../src/accounts/domains.ts';
+import { createOrganization } from '../../src/accounts/organizations.ts';
+import { acceptBatch } from '../../src/intake/batches.ts';
+import { acceptEmail, gatherEmails, noLimits, PLAIN_REQUEST } from '../../src/intake/emails.ts';
+import { makeEmailContents } from '../../src/store/emails/contents.ts';
+import { useDatabase } from '../support/database.ts';
+
+/** As many connections as an API has. */
+const { pool } = await useDatabase(20);
+const deps = {
+  pool,
+  wakeRelay: () => undefined,
+  withFiles: async () => assert.fail('there are no files'),
+  storeEmail: gatherEmails(pool),
+  contents: makeEmailContents('a secret key for tests, and long enough'),
+  limits: noLimits(),
+  sharesWorkflows: true,
+};
+
+async function organizationWith(domain: string) {
+  const { id: orgId } = await createOrganization(pool, domain);
+  await registerDomainForOperator(pool, orgId, domain, true);
+  const email = { ...PLAIN_REQUEST, from: `a@${domain}`, to: ['b@example.net'], subject: 'Hello', text: 'Hi' };
+  return { caller: { orgId, domainIds: null }, email };
+}
+
+test('twenty batches of an organization leave connections to others', async () => {
+  const [busy, other] = [await organizationWith('busy.example'), await organizationWith('other.example')];
+  const locking = await pool.connect();
+  await locking.query('BEGIN; LOCK TABLE batches IN EXCLUSIVE MODE');
+  const batches = Promise.allSettled(Array.from({ length: 20 }, () => acceptBatch(deps, busy.caller, [busy.email])));
+  await sleep(200);
+  const accepting = acceptEmail(deps, other.caller, other.email);
+  const accepted = await Promise.race([accepting, sleep(1_000, undefined)]);
+  await locking.query('ROLLBACK');
+  locking.release();
+  const results = await batches;
+  await accepting;
+  assert.ok(accepted, 'it is accepted while the batches wait');
+  assert.deepEqual(new Set(results.map(({ status }) => status)), new Set(['fulfilled']));
+});
