@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
 import { createSession } from '../../src/accounts/sign-in.ts';
+import { makeChallenges } from '../../src/accounts/sign-in-challenge.ts';
 import { removeSecondFactor } from '../../src/accounts/user-accounts.ts';
 import { digest } from '../../src/lib/digest.ts';
+import { SECRET_KEY } from '../http/service.ts';
 import { foundIn } from '../security/canaries.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliverTo, emailsTo, pathIn, startWithAccountEmails } from './account-mail.ts';
@@ -158,18 +160,25 @@ describe('a second factor', () => {
     const [ada, bob] = [await enrolled(), await enrolled()];
     const browser = visitor(service);
     const { challenge } = await passwordOf(ada, browser);
-    const parts = challenge.split('.');
-    for (const forged of [
-      challenge.replace(ada.id, bob.id),
-      [parts[0], Number(parts[1]) + 1, parts[2]].join('.'),
-      challenge.slice(0, -1),
-      '',
-      'x',
-    ]) {
-      const answer = await enter(browser, { challenge: forged }, bob.code());
-      assert.notEqual(answer.location, '/dashboard', forged);
-      assert.equal(browser.cookie(), '', forged);
+    const [, expiresAt, signature] = challenge.split('.');
+    const { rows } = await service.pool.query<{ password: string }>('SELECT password FROM users WHERE id = $1', [
+      ada.id,
+    ]);
+    const issuedAgo = (ms: number) =>
+      makeChallenges(SECRET_KEY).issue({ id: ada.id, password: rows[0]?.password ?? '' }, Date.now() - ms);
+    for (const [invalid, named] of [
+      [challenge.replace(ada.id, bob.id), bob],
+      [[ada.id, Number(expiresAt) + 1, signature].join('.'), ada],
+      [issuedAgo(600_000), ada],
+      [challenge.slice(0, -1), ada],
+      ['x', ada],
+    ] as const) {
+      const answer = await enter(browser, { challenge: invalid }, named.code());
+      assert.deepEqual([answer.status, answer.location], [303, '/dashboard/sign-in'], invalid);
+      assert.equal(browser.cookie(), '', invalid);
     }
+    const valid = await enter(visitor(service), { challenge: issuedAgo(540_000) }, ada.code());
+    assert.deepEqual([valid.status, valid.location], [303, '/dashboard'], 'issued 9 minutes ago');
     await ada.change('/dashboard/account/password', { current: PASSWORD, password: 'a new password' });
     const late = await enter(browser, { challenge }, ada.code());
     assert.deepEqual([late.status, late.location], [303, '/dashboard/sign-in']);
