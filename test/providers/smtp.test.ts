@@ -165,16 +165,19 @@ describe('a server that is silent', { concurrency: true }, () => {
     });
 
   test('after the final dot leaves it unknown, and nothing is sent again', async (t) => {
-    const { outcome, server } = await sendWithScript(t, { message: 'silent' }, outgoing(), times);
+    const { outcome, server } = await sendWithScript(t, { message: 'silent' }, outgoing(), {
+      transferMs: 60_000,
+      replyMs: 700,
+    });
     assert.deepEqual(outcome, { kind: 'unknown', detail: 'The SMTP server did not answer: no answer in time.' });
     assert.deepEqual([server.messages.length, server.count()], [1, 1]);
   });
 
   test('after the final dot has more time for its reply than for the transfer', async (t) => {
     const server = await smtpScript(t, { message: 'silent' });
-    const sent = sendOne(server.url, outgoing(), { transferMs: 2_000, replyMs: 60_000 });
+    const sent = sendOne(server.url, outgoing(), { transferMs: 5_000, replyMs: 60_000 });
     await eventually('the message is there', () => server.messages.length === 1);
-    await sleep(3_000);
+    await sleep(6_000);
     server.connections.forEach((socket) => socket.write('250 2.0.0 taken\r\n'));
     assert.deepEqual([(await sent).kind, server.messages.length], ['sent', 1]);
   });
