@@ -87,12 +87,14 @@ describe('/docs', () => {
   });
 
   it('names the address of the service, its sender domain and times of today in examples', async () => {
+    const dateTomorrow = () => new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    const before = dateTomorrow();
     const { text } = await service.call('GET', '/docs/api/emails');
+    const dates = [before, dateTomorrow()];
     const shown = text.replaceAll(/<[^>]+>/g, '').replaceAll('&quot;', '"');
     assert.ok(shown.includes(`curl -X PATCH "${PUBLIC_URL}/v1/emails/em_`));
     assert.ok(text.includes('hello@demo.example'));
-    const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
-    assert.ok(text.includes(`${tomorrow}T`));
+    assert.ok(dates.some((date) => text.includes(`${date}T`)));
     assert.doesNotMatch(text, /hello@example\.com|2026-03-0/);
     const index = (await service.call('GET', '/llms.txt')).text;
     const pages = [...index.matchAll(/\((\/docs\/[\w/-]+\.md)\)/g)].map(([, path]) => String(path));

@@ -8,8 +8,10 @@ import { useDatabase } from '../support/database.ts';
 
 const DAY = 86_400_000;
 const { pool } = await useDatabase();
-const today = Math.floor(Date.now() / DAY) * DAY;
 const suffixes = async () => (await listPartitions(pool, 'api_requests')).map(({ suffix }) => suffix);
+const [migratedOn = ''] = await suffixes();
+/** The day on which the template database was migrated: by now it may be yesterday. */
+const today = Date.parse(migratedOn.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3'));
 const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10).replaceAll('-', '');
 
 /** Days from today on which requests are stored, and where. */
@@ -31,6 +33,7 @@ async function logAt(...times: readonly number[]): Promise<void> {
 
 test('the log has a partition a day, two ahead, and drops days after the retention', async () => {
   assert.deepEqual(await suffixes(), [dayOf(today)], 'the migration adds that of today');
+  assert.ok(today > Date.now() - 2 * DAY && today <= Date.now(), migratedOn);
   await logAt(today, today + DAY - 1, today + DAY, today + 3 * DAY);
   assert.deepEqual(await stored(), { [dayOf(today)]: 2, default: 2 });
 
