@@ -12,6 +12,7 @@ import {
   transaction,
 } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { databaseProxy } from './proxy.ts';
 
 const database = await useDatabase();
@@ -98,7 +99,7 @@ describe('isUnreachable returns true for a database that', { concurrency: true }
   test('falls silent in the middle of a transaction without a network error', async (t) => {
     const proxy = await databaseProxy(database.url);
     t.after(() => proxy.close());
-    const one = poolAt(t, withParameters(proxy.url, { query_timeout: '3000', connectionTimeoutMillis: '300' }));
+    const one = poolAt(t, withParameters(proxy.url, { query_timeout: '3000', connectionTimeoutMillis: '3000' }));
     const statements: string[] = [];
     const work = transaction(one, async (client) => {
       const query = client.query.bind(client) as (text: string) => Promise<unknown>;
@@ -275,7 +276,7 @@ describe('a pool', { concurrency: true }, () => {
     const one = makePool(database.url, 'listener', 1, (error) => heard.push(error.message));
     t.after(() => one.end());
     await pool.query('SELECT pg_terminate_backend($1)', [await pidOf(one)]);
-    await sleep(200);
+    await eventually('it is reported', () => heard.length > 0);
     assert.deepEqual(heard, ['terminating connection due to administrator command']);
     assert.equal((await one.query('SELECT 1')).rowCount, 1);
   });
