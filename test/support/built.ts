@@ -5,7 +5,11 @@ import { promisify } from 'node:util';
 import { withLock } from '../../dev/environment/lock.ts';
 import { ROOT } from './compose-file.ts';
 
-const SOURCES = ['client', 'src', 'activities', 'workflows'];
+/** The files and folders that the build reads. */
+const SOURCES = [
+  ...['activities', 'client', 'dev/build', 'docs', 'src', 'workflows'],
+  ...['package.json', 'package-lock.json', 'tsconfig.json'],
+];
 const NEWEST = 'dist/workflow-bundle.js';
 
 /** Runs `npm run build` unless `dist/` is newer than the sources. */
@@ -25,10 +29,14 @@ export async function built(): Promise<void> {
 }
 
 async function lastChange(): Promise<number> {
-  const times = SOURCES.map(async (folder) => {
-    const names = await readdir(join(ROOT, folder), { recursive: true });
-    const stats = await Promise.all(names.map((name) => stat(join(ROOT, folder, name))));
-    return Math.max(...stats.map(({ mtimeMs }) => mtimeMs));
-  });
-  return Math.max(...(await Promise.all(times)));
+  const paths = await Promise.all(SOURCES.map((source) => listPaths(join(ROOT, source))));
+  const stats = await Promise.all(paths.flat().map((path) => stat(path)));
+  return Math.max(...stats.map(({ mtimeMs }) => mtimeMs));
+}
+
+/** @returns a path and, if it is a folder, all paths in it. The deletion of a file changes only the time of its folder. */
+async function listPaths(path: string): Promise<string[]> {
+  if (!(await stat(path)).isDirectory()) return [path];
+  const names = await readdir(path, { recursive: true });
+  return [path, ...names.map((name) => join(path, name))];
 }
