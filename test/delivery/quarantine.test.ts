@@ -143,10 +143,9 @@ describe('a suspect', () => {
     const member = await accept();
     await markSuspects(pool, [member.id]);
     let lost = 0;
-    const query = async (...statement: Parameters<typeof pool.query>) => {
-      const result = await pool.query(...statement);
-      if (String(statement[0]).includes('crashes = ') && lost++ === 0)
-        throw new Error('Connection terminated unexpectedly');
+    const query = async (statement: string, values: unknown[]) => {
+      const result = await pool.query(statement, values);
+      if (statement.includes('crashes = ') && lost++ === 0) throw new Error('Connection terminated unexpectedly');
       return result;
     };
     const unreliable = Object.assign(Object.create(pool) as typeof pool, { query });
