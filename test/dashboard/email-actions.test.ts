@@ -122,6 +122,9 @@ describe('changing an email', () => {
       assert.ok(textOf(shown.html).includes('is no longer stored, so it cannot be resent.'), textOf(shown.html));
     }
     const shown = await page(`/dashboard/emails/${without}`);
-    assert.ok(textOf(shown.html).includes('The content was deleted after the retention period.'), textOf(shown.html));
+    assert.ok(
+      textOf(shown.html).includes('The content was erased, by request or because its retention ended.'),
+      textOf(shown.html),
+    );
   });
 });
