@@ -130,8 +130,9 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
         client,
         failed.map(({ id }) => id),
       );
-      const changes = failed.map(({ code, ...failure }) => ({
-        ...failure,
+      const changes = failed.map(({ id, error, code }) => ({
+        id,
+        error,
         dedupe_key: 'failed',
         ...(code !== undefined && { error_code: code }),
       }));
