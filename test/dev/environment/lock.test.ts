@@ -40,10 +40,16 @@ function pick(holder: object) {
   return { pid, host };
 }
 
-test('takes over the lock of a killed process', async (t) => {
+/** A lock that another process has taken. */
+async function lockOfOther(t: TestContext) {
   const path = join(await temporaryFolder(t), 'lock');
   const holder = other(t, `await tryLock('${path}'); console.log('has it'); setInterval(() => {}, 1000)`);
   await once(holder.stdout, 'data');
+  return { path, holder };
+}
+
+test('takes over the lock of a killed process', async (t) => {
+  const { path, holder } = await lockOfOther(t);
   assert.equal(pick(await tryLock(path)).pid, holder.pid);
   holder.kill('SIGKILL');
   await once(holder, 'exit');
@@ -51,9 +57,7 @@ test('takes over the lock of a killed process', async (t) => {
 });
 
 test('respects a suspended process until it ends', async (t) => {
-  const path = join(await temporaryFolder(t), 'lock');
-  const holder = other(t, `await tryLock('${path}'); console.log('has it'); setInterval(() => {}, 1000)`);
-  await once(holder.stdout, 'data');
+  const { path, holder } = await lockOfOther(t);
   holder.kill('SIGSTOP');
   await touchLongAgo(path);
   assert.equal(pick(await tryLock(path)).pid, holder.pid);
