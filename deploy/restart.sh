@@ -19,7 +19,7 @@ remove_unhealthy_replicas() {
   replicas=$(docker compose ps --format '{{.ID}} {{.Health}}' api)
   if [ -n "$replicas" ] && ! echo "$replicas" | grep -q ' healthy$'; then
     echo "No replica of the API is healthy, so none was removed. See: docker compose logs api" >&2
-    echo "This replaces all of them at once: docker compose up --detach --force-recreate api" >&2
+    echo "This replaces all of them together: docker compose up --detach --force-recreate api" >&2
     exit 1
   fi
   for id in $(echo "$replicas" | awk '$2 != "healthy" { print $1 }'); do

@@ -106,7 +106,7 @@ describe('an inbound SMS', () => {
     assert.deepEqual([(await events(ours.id)).length, (await events(theirs.id)).length], [own + 2, other]);
   });
 
-  it('with a keyword that Twilio recognized opts out or in, whatever its text is', async () => {
+  it('with a keyword that Twilio recognized opts out or in, with any text', async () => {
     const pair = `${ours.id} ${NUMBER} ${PHONE}`;
     await received('Baja', { OptOutType: 'STOP' });
     assert.deepEqual(await optOuts(), [pair]);

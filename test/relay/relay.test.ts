@@ -107,7 +107,7 @@ describe('the relay', () => {
     assert.equal(any.mock.callCount(), 0);
   });
 
-  test('stops at once during the pause between polls', async () => {
+  test('stops immediately during the pause between polls', async () => {
     const { stop, ids: dispatched } = start();
     await store();
     await eventually('the row is dispatched', () => dispatched().length === 1);

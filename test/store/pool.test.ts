@@ -272,12 +272,12 @@ describe('a transaction', { concurrency: true }, () => {
 
 describe('a pool', { concurrency: true }, () => {
   test('reports idle connections that break, and replaces them', async (t) => {
-    const heard: string[] = [];
-    const one = makePool(database.url, 'listener', 1, (error) => heard.push(error.message));
+    const reported: string[] = [];
+    const one = makePool(database.url, 'listener', 1, (error) => reported.push(error.message));
     t.after(() => one.end());
     await pool.query('SELECT pg_terminate_backend($1)', [await pidOf(one)]);
-    await eventually('it is reported', () => heard.length > 0);
-    assert.deepEqual(heard, ['terminating connection due to administrator command']);
+    await eventually('it is reported', () => reported.length > 0);
+    assert.deepEqual(reported, ['terminating connection due to administrator command']);
     assert.equal((await one.query('SELECT 1')).rowCount, 1);
   });
 
