@@ -97,17 +97,31 @@ test('erasures since the upgrade are listed', async () => {
   );
 });
 
-test('the index of batches that 0.1.0 reads is created and dropped', async (t) => {
+test('the indexes that 0.1.0 needs are created and replaced', async (t) => {
   // CONCURRENTLY waits for other transactions of the database, and settings are those of a connection.
   const database = await testDatabase(1);
   t.after(() => database.drop());
-  for (let time = 0; time < 2; time++) assert.deepEqual(await execute(database.pool, 'CONCURRENTLY'), []);
-  const { rows } = await database.pool.query<{ partitions: number }>(
-    `SELECT count(*)::int AS partitions FROM pg_inherits JOIN pg_index ON indexrelid = inhparent
-     WHERE inhparent = 'emails_of_batch'::regclass AND indisvalid`,
-  );
-  assert.ok((rows[0]?.partitions ?? 0) >= 2);
-  await execute(database.pool, 'DROP INDEX');
-  const { rows: left } = await database.pool.query(`SELECT FROM pg_class WHERE relname LIKE 'emails%of_batch'`);
-  assert.deepEqual(left, []);
+  const countValid = async (index: string): Promise<number | undefined> => {
+    const { rows } = await database.pool.query<{ partitions: number }>(
+      `SELECT count(*)::int AS partitions FROM pg_inherits JOIN pg_index ON indexrelid = inhparent
+       WHERE inhparent = $1::regclass AND indisvalid`,
+      [index],
+    );
+    return rows[0]?.partitions;
+  };
+  const partitions = await countValid('emails_pkey');
+  assert.ok(partitions !== undefined && partitions >= 2);
+  for (let time = 0; time < 2; time++) assert.deepEqual(await execute(database.pool, '%s_of_batch'), []);
+  assert.equal(await countValid('emails_of_batch'), partitions);
+  assert.equal(await countValid('email_events_of_email'), partitions);
+
+  const { rows: before } = await database.pool.query(INDEXES);
+  await database.pool.query('DROP INDEX email_events_by_email');
+  for (let time = 0; time < 2; time++) assert.deepEqual(await execute(database.pool, '%s_by_email'), []);
+  assert.equal(await countValid('email_events_by_email'), partitions);
+  await execute(database.pool, 'DROP INDEX IF EXISTS email_events_of_email');
+  const { rows: after } = await database.pool.query(INDEXES);
+  assert.equal(before.length - after.length, 2 * (partitions + 1));
 });
+
+const INDEXES = `SELECT FROM pg_index JOIN pg_class ON indexrelid = pg_class.oid WHERE relname LIKE 'email%'`;

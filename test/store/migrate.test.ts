@@ -166,8 +166,10 @@ describe('migrating', () => {
     );
     assert.deepEqual(privileges, [{ reads: true }]);
     const expected = await readFile(new URL('../../src/store/schema.txt', import.meta.url), 'utf8');
-    // Version 0.1.0 reads this index, which a new installation does not have.
-    await pool.query('DROP INDEX emails_of_batch');
+    // Version 0.1.0 needs these indexes, which a new installation does not have.
+    await pool.query('DROP INDEX emails_of_batch; DROP INDEX email_events_of_email');
+    await pool.query('CREATE INDEX email_events_by_email ON email_events (email_id)');
+    await pool.query(`COMMENT ON INDEX email_events_by_email IS 'The timeline of one email.'`);
     assert.equal(await describeSchema(pool), expected);
     await pool.query(`REVOKE SELECT ON emails, emails_first FROM reader_${SUFFIX}`);
   });
