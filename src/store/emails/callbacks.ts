@@ -13,7 +13,9 @@ export async function keepCallback(db: Db, provider: string, body: string): Prom
 /**
  * Returns SQL that is true if a callback's evidence matches the email `emails.id`: its recipient is one of the email's, and
  * its email id has our signature or its message id is one that the provider gave us. Stored addresses are as customers wrote
- * them: if the domain is in Unicode, only the part before the @ is compared. OFFSET 0 prevents a plan that reads all copies.
+ * them: if the domain is in Unicode, only the part before the @ is compared. White space before an address is removed as what is
+ * not printable ASCII, since it depends on the locale whether \s matches a no-break space. OFFSET 0 prevents a plan that reads all
+ * copies.
  * @param evidence SQL of the lower-cased recipient, of the provider's message id, and of whether our signature is valid
  */
 export function matchesEvidence(evidence: { recipient: string; messageId: string; isSigned: string }): string {
@@ -24,7 +26,7 @@ export function matchesEvidence(evidence: { recipient: string; messageId: string
       WHERE copy.email_id = emails.id AND copy.provider_message_id = ${messageId} OFFSET 0
     )) AND EXISTS (
       SELECT FROM jsonb_array_elements_text(emails."to" || coalesce(emails.cc, '[]') || coalesce(emails.bcc, '[]')) AS mailbox,
-        LATERAL (SELECT lower(regexp_replace(coalesce(substring(mailbox FROM '<([^<>]*)>\\s*$'), mailbox), '^\\s+|\\s+$', '', 'g')))
+        LATERAL (SELECT lower(regexp_replace(coalesce(substring(mailbox FROM '<([^<>]*)>[^<>]*$'), mailbox), '^[^!-~]+|\\s+$', '', 'g')))
           AS parsed(address)
       WHERE address = ${recipient}
          OR (address !~ '^[ -~]*$' AND split_part(address, '@', 1) = split_part(${recipient}, '@', 1))
