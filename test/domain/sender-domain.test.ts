@@ -130,6 +130,9 @@ describe('names', () => {
     for (const [name, organization] of [
       ['example.com', 'example.com'],
       ['a.b.example.co.uk', 'example.co.uk'],
+      ['acme.uk.com', 'acme.uk.com'],
+      ['mail.acme.it.com', 'acme.it.com'],
+      ['uk.com', 'uk.com'],
       ['demo.sendwright.example', 'sendwright.example'],
     ] as const) {
       assert.equal(organizationalDomain(name), organization);

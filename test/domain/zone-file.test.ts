@@ -23,13 +23,16 @@ describe('a zone file', () => {
 });
 
 describe('the name of a record in its zone', () => {
-  for (const [name, zone, relative] of [
-    ['example.com', 'example.com', '@'],
-    ['_dmarc.example.com', 'example.com', '_dmarc'],
-    ['sw1._domainkey.mail.example.co.uk', 'example.co.uk', 'sw1._domainkey.mail'],
+  for (const [name, domain, zone, relative] of [
+    ['example.com', 'example.com', 'example.com', '@'],
+    ['_dmarc.example.com', 'mail.example.com', 'example.com', '_dmarc'],
+    ['sw1._domainkey.mail.example.co.uk', 'mail.example.co.uk', 'example.co.uk', 'sw1._domainkey.mail'],
+    ['_sendwright.acme.uk.com', 'acme.uk.com', 'acme.uk.com', '_sendwright'],
+    // The company that owns the suffix has a zone for it.
+    ['_sendwright.uk.com', 'uk.com', 'uk.com', '_sendwright'],
   ] as const) {
     it(`${name} is ${relative} in ${zone}`, () => {
-      assert.deepEqual(nameInZone(name), { zone, name: relative });
+      assert.deepEqual(nameInZone(name, domain), { zone, name: relative });
     });
   }
 });

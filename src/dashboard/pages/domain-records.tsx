@@ -12,14 +12,21 @@ const PURPOSES: Readonly<Record<ShownRecord['record'], string>> = {
   DMARC: 'Sets the policy for email that fails authentication',
 };
 
-/** The DNS records of a domain as a table, and all of them as a zone file. @param path the path of the domain's page */
-export function Records({ records, path }: { records: readonly ShownRecord[]; path: string }): Html {
+interface RecordsProps {
+  readonly domain: string;
+  readonly records: readonly ShownRecord[];
+  /** The path of the domain's page. */
+  readonly path: string;
+}
+
+/** The DNS records of a domain as a table, and all of them as a zone file. */
+export function Records({ domain, records, path }: RecordsProps): Html {
   return (
     <Section title="DNS records">
       <Table layout="records" caption="DNS records" columns={['Type', 'Name', 'Value', 'Purpose', 'Status']}>
         {records.map((each) => (
           <>
-            <Row each={each} />
+            <Row each={each} domain={domain} />
             <Finding each={each} />
           </>
         ))}
@@ -33,8 +40,9 @@ export function Records({ records, path }: { records: readonly ShownRecord[]; pa
   );
 }
 
-function Row({ each: { record, type, name, value, priority, ttl, required, status } }: { each: ShownRecord }): Html {
-  const relative = nameInZone(name);
+function Row({ each, domain }: { each: ShownRecord; domain: string }): Html {
+  const { record, type, name, value, priority, ttl, required, status } = each;
+  const relative = nameInZone(name, domain);
   return (
     <tr>
       <td title={`TTL ${ttl} seconds`}>

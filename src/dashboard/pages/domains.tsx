@@ -71,7 +71,7 @@ const show = page(Type.Object({}), async (context) => {
     <Layout context={context} title={domain.name} crumbs={CRUMBS} actions={verify}>
       <Standing domain={domain} />
       {domain.status === 'verified' && <TestEmailButton context={context} />}
-      <Records records={domain.records} path={`${PATH}/${domain.id}`} />
+      <Records domain={domain.name} records={domain.records} path={`${PATH}/${domain.id}`} />
       <TrackingSection context={context} domain={domain} />
       <Statistics context={context} dimension="domain" of={domain.name} filters={{ from: `@${domain.name}` }} />
       {context.role === 'owner' && (

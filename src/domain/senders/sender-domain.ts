@@ -1,4 +1,4 @@
-import { getPublicSuffix, parse } from 'tldts';
+import { parse } from 'tldts';
 
 export const DOMAIN_STATUSES = ['pending', 'verified', 'failed'] as const;
 /**
@@ -57,9 +57,12 @@ export function senderDomainProblem(name: string): string | undefined {
   return undefined;
 }
 
-/** Returns the registrable domain, whose DMARC policy covers the names below it. */
+/**
+ * Returns the registrable domain, whose DMARC policy covers the names below it. Companies also let others register names, such as
+ * those below uk.com, so the private suffixes count (RFC 7489 §3.2). A suffix itself is its own domain.
+ */
 export function organizationalDomain(name: string): string {
-  return parse(name, { extractHostname: false }).domain ?? getPublicSuffix(name) ?? name;
+  return parse(name, { extractHostname: false, allowPrivateDomains: true }).domain ?? name;
 }
 
 /** The result of a check. `unsure`: no record is certainly wrong, but some could not be looked up. */

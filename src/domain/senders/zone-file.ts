@@ -21,8 +21,8 @@ function quoted(value: string): string {
   return strings.map((text) => `"${text.replace(/["\\]/g, '\\$&')}"`).join(' ');
 }
 
-/** Returns the name of a record as DNS providers show it within the zone: `@` for the zone itself. */
-export function nameInZone(name: string): { readonly zone: string; readonly name: string } {
-  const zone = organizationalDomain(name);
+/** Returns the name of a domain's record as DNS providers show it within the zone: `@` for the zone itself. */
+export function nameInZone(name: string, domain: string): { readonly zone: string; readonly name: string } {
+  const zone = organizationalDomain(domain);
   return { zone, name: name === zone ? '@' : name.slice(0, -zone.length - 1) };
 }
