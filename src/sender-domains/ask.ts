@@ -1,4 +1,4 @@
-import { type DnsAnswer, judgeFound, judgeMissing } from '../domain/senders/record-judgement.ts';
+import { type DnsAnswer, isMisplaced, judgeFound, judgeMissing } from '../domain/senders/record-judgement.ts';
 import {
   type Finding,
   type Findings,
@@ -71,12 +71,13 @@ async function ask(dns: Dns, domain: string, { record, type, name }: WantedRecor
 }
 
 /** Returns the zone if the record exists at a name with a doubled zone: many DNS providers append it to the entered name. */
-async function findDoubledZone(dns: Dns, domain: string, { type, name }: WantedRecord): Promise<string | null> {
+async function findDoubledZone(dns: Dns, domain: string, record: WantedRecord): Promise<string | null> {
+  const { type, name } = record;
   const zones = [...new Set([domain, organizationalDomain(domain)])].filter((zone) => name.endsWith(`.${zone}`));
   for (const zone of zones) {
     const at = `${name}.${zone}`;
-    const { kind } = type === 'CNAME' ? await dns.cname(at) : await dns.txt(at);
-    if (kind === 'found') return zone;
+    const answer = type === 'CNAME' ? await dns.cname(at) : await dns.txt(at);
+    if (answer.kind === 'found' && isMisplaced(record, answer.values)) return zone;
   }
   return null;
 }

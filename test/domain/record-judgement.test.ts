@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { judgeFound, judgeMissing } from '../../src/domain/senders/record-judgement.ts';
+import { isMisplaced, judgeFound, judgeMissing } from '../../src/domain/senders/record-judgement.ts';
 import type { RecordKind, WantedRecord } from '../../src/domain/senders/sender-domain.ts';
 
 const KEY = 'MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA'.repeat(9);
@@ -120,5 +120,14 @@ describe('a missing record', () => {
     );
     const below = { ...WANTED.OWNERSHIP, name: '_sendwright.mail.example.com' };
     assert.match(String(judgeMissing(below, 'example.com').error), /enter only _sendwright\.mail as the name$/);
+  });
+
+  test('is misplaced at another name if its values are the wanted ones, also before Postmark has seen them', () => {
+    for (const kind of Object.keys(WANTED) as RecordKind[]) {
+      const unseen = { ...WANTED[kind], seenByProvider: false };
+      assert.ok(isMisplaced(unseen, [WANTED[kind].value]), kind);
+      assert.ok(!isMisplaced(unseen, ['v=spf1 -all']), kind);
+    }
+    assert.ok(!isMisplaced(WANTED.RETURN_PATH, ['parking.example.net']));
   });
 });

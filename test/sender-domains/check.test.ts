@@ -159,6 +159,17 @@ describe('the record of a domain', () => {
     }
   });
 
+  test('is missing if a wildcard record answers for the name that contains the domain twice', async () => {
+    const id = await added();
+    for (const { name } of (await show(id)).records) dns.txt(`${name}.example.com`, 'v=spf1 -all');
+    for (const kind of ['OWNERSHIP', 'DKIM', 'SPF', 'DMARC']) {
+      await pool.query('UPDATE domains SET asked_at = NULL');
+      const record = await errorOf(id, kind);
+      assert.equal(record?.status, 'pending', kind);
+      assert.doesNotMatch(String(record.error), /the domain itself/);
+    }
+  });
+
   test('has a DMARC policy of its own or of the parent domain', async () => {
     const id = await added('a.b.policies.example');
     dns.txt('_dmarc.policies.example', 'v=DMARC1; p=reject');

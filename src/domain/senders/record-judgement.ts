@@ -36,6 +36,15 @@ export function judgeFound(wanted: WantedRecord, values: readonly string[]): Rec
   return { found: sanitize(about), status, error };
 }
 
+/**
+ * Returns true if values at another name are those of a wanted record, and not of a wildcard record. Any SPF record is valid for a
+ * domain, so only the wanted one counts.
+ */
+export function isMisplaced(wanted: WantedRecord, values: readonly string[]): boolean {
+  if (wanted.record === 'SPF') return values.includes(wanted.value);
+  return judgeFound({ ...wanted, seenByProvider: true }, values).status === 'verified';
+}
+
 /** Judges a missing record. @param zone the zone that the DNS provider appended again; null otherwise */
 export function judgeMissing({ record, name }: WantedRecord, zone: string | null): RecordFinding {
   if (zone === null) return { found: [], status: 'pending', error: MISSING[record] };
