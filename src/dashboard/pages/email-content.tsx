@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { EmailContent } from '../../domain/email/content.ts';
-import { formatMailbox, toOutgoing } from '../../domain/email/outgoing.ts';
+import { personalize } from '../../domain/email/marketing.ts';
+import { formatMailbox, type OutgoingEmail, recipients, toCopy, toOutgoing } from '../../domain/email/outgoing.ts';
 import { requireFound } from '../../domain/errors.ts';
 import type { Email } from '../../store/emails/emails.ts';
 import { findContent } from '../../store/emails/message-details.ts';
@@ -63,13 +64,11 @@ export function contentSection(email: Email, content: EmailContent | undefined, 
         </nav>
       )}
       {isStored && shown === 'html' && <Preview id={email.id} width={width} />}
-      {isStored && shown !== 'html' && (
+      {isStored && shown === 'headers' && <Headers email={email} />}
+      {isStored && (shown === 'text' || shown === 'source') && (
         <pre class="preview" tabindex="0" safe>
-          {shown === 'headers' ? headersOf(email) : ((shown === 'text' ? text : html) ?? '')}
+          {(shown === 'text' ? text : html) ?? ''}
         </pre>
-      )}
-      {isStored && shown === 'headers' && (
-        <p class="hint">As Sendwright sets them. The provider adds others, such as Date and DKIM-Signature.</p>
       )}
     </Section>
   );
@@ -97,14 +96,36 @@ function Preview({ id, width }: { id: string; width: Width }): Html {
   );
 }
 
+function Headers({ email }: { email: Email }): Html {
+  const message = firstMessageOf(email);
+  const about =
+    message.copy === null
+      ? 'As Sendwright sets them.'
+      : 'Of the copy for the first recipient. Each copy has its own To, Message-ID and unsubscribe link.';
+  return (
+    <>
+      <pre class="preview" tabindex="0" safe>
+        {headersOf(message)}
+      </pre>
+      <p class="hint">{about} The provider adds others, such as Date and DKIM-Signature.</p>
+    </>
+  );
+}
+
+/** Shown instead of the unsubscribe link, which works without signing in. */
+const UNSUBSCRIBE_LINK = '{{{unsubscribe_url}}}';
+
+/** Returns the email without its bodies, or its copy for the first recipient, as it is delivered. */
+function firstMessageOf(email: Email): OutgoingEmail {
+  const outgoing = toOutgoing(email, { html: null, text: null, headers: email.headers });
+  if (!email.marketing) return outgoing;
+  const isCopied = recipients(outgoing).length > 1;
+  return personalize(isCopied ? toCopy(outgoing, 0) : outgoing, UNSUBSCRIBE_LINK);
+}
+
 /** Returns the headers that Sendwright sets, one per line. Bcc recipients are in no header. */
-function headersOf(email: Email): string {
-  const { from, to, cc, replyTo, subject, messageId, headers } = toOutgoing(email, {
-    html: null,
-    text: null,
-    headers: email.headers,
-  });
-  const list = (name: string, mailboxes: typeof to): readonly [string, string][] =>
+function headersOf({ from, to, cc, replyTo, subject, messageId, headers }: OutgoingEmail): string {
+  const list = (name: string, mailboxes: OutgoingEmail['to']): readonly [string, string][] =>
     mailboxes.length === 0 ? [] : [[name, mailboxes.map(formatMailbox).join(', ')]];
   const lines = [
     ...list('From', [from]),
