@@ -118,6 +118,33 @@ describe('an email by SMTP', { concurrency: true }, () => {
     assert.ok(head.split('\r\n').every((line) => line.length <= 78));
   });
 
+  test('has structured headers in ASCII too, and their other ids as they were given', async (t) => {
+    const headers = {
+      'In-Reply-To': '<ü@example.com>',
+      References: `<a@example.com> <${'é'.repeat(300)}@example.com>`,
+      'Content-ID': 'ä',
+      'OTP-Token': `"ö"; ${'x'.repeat(800)}`,
+    };
+    const { head } = await wire(t, outgoing({ headers }));
+    // eslint-disable-next-line no-control-regex -- what is not ASCII must be encoded
+    assert.match(head, /^[\x00-\x7F]*$/);
+    assert.equal(decodeWords(header(head, 'In-Reply-To') ?? ''), headers['In-Reply-To']);
+    assert.match(header(head, 'References') ?? '', /^<a@example\.com> /);
+    assert.ok(head.split('\r\n').every((line) => line.length <= 998));
+  });
+
+  for (const [name, subject] of Object.entries({
+    letters: 'x'.repeat(998),
+    'encoded words': '=?utf-8?Q?x?='.repeat(77).slice(0, 998).padEnd(998, 'x'),
+    'letters after a space': `a ${'x'.repeat(996)}`,
+  }))
+    test(`has lines of at most 998 octets with a subject of 998 characters (${name})`, async (t) => {
+      const { head, parsed } = await wire(t, outgoing({ subject }));
+      assert.equal(parsed.subject, subject);
+      const longest = Math.max(...head.split('\r\n').map((line) => line.length));
+      assert.ok(longest <= 998, `${longest} octets`);
+    });
+
   test('leaves out control headers of providers, which an older version accepted', async (t) => {
     const headers = { 'X-SMTPAPI': '{"to":["eve@example.net"]}', 'x-pm-metadata-email': 'em_x', 'X-Order': '1' };
     const { head } = await wire(t, outgoing({ headers }));

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import ipaddr from 'ipaddr.js';
 import { createTransport } from 'nodemailer';
+import { encodeWord, encodeWords } from 'nodemailer/lib/mime-funcs';
 import type { DkimSigner } from '../../domain/senders/dkim.ts';
 import { type OutgoingEmail, recipients } from '../../domain/email/outgoing.ts';
 import type { SendOutcome } from '../../domain/email/retry.ts';
@@ -146,7 +147,7 @@ function toMessage(email: OutgoingEmail) {
     to: list(email.to),
     cc: list(email.cc),
     replyTo: list(email.replyTo),
-    subject: email.subject,
+    subject: toSubject(email.subject),
     messageId: email.messageId,
     date: new Date(),
     // The id is unique, and cheaper than nodemailer's random boundary.
@@ -176,13 +177,30 @@ function isMailText(content: Buffer): boolean {
   return lines.every((line) => line.length <= MAX_LINE_LENGTH && /^[\x01-\x09\x0B\x0C\x0E-\x7F]*$/.test(line));
 }
 
+/** Of an encoded word in characters, as nodemailer has it. RFC 2047 section 2 allows 75. */
+const ENCODED_WORD_LENGTH = 52;
+
+const WORD_OF_A_WHOLE_LINE = new RegExp(`\\S{${MAX_LINE_LENGTH}}`);
+
+/** Encodes a subject with a word as long as a line: on a line of its own, a space is before it. */
+function toSubject(subject: string): string {
+  return WORD_OF_A_WHOLE_LINE.test(subject) ? encodeWord(subject, 'Q', ENCODED_WORD_LENGTH) : subject;
+}
+
+const ASCII = /^[\x20-\x7E]*$/;
+/** Nodemailer does not encode these, since encoded words have no meaning in them. Other characters than ASCII need SMTPUTF8 (RFC 6531). */
+const UNENCODED_HEADERS = new Set(['content-id', 'in-reply-to', 'otp-token', 'references']);
+
 /**
  * Nodemailer encodes a value with a quotation mark as a whole (RFC 2047), which parsers of structured headers do not decode. A value of
  * printable ASCII needs no encoding. From other values nodemailer removes line breaks. It accepts only text for References.
  */
 function toHeader([key, value]: OutgoingEmail['headers'][number]) {
-  const isPrepared = /^[\x20-\x7E]*$/.test(value) && key.toLowerCase() !== 'references';
-  return { key, value: isPrepared ? { prepared: true, foldLines: true, value } : value };
+  const name = key.toLowerCase();
+  const isEncodedHere = UNENCODED_HEADERS.has(name) && !ASCII.test(value);
+  const text = isEncodedHere ? encodeWords(value, 'Q', ENCODED_WORD_LENGTH) : value;
+  const isPrepared = ASCII.test(text) && name !== 'references';
+  return { key, value: isPrepared ? { prepared: true, foldLines: true, value: text } : text };
 }
 
 const CONNECTION_FAULTS: Readonly<Record<string, string>> = {
