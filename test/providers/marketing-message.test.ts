@@ -35,7 +35,7 @@ describe('3.7: a marketing email has its link and both headers', { concurrency: 
       ['List-Unsubscribe', `<${link}>`],
       ['List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'],
     ]);
-    assert.equal(message.html?.trim(), `<a href="${link.replace('&', '&amp;')}">Unsubscribe</a>`);
+    assert.equal(message.html?.trim(), `<a href="${link.replace('&', '&amp;')}" data-pm-no-track>Unsubscribe</a>`);
     assert.equal(message.text?.trim(), `Unsubscribe: ${link}`);
   });
 

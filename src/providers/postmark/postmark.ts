@@ -188,9 +188,12 @@ function toMessage(email: OutgoingEmail, call: string, settings: PostmarkSetting
   };
 }
 
-/** Excludes unsubscribe links from tracking (https://postmarkapp.com/developer/user-guide/tracking-links). */
-function excludeFromTracking({ tracking, unsubscribeUrl }: OutgoingEmail, html: string): string {
-  if (!tracking.clicks || unsubscribeUrl === null) return html;
+/**
+ * Excludes unsubscribe links from tracking (https://postmarkapp.com/developer/user-guide/tracking-links), also if the domain has it
+ * off, since the Postmark server may have it on.
+ */
+function excludeFromTracking({ unsubscribeUrl }: OutgoingEmail, html: string): string {
+  if (unsubscribeUrl === null) return html;
   return markLinks(html, (href) => href.trim() === unsubscribeUrl, 'data-pm-no-track');
 }
 
