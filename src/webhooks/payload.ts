@@ -47,6 +47,7 @@ export function payloadOfDelivery({ payload, event_id: id, email, ...event }: De
 
 /**
  * Builds the webhook payload of an event. The result is deterministic.
+ * If the record of its email was deleted, `emailId` remains the only field of the email.
  * It stays below 20 kB. A server's response and a link are truncated to 4 kB each. If that does not suffice, recipients that
  * do not fit are omitted; if none fits, the tags too, and finally the subject is truncated to 1 kB. `data.truncated` names
  * the fields.
@@ -60,7 +61,8 @@ export function payloadOf(event: EventFacts, email: EmailFacts | undefined): str
       created_at: event.created_at,
       data: Object.assign({}, own, reported, truncated.length > 0 && { truncated }),
     });
-  if (event.message_id === null || !email) return write({});
+  if (event.message_id === null) return write({});
+  if (!email) return write({ emailId: event.message_id });
 
   const { batch_id, from, to, subject, tags } = email;
   const head = { emailId: event.message_id, ...(batch_id !== null && { batchId: batch_id }), from };

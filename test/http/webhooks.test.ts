@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { EVENT_TYPES } from '../../src/domain/event-types.ts';
 import { REACHABLE } from '../public-fetch/web.ts';
-import { assertEvent, type Described } from './described.ts';
+import { assertDescribed, assertEvent, type Described } from './described.ts';
 import { allPages, assertRefused, bodyOf, inFuture, TIMESTAMP, useService } from './service.ts';
 
 type Json = Record<string, unknown>;
@@ -219,6 +219,19 @@ describe('deliveries of an endpoint', () => {
       times[payload.type] = payload.data['scheduledAt'];
     }
     assert.deepEqual(times, { 'email.queued': undefined, 'email.rescheduled': second, 'email.scheduled': first });
+  });
+
+  it('still contain the id of an email whose record was deleted', async () => {
+    const { id } = await create({ events: ['email.queued'] });
+    const email = await ours.sent();
+    const [delivery] = await deliveries(id);
+    await service.pool.query('DELETE FROM emails WHERE id = $1', [email]);
+    const api = (await service.call('GET', '/openapi.json')).body as Described;
+    const answer = await ours.call('GET', `/v1/webhooks/${id}/deliveries/${delivery?.id}`);
+    assertDescribed(api, '/v1/webhooks/{id}/deliveries/{deliveryId}', 'get', answer);
+    const { payload } = bodyOf<{ payload: { type: string; data: Json } }>(answer, 200);
+    assertEvent(api, payload);
+    assert.deepEqual(payload.data, { emailId: email, status: 'queued' });
   });
 });
 

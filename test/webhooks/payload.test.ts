@@ -57,6 +57,10 @@ describe('a payload', () => {
     assert.deepEqual(Object.keys(data), ['emailId', 'from', 'to', 'subject', 'tags', 'status']);
   });
 
+  test('contains only the id of an email whose record was deleted', () => {
+    assert.deepEqual(read(EVENT).data, { emailId: 'em_1', ...EVENT.data });
+  });
+
   test('without an email contains the event data only', () => {
     const happened = { suppressionId: 'sup_1', email: 'ada@example.net' };
     assert.deepEqual(read({ ...EVENT, message_id: null, data: happened }).data, happened);

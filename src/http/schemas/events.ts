@@ -38,9 +38,9 @@ export const EVENTS = {
   email: eventOf('email', 'Email', {
     emailId: Type.String(),
     batchId: text('Present for a member of a batch'),
-    from: Type.String(),
+    from: text('Absent if the record of the email was deleted'),
     to: Type.Optional(Type.Array(Type.String())),
-    subject: Type.String(),
+    subject: text('Absent if the record of the email was deleted'),
     tags: Type.Optional(Type.Array(Tag)),
     status: enumOf(EMAIL_STATUSES, 'EmailStatus', 'The status of the email after the event'),
     scheduledAt: Type.Optional(
