@@ -24,13 +24,13 @@ const BUCKET_LABELS: Readonly<Record<BucketName, string>> = {
 
 /** A request exceeded a rate limit. */
 export class RateLimitExceeded extends ServiceError {
-  /** The state of its bucket. */
-  readonly state: BucketState;
+  /** The state of its bucket; null for `domains`, which responses do not report. */
+  readonly state: BucketState | null;
 
   constructor(bucket: BucketName, { perSecond }: Rate, state: BucketState, retryAfterSeconds: number) {
     const message = `more than ${perSecond} ${BUCKET_LABELS[bucket]} a second; try again in ${retryAfterSeconds} s`;
     super('rate_limit_exceeded', message, undefined, retryAfterSeconds);
-    this.state = state;
+    this.state = bucket === 'domains' ? null : state;
   }
 }
 

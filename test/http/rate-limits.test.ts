@@ -36,6 +36,7 @@ const added = (start: number) => (5 * (performance.now() - start)) / 1_000;
 const requestLimited = await useService({ perSecond: { requests: 5, mails: 0 } });
 const emailLimited = await useService({ perSecond: { requests: 0, mails: 5 } });
 const bothLimited = await useService({ perSecond: { requests: 100, mails: 5 } });
+const domainLimited = await useService({ perSecond: { requests: 100, mails: 0, domains: 0.01 } });
 const unlimited = await useService({ perSecond: { requests: 0, mails: 0 } });
 
 describe('a limit of 5 requests a second', () => {
@@ -197,6 +198,16 @@ it('with both limits a response reports the limit of requests, or that of emails
   const refused = await ours.send();
   assertLimited(refused, 'more than 5 emails a second');
   assert.deepEqual([limitsOf(refused)[0], limitsOf(refused)[1], limitsOf(refused)[3]], ['100', '0', policy]);
+});
+
+it('a response that refuses a domain reports the limit of requests', async () => {
+  const ours = await domainLimited.organization();
+  const register = () => ours.call('POST', '/v1/domains', { json: { name: 'limited.example' } });
+  assert.equal((await register()).status, 201);
+  const refused = await register();
+  assertLimited(refused, 'more than 0.01 domain registrations and checks a second');
+  assert.deepEqual([limitsOf(refused)[0], limitsOf(refused)[3]], ['200', '200;w=2;comment="requests"']);
+  assert.ok(Number(refused.headers['ratelimit-remaining']) > 0);
 });
 
 it('without limits no answer has the headers', async () => {

@@ -112,7 +112,8 @@ const HEADERS = {
   'RateLimit-Remaining': integerHeader('Remaining requests or emails'),
   'RateLimit-Reset': integerHeader('Seconds until the whole burst is available again'),
   'RateLimit-Policy': {
-    description: 'Every active limit: the capacity of its burst and the seconds in which that refills',
+    description:
+      'Every active limit of requests and emails: the capacity of its burst and the seconds in which that refills',
     schema: { type: 'string' as const },
     example: '20000;w=2;comment="requests", 200000;w=20;comment="emails"',
   },

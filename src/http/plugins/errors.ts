@@ -87,7 +87,7 @@ export function sendError(failure: unknown, request: FastifyRequest, reply: Fast
   if (status >= 500) request.log.error({ err: failure }, error.message);
   if (error.code === 'unavailable') reply.header('retry-after', '1');
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', String(error.retryAfterSeconds));
-  if (error instanceof RateLimitExceeded) reply.rateLimitState = error.state;
+  if (error instanceof RateLimitExceeded && error.state) reply.rateLimitState = error.state;
   if (error.code === 'unauthorized') reply.header('www-authenticate', 'Bearer');
   if (hasLongRest(request)) {
     reply.header('connection', 'close');

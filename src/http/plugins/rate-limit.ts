@@ -43,7 +43,7 @@ export function reportRateLimits(app: FastifyInstance, limits: RateLimits): void
   });
 }
 
-/** Lists all limits: the capacity of each bucket and the seconds in which it refills. */
+/** Lists the reported limits: the capacity of each bucket and the seconds in which it refills. */
 function policies({ requests, mails }: RateLimits): string {
   const policy = ({ rate: { burst, perSecond } }: RateLimit, comment: string) =>
     `${burst};w=${Math.ceil(burst / perSecond)};comment="${comment}"`;
