@@ -138,6 +138,13 @@ describe('each operation in the document', () => {
     }
   });
 
+  it('returns any media type if it downloads a file, which has its own', () => {
+    const downloads = operations.filter(({ path }) => path.endsWith('/download'));
+    assert.equal(downloads.length, 2);
+    for (const { name, responses } of downloads)
+      assert.deepEqual(Object.keys(responses['200']?.content ?? {}), ['*/*'], name);
+  });
+
   it('lists each of its errors by code, with an example', () => {
     for (const { name, responses } of operations) {
       for (const [status, { description, content }] of Object.entries(responses)) {

@@ -143,8 +143,8 @@ function complete(paths: Paths): void {
         if (Number(status) < 400) {
           response.description = SUCCESSES[status] ?? response.description ?? '';
           if (media && example) media.example = example.answer;
-          // Schemas have no media type, and the generator describes every response as JSON.
-          if (media?.schema?.format === 'binary') response.content = { 'application/octet-stream': media };
+          // Schemas have no media type, and the generator describes every response as JSON. A file has its own type.
+          if (media?.schema?.format === 'binary') response.content = { '*/*': media };
         } else {
           const { description, examples } = describeErrors(operation, Number(status));
           response.description = description;
