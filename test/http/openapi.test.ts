@@ -161,7 +161,8 @@ describe('each operation in the document', () => {
   });
 
   it('lists 401, 403 and 429 if it needs a key, and the headers of each answer', () => {
-    for (const { name, responses, security } of operations) {
+    for (const { name, responses, security, parameters = [] } of operations) {
+      const isIdempotent = parameters.some((each) => each.name === 'idempotency-key');
       const needsKey = security?.length !== 0;
       if (needsKey) for (const status of ['401', '403', '429']) assert.ok(responses[status], `${name} ${status}`);
       for (const [status, { headers = {} }] of Object.entries(responses)) {
@@ -169,6 +170,7 @@ describe('each operation in the document', () => {
         assert.ok(has('X-Request-Id'), `${name} ${status}`);
         assert.equal(has('RateLimit-Remaining'), needsKey && status !== '401', `${name} ${status}`);
         assert.equal(has('Retry-After'), ['429', '503'].includes(status), `${name} ${status}`);
+        assert.equal(has('Idempotent-Replayed'), isIdempotent && status === '202', `${name} ${status}`);
         for (const [header, { $ref }] of Object.entries(headers)) {
           assert.equal($ref, `#/components/headers/${header}`);
           assert.match(api.components.headers[header]?.description ?? '', /\w/);

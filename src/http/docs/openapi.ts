@@ -84,6 +84,7 @@ interface Part {
   headers?: Record<string, { $ref: string }>;
 }
 interface Operation {
+  readonly parameters?: readonly { readonly name: string }[];
   readonly requestBody?: Part;
   readonly responses: Record<string, Part>;
   readonly security?: readonly unknown[];
@@ -118,12 +119,22 @@ const HEADERS = {
     example: '20000;w=2;comment="requests", 200000;w=20;comment="emails"',
   },
   'Retry-After': integerHeader('Seconds until a retry may succeed'),
+  'Idempotent-Replayed': {
+    description:
+      '`true` if this is the response to an earlier request with the same `Idempotency-Key`; otherwise the header is absent',
+    schema: { type: 'string' as const, enum: ['true'] },
+  },
 };
 
 /** Returns the headers of a response. */
-function headersOf(status: number, needsKey: boolean): Record<string, { $ref: string }> {
+function headersOf(status: number, needsKey: boolean, isIdempotent: boolean): Record<string, { $ref: string }> {
   const limits = needsKey && status !== 401 ? Object.keys(HEADERS).filter((name) => name.startsWith('RateLimit-')) : [];
-  const names = ['X-Request-Id', ...limits, ...(status === 429 || status === 503 ? ['Retry-After'] : [])];
+  const names = [
+    'X-Request-Id',
+    ...limits,
+    ...(status === 429 || status === 503 ? ['Retry-After'] : []),
+    ...(status === 202 && isIdempotent ? ['Idempotent-Replayed'] : []),
+  ];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
@@ -132,14 +143,15 @@ const SUCCESSES: Readonly<Record<string, string>> = { 200: 'Success', 201: 'Crea
 /** Adds descriptions, headers and examples to responses, and examples to requests. */
 function complete(paths: Paths): void {
   for (const [path, methods] of Object.entries(paths)) {
-    for (const [method, { requestBody, responses, security }] of Object.entries(methods)) {
+    for (const [method, { parameters, requestBody, responses, security }] of Object.entries(methods)) {
       const operation = `${method.toUpperCase()} ${path}`;
+      const isIdempotent = parameters?.some(({ name }) => name === 'idempotency-key') ?? false;
       const example = EXAMPLES[operation];
       const body = requestBody?.content?.['application/json'];
       if (body && example?.request !== undefined) body.example = example.request;
       for (const [status, response] of Object.entries(responses)) {
         const media = response.content?.['application/json'];
-        response.headers = headersOf(Number(status), security?.length !== 0);
+        response.headers = headersOf(Number(status), security?.length !== 0, isIdempotent);
         if (Number(status) < 400) {
           response.description = SUCCESSES[status] ?? response.description ?? '';
           if (media && example) media.example = example.answer;
