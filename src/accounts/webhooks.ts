@@ -201,7 +201,7 @@ export async function replayMany(deps: WebhookIntakeDeps, orgId: string, id: str
   const until = requestedUntil !== null && requestedUntil < now ? requestedUntil : now;
   let total = 0;
   for (let after: Cursor | null = null; ;) {
-    const { replayed, last } = await replayPeriod(
+    const { replayed, last, hasMore } = await replayPeriod(
       deps.pool,
       id,
       { since, until, status: period.status },
@@ -210,7 +210,7 @@ export async function replayMany(deps: WebhookIntakeDeps, orgId: string, id: str
     );
     total += replayed;
     if (replayed > 0) deps.wakeRelay();
-    if (replayed < DELIVERIES_PER_STATEMENT) return total;
+    if (!hasMore) return total;
     after = last;
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { idTime, newId } from '../../src/lib/ids.ts';
-import type { Db } from '../../src/store/postgres/pool.ts';
+import { type Db, transaction } from '../../src/store/postgres/pool.ts';
 import { addDelivery, deleteOldDeliveries, listDeliveries, replayPeriod } from '../../src/store/webhooks/deliveries.ts';
 import { enqueueEvents } from '../../src/store/webhooks/events.ts';
 import { type DueDelivery, findDue, recordAttempts, type NewAttempt } from '../../src/store/webhooks/attempts.ts';
@@ -151,6 +151,27 @@ describe('deliveries to endpoints', () => {
     } while (after);
     assert.deepEqual(steps, [3, 3, 1, 0]);
     assert.deepEqual(new Set(await states(id)), new Set(['pending 0']));
+  });
+
+  test('replayPeriod has more when a selected delivery is deleted before it is replayed', async () => {
+    const id = await endpoint();
+    for (let i = 0; i < 3; i++) await happen();
+    const [first, second] = (await listDeliveries(pool, id, null, null, 3)).reverse();
+    const period = { since: '2020-01-01T00:00:00Z', until: '9999-01-01T00:00:00Z', status: null };
+    const replaying = await transaction(pool, async (upkeep) => {
+      await upkeep.query('DELETE FROM webhook_deliveries WHERE id = $1', [first?.id]);
+      const step = replayPeriod(pool, id, period, null, 2);
+      await eventually('the replay waits for the deletion', async () => {
+        const { rowCount } = await pool.query(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        );
+        return rowCount === 1;
+      });
+      return { step };
+    });
+    const { replayed, last, hasMore } = await replaying.step;
+    assert.deepEqual([replayed, last?.id, hasMore], [1, second?.id, true]);
+    assert.equal((await replayPeriod(pool, id, period, last, 2)).hasMore, false);
   });
 
   test('deliveries of all statuses are listed in one order, page by page, and replayed in it', async () => {

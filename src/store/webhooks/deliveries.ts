@@ -124,9 +124,9 @@ export function replayDelivery(db: Db, endpointId: string, id: string): Promise<
 }
 
 /**
- * Replays deliveries of a period, at most `limit`, oldest first.
+ * Replays deliveries of a period, oldest first. At most `limit` are selected; those that are deleted meanwhile are not replayed.
  * @param after the last one of the previous call, or null
- * @returns their number and the last of them
+ * @returns the number of replayed deliveries, the last selected one, and whether there may be more
  */
 export async function replayPeriod(
   db: Db,
@@ -134,11 +134,11 @@ export async function replayPeriod(
   { since, until, status }: { since: string; until: string; status: DeliveryStatus | null },
   after: Cursor | null,
   limit: number,
-): Promise<{ replayed: number; last: Cursor | null }> {
-  const rows = await queryRows<Cursor>(
+): Promise<{ replayed: number; last: Cursor | null; hasMore: boolean }> {
+  const rows = await queryRows<Cursor & { is_replayed: boolean }>(
     db,
     `WITH ${ENABLED}, chosen AS MATERIALIZED (
-       SELECT delivery.id FROM enabled CROSS JOIN LATERAL (${deliveriesBy(
+       SELECT delivery.created_at, delivery.id FROM enabled CROSS JOIN LATERAL (${deliveriesBy(
          '$4',
          `endpoint_id = enabled.id AND created_at BETWEEN $2 AND $3
           AND (created_at, id) > (coalesce($5::timestamptz, '-infinity'), coalesce($6, ''))`,
@@ -147,12 +147,14 @@ export async function replayPeriod(
        )}) AS delivery
      ), written AS (
        UPDATE webhook_deliveries SET ${AGAIN} FROM chosen WHERE webhook_deliveries.id = chosen.id
-       RETURNING webhook_deliveries.created_at, webhook_deliveries.id
+       RETURNING webhook_deliveries.id
      )
-     SELECT created_at, id FROM written ORDER BY created_at, id`,
+     SELECT created_at, id, written.id IS NOT NULL AS is_replayed
+     FROM chosen LEFT JOIN written USING (id) ORDER BY created_at, id`,
     [endpointId, since, until, statusesOf(status), after?.created_at ?? null, after?.id ?? null, limit],
   );
-  return { replayed: rows.length, last: rows.at(-1) ?? null };
+  const replayed = rows.filter(({ is_replayed }) => is_replayed).length;
+  return { replayed, last: rows.at(-1) ?? null, hasMore: rows.length === limit };
 }
 
 /**
