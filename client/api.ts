@@ -28,7 +28,7 @@ export type Body<P extends Path, M extends Method = 'post'> = Input<
 /** The body of a successful response; undefined if there is none. */
 export type Answer<P extends Path, M extends Method = 'get'> =
   Operation<P, M> extends { responses: infer Answers }
-    ? Json<ValueOf<Pick<Answers, keyof Answers & (200 | 201 | 202)>>>
+    ? Json<ValueOf<Pick<Answers, keyof Answers & (200 | 201 | 202 | 204)>>>
     : never;
 
 /** The field of a list's response that contains its items. */

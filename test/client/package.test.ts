@@ -34,6 +34,9 @@ export function reasonOf(body: string, headers: Headers, secret: string): [strin
 
 // @ts-expect-error an email needs a subject
 export const wrong = () => sendwright.emails.send({ from: 'a@example.com', to: 'b@example.com', text: 'Hi.' });
+
+// @ts-expect-error a deletion returns nothing
+export const deleted = (): Promise<string> => sendwright.domains.delete('dm_1');
 `;
 const REQUIRED = `
 const { Sendwright } = require('@sendwright/client');

@@ -138,7 +138,7 @@ test('aborts an attempt after the timeout', async (t) => {
 test('takes 404 after a lost answer to DELETE as success', async (t) => {
   const gone = refusal(404, 'not_found');
   const { sendwright } = await scripted(t, [GONE, gone, gone]);
-  assert.equal(await sendwright.domains.delete('dm_1'), undefined);
+  await sendwright.domains.delete('dm_1');
   await assert.rejects(sendwright.domains.delete('dm_1'), { code: 'not_found' });
 });
 
