@@ -83,8 +83,9 @@ export function retryDelay(
   tries: number,
   mayRepeat: boolean,
 ): number | undefined {
-  // An attempt whose response was lost may still be running.
-  const isTransient = status === undefined || status >= 500 || code === 'concurrent_idempotent_requests';
+  // An attempt whose response was lost may still be running. 408 means that the request arrived too slowly.
+  const isTransient =
+    status === undefined || status === 408 || status >= 500 || code === 'concurrent_idempotent_requests';
   if (code !== 'rate_limit_exceeded' && !(mayRepeat && isTransient)) return undefined;
   if (retryAfter === undefined)
     return Math.min(RETRY_DELAY_MS * 2 ** tries * (0.5 + Math.random()), MAX_RETRY_DELAY_MS);

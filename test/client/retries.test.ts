@@ -48,6 +48,7 @@ const keys = (requests: readonly SentRequest[]) => new Set(requests.map(({ heade
 for (const [what, step] of [
   ['an outage', OUTAGE],
   ['a lost connection', GONE],
+  ['an upload that was too slow', refusal(408, 'invalid_json')],
   ['its own first try still running', refusal(409, 'concurrent_idempotent_requests')],
   ['a rate limit', refusal(429, 'rate_limit_exceeded', { 'retry-after': '0' })],
 ] as const) {
