@@ -114,6 +114,19 @@ describe('an ambiguous call of a chat-app message', () => {
     assert.deepEqual(fitting, [false, true]);
   });
 
+  test('at Twilio, a match counts although it fits better to an ambiguous message whose call was over before', async () => {
+    const { id, number, provider, deliver, die, age } = await accepted();
+    const old = await acceptText(pool, orgId, number.number);
+    await die(old, true);
+    await age(old, 86_400);
+    await pool.query(`UPDATE chat_messages SET status = 'failed' WHERE id = $1`, [old]);
+    await die(id, false);
+    provider.find = async (_message, _created, isTaken) =>
+      (await isTaken?.('SM of a template', () => true)) === true ? undefined : 'SM of a template';
+    assert.deepEqual(await deliver(id), { state: 'ended', status: 'sent', provider: 'twilio' });
+    assert.equal(provider.given.length, 0);
+  });
+
   test('at Twilio, one match counts for only one of two equal messages that are looked up concurrently', async () => {
     const { id, number, provider, deliver, die } = await accepted();
     const twin = await acceptText(pool, orgId, number.number);

@@ -90,15 +90,16 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
       const provider = providerOf(stored);
       if (!provider?.find) return undefined;
       return async () => {
+        const created = creationPeriodOf(attempt);
         // Read when first needed: the provider has then listed its messages, so their attempts are recorded.
         let others: Promise<StoredMessage[]> | undefined;
         const isTaken = async (providerMessageId: string, fitsBetter?: (other: StoredMessage) => boolean) => {
           if (await belongsToAnotherMessage(deps.pool, stored, providerMessageId)) return true;
           if (!fitsBetter) return false;
-          others ??= findAmbiguousOthers(deps.pool, stored);
+          others ??= findAmbiguousOthers(deps.pool, stored, { ...created, maxCallMs: CALL_IS_OVER_MS });
           return (await others).some(fitsBetter);
         };
-        const messageId = await provider.find?.(stored, creationPeriodOf(attempt), isTaken);
+        const messageId = await provider.find?.(stored, created, isTaken);
         return new Map(messageId === undefined ? [] : [[stored.id, messageId]]);
       };
     },

@@ -183,18 +183,26 @@ export function belongsToAnotherMessage(
   );
 }
 
-/** Finds other messages with the same sender and recipient that the provider may have accepted although we know no id of it. */
+/**
+ * Finds other messages with the same sender and recipient that the provider may have accepted in a period, by Postgres's clock,
+ * although we know no id of them.
+ * @param maxCallMs a call without a recorded end has certainly ended this long after its start
+ */
 export async function findAmbiguousOthers(
   db: Db,
   { id, org_id, channel, from, to }: Pick<StoredMessage, 'id' | 'org_id' | 'channel' | 'from' | 'to'>,
+  { fromMs, untilMs, maxCallMs }: { readonly fromMs: number; readonly untilMs: number; readonly maxCallMs: number },
 ): Promise<StoredMessage[]> {
   // Without a name, so that no plan for small tables is cached. OFFSET 0 prevents a plan that reads all attempts.
   const ids = await queryColumn<string>(
     db,
     `SELECT id FROM chat_messages AS other
      WHERE org_id = $1 AND channel = $2 AND "from" = $3 AND "to" = $4 AND id <> $5 AND provider_message_id IS NULL
-       AND EXISTS (SELECT FROM attempts WHERE message_id = other.id AND (outcome IS NULL OR outcome = 'unknown') OFFSET 0)`,
-    [org_id, channel, from, to, id],
+       AND EXISTS (
+         SELECT FROM attempts
+         WHERE message_id = other.id AND (outcome IS NULL OR outcome = 'unknown') AND started_at <= to_timestamp($7::float8 / 1000)
+           AND greatest(started_at + $8 * interval '1 ms', ended_at) >= to_timestamp($6::float8 / 1000) OFFSET 0)`,
+    [org_id, channel, from, to, id, fromMs, untilMs, maxCallMs],
   );
   return findMessages(db, ids);
 }
