@@ -41,6 +41,9 @@ import { startTimeSlices } from './time-slices.ts';
  */
 const EMAILS_PER_STATEMENT = GROUP_SIZE / 2;
 
+/** The maximum time that a batch waits for a slot before the response 503. */
+const MAX_SLOT_WAIT_MS = 60_000;
+
 export interface BatchIntakeDeps extends IntakeDeps {
   /** True if relays start fewer than `GROUP_SIZE` workflows in a burst, so that the members of a batch share workflows. */
   readonly sharesWorkflows: boolean;
@@ -49,14 +52,16 @@ export interface BatchIntakeDeps extends IntakeDeps {
 /**
  * Stores all emails of a batch for delivery, or none.
  * @param idempotency the request's idempotency key, with which the response is stored
+ * @param disconnected aborts when the caller disconnects. The batch then waits for no slot, since its body has no budget any longer
  * @throws ServiceError at `emails.<index>.<field>` for the errors of acceptEmail, times of all emails before domains;
- * rate_limit_exceeded, quota_exceeded or limit_exceeded for the whole batch
+ * rate_limit_exceeded, quota_exceeded, limit_exceeded or unavailable for the whole batch
  */
 export async function acceptBatch(
   deps: BatchIntakeDeps,
   caller: Caller,
   requests: readonly EmailRequest[],
   idempotency?: IdempotencyKey,
+  disconnected?: AbortSignal,
 ): Promise<AcceptedBatch> {
   const id = newId('bt');
   const parsed = await parse(requests);
@@ -68,7 +73,7 @@ export async function acceptBatch(
   await registerTags(deps, batch);
   await deps.contents.prepare(deps.pool, caller.orgId);
   let hasTokens = false;
-  const storing = inBatchSlot(deps, caller.orgId, async (client) => {
+  const storing = inBatchSlot(deps, { orgId: caller.orgId, disconnected }, async (client) => {
     // Check all emails first: if the last one were refused later, the rows of the others would be dead tuples that Postgres must
     // vacuum.
     const first = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
@@ -92,13 +97,20 @@ export async function acceptBatch(
   return accepted;
 }
 
-/** Runs a transaction on a batch once the organization has a slot. */
+/**
+ * Runs a transaction on a batch once the organization has a slot.
+ * @throws ServiceError unavailable if it gets no slot in time or the caller disconnects before
+ */
 async function inBatchSlot<T>(
   { pool, limits }: IntakeDeps,
-  orgId: string,
+  { orgId, disconnected }: { readonly orgId: string; readonly disconnected?: AbortSignal | undefined },
   work: (client: Db) => Promise<T>,
 ): Promise<T> {
-  const release = await limits.batches.take(1, { holder: orgId });
+  const deadline = AbortSignal.timeout(MAX_SLOT_WAIT_MS);
+  const signal = disconnected ? AbortSignal.any([disconnected, deadline]) : deadline;
+  const release = await limits.batches.take(1, { signal, holder: orgId }).catch(() => {
+    throw new ServiceError('unavailable', 'too many batches at a time; try again');
+  });
   return transaction(pool, work).finally(release);
 }
 
@@ -237,8 +249,8 @@ async function parse(requests: readonly EmailRequest[]): Promise<SenderAndTime[]
 /**
  * Cancels every scheduled member of a batch. None of them is sent after this returns.
  * @returns the number of canceled members, and the status of the batch
- * @throws ServiceError not_found, not_scheduled if no member is scheduled, or insufficient_scope if a member is from a domain
- * that the caller may not change
+ * @throws ServiceError not_found, not_scheduled if no member is scheduled, insufficient_scope if a member is from a domain that
+ * the caller may not change, or unavailable
  */
 export async function cancelBatch(
   deps: IntakeDeps,
@@ -247,7 +259,7 @@ export async function cancelBatch(
   changer: Changer = {},
 ): Promise<{ id: string; status: BatchStatus; canceled: number }> {
   const { domainIds = null } = changer;
-  const answer = await inBatchSlot(deps, orgId, async (client) => {
+  const answer = await inBatchSlot(deps, { orgId }, async (client) => {
     if (!(await findBatch(client, orgId, id))) throw notFound('batch');
     const members = await scheduledMembers(client, orgId, id);
     if (domainIds !== null) {

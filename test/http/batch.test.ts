@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../support/eventually.ts';
 import { type Answer, assertRefused, bodyOf, inFuture, startService, useService } from './service.ts';
 import { addresses } from './send-table.ts';
+import { connectSocket, head } from './socket.ts';
 import { findContent } from '../../src/store/emails/message-details.ts';
 
 /** POST /v1/emails/batch: interface.md "Send Batch", decisions 5. */
@@ -59,6 +62,32 @@ async function refuses(
 }
 
 describe('an accepted batch', () => {
+  it('is not one whose caller has disconnected while it waited for others of its organization', async () => {
+    const before = (await stored()).at(-2) ?? 0;
+    const locking = await service.pool.connect();
+    await locking.query('BEGIN; LOCK TABLE batches IN EXCLUSIVE MODE');
+    const storing = Array.from({ length: 4 }, () => post(mails(1)));
+    await eventually('four are being stored', async () => {
+      const { rowCount } = await service.pool.query(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      return rowCount === 4;
+    });
+    const socket = await connectSocket(service.port);
+    const body = JSON.stringify({ emails: mails(1) });
+    const framing = ['content-type: application/json', `content-length: ${body.length}`];
+    socket.write(`${head('/v1/emails/batch', ours.key, ...framing)}${body}`);
+    await sleep(200);
+    socket.destroy();
+    await sleep(50);
+    await locking.query('ROLLBACK');
+    locking.release();
+    for (const answer of await Promise.all(storing)) idOf(answer, 1);
+    // The slots are granted in order, so the abandoned batch would be stored before this one.
+    idOf(await post(mails(1)), 1);
+    assert.equal((await stored()).at(-2), before + 5);
+  });
+
   it('is grouped by 500 members that follow each other and are due immediately', async () => {
     const emails = mails(2_100);
     emails[700] = ours.mail({ scheduled_at: inFuture({ hours: 1 }) });

@@ -42,3 +42,22 @@ test('twenty batches of an organization leave connections to others', async () =
   assert.ok(accepted, 'it is accepted while the batches wait');
   assert.deepEqual(new Set(results.map(({ status }) => status)), new Set(['fulfilled']));
 });
+
+test('a batch that waits for others of its organization is not stored after its caller has disconnected', async () => {
+  const { caller, email } = await organizationWith('gone.example');
+  const locking = await pool.connect();
+  await locking.query('BEGIN; LOCK TABLE batches IN EXCLUSIVE MODE');
+  const batches = Array.from({ length: 4 }, () => acceptBatch(deps, caller, [email]));
+  const disconnected = new AbortController();
+  const abandoned = acceptBatch(deps, caller, [email], undefined, disconnected.signal);
+  const result = Promise.allSettled([abandoned]);
+  await sleep(200);
+  disconnected.abort();
+  await locking.query('ROLLBACK');
+  locking.release();
+  await Promise.all(batches);
+  await result;
+  await assert.rejects(abandoned, { code: 'unavailable', message: 'too many batches at a time; try again' });
+  const { rows } = await pool.query('SELECT count(*)::int AS count FROM batches WHERE org_id = $1', [caller.orgId]);
+  assert.deepEqual(rows, [{ count: 4 }]);
+});

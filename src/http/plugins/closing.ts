@@ -31,3 +31,13 @@ export function onceClosed({ raw }: FastifyReply, release: () => void): void {
   if (raw.closed) release();
   else raw.once('close', release);
 }
+
+/**
+ * Returns a signal that aborts when the response is sent or the caller disconnects. Fastify's `request.signal` aborts as soon as
+ * the body has been read.
+ */
+export function closedSignal(reply: FastifyReply): AbortSignal {
+  const closed = new AbortController();
+  onceClosed(reply, () => closed.abort());
+  return closed.signal;
+}
