@@ -4,6 +4,7 @@ import { emailChannel } from '../../src/delivery/email/channel.ts';
 import { giveUp } from '../../src/delivery/endings.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
+import { eraseContents } from '../../src/store/emails/content-erasure.ts';
 import { findTrackedEmails } from '../../src/store/emails/tracked.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
@@ -253,6 +254,26 @@ describe('decisions 3.7: a marketing email', () => {
     assert.deepEqual(await giveUp(deps, emailChannel(deps), [id], 2, id), new Map([[id, 'queued']]));
     assert.deepEqual(await giveUp(deps, emailChannel(deps), [id], 1, id), new Map([[id, 'sent']]));
     assert.deepEqual([(await email(id)).status, await recipientsOf(id)], ['sent', { [a]: 'failed', [b]: 'sent' }]);
+  });
+
+  test('has no copies left if all of to are suppressed while the provider is paused', async () => {
+    await pool.query(
+      `INSERT INTO provider_pauses (provider, sender, reason, next_probe_at)
+       VALUES ('postmark', '', 'The token is wrong.', now() + interval '1 hour')`,
+    );
+    const waiting = make();
+    const [a, b, c] = ['a', 'b', 'c'].map(address) as [string, string, string];
+    const { id } = await waiting.accept({ ...body, to: [a, b], cc: [c] });
+    assert.equal((await waiting.deliverOne({ id, version: 0 })).state, 'again');
+    assert.deepEqual(await recipientsOf(id), { [a]: 'queued', [b]: 'queued', [c]: 'queued' });
+    await pool.query('DELETE FROM provider_pauses');
+    await suppress(a, 'unsubscribe');
+    await suppress(b, 'unsubscribe');
+    const { provider, deliverOne } = make();
+    assert.deepEqual(await deliverOne({ id, version: 0 }), { id, state: 'ended', status: 'suppressed' });
+    assert.deepEqual(await recipientsOf(id), { [a]: 'suppressed', [b]: 'suppressed' });
+    assert.deepEqual(await eraseContents(pool, orgId, [id]), [{ id, is_open: false }]);
+    assert.deepEqual(provider.calls, []);
   });
 
   test('sends to every recipient while one is refused for now', async () => {

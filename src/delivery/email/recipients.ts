@@ -3,7 +3,7 @@ import { personalize } from '../../domain/email/marketing.ts';
 import { type OutgoingEmail, recipients, toCopy } from '../../domain/email/outgoing.ts';
 import { project } from '../../projection/emails.ts';
 import type { LockedEmail } from '../../store/emails/attempts.ts';
-import { noteSuppressed, prepareCopies } from '../../store/emails/recipients.ts';
+import { deleteUnsentCopies, noteSuppressed, prepareCopies } from '../../store/emails/recipients.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import { findSuppressed } from '../../store/suppressions/suppressions.ts';
 import type { MemberResult } from '../contract.ts';
@@ -58,6 +58,8 @@ export async function chooseRecipients(
       leftOut.push(...dropped.map(({ address }) => ({ email_id: email.id, recipient: address.toLowerCase() })));
     }
   }
+  // Copies were prepared if an earlier claim found all providers paused.
+  await deleteUnsentCopies(client, suppressed);
   await noteSuppressed(client, leftOut);
   await project(
     client,

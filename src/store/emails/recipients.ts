@@ -93,6 +93,16 @@ export async function prepareCopies(
   });
 }
 
+/** Deletes the copies of emails that end before any copy was sent. */
+export async function deleteUnsentCopies(db: Db, emailIds: readonly string[]): Promise<void> {
+  if (emailIds.length === 0) return;
+  await execute(db, {
+    name: 'delete_unsent_copies',
+    text: `DELETE FROM email_recipients WHERE email_id = ANY ($1) AND status = 'queued'`,
+    values: [emailIds],
+  });
+}
+
 /** Records the provider call of copies. Must be committed before the call is made. */
 export async function beginCopies(db: Db, copies: readonly (Recipient & { readonly call: string })[]): Promise<void> {
   if (copies.length === 0) return;
