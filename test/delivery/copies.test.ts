@@ -289,6 +289,33 @@ describe('decisions 3.7: a marketing email', () => {
     assert.deepEqual(await deliverOne({ id, version: 0 }), sent(id));
   });
 
+  test('repeats each copy as often as allowed, however often others were repeated', async () => {
+    const { provider, accept, deliverOne, outcomes } = harnessWithProvider(pool, orgId, {}, 'smtp');
+    provider.callSize = 1;
+    const [a, b] = ['a', 'b'].map(address) as [string, string];
+    const { id } = await accept({ ...body, to: [a, b] });
+    const unknown = { kind: 'unknown', detail: 'no answer' } as const;
+    provider.acts.push(unknown, unknown);
+    for (let round = 0; round < 2; round++) assert.equal((await deliverOne({ id, version: 0 })).state, 'again');
+    assert.deepEqual(await deliverOne({ id, version: 0 }), { ...sent(id), provider: 'smtp' });
+    assert.deepEqual(await recipientsOf(id), { [a]: 'sent', [b]: 'sent' });
+    assert.deepEqual(await outcomes(id), ['risked', 'risked', 'sent', 'sent']);
+  });
+
+  test('fails a copy that was repeated as often as allowed, and no other with it', async () => {
+    const { provider, accept, deliverOne, outcomes } = harnessWithProvider(pool, orgId, {}, 'smtp');
+    provider.callSize = 2;
+    const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(address) as [string, string, string, string];
+    const { id } = await accept({ ...body, to: [a, b, c, d] });
+    const unknown = { kind: 'unknown', detail: 'no answer' } as const;
+    const take = (taken: { id: string; copy: number | null }, call: string) => provider.take(taken, call);
+    provider.acts.push(unknown, take, take, { kind: 'busy', detail: '450' }, unknown, unknown);
+    for (let round = 0; round < 4; round++) assert.equal((await deliverOne({ id, version: 0 })).state, 'again');
+    assert.deepEqual(await deliverOne({ id, version: 0 }), { ...sent(id), provider: 'smtp' });
+    assert.deepEqual(await recipientsOf(id), { [a]: 'failed', [b]: 'sent', [c]: 'sent', [d]: 'sent' });
+    assert.deepEqual(await outcomes(id), ['risked', 'sent', 'given_up', 'risked', 'sent']);
+  });
+
   test('with an ambiguous call that is not repeated fails only the copies of that call', async () => {
     const { provider, accept, deliverOne, outcomes } = harnessWithProvider(
       pool,

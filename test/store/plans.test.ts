@@ -117,7 +117,11 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
   lockStatuses: (db, ids) => lockStatuses(db, ids),
   readSendSizes: (db, ids) => readSendSizes(db, ids),
   lastAttempts: (db, ids) => lastAttempts(db, ids),
-  countRepeats: (db, ids) => countRepeats(db, ids.map(attemptOf)),
+  countRepeats: (db, ids) =>
+    countRepeats(
+      db,
+      ids.map((id) => ({ ...attemptOf(id), call: id })),
+    ),
   clearChanges: (db, ids) => clearChanges(db, ids.map(attemptOf)),
   endAttempts: (db, ids) =>
     endAttempts(

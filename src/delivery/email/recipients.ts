@@ -22,7 +22,7 @@ export function toMessage(copy: Copy): OutgoingEmail {
   return copy.unsubscribeUrl === null ? copy : personalize(copy, copy.unsubscribeUrl);
 }
 
-/** An email with what is to be sent of it: itself, or the remaining copies of a marketing email with several recipients. */
+/** An email with what is to be sent of it: itself, or remaining copies of a marketing email with several recipients. */
 export interface Sendable {
   readonly email: LockedEmail;
   readonly outgoing: OutgoingEmail;
@@ -134,15 +134,17 @@ async function makeCopies(
     })),
   );
   const unsent = await prepareCopies(client, requested);
-  const lastCalls = new Map(unsent.map(({ email_id, recipient, call }) => [`${email_id} ${recipient}`, call ?? '']));
+  const unsentCopies = new Map(unsent.map((copy) => [`${copy.email_id} ${copy.recipient}`, copy]));
   return emails.map(({ email, outgoing }) => {
     const positions = recipients(outgoing).flatMap(({ address }, position) => {
-      const lastCall = lastCalls.get(`${email.id} ${address.toLowerCase()}`);
-      return lastCall === undefined ? [] : [{ position, lastCall }];
+      const unsentCopy = unsentCopies.get(`${email.id} ${address.toLowerCase()}`);
+      return unsentCopy ? [{ position, lastCall: unsentCopy.call ?? '', repeats: unsentCopy.repeats }] : [];
     });
     // Those that were never tried first, then those that waited longest: recipients that are refused for now hold up no others.
     positions.sort((a, b) => (a.lastCall < b.lastCall ? -1 : Number(a.lastCall > b.lastCall)));
-    const copies = positions.map(({ position }) => {
+    // The copies of an ambiguous call are repeated or fail together, so a call has only copies with equally many repeats.
+    const alike = positions.filter(({ repeats }) => repeats === positions[0]?.repeats);
+    const copies = alike.map(({ position }) => {
       const unsubscribeUrl = deps.unsubscribeUrl(email.org_id, email.id, position);
       return { ...toCopy(outgoing, position), recipient: position, unsubscribeUrl };
     });

@@ -207,20 +207,27 @@ export function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Att
 }
 
 /**
- * Counts how often each message was sent again before this attempt although an earlier call may have delivered it. Messages
- * without a repeat are missing. Workers that reconcile the same attempt concurrently get the same number.
+ * Counts how often each message was sent again before this attempt although an earlier call may have delivered it. Of a marketing
+ * email, the copies of the attempt's call count, or the email if an earlier version recorded no calls of its copies. Workers that
+ * reconcile the same attempt concurrently get the same number.
  */
 export async function countRepeats(
   db: Db,
-  attempts: readonly Pick<Attempt, 'message_id' | 'n'>[],
+  attempts: readonly Pick<Attempt, 'message_id' | 'n' | 'call'>[],
 ): Promise<Map<string, number>> {
   const rows = await queryRows<{ message_id: string; repeats: number }>(db, {
     name: 'count_repeats',
-    text: `SELECT earlier.message_id, count(*)::integer AS repeats
-           FROM unnest($1::text[], $2::integer[]) AS attempt(message_id, n) JOIN attempts AS earlier USING (message_id)
-           WHERE earlier.message_id = ANY ($1) AND earlier.n < attempt.n AND earlier.outcome = 'risked'
-           GROUP BY earlier.message_id`,
-    values: columns(attempts, 'message_id', 'n'),
+    text: `SELECT message_id, coalesce(of_copies.repeats, of_whole.repeats)::integer AS repeats
+           FROM unnest($1::text[], $2::integer[], $3::text[]) AS attempt(message_id, n, call)
+           CROSS JOIN LATERAL (
+             SELECT max(CASE WHEN copy.call = attempt.call THEN copy.repeats ELSE 0 END) AS repeats
+             FROM email_recipients AS copy WHERE copy.email_id = attempt.message_id AND copy.call IS NOT NULL
+           ) AS of_copies
+           CROSS JOIN LATERAL (
+             SELECT count(*) AS repeats FROM attempts AS earlier
+             WHERE earlier.message_id = attempt.message_id AND earlier.n < attempt.n AND earlier.outcome = 'risked'
+           ) AS of_whole`,
+    values: columns(attempts, 'message_id', 'n', 'call'),
   });
   return new Map(rows.map(({ message_id, repeats }) => [message_id, repeats]));
 }

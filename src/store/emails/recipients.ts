@@ -60,7 +60,14 @@ export async function reportRecipients(client: Db, reports: readonly RecipientRe
 export interface UnsentCopy extends Recipient {
   /** The last provider call that it was part of, whose ids sort by time; null before the first. */
   readonly call: string | null;
+  /** How often it will have been sent again after ambiguous calls, including its next call. */
+  readonly repeats: number;
 }
+
+/** Returns SQL for the repeats of a copy in its next call. OFFSET 0 prevents a plan that reads all attempts. */
+const NEXT_REPEATS = (copy: string): string =>
+  `(${copy}.repeats + (EXISTS (SELECT FROM attempts
+      WHERE message_id = ${copy}.email_id AND attempts.call = ${copy}.call AND outcome = 'risked' OFFSET 0))::integer)`;
 
 /**
  * Records the recipients of marketing emails unless they are recorded. A recipient that was suppressed meanwhile gets no copy. It
@@ -80,12 +87,12 @@ export async function prepareCopies(
              SELECT email_id, recipient, CASE WHEN suppressed THEN 'suppressed' ELSE 'queued' END FROM requested
              ON CONFLICT (email_id, recipient) DO UPDATE SET status = EXCLUDED.status
              WHERE known.status = 'queued' AND EXCLUDED.status = 'suppressed'
-             RETURNING email_id, recipient, status, call
+             RETURNING email_id, recipient, status
            )
-           SELECT email_id, recipient, call FROM prepared WHERE status = 'queued'
+           SELECT email_id, recipient, NULL AS call, 0 AS repeats FROM prepared WHERE status = 'queued'
            UNION ALL
-           SELECT requested.email_id, requested.recipient, known.call FROM requested CROSS JOIN LATERAL (
-             SELECT status, call FROM email_recipients AS known
+           SELECT requested.email_id, requested.recipient, known.call, known.repeats FROM requested CROSS JOIN LATERAL (
+             SELECT status, call, ${NEXT_REPEATS('known')} AS repeats FROM email_recipients AS known
              WHERE known.email_id = requested.email_id AND known.recipient = requested.recipient
            ) AS known
            WHERE known.status = 'queued' AND NOT requested.suppressed`,
@@ -103,12 +110,12 @@ export async function deleteUnsentCopies(db: Db, emailIds: readonly string[]): P
   });
 }
 
-/** Records the provider call of copies. Must be committed before the call is made. */
+/** Records the provider call of copies, and whether it repeats an ambiguous one. Must be committed before the call is made. */
 export async function beginCopies(db: Db, copies: readonly (Recipient & { readonly call: string })[]): Promise<void> {
   if (copies.length === 0) return;
   await execute(db, {
     name: 'begin_copies',
-    text: `UPDATE email_recipients AS known SET call = input.call
+    text: `UPDATE email_recipients AS known SET call = input.call, repeats = ${NEXT_REPEATS('known')}
            FROM unnest($1::text[], $2::text[], $3::text[]) AS input(email_id, recipient, call)
            WHERE known.email_id = input.email_id AND known.recipient = input.recipient AND known.email_id = ANY ($1)`,
     values: columns(copies, 'email_id', 'recipient', 'call'),
