@@ -12,7 +12,7 @@ import {
   takeInvitation,
 } from '../store/accounts/invitations.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
-import { findMember, findUserByEmail, type Role, setProved, type User } from '../store/accounts/users.ts';
+import { findMember, findUserByEmail, type Role, type User } from '../store/accounts/users.ts';
 import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 import { newToken } from './sign-in.ts';
 import { addUser, joinOrganization, alreadyMember, newUser, userEmail } from './users.ts';
@@ -84,9 +84,9 @@ export async function acceptInvitation(
   const user = added ?? (who as User);
   await transaction(pool, async (client) => {
     await requireCapacity(client, limits, 'members', invitation.org_id);
-    // Only the holder of the address knows the link of an emailed invitation.
+    // Only the holder of the address knows the link of an emailed invitation. An existing account stays unconfirmed: another
+    // person may know its password or have linked an identity, which `takeOver` removes before it confirms the address.
     if (added) await addUser(client, added, invitation.emailed);
-    else if (invitation.emailed) await setProved(client, user.id);
     await useInvitation(client, invitation, user.id);
   });
   return { userId: user.id, invitation };

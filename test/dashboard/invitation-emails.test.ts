@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { useService } from '../http/service.ts';
+import { insertIdentity } from '../../src/store/accounts/oidc-identities.ts';
+import { eventually } from '../support/eventually.ts';
 import { foundIn } from '../security/canaries.ts';
 import { deliverTo, emailsTo, pathIn, startWithAccountEmails, SYSTEM_DOMAIN } from './account-mail.ts';
 import { PASSWORD, signedIn, textOf, visitor } from './visitor.ts';
@@ -73,20 +75,22 @@ describe('an invitation', () => {
     assert.equal(await isProved('ivan@example.com'), false);
   });
 
-  it('confirms the address of an existing user by its emailed link only', async () => {
-    const ada = await signedIn(service, (await service.organization('Emailed')).id);
-    const bob = await signedIn(service, (await service.organization('Shown')).id);
-    const judy = await signedIn(service, (await service.organization('Hers')).id);
+  it('confirms no existing user, so that a later reset still removes an identity that another person linked', async () => {
+    const ada = await signedIn(service, (await service.organization('Inviting')).id);
+    const judy = await signedIn(service, (await service.organization('Earlier')).id);
     await service.pool.query('UPDATE users SET proved_at = NULL WHERE id = $1', [judy.id]);
+    await insertIdentity(service.pool, { issuer: 'https://login.example.com', subject: 'another person' }, judy.id);
     await ada.change('/dashboard/members', { email: judy.email, role: 'viewer' });
-    const emailed = pathIn(await deliverTo(service, operator.id, judy.email));
-    await service.pool.query(`UPDATE sign_in_attempts SET attempts = 10 WHERE kind = 'invite_email'`);
-    const { html } = await bob.post('/dashboard/members', { email: judy.email, role: 'viewer' });
-    const [shown = ''] = /\/dashboard\/invitations\/[\w-]{43}/.exec(html) ?? [];
-    await judy.change(shown);
+    await judy.change(pathIn(await deliverTo(service, operator.id, judy.email)));
     assert.equal(await isProved(judy.email), false);
-    await judy.change(emailed);
+
+    await visitor(service).post('/dashboard/forgot-password', { email: judy.email });
+    await eventually('the second email', async () => (await emailsTo(service, judy.email)).length === 2);
+    const reset = pathIn(await deliverTo(service, operator.id, judy.email));
+    assert.equal((await visitor(service).post(reset, { password: 'another password' })).status, 200);
     assert.equal(await isProved(judy.email), true);
+    const { rows } = await service.pool.query('SELECT FROM oidc_identities WHERE user_id = $1', [judy.id]);
+    assert.equal(rows.length, 0);
   });
 
   it('is limited for each organization, since strangers get it', async () => {
