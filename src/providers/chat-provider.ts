@@ -48,13 +48,13 @@ export interface ChatProvider {
    * Returns the provider's id of a message that it may have accepted; undefined if it does not have the message. Missing if the
    * provider has no search. Rejects if the provider is unreachable.
    * @param created a message that the provider created at another time is not this one
-   * @param isTaken returns true if the provider's id belongs to another message, or if `fitsBetter` returns true for another
+   * @param isTaken returns true if the provider's id belongs to another message, or if `alsoFits` returns true for another
    * message whose call is ambiguous. Two messages may have the same text and recipient
    */
   find?(
     message: OutgoingChat,
     created: CreationPeriod,
-    isTaken?: (providerMessageId: string, fitsBetter?: (other: OutgoingChat) => boolean) => Promise<boolean>,
+    isTaken?: (providerMessageId: string, alsoFits?: (other: OutgoingChat) => boolean) => Promise<boolean>,
   ): Promise<string | undefined>;
   /** Returns the status of an accepted message; undefined if it has not changed. Missing if the provider has no such API. */
   report?(message: OutgoingChat, providerMessageId: string): Promise<ChatReport | undefined>;

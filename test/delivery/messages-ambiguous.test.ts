@@ -98,20 +98,26 @@ describe('an ambiguous call of a chat-app message', () => {
     assert.equal((await deliver(id)).state, 'again', 'only the attempt has the id');
   });
 
-  test('at Twilio, a match that fits better to another ambiguous message does not count', async () => {
-    const { id, number, provider, deliver, die } = await accepted();
+  test('at Twilio, a match that also fits another ambiguous message does not count', async () => {
+    const { id, number, provider, deliver, die, age } = await accepted();
     const other = await acceptText(pool, orgId, number.number, { text: 'Its answer was lost.' });
     await die(id, false);
     const fitting: (boolean | undefined)[] = [];
     provider.find = async (_message, _created, isTaken) => {
-      const fitsBetter = ({ content }: OutgoingChat) => content.text === 'Its answer was lost.';
-      fitting.push(await isTaken?.('SM of the other', fitsBetter));
+      const alsoFits = ({ content }: OutgoingChat) => content.text === 'Its answer was lost.';
+      fitting.push(await isTaken?.('SM of the other', alsoFits));
       return undefined;
     };
     await deliver(id);
     await die(other, true);
     await deliver(id);
-    assert.deepEqual(fitting, [false, true]);
+    // It was not found and has been sent again.
+    await pool.query(`UPDATE attempts SET outcome = 'lost' WHERE message_id = $1`, [other]);
+    await pool.query(`UPDATE chat_messages SET provider_message_id = 'SM of the repeat' WHERE id = $1`, [other]);
+    await deliver(id);
+    await age(other, 3_600);
+    await deliver(id);
+    assert.deepEqual(fitting, [false, true, true, false]);
   });
 
   test('at Twilio, a match counts although it fits better to an ambiguous message whose call was over before', async () => {

@@ -79,11 +79,32 @@ describe('a message that Twilio may have', { concurrency: true }, () => {
       const other = chat({ text: 'Monday: Ada comes.' }, { to: message.to });
       const period = minuteFrom(Date.now());
       await twilio.send(other);
-      const isTaken = async (_: string, fitsBetter?: (message: OutgoingChat) => boolean) =>
-        fitsBetter?.(other) ?? false;
+      const isTaken = async (_: string, alsoFits?: (message: OutgoingChat) => boolean) => alsoFits?.(other) ?? false;
       assert.equal(await twilio.find?.(message, period, isTaken), undefined);
       const expected = sid(await twilio.send(message));
       assert.equal(await twilio.find?.(message, period, isTaken), expected);
+    }
+  });
+
+  test('is not that of another ambiguous message with another file or without one', async (t) => {
+    const { chatUrl } = await chatSimulator(t);
+    const twilio = twilioAt(chatUrl);
+    const otherLink = 'https://files.example.com/b.png';
+    for (const [content, other] of [
+      [{ document: { link } }, { document: { link: otherLink } }],
+      [{ image: { link } }, { image: { link: otherLink } }],
+      [{ image: { link, caption: 'x' } }, { text: 'x' }],
+      [{ text: 'x' }, { image: { link, caption: 'x' } }],
+    ] satisfies [Partial<ChatContent>, Partial<ChatContent>][]) {
+      const message = chat(content);
+      const { to } = message;
+      const period = minuteFrom(Date.now());
+      const findBeside = (ambiguous: OutgoingChat) =>
+        twilio.find?.(message, period, async (_, alsoFits) => alsoFits?.(ambiguous) ?? false);
+      const accepted = sid(await twilio.send(chat(other, { to })));
+      assert.equal(await findBeside(chat(other, { to })), undefined, JSON.stringify(other));
+      // Beside an equal message, either may take it.
+      assert.equal(await findBeside(chat(content, { to })), accepted);
     }
   });
 

@@ -89,15 +89,15 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
       const { stored, attempt } = message as AttemptedChatMessage;
       const provider = providerOf(stored);
       if (!provider?.find) return undefined;
+      const created = creationPeriodOf(attempt);
       return async () => {
-        const created = creationPeriodOf(attempt);
         // Read when first needed: the provider has then listed its messages, so their attempts are recorded.
         let others: Promise<StoredMessage[]> | undefined;
-        const isTaken = async (providerMessageId: string, fitsBetter?: (other: StoredMessage) => boolean) => {
+        const isTaken = async (providerMessageId: string, alsoFits?: (other: StoredMessage) => boolean) => {
           if (await belongsToAnotherMessage(deps.pool, stored, providerMessageId)) return true;
-          if (!fitsBetter) return false;
+          if (!alsoFits) return false;
           others ??= findAmbiguousOthers(deps.pool, stored, { ...created, maxCallMs: CALL_IS_OVER_MS });
-          return (await others).some(fitsBetter);
+          return (await others).some(alsoFits);
         };
         const messageId = await provider.find?.(stored, created, isTaken);
         return new Map(messageId === undefined ? [] : [[stored.id, messageId]]);

@@ -83,8 +83,10 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
       });
       for (const quality of ['same', 'similar', 'unknown'] as const) {
         for (const { sid, text } of compared.filter(({ match }) => match === quality)) {
-          const fitsBetter = (other: OutgoingChat) => matchBody(other, text) === 'same';
-          if (!(await isTaken?.(sid, quality === 'same' ? undefined : fitsBetter))) return sid;
+          // Messages with different files can have one text, and the list does not contain the links of files.
+          const alsoFits = (other: OutgoingChat) =>
+            matchBody(other, text) === 'same' && (quality !== 'same' || linkOf(other) !== linkOf(message));
+          if (!(await isTaken?.(sid, alsoFits))) return sid;
         }
       }
       return undefined;
@@ -99,6 +101,11 @@ export function twilioMessages(account: MessagingAccount, channel: TwilioChannel
 /** Returns the URL to which Twilio posts the status of a message, as its signature covers it. */
 export function callbackUrl(publicUrl: string, messageId: string): string {
   return `${publicUrl.replace(/\/$/, '')}/callbacks/twilio?m=${messageId}`;
+}
+
+/** Returns the link of a message's file; undefined if it has none. */
+export function linkOf({ content: { image, document } }: OutgoingChat): string | undefined {
+  return (image ?? document)?.link;
 }
 
 /** Removes differences that forms and JSON may add to a text. */

@@ -6,6 +6,7 @@ import {
   type Match,
   type MessagingAccount,
   type Payload,
+  linkOf,
   normalizeText,
   twilioMessages,
 } from './messages.ts';
@@ -22,8 +23,8 @@ const MAX_TEXT_LENGTH = 1_600;
 /** Sends chat-app messages from one number through Twilio. Throws if `accountSid` is malformed. */
 export function twilioProvider({ contentOf, ...account }: TwilioSettings): ChatProvider {
   async function payloadOf(message: OutgoingChat): Promise<Payload | ChatOutcome> {
-    const { text, image, document, template } = message.content;
-    const link = (image ?? document)?.link;
+    const { text, template } = message.content;
+    const link = linkOf(message);
     const caption = captionOf(message.content);
     if (link !== undefined) return { mediaUrl: [link], ...(caption !== null && { body: caption }) };
     if (!template) return { body: text ?? '' };

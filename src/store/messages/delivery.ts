@@ -185,7 +185,7 @@ export function belongsToAnotherMessage(
 
 /**
  * Finds other messages with the same sender and recipient that the provider may have accepted in a period, by Postgres's clock,
- * although we know no id of them.
+ * although we know no id of them. They include those that it was asked for in vain.
  * @param maxCallMs a call without a recorded end has certainly ended this long after its start
  */
 export async function findAmbiguousOthers(
@@ -197,11 +197,14 @@ export async function findAmbiguousOthers(
   const ids = await queryColumn<string>(
     db,
     `SELECT id FROM chat_messages AS other
-     WHERE org_id = $1 AND channel = $2 AND "from" = $3 AND "to" = $4 AND id <> $5 AND provider_message_id IS NULL
+     WHERE org_id = $1 AND channel = $2 AND "from" = $3 AND "to" = $4 AND id <> $5
        AND EXISTS (
          SELECT FROM attempts
-         WHERE message_id = other.id AND (outcome IS NULL OR outcome = 'unknown') AND started_at <= to_timestamp($7::float8 / 1000)
-           AND greatest(started_at + $8 * interval '1 ms', ended_at) >= to_timestamp($6::float8 / 1000) OFFSET 0)`,
+         WHERE message_id = other.id
+           AND (outcome = 'lost' OR other.provider_message_id IS NULL AND (outcome IS NULL OR outcome = 'unknown'))
+           AND started_at <= to_timestamp($7::float8 / 1000)
+           AND greatest(started_at + $8 * interval '1 ms', CASE WHEN outcome = 'unknown' THEN ended_at END)
+               >= to_timestamp($6::float8 / 1000) OFFSET 0)`,
     [org_id, channel, from, to, id, fromMs, untilMs, maxCallMs],
   );
   return findMessages(db, ids);
