@@ -16,6 +16,7 @@ import {
   type OperatorNumber,
 } from '../store/chat/numbers.ts';
 import { addContents } from '../store/chat/contents.ts';
+import { reassignMessages } from '../store/messages/changes.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { requireOrganization } from './organizations.ts';
 import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
@@ -74,7 +75,8 @@ function toE164(number: string): string {
 }
 
 /**
- * Stores a number that belongs to an organization, and deletes unconfirmed claims to it.
+ * Stores a number that belongs to an organization, and deletes unconfirmed claims to it. Open messages from an earlier connection
+ * of the number to the same organization are sent by the new one.
  * @param number E.164
  * @throws ServiceError conflict if a confirmed claim exists; limit_exceeded
  */
@@ -103,6 +105,7 @@ async function connectNumber(
     const sealed = token === null ? null : seal.close(Buffer.from(token), id);
     const row = { ...requested, id, templates, verified_by: verifiedBy };
     const connected = await insertNumber(client, orgId, row, sealed);
+    await reassignMessages(client, { orgId, channel: 'chatapp' }, { id, from: number, provider });
     return { ...connected, templates };
   });
 }
@@ -135,7 +138,7 @@ export async function requireNumber(db: Db, orgId: string, id: string): Promise<
 }
 
 /**
- * Deletes a number. Pending messages from it fail.
+ * Deletes a number. Pending messages from it fail when they are due, unless it is connected again before.
  * @throws ServiceError not_found
  */
 export async function removeNumber(db: Db, orgId: string, id: string): Promise<void> {

@@ -8,20 +8,27 @@ import {
   SENDER_PROBLEM,
   type SmsSender,
 } from '../domain/sms/senders.ts';
+import { reassignMessages } from '../store/messages/changes.ts';
 import { deleteSender, insertSender } from '../store/sms/senders.ts';
-import { type Db, isDuplicate } from '../store/postgres/pool.ts';
+import { type Db, isDuplicate, type Pool, transaction } from '../store/postgres/pool.ts';
 import { requireOrganization } from './organizations.ts';
 
 /**
- * Connects a sender of the operator's account.
+ * Connects a sender of the operator's account. Open messages from an earlier connection of the sender to the same organization
+ * are sent by the new one.
  * @param countries ISO 3166-1 alpha-2 codes of the recipients that it serves; empty for all
  * @throws ServiceError validation_error, not_found for the organization, conflict if it is connected already
  */
-export async function addSender(db: Db, orgId: string, text: string, countries: readonly string[]): Promise<SmsSender> {
+export async function addSender(
+  pool: Pool,
+  orgId: string,
+  text: string,
+  countries: readonly string[],
+): Promise<SmsSender> {
   const sender = requireSender(text);
   const isService = isMessagingService(sender);
   if (!countries.every(isCountry)) throw new ServiceError('validation_error', COUNTRY_PROBLEM, 'country');
-  await requireOrganization(db, orgId);
+  await requireOrganization(pool, orgId);
   const row = {
     id: newId('snd'),
     number: isService ? null : sender,
@@ -29,7 +36,11 @@ export async function addSender(db: Db, orgId: string, text: string, countries: 
     countries: [...new Set(countries)],
   };
   try {
-    return await insertSender(db, orgId, row);
+    return await transaction(pool, async (client) => {
+      const connected = await insertSender(client, orgId, row);
+      await reassignMessages(client, { orgId, channel: 'sms' }, { id: row.id, from: sender, provider: 'twilio' });
+      return connected;
+    });
   } catch (error) {
     throw isDuplicate(error) ? new ServiceError('conflict', 'is connected already', 'sender') : error;
   }

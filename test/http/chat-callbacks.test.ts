@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { chatSeal } from '../../src/accounts/chat-numbers.ts';
+import { chatSeal, connectNumberForOperator, removeNumber } from '../../src/accounts/chat-numbers.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { makePool } from '../../src/store/postgres/pool.ts';
 import { acceptText, chatRow, chatTimeline, connect } from '../store/chats.ts';
@@ -105,6 +105,22 @@ describe('POST /callbacks/twilio', () => {
     // That token is not accepted for a message of another number.
     const another = await accept();
     assertRefused(await postTwilio(another, form('read'), { token: 'its own token' }), 401, 'unauthorized');
+  });
+
+  it('for a message that was sent before its number was connected again requires the new token', async () => {
+    const seal = chatSeal(SECRET_KEY);
+    const number = '+12025557777';
+    const request = { number, provider: 'twilio', phone_number_id: null, token: 'old-token', templates: [] } as const;
+    const { id: numberId } = await connectNumberForOperator(service.pool, seal, ours.id, request);
+    const id = await acceptText(service.pool, ours.id, number);
+    const sent = form('sent', { From: `whatsapp:${number}` });
+    assert.equal((await postTwilio(id, sent, { token: 'old-token' })).status, 200);
+    await removeNumber(service.pool, ours.id, numberId);
+    await connectNumberForOperator(service.pool, seal, ours.id, { ...request, token: 'new-token' });
+    const delivered = { ...sent, MessageStatus: 'delivered' };
+    assertRefused(await postTwilio(id, delivered), 401, 'unauthorized');
+    assert.equal((await postTwilio(id, delivered, { token: 'new-token' })).status, 200);
+    assert.equal((await chatRow(service.pool, id)).status, 'delivered');
   });
 
   it('returns 200 if it does not match the message it names, is kept and changes nothing', async () => {

@@ -5,7 +5,7 @@ import type { StateSet } from '../../domain/statistics.ts';
 import { timeProblem } from '../emails/emails.ts';
 import type { CountedMessage } from '../statistics/additions.ts';
 import { columns } from '../postgres/columns.ts';
-import { type Db, execute, queryRow, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** A message whose status is about to change. */
 export interface ChangingMessage extends CountedMessage {
@@ -132,4 +132,31 @@ export async function moveMessage(db: Db, id: string, scheduledAt: string): Prom
            WHERE id = $1 AND ${timeProblem('$2::timestamptz')} IS NULL RETURNING message.scheduled_at, before.previous`,
     values: [id, scheduledAt],
   });
+}
+
+/**
+ * Assigns the open messages of a number or SMS sender to its new connection: those that wait, and those of which Twilio or Meta
+ * may still report. Messages with an ambiguous attempt are left out, since the new connection may have another account.
+ */
+export async function reassignMessages(
+  db: Db,
+  { orgId, channel }: MessageScope,
+  { id, from, provider }: { readonly id: string; readonly from: string; readonly provider: MessageProviderName },
+): Promise<void> {
+  const ids = await queryColumn<string>(
+    db,
+    `SELECT id FROM chat_messages
+     WHERE org_id = $1 AND channel = $2 AND status IN ('queued', 'scheduled', 'sent') AND "from" = $3 AND number_id <> $4
+       AND (status <> 'sent' OR provider = $5 AND last_event_at > now() - interval '72 hours')
+     ORDER BY id FOR UPDATE`,
+    [orgId, channel, from, id, provider],
+  );
+  // A second statement: it sees the attempts of claims for which the first one has waited.
+  await execute(
+    db,
+    `UPDATE chat_messages AS message SET number_id = $2
+     WHERE id = ANY ($1)
+       AND NOT EXISTS (SELECT FROM attempts WHERE message_id = message.id AND (outcome IS NULL OR outcome = 'unknown'))`,
+    [ids, id],
+  );
 }
