@@ -1,6 +1,6 @@
-import { numberProblem, phoneNumberIdProblem, tokenProblem } from '../domain/chat/rules.ts';
+import { numberProblem, phoneNumberIdProblem, sidProblem, tokenProblem } from '../domain/chat/rules.ts';
 import type { ChatProviderName, NumberClaim, NumberVerification, NumberVerifier } from '../domain/chat/chat.ts';
-import { notFound, refuseProblem, requireFound, requireValid, ServiceError } from '../domain/errors.ts';
+import { notFound, type Problem, refuseProblem, requireFound, requireValid, ServiceError } from '../domain/errors.ts';
 import { newId } from '../lib/ids.ts';
 import { parsePhone } from '../domain/chat/phone.ts';
 import { makeSeal, type Seal } from '../lib/seal.ts';
@@ -118,18 +118,29 @@ export async function connectNumberForOperator(
   pool: Pool,
   seal: Seal,
   orgId: string,
-  request: Omit<NumberRequest, 'account_sid'>,
+  request: NumberRequest,
 ): Promise<Pick<ChatNumber, 'id' | 'number' | 'provider'>> {
-  const { provider, phone_number_id: phoneNumberId, token } = request;
+  const { provider, phone_number_id: phoneNumberId, account_sid, token } = request;
   const templates = request.templates.length > 0 ? request.templates : null;
-  const problem = numberProblem({ provider, phone_number_id: phoneNumberId, templates });
+  const auth_token = provider === 'twilio' ? token : null;
+  const fields = { provider, phone_number_id: phoneNumberId, account_sid, auth_token, templates };
+  const problem = accountProblem(request) ?? numberProblem(fields);
   if (problem) throw new ServiceError('validation_error', problem.message, problem.path);
+  if (account_sid !== null) refuseProblem(sidProblem('AC', account_sid), 'account_sid');
   if (phoneNumberId !== null) refuseProblem(phoneNumberIdProblem(phoneNumberId), 'phone_number_id');
   if (token !== null) refuseProblem(tokenProblem(token), 'token');
-  const requested = { ...request, number: toE164(request.number), account_sid: null };
+  const requested = { ...request, number: toE164(request.number) };
   await requireOrganization(pool, orgId);
   const { id, number } = await connectNumber(pool, seal, orgId, requested, 'operator');
   return { id, number, provider };
+}
+
+/** Requires both parts of a Twilio account: without the SID, the token would be used with the account in the settings. */
+function accountProblem({ provider, account_sid: accountSid, token }: NumberRequest): Problem | undefined {
+  if (provider !== 'twilio' || (accountSid === null) === (token === null)) return undefined;
+  return accountSid === null
+    ? { path: 'account_sid', message: 'is required with token' }
+    : { path: 'token', message: 'is required with account_sid' };
 }
 
 /** @throws ServiceError not_found */

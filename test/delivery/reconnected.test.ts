@@ -19,8 +19,11 @@ let count = 0;
 const fresh = () => `+1202555${String(7_000 + ++count)}`;
 
 async function connect(number: string, token: string, org = orgId, provider: ChatProviderName = 'twilio') {
-  const phone_number_id = provider === 'meta' ? number.slice(1) : null;
-  const request = { number, provider, phone_number_id, token, templates: [] };
+  const account =
+    provider === 'meta'
+      ? { phone_number_id: number.slice(1), account_sid: null }
+      : { phone_number_id: null, account_sid: `AC${'0'.repeat(32)}` };
+  const request = { number, provider, ...account, token, templates: [] };
   return (await connectNumberForOperator(pool, seal, org, request)).id;
 }
 

@@ -36,7 +36,7 @@ const twilio = (number: string, more: object = {}) => ({
 });
 const operator = (orgId: string, number: string, phoneNumberId: string) =>
   connectNumberForOperator(service.pool, chatSeal(SECRET_KEY), orgId, {
-    ...{ number, provider: 'meta', phone_number_id: phoneNumberId, token: null, templates: [] },
+    ...{ number, provider: 'meta', phone_number_id: phoneNumberId, account_sid: null, token: null, templates: [] },
   });
 /** A number that an earlier version connected without confirmation. */
 async function unconfirmed(orgId: string, number: string, phoneNumberId: string, id?: string): Promise<string> {

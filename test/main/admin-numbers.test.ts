@@ -10,6 +10,8 @@ import { command } from './command-line.ts';
 
 const SECRET_KEY = 'a secret key for tests, and long enough';
 const TOKEN = 'EAAG-token';
+const ACCOUNT = `AC${'a1'.repeat(16)}`;
+const OWN = ['--account-sid', ACCOUNT, '--token'];
 
 const database = await useDatabase();
 const orgId = await organization(database.pool);
@@ -27,19 +29,24 @@ describe('number add', () => {
       number: string;
       provider: string;
       phone_number_id: string | null;
+      account_sid: string | null;
       credentials: Buffer | null;
-    }>('SELECT org_id, number, provider, phone_number_id, credentials FROM chat_numbers WHERE id = $1', [id]);
-    const { org_id, credentials, phone_number_id, ...row } = rows[0] ?? assert.fail('there is no such number');
+    }>('SELECT org_id, number, provider, phone_number_id, account_sid, credentials FROM chat_numbers WHERE id = $1', [
+      id,
+    ]);
+    const { org_id, credentials, phone_number_id, account_sid, ...row } =
+      rows[0] ?? assert.fail('there is no such number');
     assert.equal(org_id, orgId);
     assert.deepEqual(answer, row, 'prints id, number and provider only');
-    return { ...row, phone_number_id, token: credentials && chatSeal(secretKey).open(credentials, id).toString() };
+    const token = credentials && chatSeal(secretKey).open(credentials, id).toString();
+    return { ...row, phone_number_id, account_sid, token };
   }
 
   it('connects a number of each provider', async () => {
     const twilio = await add(['--organization', orgId, '--number', '+1 202 555 0142', '--provider', 'twilio']);
     assert.equal(twilio.err, '');
     const of = { number: '+12025550142', provider: 'twilio' };
-    assert.deepEqual(await stored(twilio.out), { ...of, phone_number_id: null, token: null });
+    assert.deepEqual(await stored(twilio.out), { ...of, phone_number_id: null, account_sid: null, token: null });
     const options = ['--number', '+12025550143', '--provider', 'meta', '--phone-number-id', '123', '--token', TOKEN];
     const meta = await add(['--organization', orgId, ...options]);
     assert.equal(meta.err, '');
@@ -47,6 +54,7 @@ describe('number add', () => {
       number: '+12025550143',
       provider: 'meta',
       phone_number_id: '123',
+      account_sid: null,
       token: TOKEN,
     });
     const again = await add(['--organization', orgId, ...options]);
@@ -54,11 +62,12 @@ describe('number add', () => {
   });
 
   it('reads the token from standard input for -, so that the list of processes does not show it', async () => {
-    const options = ['--organization', orgId, '--number', '+12025550146', '--provider', 'twilio', '--token', '-'];
+    const options = ['--organization', orgId, '--number', '+12025550146', '--provider', 'twilio', ...OWN, '-'];
     const env = { DATABASE_URL: database.url, SECRET_KEY };
     const { out, err } = await command(['number', 'add', ...options], env, `${TOKEN}\n`);
     assert.equal(err, '');
-    assert.equal((await stored(out)).token, TOKEN);
+    const { token, account_sid } = await stored(out);
+    assert.deepEqual([token, account_sid], [TOKEN, ACCOUNT]);
     const nothing = await command(['number', 'add', ...options], env);
     assert.deepEqual([nothing.code, nothing.out], [1, '']);
     assert.match(nothing.err, /^token: must be 1 to 2048/);
@@ -104,7 +113,7 @@ describe('number add', () => {
     const running = { SECRET_KEY: 'x'.repeat(40) };
     await writeFile(join(home, 'dev.json'), JSON.stringify({ database_url: database.url }));
     await writeFile(join(home, 'settings.json'), JSON.stringify(running));
-    const options = ['--number', '+12025550144', '--provider', 'twilio', '--token', TOKEN];
+    const options = ['--number', '+12025550144', '--provider', 'twilio', ...OWN, TOKEN];
     const { out, err } = await add(['--organization', orgId, ...options], { SENDWRIGHT_HOME: home });
     assert.equal(err, '');
     assert.equal((await stored(out, 'x'.repeat(40))).token, TOKEN);
@@ -131,8 +140,16 @@ describe('number add', () => {
       [...NUMBER, '--provider', 'meta', '--phone-number-id', '1', '--template', `receipt,de,HX${'0'.repeat(32)}`],
       /^templates: is not used by meta\n$/,
     ],
-    ['a token with a blank', [...TWILIO, '--token', 'a b'], /^token: must be 1 to 2048/],
-    ['an empty token', [...TWILIO, '--token', ''], /argument '' is invalid\. It must not be empty\.\n/, 2],
+    ['a token without its account', [...TWILIO, '--token', TOKEN], /^account_sid: is required with token\n$/],
+    ['an account without its token', [...TWILIO, '--account-sid', ACCOUNT], /^token: is required with account_sid\n$/],
+    ['an invalid account', [...TWILIO, '--account-sid', 'AC1', '--token', TOKEN], /^account_sid: must be AC and 32/],
+    [
+      'a Twilio account for Meta',
+      [...NUMBER, '--provider', 'meta', '--phone-number-id', '1', ...OWN, TOKEN],
+      /^account_sid: is not used by meta\n$/,
+    ],
+    ['a token with a blank', [...TWILIO, ...OWN, 'a b'], /^token: must be 1 to 2048/],
+    ['an empty token', [...TWILIO, ...OWN, ''], /argument '' is invalid\. It must not be empty\.\n/, 2],
     [
       'an unknown organization',
       [...TWILIO, '--organization', `org_${'0'.repeat(26)}`],

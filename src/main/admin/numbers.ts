@@ -28,6 +28,7 @@ interface TemplateOptions extends NumberOptions {
 interface AddOptions extends TemplateOptions {
   readonly provider: (typeof CHAT_PROVIDERS)[number];
   readonly phoneNumberId?: string;
+  readonly accountSid?: string;
   readonly token?: string;
 }
 
@@ -43,6 +44,7 @@ export function addNumberCommands(program: Command): void {
   onNumber(number, 'add', 'Connect a number without asking its owner for a proof.')
     .addOption(required('--provider <provider>', 'provider of the number').choices(CHAT_PROVIDERS))
     .addOption(option('--phone-number-id <id>', "Meta's id of the number"))
+    .addOption(option('--account-sid <AC…>', 'account of its own at Twilio, of which --token is the auth token'))
     .addOption(
       option('--token <token>', 'token of an account of its own, - for standard input; without it your account sends'),
     )
@@ -59,12 +61,13 @@ export function addNumberCommands(program: Command): void {
 }
 
 async function addChatNumber(pool: Pool, options: AddOptions): Promise<unknown> {
-  const { organization, number, provider, phoneNumberId = null, token = null } = options;
+  const { organization, number, provider, phoneNumberId = null, accountSid = null, token = null } = options;
   const secretKeys = secretKeysOf(await readCommandSettings('SECRET_KEY'));
   const request = {
     number,
     provider,
     phone_number_id: phoneNumberId,
+    account_sid: accountSid,
     token: token === '-' ? (await readText(process.stdin)).trim() : token,
     templates: templatesOf(options),
   };
