@@ -98,6 +98,7 @@ test('Twilio is asked for callbacks only where it can reach PUBLIC_URL; the simu
 describe('templates at Twilio', () => {
   const account = { accountSid: SID, authToken: 'token' };
   const content = { contentSid: `HX${'1'.repeat(32)}`, variables: ['1', 'name'] };
+  const approved = { ...content, isApproved: true };
 
   test('are read from the database; missing ones are fetched once and stored', async () => {
     const { id } = await connect(pool, await organization(pool));
@@ -107,8 +108,8 @@ describe('templates at Twilio', () => {
     const contentOf = makeContents(pool, log, async () => {
       fetched++;
       return [
-        { name: 'mine', language: 'de', ...content },
-        { name: 'order', language: 'en_US', ...content },
+        { name: 'mine', language: 'de', ...approved },
+        { name: 'order', language: 'en_US', ...approved },
       ];
     });
     assert.deepEqual(await contentOf(id, account, 'mine', 'de'), own, 'a template added by the operator stays');
@@ -125,11 +126,26 @@ describe('templates at Twilio', () => {
     let isAway = true;
     const contentOf = makeContents(pool, log, async () => {
       if (isAway) throw new Error('away');
-      return [{ name: 'order', language: 'en_US', ...content }];
+      return [{ name: 'order', language: 'en_US', ...approved }];
     });
     await assert.rejects(contentOf(id, account, 'order', 'en_US'), /away/);
     isAway = false;
     assert.deepEqual(await contentOf(id, account, 'order', 'en_US'), content);
+  });
+
+  test('are not stored before they are approved', async () => {
+    const { id } = await connect(pool, await organization(pool, 'pending.example'));
+    const [first, replacement] = [1, 2].map((n) => `HX${String(n).repeat(32)}`) as [string, string];
+    for (const [contentSid, isApproved] of [
+      [first, false],
+      [replacement, true],
+    ] as const) {
+      // The first message of a process fetches them.
+      const contentOf = makeContents(pool, log, async () => [
+        { name: 'order', language: 'en_US', variables: [], contentSid, isApproved },
+      ]);
+      assert.equal((await contentOf(id, account, 'order', 'en_US'))?.contentSid, contentSid);
+    }
   });
 
   test("are not copied from the operator's account, which other organizations use too", async (t) => {

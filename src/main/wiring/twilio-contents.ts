@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { TwilioContent } from '../../domain/chat/chat.ts';
 import type { TwilioAccount } from '../../providers/twilio/client.ts';
-import { fetchTwilioTemplates } from '../../providers/twilio/templates.ts';
+import { fetchTwilioTemplates, type TwilioTemplate } from '../../providers/twilio/templates.ts';
 import { addContents, findContent } from '../../store/chat/contents.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 
@@ -12,20 +12,26 @@ const FETCH_INTERVAL_MS = 60_000;
 const MAX_TRACKED_NUMBERS = 10_000;
 
 /**
- * Finds the Twilio content of a template in our table; otherwise fetches the templates of the number from Twilio and stores
- * them. Preserves entries that the operator added.
+ * Finds the Twilio content of a template in our table; otherwise fetches the templates of the number from Twilio. Stores those
+ * that are approved, since others may be replaced. Preserves entries that the operator added.
  */
 export function makeContents(
   pool: Pool,
   log: Logger,
   fetchTemplates: typeof fetchTwilioTemplates = fetchTwilioTemplates,
 ): (numberId: string, account: TwilioAccount, name: string, language: string) => Promise<TwilioContent | undefined> {
-  const fetches = new LRUCache<string, Promise<void>>({ max: MAX_TRACKED_NUMBERS, ttl: FETCH_INTERVAL_MS });
+  const fetches = new LRUCache<string, Promise<TwilioTemplate[]>>({ max: MAX_TRACKED_NUMBERS, ttl: FETCH_INTERVAL_MS });
 
-  async function fill(numberId: string, account: TwilioAccount): Promise<void> {
+  /** @returns the templates that were not stored */
+  async function fill(numberId: string, account: TwilioAccount): Promise<TwilioTemplate[]> {
     const templates = await fetchTemplates(account);
-    await addContents(pool, numberId, templates, 'keep');
-    log.info({ number: numberId, templates: templates.length }, 'fetched templates from Twilio');
+    const approved = templates.filter(({ isApproved }) => isApproved);
+    await addContents(pool, numberId, approved, 'keep');
+    log.info(
+      { number: numberId, templates: templates.length, approved: approved.length },
+      'fetched templates from Twilio',
+    );
+    return templates.filter(({ isApproved }) => !isApproved);
   }
 
   return async (numberId, account, name, language) => {
@@ -33,13 +39,15 @@ export function makeContents(
     if (stored) return stored;
     let fetching = fetches.get(numberId);
     if (!fetching) fetches.set(numberId, (fetching = fill(numberId, account)));
+    let unapproved: readonly TwilioTemplate[];
     try {
-      await fetching;
+      unapproved = await fetching;
     } catch (error) {
       // A failed fetch is forgotten, so that the next message retries it.
       fetches.delete(numberId);
       throw error;
     }
-    return findContent(pool, numberId, name, language);
+    const content = await findContent(pool, numberId, name, language);
+    return content ?? unapproved.find((template) => template.name === name && template.language === language);
   };
 }

@@ -2,9 +2,11 @@ import type { ChatTemplate, TwilioContent } from '../../domain/chat/chat.ts';
 import { type Fields, isObject, objectOf } from '../json-fields.ts';
 import { type TwilioAccount, twilioClient } from './client.ts';
 
-interface TwilioTemplate extends TwilioContent {
+export interface TwilioTemplate extends TwilioContent {
   readonly name: string;
   readonly language: string;
+  /** False while WhatsApp's approval is pending, and if it refused, paused or disabled the template. */
+  readonly isApproved: boolean;
 }
 
 /** One value of a template's components. */
@@ -141,12 +143,13 @@ export async function fetchTwilioTemplates(account: TwilioAccount): Promise<Twil
   });
   const found = new Map<string, TwilioTemplate>();
   const approvedFirst = contents.toSorted((a, b) => Number(isApproved(b)) - Number(isApproved(a)));
-  for (const { sid, language, types, variables, approvalRequests } of approvedFirst) {
+  for (const content of approvedFirst) {
+    const { sid: contentSid, language, types, approvalRequests } = content;
     const name = approvalRequests?.['name'];
     if (typeof name !== 'string' || name === '') continue;
     const key = `${name} ${language}`;
-    const order = orderOf(types, Object.keys(variables ?? {}));
-    if (!found.has(key)) found.set(key, { name, language, contentSid: sid, variables: order });
+    const variables = orderOf(types, Object.keys(content.variables ?? {}));
+    if (!found.has(key)) found.set(key, { name, language, contentSid, variables, isApproved: isApproved(content) });
   }
   return [...found.values()];
 }
