@@ -94,6 +94,22 @@ describe('a request to Twilio', { concurrency: true }, () => {
   });
 });
 
+test('a template whose look-up fails: the account is refused, or the look-up is repeated', async (t) => {
+  const message = chat({ template: { name: 'order', language: 'de' } });
+  const busy = { kind: 'busy', detail: 'The template could not be looked up.' };
+  for (const [answer, outcome] of [
+    [
+      { status: 401, body: { code: 20003, message: 'Authenticate', status: 401 } },
+      { kind: 'account', detail: 'Twilio answered 401: Authenticate (error 20003).', code: '20003' },
+    ],
+    [{ status: 400, body: { code: 20001, message: 'Invalid parameter', status: 400 } }, busy],
+    [{ status: 500 }, busy],
+    [{ status: 0 }, busy],
+  ] as const) {
+    assert.deepEqual(await twilioAt(await httpServer(t, answering(answer))).send(message), outcome);
+  }
+});
+
 test('a template whose look-up outlasts the claim of the message is not posted to Twilio', async (t) => {
   const { url, requests } = await recordingServer(t, { status: 201, body: { sid: 'SM1', status: 'queued' } });
   let isExpired = false;

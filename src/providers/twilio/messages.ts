@@ -113,16 +113,21 @@ export function normalizeText(text: string): string {
   return text.replaceAll('\r\n', '\n').trim();
 }
 
-/** An error of the SDK's: an answer of 400 and above has a status. */
 function classifyFailure(error: unknown, trace: Trace): ChatOutcome {
   if (trace.failure) return classifyUnanswered('Twilio', trace);
+  const refusal = classifyError(error, trace.retryAfterMs);
+  if (refusal) return refusal;
+  return error instanceof SyntaxError ? unclearAnswer('Twilio') : classifyUnanswered('Twilio', {});
+}
+
+/** Classifies an error of the SDK's; undefined if it is not an answer of 400 or above, which has a status. */
+export function classifyError(error: unknown, afterMs?: number): ChatOutcome | undefined {
   const { status, code, message } = error as Fields;
-  if (typeof status !== 'number')
-    return error instanceof SyntaxError ? unclearAnswer('Twilio') : classifyUnanswered('Twilio', {});
+  if (typeof status !== 'number') return undefined;
   return classifyTwilioRefusal({
     status,
     code: Number.isSafeInteger(code) ? (code as number) : undefined,
     message: Number.isSafeInteger(code) && typeof message === 'string' && message !== '' ? message : undefined,
-    afterMs: trace.retryAfterMs,
+    afterMs,
   });
 }

@@ -6,6 +6,7 @@ import {
   type Match,
   type MessagingAccount,
   type Payload,
+  classifyError,
   linkOf,
   normalizeText,
   twilioMessages,
@@ -29,8 +30,8 @@ export function twilioProvider({ contentOf, ...account }: TwilioSettings): ChatP
     if (link !== undefined) return { mediaUrl: [link], ...(caption !== null && { body: caption }) };
     if (!template) return { body: text ?? '' };
     const language = languageOf(template);
-    const content = await contentOf(template.name, language).catch(() => null);
-    if (content === null) return { kind: 'busy', detail: 'The template could not be looked up.' };
+    const content = await contentOf(template.name, language).catch(classifyLookup);
+    if (content && 'kind' in content) return content;
     if (!content) {
       const detail = `The number has no content at Twilio for the template ${template.name} in ${language}.`;
       return { kind: 'refused', detail };
@@ -43,6 +44,12 @@ export function twilioProvider({ contentOf, ...account }: TwilioSettings): ChatP
   }
 
   return twilioMessages(account, { endpointsOf, payloadOf, refusal, matchBody });
+}
+
+/** A look-up sends nothing: it can be repeated unless Twilio refuses our account. */
+function classifyLookup(error: unknown): ChatOutcome {
+  const outcome = classifyError(error);
+  return outcome?.kind === 'account' ? outcome : { kind: 'busy', detail: 'The template could not be looked up.' };
 }
 
 function endpointsOf({ from, to }: OutgoingChat): Endpoints {
