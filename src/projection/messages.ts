@@ -242,11 +242,12 @@ export async function projectMessageReports(
     const closed = matching.filter(
       ({ change, errorCode }) => change === 'failed' && isWindowError(provider, errorCode),
     );
+    const ofText = closed.filter((report) => isAboutReplacedText(report, messages.get(report.id)));
     const requeued = await requeueAsFallback(
       client,
       closed.map(({ id }) => id),
     );
-    const applied = matching.filter(({ id }) => !requeued.includes(id));
+    const applied = matching.filter((report) => !requeued.includes(report.id) && !ofText.includes(report));
     for (const [change, same] of groupBy(applied, (report) => report.change)) {
       const isFailure = change === 'failed' || change === 'undelivered';
       await projectMessages(
@@ -268,6 +269,14 @@ export async function projectMessageReports(
     const known = [...replaced, ...matching];
     return messages.size > 0 && named.every((report) => !messages.has(report.id) || known.includes(report));
   });
+}
+
+/**
+ * Returns true if a report of a closed window is not about the fallback template, which needs no open window. A text whose answer
+ * was lost has an id that we do not know.
+ */
+function isAboutReplacedText({ providerMessageId }: ChatReport, message: ReportedMessage | undefined): boolean {
+  return message !== undefined && message.is_fallback && message.provider_message_id !== providerMessageId;
 }
 
 /** Checks that a report belongs to this message, since message ids are not secret. */

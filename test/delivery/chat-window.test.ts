@@ -168,6 +168,27 @@ for (const provider of ['twilio', 'meta'] as const) {
       assert.deepEqual(await chatTimeline(pool, id), ['queued', 'sent', 'sent', 'delivered']);
     });
 
+    // Meta cannot be asked for the text, and Twilio did not list it. Twilio's reports on it count only after those on the repeat.
+    const outcome = { meta: 'risked', twilio: 'lost' }[provider];
+    for (const isRepeatFirst of provider === 'meta' ? [true, false] : [true]) {
+      test(`and is reported for the ${isRepeatFirst ? 'repeat and the text' : 'text'}, whose answer was lost: the template is sent`, async () => {
+        const { id, deliver, die, outcomes, sentTypes } = await accepted({ provider, wroteAgo: 60, content: FALLBACK });
+        await die(id, false);
+        await pool.query('UPDATE attempts SET outcome = $2 WHERE message_id = $1', [id, outcome]);
+        await deliver(id);
+        const [text, repeat] = [`${provider} 0`, `${provider} 1`];
+        if (isRepeatFirst) await reported(report(id, repeat, 'failed'));
+        for (let count = 0; count < 2; count++) assert.equal(await reported(report(id, text, 'failed')), true);
+        const { status, provider_message_id } = await chatRow(pool, id);
+        assert.deepEqual([status, provider_message_id], ['queued', null]);
+        assert.equal((await deliver(id)).state, 'ended');
+        await reported(report(id, text, 'failed'));
+        assert.equal((await chatRow(pool, id)).status, 'sent');
+        assert.deepEqual(sentTypes(), ['text', 'template']);
+        assert.deepEqual(await outcomes(id), [outcome, 'again', 'sent']);
+      });
+    }
+
     for (const later of ['sent', 'failed'] as const) {
       test(`and is reported later, beside a report of ${later} that waits for it: the template is sent`, async (t) => {
         const { id, deliver, sentTypes } = await accepted({ provider, wroteAgo: 60, content: FALLBACK });

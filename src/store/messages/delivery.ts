@@ -132,6 +132,8 @@ export interface ReportedMessage {
   readonly is_ambiguous: boolean;
   /** Ids that the provider gave it before it was sent as its fallback template. */
   readonly replaced_ids: readonly string[];
+  /** True if it is sent as its fallback template. */
+  readonly is_fallback: boolean;
   /** The provider of its number; null if the number is no longer connected. */
   readonly provider: ChatProviderName | null;
   readonly phone_number_id: string | null;
@@ -152,7 +154,8 @@ export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<
                   ARRAY (
                     SELECT provider_message_id FROM attempts
                     WHERE message_id = message.id AND outcome = 'again' AND provider_message_id IS NOT NULL
-                  ) AS replaced_ids
+                  ) AS replaced_ids,
+                  message.fallback_at IS NOT NULL AS is_fallback
            FROM chat_messages AS message LEFT JOIN ${SENDERS} AS number ON number.id = message.number_id
            WHERE message.id = ANY ($1)`,
       values: [ids],
