@@ -36,6 +36,9 @@ export interface RelayDeps {
 /** Temporal cannot be reached or is overloaded; the rows are valid. */
 export class TemporalUnreachable extends Error {}
 
+/** The workflow that a row restarts has a run that may be about to end; the row is dispatched again later. */
+export class WorkflowStillOpen extends Error {}
+
 export interface Relay {
   /** Signals that the outbox may have rows. Cheap: calls are coalesced into one poll. */
   readonly wake: () => void;
@@ -244,6 +247,7 @@ async function dispatchRows(
     } else {
       refused.push(...ids);
       report('refused');
+      if (result.reason instanceof WorkflowStillOpen) continue;
       deps.log.error(
         { message: row.message_id, action: row.action, tries: row.tries, reason: reasonOf(result.reason) },
         'Temporal refused an outbox row',

@@ -10,7 +10,7 @@ import { maskAddress, maskNumber } from '../lib/mask.ts';
 import type { RetryPolicy } from '../domain/email/retry.ts';
 import type { EmailRow, GroupRow, MaintenanceRow, MessageRow, OutboxRow } from '../store/outbox/outbox.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
-import { TemporalUnreachable } from './relay.ts';
+import { TemporalUnreachable, WorkflowStillOpen } from './relay.ts';
 
 const ORG_ID = defineSearchAttributeKey('OrgId', 'KEYWORD');
 const CHANNEL = defineSearchAttributeKey('Channel', 'KEYWORD');
@@ -26,6 +26,8 @@ export const SEARCH_ATTRIBUTES = ['OrgId', 'Channel', 'Provider', 'BatchId'] as 
 const QUEUES = { groups: 'messages', upkeep: 'messages', email: 'email', chat: 'chat' } as const;
 /** The timeout of one request. Its row is locked meanwhile. */
 const REQUEST_TIMEOUT_MS = 10_000;
+/** The number of tries to restart a workflow that is open, in about four minutes. After them, its run counts as the new one. */
+const MAX_RESTART_TRIES = 8;
 
 /** Priority keys of workflows and their activities; Temporal runs lower ones first. */
 const SINGLE_PRIORITY = 2;
@@ -44,7 +46,7 @@ export function makeTemporalDispatcher(
 
   /** Starts or signals the workflow that delivers an email or message. */
   async function requestDelivery(row: EmailRow | MessageRow): Promise<void> {
-    const { action, message_id: id, version, due_at: dueAt } = row;
+    const { action, message_id: id, tries, version, due_at: dueAt } = row;
     const request = REQUESTS[action];
     if (request === 'cancel') {
       // The workflow of a group finds canceled members when it is due.
@@ -70,11 +72,14 @@ export function makeTemporalDispatcher(
     }
     // It may have had a workflow before. The claim, not the workflow id, prevents a second send.
     const isRestart = action === 'leave' || action === 'message_again';
+    // The run that sent a message may not have ended yet when the message is to be sent again, as its fallback template.
+    const mayBeEnding = action === 'message_again' && tries < MAX_RESTART_TRIES;
     await ignoreAlreadyStarted(
       workflow.start<(input: DeliverMessage) => Promise<unknown>>(type, {
         ...options,
         workflowIdReusePolicy: isRestart ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
       }),
+      mayBeEnding,
     );
   }
 
@@ -132,11 +137,13 @@ async function traced(tracer: Tracer | undefined, row: OutboxRow, send: () => Pr
   );
 }
 
-async function ignoreAlreadyStarted(starting: Promise<unknown>): Promise<void> {
+/** @throws WorkflowStillOpen if there is an open run that may be ending */
+async function ignoreAlreadyStarted(starting: Promise<unknown>, mayBeEnding = false): Promise<void> {
   try {
     await starting;
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    if (mayBeEnding) throw new WorkflowStillOpen(error.message, { cause: error });
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { projectMessageReports } from '../../src/projection/messages.ts';
-import { TemporalUnreachable } from '../../src/relay/relay.ts';
+import { TemporalUnreachable, WorkflowStillOpen } from '../../src/relay/relay.ts';
 import type { MessageRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
 import { acceptText, connect, TO } from '../store/chats.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
@@ -49,6 +49,22 @@ describe('chat-app messages in the outbox', () => {
       rows.filter(isAction('message')).map(({ open }) => open),
       [false],
     );
+  });
+
+  test('are dispatched again a second after their workflow was still open, which is no error', async () => {
+    const [id = ''] = await store(1);
+    const tries: number[] = [];
+    const { lines } = relays.start(async (row) => {
+      tries.push(row.tries);
+      if (row.tries === 0) throw new WorkflowStillOpen('open');
+    });
+    await eventually('the row is deferred', async () => (await relays.rowsLeft())[0]?.tries === 1);
+    assert.deepEqual(
+      (await relays.rowsLeft()).map(({ message_id }) => message_id),
+      [id],
+    );
+    await relays.isEmpty();
+    assert.deepEqual([tries, lines], [[0, 1], []]);
   });
 
   test('have a separate rate limit from email', async () => {
@@ -100,7 +116,9 @@ describe('the dispatcher', () => {
     await dispatch(row);
     const first = await runOf(row);
     await dispatch(row);
-    await dispatch({ ...row, action: 'message_again' });
+    // It may be about to end, and starts nothing afterwards.
+    await assert.rejects(dispatch({ ...row, action: 'message_again' }), WorkflowStillOpen);
+    await dispatch({ ...row, action: 'message_again', tries: 8 });
     assert.equal(await runOf(row), first, 'a running workflow is left alone');
     await handleOf(row).terminate();
     await dispatch(row);
