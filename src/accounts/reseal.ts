@@ -15,6 +15,7 @@ const PURPOSES: Readonly<Record<SealedColumn, KeyPurpose>> = {
   data_keys: 'data keys',
   webhook_secrets: 'webhook secrets',
   old_webhook_secrets: 'webhook secrets',
+  older_webhook_secrets: 'webhook secrets',
   chat_credentials: 'chat credentials',
   account_links: 'account links',
   second_factors: 'second factors',

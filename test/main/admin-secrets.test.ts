@@ -69,14 +69,17 @@ describe('secrets reseal', () => {
     const content = { html: '<p>canarybody</p>', text: null, headers: { 'X-A': 'canaryheader' } };
     const ids = [await acceptOne(database.pool, orgId, content), await acceptOne(database.pool, orgId, content)];
     const [rotated = ''] = await addEndpoints(1, FORMER);
-    const secret = webhookSeal(CURRENT).close(Buffer.from(`secret of ${rotated}`), rotated);
-    await rotateSecret(database.pool, orgId, rotated, secret, 24);
+    for (const secretKey of [FORMER, CURRENT]) {
+      const secret = webhookSeal(secretKey).close(Buffer.from(`secret of ${rotated}`), rotated);
+      await rotateSecret(database.pool, orgId, rotated, secret, 24);
+    }
     const none = { resealed: 0, unreadable: 0 };
     const one = { resealed: 1, unreadable: 0 };
     assert.deepEqual(await reseal(FORMER), {
       data_keys: one,
       webhook_secrets: { resealed: ENDPOINTS, unreadable: 0 },
       old_webhook_secrets: one,
+      older_webhook_secrets: one,
       chat_credentials: one,
       account_links: one,
       second_factors: one,
@@ -84,12 +87,12 @@ describe('secrets reseal', () => {
       email_contents: { resealed: 2 },
     });
 
-    const { rows } = await database.pool.query<{ id: string; secret: Buffer; old_secret: Buffer | null }>(
-      'SELECT id, secret, old_secret FROM webhook_endpoints',
+    const { rows } = await database.pool.query<{ id: string; secrets: Buffer[] }>(
+      'SELECT id, array_remove(ARRAY[secret, old_secret, older_secret], NULL) AS secrets FROM webhook_endpoints',
     );
     assert.equal(rows.length, ENDPOINTS + 1);
-    for (const { id, secret, old_secret } of rows) {
-      for (const sealed of [secret, ...(old_secret ? [old_secret] : [])]) {
+    for (const { id, secrets } of rows) {
+      for (const sealed of secrets) {
         assert.equal(webhookSeal(CURRENT).open(sealed, id).toString(), `secret of ${id}`);
       }
     }
@@ -121,6 +124,7 @@ describe('secrets reseal', () => {
       data_keys: none,
       webhook_secrets: none,
       old_webhook_secrets: none,
+      older_webhook_secrets: none,
       chat_credentials: none,
       account_links: none,
       second_factors: none,

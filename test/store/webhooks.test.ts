@@ -7,13 +7,45 @@ import { addDelivery, deleteOldDeliveries, listDeliveries, replayPeriod } from '
 import { enqueueEvents } from '../../src/store/webhooks/events.ts';
 import { type DueDelivery, findDue, recordAttempts, type NewAttempt } from '../../src/store/webhooks/attempts.ts';
 import type { Cursor } from '../../src/store/postgres/page.ts';
-import { deleteEndpoint, insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
+import { deleteEndpoint, insertEndpoint, rotateSecret } from '../../src/store/webhooks/endpoints.ts';
+import { openEndpoint } from '../../src/store/webhooks/leases.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { accept, newEmail, organization } from './mail.ts';
 
 const { pool } = await useDatabase(10);
 const orgId = await organization(pool);
+
+test('the previous and the oldest secret sign for a day after they were replaced', async () => {
+  const id = newId('wh');
+  const fields = { id, url: 'https://example.com/', description: null, events: [] };
+  await insertEndpoint(pool, orgId, fields, Buffer.from('1'));
+  const rotate = (secret: string) => rotateSecret(pool, orgId, id, Buffer.from(secret), 24);
+  const pass = (hours: number) =>
+    pool.query(
+      `UPDATE webhook_endpoints SET old_until = old_until - make_interval(hours => $1),
+                                    older_until = older_until - make_interval(hours => $1)`,
+      [hours],
+    );
+  const secrets = async () => {
+    const { secret, previous_secrets: previous } = (await openEndpoint(pool, id)) ?? assert.fail();
+    return [secret, ...previous].join(' ');
+  };
+  await rotate('2');
+  assert.equal(await secrets(), '2 1');
+  await pass(12);
+  await rotate('3');
+  await rotate('4');
+  assert.equal(await secrets(), '4 3 1');
+  await pass(12);
+  assert.equal(await secrets(), '4 3');
+  await rotate('5');
+  assert.equal(await secrets(), '5 4 3');
+  await pass(24);
+  assert.equal(await secrets(), '5');
+  await rotate('6');
+  assert.equal(await secrets(), '6 5');
+});
 
 describe('deliveries to endpoints', () => {
   afterEach(() => pool.query('DELETE FROM webhook_endpoints'));

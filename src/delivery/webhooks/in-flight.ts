@@ -116,7 +116,7 @@ export function makeDeliveryPool(
 
   return {
     enqueue(endpoint, deliveries) {
-      const sealed = [endpoint.secret, ...(endpoint.old_secret ? [endpoint.old_secret] : [])];
+      const sealed = [endpoint.secret, ...endpoint.previous_secrets];
       const clockOffsetMs = endpoint.read_at_ms - performance.now();
       target = { endpoint, secrets: sealed.map((secret) => seal.open(secret, endpoint.id)), clockOffsetMs };
       queue.push(...deliveries);

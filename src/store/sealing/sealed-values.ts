@@ -9,6 +9,7 @@ const COLUMNS = {
   data_keys: { table: 'data_keys', id: DATA_KEY, column: 'sealed', about: DATA_KEY },
   webhook_secrets: { table: 'webhook_endpoints', id: 'id', column: 'secret', about: 'id' },
   old_webhook_secrets: { table: 'webhook_endpoints', id: 'id', column: 'old_secret', about: 'id' },
+  older_webhook_secrets: { table: 'webhook_endpoints', id: 'id', column: 'older_secret', about: 'id' },
   chat_credentials: { table: 'chat_numbers', id: 'id', column: 'credentials', about: 'id' },
   account_links: { table: 'account_links', id: 'email_id', column: 'sealed', about: 'email_id' },
   second_factors: { table: 'second_factors', id: 'user_id', column: 'sealed', about: 'user_id' },

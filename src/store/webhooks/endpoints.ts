@@ -135,7 +135,10 @@ export async function deleteEndpoint(db: Db, orgId: string, id: string): Promise
   );
 }
 
-/** Replaces the secret of an endpoint. The previous secret also signs for a number of hours. */
+/**
+ * Replaces the secret of an endpoint. The previous secret also signs for a number of hours. So does the oldest one that still
+ * signs: after several rotations, the receiver may still verify with it.
+ */
 export function rotateSecret(
   db: Db,
   orgId: string,
@@ -146,7 +149,9 @@ export function rotateSecret(
   return queryRow(
     db,
     `UPDATE webhook_endpoints
-     SET secret = $3, old_secret = secret, old_until = now() + make_interval(hours => $4)
+     SET secret = $3, old_secret = secret, old_until = now() + make_interval(hours => $4),
+         older_secret = CASE WHEN older_until > now() THEN older_secret WHEN old_until > now() THEN old_secret END,
+         older_until = CASE WHEN older_until > now() THEN older_until WHEN old_until > now() THEN old_until END
      WHERE id = $1 AND org_id = $2 RETURNING ${ENDPOINT}`,
     [id, orgId, secret, hours],
   );

@@ -94,8 +94,8 @@ export interface OpenEndpoint {
   url: string;
   status: EndpointStatus;
   secret: Buffer;
-  /** The secret before the last rotation, while it still signs. */
-  old_secret: Buffer | null;
+  /** The secrets before the last rotations that still sign, latest first. */
+  previous_secrets: Buffer[];
   /** Postgres's clock at this read, in Unix milliseconds. */
   read_at_ms: number;
 }
@@ -104,7 +104,9 @@ export interface OpenEndpoint {
 export function openEndpoint(db: Db, id: string): Promise<OpenEndpoint | undefined> {
   return queryRow(db, {
     name: 'open_endpoint',
-    text: `SELECT id, org_id, url, status, secret, CASE WHEN old_until > now() THEN old_secret END AS old_secret,
+    text: `SELECT id, org_id, url, status, secret,
+                  array_remove(ARRAY[CASE WHEN old_until > now() THEN old_secret END,
+                                     CASE WHEN older_until > now() THEN older_secret END], NULL) AS previous_secrets,
                   extract(epoch FROM clock_timestamp())::float8 * 1000 AS read_at_ms
            FROM webhook_endpoints WHERE id = $1`,
     values: [id],
