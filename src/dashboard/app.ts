@@ -10,7 +10,7 @@ import { ROLES } from '../store/accounts/users.ts';
 import type { Asset, Assets } from './assets.ts';
 import { formProblems, TroublePage, troubleOf } from './errors.tsx';
 import { check, type Given, queryOf, readFields } from './forms.ts';
-import { type Access, type Answer, baseUrlOf, type Context, type DashboardDeps, type Page } from './page.ts';
+import { type Access, type Answer, baseUrlOf, type Context, type DashboardDeps, type Page, pathOf } from './page.ts';
 import { type PageRow, Redirect, Reply, type SignedIn, type Visit } from './page.ts';
 import * as account from './pages/account.tsx';
 import * as accountOidc from './pages/account-oidc.tsx';
@@ -51,6 +51,7 @@ import {
   isFromOurPage,
   oidcCookie,
   readCookies,
+  refuseStale,
   safeNext,
   setBrowserCookie,
   setSessionCookie,
@@ -300,10 +301,8 @@ async function answerOf(page: Page, visit: Visit, body: Given | undefined): Prom
   const run = page.run as (context: Visit, form: unknown) => Promise<Answer>;
   if (!page.form) return run(visit, undefined);
   const given = body ?? {};
-  const shownFor = given['_org'];
-  if (shownFor !== undefined && shownFor !== visit.session?.organization?.id) {
-    throw new ServiceError('conflict', 'You have changed the organization in another tab, so nothing was done here.');
-  }
+  // Forms of visitors, such as "Sign out", do not act on the selected organization.
+  if (page.isFor === 'members' && pathOf(visit) !== CHANGE_ORGANIZATION) refuseStale(visit, given['_org']);
   const again = page.again as ((context: Visit, filled: object) => Answer) | undefined;
   const { values, problems: invalid } = check(page.form, given);
   const [[field, problem] = []] = Object.entries(invalid);

@@ -13,7 +13,10 @@ interface FormProps {
   readonly children: Children;
 }
 
-/** A POST form. It contains the organization for which it was shown; the post is refused if another tab has changed that. */
+/**
+ * A POST form. It contains the organization for which it was shown; if another tab has changed that, posts that act on the
+ * organization are refused.
+ */
 export function Form({ visit, action, children, ...rest }: FormProps): Html {
   const organization = visit.session?.organization?.id;
   return (

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { digest } from '../lib/digest.ts';
+import { ServiceError } from '../domain/errors.ts';
 import { KNOWN_BROWSER_DAYS } from '../domain/known-browser.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { Pool } from '../store/postgres/pool.ts';
@@ -105,6 +106,16 @@ export async function findSignedIn(
   } = session;
   const organization = organizations.find(({ id }) => id === orgId) ?? organizations[0] ?? null;
   return { user, timeZone, token, organizations, organization, flash, hasSecondFactor, byOidc };
+}
+
+/**
+ * Refuses a request of a page that was shown for another organization than the one that is now selected.
+ * @param shownFor the id of that organization; undefined if the request does not contain it
+ * @throws ServiceError conflict
+ */
+export function refuseStale({ session }: Visit, shownFor: unknown): void {
+  if (shownFor === undefined || shownFor === session?.organization?.id) return;
+  throw new ServiceError('conflict', 'You have changed the organization in another tab, so nothing was done here.');
 }
 
 function cookieOf(request: FastifyRequest, publicUrl: string | undefined, name: CookieName): string | undefined {
