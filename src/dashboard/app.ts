@@ -221,6 +221,7 @@ async function admit(site: Site, request: FastifyRequest, reply: FastifyReply): 
   if (!organization) {
     throw new ServiceError('insufficient_scope', `${user.email} is in no organization; ask for an invitation.`);
   }
+  refuseStale(visit, request.headers['x-organization']);
   if (!mayOpen(organization.role, access)) {
     throw new ServiceError(
       'insufficient_scope',

@@ -95,7 +95,8 @@ interface DocumentProps {
 }
 
 function Document({ visit, title, children }: DocumentProps): Html {
-  const { asset } = visit;
+  const { asset, session } = visit;
+  const organization = session?.organization?.id;
   return (
     <html lang="en" data-time-zone={visit.session?.timeZone ?? undefined}>
       <head>
@@ -117,7 +118,8 @@ function Document({ visit, title, children }: DocumentProps): Html {
         <script src={asset('dashboard.js')} defer />
         <script src={asset('keyboard.js')} defer />
       </head>
-      <body>
+      {/* htmx sends this header with every refresh of a part. */}
+      <body hx-headers={organization && JSON.stringify({ 'X-Organization': organization })}>
         <a class="skip" href="#main">
           Skip to content
         </a>

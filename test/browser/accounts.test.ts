@@ -12,7 +12,7 @@ import { CLIENT, type Issuer, startIssuer } from '../support/oidc-issuer.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
 import { violations } from './axe.ts';
 import { enterPassword, openBrowser, openTab, PHONE } from './browser.ts';
-import { linkIn } from './content.ts';
+import { linkIn, sendMail } from './content.ts';
 
 /** Scenarios of accounts in the dashboard of `npm start`, all of them also without scripts: every page must work without them. */
 test('accounts in a browser', async (t) => {
@@ -86,6 +86,36 @@ const SCENARIOS: Readonly<Record<string, (t: TestContext, fixture: Fixture) => P
 
   async 'a user links an identity without a verified address on the account page'(t, fixture) {
     await linkIdentity(t, fixture, 'unverified@example.com', WITHOUT_SCRIPTS, async () => undefined);
+  },
+
+  async 'a page shows a notice instead of the data of an organization that another tab has selected'(
+    t,
+    { dev, browser, pool },
+  ) {
+    const email = 'consultant@example.com';
+    const { id } = await createOrganization(pool, 'Client');
+    await createUser(pool, id, { email, password: PASSWORD });
+    await sendMail(dev, { subject: 'Of the developers' });
+    const page = await openTab(t, browser);
+    await page.goto(`${dev.dashboard_url}/emails`);
+    await enterPassword(page, email, PASSWORD);
+    const client = page.locator('header', { hasText: 'Client' });
+    await client.waitFor();
+    await page.getByText('No emails yet').waitFor();
+
+    await pool.query(
+      `INSERT INTO memberships (org_id, user_id, role) SELECT $1, id, 'viewer' FROM users WHERE email = $2`,
+      [dev.organization_id, email],
+    );
+    const other = await page.context().newPage();
+    await other.goto(dev.dashboard_url);
+    await other.locator('details.organization').click();
+    await other.locator('details.organization button').click();
+    await other.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.bringToFront();
+    await page.getByRole('status').filter({ hasText: 'this page is no longer refreshed' }).waitFor();
+    assert.ok(await client.isVisible());
+    assert.ok(await page.getByText('No emails yet').isVisible());
   },
 
   async 'the pages that link an identity are accessible and fit a phone'(t, fixture) {

@@ -36,8 +36,8 @@ export async function openTab(t: TestContext, browser: Browser, options: Browser
   const errors: string[] = [];
   page.on('pageerror', (error) => errors.push(`${page.url()}: ${error.message}`));
   page.on('console', (message) => {
-    // Browsers also log the 4xx answers to refused forms.
-    const isAnswer = /status of 4(?:01|03|09|22|29)/.test(message.text());
+    // Browsers and htmx also log the 4xx answers to refused forms and refreshes.
+    const isAnswer = /(?:status of|Status Error Code) 4(?:01|03|09|22|29)/.test(message.text());
     if (message.type() === 'error' && !isAnswer) errors.push(`${page.url()}: ${message.text()}`);
   });
   t.after(async () => {

@@ -21,6 +21,21 @@ async function withStaleTab() {
 }
 
 describe('a tab of an organization that is no longer selected', () => {
+  it('is not refreshed with the data of the selected one', async () => {
+    const user = await signedIn(service, first.id);
+    await insertMembership(service.pool, second.id, user.id, 'viewer');
+    await second.sent({ subject: 'of the second' });
+    const header = /<body hx-headers="([^"]*)"/.exec((await user.get('/dashboard/emails')).html)?.[1] ?? '';
+    const headers = { 'hx-request': 'true', ...(JSON.parse(header.replaceAll('&#34;', '"')) as Record<string, string>) };
+    const refresh = () => user.get('/dashboard/emails', headers);
+    assert.equal((await refresh()).status, 200);
+    await user.change('/dashboard/organization', { organization: second.id });
+    const { status, html } = await refresh();
+    assert.equal(status, 409);
+    assert.ok(!html.includes('of the second'), textOf(html));
+    assert.ok((await user.get('/dashboard/emails')).html.includes('of the second'));
+  });
+
   it('signs out', async () => {
     const user = await withStaleTab();
     const cookie = user.cookie();

@@ -106,11 +106,24 @@ document.addEventListener('keydown', (event) => {
   }
 });
 
+/** True after another tab has selected another organization than that of this page. */
+let isStale = false;
+
 // Skips refreshes while the page is hidden, or while the user has opened something in the refreshed part.
 document.addEventListener('htmx:beforeRequest', (event) => {
   const { elt } = event.detail;
   if (!elt.getAttribute('hx-trigger')?.startsWith('every')) return;
-  if (document.hidden || elt.querySelector(':popover-open, details[open]')) event.preventDefault();
+  if (isStale || document.hidden || elt.querySelector(':popover-open, details[open]')) event.preventDefault();
+});
+
+document.addEventListener('htmx:responseError', (event) => {
+  if (event.detail.xhr.status !== 409 || isStale) return;
+  isStale = true;
+  const notice = document.createElement('p');
+  notice.className = 'notice warning';
+  notice.setAttribute('role', 'status');
+  notice.textContent = 'You have changed the organization in another tab, so this page is no longer refreshed.';
+  document.querySelector('main > .title').after(notice);
 });
 
 document.addEventListener('htmx:afterSwap', (event) => improve(event.detail.elt.parentElement ?? document));
