@@ -55,6 +55,30 @@ describe('changing an email', () => {
     assert.equal((await ours.email(id))['scheduled_at'], before);
   });
 
+  it('shows that it was not rescheduled because it is no longer scheduled', async () => {
+    const number = '+12025550142';
+    const json = { number, provider: 'twilio', auth_token: 'token' };
+    await ours.call('POST', '/v1/chatapp/numbers', { json });
+    await ours.addSender('+12025550143');
+    const message = { to: '+14165550123', text: 'Hi.', scheduled_at: inFuture({ hours: 1 }) };
+    for (const [path, body] of [
+      ['emails', ours.mail({ scheduled_at: inFuture({ hours: 1 }) })],
+      ['chatapp', { ...message, from: number }],
+      ['sms', message],
+    ] as const) {
+      const { id } = (await ours.call('POST', `/v1/${path}`, { json: body })).body as { id: string };
+      const canceled = await ours.call('POST', `/v1/${path}/${id}/cancel`);
+      assert.equal(canceled.status, 200, canceled.text);
+      for (const scheduled_at of [inFuture({ hours: 2 }).slice(0, 16), 'tomorrow']) {
+        const fields = { scheduled_at, time_zone: 'UTC' };
+        const { status, html } = await member.post(`/dashboard/${path}/${id}/reschedule`, fields);
+        assert.equal(status, 422);
+        assert.match(html, /role="alert"[^>]*>It is no longer scheduled, so it was not rescheduled\./, path);
+      }
+      assert.ok(!(await page(`/dashboard/${path}/${id}`)).html.includes('no longer scheduled'));
+    }
+  });
+
   it('cancels it while it is scheduled', async () => {
     const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
     assert.ok((await page(`/dashboard/emails/${id}`)).html.includes(`/dashboard/emails/${id}/cancel`));

@@ -125,6 +125,17 @@ describe('a new key', () => {
     assert.ok(textOf(html).includes('there is no domain with this id'), textOf(html));
   });
 
+  it('shows that its domain does not exist, also in an organization without domains', async () => {
+    const without = await service.organization();
+    await service.pool.query('DELETE FROM domains WHERE org_id = $1', [without.id]);
+    const person = await signedIn(service, without.id);
+    const path = `${PATH}/new`;
+    assert.ok(!(await person.get(path)).html.includes('<legend>Domains'));
+    const { status, html } = await person.post(path, { preset: 'full_access', domain_ids: 'dom_deleted' });
+    assert.equal(status, 422);
+    assert.ok(textOf(html).includes('there is no domain with this id'), textOf(html));
+  });
+
   it('is not limited to a domain id with a NUL', async () => {
     const { status, html } = await make({ domain_ids: ['dm_none\0'] });
     assert.equal(status, 422);

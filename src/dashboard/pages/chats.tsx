@@ -30,7 +30,7 @@ import { isMoving, Live } from '../live.tsx';
 import { type Context, type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { textToPlace } from '../places.ts';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
-import { RescheduleForm, rescheduleAction } from './reschedule.tsx';
+import { RescheduleForm, rescheduleAction, tooLateProblem } from './reschedule.tsx';
 
 const MESSAGES = 50;
 
@@ -152,6 +152,7 @@ async function messagePage(of: ChannelPages, context: Context, filled: Filled): 
       crumbs={[{ path, name: title }]}
       actions={mayChange && cancelButton(context, `${path}/${id}`)}
     >
+      <Problem text={tooLateProblem(message.status, filled)} isWhole isAlert />
       <Live path={`${path}/${id}`} moves={isMoving(message)}>
         <Facts
           facts={[

@@ -32,7 +32,7 @@ import { EmailButtons } from './email-buttons.tsx';
 import { Remedy } from './email-suppression.tsx';
 import { PATH, TagLinks } from './emails.tsx';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
-import { RescheduleForm } from './reschedule.tsx';
+import { RescheduleForm, tooLateProblem } from './reschedule.tsx';
 import { PATH as SUPPRESSIONS } from './suppressions.tsx';
 
 const LINK_LIFETIME_SECONDS = 3_600;
@@ -77,6 +77,7 @@ export async function emailPage(context: Context, filled: Filled, view: Static<t
           {resendBlocker}
         </p>
       )}
+      <Problem text={tooLateProblem(email.status, filled)} isWhole isAlert />
       <Live path={`${PATH}/${id}`} moves={isMoving(email)}>
         {emailFacts(context, email, details)}
         <Problem text={email.error} isWhole />

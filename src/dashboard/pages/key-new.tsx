@@ -83,7 +83,7 @@ async function newPage(context: Context, filled: Filled): Promise<Html> {
           hint: 'Optional. Helps you recognize this key.',
           autocomplete: 'off',
         })}
-        {domains.length > 0 && <DomainBoxes domains={domains} filled={filled} />}
+        <DomainBoxes domains={domains} filled={filled} />
         {field(filled, 'expires_at', `Expires (${zoneOf(context)})`, {
           type: 'datetime-local',
           hint: 'Optional. Leave empty for a key that does not expire.',
@@ -101,6 +101,7 @@ async function newPage(context: Context, filled: Filled): Promise<Html> {
 
 function DomainBoxes({ domains, filled }: { domains: readonly Domain[]; filled: Filled }): Html {
   const [, problem] = Object.entries(filled.problems).find(([field]) => /^domain_ids\b/.test(field)) ?? [];
+  if (domains.length === 0 && problem === undefined) return '';
   return (
     <fieldset>
       <legend>Domains</legend>

@@ -36,6 +36,12 @@ export function rescheduleAction({ name, list, again, reschedule }: Rescheduling
   });
 }
 
+/** Returns the problem of a form that is not shown again, because its message is no longer scheduled; undefined for none. */
+export function tooLateProblem(status: string, { problems }: Filled): string | undefined {
+  if (status === 'scheduled' || Object.keys(problems).length === 0) return undefined;
+  return 'It is no longer scheduled, so it was not rescheduled.';
+}
+
 interface FormProps {
   readonly context: Context;
   /** The path of the message. */
