@@ -39,7 +39,8 @@ describe('a number', () => {
       phone_number_id: '106540352242922',
       access_token: TOKEN,
       // Filled in before Meta was selected: ignored.
-      account_sid: ACCOUNT,
+      account_sid: 'AC1',
+      auth_token: 'a b',
       templates: 'nonsense',
     });
     assert.ok(textOf(shown.html).includes(`${number} Meta Own account`), textOf(shown.html));
@@ -86,6 +87,10 @@ describe('a number', () => {
   for (const [field, fields, problem] of [
     ['phone_number_id', { provider: 'meta' }, 'is required when provider is meta'],
     ['auth_token', { account_sid: ACCOUNT }, 'is required with account_sid'],
+    ['account_sid', { account_sid: 'AC1', auth_token: TOKEN }, 'must be AC and 32 letters or digits'],
+    ['auth_token', { auth_token: 'a b' }, 'must be 1 to 2048 printable'],
+    ['access_token', { provider: 'meta', phone_number_id: '1', access_token: 'a b' }, 'must be 1 to 2048 printable'],
+    ['phone_number_id', { provider: 'meta', phone_number_id: '1/2' }, 'must be 1 to 64 letters, digits'],
     ['auth_token', {}, 'is missing; only the operator can connect'],
     ['provider', { provider: 'pigeon' }, 'is not one of the choices'],
     ['templates', { templates: `a,en,${CONTENT}\n,en,${CONTENT}` }, 'line 2: its name must be 1 to 512 characters'],

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { numberProblem } from '../../domain/chat/rules.ts';
+import { numberProblem, phoneNumberIdProblem, sidProblem, tokenProblem } from '../../domain/chat/rules.ts';
 import { CHAT_PROVIDERS, type ChatProviderName } from '../../domain/chat/chat.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { refuseProblem, ServiceError } from '../../domain/errors.ts';
 import { chatSeal, connectOwnNumber, removeNumber, requireNumber } from '../../accounts/chat-numbers.ts';
 import { CALLBACK_RETRIES } from '../../providers/twilio/callbacks.ts';
 import { type ChatNumber, listNumbers } from '../../store/chat/numbers.ts';
@@ -57,10 +57,10 @@ const showNew = page(Type.Object({}), async (context) => connectPage(context, BL
 const NumberFields = Type.Object({
   number: Type.String({ 'x-rule': 'phone' }),
   provider: Type.Enum([...CHAT_PROVIDERS]),
-  phone_number_id: Type.Optional(Type.String({ 'x-rule': 'phone-number-id' })),
-  access_token: Type.Optional(Type.String({ 'x-rule': 'token' })),
-  account_sid: Type.Optional(Type.String({ 'x-rule': 'account-sid' })),
-  auth_token: Type.Optional(Type.String({ 'x-rule': 'token' })),
+  phone_number_id: Type.Optional(Type.String()),
+  access_token: Type.Optional(Type.String()),
+  account_sid: Type.Optional(Type.String()),
+  auth_token: Type.Optional(Type.String()),
   templates: Type.Optional(Type.String()),
 });
 
@@ -68,7 +68,7 @@ const connect = action(NumberFields, {
   again: connectPage,
   run: async (context, form) => {
     const { number, provider } = form;
-    // The hidden fields of the other provider may contain text, so they are ignored.
+    // The hidden fields of the other provider may contain anything, so only those of the chosen one are validated.
     const credentials =
       provider === 'meta'
         ? { phone_number_id: form.phone_number_id ?? null, account_sid: null, token: form.access_token ?? null }
@@ -77,6 +77,9 @@ const connect = action(NumberFields, {
     const own = provider === 'meta' ? { phone_number_id } : { account_sid, auth_token: token };
     const problem = numberProblem({ provider, ...own });
     if (problem) throw new ServiceError('validation_error', problem.message, problem.path);
+    if (phone_number_id !== null) refuseProblem(phoneNumberIdProblem(phone_number_id), 'phone_number_id');
+    if (account_sid !== null) refuseProblem(sidProblem('AC', account_sid), 'account_sid');
+    if (token !== null) refuseProblem(tokenProblem(token), provider === 'meta' ? 'access_token' : 'auth_token');
     const templates = provider === 'twilio' ? readTemplates(form.templates ?? '', 'templates') : [];
     const { pool, organization, deps } = context;
     const { secretKey, verifyNumber, limits } = deps;
