@@ -13,6 +13,7 @@ import type { FileStore } from '../store/files/file-store.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import type { Role, User } from '../store/accounts/users.ts';
 import type { Given, Problems } from './forms.ts';
+import { findTimeZone } from './instants.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
 
 export interface DashboardDeps extends IntakeDeps {
@@ -94,6 +95,14 @@ export interface Context<Query = unknown> extends Visit<Query> {
 /** Returns the time zone in which the user reads and enters times. */
 export function zoneOf({ session, browserTimeZone }: Context): string {
   return session.timeZone ?? browserTimeZone ?? 'UTC';
+}
+
+/**
+ * Returns the time zone in which a form was shown: its hidden field `time_zone` contains it, because the user may have changed the
+ * time zone meanwhile.
+ */
+export function zoneOfForm(context: Context, shown: string | undefined): string {
+  return findTimeZone(shown ?? '') ?? zoneOf(context);
 }
 
 export function idOf({ params }: Visit): string {

@@ -5,7 +5,7 @@ import { listAudit } from '../../src/store/accounts/audit.ts';
 import { setQuota } from '../../src/store/limits/quota.ts';
 import { type Answer, useService } from '../http/service.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Fields, type Page, signedIn, textOf } from './visitor.ts';
+import { type Fields, latestAudit, type Page, signedIn, textOf } from './visitor.ts';
 
 const PATH = '/dashboard/keys';
 
@@ -123,6 +123,18 @@ describe('a new key', () => {
     const { status, html } = await make({ domain_ids: [theirs] });
     assert.equal(status, 422);
     assert.ok(textOf(html).includes('there is no domain with this id'), textOf(html));
+  });
+
+  it('expires at a time in the time zone in which its form was shown', async () => {
+    const person = await signedIn(service, ours.id);
+    const form = await person.get(`${PATH}/new`);
+    const [, zone = ''] = /name="time_zone" value="([^"]*)"/.exec(form.html) ?? [];
+    await person.change('/dashboard/account/time-zone', { time_zone: 'Asia/Kolkata' });
+    const fields = { preset: 'full_access', expires_at: '2099-01-02T03:04', time_zone: zone };
+    const refused = await person.post(`${PATH}/new`, { ...fields, allowed_ips: 'nowhere' });
+    assert.ok(textOf(refused.html).includes('Expires (UTC)'), textOf(refused.html));
+    await person.post(`${PATH}/new`, fields);
+    assert.equal((await latestAudit(service, 'keys.create'))?.detail['expires_at'], '2099-01-02T03:04:00.000Z');
   });
 
   it('shows that its domain does not exist, also in an organization without domains', async () => {

@@ -26,7 +26,10 @@ describe('a tab of an organization that is no longer selected', () => {
     await insertMembership(service.pool, second.id, user.id, 'viewer');
     await second.sent({ subject: 'of the second' });
     const header = /<body hx-headers="([^"]*)"/.exec((await user.get('/dashboard/emails')).html)?.[1] ?? '';
-    const headers = { 'hx-request': 'true', ...(JSON.parse(header.replaceAll('&#34;', '"')) as Record<string, string>) };
+    const headers = {
+      'hx-request': 'true',
+      ...(JSON.parse(header.replaceAll('&#34;', '"')) as Record<string, string>),
+    };
     const refresh = () => user.get('/dashboard/emails', headers);
     assert.equal((await refresh()).status, 200);
     await user.change('/dashboard/organization', { organization: second.id });

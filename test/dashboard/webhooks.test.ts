@@ -6,7 +6,7 @@ import { listAudit } from '../../src/store/accounts/audit.ts';
 import { readBacklog } from '../../src/store/outbox/backlog.ts';
 import { recordAttempts, type NewAttempt } from '../../src/store/webhooks/attempts.ts';
 import { useService } from '../http/service.ts';
-import { type Page, signedIn, textOf } from './visitor.ts';
+import { latestAudit, type Page, signedIn, textOf } from './visitor.ts';
 
 const PATH = '/dashboard/webhooks';
 const HOOK = 'https://example.com/hook';
@@ -326,6 +326,20 @@ describe('a period', () => {
     }
     const replayed = await user.change(`${PATH}/${id}/replay`, { since: before, until: after, status: '' });
     assert.ok(textOf(replayed.html).includes('One delivery was queued again.'), textOf(replayed.html));
+  });
+
+  it('for a replay is read in the time zone in which its form was shown', async () => {
+    const user = await signedIn(service, ours.id, 'member');
+    const { id } = await make();
+    const form = await user.get(`${PATH}/${id}/replay`);
+    const [, zone = ''] = /name="time_zone" value="([^"]*)"/.exec(form.html) ?? [];
+    assert.equal(zone, 'UTC');
+    await user.change('/dashboard/account/time-zone', { time_zone: 'Asia/Kolkata' });
+    const since = '2026-02-03T00:00';
+    const refused = await user.post(`${PATH}/${id}/replay`, { since, until: 'tomorrow', time_zone: zone });
+    assert.match(textOf(refused.html), /From \(UTC\) To \(UTC\)/);
+    await user.change(`${PATH}/${id}/replay`, { since, time_zone: zone });
+    assert.equal((await latestAudit(service, 'webhooks.replay'))?.detail['since'], '2026-02-03T00:00:00.000Z');
   });
 
   it('that is not valid is refused at its field', async () => {

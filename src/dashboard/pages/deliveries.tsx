@@ -5,9 +5,20 @@ import type { AttemptWithHeaders } from '../../store/webhooks/deliveries.ts';
 import { act, buttonAction } from '../act.ts';
 import { Command, Facts, Id, NumberCell, Section, StatusBadge, Table, Text, Time, TimeCell } from '../elements.tsx';
 import { BLANK, field, Form, FormProblem, optionsOf, select } from '../form-elements.tsx';
+import { valueOf } from '../forms.ts';
 import { zonedInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect, zoneOf } from '../page.ts';
+import {
+  action,
+  type Context,
+  type Filled,
+  type Html,
+  idOf,
+  page,
+  type PageRow,
+  Redirect,
+  zoneOfForm,
+} from '../page.ts';
 import { crumbsTo, intakeOf, PATH } from './webhook-form.tsx';
 import { formatNumber } from '../../lib/text.ts';
 
@@ -46,16 +57,18 @@ const showPeriod = page(Type.Object({}), (context) => periodPage(context, BLANK)
 const Period = Type.Object({
   since: Type.String(),
   until: Type.Optional(Type.String()),
+  time_zone: Type.Optional(Type.String()),
   status: Type.Optional(Type.Enum([...DELIVERY_STATUSES])),
 });
 
 const replayPeriod = action(Period, {
   again: periodPage,
-  run: (context, { since, until, status = null }) => {
+  run: (context, { since, until, time_zone, status = null }) => {
     const id = idOf(context);
+    const zone = zoneOfForm(context, time_zone);
     const period = {
-      since: zonedInstant(since, zoneOf(context), 'since'),
-      until: until === undefined ? null : zonedInstant(until, zoneOf(context), 'until'),
+      since: zonedInstant(since, zone, 'since'),
+      until: until === undefined ? null : zonedInstant(until, zone, 'until'),
       status,
     };
     return act(context, {
@@ -196,13 +209,15 @@ function Disclosed({ summary, text }: { summary: string; text: string }): Html {
 
 async function periodPage(context: Context, filled: Filled): Promise<Html> {
   const endpoint = await requireEndpoint(context.pool, context.organization.id, idOf(context));
+  const zone = zoneOfForm(context, valueOf(filled.given, 'time_zone'));
   return (
     <Layout context={context} title="Replay deliveries" crumbs={crumbsTo(endpoint)}>
       <Form visit={context} action={`${PATH}/${endpoint.id}/replay`} class="card">
         <FormProblem filled={filled} />
         <p>Deliveries created in this period are sent again, oldest first, with the same IDs and bodies.</p>
-        {field(filled, 'since', `From (${zoneOf(context)})`, { type: 'datetime-local', required: true })}
-        {field(filled, 'until', `To (${zoneOf(context)})`, { type: 'datetime-local', hint: 'Leave empty for now.' })}
+        <input type="hidden" name="time_zone" value={zone} />
+        {field(filled, 'since', `From (${zone})`, { type: 'datetime-local', required: true })}
+        {field(filled, 'until', `To (${zone})`, { type: 'datetime-local', hint: 'Leave empty for now.' })}
         {select(filled, 'status', 'Status', optionsOf(DELIVERY_STATUSES), 'failed')}
         <button class="primary">Replay deliveries</button>
       </Form>

@@ -9,9 +9,10 @@ import { PRESETS } from '../../store/accounts/keys.ts';
 import { act } from '../act.ts';
 import { Command, Copy, curl } from '../elements.tsx';
 import { BLANK, Checkbox, field, Form, FormProblem, Problem, select } from '../form-elements.tsx';
+import { valueOf } from '../forms.ts';
 import { zonedInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow, zoneOf } from '../page.ts';
+import { action, type Context, type Filled, type Html, page, type PageRow, zoneOfForm } from '../page.ts';
 import { CRUMBS, PATH } from './keys.tsx';
 
 const PRESET_CHOICES = [
@@ -25,6 +26,7 @@ const KeyFields = Type.Object({
   name: Type.Optional(Type.String({ maxLength: KEY_NAME_LENGTH, 'x-rule': 'one-line' })),
   domain_ids: Type.Optional(Type.Array(Type.String({ 'x-rule': 'one-line' }), { maxItems: DOMAINS_PER_KEY })),
   expires_at: Type.Optional(Type.String()),
+  time_zone: Type.Optional(Type.String()),
   allowed_ips: Type.Optional(Type.String()),
 });
 
@@ -32,12 +34,13 @@ const showNew = page(Type.Object({}), (context) => newPage(context, BLANK));
 
 const make = action(KeyFields, {
   again: newPage,
-  run: async (context, { preset, name = null, domain_ids = null, expires_at, allowed_ips }) => {
+  run: async (context, { preset, name = null, domain_ids = null, expires_at, time_zone, allowed_ips }) => {
+    const zone = zoneOfForm(context, time_zone);
     const requested = {
       preset,
       name,
       domain_ids,
-      expires_at: expires_at === undefined ? null : zonedInstant(expires_at, zoneOf(context), 'expires_at'),
+      expires_at: expires_at === undefined ? null : zonedInstant(expires_at, zone, 'expires_at'),
       allowed_ips: rangesOf(allowed_ips ?? ''),
     };
     return act(context, {
@@ -73,6 +76,7 @@ function rangesOf(text: string): string[] | null {
 
 async function newPage(context: Context, filled: Filled): Promise<Html> {
   const domains = await listDomains(context.pool, context.organization.id, null, DOMAINS_PER_KEY);
+  const zone = zoneOfForm(context, valueOf(filled.given, 'time_zone'));
   return (
     <Layout context={context} title="Create API key" crumbs={CRUMBS}>
       <Form visit={context} action={`${PATH}/new`} class="card">
@@ -84,7 +88,8 @@ async function newPage(context: Context, filled: Filled): Promise<Html> {
           autocomplete: 'off',
         })}
         <DomainBoxes domains={domains} filled={filled} />
-        {field(filled, 'expires_at', `Expires (${zoneOf(context)})`, {
+        <input type="hidden" name="time_zone" value={zone} />
+        {field(filled, 'expires_at', `Expires (${zone})`, {
           type: 'datetime-local',
           hint: 'Optional. Leave empty for a key that does not expire.',
         })}
