@@ -129,7 +129,8 @@ export async function* csvParts<Row>(
   read: (after: Cursor | null) => Promise<Chunk<Row>>,
   cells: (row: Row) => readonly (string | null)[],
 ): AsyncGenerator<string> {
-  yield writeCsv([header]);
+  // Without a byte-order mark, Excel reads the file in the code page of Windows instead of UTF-8.
+  yield `\uFEFF${writeCsv([header])}`;
   let after: Cursor | null = null;
   do {
     const { rows, next }: Chunk<Row> = await read(after);
