@@ -78,7 +78,10 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     assert.equal(await live.getAttribute('hx-trigger'), null, 'a final state is not polled');
   },
 
-  async 'a part that refreshes itself waits while a dialog or details in it are open'(t, { dev, browser }) {
+  async 'a part that refreshes itself waits while it contains an open dialog, the focus or a selection'(
+    t,
+    { dev, browser },
+  ) {
     const to = 'suppressed@example.com';
     await call(dev, 'POST', '/v1/suppressions', { emails: [to] });
     const id = await sendMail(dev, { to, scheduled_at: inSeconds(110) });
@@ -103,6 +106,18 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     assert.ok(await dialog.isVisible());
     await page.evaluate(`document.getElementById('live').dataset.before = ''`);
     await page.keyboard.press('Escape');
+    assert.ok((await focused(page)).includes('Remove'), 'the button of the dialog');
+    await assertKept();
+    assert.ok((await focused(page)).includes('Remove'));
+    await page.evaluate('document.activeElement.blur()');
+    await page.locator('#live[data-before]').waitFor({ state: 'detached' });
+    await live.waitFor();
+
+    await page.evaluate(`document.getElementById('live').dataset.before = '';
+      getSelection().selectAllChildren(document.querySelector('#live tbody th'))`);
+    await assertKept();
+    assert.equal(await page.evaluate('getSelection().toString().trim()'), to);
+    await page.evaluate('getSelection().removeAllRanges()');
     await page.locator('#live[data-before]').waitFor({ state: 'detached' });
     await live.waitFor();
 

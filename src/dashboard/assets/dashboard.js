@@ -109,11 +109,21 @@ document.addEventListener('keydown', (event) => {
 /** True after another tab has selected another organization than that of this page. */
 let isStale = false;
 
-// Skips refreshes while the page is hidden, or while the user has opened something in the refreshed part.
+/**
+ * True while a refresh of a part would close what the user has opened in it, lose the keyboard focus or remove a selection. htmx
+ * focuses an element with an id again.
+ */
+function isInUse(part) {
+  const selection = getSelection();
+  const isSelected = !selection.isCollapsed && selection.containsNode(part, true);
+  return isSelected || part.querySelector(':popover-open, details[open], :focus-visible:not([id])') !== null;
+}
+
+// Skips refreshes while the page is hidden, or while the user uses the refreshed part.
 document.addEventListener('htmx:beforeRequest', (event) => {
   const { elt } = event.detail;
   if (!elt.getAttribute('hx-trigger')?.startsWith('every')) return;
-  if (isStale || document.hidden || elt.querySelector(':popover-open, details[open]')) event.preventDefault();
+  if (isStale || document.hidden || isInUse(elt)) event.preventDefault();
 });
 
 document.addEventListener('htmx:responseError', (event) => {
