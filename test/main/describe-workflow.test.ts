@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from '@temporalio/worker';
-import { describeWorkflow, openWorkflows } from '../../src/main/wiring/describe-workflow.ts';
+import { describeWorkflow, openWorkflows, WORKFLOW_TYPES } from '../../src/main/wiring/describe-workflow.ts';
+import * as workflowCode from '../../workflows/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { testNamespace } from '../support/temporal.ts';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
@@ -49,7 +50,12 @@ test('signals running workflows of earlier versions', async (t) => {
   );
 });
 
-test('describes a waiting workflow as idle, and finds and terminates one whose tasks fail', async (t) => {
+test('lists every workflow type', () => {
+  const types = Object.entries(workflowCode).flatMap(([name, value]) => (typeof value === 'function' ? name : []));
+  assert.deepEqual([...WORKFLOW_TYPES].sort(), types.sort());
+});
+
+test('describes a waiting workflow as idle, and finds and terminates one of ours whose tasks fail', async (t) => {
   silenceTemporal();
   const { connection, namespace, client, close } = await testNamespace();
   const worker = await Worker.create({
@@ -70,22 +76,28 @@ test('describes a waiting workflow as idle, and finds and terminates one whose t
   const start = (id: string, type: string) =>
     client.workflow.start(type, { workflowId: id, taskQueue: 'messages', args: [{ id, version: 0, dueAt, retry }] });
   await start('em_waits', 'deliverEmail');
-  await start('em_fails', 'noSuchWorkflow');
+  await start('em_fails', 'deliverEmail');
+  await start('another-application', 'noSuchWorkflow');
+  await connection.workflowService.signalWorkflowExecution({
+    namespace,
+    workflowExecution: { workflowId: 'em_fails' },
+    signalName: 'reschedule',
+    input: { payloads: [{ metadata: { encoding: Buffer.from('binary/unknown') }, data: Buffer.from('x') }] },
+  });
   await eventually('the first waits', async () => (await workflows.describe('em_waits')) === 'idle', 60_000);
-  await eventually('the other fails', async () => (await workflows.describe('em_fails')) === 'failing', 120_000);
+  for (const id of ['em_fails', 'another-application'])
+    await eventually(`${id} fails`, async () => (await workflows.describe(id)) === 'failing', 120_000);
   const both = ['em_fails', 'em_waits'];
   const found = async () => [...(await workflows.findRunning([...both, 'em_unknown']))].sort();
   await eventually('both run', async () => (await found()).join() === both.join(), 60_000);
   assert.deepEqual([...(await workflows.findRunning(both))].sort(), both);
   assert.equal((await workflows.findRunning([])).size, 0);
   await eventually(
-    'Temporal marks the one that fails',
-    async () => {
-      const failing = await workflows.findFailing(10);
-      return failing.length === 1 && failing[0]?.id === 'em_fails' && failing[0].type === 'noSuchWorkflow';
-    },
+    'Temporal marks both that fail',
+    async () => (await client.workflow.count('TemporalReportedProblems IS NOT NULL')).count === 2,
     120_000,
   );
+  assert.deepEqual(await workflows.findFailing(10), [{ id: 'em_fails', type: 'deliverEmail' }]);
   await workflows.terminate('em_fails', 'test');
   await workflows.terminate('em_fails', 'already closed');
   await workflows.terminate('em_unknown', 'was never there');

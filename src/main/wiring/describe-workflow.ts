@@ -10,6 +10,10 @@ const PROBLEMS_ATTRIBUTE = 'TemporalReportedProblems';
 const FAILING_ATTEMPTS = 5;
 /** PendingActivityState of Temporal's API. */
 const ACTIVITY_STARTED = 2;
+/** Workflow types that only earlier versions start. */
+const EARLIER_TYPES = ['webhookEndpoint', 'watchDomain'];
+/** All of our workflow types. Other applications may use the same namespace, so queries that give no ids name them. */
+export const WORKFLOW_TYPES = ['deliverEmail', 'deliverChat', 'deliverSms', 'deliverGroup', 'upkeep', ...EARLIER_TYPES];
 const IDS_PER_QUERY = 200;
 const MAX_CONCURRENT_QUERIES = 4;
 
@@ -53,7 +57,7 @@ function stateOf({ status, raw }: WorkflowExecutionDescription): WorkflowState {
 async function findRunning({ workflow }: Client, ids: readonly string[]): Promise<Set<string>> {
   const running = new Set<string>();
   await mapConcurrently(chunksOf(ids, IDS_PER_QUERY), MAX_CONCURRENT_QUERIES, async (some) => {
-    const query = `ExecutionStatus = 'Running' AND WorkflowId IN (${some.map((id) => `'${id}'`).join(', ')})`;
+    const query = `ExecutionStatus = 'Running' AND WorkflowId IN (${quoted(some)})`;
     if ((await workflow.count(query)).count === some.length) {
       for (const id of some) running.add(id);
       return;
@@ -65,7 +69,7 @@ async function findRunning({ workflow }: Client, ids: readonly string[]): Promis
 
 async function findFailing({ workflow }: Client, limit: number): Promise<FailingWorkflow[]> {
   const failing: FailingWorkflow[] = [];
-  const query = `ExecutionStatus = 'Running' AND ${PROBLEMS_ATTRIBUTE} IS NOT NULL`;
+  const query = `${runningOfTypes(WORKFLOW_TYPES)} AND ${PROBLEMS_ATTRIBUTE} IS NOT NULL`;
   for await (const { workflowId, type } of workflow.list({ query, pageSize: limit })) {
     failing.push({ id: workflowId, type });
     if (failing.length === limit) break;
@@ -75,10 +79,18 @@ async function findFailing({ workflow }: Client, limit: number): Promise<Failing
 
 async function endEarlier({ workflow }: Client, limit: number): Promise<number> {
   let count = 0;
-  const query = `ExecutionStatus = 'Running' AND WorkflowType IN ('webhookEndpoint', 'watchDomain')`;
+  const query = runningOfTypes(EARLIER_TYPES);
   for await (const { workflowId, type } of workflow.list({ query, pageSize: limit })) {
     await ignoreNotFound(workflow.getHandle(workflowId).signal(type === 'watchDomain' ? 'lookAgain' : 'wake'));
     if (++count === limit) break;
   }
   return count;
+}
+
+function runningOfTypes(types: readonly string[]): string {
+  return `ExecutionStatus = 'Running' AND WorkflowType IN (${quoted(types)})`;
+}
+
+function quoted(values: readonly string[]): string {
+  return values.map((value) => `'${value}'`).join(', ');
 }
