@@ -109,13 +109,13 @@ function makeDeliveryActivities(
     },
 
     /**
-     * Fails a message whose attempts are used up, with the last answer. Returns `queued` if attempts remain, since not every
-     * failed activity reached a provider.
+     * Fails a message whose attempts are used up, with the last answer. Returns `queued` or `scheduled` if attempts remain,
+     * since not every failed activity reached a provider.
      */
     giveUp: async ({ id, maximumAttempts }: { id: string; maximumAttempts: number }): Promise<DeliveryStatus> => {
       const status = (await giveUp(deps, channel, [id], maximumAttempts, id)).get(id) ?? 'canceled';
       const { kind } = channel;
-      if (status !== 'queued')
+      if (status !== 'queued' && status !== 'scheduled')
         deps.log.warn({ ...logId(kind, id), status, maximumAttempts }, `${KIND_NAMES[kind]} given up`);
       await onEnded([id]);
       return status;

@@ -175,7 +175,8 @@ async function deliverMessage(
         if (!(error instanceof ActivityFailure)) throw error;
       }
       const status = await bookkeeping[`giveUp${suffix}`]({ id, maximumAttempts: retry.maximumAttempts });
-      if (status !== 'queued') return { id, state: 'ended', status };
+      // A due message is still scheduled while its claim is postponed, for example by a suspension.
+      if (status !== 'queued' && status !== 'scheduled') return { id, state: 'ended', status };
     }
   }
 }

@@ -7,7 +7,7 @@ import { accountRefusedError } from './pauses.ts';
 /**
  * Fails the messages of a workflow whose attempts are used up, with their last answers. Recorded attempts are counted, since
  * not every failed activity reached a provider.
- * @returns the resulting statuses, `queued` if attempts are left; messages of other workflows are missing
+ * @returns the resulting statuses, `queued` or `scheduled` if attempts are left; messages of other workflows are missing
  */
 export async function giveUp(
   { pool, accountRetryForMs }: Pick<DeliveryDeps, 'pool' | 'accountRetryForMs'>,

@@ -146,6 +146,13 @@ describe('giving an email up', () => {
     assert.equal((await email(member.id)).status, 'queued');
   });
 
+  test('logs nothing about a scheduled email whose claim was postponed', async () => {
+    const { accept, giveUpEmail, lines } = make();
+    const member = await accept({ scheduled_at: inMs(60_000) });
+    assert.equal(await giveUpEmail(member.id, 1), 'scheduled');
+    assert.deepEqual(lines, []);
+  });
+
   test('does not fail an ambiguous email before its provider was asked maximumAttempts times', async () => {
     const { accept, die, deliverOne, provider, giveUpEmail, email } = make();
     const member = await accept();

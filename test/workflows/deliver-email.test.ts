@@ -246,6 +246,28 @@ function suite(recorded: string, { taskQueue, firstAttempt }: Start): void {
     assert.ok(waited >= 30 * MINUTE, `waited ${waited} ms`);
   });
 
+  test('a scheduled email is sent although its claim was postponed more often than it has attempts', async (t) => {
+    emails.answers.push(...Array.from({ length: 6 }, () => ({ suspendedFor: 10 * MINUTE })));
+    const { id, result } = await deliver(t, MINUTE);
+    assert.deepEqual([result, emails.row(id).attempts], ['sent', 1]);
+    assert.ok(lateness(id) >= 30 * MINUTE, `late by ${lateness(id)} ms`);
+  });
+
+  test('a scheduled email that is rescheduled during its last attempt of a round is sent at its new time', async (t) => {
+    emails.answers.push(...Array.from({ length: 3 }, () => ({ suspendedFor: MINUTE })));
+    let attempts = 0;
+    emails.beforeClaim = (id) => {
+      if (++attempts !== RETRY.maximumAttempts) return;
+      emails.reschedule(id, emails.row(id).dueAt + DAY);
+      throw new Error('the database is away');
+    };
+    const { id, result } = await deliver(t, MINUTE);
+    emails.beforeClaim = () => undefined;
+    assert.equal(result, 'sent');
+    assert.equal(attempts, RETRY.maximumAttempts + 2, 'one to learn the new time, and one at that time');
+    assertOnTime(id);
+  });
+
   test('failures that never reached a provider do not use up its attempts', async (t) => {
     emails.answers.push('crash', 'crash', 'crash', 'crash', 'busy', 'crash', 'crash', 'crash');
     const { id, result } = await deliver(t, null);

@@ -18,8 +18,10 @@ interface Row {
  */
 export class FakeMessages {
   readonly rows = new Map<string, Row>();
-  /** What the provider does at each attempt; "take" when there is none left. */
-  readonly answers: ('take' | 'busy' | { busyFor: number } | { pausedFor: number } | 'crash')[] = [];
+  /** What happens at each attempt; "take" when there is none left. Only a suspension comes before the claim. */
+  readonly answers: (
+    'take' | 'busy' | { busyFor: number } | { pausedFor: number } | { suspendedFor: number } | 'crash'
+  )[] = [];
   readonly now: () => Promise<number>;
   /** Runs inside an attempt, before the claim. */
   beforeClaim: (id: string) => void = () => undefined;
@@ -61,15 +63,15 @@ export class FakeMessages {
       this.beforeClaim(id);
       const row = this.row(id);
       const now = await this.now();
-      if (row.status === 'scheduled') {
-        if (row.version !== version || row.dueAt > now) {
-          const inMs = Math.max(0, row.dueAt - now);
-          return { id, state: 'waiting', version: row.version, dueAt: new Date(row.dueAt).toISOString(), inMs };
-        }
-        row.status = 'queued';
+      if (row.status === 'scheduled' && (row.version !== version || row.dueAt > now)) {
+        const inMs = Math.max(0, row.dueAt - now);
+        return { id, state: 'waiting', version: row.version, dueAt: new Date(row.dueAt).toISOString(), inMs };
       }
-      if (row.status !== 'queued') return { id, state: 'ended', status: row.status };
+      if (row.status !== 'queued' && row.status !== 'scheduled') return { id, state: 'ended', status: row.status };
       const answer = this.answers.shift() ?? 'take';
+      if (typeof answer === 'object' && 'suspendedFor' in answer)
+        return { id, state: 'again', reason: 'suspended', afterMs: answer.suspendedFor, postponed: true };
+      row.status = 'queued';
       if (answer === 'crash') throw new Error('the database is away');
       if (typeof answer === 'object' && 'pausedFor' in answer)
         return { id, state: 'again', reason: 'paused', afterMs: answer.pausedFor, postponed: true };
