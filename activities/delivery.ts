@@ -104,7 +104,7 @@ function makeDeliveryActivities(
         type: 'NotTaken',
         message: result.reason,
         category: ApplicationFailureCategory.BENIGN,
-        nextRetryDelay: Math.ceil(Math.max(1, result.afterMs ?? 0, result.postponed ? 0 : policyWait())),
+        nextRetryDelay: Math.ceil(Math.max(1, result.afterMs ?? 0, result.postponed ? 0 : policyWait(deps, result))),
       });
     },
 

@@ -4,7 +4,7 @@ import { SMALL_BODY_BYTES, readSendSizes, type SendSize } from '../src/store/ema
 import { groupBy } from '../src/lib/group.ts';
 import { detachFromGroup } from '../src/store/outbox/outbox.ts';
 import { announce } from '../src/delivery/email/announce.ts';
-import type { DeliveryStatus, Member, MemberResult } from '../src/delivery/contract.ts';
+import type { AgainResult, DeliveryStatus, Member, MemberResult } from '../src/delivery/contract.ts';
 import { emailChannel } from '../src/delivery/email/channel.ts';
 import type { EmailDeps } from '../src/delivery/email/contract.ts';
 import { deliver } from '../src/delivery/email/deliver.ts';
@@ -27,8 +27,6 @@ export interface GroupDelivery {
   /** Our timer was early for these: they are due in `inMs` milliseconds by the database's clock. */
   readonly early?: { readonly members: readonly Member[]; readonly inMs: number };
 }
-
-type Again = Extract<MemberResult, { state: 'again' }>;
 
 /** Bytes of bodies that are in memory at a time for one group, far below the 50 MB that Postmark takes in a call. */
 const SLICE_BYTES = 16 * 1_048_576;
@@ -66,7 +64,8 @@ export function makeGroupActivities(deps: EmailDeps) {
       const again = results.filter((result) => result.state === 'again');
       const areFew = again.length < results.length && again.length <= MAX_DETACHED;
       const detached = again.filter((result) => result.alone === true || areFew);
-      const waitMsOf = (result: Again) => Math.max(result.afterMs ?? 0, result.postponed ? 0 : policyWait());
+      const waitMsOf = (result: AgainResult) =>
+        Math.max(result.afterMs ?? 0, result.postponed ? 0 : policyWait(deps, result));
       await detachFromGroup(
         deps.pool,
         id,
@@ -139,8 +138,8 @@ async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Pro
 function refusalsByOrganization(
   results: readonly MemberResult[],
   orgOf: (result: MemberResult) => string | undefined,
-): Map<string | undefined, Again> {
-  const refusals = new Map<string | undefined, Again>();
+): Map<string | undefined, AgainResult> {
+  const refusals = new Map<string | undefined, AgainResult>();
   for (const [org, own] of groupBy(results, orgOf)) {
     const refused = own.every(({ state }) => state === 'again') && own.findLast(isRefusal);
     if (refused) refusals.set(org, refused);
@@ -152,13 +151,13 @@ function refusalsByOrganization(
  * Milliseconds until a group is tried again. Members that wait for a pause, for their organization or for the end of an earlier
  * call do not delay the others, which may be of other organizations.
  */
-function groupWaitMs(members: readonly Again[], waitMsOf: (result: Again) => number): number {
+function groupWaitMs(members: readonly AgainResult[], waitMsOf: (result: AgainResult) => number): number {
   const attempted = members.filter(({ postponed }) => postponed !== true);
   return attempted.length > 0 ? Math.max(...attempted.map(waitMsOf)) : Math.min(...members.map(waitMsOf));
 }
 
 /** True if the provider refused this member itself, not only its group, and the member was not postponed. */
-function isRefusal(result: MemberResult): result is Again {
+function isRefusal(result: MemberResult): result is AgainResult {
   return result.state === 'again' && result.alone !== true && result.postponed !== true;
 }
 

@@ -1,4 +1,5 @@
 import { Context } from '@temporalio/activity';
+import type { AgainResult, DeliveryDeps } from '../src/delivery/contract.ts';
 
 /** A third of the heartbeat timeout in the workflows. */
 const HEARTBEAT_INTERVAL_MS = 5_000;
@@ -19,15 +20,22 @@ const JITTER = 0.1;
 
 /**
  * Returns the delay of the running activity's retry policy with jitter, in milliseconds. If a provider always requested an earlier retry,
- * all attempts would otherwise be used up quickly.
+ * all attempts would otherwise be used up quickly. Temporal also counts the attempts at which the message was postponed, so the
+ * delay is at most the one that follows as many attempts as are recorded.
  */
-export function policyWait(): number {
+export function policyWait(
+  { initialIntervalMs }: Pick<DeliveryDeps, 'initialIntervalMs'>,
+  { attempts = Infinity }: AgainResult,
+): number {
   const { attempt, retryPolicy } = Context.current().info;
   // Its intervals are milliseconds here, although the SDK's type allows them in words.
   const policy = retryPolicy as
     { initialInterval?: number; backoffCoefficient?: number; maximumInterval?: number } | undefined;
   const { initialInterval = 0, backoffCoefficient = 1, maximumInterval = Infinity } = policy ?? {};
-  return (
-    Math.min(initialInterval * backoffCoefficient ** (attempt - 1), maximumInterval) * (1 + JITTER * Math.random())
+  const delay = Math.min(
+    initialInterval * backoffCoefficient ** (attempt - 1),
+    initialIntervalMs * backoffCoefficient ** (attempts - 1),
+    maximumInterval,
   );
+  return delay * (1 + JITTER * Math.random());
 }

@@ -7,6 +7,7 @@ import { type AttemptEnding, type AttemptOutcome, endAttempts } from '../store/e
 import { isUnreachable, type Pool } from '../store/postgres/pool.ts';
 import { messagesSent, type MessageKind, tally } from '../telemetry/topics.ts';
 import type {
+  AgainResult,
   Answer,
   AttemptRecorder,
   CallResult,
@@ -14,7 +15,6 @@ import type {
   ChannelTypes,
   ClaimedMessage,
   DeliveryDeps,
-  MemberResult,
 } from './contract.ts';
 import { KIND_NAMES, logId } from './log-names.ts';
 import { PAUSE_RETRY_MS } from './pauses.ts';
@@ -153,13 +153,13 @@ async function recordAnswers<T extends ChannelTypes>(
 /** The result of a message that its provider did not accept, and may accept later. */
 export function retryResult(
   { maxIntervalMs }: DeliveryDeps,
-  id: string,
+  { id, n }: Pick<ClaimedMessage, 'id' | 'n'>,
   outcome: { readonly kind: 'busy' | 'account' | 'unknown'; readonly detail: string; readonly afterMs?: number },
-): MemberResult & { state: 'again' } {
+): AgainResult {
   const next = verdict(outcome);
   if (!('again' in next)) throw new Error(`outcome ${outcome.kind} ends a message`);
   const afterMs = next.again === 'after the pause' ? Math.min(maxIntervalMs, PAUSE_RETRY_MS) : next.afterMs;
-  return { id, state: 'again', reason: outcome.detail, ...(afterMs !== undefined && { afterMs }) };
+  return { id, state: 'again', reason: outcome.detail, attempts: n, ...(afterMs !== undefined && { afterMs }) };
 }
 
 /** Logs one line per call with the number of messages per outcome; with several messages, one line each at level debug. */

@@ -52,19 +52,23 @@ export type MemberResult =
       readonly dueAt: string;
       readonly inMs: number;
     }
-  /**
-   * Not accepted by the provider. `afterMs` overrides the delay of the retry policy. `alone` is set if it should be retried
-   * outside its group. `postponed` is set if it was not attempted for a reason of ours, or if more of its copies follow: the
-   * next attempt comes after `afterMs` without backoff.
-   */
-  | {
-      readonly id: string;
-      readonly state: 'again';
-      readonly reason: string;
-      readonly afterMs?: number;
-      readonly alone?: boolean;
-      readonly postponed?: boolean;
-    };
+  | AgainResult;
+
+/**
+ * Not accepted by the provider. `afterMs` overrides the delay of the retry policy. `alone` is set if it should be retried
+ * outside its group. `postponed` is set if it was not attempted for a reason of ours, or if more of its copies follow: the
+ * next attempt comes after `afterMs` without backoff. `attempts` is set after a provider call: the number of recorded attempts,
+ * which limits the backoff.
+ */
+export interface AgainResult {
+  readonly id: string;
+  readonly state: 'again';
+  readonly reason: string;
+  readonly afterMs?: number;
+  readonly alone?: boolean;
+  readonly postponed?: boolean;
+  readonly attempts?: number;
+}
 
 /** The result of a provider call for a message. `partial`: all copies of the call were accepted, and others are left. */
 export type CallResult = MemberResult | { readonly id: string; readonly state: 'partial' };

@@ -179,7 +179,12 @@ describe('a worker that was frozen between its claim and its call', () => {
     t.mock.method(performance, 'now', () => real() + frozenMs);
     const result = await deliverOne(member);
     t.mock.restoreAll();
-    assert.deepEqual(result, { id: member.id, state: 'again', reason: 'The worker was too slow to send it.' });
+    assert.deepEqual(result, {
+      id: member.id,
+      state: 'again',
+      reason: 'The worker was too slow to send it.',
+      attempts: 1,
+    });
     assert.deepEqual(provider.calls, []);
     assert.deepEqual(
       (await attempts(member.id)).map(({ outcome }) => outcome),

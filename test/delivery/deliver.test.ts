@@ -44,7 +44,7 @@ describe('the outcome of a provider call', () => {
       const { id, version } = await accept();
       provider.acts.push(outcome);
       const { detail: reason } = outcome;
-      const expected = { id, state: 'again', reason, ...(afterMs !== undefined && { afterMs }) };
+      const expected = { id, state: 'again', reason, attempts: 1, ...(afterMs !== undefined && { afterMs }) };
       assert.deepEqual(await deliverOne({ id, version }), expected);
       assert.deepEqual([(await email(id)).status, await timeline(id)], ['queued', ['queued']]);
       const [row] = await attempts(id);

@@ -37,11 +37,17 @@ describe('delivering an email', () => {
     assert.equal((await deliverEmail(later)).state, 'waiting');
   });
 
-  /** The failure of an attempt in which the email was not taken. */
-  async function failure(outcome: SendOutcome, attempt: number): Promise<ApplicationFailure> {
+  /** The failure of an activity attempt in which the email was not taken. @param attempts those recorded after it */
+  async function failure(outcome: SendOutcome, attempt: number, attempts = attempt): Promise<ApplicationFailure> {
     const { accept, deliverEmail, provider } = make({ attempt });
+    const member = await accept();
+    await pool.query(
+      `INSERT INTO attempts (message_id, n, call, provider, outcome, ended_at)
+       SELECT $1, n, 'call_' || n, 'postmark', 'again', now() FROM generate_series(1, $2 - 1) AS n`,
+      [member.id, attempts],
+    );
     provider.acts.push(outcome);
-    const error = await deliverEmail(await accept()).then(
+    const error = await deliverEmail(member).then(
       () => assert.fail('it did not fail'),
       (reason: unknown) => reason,
     );
@@ -79,6 +85,12 @@ describe('delivering an email', () => {
         assert.equal(error.nextRetryDelay, expected, `${afterMs} ms at attempt ${attempt}`);
       }
     }
+  });
+
+  test('does not lengthen the delay of an email for attempts at which it was postponed', async () => {
+    const error = await failure({ kind: 'busy', detail: '450' }, 14, 1);
+    const delayMs = Number(error.nextRetryDelay);
+    assert.ok(delayMs >= 2_000 && delayMs <= 2_200, `${delayMs} ms`);
   });
 
   test('lets an email wait for SEND_INITIAL_INTERVAL without being overdue', async () => {

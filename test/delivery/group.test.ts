@@ -95,6 +95,8 @@ describe('delivering a group', () => {
 
   test('detaches the few that were not taken for the time of the policy or the provider', async () => {
     const { deliver, provider, members, left, email } = await group(5, {}, { attempt: 2 });
+    provider.acts.push(...Array.from({ length: 5 }, () => BUSY));
+    await failure(deliver());
     provider.acts.push({ kind: 'sent', messageId: 'a' }, BUSY, { ...BUSY, afterMs: 90_000 });
     assert.deepEqual(await deliver(), { counts: { detached: 2, sent: 3 }, providers: ['postmark'] });
     assert.deepEqual(await left(), [

@@ -181,7 +181,7 @@ function toResult(deps: EmailDeps, entry: EmailOutcomes, statuses: ReadonlyMap<s
   const outcome = outcomeOf(entry.outcomes);
   if (outcome.kind === 'busy' || outcome.kind === 'account' || outcome.kind === 'unknown') {
     const isAlone = outcome.kind === 'busy' && outcome.alone && { alone: true };
-    return { ...retryResult(deps, id, { ...outcome, detail: maskAddresses(outcome.detail) }), ...isAlone };
+    return { ...retryResult(deps, entry.email, { ...outcome, detail: maskAddresses(outcome.detail) }), ...isAlone };
   }
   // `endCopied` leaves an email open while copies of it are still to be sent.
   if (isCopied(entry) && !statuses.has(id)) return { id, state: 'partial' };

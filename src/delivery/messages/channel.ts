@@ -70,7 +70,7 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
         answers.map(async ({ message, outcome, ending }) => {
           const { id, n, provider, call } = message;
           if (outcome.kind !== 'sent' && outcome.kind !== 'refused') {
-            return retryResult(deps, id, { ...outcome, detail: maskNumbers(outcome.detail) });
+            return retryResult(deps, message, { ...outcome, detail: maskNumbers(outcome.detail) });
           }
           const { detail, code = null, provider_message_id = null } = ending;
           const answer = { message_id: id, n, provider: provider.name, call, detail, code, provider_message_id };
