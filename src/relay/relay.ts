@@ -33,7 +33,7 @@ export interface RelayDeps {
   readonly now?: () => number;
 }
 
-/** Temporal cannot be reached or is overloaded; the rows are valid. */
+/** Temporal cannot be reached, is overloaded, or refuses every request; the rows are valid. */
 export class TemporalUnreachable extends Error {}
 
 /** The workflow that a row restarts has a run that may be about to end; the row is dispatched again later. */

@@ -4,7 +4,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
 } from '@temporalio/client';
-import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
+import { defineSearchAttributeKey, NamespaceNotFoundError, TypedSearchAttributes } from '@temporalio/common';
 import type { UpkeepTaskName, DeliverGroup, DeliverMessage, Schedule } from '../../workflows/index.ts';
 import { maskAddress, maskNumber } from '../lib/mask.ts';
 import type { RetryPolicy } from '../domain/email/retry.ts';
@@ -113,7 +113,8 @@ export function makeTemporalDispatcher(
     try {
       await client.connection.withDeadline(Date.now() + REQUEST_TIMEOUT_MS, request);
     } catch (error) {
-      throw isTemporary(error) ? new TemporalUnreachable('Temporal cannot be reached', { cause: error }) : error;
+      const reason = unreachableReason(error);
+      throw reason === undefined ? error : new TemporalUnreachable(reason, { cause: error });
     }
   };
 }
@@ -231,10 +232,16 @@ function options(
  * RESOURCE_EXHAUSTED and UNAVAILABLE.
  */
 const TEMPORARY_CODES = new Set([1, 4, 8, 14]);
+/** gRPC status codes of a refused API key or certificate: PERMISSION_DENIED and UNAUTHENTICATED. */
+const CREDENTIALS_CODES = new Set([7, 16]);
 
-function isTemporary(error: unknown): boolean {
+/** Returns the reason if the error concerns every request, not only this one. */
+function unreachableReason(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (isGrpcServiceError(cause)) return TEMPORARY_CODES.has(cause.code);
+    if (cause instanceof NamespaceNotFoundError) return 'Temporal does not have the namespace';
+    if (!isGrpcServiceError(cause)) continue;
+    if (CREDENTIALS_CODES.has(cause.code)) return 'Temporal refuses the API key or certificate';
+    return TEMPORARY_CODES.has(cause.code) ? 'Temporal cannot be reached' : undefined;
   }
-  return false;
+  return undefined;
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
@@ -236,20 +238,17 @@ describe('the dispatcher', { concurrency: true }, () => {
   });
 
   test('a refusal of Temporal is not TemporalUnreachable', async () => {
-    const elsewhere = makeTemporalDispatcher(
-      new Client({ connection: namespace().connection, namespace: 'no-such-place' }),
-      RETRY,
-    );
-    for (const action of ['start', 'reschedule', 'cancel'] as const)
-      await assert.rejects(
-        elsewhere(outboxRow({ action })),
-        (error) => !(error instanceof TemporalUnreachable),
-        action,
-      );
     const bare = await bareNamespace(namespace());
     const refused = makeTemporalDispatcher(new Client({ connection: namespace().connection, namespace: bare }), RETRY);
     await assert.rejects(refused(outboxRow()), (error) => !(error instanceof TemporalUnreachable));
     await namespace().connection.operatorService.deleteNamespace({ namespace: bare });
+  });
+
+  test('a missing namespace is TemporalUnreachable, since it concerns every row', async () => {
+    const client = new Client({ connection: namespace().connection, namespace: 'no-such-place' });
+    const elsewhere = makeTemporalDispatcher(client, RETRY);
+    for (const action of ['start', 'reschedule', 'cancel'] as const)
+      await assert.rejects(elsewhere(outboxRow({ action })), TemporalUnreachable, action);
   });
 });
 
@@ -270,6 +269,22 @@ describe('Temporal is unreachable', { concurrency: true }, () => {
     const dispatch = makeTemporalDispatcher(new Client({ connection }), RETRY);
     await assert.rejects(dispatch(outboxRow()), TemporalUnreachable);
   });
+
+  for (const code of [7, 16])
+    test(`since it refuses the credentials with gRPC code ${code}`, async (t) => {
+      const server = createServer().on('stream', (stream) => {
+        const headers = { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': String(code) };
+        stream.respond(headers, { endStream: true });
+      });
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const connection = Connection.lazy({ address: `127.0.0.1:${(server.address() as AddressInfo).port}` });
+      t.after(async () => {
+        await connection.close();
+        server.close();
+      });
+      const dispatch = makeTemporalDispatcher(new Client({ connection }), RETRY);
+      await assert.rejects(dispatch(outboxRow()), TemporalUnreachable);
+    });
 
   for (const [cause, stop] of [
     ['it was killed, and works again after its start', 'kill'],
