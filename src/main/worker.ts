@@ -11,6 +11,7 @@ import {
 } from '../../activities/index.ts';
 import type { GroupQueue } from '../../workflows/index.ts';
 import type { MessageDeps } from '../delivery/messages/contract.ts';
+import { makeMigrationCheck } from '../http/plugins/readiness.ts';
 import { makeMessagePace } from '../delivery/messages/pace.ts';
 import { makeAttemptRecorder } from '../delivery/call.ts';
 import { startWebhookDispatcher } from '../delivery/webhooks/dispatcher.ts';
@@ -224,7 +225,11 @@ async function startMetricsServer(): Promise<(() => Promise<void>) | undefined> 
   const { METRICS_PORT: port, HOST: host } = config;
   if (port === undefined || sdk === undefined) return undefined;
   const metrics = openMetrics({ pool, sdk });
-  const isReady = () => workers.length === queues.length && workers.every((worker) => worker.getState() === 'RUNNING');
+  const missingMigrations = makeMigrationCheck(pool);
+  const isReady = async () =>
+    workers.length === queues.length &&
+    workers.every((worker) => worker.getState() === 'RUNNING') &&
+    (await missingMigrations()).length === 0;
   return serveMetrics(metrics, { port, host }, isReady).catch((error: unknown) =>
     exitWith(`METRICS_PORT ${port} cannot be used: ${(error as Error).message}`),
   );

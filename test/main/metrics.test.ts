@@ -25,31 +25,30 @@ test('serves our metrics if the SDK does not answer', async () => {
   assert.doesNotMatch(page, /temporal_/);
 });
 
-test('serves health, readiness and metrics of a worker', async () => {
+test('serves health, readiness and metrics of a worker', async (t) => {
   const [port, host] = [await getPort(), '127.0.0.1'];
-  let isReady = false;
+  let isReady = async () => false;
   let page = async () => 'a 1\n';
   const metrics = { type: 'text/plain; version=0.0.4', text: () => page() };
-  const stop = await serveMetrics(metrics, { port, host }, () => isReady);
+  const stop = await serveMetrics(metrics, { port, host }, () => isReady());
+  t.after(stop);
   const ask = async (path: string) => {
     const response = await fetch(`http://${host}:${port}${path}`);
     return [response.status, response.headers.get('content-type'), await response.text()];
   };
   assert.deepEqual(await ask('/metrics'), [200, 'text/plain; version=0.0.4', 'a 1\n']);
   assert.deepEqual(await ask('/healthz'), [200, 'application/json', '{"status":"ok"}']);
-  assert.deepEqual(await ask('/readyz'), [503, 'application/json', '{"status":"starting"}']);
-  isReady = true;
+  assert.deepEqual(await ask('/readyz'), [503, 'application/json', '{"status":"unavailable"}']);
+  isReady = () => Promise.reject(new Error('no'));
+  assert.equal((await ask('/readyz'))[0], 503);
+  isReady = async () => true;
   assert.deepEqual(await ask('/readyz'), [200, 'application/json', '{"status":"ok"}']);
   assert.equal((await ask('/'))[0], 404);
   page = () => Promise.reject(new Error('no'));
   assert.equal((await ask('/metrics'))[0], 500);
   assert.equal((await ask('/healthz'))[0], 200);
 
-  await assert.rejects(
-    serveMetrics(metrics, { port, host }, () => true),
-    { code: 'EADDRINUSE' },
-    'reports a port in use',
-  );
+  await assert.rejects(serveMetrics(metrics, { port, host }, isReady), { code: 'EADDRINUSE' }, 'reports a port in use');
   await stop();
   await assert.rejects(fetch(`http://${host}:${port}/healthz`), 'it has closed its port');
 });

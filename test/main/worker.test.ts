@@ -6,11 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
+import getPort from 'get-port';
 import { registerDomainForOperator } from '../../src/accounts/domains.ts';
 import { findDomain } from '../../src/store/domains/domains.ts';
+import { queryOneValue } from '../../src/store/postgres/pool.ts';
 import { organization } from '../store/mail.ts';
-import { useDatabase } from '../support/database.ts';
+import { testDatabase, useDatabase } from '../support/database.ts';
 import { startDnsServer } from '../support/dns-server.ts';
 import { endChild } from '../support/end-child.ts';
 import { eventually } from '../support/eventually.ts';
@@ -30,6 +32,43 @@ test('a worker refuses a fleet beside a part of it', async (t) => {
   const [written, exit] = await Promise.all([text(worker.stderr as Readable), once(worker, 'exit')]);
   assert.deepEqual(exit, [1, null]);
   assert.match(written, /--fleets email,email-groups: email contains email-groups; name one of them/);
+});
+
+/** Starts a worker of the fleet `webhooks`. @returns the status of its `/readyz` */
+async function startWebhooksWorker(t: TestContext, databaseUrl: string): Promise<() => Promise<number>> {
+  const port = await getPort();
+  const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', 'webhooks'], {
+    cwd: WITHOUT_ENV_FILE,
+    execArgv: [],
+    env: {
+      PATH: process.env['PATH'],
+      DATABASE_URL: databaseUrl,
+      LOG_LEVEL: 'silent',
+      METRICS_PORT: String(port),
+      SECRET_KEY: 'a secret key for tests, and long enough',
+    },
+  });
+  t.after(() => endChild(worker));
+  await once(worker, 'message');
+  return async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status;
+}
+
+describe('a worker is ready only', { concurrency: true }, () => {
+  test('while it reaches Postgres', async (t) => {
+    const readyz = await startWebhooksWorker(t, 'postgres://u@127.0.0.1:1/d');
+    assert.equal(await readyz(), 503);
+  });
+
+  test('with a database that has all migrations', async (t) => {
+    const { pool: own, url: ownUrl, drop } = await testDatabase();
+    t.after(drop);
+    const latest = await queryOneValue<string>(own, 'SELECT max(name) FROM migrations');
+    await own.query('DELETE FROM migrations WHERE name = $1', [latest]);
+    const readyz = await startWebhooksWorker(t, ownUrl);
+    assert.equal(await readyz(), 503);
+    await own.query('INSERT INTO migrations (name) VALUES ($1)', [latest]);
+    await eventually('it is ready', async () => (await readyz()) === 200);
+  });
 });
 
 test('a worker of the fleet upkeep checks domains and stops, also while Temporal is away', async (t) => {

@@ -43,13 +43,15 @@ async function sdkMetrics(address: string): Promise<string> {
 export async function serveMetrics(
   { type, text }: Metrics,
   { port, host }: { readonly port: number; readonly host: string },
-  isReady: () => boolean,
+  isReady: () => Promise<boolean>,
 ): Promise<() => Promise<void>> {
   const status = (code: number, word: string) => ({ code, type: 'application/json', body: `{"status":"${word}"}` });
   const answer = async (page: string | undefined) => {
     if (page === '/metrics') return { code: 200, type, body: await text() };
     if (page === '/healthz') return status(200, 'ok');
-    if (page === '/readyz') return isReady() ? status(200, 'ok') : status(503, 'starting');
+    if (page === '/readyz') {
+      return (await isReady().catch(() => false)) ? status(200, 'ok') : status(503, 'unavailable');
+    }
     return status(404, 'not found');
   };
   const server = createServer(({ url }, response) => {
