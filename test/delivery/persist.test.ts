@@ -23,6 +23,14 @@ describe('persist', () => {
     assert.equal(tries, 4);
   });
 
+  test('retries while the certificate of the database has expired', async () => {
+    let tries = 0;
+    await persist(async () => {
+      if (++tries < 3) throw Object.assign(new Error('certificate has expired'), { code: 'CERT_HAS_EXPIRED' });
+    });
+    assert.equal(tries, 3);
+  });
+
   test('does not retry a permanent error', async () => {
     let tries = 0;
     await assert.rejects(

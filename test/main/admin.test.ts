@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
-import { TLSSocket } from 'node:tls';
+import { describe, it } from 'node:test';
 import { parseApiKey } from '../../src/accounts/keys.ts';
 import { migrate as migrateDatabase, migrationNames } from '../../src/store/postgres/migrate.ts';
 import { findKey } from '../../src/store/accounts/keys.ts';
 import { SECRET_KEY } from '../http/service.ts';
-import { CERTIFICATE, KEY } from '../providers/certificate.ts';
+import { startTlsDatabase } from '../store/tls-database.ts';
 import { useDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { assertFailed, assertMisused, command, printed as printedWith, runProcess } from './command-line.ts';
@@ -233,23 +230,6 @@ describe('a command line that is not valid', () => {
   }
 });
 
-/** Starts a server that answers Postgres's request for TLS, with S by a handshake. @returns its port */
-async function startTlsDatabase(t: TestContext, answer: 'S' | 'N'): Promise<number> {
-  const server = createServer((socket) => {
-    socket.on('error', () => undefined);
-    socket.once('data', () => {
-      socket.write(answer);
-      if (answer === 'N') return;
-      const secure = new TLSSocket(socket, { isServer: true, key: KEY, cert: CERTIFICATE });
-      secure.on('error', () => undefined);
-    });
-  });
-  server.listen(0, 'localhost');
-  await once(server, 'listening');
-  t.after(() => server.close());
-  return (server.address() as AddressInfo).port;
-}
-
 describe('the database of a command', () => {
   const list = (settings: Record<string, string>) => command(['organization', 'list'], settings);
   const MISSING =
@@ -309,7 +289,7 @@ describe('the database of a command', () => {
     ['does not support TLS', 'N', 'The server does not support SSL connections'],
   ] as const) {
     it(`is reported in one line with the remedy if it ${name}, also by migrate`, async (t) => {
-      const url = `postgres://x@localhost:${await startTlsDatabase(t, answer)}/x?sslmode=verify-full`;
+      const url = await startTlsDatabase(t, answer);
       const outcomes = [
         await list({ DATABASE_URL: url }),
         await runProcess([], { DATABASE_URL: url }, { program: 'migrate', input: '' }),

@@ -14,6 +14,7 @@ import {
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { databaseProxy } from './proxy.ts';
+import { startTlsDatabase } from './tls-database.ts';
 
 const database = await useDatabase();
 const { pool } = database;
@@ -66,6 +67,12 @@ describe('isUnreachable returns true for a database that', { concurrency: true }
       const { port } = server.address() as AddressInfo;
       await unreachable(poolAt(t, `postgres://u@127.0.0.1:${port}/d?connectionTimeoutMillis=300`).query('SELECT 1'));
     });
+
+  for (const [what, answer] of [
+    ['has a certificate that is not trusted', 'S'],
+    ['does not support TLS', 'N'],
+  ] as const)
+    test(what, async (t) => unreachable(poolAt(t, await startTlsDatabase(t, answer)).query('SELECT 1')));
 
   test('is read-only since a fail-over', async (t) => {
     const url = withParameters(database.url, { options: '-c default_transaction_read_only=on' });

@@ -31,8 +31,9 @@ const TLS_REMEDY =
 export function exitWithoutDatabase(error: unknown): never {
   const sentence = UNUSABLE_REASONS[(error as { code?: string }).code ?? ''];
   if (sentence !== undefined) exitWith(sentence);
-  if (isUnreachable(error)) exitWith('the database cannot be reached: is it running, and is DATABASE_URL right?');
-  if (isTlsFailure(error))
+  if (isTlsFailure(error)) {
     exitWith(`the TLS connection to the database failed: ${(error as Error).message}; ${TLS_REMEDY}`);
+  }
+  if (isUnreachable(error)) exitWith('the database cannot be reached: is it running, and is DATABASE_URL right?');
   throw error;
 }

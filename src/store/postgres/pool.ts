@@ -207,28 +207,25 @@ export function inTransaction<T>(db: Db, work: (client: Db, commitWith: CommitWi
  */
 const UNREACHABLE_STATES = /^(?:08|25006|28|40|53|58|57P0[1-4]|57014|25P03|55P03)/;
 const UNREACHABLE_CODES = new Set([
+  'EADDRNOTAVAIL',
+  'EAI_AGAIN',
+  'EAI_FAIL',
   'ECONNREFUSED',
   'ECONNRESET',
+  'EHOSTDOWN',
   'EHOSTUNREACH',
+  'EMFILE',
+  'ENETDOWN',
   'ENETUNREACH',
+  'ENFILE',
+  'ENOENT',
   'ENOTFOUND',
-  'EAI_AGAIN',
   'EPIPE',
   'ETIMEDOUT',
-  'ENOENT',
 ]);
 /** The driver's own errors, which have no code. */
 const UNREACHABLE_MESSAGES =
   /^(?:Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client has encountered a connection error)/;
-
-/** Returns true for errors of this folder which mean that the database is temporarily unreachable or unusable. */
-export function isUnreachable(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.some(isUnreachable);
-  if (!(error instanceof Error)) return false;
-  const code = (error as { code?: unknown }).code;
-  if (typeof code === 'string') return UNREACHABLE_CODES.has(code) || UNREACHABLE_STATES.test(code);
-  return UNREACHABLE_MESSAGES.test(error.message);
-}
 
 /** Codes of Node and OpenSSL for a failed handshake or a certificate that is not accepted. */
 const TLS_CODES =
@@ -242,6 +239,16 @@ export function isTlsFailure(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
   return typeof code === 'string' ? TLS_CODES.test(code) : TLS_MESSAGES.test(error.message);
+}
+
+/** Returns true for errors of this folder which mean that the database is temporarily unreachable or unusable. */
+export function isUnreachable(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.some(isUnreachable);
+  if (!(error instanceof Error)) return false;
+  if (isTlsFailure(error)) return true;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string') return UNREACHABLE_CODES.has(code) || UNREACHABLE_STATES.test(code);
+  return UNREACHABLE_MESSAGES.test(error.message);
 }
 
 /** Returns true for a violation of a unique constraint (SQLSTATE 23505). */
