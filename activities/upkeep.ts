@@ -4,6 +4,7 @@ import { findExpired, findKnownFiles, markDeleted } from '../src/store/emails/at
 import { foldBatchMoves } from '../src/store/emails/batches.ts';
 import { abandonReservations, deleteReservations } from '../src/store/files/reservations.ts';
 import type { FileStore } from '../src/store/files/file-store.ts';
+import { readClock } from '../src/store/postgres/clock.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { deleteOldStatistics } from '../src/store/statistics/totals.ts';
 import { deleteExpired, type ExpiringTable } from '../src/store/upkeep/expired.ts';
@@ -112,7 +113,7 @@ function makeTasks(deps: UpkeepDeps) {
      * emails that a restored database has lost.
      */
     async reportUnknownFiles(from: string | null): Promise<UpkeepStep> {
-      const before = Date.now() - UNKNOWN_AFTER_MS;
+      const before = (await readClock(deps.pool)).getTime() - UNKNOWN_AFTER_MS;
       let done = 0;
       let next = from;
       for (let page = 0; page < PAGES_PER_STEP; page++) {
@@ -150,7 +151,9 @@ function makeTasks(deps: UpkeepDeps) {
     },
 
     /** Counts the messages of the previous version in the statistics. */
-    backfillStatistics: () => backfillStatistics(deps.pool, Date.now()),
+    async backfillStatistics(): Promise<UpkeepStep> {
+      return backfillStatistics(deps.pool, (await readClock(deps.pool)).getTime());
+    },
 
     /** Merges recorded status changes into the counts of batches. */
     async foldBatchMoves(): Promise<UpkeepStep> {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { createdAt, idTime } from '../lib/ids.ts';
+import { readClock } from '../store/postgres/clock.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import {
   addPartition,
@@ -136,18 +137,21 @@ export async function rotateRequestLog(pool: Pool, days: number, now: number): P
 }
 
 export function makePartitionUpkeep(deps: PartitionDeps) {
+  const now = async () => (await readClock(deps.pool)).getTime();
   return {
     /** Adds the partitions that emails need next. */
     async addPartitions(): Promise<UpkeepStep> {
-      return { done: await addPartitions(deps.pool, deps.emailRetentionDays, Date.now()), next: null };
+      return { done: await addPartitions(deps.pool, deps.emailRetentionDays, await now()), next: null };
     },
 
     /** Deletes records of emails after the retention, with their partition. */
-    expireEmails: (): Promise<UpkeepStep> => expireEmails(deps, Date.now()),
+    async expireEmails(): Promise<UpkeepStep> {
+      return expireEmails(deps, await now());
+    },
 
     /** Drops days of the log of API requests after the retention, and adds the days that it needs next. */
     async rotateRequestLog(): Promise<UpkeepStep> {
-      return { done: await rotateRequestLog(deps.pool, deps.requestLogDays, Date.now()), next: null };
+      return { done: await rotateRequestLog(deps.pool, deps.requestLogDays, await now()), next: null };
     },
   };
 }

@@ -3,6 +3,7 @@ import { idTime } from '../lib/ids.ts';
 import { DELIVERY_DAYS } from '../domain/webhooks.ts';
 import { announceBatches } from '../projection/batches.ts';
 import { findUnannounced } from '../store/emails/batches.ts';
+import { readClock } from '../store/postgres/clock.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import { deleteOldDeliveries } from '../store/webhooks/deliveries.ts';
 import { deleteEarlierRows } from '../store/outbox/outbox.ts';
@@ -40,7 +41,7 @@ export function makeWebhookUpkeep({ pool, workflows, log }: WebhookUpkeepDeps) {
 
     /** Deletes events, deliveries and their attempts after 30 days. */
     async deleteOldDeliveries(): Promise<UpkeepStep> {
-      const before = idTime(Date.now() - DELIVERY_DAYS * DAY_MS);
+      const before = idTime((await readClock(pool)).getTime() - DELIVERY_DAYS * DAY_MS);
       const done = await deleteOldDeliveries(pool, before, DELIVERIES_PER_STEP);
       return toStep(done, DELIVERIES_PER_STEP);
     },
