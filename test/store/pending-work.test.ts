@@ -3,6 +3,7 @@ import { beforeEach, describe, test } from 'node:test';
 import { readDue, readOutbox, type PendingWork } from '../../src/store/emails/pending-work.ts';
 import { useDatabase } from '../support/database.ts';
 import { explainEach } from '../support/plans.ts';
+import { acceptText, connect } from './chats.ts';
 import { accept, acceptOne, force, newEmail, organization } from './mail.ts';
 
 const { pool } = await useDatabase();
@@ -78,6 +79,17 @@ describe('the backlog of due work', () => {
     for (const id of [late, early]) await force(pool, id, 'scheduled');
     await pool.query(`UPDATE emails SET scheduled_at = now() - interval '90 seconds' WHERE id = $1`, [late]);
     assert.deepEqual(backlog(await readDue(pool)), { email: [1, 90] });
+  });
+
+  test('contains scheduled chat-app messages and SMS from their time on, beside those that are queued', async () => {
+    const { number } = await connect(pool, orgId);
+    const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
+    const late = await acceptText(pool, orgId, number, {}, inAnHour);
+    await acceptText(pool, orgId, number, {}, inAnHour);
+    await pool.query(`UPDATE chat_messages SET scheduled_at = now() - interval '90 seconds' WHERE id = $1`, [late]);
+    assert.deepEqual(backlog(await readDue(pool)), { chat: [1, 90] });
+    await acceptText(pool, orgId, number);
+    assert.deepEqual(backlog(await readDue(pool)), { chat: [2, 90] });
   });
 
   test('contains due deliveries to enabled endpoints', async () => {

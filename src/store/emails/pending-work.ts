@@ -58,6 +58,9 @@ export function readDue(db: Db): Promise<PendingWork[]> {
                SELECT coalesce(scheduled_at, created_at) AS since FROM emails
                WHERE org_id = org.id AND status = 'queued' ORDER BY created_at, id LIMIT $2
              ) AS email WHERE org.suspended_at IS NULL
+           ), late_chats AS MATERIALIZED (
+             SELECT scheduled_at AS since FROM chat_messages
+             WHERE status = 'scheduled' AND scheduled_at <= now() AND org_id <> ALL (${SUSPENDED_ORGANIZATIONS}) ORDER BY scheduled_at LIMIT $1
            ), chats AS MATERIALIZED (
              SELECT FROM organizations AS org CROSS JOIN LATERAL (
                SELECT FROM chat_messages WHERE org_id = org.id AND status = 'queued' LIMIT $1
@@ -84,7 +87,9 @@ export function readDue(db: Db): Promise<PendingWork[]> {
            FROM (
              SELECT 'email' AS fleet, (SELECT count(*) FROM queued) + (SELECT count(*) FROM late) AS count,
                     least((SELECT since FROM oldest), (SELECT min(since) FROM late)) AS since
-             UNION ALL SELECT 'chat', (SELECT count(*) FROM chats), (SELECT since FROM oldest_chat)
+             UNION ALL
+             SELECT 'chat', (SELECT count(*) FROM chats) + (SELECT count(*) FROM late_chats),
+                    least((SELECT since FROM oldest_chat), (SELECT min(since) FROM late_chats))
              UNION ALL SELECT 'webhooks', (SELECT count(*) FROM deliveries), (SELECT since FROM oldest_delivery)
              UNION ALL SELECT 'upkeep', count(*), min(next_check_at) FROM (
                SELECT next_check_at FROM domains WHERE next_check_at <= now() ORDER BY next_check_at LIMIT $1
