@@ -3,7 +3,7 @@ import { createdAt } from '../src/lib/ids.ts';
 import { findExpired, findKnownFiles, markDeleted } from '../src/store/emails/attachments.ts';
 import { foldBatchMoves } from '../src/store/emails/batches.ts';
 import { abandonReservations, deleteReservations } from '../src/store/files/reservations.ts';
-import type { FileStore } from '../src/store/files/file-store.ts';
+import { type FileStore, FilesNotRemoved } from '../src/store/files/file-store.ts';
 import { readClock } from '../src/store/postgres/clock.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { deleteOldStatistics } from '../src/store/statistics/totals.ts';
@@ -71,6 +71,31 @@ function recordSuccesses<T extends Record<string, (from: string | null) => Promi
   return Object.fromEntries(wrapped) as T;
 }
 
+/**
+ * Removes files from the store, and then records those that are gone. Files that cannot be removed do not stop the steps after
+ * this one: they are found again until the last step, which fails.
+ * @param hasMore whether another step may find other files
+ */
+async function removeFiles(
+  store: FileStore,
+  ids: readonly string[],
+  hasMore: boolean,
+  record: (removed: readonly string[]) => Promise<void>,
+): Promise<UpkeepStep> {
+  const failure = await store.remove(ids).then(
+    () => undefined,
+    (error: unknown) => {
+      if (error instanceof FilesNotRemoved) return error;
+      throw error;
+    },
+  );
+  const removed = failure ? ids.filter((id) => !failure.ids.includes(id)) : ids;
+  // In the reverse order, a crash in between would leave files that are never deleted.
+  await record(removed);
+  if (failure && (!hasMore || removed.length === 0)) throw failure;
+  return { done: removed.length, next: hasMore ? '' : null };
+}
+
 function makeTasks(deps: UpkeepDeps) {
   const deleteFrom = async (...tables: readonly ExpiringTable[]): Promise<UpkeepStep> => {
     const counts: number[] = [];
@@ -90,10 +115,7 @@ function makeTasks(deps: UpkeepDeps) {
     /** Deletes files 30 days after their emails were sent or ended, and keeps their metadata. */
     async expireAttachments(): Promise<UpkeepStep> {
       const { expired, more } = await findExpired(deps.pool, ITEMS_PER_STEP);
-      // In the reverse order, a crash in between would leave files that are never deleted.
-      await deps.files.remove(expired);
-      await markDeleted(deps.pool, expired);
-      return { done: expired.length, next: more ? '' : null };
+      return removeFiles(deps.files, expired, more, (removed) => markDeleted(deps.pool, removed));
     },
 
     /**
@@ -102,10 +124,11 @@ function makeTasks(deps: UpkeepDeps) {
      */
     async sweepFiles(): Promise<UpkeepStep> {
       const ids = await abandonReservations(deps.pool, ITEMS_PER_STEP);
-      await deps.files.remove(ids);
-      await deleteReservations(deps.pool, ids);
-      if (ids.length > 0) deps.log.info({ files: ids.length }, 'removed files of requests that stored no email');
-      return toStep(ids.length, ITEMS_PER_STEP);
+      return removeFiles(deps.files, ids, ids.length === ITEMS_PER_STEP, async (removed) => {
+        await deleteReservations(deps.pool, removed);
+        if (removed.length > 0)
+          deps.log.info({ files: removed.length }, 'removed files of requests that stored no email');
+      });
     },
 
     /**

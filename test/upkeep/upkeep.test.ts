@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import type { UpkeepStep } from '../../src/upkeep/task.ts';
@@ -8,7 +10,7 @@ import { insertBatch } from '../../src/store/emails/batches.ts';
 import { insertAttachments } from '../../src/store/emails/attachments.ts';
 import { deleteReservations, reserveFiles } from '../../src/store/files/reservations.ts';
 import { diskStore } from '../../src/store/files/disk.ts';
-import type { FileStore } from '../../src/store/files/file-store.ts';
+import { FilesNotRemoved, type FileStore } from '../../src/store/files/file-store.ts';
 import { allIds } from '../store/files/store-contract.ts';
 import { accept, newEmail } from '../store/mail.ts';
 import { temporaryFolder } from '../support/folder.ts';
@@ -21,7 +23,8 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
   await pool.query('DELETE FROM attachments');
   await pool.query('DELETE FROM file_reservations');
   await pool.query('DELETE FROM stored_bytes');
-  const store = diskStore(await temporaryFolder(t));
+  const folder = await temporaryFolder(t);
+  const store = diskStore(folder);
   const log: string[] = [];
   const activities = makeUpkeepActivities({
     pool,
@@ -74,7 +77,12 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
     );
     return rows[0]?.deleted === true;
   };
-  return { store, activities, old, deleted, log };
+  /** Puts a folder in the place of a file, so that the store cannot delete the file. */
+  const makeUndeletable = async (id: string): Promise<void> => {
+    await store.remove([id]);
+    await mkdir(join(folder, id.slice(-2), id), { recursive: true });
+  };
+  return { store, activities, old, deleted, makeUndeletable, log };
 }
 
 async function runAllSteps(step: (from: string | null) => Promise<UpkeepStep>): Promise<number> {
@@ -86,6 +94,23 @@ async function runAllSteps(step: (from: string | null) => Promise<UpkeepStep>): 
     from = result.next;
   } while (from !== null);
   return done;
+}
+
+/** Adds files to an email that is older than their retention. */
+async function insertExpiredFiles(emailId: string, count: number): Promise<void> {
+  const files = Array.from({ length: count }, (_, i) => ({
+    id: newId('att'),
+    filename: `${i}.txt`,
+    content_type: 'text/plain',
+    size: 1,
+    content_id: null,
+  }));
+  await reserveFiles(pool, orgId, files, { maxStoredBytes: 0, allowance: 1 });
+  await insertAttachments(pool, orgId, `${emailId}x`, files);
+  await pool.query(
+    `UPDATE attachments SET email_id = $1, position = position + 1, look_at = now() - interval '1 second' WHERE email_id = $2`,
+    [emailId, `${emailId}x`],
+  );
 }
 
 describe('expired files', () => {
@@ -139,19 +164,7 @@ describe('expired files', () => {
   test('are deleted in steps of 500', async (t) => {
     const { activities, old, store } = await make(t);
     const [emailId] = await old(60, 'sent', { 'email.sent': 31 });
-    const files = Array.from({ length: 1_200 }, (_, i) => ({
-      id: newId('att'),
-      filename: `${i}.txt`,
-      content_type: 'text/plain',
-      size: 1,
-      content_id: null,
-    }));
-    await reserveFiles(pool, orgId, files, { maxStoredBytes: 0, allowance: 1 });
-    await insertAttachments(pool, orgId, `${emailId}x`, files);
-    await pool.query(
-      `UPDATE attachments SET email_id = $1, position = position + 1, look_at = now() - interval '1 second' WHERE email_id = $2`,
-      [emailId, `${emailId}x`],
-    );
+    await insertExpiredFiles(emailId, 1_200);
     assert.equal((await activities.expireAttachments()).done, 500);
     assert.equal(await runAllSteps(() => activities.expireAttachments()), 701);
     assert.deepEqual(await allIds(store), []);
@@ -165,6 +178,17 @@ describe('expired files', () => {
     const [, id] = await old(31, 'sent', { 'email.sent': 31 });
     await assert.rejects(activities.expireAttachments(), /away/);
     assert.ok(!(await deleted(id)));
+  });
+
+  test('are deleted although another one cannot be deleted, for which the last step fails', async (t) => {
+    const { activities, old, makeUndeletable } = await make(t);
+    const [emailId, id] = await old(60, 'sent', { 'email.sent': 60 });
+    await makeUndeletable(id);
+    await insertExpiredFiles(emailId, 600);
+    assert.deepEqual(await activities.expireAttachments(), { done: 499, next: '' });
+    await assert.rejects(activities.expireAttachments(), FilesNotRemoved);
+    const { rows } = await pool.query('SELECT id FROM attachments WHERE deleted_at IS NULL');
+    assert.deepEqual(rows, [{ id }]);
   });
 });
 
@@ -203,6 +227,15 @@ describe('files that no email refers to', () => {
     assert.equal(await runAllSteps(() => activities.sweepFiles()), 1);
     assert.deepEqual(await allIds(store), [kept, young].sort());
     assert.equal(await storedBytes(), 11);
+  });
+
+  test('are removed although another one cannot be removed, for which the sweep fails', async (t) => {
+    const { activities, makeUndeletable } = await make(t);
+    const [broken, removed] = [fileId(false), fileId(false)];
+    await reserve([broken, removed], 2);
+    await makeUndeletable(broken);
+    await assert.rejects(activities.sweepFiles(), FilesNotRemoved);
+    assert.equal(await storedBytes(), 10);
   });
 
   test('are removed by a later sweep after a failure, and cannot be attached meanwhile', async (t) => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type FileStore, guarded, isFileId, requireFileId } from './file-store.ts';
+import { FilesNotRemoved, type FileStore, guarded, isFileId, requireFileId } from './file-store.ts';
 
 /** The folder of files that are being written. */
 const UNFINISHED = 'unfinished';
@@ -45,7 +45,10 @@ export function diskStore(folder: string): FileStore {
     open: (id) => openIfThere(id, pathOf),
     async remove(ids) {
       ids.forEach(requireFileId);
-      await Promise.all(ids.map((id) => rm(pathOf(id), { force: true })));
+      const failures = new Map<string, unknown>();
+      const removals = ids.map((id) => rm(pathOf(id), { force: true }).catch((error) => failures.set(id, error)));
+      await Promise.all(removals);
+      if (failures.size > 0) throw new FilesNotRemoved([...failures.keys()], failures.values().next().value);
     },
     async check() {
       const probe = join(folder, UNFINISHED, `probe.${randomBytes(6).toString('hex')}`);

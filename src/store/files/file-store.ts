@@ -9,7 +9,7 @@ export interface FileStore {
   readonly put: (id: string, content: Buffer) => Promise<void>;
   /** Opens a file as a stream; undefined if it does not exist. */
   readonly open: (id: string) => Promise<Readable | undefined>;
-  /** Deletes files. Files that do not exist count as deleted. */
+  /** Deletes files. Files that do not exist count as deleted. Throws FilesNotRemoved if only some could be deleted. */
   readonly remove: (ids: readonly string[]) => Promise<void>;
   /** Lists ids in no particular order, with the cursor of the next page; null is the start and the end. */
   readonly list: (from: string | null) => Promise<{ readonly ids: readonly string[]; readonly next: string | null }>;
@@ -22,6 +22,16 @@ export class FileStoreUnavailable extends Error {
   constructor(cause: unknown) {
     super('the attachment store failed', { cause });
     this.name = 'FileStoreUnavailable';
+  }
+}
+
+/** Some files could not be deleted; all others were. */
+export class FilesNotRemoved extends FileStoreUnavailable {
+  readonly ids: readonly string[];
+  constructor(ids: readonly string[], cause: unknown) {
+    super(cause);
+    this.name = 'FilesNotRemoved';
+    this.ids = ids;
   }
 }
 
@@ -45,7 +55,7 @@ export function guarded(store: FileStore): FileStore {
       try {
         return await work(...args);
       } catch (error) {
-        throw new FileStoreUnavailable(error);
+        throw error instanceof FileStoreUnavailable ? error : new FileStoreUnavailable(error);
       }
     };
   const { put, open, remove, list, check } = store;

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import { chunksOf } from '../../lib/group.ts';
-import { type FileStore, guarded, isFileId, requireFileId } from './file-store.ts';
+import { FilesNotRemoved, type FileStore, guarded, isFileId, requireFileId } from './file-store.ts';
 
 /** S3's own limit. */
 const MAX_KEYS_PER_DELETE = 1_000;
@@ -37,14 +37,21 @@ export async function s3Store({ host: Bucket, pathname, searchParams }: URL): Pr
       }
     },
     async remove(ids) {
+      const failures = [];
       for (const chunk of chunksOf(ids, MAX_KEYS_PER_DELETE)) {
         const Objects = chunk.map((id) => ({ Key: keyOf(id) }));
         const { Errors } = await client.send(
           new sdk.DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } }),
         );
-        const [first] = Errors ?? [];
-        if (first) throw new Error(`${first.Code ?? 'an error'} for ${first.Key ?? 'an object'}`);
+        failures.push(...(Errors ?? []));
       }
+      const [first] = failures;
+      if (!first) return;
+      const cause = new Error(`${first.Code ?? 'an error'} for ${first.Key ?? 'an object'}`);
+      throw new FilesNotRemoved(
+        failures.map(({ Key = '' }) => Key.slice(prefix.length)),
+        cause,
+      );
     },
     async list(from) {
       const { Contents, NextContinuationToken } = await client.send(

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { type FileStore, FileStoreUnavailable } from '../../../src/store/files/file-store.ts';
 import { openFileStore } from '../../../src/store/files/open.ts';
+import { answering, httpServer } from '../../providers/servers.ts';
 import { startS3Server, type S3Server } from '../../support/s3-server.ts';
 import { allIds, contentOf, newFileId, storeContract } from './store-contract.ts';
 
@@ -47,6 +48,14 @@ describe('files in S3', () => {
     assert.deepEqual(await allIds(store), ids.sort());
     await store.remove(ids);
     assert.deepEqual(await allIds(store), []);
+  });
+
+  it('are reported if they cannot be removed', async (t) => {
+    const ids = [newFileId(), newFileId()];
+    const body = `<DeleteResult><Error><Key>files/${ids[1]}</Key><Code>AccessDenied</Code></Error></DeleteResult>`;
+    const endpoint = await httpServer(t, answering({ body, headers: { 'content-type': 'application/xml' } }));
+    const refusing = await openFileStore(`s3://bucket/files?endpoint=${endpoint}`);
+    await assert.rejects(refusing.remove(ids), { name: 'FilesNotRemoved', ids: [ids[1]] });
   });
 
   it('throw FileStoreUnavailable for a missing bucket or an unreachable server', async () => {
