@@ -16,27 +16,32 @@ interface Call {
   wasSent: boolean;
 }
 
+/** SDKs read an answer as a whole, and a proxy may send one that never ends. Answers of providers are far smaller. */
+const MAX_ANSWER_BYTES = 16_777_216;
+
 const calls = new AsyncLocalStorage<Call>();
 const agent = new Agent({ connect: { timeout: 10_000 }, connections: 128, keepAliveTimeout: 20_000 }).compose(
-  (dispatch) => (options, handler) => {
-    const call = calls.getStore();
-    return dispatch(options, call ? recordDeparture(handler, call) : handler);
-  },
+  (dispatch) => (options, handler) => dispatch(options, observe(handler, calls.getStore())),
 );
 
 /**
  * Records when a request gets its connection (after the TLS handshake), just before its first byte is written. Error codes
- * do not show it: the same code may come from a handshake or from a response.
+ * do not show it: the same code may come from a handshake or from a response. Aborts an answer that is too large.
  */
-function recordDeparture(handler: Dispatcher.DispatchHandler, call: Call): Dispatcher.DispatchHandler {
+function observe(handler: Dispatcher.DispatchHandler, call: Call | undefined): Dispatcher.DispatchHandler {
+  let sizeBytes = 0;
   return {
     onRequestStart(...start) {
-      call.wasSent = true;
+      if (call) call.wasSent = true;
       handler.onRequestStart?.(...start);
     },
     onRequestUpgrade: (...upgrade) => handler.onRequestUpgrade?.(...upgrade),
     onResponseStart: (...head) => handler.onResponseStart?.(...head),
-    onResponseData: (...chunk) => handler.onResponseData?.(...chunk),
+    onResponseData(controller, chunk) {
+      sizeBytes += chunk.length;
+      if (sizeBytes > MAX_ANSWER_BYTES) controller.abort(new Error('the answer is too large'));
+      else handler.onResponseData?.(controller, chunk);
+    },
     onResponseEnd: (...end) => handler.onResponseEnd?.(...end),
     onResponseError: (...error) => handler.onResponseError?.(...error),
   };

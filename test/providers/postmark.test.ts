@@ -202,6 +202,21 @@ describe('the outcome is unknown', { concurrency: true }, () => {
     });
   }
 
+  test('for a 200 whose body does not end, of which a bounded part is read', async (t) => {
+    const megabyte = Buffer.alloc(1_048_576, ' ');
+    let megabytes = 0;
+    const url = await httpServer(t, (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const timer = setInterval(() => {
+        megabytes++;
+        response.write(megabyte);
+      }, 10);
+      response.on('close', () => clearInterval(timer));
+    });
+    assert.equal((await sendOne(url, outgoing(), 5)).kind, 'unknown');
+    assert.ok(megabytes < 100, `${megabytes} MB`);
+  });
+
   test('for 408, 502, 504 and 520, which come from a proxy', async (t) => {
     for (const status of [408, 502, 504, 520])
       assert.equal((await outcomeOf(t, { status, body: '<p>Bad Gateway' })).kind, 'unknown', String(status));
