@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Account } from './command.ts';
 import { reportsPortInUse } from './ports.ts';
+import { unlessAborted } from './probe.ts';
 import { Problem } from './problem.ts';
 import { killGroup, send } from './processes.ts';
 
@@ -165,11 +166,7 @@ async function waitUntilReady<Facts>(
   stopping: AbortSignal,
 ): Promise<Facts> {
   const signal = AbortSignal.any([running.endedSignal, stopping, AbortSignal.timeout(READY_TIMEOUT_MS)]);
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
-  signal.throwIfAborted();
-  return Promise.race([spec.waitUntilReady(running.message, signal), aborted]);
+  return unlessAborted(spec.waitUntilReady(running.message, signal), signal);
 }
 
 async function stopProcess(spec: PartSpec<unknown>, { child, ended, endedSignal }: RunningProcess): Promise<void> {

@@ -12,6 +12,7 @@ import { rotateLog } from './logs.ts';
 import { nodePart, programOf } from './node-part.ts';
 import { homePorts, type Ports } from './ports.ts';
 import { adminUrl, createDatabase, postgresPart, prepareCluster, removeStalePidFile } from './postgres.ts';
+import { unlessAborted } from './probe.ts';
 import { Problem } from './problem.ts';
 import type { Progress } from './progress.ts';
 import { readSecrets, type Secrets } from './secrets.ts';
@@ -60,10 +61,10 @@ const WORKFLOW_RETENTION = '168h';
  * creates the demonstration organization.
  */
 export async function startStack(context: Context): Promise<Stack> {
-  const { environment, home } = context;
+  const { environment, home, signal } = context;
   const secrets = await readSecrets(home.secrets);
   const [databaseUrl, temporal] = await Promise.all([startDatabase(context, secrets), startTemporal(context)]);
-  const pending = demoOrganization(databaseUrl, home.secrets, secrets);
+  const pending = unlessAborted(demoOrganization(databaseUrl, home.secrets, secrets), signal);
   // Awaited below. An earlier error takes precedence.
   pending.catch(() => undefined);
 
@@ -87,7 +88,7 @@ export async function startStack(context: Context): Promise<Stack> {
 }
 
 async function startDatabase(context: Context, secrets: Secrets): Promise<string> {
-  const { config, home, ports, progress, supervisor } = context;
+  const { config, home, ports, progress, supervisor, signal } = context;
   const url =
     config.DATABASE_URL ??
     (await progress.step('Postgres', async (step) => {
@@ -102,10 +103,12 @@ async function startDatabase(context: Context, secrets: Secrets): Promise<string
       });
       return createDatabase(adminUrl(cluster, port), cluster.password);
     }));
-  const applied = await migrate(url).catch((error: unknown) => {
+  const migrated = migrate(url).catch((error: unknown) => {
     if (config.DATABASE_URL === undefined) throw error;
     throw new Problem(`The database that DATABASE_URL names cannot be used: ${describe(error)}`, { cause: error });
   });
+  // A database that is not stopped with this process may never answer.
+  const applied = await unlessAborted(migrated, signal);
   if (applied.length > 0) progress.print(`  ✓ Migrations applied: ${applied.join(', ')}`);
   return url;
 }

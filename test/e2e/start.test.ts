@@ -3,9 +3,11 @@ import { access, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { DevFile } from '../../src/main/dev-file.ts';
+import { unlessAborted } from '../../dev/environment/probe.ts';
 import { commandLine } from '../../dev/environment/processes.ts';
 import { PARTS } from '../../src/main/dev-file.ts';
 import { printed } from '../main/command-line.ts';
+import { tcpServer } from '../providers/servers.ts';
 import { eventually } from '../support/eventually.ts';
 import { clientOf, emptyHome, type Launched, launchSendwright, readInbox, startSendwright } from '../support/start.ts';
 
@@ -106,4 +108,12 @@ test('npm start leaves nothing when it is interrupted while it starts', async (t
   const processes = JSON.parse(text) as Record<string, { pid: number }>;
   await assertGone(Object.values(processes).map(({ pid }) => pid));
   await assert.rejects(access(record));
+});
+
+test('npm start ends promptly when it is interrupted while DATABASE_URL does not answer', async (t) => {
+  const port = await tcpServer(t, () => undefined);
+  const starting = launchSendwright(t, await emptyHome(), { DATABASE_URL: `postgres://u@127.0.0.1:${port}/d` });
+  await eventually('it waits for the database alone', () => starting.output().includes('✓ Temporal server'), 60_000);
+  const timeout = AbortSignal.timeout(10_000);
+  assert.equal(await unlessAborted(starting.end(), timeout), 0);
 });
