@@ -3,7 +3,7 @@ import { escapeHtml } from '../lib/html.ts';
 import type { Cursor } from '../store/postgres/page.ts';
 import { queryOf, valueOf } from './forms.ts';
 import { type Html, pathOf, type Visit } from './page.ts';
-import { placeToText } from './places.ts';
+import { cursorToText } from './cursors.ts';
 
 /** States by their color. The name of a state is always shown too. Other states are `ended`. */
 const TONES: Readonly<Record<string, readonly string[]>> = {
@@ -140,7 +140,7 @@ const FIRST_PAGE = '0';
 export function Pager({ visit, next }: { visit: Visit; next: Cursor | null }): Html {
   const cursor = valueOf(visit.given, 'cursor');
   if (cursor === undefined && next === null) return '';
-  const trail = (valueOf(visit.given, 'before') ?? '').split('.').filter((place) => place !== '');
+  const trail = (valueOf(visit.given, 'before') ?? '').split('.').filter((position) => position !== '');
   const isFirst = cursor === undefined || cursor === '';
   const previous = trail.at(-1);
   return (
@@ -157,7 +157,7 @@ export function Pager({ visit, next }: { visit: Visit; next: Cursor | null }): H
       )}
       {next !== null && (
         <a
-          href={withCursor(visit, placeToText(next), [...trail, isFirst ? FIRST_PAGE : cursor].slice(-MAX_TRAIL))}
+          href={withCursor(visit, cursorToText(next), [...trail, isFirst ? FIRST_PAGE : cursor].slice(-MAX_TRAIL))}
           rel="next"
         >
           Older

@@ -4,7 +4,7 @@ import { Layout } from './layout.tsx';
 import { Live } from './live.tsx';
 import { type Context, type Html, page, type Page } from './page.ts';
 import { cutPage, type Cursor } from '../store/postgres/page.ts';
-import { textToPlace } from './places.ts';
+import { parseCursor } from './cursors.ts';
 
 /** A list without filters. */
 interface List<Row> {
@@ -13,8 +13,8 @@ interface List<Row> {
   readonly columns: readonly Column[] | ((context: Context) => readonly Column[]);
   readonly layout?: 'audit' | undefined;
   readonly limit?: number;
-  /** Reads at most `limit` rows after the position `place`. */
-  readonly read: (context: Context, place: Cursor | null, limit: number) => Promise<Row[]>;
+  /** Reads at most `limit` rows that follow the position `after`. */
+  readonly read: (context: Context, after: Cursor | null, limit: number) => Promise<Row[]>;
   readonly row: (row: Row, context: Context) => Html;
   readonly empty: (context: Context) => Html | Promise<Html>;
   readonly actions?: Html;
@@ -39,7 +39,7 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
     footer = <></>,
   } = list;
   return page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
-    const entries = await list.read(context, textToPlace(context.query.cursor), limit + 1);
+    const entries = await list.read(context, parseCursor(context.query.cursor), limit + 1);
     const { rows, next } = cutPage(entries, limit);
     const safeAddLink = add && context.role === 'owner' && (
       <a class="button primary" href={add.href} safe>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { request } from 'undici';
-import { placeToText } from '../../src/dashboard/places.ts';
+import { cursorToText } from '../../src/dashboard/cursors.ts';
 import { project } from '../../src/projection/emails.ts';
 import { beginAttempts, endAttempts } from '../../src/store/emails/attempts.ts';
 import { noteSuppressed } from '../../src/store/emails/recipients.ts';
@@ -174,7 +174,7 @@ describe('the list of emails', () => {
     assert.ok(polls(await page('/dashboard/emails', visitor)), 'the first email is awaited');
     const [now, later] = [await sent(), await sent({ scheduled_at: inFuture({ hours: 5 }) })];
     assert.ok(polls(await page('/dashboard/emails', visitor)), 'one is queued');
-    const newest = placeToText({ created_at: '2999-01-01T00:00:00.000Z', id: 'em_0' });
+    const newest = cursorToText({ created_at: '2999-01-01T00:00:00.000Z', id: 'em_0' });
     const deep = (query = '') => page(`/dashboard/emails?cursor=${newest}${query}`, visitor);
     assert.ok(polls(await deep()), 'one is queued');
     assert.ok(!polls(await deep('&status=scheduled')), 'one is due in five hours');

@@ -23,8 +23,8 @@ const list = listPage({
   caption: 'Changes, newest first',
   columns: ['Time', 'Actor', 'Action', 'Target', 'Details'],
   layout: 'audit',
-  read: async ({ pool, organization }, place, limit) => {
-    const entries = await listAudit(pool, organization.id, place, limit);
+  read: async ({ pool, organization }, after, limit) => {
+    const entries = await listAudit(pool, organization.id, after, limit);
     const targets = entries.flatMap(({ target }) => target ?? []);
     const [existing, keyNames] = await Promise.all([
       findExistingTargets(pool, organization.id, targets),

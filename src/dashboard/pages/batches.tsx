@@ -44,8 +44,8 @@ const list = listPage({
   caption: 'Batches, newest first',
   columns: ['Status', 'Batch', 'Progress', 'Emails', 'Accepted', 'Done'],
   limit: 30,
-  read: async ({ pool, organization }, place, limit) => {
-    const batches = await listBatches(pool, organization.id, place, limit);
+  read: async ({ pool, organization }, after, limit) => {
+    const batches = await listBatches(pool, organization.id, after, limit);
     const ids = batches.map(({ id }) => id);
     const subjects = await firstSubjects(pool, organization.id, ids);
     return batches.map((batch) => ({ ...batch, name: nameOf(batch, subjects) }));

@@ -28,7 +28,7 @@ import { BLANK, confirm, field, Filters, optionsOf, Problem, select } from '../f
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Context, type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
-import { textToPlace } from '../places.ts';
+import { parseCursor } from '../cursors.ts';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
 import { RescheduleForm, rescheduleAction, tooLateProblem } from './reschedule.tsx';
 
@@ -96,7 +96,7 @@ function listOf(of: ChannelPages) {
     const address = typeof recipient === 'object' && recipient !== null ? recipient.to : null;
     const filters = { status, to: address, tag: null, created_after: null, created_before: null };
     const { rows: messages, next } = isValid
-      ? await listMessages(pool, organization.id, channel, filters, textToPlace(cursor), MESSAGES)
+      ? await listMessages(pool, organization.id, channel, filters, parseCursor(cursor), MESSAGES)
       : { rows: [], next: null };
     const { safeHint } = empty;
     const isEmpty = isValid && messages.length === 0;

@@ -13,7 +13,7 @@ import { formProblems } from '../errors.tsx';
 import { field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { zonedInstant } from '../instants.ts';
 import { type Context, type Filled, type Html, zoneOf } from '../page.ts';
-import { textToPlace } from '../places.ts';
+import { parseCursor } from '../cursors.ts';
 import { PATH } from './webhook-form.tsx';
 import { formatNumber } from '../../lib/text.ts';
 
@@ -61,7 +61,7 @@ export async function Deliveries({ context, endpoint, filled }: DeliveriesProps)
   const { query, given, role } = context;
   const isValid = Object.keys(filled.problems).length === 0;
   const { rows, next } = isValid
-    ? await searchDeliveries(context.pool, endpoint.id, filled.filters, textToPlace(query.cursor), DELIVERIES)
+    ? await searchDeliveries(context.pool, endpoint.id, filled.filters, parseCursor(query.cursor), DELIVERIES)
     : { rows: [], next: null };
   const isFiltered = Object.values(given).some((value) => value !== '');
   return (

@@ -29,7 +29,7 @@ const list = listPage({
   caption: 'Domains, newest first',
   columns: ['Domain', 'Status', 'Checked', 'Added'],
   add: { href: `${PATH}/new`, label: 'Add domain' },
-  read: ({ pool, organization }, place, limit) => listDomains(pool, organization.id, place, limit),
+  read: ({ pool, organization }, after, limit) => listDomains(pool, organization.id, after, limit),
   row: ({ id, name, status, last_checked_at: checked, created_at: created }) => (
     <tr>
       <LinkHeading href={`${PATH}/${id}`} text={name} />

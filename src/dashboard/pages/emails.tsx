@@ -7,7 +7,7 @@ import { curl, Empty, inWords, LinkHeading, Pager, StatusBadge, Sub, Table, Time
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Context, type Html, page, type PageRow, Redirect, Reply } from '../page.ts';
-import { textToPlace } from '../places.ts';
+import { parseCursor } from '../cursors.ts';
 import { isTargetId, targetPath } from '../targets.ts';
 import { download } from './email-download.ts';
 import { EmailFilterForm, filterQuery, Query, readFilters } from './email-filters.tsx';
@@ -21,7 +21,7 @@ const list = page(Query, async (context) => {
   if (opened !== undefined) return new Redirect(opened);
   const { filters, filled, isValid } = readFilters(context);
   const { emails, next } = isValid
-    ? await listEmails(pool, organization.id, filters, textToPlace(query.cursor), EMAILS)
+    ? await listEmails(pool, organization.id, filters, parseCursor(query.cursor), EMAILS)
     : { emails: [], next: null };
   const isFirst = query.cursor === undefined;
   const isEmpty = isFirst && filterQuery(given) === '';

@@ -28,7 +28,7 @@ const list = listPage({
     ...(role === 'owner' ? [''] : []),
   ],
   add: { href: `${PATH}/new`, label: 'Create API key' },
-  read: ({ pool, organization }, place, limit) => listKeys(pool, organization.id, place, limit),
+  read: ({ pool, organization }, after, limit) => listKeys(pool, organization.id, after, limit),
   row: (
     {
       id,

@@ -10,7 +10,7 @@ import { Copy, Pager, Sub, Table, TimeCell, Section } from '../elements.tsx';
 import { BLANK, confirm, field, Form, FormProblem, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
-import { textToPlace } from '../places.ts';
+import { parseCursor } from '../cursors.ts';
 import { ROLE_NAMES, RoleTable } from '../roles.tsx';
 import { cutPage } from '../../store/postgres/page.ts';
 import { SecuritySection } from './member-security.tsx';
@@ -110,10 +110,10 @@ export const rows: readonly PageRow[] = [
 
 async function membersPage(context: Context, filled: Filled, cursor?: string): Promise<Html> {
   const { pool, organization, role } = context;
-  const place = textToPlace(cursor);
+  const after = parseCursor(cursor);
   const [found, invitations] = await Promise.all([
-    listMembers(pool, organization.id, place, MEMBERS + 1),
-    role === 'owner' && place === null ? listInvitations(pool, organization.id) : [],
+    listMembers(pool, organization.id, after, MEMBERS + 1),
+    role === 'owner' && after === null ? listInvitations(pool, organization.id) : [],
   ]);
   const { rows: members, next } = cutPage(found, MEMBERS);
   return (

@@ -33,7 +33,7 @@ const list = listPage({
   caption: 'WhatsApp numbers, newest first',
   columns: ['Number', 'Provider', 'Account', 'Connected'],
   add: { href: `${PATH}/new`, label: 'Connect a number' },
-  read: ({ pool, organization }, place, limit) => listNumbers(pool, organization.id, place, limit),
+  read: ({ pool, organization }, after, limit) => listNumbers(pool, organization.id, after, limit),
   row: ({ id, number, provider, own_token: isOwn, created_at: connected }) => (
     <tr>
       <LinkHeading href={`${PATH}/${id}`} text={number} />

@@ -7,7 +7,7 @@ import { Empty, inWords, NumberCell, Pager, Sub, Table, TimeCell } from '../elem
 import { field, Filters, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Html, page, type PageRow, Reply } from '../page.ts';
-import { textToPlace } from '../places.ts';
+import { parseCursor } from '../cursors.ts';
 import { daysInWords } from './settings.tsx';
 import { formatNumber } from '../../lib/text.ts';
 
@@ -37,7 +37,7 @@ const list = page(Query, async (context) => {
   const keys = await listKeys(pool, organization.id, null, KEYS);
   const options = keys.map(({ id, name }) => [id, name ?? id] as const);
   const { rows, next } = isValid
-    ? await listApiRequests(pool, organization.id, filtersOf(query), textToPlace(query.cursor), REQUESTS)
+    ? await listApiRequests(pool, organization.id, filtersOf(query), parseCursor(query.cursor), REQUESTS)
     : { rows: [], next: null };
   const names = await findKeyNames(
     pool,

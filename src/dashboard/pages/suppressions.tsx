@@ -8,7 +8,7 @@ import { curl, Empty, inWords, Pager, StatusBadge, Table, Text, TimeCell } from 
 import { confirm, field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Context, type Html, idOf, page, type PageRow, type Visit } from '../page.ts';
-import { textToPlace } from '../places.ts';
+import { parseCursor } from '../cursors.ts';
 import { type Cursor, cutPage } from '../../store/postgres/page.ts';
 
 export const PATH = '/dashboard/suppressions';
@@ -25,10 +25,10 @@ const Search = Type.Object({
 
 const list = page(Search, async (context) => {
   const { pool, organization, query, given, problems } = context;
-  const place = textToPlace(query.cursor);
+  const after = parseCursor(query.cursor);
   const isValid = Object.keys(problems).length === 0;
   const suppressions = isValid
-    ? await listSuppressions(pool, organization.id, filtersOf(query), place, ENTRIES + 1)
+    ? await listSuppressions(pool, organization.id, filtersOf(query), after, ENTRIES + 1)
     : [];
   const { rows: entries, next } = cutPage(suppressions, ENTRIES);
   const isWhole = Object.values(given).every((value) => value === '');

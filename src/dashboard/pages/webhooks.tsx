@@ -26,8 +26,8 @@ const list = listPage({
   caption: 'Endpoints, newest first',
   columns: ['Endpoint', 'Status', 'Last 24 hours', 'Events', 'Created'],
   add: { href: `${PATH}/new`, label: 'Add endpoint' },
-  read: async ({ pool, organization }, place, limit) => {
-    const endpoints = await listEndpoints(pool, organization.id, place, limit);
+  read: async ({ pool, organization }, after, limit) => {
+    const endpoints = await listEndpoints(pool, organization.id, after, limit);
     const health = await readDeliveryHealth(
       pool,
       endpoints.map(({ id }) => id),

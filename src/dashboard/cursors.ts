@@ -4,12 +4,12 @@ import { decodeCursor, encodeCursor, type Cursor } from '../store/postgres/page.
 const ENCODED = /^\["\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z","\w{1,64}"\]$/;
 
 /** Encodes a position as a query parameter. It is not signed: at any position, a list contains only rows of its organization. */
-export function placeToText(position: Cursor): string {
+export function cursorToText(position: Cursor): string {
   return Buffer.from(encodeCursor(position)).toString('base64url');
 }
 
-/** @throws ServiceError validation_error for text that placeToText has not returned */
-export function textToPlace(text: string | undefined): Cursor | null {
+/** @throws ServiceError validation_error for text that cursorToText has not returned */
+export function parseCursor(text: string | undefined): Cursor | null {
   if (text === undefined) return null;
   const encoded = Buffer.from(text, 'base64url').toString();
   if (ENCODED.test(encoded)) return decodeCursor(encoded);
