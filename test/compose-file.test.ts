@@ -15,11 +15,11 @@ import {
   inOrder,
   readComposeFile,
   readEnvFile,
-  ROOT,
   type Service,
   words,
 } from './support/compose-file.ts';
 import { temporaryFolder } from './support/folder.ts';
+import { ROOT } from './support/root.ts';
 
 const run = promisify(execFile);
 const { services, volumes, secrets, networks } = readComposeFile(readEnvFile('deploy/demo.env'));

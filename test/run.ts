@@ -4,13 +4,13 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { SETTINGS } from '../src/settings.ts';
 import { Problem } from '../dev/environment/problem.ts';
 import { killGroup } from '../dev/environment/processes.ts';
 import { duration, makeProgress } from '../dev/environment/progress.ts';
 import { findChromium } from './support/chromium.ts';
 import { compiled } from './support/compiled.ts';
+import { ROOT } from './support/root.ts';
 import { findS3Server } from './support/s3-server.ts';
 import { END_TO_END, type Selection, testFiles } from './support/selection.ts';
 import { startServers } from './support/servers.ts';
@@ -20,7 +20,7 @@ import { startServers } from './support/servers.ts';
  * and stops the servers. Files under test/e2e/ and test/browser/ start the whole service, some of them several times, and take
  * most of the time of all tests: `--services` runs them. Without it, all others are run, with `--quick` the quick ones.
  */
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+
 const IN_BROWSER = /^test\/browser\//;
 const IN_S3 = 'test/store/files/s3.test.ts';
 /** Milliseconds after which a file is taken to hang. It is no limit of speed: the machine may be busy. */

@@ -1,6 +1,5 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import upng from 'upng-js';
@@ -8,6 +7,7 @@ import { findPages } from '../../dev/fixtures/page-links.ts';
 import { visitor } from '../../dev/fixtures/visitor.ts';
 import type { DevFile } from '../../src/main/dev-file.ts';
 import { makePool } from '../../src/store/postgres/pool.ts';
+import { ROOT } from '../support/root.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
 import { openBrowser, openTab, PHONE, signIn } from './browser.ts';
 import { fillOrganization } from './content.ts';
@@ -16,7 +16,7 @@ import { fillOrganization } from './content.ts';
  * `npm run screenshots`: a picture of each page to look at, in `.screenshots/`, light, dark and on a phone, of an organization with
  * plausible and messy content. Those of the README go to `docs/screenshots/`, with few colors.
  */
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
 const FOLDER = join(ROOT, '.screenshots');
 const IN_README = ['overview', 'emails', 'emails-one'];
 const COLORS = 96;

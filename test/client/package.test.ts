@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { startService } from '../http/service.ts';
-import { ROOT } from '../support/compose-file.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { ROOT } from '../support/root.ts';
 
 const execute = promisify(execFile);
 /** Bytes of the tarball. Most of them are the types that are generated from the API's description. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { ROOT } from '../support/compose-file.ts';
 import { blocks } from '../support/documents.ts';
+import { ROOT } from '../support/root.ts';
 
 const PATH = 'docs/maintenance.md';
 

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { readComposeFile, ROOT } from '../support/compose-file.ts';
+import { readComposeFile } from '../support/compose-file.ts';
+import { ROOT } from '../support/root.ts';
 import { buildStandIn, hasStandIn, LABEL } from './standins.ts';
 
 const run = promisify(execFile);

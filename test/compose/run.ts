@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheFolder } from '../../dev/environment/cache.ts';
-import { ROOT } from '../support/compose-file.ts';
+import { ROOT } from '../support/root.ts';
 import { compose, printMemory, run } from './docker.ts';
 import { hasEngine, privateEngineProblem, startEngine } from './engine.ts';
 import { prepareImages } from './images.ts';

@@ -3,9 +3,9 @@ import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { ROOT } from '../support/compose-file.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { documented } from '../compose/documented.ts';
+import { ROOT } from '../support/root.ts';
 import { writePrograms } from './programs.ts';
 
 /** A `docker` with replicas of the API, whose ids and health are lines of the file `replicas`; new ones have `$HEALTH`. */

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { SETTINGS } from '../../src/settings.ts';
-import { ROOT } from '../support/compose-file.ts';
 import { blocks } from '../support/documents.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { ROOT } from '../support/root.ts';
 import { writePrograms } from './programs.ts';
 
 const PATH = 'docs/operating.md';

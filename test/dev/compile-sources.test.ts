@@ -3,10 +3,9 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFile, mkdir, readdir, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '../support/folder.ts';
+import { ROOT } from '../support/root.ts';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Put together, since the compiler of the tests replaces it where it stands. */
 const HERE = ['import.meta', 'url'].join('.');
 const GREETING = `

@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import { atEnd } from '../support/at-end.ts';
 import { built } from '../support/built.ts';
-import { ROOT } from '../support/compose-file.ts';
 import { compose } from '../support/composed.ts';
 import { packagesOf } from '../support/dist.ts';
 import { eventually } from '../support/eventually.ts';
 import { FULL, makeHomeFolder, startOwnServers } from '../support/own-servers.ts';
+import { ROOT } from '../support/root.ts';
 
 test('the build needs no development packages, which the image lacks', async () => {
   await built();

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { type EventType, verifyWebhook, type WebhookEvent } from '../../client/index.ts';
@@ -12,6 +11,7 @@ import { assertEvent, type Described } from '../http/described.ts';
 import { httpServer } from '../providers/servers.ts';
 import { blocks, commands, type Document, documents } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
+import { ROOT } from '../support/root.ts';
 import { clientOf, emptyHome, startSendwright } from '../support/start.ts';
 
 /** Beginnings of the commands that are not run, with the reason. */
@@ -41,7 +41,6 @@ curl() { ANSWER=$(command curl --silent --show-error --fail-with-body "$@") || {
 sendwright() { ANSWER=$(node --import tsx src/main/admin.ts "$@"); note "$ANSWER"; }
 npm() { ANSWER=$(command npm "$@"); note "$ANSWER"; }
 `;
-const ROOT = join(import.meta.dirname, '../..');
 /** An empty setting counts as unset, but takes precedence over the developer's own in `.env` of the project's folder. */
 const NO_SETTINGS = Object.fromEntries(
   Object.keys(SETTINGS).flatMap((name) => [

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Command } from 'commander';
 import { makeProgram } from '../../src/main/admin/program.ts';
-import { ROOT } from '../support/compose-file.ts';
+import { ROOT } from '../support/root.ts';
 import { command, runProcess } from './command-line.ts';
 
 /** All commands that do something, by their full names. */

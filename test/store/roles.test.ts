@@ -11,8 +11,8 @@ import { migrate } from '../../src/store/postgres/migrate.ts';
 import { listPartitions } from '../../src/store/upkeep/partitions.ts';
 import { addPartitions, expireEmails } from '../../src/upkeep/partitions.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
-import { ROOT } from '../support/compose-file.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
+import { ROOT } from '../support/root.ts';
 
 const SUFFIX = randomBytes(4).toString('hex');
 const DAY = 86_400_000;

@@ -3,7 +3,7 @@ import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { withLock } from '../../dev/environment/lock.ts';
-import { ROOT } from './compose-file.ts';
+import { ROOT } from './root.ts';
 
 /** The files and folders that the build reads. */
 const SOURCES = [

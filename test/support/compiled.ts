@@ -1,9 +1,9 @@
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { transform } from 'esbuild';
+import { ROOT } from './root.ts';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Folders with TypeScript that tests use. */
 const SOURCES = ['client', 'src', 'activities', 'workflows', 'dev', 'bench', 'test'];
 

@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
 import { parse } from 'yaml';
-
-export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+import { ROOT } from './root.ts';
 
 /** The used fields of a service of docker-compose.yml. */
 export interface Service {

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { makePorts } from '../../dev/environment/ports.ts';
 import { type Balancer, startBalancer } from './balancer.ts';
-import { type ComposeFile, inOrder, readComposeFile, readEnvFile, ROOT, type Service, words } from './compose-file.ts';
+import { type ComposeFile, inOrder, readComposeFile, readEnvFile, type Service, words } from './compose-file.ts';
 import { type Container, makeContainer } from './container.ts';
+import { ROOT } from './root.ts';
 
 const run = promisify(execFile);
 /** What the Dockerfile sets. */

@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ROOT } from './root.ts';
 
 /** A document for users. */
 export interface Document {
@@ -16,8 +17,6 @@ export interface Block {
   /** Of its first line in the document, from 1. */
   readonly line: number;
 }
-
-const ROOT = join(import.meta.dirname, '../..');
 
 /** README.md, then the files of docs/. */
 export async function documents(): Promise<Document[]> {

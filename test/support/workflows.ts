@@ -1,8 +1,8 @@
 import { access, rename, writeFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { bundleWorkflows } from '../../dev/build/workflow-code.ts';
 import { provided } from './provided.ts';
+import { ROOT } from './root.ts';
 
 /** Logs only errors of the SDK. Must be called before anything connects. */
 export function silenceTemporal(): void {
@@ -18,7 +18,7 @@ export async function workflowBundle(): Promise<{ codePath: string }> {
     () => false,
   );
   if (isThere) return { codePath };
-  const code = await bundleWorkflows(fileURLToPath(new URL('../..', import.meta.url)));
+  const code = await bundleWorkflows(ROOT);
   // Concurrent tests each write a complete file.
   const unfinished = `${codePath}.${process.pid}`;
   await writeFile(unfinished, code);
