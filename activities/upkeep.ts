@@ -11,18 +11,18 @@ import { deleteExpired, type ExpiringTable } from '../src/store/upkeep/expired.t
 import { noteUpkeepSuccess } from '../src/store/upkeep/tasks.ts';
 import { expireBodies } from '../src/upkeep/body-retention.ts';
 import { toStep, type UpkeepStep } from '../src/upkeep/task.ts';
-import { type ChatUpkeepDeps, makeChatUpkeep } from '../src/upkeep/messages.ts';
+import { type MessageUpkeepDeps, makeMessageUpkeep } from '../src/upkeep/messages.ts';
 import { type DomainUpkeepDeps, makeDomainUpkeep } from '../src/upkeep/domains.ts';
 import { makePartitionUpkeep, type PartitionDeps } from '../src/upkeep/partitions.ts';
-import { makeProviderListActivities, type ProviderListDeps } from '../src/upkeep/provider-lists.ts';
-import { makeReconcileActivities, type ReconcileDeps } from '../src/upkeep/reconcile.ts';
-import { makeRescueActivities, type RescueDeps } from '../src/upkeep/rescue.ts';
+import { makeProviderListUpkeep, type ProviderListDeps } from '../src/upkeep/provider-lists.ts';
+import { makeReconcileUpkeep, type ReconcileDeps } from '../src/upkeep/reconcile.ts';
+import { makeRescueUpkeep, type RescueDeps } from '../src/upkeep/rescue.ts';
 import { backfillStatistics } from '../src/upkeep/statistics.ts';
 import { makeWebhookUpkeep } from '../src/upkeep/webhooks.ts';
 
 /** The dependencies of the upkeep activities. */
 interface UpkeepDeps
-  extends ReconcileDeps, RescueDeps, ChatUpkeepDeps, ProviderListDeps, DomainUpkeepDeps, PartitionDeps {
+  extends ReconcileDeps, RescueDeps, MessageUpkeepDeps, ProviderListDeps, DomainUpkeepDeps, PartitionDeps {
   readonly pool: Pool;
   readonly files: FileStore;
   /** The setting `BODY_RETENTION_DAYS`. */
@@ -104,10 +104,10 @@ function makeTasks(deps: UpkeepDeps) {
     return { done, next: counts.includes(DELETED_ROWS_PER_STEP) ? '' : null };
   };
   return {
-    ...makeReconcileActivities(deps),
-    ...makeRescueActivities(deps),
-    ...makeChatUpkeep(deps),
-    ...makeProviderListActivities(deps),
+    ...makeReconcileUpkeep(deps),
+    ...makeRescueUpkeep(deps),
+    ...makeMessageUpkeep(deps),
+    ...makeProviderListUpkeep(deps),
     ...makeDomainUpkeep(deps),
     ...makeWebhookUpkeep(deps),
     ...makePartitionUpkeep(deps),

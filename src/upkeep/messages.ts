@@ -14,7 +14,7 @@ import { messagesRescued } from '../telemetry/topics.ts';
 import { STEP_DEADLINE_MS, toStep, type UpkeepStep } from './task.ts';
 import type { Workflows } from './workflow-state.ts';
 
-export interface ChatUpkeepDeps {
+export interface MessageUpkeepDeps {
   readonly pool: Pool;
   readonly providerOf: (number: SendingNumber) => ChatProvider;
   /** The time between two requests to a provider; 100 ms by default. */
@@ -28,7 +28,7 @@ const REQUEST_INTERVAL_MS = 100;
 const OVERDUE_PER_STEP = 200;
 
 /** Maintenance tasks that recover lost provider reports and lost workflows. */
-export function makeChatUpkeep(deps: ChatUpkeepDeps) {
+export function makeMessageUpkeep(deps: MessageUpkeepDeps) {
   return {
     /** Fetches the status of messages for which a report from Twilio is overdue. */
     async reconcileChats(): Promise<UpkeepStep> {
@@ -74,7 +74,7 @@ export function makeChatUpkeep(deps: ChatUpkeepDeps) {
 }
 
 /** Catches errors, so that one unreachable provider does not block the messages of other numbers. */
-async function fetchReport({ pool, providerOf, log }: ChatUpkeepDeps, message: StoredMessage): Promise<void> {
+async function fetchReport({ pool, providerOf, log }: MessageUpkeepDeps, message: StoredMessage): Promise<void> {
   const { id, number, provider_message_id: providerMessageId } = message;
   if (!number || providerMessageId === null) return;
   const provider = providerOf(number);

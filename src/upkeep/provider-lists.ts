@@ -23,7 +23,7 @@ export interface ProviderListDeps {
 const REMOVALS_PER_STEP = 50;
 
 /** The maintenance task that repeats removals from our suppression lists at the provider. */
-export function makeProviderListActivities({ pool, removeFromProvider, log }: ProviderListDeps) {
+export function makeProviderListUpkeep({ pool, removeFromProvider, log }: ProviderListDeps) {
   /** @returns false if the provider is unreachable */
   async function remove({ id, email, org_id: org }: ProviderRemoval): Promise<boolean> {
     try {

@@ -18,7 +18,7 @@ export interface ReconcileDeps {
 const EMAILS_PER_STEP = 100;
 const REQUEST_INTERVAL_MS = 100;
 
-export function makeReconcileActivities(deps: ReconcileDeps) {
+export function makeReconcileUpkeep(deps: ReconcileDeps) {
   return {
     /** Fetches reports of emails for which a report from Postmark is overdue. */
     async reconcileSent(): Promise<UpkeepStep> {

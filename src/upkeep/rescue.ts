@@ -29,7 +29,7 @@ const MAX_CONCURRENT_REQUESTS = 10;
 const TERMINATION_REASON = 'replaced by upkeep: it made no progress';
 
 /** Maintenance tasks that start a new workflow for messages whose workflow was lost, closed early or makes no progress. */
-export function makeRescueActivities(deps: RescueDeps) {
+export function makeRescueUpkeep(deps: RescueDeps) {
   return {
     /** Finds emails, and copies of marketing emails, that have been due for more than ten minutes. */
     async putBackOverdue(): Promise<UpkeepStep> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { makeChatUpkeep } from '../../src/upkeep/messages.ts';
+import { makeMessageUpkeep } from '../../src/upkeep/messages.ts';
 import type { WorkflowState } from '../../src/upkeep/workflow-state.ts';
 import { projectMessages, projectMessageReports } from '../../src/projection/messages.ts';
 import { deleteOutbox, lockMessageRows } from '../../src/store/outbox/outbox.ts';
@@ -20,7 +20,7 @@ beforeEach(() => pool.query('TRUNCATE chat_messages, outbox'));
 function make(state: WorkflowState = 'missing') {
   const provider = new ScriptedChat();
   const { workflows, described, terminated } = fakeWorkflows({}, state);
-  const tasks = makeChatUpkeep({
+  const tasks = makeMessageUpkeep({
     pool,
     providerOf: () => provider,
     requestIntervalMs: 0,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { makeProviderListActivities } from '../../src/upkeep/provider-lists.ts';
+import { makeProviderListUpkeep } from '../../src/upkeep/provider-lists.ts';
 import { newId } from '../../src/lib/ids.ts';
 import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import { suppress, unsuppress } from '../../src/accounts/suppressions.ts';
@@ -42,7 +42,7 @@ function task(answer: (address: string) => Promise<boolean> = () => Promise.reso
     asked.push(email);
     return answer(email);
   };
-  const tasks = makeProviderListActivities({ pool, removeFromProvider, log: pino({ level: 'silent' }) });
+  const tasks = makeProviderListUpkeep({ pool, removeFromProvider, log: pino({ level: 'silent' }) });
   return { asked, clear: () => tasks.clearProviderLists() };
 }
 const pending = async () => {
@@ -184,7 +184,7 @@ test('an address that the provider keeps is not removed again', async () => {
 test('without a provider list the requests are deleted', async () => {
   await putAndRemove();
   const log = pino({ level: 'silent' });
-  const tasks = makeProviderListActivities({ pool, removeFromProvider: undefined, log });
+  const tasks = makeProviderListUpkeep({ pool, removeFromProvider: undefined, log });
   assert.deepEqual(await tasks.clearProviderLists(), { done: 1, next: null });
   assert.deepEqual(await pending(), []);
 });

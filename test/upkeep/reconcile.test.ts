@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { makeReconcileActivities, type ReconcileDeps } from '../../src/upkeep/reconcile.ts';
+import { makeReconcileUpkeep, type ReconcileDeps } from '../../src/upkeep/reconcile.ts';
 import type { Feedback } from '../../src/domain/email/feedback.ts';
 import { project } from '../../src/projection/emails.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
@@ -21,7 +21,7 @@ beforeEach(async () => {
 
 function make(deps: Partial<ReconcileDeps> = {}) {
   const asked: string[] = [];
-  const activities = makeReconcileActivities({
+  const activities = makeReconcileUpkeep({
     pool,
     askPostmark: (emailId, messageId) => {
       asked.push(`${emailId} ${messageId}`);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { makeRescueActivities } from '../../src/upkeep/rescue.ts';
+import { makeRescueUpkeep } from '../../src/upkeep/rescue.ts';
 import type { Workflows } from '../../src/upkeep/workflow-state.ts';
 import { findAlmostDueWorkflows } from '../../src/store/emails/stuck.ts';
 import { acceptOne, force, inMs, nextLook, organization } from '../store/mail.ts';
@@ -18,7 +18,7 @@ beforeEach(async () => {
 /** The tasks with a fake Temporal. */
 function make(overrides: Partial<Workflows> = {}) {
   const { workflows, described, terminated } = fakeWorkflows(overrides);
-  const tasks = makeRescueActivities({ pool, workflows, log: pino({ level: 'silent' }) });
+  const tasks = makeRescueUpkeep({ pool, workflows, log: pino({ level: 'silent' }) });
   return {
     putBackOverdue: () => tasks.putBackOverdue(),
     putBackScheduled: () => tasks.putBackScheduled(null),
