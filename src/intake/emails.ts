@@ -193,8 +193,7 @@ async function requireAccepted(
   return acceptance;
 }
 
-/** The maximum number of emails per statement. */
-const MAX_GROUP_SIZE = 100;
+const MAX_EMAILS_PER_STATEMENT = 100;
 
 /**
  * Creates a writer that stores concurrent emails of one caller in one statement and commit: those that arrive during a write
@@ -208,7 +207,7 @@ export function gatherEmails(pool: Pool): StoreEmail {
     let store = callers.get(name);
     if (!store) {
       const write = (emails: readonly NewEmail[]) => storeTogether(pool, { orgId, domainIds }, emails);
-      store = gather(write, MAX_GROUP_SIZE, () => callers.delete(name));
+      store = gather(write, MAX_EMAILS_PER_STATEMENT, () => callers.delete(name));
       callers.set(name, store);
     }
     return store(email);
