@@ -85,8 +85,8 @@ export async function containers(environment: Environment, ...services: string[]
 }
 
 /** Waits until every container runs and is healthy, and tasks that run once have ended with 0. */
-export async function allHealthy(environment: Environment, withinMs = 300_000): Promise<void> {
-  await until('all containers are healthy', withinMs, async () => {
+export async function allHealthy(environment: Environment): Promise<void> {
+  await until('all containers are healthy', 300_000, async () => {
     const lasting = (await containers(environment)).filter(({ Service }) => !ONCE.includes(Service));
     const pending = lasting.filter(({ State, Health }) => State !== 'running' || !['', 'healthy'].includes(Health));
     if (lasting.length === CONTAINERS && pending.length === 0) return undefined;

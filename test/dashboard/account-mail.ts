@@ -11,9 +11,9 @@ export const SYSTEM_DOMAIN = 'system.example.com';
 const FROM = `Sendwright <accounts@${SYSTEM_DOMAIN}>`;
 
 /** A service that sends emails about accounts, and the organization that sends them. */
-export async function startWithAccountEmails(options: Parameters<typeof startService>[0] = {}) {
+export async function startWithAccountEmails() {
   const seal = accountLinkSeal(SECRET_KEY);
-  const service = await startService({ accountEmails: { from: FROM, publicUrl: PUBLIC_URL, seal }, ...options });
+  const service = await startService({ accountEmails: { from: FROM, publicUrl: PUBLIC_URL, seal } });
   const operator = await service.organization('Operator');
   await operator.addDomain(SYSTEM_DOMAIN);
   return { service, operator };

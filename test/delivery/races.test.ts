@@ -15,8 +15,8 @@ const LANES = 4;
 
 const { pool, orgId } = await organizationFixture(20);
 
-/** A short random delay, often none. */
-const moment = (longest = 4) => sleep(Math.max(0, Math.random() * longest * 2 - longest));
+/** A random delay of up to 4 ms, often none. */
+const moment = () => sleep(Math.max(0, Math.random() * 8 - 4));
 
 async function race(run: (i: number) => Promise<void>): Promise<void> {
   let next = 0;

@@ -30,7 +30,8 @@ async function sentWith(filename = 'a.txt', content = 'hello', fields: object = 
 }
 
 /** Adds an event to a timeline, as the projection does. */
-async function event(emailId: string, type: string, ago: string, status = type.slice('email.'.length)): Promise<void> {
+async function event(emailId: string, type: string, ago: string): Promise<void> {
+  const status = type.slice('email.'.length);
   await service.pool.query(
     `INSERT INTO email_events (email_id, id, type, created_at) VALUES ($1, 'evt_' || gen_random_uuid(), $2, now() - $3::interval)`,
     [emailId, type, ago],

@@ -18,11 +18,11 @@ const ONE_CLICK = 'List-Unsubscribe=One-Click';
 const FORM = 'application/x-www-form-urlencoded';
 
 /** Sends a marketing email. @returns its recipient, and the token and path of the recipient's link */
-async function sendMarketing(fields: object = {}, position = 0, org = ours) {
-  const id = await org.sent({ marketing: true, ...fields });
+async function sendMarketing(fields: object = {}, position = 0) {
+  const id = await ours.sent({ marketing: true, ...fields });
   await project(service.pool, 'sent', [{ id }]);
-  const { to } = (await org.email(id)) as { to: string[] };
-  const token = tokens.make({ orgId: org.id, emailId: id, position });
+  const { to } = (await ours.email(id)) as { to: string[] };
+  const token = tokens.make({ orgId: ours.id, emailId: id, position });
   return { id, to: to[0] as string, token, path: `/unsubscribe/${token}` };
 }
 

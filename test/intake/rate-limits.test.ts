@@ -23,9 +23,9 @@ function drain(limit: RateLimit | null, org: string): number {
   for (let given = 0; ; given++) if (!gives(limit, org)) return given;
 }
 
-function gives(limit: RateLimit | null, org: string, tokens = 1): boolean {
+function gives(limit: RateLimit | null, org: string): boolean {
   try {
-    limit?.take(org, tokens);
+    limit?.take(org, 1);
     return true;
   } catch (error) {
     assert.ok(error instanceof RateLimitExceeded, String(error));

@@ -45,8 +45,8 @@ export function twilioAt(baseUrl: string, settings: Partial<TwilioSettings> = {}
 }
 
 /** The Meta provider for a base URL. */
-export function metaAt(baseUrl: string, timeoutSeconds = 5, accessToken = ACCESS_TOKEN) {
-  return metaProvider({ phoneNumberId: PHONE_NUMBER_ID, accessToken, baseUrl, timeoutSeconds });
+export function metaAt(baseUrl: string, timeoutSeconds = 5) {
+  return metaProvider({ phoneNumberId: PHONE_NUMBER_ID, accessToken: ACCESS_TOKEN, baseUrl, timeoutSeconds });
 }
 
 /** Simulated chat providers with these credentials; they end with the test. */

@@ -17,7 +17,7 @@ export interface Site {
 }
 
 /** A web server that ends with the test. */
-export async function site(t: TestContext, answer: RequestListener, address = REACHABLE): Promise<Site> {
+export async function site(t: TestContext, answer: RequestListener): Promise<Site> {
   const requests: Site['requests'] = [];
   const open = new Set<Socket>();
   const server = createServer((request, response) => {
@@ -28,14 +28,14 @@ export async function site(t: TestContext, answer: RequestListener, address = RE
     open.add(socket);
     socket.on('close', () => open.delete(socket));
   });
-  server.listen(0, address);
+  server.listen(0, REACHABLE);
   await once(server, 'listening');
   t.after(() => {
     server.closeAllConnections();
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return { port, url: `http://${address}:${port}`, requests, open };
+  return { port, url: `http://${REACHABLE}:${port}`, requests, open };
 }
 
 /** A server that answers every request with exactly these bytes. */

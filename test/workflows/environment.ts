@@ -16,13 +16,13 @@ export function useEnvironment() {
   after(() => env.teardown());
 
   /**
-   * Starts a worker of the workflows of groups, and one for each task queue of activities and their workflows. By default
-   * nothing is cached: each task replays the history from its beginning, like a worker after a restart.
+   * Starts a worker of the workflows of groups, and one for each task queue of activities and their workflows. Nothing is
+   * cached: each task replays the history from its beginning, like a worker after a restart.
    * @returns a function that stops them
    */
-  async function startWorkers(queues: Readonly<Record<string, object>>, maxCachedWorkflows = 0) {
+  async function startWorkers(queues: Readonly<Record<string, object>>) {
     const { nativeConnection: connection } = env;
-    const common = { connection, namespace: 'default', workflowBundle: bundle, maxCachedWorkflows };
+    const common = { connection, namespace: 'default', workflowBundle: bundle, maxCachedWorkflows: 0 };
     const workers = await Promise.all([
       Worker.create({ ...common, taskQueue: 'messages' }),
       ...Object.entries(queues).map(([taskQueue, activities]) => Worker.create({ ...common, taskQueue, activities })),
