@@ -24,7 +24,7 @@ export async function recordCreatedId(
 export function auditChange(db: Db) {
   return async (request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> => {
     const { caller, method, routeOptions, params, createdId } = request;
-    if (!caller || method === 'GET' || reply.statusCode >= 400) return payload;
+    if (!caller || reply.statusCode >= 400) return payload;
     const named = Object.values((params ?? {}) as Record<string, string>).at(-1);
     await auditCommitted(db, request.log, {
       org_id: caller.org_id,
@@ -39,7 +39,7 @@ export function auditChange(db: Db) {
   };
 }
 
-const VERBS: Readonly<Record<string, string>> = { POST: 'create', PATCH: 'update', PUT: 'update', DELETE: 'delete' };
+const VERBS: Readonly<Record<string, string>> = { POST: 'create', PATCH: 'update', DELETE: 'delete' };
 
 /**
  * Returns the name of an action by its route: `DELETE /v1/webhooks/:id` is `webhooks.delete`, and
