@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger, FastifyRequest } from 'fastify';
-import type { Static, TObject } from 'typebox';
-import { Type } from 'typebox';
+import { type Static, type TObject, Type } from 'typebox';
 import type { ConnectDeps } from '../accounts/chat-numbers.ts';
 import type { Oidc } from '../accounts/oidc.ts';
 import type { AccountEmailSettings } from '../intake/account-emails.ts';
