@@ -1,6 +1,5 @@
-import type { Seal } from '../lib/seal.ts';
+import { makeSeal, type Seal } from '../lib/seal.ts';
 import { deriveKeys, type KeyPurpose, type SecretKeys } from '../lib/secret-key.ts';
-import { makeSeal } from '../lib/seal.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import { type EmailContents, makeEmailContents } from '../store/emails/contents.ts';
 import {

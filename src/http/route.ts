@@ -1,9 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyReply, FastifyRequest, FastifySchema, HTTPMethods } from 'fastify';
-import type { RawServerDefault, RouteGenericInterface } from 'fastify';
-import type { TSchema } from 'typebox';
-import { Type } from 'typebox';
+import type {
+  FastifyReply,
+  FastifyRequest,
+  FastifySchema,
+  HTTPMethods,
+  RawServerDefault,
+  RouteGenericInterface,
+} from 'fastify';
+import { type TSchema, Type } from 'typebox';
 import type { RouteDeps } from './deps.ts';
 import type { Scope } from './plugins/auth.ts';
 

@@ -1,5 +1,4 @@
-import type { Fault } from './fault.ts';
-import { awaitTraffic } from './fault.ts';
+import { awaitTraffic, type Fault } from './fault.ts';
 import type { ProxyName } from './stack.ts';
 
 /** For which the connections of a vanished host stay open: longer than any limit of ours. */

@@ -4,8 +4,14 @@ import type { EmailRequest } from '../../src/domain/email/email.ts';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { registerDomainForOperator } from '../../src/accounts/domains.ts';
-import { acceptEmail, cancelEmail, type IntakeDeps, rescheduleEmail, noLimits } from '../../src/intake/emails.ts';
-import { gatherEmails } from '../../src/intake/emails.ts';
+import {
+  acceptEmail,
+  cancelEmail,
+  gatherEmails,
+  type IntakeDeps,
+  noLimits,
+  rescheduleEmail,
+} from '../../src/intake/emails.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { findEmail } from '../../src/store/emails/emails.ts';
 import { useDatabase } from '../support/database.ts';

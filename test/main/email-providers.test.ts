@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { readSettings } from '../../src/main/env.ts';
-import { updateCredentialPauses } from '../../src/main/wiring/email-providers.ts';
-import { makeEmailProviders } from '../../src/main/wiring/email-providers.ts';
+import { makeEmailProviders, updateCredentialPauses } from '../../src/main/wiring/email-providers.ts';
 import { openPauses, readPauses } from '../../src/store/upkeep/provider-pauses.ts';
 import { outgoing } from '../providers/outgoing.ts';
 import { CALL } from '../providers/simulator.ts';
