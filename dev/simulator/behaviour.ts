@@ -50,8 +50,8 @@ const DEFAULT_BEHAVIOUR: Behaviour = {
   shuffle_reports: false,
 };
 
-/** Fates of calls, in order of precedence. */
-const FATES = [
+/** Faults of calls, in order of precedence. */
+const FAULTS = [
   'reset_before_accept',
   'fail_next',
   'hang',
@@ -59,7 +59,7 @@ const FATES = [
   'reset_after_accept',
   'garbage',
 ] as const;
-type Fate = (typeof FATES)[number] | 'answer';
+type Fault = (typeof FAULTS)[number];
 
 interface Rule {
   readonly must: string;
@@ -121,11 +121,11 @@ export class Switches {
     this.#now = DEFAULT_BEHAVIOUR;
   }
 
-  /** The fate of the current call. */
-  take(): Fate {
-    const fate = FATES.find((name) => this.#now[name] !== false && this.#now[name] !== 0);
-    const left = fate && this.#now[fate];
-    if (fate && typeof left === 'number') this.#now = { ...this.#now, [fate]: left - 1 };
-    return fate ?? 'answer';
+  /** Returns the fault of the current call; undefined if it is answered. */
+  take(): Fault | undefined {
+    const fault = FAULTS.find((name) => this.#now[name] !== false && this.#now[name] !== 0);
+    const left = fault && this.#now[fault];
+    if (fault && typeof left === 'number') this.#now = { ...this.#now, [fault]: left - 1 };
+    return fault;
   }
 }

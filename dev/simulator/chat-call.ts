@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
 import type { Behaviour, Switches } from './behaviour.ts';
-import { sendGarbage, pause, resetConnection } from './fates.ts';
+import { sendGarbage, pause, resetConnection } from './faults.ts';
 import type { Inbox } from './inbox/inbox.ts';
 import type { InboxChat, Received } from './inbox/message.ts';
 import { type ChatReportKind, chatMagicOf, type FailedOnce, smsMagicOf } from './magic.ts';
@@ -74,13 +74,13 @@ export function answerErrors(app: FastifyInstance, { ending, log }: ChatParts, f
 export async function chatCall(parts: ChatParts, reply: FastifyReply, format: ProviderFormat): Promise<FastifyReply> {
   const { switches, ending, inbox } = parts;
   const behaviour = switches.now;
-  const fate = switches.take();
-  if (fate === 'reset_before_accept') return resetConnection(reply);
+  const fault = switches.take();
+  if (fault === 'reset_before_accept') return resetConnection(reply);
   const failAsAsked = (): FastifyReply => {
     const { status, error_code: code } = behaviour;
     return reply.code(status).send(format.failure(status, code, 'A switch of the simulator asks for this.'));
   };
-  if (fate === 'fail_next') {
+  if (fault === 'fail_next') {
     await pause(behaviour.latency_ms, ending);
     if (behaviour.retry_after !== null) reply.header('retry-after', behaviour.retry_after);
     return failAsAsked();
@@ -94,11 +94,11 @@ export async function chatCall(parts: ChatParts, reply: FastifyReply, format: Pr
     accepted.expect(behaviour);
   }
 
-  if (fate === 'reset_after_accept') return resetConnection(reply);
-  if (fate === 'hang') return reply.hijack();
+  if (fault === 'reset_after_accept') return resetConnection(reply);
+  if (fault === 'hang') return reply.hijack();
   await pause(behaviour.latency_ms, ending);
-  if (fate === 'fail_after_accept') return failAsAsked();
-  return fate === 'garbage' ? sendGarbage(reply) : reply.code(response.status).send(response.body);
+  if (fault === 'fail_after_accept') return failAsAsked();
+  return fault === 'garbage' ? sendGarbage(reply) : reply.code(response.status).send(response.body);
 }
 
 function fails({ received, key }: AcceptedMessage, { failedOnce }: ChatParts): boolean {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Switches } from '../behaviour.ts';
-import { sendGarbage, pause, resetConnection } from '../fates.ts';
+import { sendGarbage, pause, resetConnection } from '../faults.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { type FailedOnce, handoverOf } from '../magic.ts';
 import { type ValidMessage, parseAndValidate, MAX_MESSAGE_BYTES } from './accept.ts';
@@ -91,9 +91,9 @@ async function call(
 ): Promise<FastifyReply> {
   const { inbox, switches, ending } = parts;
   const behaviour = switches.now;
-  const fate = switches.take();
-  if (fate === 'reset_before_accept') return resetConnection(reply);
-  if (fate === 'fail_next') {
+  const fault = switches.take();
+  if (fault === 'reset_before_accept') return resetConnection(reply);
+  if (fault === 'fail_next') {
     await pause(behaviour.latency_ms, ending);
     if (behaviour.retry_after !== null) reply.header('retry-after', behaviour.retry_after);
     return reply.code(behaviour.status).send(failure(behaviour.status, behaviour.error_code));
@@ -106,14 +106,14 @@ async function call(
   for (const { head } of accepted) parts.suppressions.expect(head, reportsOf(head, parts.reportAfter));
   parts.expectReports?.(accepted.map(toReported), behaviour);
 
-  if (fate === 'reset_after_accept') return resetConnection(reply);
-  if (fate === 'hang') return reply.hijack();
+  if (fault === 'reset_after_accept') return resetConnection(reply);
+  if (fault === 'hang') return reply.hijack();
   const slow = items.some((item) => item.kind === 'accepted' && item.slow) ? parts.slow : 0;
   await pause(Math.max(behaviour.latency_ms, slow), ending);
-  if (fate === 'fail_after_accept') {
+  if (fault === 'fail_after_accept') {
     return reply.code(behaviour.status).send(failure(behaviour.status, behaviour.error_code));
   }
-  return fate === 'garbage' ? sendGarbage(reply) : answer(items);
+  return fault === 'garbage' ? sendGarbage(reply) : answer(items);
 }
 
 function decide(input: unknown, now: number, { failedOnce, suppressions }: SendParts): Item {

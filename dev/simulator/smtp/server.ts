@@ -95,12 +95,12 @@ async function receive(
   const { switches, ending } = parts;
   const raw = await read(stream);
   const behaviour = switches.now;
-  const fate = switches.take();
-  if (fate === 'reset_before_accept') {
+  const fault = switches.take();
+  if (fault === 'reset_before_accept') {
     reset();
     return undefined;
   }
-  if (fate === 'fail_next') {
+  if (fault === 'fail_next') {
     await sleep(behaviour.latency_ms, undefined, { signal: ending });
     throw new Reply(451, '4.3.0 A switch of the simulator asks for this.');
   }
@@ -111,11 +111,11 @@ async function receive(
   });
   parts.inbox.add([received]);
 
-  if (fate === 'reset_after_accept') {
+  if (fault === 'reset_after_accept') {
     reset();
     return undefined;
   }
-  if (fate === 'hang') return undefined;
+  if (fault === 'hang') return undefined;
   const slow = handoverOf(recipients) === 'slow' ? parts.slow : 0;
   await sleep(Math.max(behaviour.latency_ms, slow), undefined, { signal: ending });
   return `2.0.0 Ok: kept as ${received.head.id}`;
