@@ -6,7 +6,7 @@ import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
 import type { Row } from './table.ts';
-import { untilQuiet, untilSent, waiting } from './waiting.ts';
+import { countPending, untilQuiet, untilSent } from './waiting.ts';
 
 const RUNS = size('BENCH_RUNS', 3);
 const SIZE = size('BENCH_SIZE', 10_000);
@@ -43,7 +43,7 @@ async function batches(stack: DevFile, pool: Pool, { provider, batches: count, e
   const began = performance.now();
   for (let i = 0; i < count; i++) await postBatch(stack, body);
   const accepting = (performance.now() - began) / 1_000;
-  const { waiting: left } = await waiting(pool);
+  const { pending } = await countPending(pool);
   await untilSent(pool);
   const all = (performance.now() - began) / 1_000;
   return {
@@ -51,7 +51,7 @@ async function batches(stack: DevFile, pool: Pool, { provider, batches: count, e
     emails: `${count} × ${emails} in batches`,
     'accepted/s': (count * emails) / accepting,
     'sent/s': (count * emails) / all,
-    'waiting when all are accepted': left,
+    'waiting when all are accepted': pending,
   };
 }
 
@@ -59,7 +59,7 @@ async function singles(stack: DevFile, pool: Pool, { provider, seconds }: Amount
   await untilQuiet(pool);
   const began = performance.now();
   const { accepted, perSecond } = await postSingles(stack, { connections: CONNECTIONS, seconds });
-  const { waiting: left } = await waiting(pool);
+  const { pending } = await countPending(pool);
   await untilSent(pool);
   const all = (performance.now() - began) / 1_000;
   return {
@@ -67,6 +67,6 @@ async function singles(stack: DevFile, pool: Pool, { provider, seconds }: Amount
     emails: `singles by ${CONNECTIONS} connections for ${seconds} s`,
     'accepted/s': perSecond,
     'sent/s': accepted / all,
-    'waiting when all are accepted': left,
+    'waiting when all are accepted': pending,
   };
 }

@@ -6,7 +6,7 @@ import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
 import type { Row } from './table.ts';
 import { perEmail, processorTime } from './usage.ts';
-import { untilQuiet, untilSent, waiting } from './waiting.ts';
+import { countPending, untilQuiet, untilSent } from './waiting.ts';
 
 /** Single emails per second that are posted. */
 const RATES = [1_000, 1_500, 2_000, 2_500];
@@ -57,21 +57,21 @@ async function measure(
   { reports, rate, seconds }: { reports: boolean; rate: number; seconds: number },
 ) {
   await untilQuiet(pool);
-  const { unreported: before } = await waiting(pool);
+  const { unreported: before } = await countPending(pool);
   const start = await processorTime(stack);
   const { accepted, perSecond, p50, p99 } = await postSingles(stack, { connections: CONNECTIONS, seconds, rate });
-  const { waiting: left, unreported } = await waiting(pool);
+  const { pending, unreported } = await countPending(pool);
   await untilSent(pool);
   const used = perEmail(start, await processorTime(stack), accepted);
   return {
     'emails/s': rate,
     s: seconds,
     reports: reports ? 'yes' : 'no',
-    held: left <= rate * MAX_BACKLOG_SECONDS && perSecond >= rate * MIN_REACHED_SHARE ? 'yes' : 'no',
+    held: pending <= rate * MAX_BACKLOG_SECONDS && perSecond >= rate * MIN_REACHED_SHARE ? 'yes' : 'no',
     'accepted/s': perSecond,
     'p50 ms': p50,
     'p99 ms': p99,
-    waiting: left,
+    waiting: pending,
     unreported: reports ? unreported - before : '',
     ...used,
   };

@@ -8,13 +8,13 @@ const STUCK_AFTER_MS = 300_000;
 const QUIET_MS = 2_000;
 
 /** Counts pending emails, and emails without a report. */
-export async function waiting(pool: Pool): Promise<{ waiting: number; unreported: number }> {
-  const { rows } = await pool.query<{ waiting: number; unreported: number }>(
-    `SELECT count(*) FILTER (WHERE status <> 'sent')::int AS waiting,
+export async function countPending(pool: Pool): Promise<{ pending: number; unreported: number }> {
+  const { rows } = await pool.query<{ pending: number; unreported: number }>(
+    `SELECT count(*) FILTER (WHERE status <> 'sent')::int AS pending,
             count(*) FILTER (WHERE status = 'sent')::int AS unreported
      FROM emails WHERE status IN ('queued', 'scheduled', 'sent')`,
   );
-  return rows[0] ?? { waiting: 0, unreported: 0 };
+  return rows[0] ?? { pending: 0, unreported: 0 };
 }
 
 /** Waits until every email has been handed over. */
@@ -48,7 +48,7 @@ export async function untilQuiet(pool: Pool): Promise<void> {
   await untilSent(pool);
   let before = -1;
   await until('the provider is quiet', async () => {
-    const { unreported } = await waiting(pool);
+    const { unreported } = await countPending(pool);
     if (unreported === before) return true;
     before = unreported;
     await sleep(QUIET_MS);
