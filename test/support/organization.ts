@@ -1,7 +1,6 @@
-import { after } from 'node:test';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { organization } from '../store/mail.ts';
-import { testDatabase } from './database.ts';
+import { useDatabase } from './database.ts';
 
 /** A database with one organization. */
 export interface OrganizationFixture {
@@ -12,8 +11,6 @@ export interface OrganizationFixture {
 
 /** Creates the database of a test file, with one organization in it, and drops it after the file's tests. */
 export async function organizationFixture(connections?: number): Promise<OrganizationFixture> {
-  const database = await testDatabase(connections);
-  after(() => database.drop());
-  const { url, pool } = database;
+  const { url, pool } = await useDatabase(connections);
   return { url, pool, orgId: await organization(pool) };
 }
