@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { Ledger } from './ledger.ts';
 
 /** A webhook delivery that a customer has accepted. */
@@ -24,8 +25,7 @@ export async function startReceiver(ledger: Ledger<ReceiverEntry>): Promise<Rece
   let mode: ReceiverMode = 'accepts';
 
   async function receive(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
+    const body = await text(incoming);
     if (mode === 'breaks off') {
       outgoing.destroy();
       return;
@@ -34,7 +34,7 @@ export async function startReceiver(ledger: Ledger<ReceiverEntry>): Promise<Rece
       outgoing.writeHead(503).end();
       return;
     }
-    const { id, type } = JSON.parse(Buffer.concat(chunks).toString()) as ReceiverEntry;
+    const { id, type } = JSON.parse(body) as ReceiverEntry;
     await ledger.write({ id, type });
     outgoing.end();
   }

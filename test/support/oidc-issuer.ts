@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 
 export const CLIENT = { id: 'sendwright', secret: 'a client secret: 50%+1 of it' };
@@ -83,7 +84,7 @@ export async function startIssuer({ emailInUserInfo = false } = {}) {
   };
 
   const exchange = async (message: IncomingMessage): Promise<Answer> => {
-    const form = new URLSearchParams(await textOf(message));
+    const form = new URLSearchParams(await text(message));
     const code = form.get('code') ?? '';
     const grant = grants.get(code);
     // Codes work once.
@@ -217,12 +218,6 @@ function loginPage({ searchParams }: URL): string {
   const hidden = [...searchParams].map(([name, value]) => `<input type="hidden" name="${name}" value="${value}">`);
   return `<!doctype html><html lang="en"><title>Example Login</title><h1>Example Login</h1>
     <form action="/login">${hidden.join('')}<label>Address <input name="email"></label><button>Continue</button></form>`;
-}
-
-async function textOf(message: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of message) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
 }
 
 async function listen(server: Server): Promise<number> {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
 import { it } from 'node:test';
 import { newId } from '../../../src/lib/ids.ts';
 import type { FileStore } from '../../../src/store/files/file-store.ts';
@@ -19,7 +20,7 @@ export async function allIds(store: FileStore): Promise<string[]> {
 /** The content of a file, or undefined. */
 export async function contentOf(store: FileStore, id: string): Promise<Buffer | undefined> {
   const stream = await store.open(id);
-  return stream && Buffer.concat(await stream.toArray());
+  return stream && buffer(stream);
 }
 
 export function newFileId(): string {
