@@ -1,20 +1,20 @@
 import { spawn } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import getPort from 'get-port';
 import { createOnce, cacheFolder, exists } from '../../dev/environment/cache.ts';
 import { run } from '../../dev/environment/command.ts';
 import { checkGo } from '../../dev/environment/go-build.ts';
+import { waitUntilListening } from '../../dev/environment/probe.ts';
 import { Problem } from '../../dev/environment/problem.ts';
 import type { Progress } from '../../dev/environment/progress.ts';
 import { NO_PROGRESS } from '../faults/stack.ts';
 import { endChild } from './end-child.ts';
-import { eventually } from './eventually.ts';
 
 /** Versity S3 Gateway (Apache-2.0): a real S3 server over a folder. Only tests need it. */
 const VERSION = 'v1.8.0';
 const PROGRAM = `github.com/versity/versitygw/cmd/versitygw@${VERSION}`;
+const STARTS_WITHIN_MS = 120_000;
 
 export interface S3Server {
   readonly endpoint: string;
@@ -50,7 +50,7 @@ export async function startS3Server(folder: string): Promise<S3Server> {
     ['--access', accessKeyId, '--secret', secretAccessKey, '--port', `127.0.0.1:${port}`, '--quiet', 'posix', folder],
     { stdio: ['ignore', 'ignore', 'inherit'] },
   );
-  await eventually('the S3 server answers', () => child.exitCode === null && answers(port));
+  await waitUntilListening(port, AbortSignal.timeout(STARTS_WITHIN_MS));
   return {
     endpoint: `http://127.0.0.1:${port}`,
     bucket,
@@ -71,13 +71,4 @@ async function build(workspace: string): Promise<string> {
   const env = { ...process.env, GOBIN: workspace, CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '' };
   await run('go', ['install', '-trimpath', PROGRAM], { cwd: workspace, env });
   return join(workspace, 'versitygw');
-}
-
-function answers(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
-    socket.on('close', () => socket.destroy());
-    socket.end();
-  });
 }
