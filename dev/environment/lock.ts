@@ -1,7 +1,7 @@
 import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startTime } from './processes.ts';
+import { isAlive, startTime } from './processes.ts';
 
 export interface Holder {
   readonly pid: number;
@@ -89,7 +89,7 @@ async function readLock(path: string): Promise<{ text: string; holder: Holder; a
     const heartbeatMs = (await stat(path)).mtimeMs;
     const holder = parse(text);
     const isFresh = Date.now() - heartbeatMs < STALE_AFTER_MS;
-    const alive = holder.host === hostname() ? exists(holder.pid) && (isFresh || (await isSame(holder))) : isFresh;
+    const alive = holder.host === hostname() ? isAlive(holder.pid) && (isFresh || (await isSame(holder))) : isFresh;
     return { text, holder, alive };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
@@ -113,15 +113,6 @@ async function ownProcess(): Promise<Holder> {
 /** Returns whether the process with the holder's pid is the holder. */
 async function isSame(holder: Holder): Promise<boolean> {
   return holder.startTime !== undefined && holder.startTime === (await startTime(holder.pid));
-}
-
-function exists(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }
 
 /** Removes the file if it still contains `text`: another process may have replaced it. */

@@ -47,6 +47,15 @@ export async function startTime(pid: number): Promise<string | undefined> {
   }
 }
 
+/** Returns true if a process has this pid; it may be a zombie. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
 export async function stillRuns({ pid, mark }: RecordedProcess): Promise<boolean> {
   return (await commandLine(pid))?.includes(mark) ?? false;
 }

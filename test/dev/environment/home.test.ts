@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { endOrphans, recordProcesses, lockHome } from '../../../dev/environment/home.ts';
 import { Problem } from '../../../dev/environment/problem.ts';
+import { isAlive } from '../../../dev/environment/processes.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { isAlive } from './scripts.ts';
 
 /** A process that does nothing; `mark` stands in its command line. */
 async function idle(t: TestContext, mark: string, script = '') {

@@ -29,12 +29,3 @@ export function scripted<Facts = unknown>(
     stop: [['SIGTERM', within]],
   };
 }
-
-/** Whether a process with this id exists. */
-export function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}

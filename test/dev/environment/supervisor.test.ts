@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type BackOff, PartFailed } from '../../../dev/environment/part.ts';
-import { commandLine } from '../../../dev/environment/processes.ts';
+import { commandLine, isAlive } from '../../../dev/environment/processes.ts';
 import { makeSupervisor, onFreePorts, type Processes } from '../../../dev/environment/supervisor.ts';
 import { eventually } from '../../support/eventually.ts';
 import { temporaryFolder } from '../../support/folder.ts';
-import { isAlive, scripted } from './scripts.ts';
+import { scripted } from './scripts.ts';
 
 const QUICK: BackOff = { firstMs: 20, maxMs: 80, resetAfterMs: 60_000 };
 
