@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { access, mkdir, mkdtemp, readdir, realpath, rm, stat, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { access, mkdir, readdir, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, it, test } from 'node:test';
 import { diskStore } from '../../../src/store/files/disk.ts';
@@ -9,8 +8,7 @@ import { openFileStore } from '../../../src/store/files/open.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { allIds, contentOf, newFileId, storeContract } from './store-contract.ts';
 
-const folder = await mkdtemp(join(await realpath(tmpdir()), 'sendwright-folder-'));
-after(() => rm(folder, { recursive: true, force: true }));
+const folder = await temporaryFolder({ after });
 
 describe('files on a disk', () => {
   storeContract(() => diskStore(join(folder, 'files')));
