@@ -39,5 +39,5 @@ export async function listRetryable(
   filter: FailedFilter,
 ): Promise<FailedEmail[]> {
   await requireOrganization(pool, orgId);
-  return readAll((after, limit) => listFailedEmails(pool, orgId, filter, after ?? undefined, limit));
+  return readAll((after, limit) => listFailedEmails(pool, orgId, filter, after, limit));
 }

@@ -26,7 +26,7 @@ export function listFailedEmails(
   db: Db,
   orgId: string,
   { status, since, errorPart }: FailedFilter,
-  after: Pick<FailedEmail, 'id' | 'created_at'> | undefined,
+  after: Pick<FailedEmail, 'id' | 'created_at'> | null,
   limit: number,
 ): Promise<FailedEmail[]> {
   return queryRows(db, {
