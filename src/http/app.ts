@@ -66,7 +66,7 @@ export const ROUTES: readonly RouteRow[] = [
   ['GET', '/v1/emails', 'read', lists.emails],
   ['GET', '/v1/emails/tags', 'read', lists.tags],
   ['POST', '/v1/emails/batch', 'send', batches.sendBatch],
-  ['GET', '/v1/emails/batch', 'read', batches.listOfBatches],
+  ['GET', '/v1/emails/batch', 'read', batches.list],
   ['GET', '/v1/emails/batch/:id', 'read', batches.getBatch],
   ['POST', '/v1/emails/batch/:id/cancel', 'send', batches.cancelBatchMembers],
   ['GET', '/v1/emails/:id', 'read', emails.getEmail],
@@ -106,7 +106,7 @@ export const ROUTES: readonly RouteRow[] = [
   ['DELETE', '/v1/domains/:id', 'manage-bounded', domains.remove],
 
   ['POST', '/v1/suppressions', 'manage', suppressions.addSuppressions],
-  ['GET', '/v1/suppressions', 'read', suppressions.listOfSuppressions],
+  ['GET', '/v1/suppressions', 'read', suppressions.list],
   ['GET', '/v1/suppressions/:idOrEmail', 'read', suppressions.getSuppression],
   ['DELETE', '/v1/suppressions/:idOrEmail', 'manage', suppressions.removeSuppression],
 

@@ -38,7 +38,7 @@ export const getBatch = route('getBatch', 'Get a batch', {
   handler: async ({ pool }, { orgId, params }) => requireFound(await findBatch(pool, orgId, params.id), 'batch'),
 });
 
-export const listOfBatches = listRoute('listBatches', 'List batches', {
+export const list = listRoute('listBatches', 'List batches', {
   name: 'batches',
   item: BatchBody,
   description: 'Batches with their status and counts, newest first. Follow `next_cursor` until it is null.',

@@ -28,7 +28,7 @@ export const addSuppressions = route('createSuppressions', 'Suppress addresses',
   },
 });
 
-export const listOfSuppressions = listRoute('listSuppressions', 'List suppressions', {
+export const list = listRoute('listSuppressions', 'List suppressions', {
   name: 'suppressions',
   item: SuppressionBody,
   description: 'Addresses that nothing, or no marketing email, is sent to, newest first. Follow `next_cursor`.',
