@@ -18,7 +18,7 @@ export function capacityOf(tokensPerSecond: number): number {
 }
 
 /** @param now a monotonic clock in milliseconds */
-export function makeTokenBucket(perSecond: number, now: () => number = () => performance.now()): TokenBucket {
+export function makeTokenBucket(perSecond: number, now: () => number): TokenBucket {
   const rate: Rate = { perSecond, burst: capacityOf(perSecond) };
   const bucket: Bucket = { usage: 0, atMs: now() };
   return {
