@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { makeFairSlots } from '../../src/lib/fair-slots.ts';
 
 /** Slots whose work lasts until `finish` is called for it, with the names of work in the order of its start. */
@@ -21,7 +22,7 @@ function scenario(slots: number, maxWaiting: number) {
       .catch(() => refused.push(name));
   const finish = async (name: string) => {
     ends.get(name)?.();
-    await new Promise((resolve) => setImmediate(resolve));
+    await setImmediate();
   };
   /** Finishes work, oldest first, until none is left. */
   const drain = async () => {
@@ -54,14 +55,14 @@ describe('slots', () => {
     const { run, refused, drain } = scenario(1, 3);
     for (const name of ['a1', 'a2', 'a3', 'a4']) run('a', name);
     run('a', 'a5');
-    await new Promise((resolve) => setImmediate(resolve));
+    await setImmediate();
     assert.deepEqual(refused, ['a5']);
     run('b', 'b1');
     run('c', 'c1');
-    await new Promise((resolve) => setImmediate(resolve));
+    await setImmediate();
     assert.deepEqual(refused, ['a5', 'a4', 'a3']);
     run('d', 'd1');
-    await new Promise((resolve) => setImmediate(resolve));
+    await setImmediate();
     assert.deepEqual(refused, ['a5', 'a4', 'a3', 'd1'], 'nobody is ahead of it');
     run('p', 'p1', true);
     assert.deepEqual(await drain(), ['a1', 'p1', 'a2', 'b1', 'c1']);

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer as createHttpsServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseRetryAfter } from '../../src/lib/retry-after.ts';
 import { type Trace, traced, tracedFetch } from '../../src/providers/http-trace.ts';
 import { CERTIFICATE, KEY } from './certificate.ts';
@@ -162,6 +163,6 @@ async function fullPort(t: TestContext): Promise<number> {
     const socket = connect(port, '127.0.0.1').on('error', () => undefined);
     t.after(() => socket.destroy());
   }
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await sleep(100);
   return port;
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type AttemptOutcome,
   beginAttempts,
@@ -155,7 +156,7 @@ describe('attempts', () => {
       const waiting = await transaction(pool, async (client) => {
         await client.query(`UPDATE emails SET status = 'canceled', schedule_version = 9 WHERE id = $1`, [id]);
         const lock = lockEmails(pool, [id]);
-        const early = await Promise.race([lock, new Promise((resolve) => setTimeout(resolve, 100))]);
+        const early = await Promise.race([lock, sleep(100)]);
         assert.equal(early, undefined);
         return { lock };
       });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
 import { addSender } from '../../src/accounts/sms-senders.ts';
 import { noLimits } from '../../src/intake/emails.ts';
@@ -194,7 +195,7 @@ describe('an email that was open when the backup was made', () => {
     const find = provider.find as NonNullable<typeof provider.find>;
     provider.find = async (call) => {
       most = Math.max(most, ++asking);
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await sleep(5);
       asking--;
       return find(call);
     };

@@ -18,11 +18,12 @@ test('builds a file in one of several concurrent processes, and shows it when it
   const code = `
     import { appendFileSync, readFileSync } from 'node:fs';
     import { writeFile } from 'node:fs/promises';
+    import { setTimeout as sleep } from 'node:timers/promises';
     import { createOnce } from '${MODULE}';
     await createOnce('${path}', async (workspace) => {
       appendFileSync('${makers}', 'made\\n');
       await writeFile(workspace + '/thing', 'half ');
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await sleep(300);
       await writeFile(workspace + '/thing', 'and half', { flag: 'a' });
       return workspace + '/thing';
     }, { onWait() {} });

@@ -19,7 +19,11 @@ async function taken(path: string): Promise<Lock> {
 
 /** Runs a script in another process; its output is what it printed. */
 function other(t: TestContext, script: string) {
-  const code = `import { appendFileSync } from 'node:fs'; import { tryLock, withLock } from '${MODULE}'; ${script}`;
+  const code = `
+    import { appendFileSync } from 'node:fs';
+    import { setTimeout as sleep } from 'node:timers/promises';
+    import { tryLock, withLock } from '${MODULE}';
+    ${script}`;
   const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -93,7 +97,7 @@ test('lets one process at a time work', async (t) => {
   const script = `
     for (let i = 0; i < 3; i++) await withLock('${path}', () => {}, undefined, async () => {
       appendFileSync('${log}', '(');
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await sleep(20);
       appendFileSync('${log}', ')');
     })`;
   await Promise.all([1, 2, 3, 4].map(() => once(other(t, script), 'exit')));

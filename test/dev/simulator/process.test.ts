@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { setBehaviour } from '../../../dev/simulator/set-behaviour.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { provided } from '../../support/provided.ts';
@@ -59,7 +60,7 @@ test('exits with 0 on SIGTERM, SIGINT and disconnect while calls are pending', a
       const { child, ready } = await run(t);
       await setBehaviour(ready.postmarkUrl, { latency_ms: 60_000 });
       const call = assert.rejects(send(ready.postmarkUrl, 'any'));
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await sleep(50);
       const ended = once(child, 'exit');
       end(child);
       assert.deepEqual(await ended, [0, null]);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { postmarkSuppressions } from '../../../src/providers/postmark/suppressions.ts';
 import { recordingServer } from '../../providers/servers.ts';
 import { TOKEN } from '../../providers/simulator.ts';
@@ -8,7 +9,7 @@ import { mail, start } from './start.ts';
 const settings = (baseUrl: string) => {
   return { serverToken: TOKEN, baseUrl, messageStream: 'outbound', broadcastStream: 'broadcast' };
 };
-const awaitEffects = () => new Promise((resolve) => setTimeout(resolve, 60));
+const awaitEffects = () => sleep(60);
 
 test('refuses an address that bounced permanently or complained', async (t) => {
   const { postmark, post, inbox } = await start(t);
