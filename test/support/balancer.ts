@@ -7,9 +7,9 @@ export interface Balancer {
   readonly close: () => Promise<void>;
 }
 
-/** Until the next port is tried. */
+/** The pause before the next port is tried. */
 const PAUSE_MS = 100;
-/** For which a connection waits for a reachable port. */
+/** How long a connection waits for a reachable port. */
 const TIMEOUT_MS = 30_000;
 
 /** Forwards connections to ports of this machine in turn, and skips those that refuse. */

@@ -9,7 +9,7 @@ import { type Container, makeContainer } from './container.ts';
 import { ROOT } from './root.ts';
 
 const run = promisify(execFile);
-/** What the Dockerfile sets. */
+/** The environment variables that the Dockerfile sets. */
 const IMAGE = { NODE_ENV: 'production', PATH: process.env['PATH'] ?? '' };
 const SECRETS = '/run/secrets/';
 
@@ -27,7 +27,7 @@ export interface ComposedOptions {
 /** The processes of docker-compose.yml with the profile `demo`, without containers. */
 export interface Composed {
   readonly file: ComposeFile;
-  /** Those of a service, or all that keep running, in the order of their start. */
+  /** The containers of a service, or all that keep running, in the order of their start. */
   readonly containers: (service?: string) => Container[];
   /** Starts these services, or all, in their order. Waits until tasks have ended and the others are healthy. */
   readonly start: (...services: string[]) => Promise<void>;

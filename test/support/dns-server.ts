@@ -8,8 +8,8 @@ type Fault = 'SERVFAIL' | 'REFUSED' | 'silent';
 
 /** RFC 1035 §4.1.1 */
 const RCODES = { NOERROR: 0, SERVFAIL: 2, NXDOMAIN: 3, REFUSED: 5 } as const;
-/** Of one part of a TXT record, in bytes. */
-const PART = 255;
+/** The maximum length of one part of a TXT record. */
+const TXT_PART_BYTES = 255;
 
 /** A DNS server on the loopback whose zones a test fills. */
 export interface DnsServer {
@@ -89,6 +89,6 @@ export async function startDnsServer(): Promise<DnsServer> {
 
 function parts(value: string): Buffer[] {
   const bytes = Buffer.from(value);
-  const count = Math.max(1, Math.ceil(bytes.length / PART));
-  return Array.from({ length: count }, (_, i) => bytes.subarray(i * PART, (i + 1) * PART));
+  const count = Math.max(1, Math.ceil(bytes.length / TXT_PART_BYTES));
+  return Array.from({ length: count }, (_, i) => bytes.subarray(i * TXT_PART_BYTES, (i + 1) * TXT_PART_BYTES));
 }

@@ -16,7 +16,7 @@ export interface OwnServers {
   readonly stop: () => Promise<void>;
 }
 
-/** Whether to run Temporal's full server on Postgres, as in production: `npm run compose:check`. */
+/** True to run Temporal's full server on Postgres, as in production; `npm run compose:check` sets it. */
 export const FULL = process.env['COMPOSE_CHECK'] === 'full';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;

@@ -17,7 +17,7 @@ export interface TestNamespace {
 
 /** IndexedValueType of Temporal's API: a keyword. */
 const KEYWORD = 2;
-/** Until all machines of a cluster know a new namespace. */
+/** How long it may take until all machines of a cluster know a new namespace. */
 const NAMESPACE_TIMEOUT_MS = 30_000;
 
 /**

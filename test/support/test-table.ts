@@ -30,7 +30,7 @@ function bare(cell: string): string {
   return cell.replace(/^`(.*)`$/, '$1');
 }
 
-/** Whether a source contains a test name: as a literal, or as the fixed part of a template with `…` for the rest. */
+/** Returns true if a source contains a test name: as a literal, or as the fixed part of a template with `…` for the rest. */
 export function isNamed(source: string, name: string): boolean {
   const before = name.startsWith('…') ? ['}'] : ["'", '"', '`'];
   const fixed = name.replace(/^…|…$/g, '');
