@@ -19,8 +19,8 @@ const POST_INTERVAL_MS = 10;
 const LIST_INTERVAL_MS = 50;
 
 /**
- * What requests notice while a partition of a month expires out of a year and a month of emails: 100 single emails and the
- * first page of the list 20 times a second. Nothing is sent: the emails that are stored have no workflow.
+ * Measures requests while one month of emails expires out of a year and a month. Each second, 100 requests send a single email
+ * and 20 read the first page of the list. Nothing is sent: the stored emails have no workflow.
  */
 export async function retention(): Promise<void> {
   const rows = await withStack({ without: ['temporal', 'worker'] }, async (stack, pool) => {
@@ -39,13 +39,13 @@ export async function retention(): Promise<void> {
   report('retention', title, rows, { emails: ROWS });
 }
 
-/** Runs all steps of the hourly upkeep for it. */
+/** Runs all steps of the hourly task that expires emails. */
 async function expire(pool: Pool): Promise<void> {
   const deps = { pool, emailRetentionDays: RETENTION_DAYS, log: pino({ level: 'silent' }) };
   while ((await expireEmails(deps, Date.now())).next !== null);
 }
 
-/** How many emails are older than the retention. */
+/** Counts emails that are older than the retention. */
 async function countOld(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ emails: number }>(
     `SELECT count(*)::int AS emails FROM emails WHERE id < email_id_at(now() - interval '${RETENTION_DAYS} days')`,

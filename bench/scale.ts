@@ -13,13 +13,13 @@ import { untilQuiet, untilSent } from './waiting.ts';
 const SIZE = size('BENCH_SIZE', 10_000);
 const RUNS = size('BENCH_RUNS', 3);
 const SECONDS = size('BENCH_SECONDS', 8);
-/** Connections to all APIs together. */
+/** The total number of connections to the APIs. */
 const CONNECTIONS = 32;
 const BATCHES = 2;
 
 /**
- * One API with its relay and one worker, and two of each, on one Postgres and one Temporal. On one machine they share its
- * processors, so what an email costs shows what scales.
+ * Measures one API with its relay and one worker, and two of each, on one Postgres and one Temporal. On one machine they share
+ * its processors, so the processor time of an email shows whether two of each do the work of twice as many emails.
  */
 export async function scale(): Promise<void> {
   const rows: Row[] = [];

@@ -41,9 +41,9 @@ export interface Simulated {
 }
 
 const GROUPS_PER_WORKER = 4;
-/** Between two rounds of the relay in a burst. */
+/** The time between two rounds of the relay in a burst. */
 const RELAY_INTERVAL_MS = 100;
-/** From the provider's acceptance to its report. */
+/** The time from the provider's acceptance of an email to its report. */
 const REPORT_DELAY_MS = 1_000;
 const STEP_US = 1_000;
 
