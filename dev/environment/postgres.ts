@@ -40,28 +40,28 @@ const STOP_SIGNALS: PartSpec<unknown>['stop'] = [
 export async function prepareCluster(folder: string, password: string, progress: Progress): Promise<Cluster> {
   const account = await postgresAccount(progress);
   const binaries = await postgresBinaries(account, progress);
-  const room = await dataFolder(folder, account, progress);
-  const data = join(room, 'data');
+  const clusterFolder = await dataFolder(folder, account, progress);
+  const data = join(clusterFolder, 'data');
   const cluster = { binaries, account, data, password };
   if (await exists(join(data, 'PG_VERSION'))) await checkVersion(cluster);
-  else await initialise(room, cluster);
+  else await initialise(clusterFolder, cluster);
   return cluster;
 }
 
 async function checkVersion({ binaries, data }: Cluster): Promise<void> {
-  const made = (await readFile(join(data, 'PG_VERSION'), 'utf8')).trim();
+  const dataVersion = (await readFile(join(data, 'PG_VERSION'), 'utf8')).trim();
   const [major] = binaries.version.split('.');
-  if (made === major) return;
+  if (dataVersion === major) return;
   throw new Problem(
-    `The database in ${data} was made by Postgres ${made} and this is Postgres ${major ?? ''}, which cannot read it: ` +
+    `The database in ${data} was made by Postgres ${dataVersion} and this is Postgres ${major ?? ''}, which cannot read it: ` +
       'move the folder away to begin with an empty one',
   );
 }
 
 /** Creates a cluster, and renames it only when it is complete, so that an interrupted run leaves no incomplete one. */
-async function initialise(room: string, { binaries, account, data, password }: Cluster): Promise<void> {
-  const unfinished = join(room, 'unfinished');
-  const passwordFile = join(room, 'password');
+async function initialise(clusterFolder: string, { binaries, account, data, password }: Cluster): Promise<void> {
+  const unfinished = join(clusterFolder, 'unfinished');
+  const passwordFile = join(clusterFolder, 'password');
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(unfinished, { mode: 0o700 });
   await writeFile(passwordFile, password, { mode: 0o600 });
@@ -76,7 +76,7 @@ async function initialise(room: string, { binaries, account, data, password }: C
       `--pwfile=${passwordFile}`,
       ...INITDB_OPTIONS,
     ];
-    await run(binaries.initdb, args, { account, cwd: room, env: LOCALE });
+    await run(binaries.initdb, args, { account, cwd: clusterFolder, env: LOCALE });
     await rename(unfinished, data);
   } finally {
     await rm(passwordFile, { force: true });
