@@ -112,7 +112,7 @@ const delivery = {
   created_at: DELIVERED_AT,
   next_attempt_at: null,
 };
-const waitingDelivery = { ...delivery, status: 'pending', next_attempt_at: delivery.created_at };
+const pendingDelivery = { ...delivery, status: 'pending', next_attempt_at: delivery.created_at };
 
 const acceptedSms = {
   id: 'sms_01kajce1x8m4n6p0r2t5v7w9yz',
@@ -320,7 +320,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
   'PATCH /v1/webhooks/{id}': { request: { events: endpoint.events, status: 'enabled' }, answer: endpoint },
   'POST /v1/webhooks/{id}/rotate-secret': { answer: endpointWithSecret },
   'POST /v1/webhooks/{id}/test': {
-    answer: { ...waitingDelivery, type: 'webhook.test' },
+    answer: { ...pendingDelivery, type: 'webhook.test' },
   },
   'POST /v1/webhooks/{id}/replay': {
     request: { since: '2026-03-01T09:00:00Z', until: '2026-03-01T10:00:00Z', status: 'failed' },
@@ -347,7 +347,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
       attempts: [{ at: '2026-03-01T09:30:02.518Z', status_code: 200, duration_ms: 87, response: 'ok', error: null }],
     },
   },
-  'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay': { answer: waitingDelivery },
+  'POST /v1/webhooks/{id}/deliveries/{deliveryId}/replay': { answer: pendingDelivery },
   'POST /v1/keys': {
     request: { preset: key.preset, name: key.name, allowed_ips: key.allowed_ips },
     answer: { ...key, api_key: `sw_live_01kajcg3t5z7b9d1f3h5k7m9pq_${'0'.repeat(64)}` },
