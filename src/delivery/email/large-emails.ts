@@ -27,10 +27,9 @@ export function makeLargeEmails(store: FileStore, log: Logger): LargeEmails {
     waiting++;
     try {
       const bytes = emails.reduce((sum, email) => sum + email.bytes, 0);
-      const holder = emails[0]?.orgId;
       return await memory.take(bytes, {
         signal: AbortSignal.timeout(MEMORY_WAIT_MS),
-        ...(holder !== undefined && { holder }),
+        holder: emails[0]?.orgId,
       });
     } catch {
       return undefined;
