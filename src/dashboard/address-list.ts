@@ -21,6 +21,8 @@ export interface AddressList {
 const MAX_REFUSED = 20_000;
 /** Much longer than a list of 10,000 addresses in one line. */
 const MAX_LINE_LENGTH = 1_000_000;
+/** The form field with the list, which errors name. */
+const FIELD = 'addresses';
 const HEADING = /^(?:e-?mail|e-?mail[ _-]address|address|recipient)$/i;
 
 /**
@@ -28,7 +30,7 @@ const HEADING = /^(?:e-?mail|e-?mail[ _-]address|address|recipient)$/i;
  * `email`, only that column is read. Yields to other requests in between.
  * @throws ServiceError validation_error for invalid quotes in values with a heading, and for too many invalid addresses
  */
-export async function readAddresses(text: string, param: string): Promise<AddressList> {
+export async function readAddresses(text: string): Promise<AddressList> {
   const lines = text.replace(/^\uFEFF/, '').split('\n');
   const begin = lines.findIndex((line) => line.trim() !== '');
   const column = begin < 0 ? -1 : await headingOf(lines[begin] ?? '');
@@ -38,7 +40,7 @@ export async function readAddresses(text: string, param: string): Promise<Addres
   const refuse = (line: number, text: string, problem: string): void => {
     refused.push({ line, text, problem });
     if (refused.length <= MAX_REFUSED) return;
-    throw new ServiceError('validation_error', `has more than ${MAX_REFUSED} invalid addresses`, param);
+    throw new ServiceError('validation_error', `has more than ${MAX_REFUSED} invalid addresses`, FIELD);
   };
   const take = async (line: number, candidates: readonly string[], whole: string): Promise<void> => {
     if (candidates.length === 0) refuse(line, whole, 'contains no address');
@@ -50,7 +52,7 @@ export async function readAddresses(text: string, param: string): Promise<Addres
     }
   };
   if (column >= 0) {
-    for await (const { line, cells } of readLongCsv(lines.slice(begin + 1).join('\n'), param, begin + 2)) {
+    for await (const { line, cells } of readLongCsv(lines.slice(begin + 1).join('\n'), FIELD, begin + 2)) {
       await take(line, [cells[column] ?? ''].filter(Boolean), cells.join(','));
     }
   } else {

@@ -10,10 +10,7 @@ describe('a list of addresses', () => {
       '"bob@example.com";carol@example.com',
       "x,'+eve@example.com\tme@b",
     ];
-    const { addresses, refused } = await readAddresses(
-      [...lines, '"a@b.example', 'no address'].join('\n'),
-      'addresses',
-    );
+    const { addresses, refused } = await readAddresses([...lines, '"a@b.example', 'no address'].join('\n'));
     assert.deepEqual(addresses, ['jane@example.com', 'bob@example.com', 'carol@example.com', '+eve@example.com']);
     assert.deepEqual(
       refused.map(({ line, text }) => [line, text]),
@@ -32,18 +29,18 @@ describe('a list of addresses', () => {
       `"${'é'.repeat(20_000)}";bob@example.com`,
       ';nobody',
     ];
-    const { addresses, refused } = await readAddresses(rows.join('\n'), 'addresses');
+    const { addresses, refused } = await readAddresses(rows.join('\n'));
     assert.deepEqual(addresses, ['ada@example.com', 'bob@example.com']);
     assert.deepEqual(
       refused.map(({ line, text }) => [line, text]),
       [[5, 'nobody']],
     );
-    await assert.rejects(readAddresses('email\n"a', 'addresses'), /line \d+: has a quotation mark in a wrong place/);
+    await assert.rejects(readAddresses('email\n"a'), /line \d+: has a quotation mark in a wrong place/);
   });
 
   it('of lines that are no addresses is refused before they fill the memory', async () => {
-    await assert.rejects(readAddresses('a\n'.repeat(20_001), 'addresses'), /has more than 20000 invalid addresses/);
-    const { addresses, refused } = await readAddresses(`${'a,'.repeat(500_001)}\nbob@example.com`, 'addresses');
+    await assert.rejects(readAddresses('a\n'.repeat(20_001)), /has more than 20000 invalid addresses/);
+    const { addresses, refused } = await readAddresses(`${'a,'.repeat(500_001)}\nbob@example.com`);
     assert.deepEqual(addresses, ['bob@example.com']);
     assert.deepEqual(
       refused.map(({ line, problem }) => [line, problem]),
@@ -58,7 +55,7 @@ describe('a list of addresses', () => {
     ['values with a heading', `email\n${'"a",b\n'.repeat(20_000)}`],
   ] as const) {
     it(`lets other work run while it reads many ${kind}`, async () => {
-      const read = readAddresses(text, 'addresses').then(() => 'read' as const);
+      const read = readAddresses(text).then(() => 'read' as const);
       let turns = 0;
       while ((await Promise.race([read, setImmediate('waiting' as const)])) === 'waiting') turns++;
       assert.ok(turns > 2, String(turns));

@@ -26,7 +26,7 @@ const add = action(Type.Object({ addresses: Type.String() }), {
   bodyLimit: BYTES,
   again: addPage,
   run: async (context, { addresses: text }) => {
-    const read = await readAddresses(text, 'addresses');
+    const read = await readAddresses(text);
     refuseWhole(read);
     return act(context, {
       action: 'suppressions.create',
