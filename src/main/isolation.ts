@@ -96,13 +96,13 @@ export function makeIsolation(
   }
 
   return {
-    async deliver(member, overlap) {
+    async deliver(member, mayOverlap) {
       const release = await turns.take(1, { signal: AbortSignal.timeout(times.turnTimeoutMs) }).catch(() => undefined);
       if (!release) return 'busy';
       clearTimeout(idle);
       try {
         if (!isolated?.isAlive()) isolated = open(start(), log, times);
-        return (await isolated.ready) ? await isolated.deliver(member, overlap, release) : 'ended';
+        return (await isolated.ready) ? await isolated.deliver(member, mayOverlap, release) : 'ended';
       } finally {
         release();
         clearTimeout(idle);
@@ -185,10 +185,10 @@ function open(child: ChildProcess, log: Logger, times: IsolationTimes) {
     ready,
     isAlive: () => isAlive,
     isBusy: () => pending.size > 0,
-    async deliver(member: Member, overlap: boolean, onStarted: () => void): Promise<Answer> {
+    async deliver(member: Member, mayOverlap: boolean, onStarted: () => void): Promise<Answer> {
       if (pending.size > 0 && !(await isResponsive())) return 'ended';
       const request = ++lastRequest;
-      const ping = setTimeout(() => send({ ping: request }), overlap ? times.overlapPingDelayMs : times.pingDelayMs);
+      const ping = setTimeout(() => send({ ping: request }), mayOverlap ? times.overlapPingDelayMs : times.pingDelayMs);
       const hang = setTimeout(() => {
         if (pending.get(request)?.isStarting) kill();
       }, times.hangTimeoutMs);

@@ -27,7 +27,7 @@ function make(t: TestContext, times: Partial<IsolationTimes> = {}) {
   };
   const isolation = makeIsolation(start, log, { ...TIMES, ...times });
   t.after(() => isolation.stop());
-  return { children, deliver: (id: string, overlap = false) => isolation.deliver({ id, version: 0 }, overlap) };
+  return { children, deliver: (id: string, mayOverlap = false) => isolation.deliver({ id, version: 0 }, mayOverlap) };
 }
 
 const sent = (id: string) => ({ id, state: 'ended', status: 'sent' });

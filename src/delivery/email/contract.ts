@@ -116,9 +116,9 @@ export interface LargeEmails {
 /** A child process that starts one email at a time. */
 export interface Isolation {
   /**
-   * @param overlap whether the next email may start while the provider still handles this one
+   * @param mayOverlap true if the next email may start while the provider still handles this one
    * @returns `busy` if it waited too long for its turn, `crashed` if the process ended by itself shortly after it had started
    * this email, `ended` if the process ended otherwise
    */
-  readonly deliver: (member: Member, overlap: boolean) => Promise<MemberResult | 'busy' | 'crashed' | 'ended'>;
+  readonly deliver: (member: Member, mayOverlap: boolean) => Promise<MemberResult | 'busy' | 'crashed' | 'ended'>;
 }

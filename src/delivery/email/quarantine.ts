@@ -75,11 +75,11 @@ export async function deliverIsolated(
   members: readonly Member[],
   onResults: (count: number) => void,
 ): Promise<MemberResult[]> {
-  const overlap = !deps.providers.some((provider) => !provider.find);
-  const size = overlap ? MAX_WAITING_OVERLAPPING : MAX_WAITING;
+  const mayOverlap = !deps.providers.some((provider) => !provider.find);
+  const size = mayOverlap ? MAX_WAITING_OVERLAPPING : MAX_WAITING;
   let isBusy = false;
   return mapConcurrently(members, size, async (member) => {
-    const result = isBusy ? 'busy' : await deliverAlone(deps, member, overlap);
+    const result = isBusy ? 'busy' : await deliverAlone(deps, member, mayOverlap);
     onResults(1);
     if (result !== 'busy') return result;
     // The remaining suspects would wait as well, and this activity occupies a slot that other activities wait for.
@@ -88,8 +88,8 @@ export async function deliverIsolated(
   });
 }
 
-async function deliverAlone(deps: EmailDeps, member: Member, overlap: boolean): Promise<MemberResult | 'busy'> {
-  const result = (await deps.isolation?.deliver(member, overlap)) ?? 'busy';
+async function deliverAlone(deps: EmailDeps, member: Member, mayOverlap: boolean): Promise<MemberResult | 'busy'> {
+  const result = (await deps.isolation?.deliver(member, mayOverlap)) ?? 'busy';
   if (result === 'busy') return 'busy';
   if (result === 'ended') return postponed(member, 'The isolated process ended.');
   if (result === 'crashed') {
