@@ -4,6 +4,7 @@ import { SMALL_BODY_BYTES, readSendSizes, type SendSize } from '../src/store/ema
 import { groupBy } from '../src/lib/group.ts';
 import { detachFromGroup } from '../src/store/outbox/outbox.ts';
 import { announce } from '../src/delivery/email/announce.ts';
+import { MAX_CALL_BYTES } from '../src/delivery/email/assign.ts';
 import type { AgainResult, DeliveryStatus, Member, MemberResult } from '../src/delivery/contract.ts';
 import { emailChannel } from '../src/delivery/email/channel.ts';
 import type { EmailDeps } from '../src/delivery/email/contract.ts';
@@ -28,8 +29,6 @@ export interface GroupDelivery {
   readonly early?: { readonly members: readonly Member[]; readonly inMs: number };
 }
 
-/** Bytes of bodies that are in memory at a time for one group, far below the 50 MB that Postmark takes in a call. */
-const SLICE_BYTES = 16 * 1_048_576;
 /** Milliseconds after which a group claims no more emails; its activity may take an hour. */
 const CLAIM_DEADLINE_MS = 30 * 60_000;
 /** If at most this many members were not accepted while others were, they are detached from the group. */
@@ -178,7 +177,7 @@ function splitIntoSlices(
     if (slice && copies <= capacity.copies && bytes <= capacity.bytes) slice.push(member);
     else {
       slices.push([member]);
-      capacity = { copies: maxCopies, bytes: SLICE_BYTES };
+      capacity = { copies: maxCopies, bytes: MAX_CALL_BYTES };
     }
     capacity = { copies: capacity.copies - copies, bytes: capacity.bytes - bytes };
   }
