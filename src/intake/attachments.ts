@@ -32,7 +32,7 @@ export interface Upload {
   readonly orgId: string;
   readonly requests: readonly AttachmentRequest[];
   /** The number of copies that count against the monthly quota and the rate limit. */
-  readonly allowance: number;
+  readonly cost: number;
   /** Throws if a limit refuses the email. Called after all files are valid and before any file is stored. */
   readonly admit: () => Promise<void>;
 }
@@ -109,11 +109,11 @@ export function makeWithFiles(deps: FileDeps): WithFiles {
  */
 async function reserve(
   { pool, maxStoredBytes }: FileDeps,
-  { orgId, allowance }: Upload,
+  { orgId, cost }: Upload,
   attachments: readonly Attachment[],
 ): Promise<void> {
-  const { refusal } = await reserveFiles(pool, orgId, attachments, { maxStoredBytes, allowance });
-  if (refusal === 'quota') throw await quotaExceeded(pool, orgId, allowance);
+  const { refusal } = await reserveFiles(pool, orgId, attachments, { maxStoredBytes, cost });
+  if (refusal === 'quota') throw await quotaExceeded(pool, orgId, cost);
   if (refusal === null) return;
   const limit = `${formatNumber(maxStoredBytes / BYTES_PER_MB)} MB`;
   throw limitExceeded(`an organization may have ${limit} of stored attachments; these would be more`);

@@ -1,5 +1,5 @@
 import type { BatchStatus } from '../domain/email/batch.ts';
-import { allowanceOf } from '../domain/email/allowance.ts';
+import { costOf } from '../domain/email/cost.ts';
 import type { EmailRequest, Tag } from '../domain/email/email.ts';
 import { notFound, ServiceError } from '../domain/errors.ts';
 import { newId } from '../lib/ids.ts';
@@ -68,7 +68,7 @@ export async function acceptBatch(
   const scheduled = parsed.filter((each) => each.scheduled_at !== null).length;
   const total = requests.length;
   const traceparent = deps.tracer?.current();
-  const allowance = await countAllowance(requests);
+  const cost = await countCost(requests);
   const batch: Batch = { caller, requests, parsed };
   await registerTags(deps, batch);
   await deps.contents.prepare(deps.pool, caller.orgId);
@@ -78,18 +78,18 @@ export async function acceptBatch(
     // vacuum.
     const first = await judgeEmails(client, caller.orgId, caller.domainIds, parsed);
     if (first) throw refusedEmailError(requests, first);
-    deps.limits.mails?.take(caller.orgId, allowance);
+    deps.limits.mails?.take(caller.orgId, cost);
     hasTokens = true;
     const { accepted, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, idempotency);
-    if (left !== null && left < allowance) throw await quotaExceeded(client, caller.orgId, allowance);
+    if (left !== null && left < cost) throw await quotaExceeded(client, caller.orgId, cost);
     await storeMembers(deps, client, batch, { batchId: id, keyId: caller.keyId, traceparent });
-    if (left !== null && !(await countAgainstQuota(client, caller.orgId, allowance))) {
-      throw await quotaExceeded(client, caller.orgId, allowance);
+    if (left !== null && !(await countAgainstQuota(client, caller.orgId, cost))) {
+      throw await quotaExceeded(client, caller.orgId, cost);
     }
     return accepted;
   });
   const accepted = await rejectReusedKey(storing).catch((error: unknown) => {
-    if (hasTokens) deps.limits.mails?.refund(caller.orgId, allowance);
+    if (hasTokens) deps.limits.mails?.refund(caller.orgId, cost);
     throw error;
   });
   messagesAccepted.publish({ kind: 'email', by: 'batch', count: total });
@@ -225,12 +225,12 @@ export async function refuseBadTimes(
   if (error.code === 'validation_error') throw error;
 }
 
-/** Counts what the emails of a batch use of the quota together. */
-async function countAllowance(requests: readonly EmailRequest[]): Promise<number> {
+/** Returns what the emails of a batch take from the quota together. */
+async function countCost(requests: readonly EmailRequest[]): Promise<number> {
   let sum = 0;
   const turn = startTimeSlices();
   for (const request of requests) {
-    sum += allowanceOf(request);
+    sum += costOf(request);
     await turn();
   }
   return sum;

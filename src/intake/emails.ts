@@ -1,6 +1,6 @@
 import { parseMailbox } from '../domain/email/address.ts';
 import type { AttachmentRequest } from '../domain/email/attachments.ts';
-import { allowanceOf } from '../domain/email/allowance.ts';
+import { costOf } from '../domain/email/cost.ts';
 import type { EmailRequest, Tag } from '../domain/email/email.ts';
 import { requireValid, ServiceError } from '../domain/errors.ts';
 import { newId } from '../lib/ids.ts';
@@ -110,13 +110,13 @@ export async function acceptEmail(
   const email = newEmail(request, senderAndTime(request), origin);
   const newTags = new Map<string, Tag>();
   limits.tags.collectUnknown(orgId, request.tags, newTags);
-  const submission: Submission = { deps, caller, email, allowance: allowanceOf(request), newTags, hasTokens: false };
+  const submission: Submission = { deps, caller, email, cost: costOf(request), newTags, hasTokens: false };
   const hasFiles = attachments.length > 0;
   // Errors of the email itself take precedence over those of its files and over limits.
   if (hasFiles || newTags.size > 0) await judge(submission);
   const storing = hasFiles ? storeWithFiles(submission, attachments) : storeAlone(submission);
   const acceptance = await storing.catch((error: unknown) => {
-    if (submission.hasTokens) limits.mails?.refund(orgId, submission.allowance);
+    if (submission.hasTokens) limits.mails?.refund(orgId, submission.cost);
     throw error;
   });
   messagesAccepted.publish({ kind: 'email', by: 'single', count: 1 });
@@ -130,7 +130,7 @@ interface Submission {
   readonly caller: Caller;
   readonly email: NewEmail;
   /** The number of copies that count against the monthly quota and the rate limit. */
-  readonly allowance: number;
+  readonly cost: number;
   /** The email's tags that may be new to the organization. */
   readonly newTags: ReadonlyMap<string, Tag>;
   /** True after its tokens were taken from the rate limit. */
@@ -151,9 +151,9 @@ async function storeAlone(submission: Submission): Promise<Acceptance> {
 }
 
 function storeWithFiles(submission: Submission, requests: readonly AttachmentRequest[]): Promise<Acceptance> {
-  const { deps, caller, email, allowance } = submission;
+  const { deps, caller, email, cost } = submission;
   const { orgId, domainIds } = caller;
-  return deps.withFiles({ orgId, requests, allowance, admit: () => admit(submission) }, async (files) => {
+  return deps.withFiles({ orgId, requests, cost, admit: () => admit(submission) }, async (files) => {
     const sealed = await sealEmail(deps, orgId, email);
     const store = async (client: Db): Promise<Acceptance> => {
       const storing = acceptEmails(client, orgId, domainIds, [sealed]).then(([answer]) => answer);
@@ -167,9 +167,9 @@ function storeWithFiles(submission: Submission, requests: readonly AttachmentReq
 
 /** Takes tokens of the rate limit and registers new tags. @throws ServiceError rate_limit_exceeded or limit_exceeded */
 async function admit(submission: Submission): Promise<void> {
-  const { deps, caller, allowance, newTags } = submission;
+  const { deps, caller, cost, newTags } = submission;
   try {
-    deps.limits.mails?.take(caller.orgId, allowance);
+    deps.limits.mails?.take(caller.orgId, cost);
   } catch (limit) {
     // Errors of the email take precedence over the limit. Without a limit the statement that stores the email reports them.
     await judge(submission);
@@ -181,14 +181,14 @@ async function admit(submission: Submission): Promise<void> {
 
 /** @throws ServiceError if the statement that stores the email refused it */
 async function requireAccepted(
-  { deps, caller: { orgId }, email, allowance }: Submission,
+  { deps, caller: { orgId }, email, cost }: Submission,
   db: Db,
   storing: Promise<Acceptance | undefined>,
 ): Promise<Acceptance> {
   const acceptance = await rejectReusedKey(storing);
   if (!acceptance) throw new Error('acceptEmails returned no row');
   deps.limits.quota.recordUsage(orgId, acceptance.has_quota);
-  if (acceptance.refusal === 'quota_exceeded') throw await quotaExceeded(db, orgId, allowance);
+  if (acceptance.refusal === 'quota_exceeded') throw await quotaExceeded(db, orgId, cost);
   if (acceptance.refusal) throw refusalError(acceptance.refusal, email);
   return acceptance;
 }

@@ -35,7 +35,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
       content_id: filename.startsWith('inline') ? filename : null,
     }));
     for (const file of files) await store.put(file.id, Buffer.from(contents[file.filename] ?? ''));
-    await reserveFiles(pool, orgId, files, { maxStoredBytes: 0, allowance: 1 });
+    await reserveFiles(pool, orgId, files, { maxStoredBytes: 0, cost: 1 });
     await insertAttachments(pool, orgId, emailId, files);
     return files.map(({ id }) => id);
   };

@@ -47,7 +47,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
     await accept(pool, orgId, [email]);
     const id = newId('att');
     const file = { id, filename: 'a.txt', content_type: 'text/plain', size: 1, content_id: null };
-    await reserveFiles(pool, orgId, [file], { maxStoredBytes: 0, allowance: 1 });
+    await reserveFiles(pool, orgId, [file], { maxStoredBytes: 0, cost: 1 });
     await store.put(id, Buffer.from('x'));
     await insertAttachments(pool, orgId, email.id, [file]);
     const past = `now() - make_interval(hours => $2 * 24)`;
@@ -105,7 +105,7 @@ async function insertExpiredFiles(emailId: string, count: number): Promise<void>
     size: 1,
     content_id: null,
   }));
-  await reserveFiles(pool, orgId, files, { maxStoredBytes: 0, allowance: 1 });
+  await reserveFiles(pool, orgId, files, { maxStoredBytes: 0, cost: 1 });
   await insertAttachments(pool, orgId, `${emailId}x`, files);
   await pool.query(
     `UPDATE attachments SET email_id = $1, position = position + 1, look_at = now() - interval '1 second' WHERE email_id = $2`,
@@ -208,7 +208,7 @@ describe('files that no email refers to', () => {
       pool,
       orgId,
       ids.map((id) => ({ id, size: 10 })),
-      { maxStoredBytes: 0, allowance: 1 },
+      { maxStoredBytes: 0, cost: 1 },
     ).then(() =>
       pool.query(
         'UPDATE file_reservations SET created_at = created_at - make_interval(hours => $2) WHERE id = ANY ($1)',

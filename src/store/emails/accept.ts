@@ -1,4 +1,4 @@
-import { allowanceOf } from '../../domain/email/allowance.ts';
+import { costOf } from '../../domain/email/cost.ts';
 import type { SealedContent } from '../../domain/email/content.ts';
 import type { EmailRequest } from '../../domain/email/email.ts';
 import { TAGS } from '../../domain/limits.ts';
@@ -129,7 +129,7 @@ const COLUMNS: Readonly<Record<string, readonly [type: string, valueOf: (email: 
   body_bytes: ['integer', ({ sealed }) => sealed?.body_bytes],
   sealed_headers: ['bytea', ({ sealed }) => sealed?.sealed_headers],
   // The members of a batch are counted together.
-  allowance: ['integer', (email) => (email.batch_id === null ? allowanceOf(email) : 0)],
+  cost: ['integer', (email) => (email.batch_id === null ? costOf(email) : 0)],
   key_id: ['text', ({ key_id }) => key_id],
 };
 
@@ -151,7 +151,7 @@ const ACCEPT_EMAILS = `
          LEFT JOIN domains AS domain ON domain.org_id = $1 AND domain.name = email.from_domain
   ), wanted AS MATERIALIZED (
     -- Members of a batch are counted together, at its end.
-    SELECT sum(allowance) AS emails FROM judged WHERE batch_id IS NULL AND refusal IS NULL HAVING count(*) > 0
+    SELECT sum(cost) AS emails FROM judged WHERE batch_id IS NULL AND refusal IS NULL HAVING count(*) > 0
   ), ${COUNT_WANTED}, accepted AS MATERIALIZED (
     SELECT judged.*, ${TAG_BITS} AS tag_bits FROM judged WHERE refusal IS NULL AND ${WITHIN_QUOTA}
   ), stored AS (

@@ -6,13 +6,13 @@ import { LEFT_OF_QUOTA } from '../limits/quota.ts';
  * Reserves files of an organization before they are written, unless its quota is used up or they would exceed its storage
  * limit. The bytes are counted here; the quota is only checked, and counted with the email.
  * @param maxStoredBytes 0 is no limit
- * @param allowance the part of the quota that the email uses
+ * @param cost what the email takes from the quota
  */
 export async function reserveFiles(
   db: Db,
   orgId: string,
   files: readonly { readonly id: string; readonly size: number }[],
-  { maxStoredBytes, allowance }: { readonly maxStoredBytes: number; readonly allowance: number },
+  { maxStoredBytes, cost }: { readonly maxStoredBytes: number; readonly cost: number },
 ): Promise<{ refusal: 'quota' | 'bytes' | null }> {
   return queryOneRow(db, {
     name: 'reserve_files',
@@ -33,7 +33,7 @@ export async function reserveFiles(
            )
            SELECT CASE WHEN NOT (SELECT is_enough FROM quota) THEN 'quota'
                        WHEN NOT EXISTS (SELECT FROM counted) THEN 'bytes' END AS refusal`,
-    values: [orgId, ...columns(files, 'id', 'size'), maxStoredBytes, allowance],
+    values: [orgId, ...columns(files, 'id', 'size'), maxStoredBytes, cost],
   });
 }
 

@@ -50,7 +50,7 @@ export const COUNT_WANTED = `
 export const WITHIN_QUOTA = `(NOT EXISTS (SELECT FROM quota, wanted) OR EXISTS (SELECT FROM counted_wanted))`;
 
 /**
- * Counts emails against their organization's quota, each by `allowanceOf`.
+ * Counts emails against their organization's quota, each by `costOf`.
  * @returns false if the quota leaves fewer; then nothing is counted
  */
 export async function countAgainstQuota(db: Db, orgId: string, emails: number): Promise<boolean> {
