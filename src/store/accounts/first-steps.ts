@@ -7,7 +7,7 @@ export interface FirstSteps {
   readonly email: boolean;
   readonly webhook: boolean;
   readonly teammate: boolean;
-  /** Whether a member has dismissed the checklist. */
+  /** True if a member has dismissed the checklist. */
   readonly dismissed: boolean;
 }
 

@@ -8,9 +8,9 @@ export interface Invitation {
   organization: string;
   email: string;
   role: Role;
-  /** Whether only the email contains its link. */
+  /** True if only the email contains its link. */
   emailed: boolean;
-  /** Whether the organization requires sign-in by OpenID Connect. */
+  /** True if the organization requires sign-in by OpenID Connect. */
   requires_oidc: boolean;
   created_at: string;
   expires_at: string;

@@ -45,7 +45,7 @@ export function setOrganizationName(db: Db, id: string, name: string): Promise<b
 /** What members must do to open the organization's pages. */
 export interface SignInRequirements {
   readonly requires_second_factor: boolean;
-  /** Whether they must sign in by OpenID Connect. */
+  /** True if they must sign in by OpenID Connect. */
   readonly requires_oidc: boolean;
 }
 

@@ -3,7 +3,7 @@ import { type Db, execute, executeOne, queryRow } from '../postgres/pool.ts';
 export interface SecondFactor {
   /** The sealed secret of its codes. */
   sealed: Buffer;
-  /** Whether the set-up was completed. */
+  /** True if the set-up was completed. */
   is_confirmed: boolean;
   /** How many recovery codes are left. */
   recovery_codes: number;

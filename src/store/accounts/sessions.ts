@@ -12,9 +12,9 @@ export interface OrganizationOfUser {
   /** When the operator suspended it; null while it is active. */
   suspended_at: string | null;
   suspended_reason: string | null;
-  /** Whether its members must have a second factor to open its pages. */
+  /** True if its members must have a second factor to open its pages. */
   requires_second_factor: boolean;
-  /** Whether its pages open only in sessions that began by OpenID Connect. */
+  /** True if its pages open only in sessions that began by OpenID Connect. */
   requires_oidc: boolean;
 }
 
@@ -27,9 +27,9 @@ export interface Session {
   /** The selected one, unless the user has left it since. */
   org_id: string | null;
   flash: string | null;
-  /** Whether it began by a sign-in by OpenID Connect. */
+  /** True if it began by a sign-in by OpenID Connect. */
   by_oidc: boolean;
-  /** Whether the user has set up a second factor. */
+  /** True if the user has set up a second factor. */
   has_second_factor: boolean;
   /** True if its last use must be recorded. */
   is_stale: boolean;
@@ -40,7 +40,7 @@ export interface SessionClient {
   /** The address of the network peer. */
   readonly address: string;
   readonly userAgent: string | undefined;
-  /** Whether it begins by a sign-in by OpenID Connect; false by default. */
+  /** True if it begins by a sign-in by OpenID Connect; false by default. */
   readonly byOidc?: boolean;
 }
 

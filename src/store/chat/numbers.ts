@@ -117,7 +117,7 @@ export function findNumber(db: Db, orgId: string, id: string): Promise<ChatNumbe
 /** Numbers of an organization, newest first. */
 export const listNumbers = latestOf<NumberSummary>('chat_numbers', SUMMARY);
 
-/** Deletes a number, its credentials, its templates and the pause of its account. @returns whether there was one */
+/** Deletes a number, its credentials, its templates and the pause of its account. @returns true if there was one */
 export async function deleteNumber(db: Db, orgId: string, id: string): Promise<boolean> {
   return queryOneValue(
     db,

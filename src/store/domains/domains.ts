@@ -18,7 +18,7 @@ export interface Domain {
   verified_at: string | null;
   last_checked_at: string | null;
   next_check_at: string | null;
-  /** Whether opens and clicks of email from it are tracked. */
+  /** True if opens and clicks of email from it are tracked. */
   open_tracking: boolean;
   click_tracking: boolean;
 }
@@ -194,7 +194,7 @@ export function lockRegistrations(db: Db, name: string): Promise<Registration[]>
   );
 }
 
-/** Records the result of a check. @param published whether our key is in DNS; undefined if DNS could not be queried */
+/** Records the result of a check. @param published true if our key is in DNS; undefined if DNS could not be queried */
 export async function saveCheck(
   db: Db,
   id: string,

@@ -43,7 +43,7 @@ export interface Acceptance {
   created_at: string;
   scheduled_at: string | null;
   refusal: Refusal | 'quota_exceeded' | null;
-  /** Whether its organization has a quota. */
+  /** True if its organization has a quota. */
   has_quota: boolean;
 }
 
