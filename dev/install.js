@@ -53,7 +53,7 @@ function sameVersion(found, wanted) {
 }
 
 /**
- * Returns whether this platform needs an optional package. If the C library also matters, npm's choice is assumed to be
+ * Returns true if this platform needs an optional package. If the C library also matters, npm's choice is assumed to be
  * correct.
  */
 function neededHere({ optional, os, cpu, libc }) {

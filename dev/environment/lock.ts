@@ -110,7 +110,7 @@ async function ownProcess(): Promise<Holder> {
   return { pid: process.pid, host: hostname(), startTime: await startTime(process.pid) };
 }
 
-/** Returns whether the process with the holder's pid is the holder. */
+/** Returns true if the process with the holder's pid is the holder. */
 async function isSame(holder: Holder): Promise<boolean> {
   return holder.startTime !== undefined && holder.startTime === (await startTime(holder.pid));
 }

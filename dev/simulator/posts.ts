@@ -16,7 +16,7 @@ export interface Post {
     readonly headers: Readonly<Record<string, string>>;
     readonly body: string;
   };
-  /** Returns whether an error status is retried; all are by default. A missing response is always retried. */
+  /** Returns true if an error status is retried; all are by default. A missing response is always retried. */
   readonly isRetried?: (status: number) => boolean;
 }
 
