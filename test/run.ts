@@ -128,7 +128,7 @@ async function endGroup(child: ChildProcess): Promise<void> {
   if (child.pid !== undefined) killGroup(child.pid);
 }
 
-/** @returns whether the group has any process */
+/** @returns true if the group has any process */
 function signalGroup(child: ChildProcess, signal: NodeJS.Signals | 0): boolean {
   try {
     return child.pid !== undefined && process.kill(-child.pid, signal);

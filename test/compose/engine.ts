@@ -19,12 +19,12 @@ export interface PrivateEngine {
 const [OUTER, INNER, PAIR] = ['10.213.0.1', '10.213.0.2', '10.213.0.0/30'];
 /** The engine's networks, away from ranges that a machine may use itself. */
 const POOL = '10.214.0.0/16';
-/** Whether this machine forwards packets between its networks. The run enables it and restores it. */
+/** Contains 1 if this machine forwards packets between its networks. The run sets and restores it. */
 const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 const STARTS_WITHIN_MS = 120_000;
 const ENDS_WITHIN_MS = 60_000;
 
-/** Whether `docker` reaches an engine with the settings of this shell. */
+/** Returns true if `docker` reaches an engine with the settings of this shell. */
 export async function hasEngine(): Promise<boolean> {
   return run('docker', ['info', '--format', '{{.ServerVersion}}']).then(
     ({ stdout }) => stdout.trim() !== '',

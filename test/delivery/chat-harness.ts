@@ -25,7 +25,7 @@ export class ScriptedChat implements ChatProvider {
   readonly took: { id: string; messageId: string }[] = [];
   readonly given: OutgoingChat[] = [];
   refuses: (message: OutgoingChat) => string | undefined = () => undefined;
-  /** Whether its list contains the messages that it took. */
+  /** True if its list contains the messages that it took. */
   sees = true;
   /** The number of searches and report requests. */
   asked = 0;

@@ -38,13 +38,13 @@ export class ScriptedProvider implements EmailProvider {
   /** The emails of all calls, in their order. */
   readonly given: OutgoingEmail[] = [];
   refuses: (email: OutgoingEmail) => string | undefined = () => undefined;
-  /** Whether its search finds the emails that it took. */
+  /** True if its search finds the emails that it took. */
   sees = true;
   find?: NonNullable<EmailProvider['find']>;
   /** The number of searches. */
   asked = 0;
 
-  /** @param canBeAsked whether it has a search, like Postmark and unlike SMTP */
+  /** @param canBeAsked true if it has a search, like Postmark and unlike SMTP */
   constructor(name: EmailProviderName = 'postmark', canBeAsked = true) {
     this.name = name;
     if (canBeAsked) {

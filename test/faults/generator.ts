@@ -66,7 +66,7 @@ export interface Generator {
   readonly start: () => void;
   /** Stops sending, and waits for requests in flight. */
   readonly stop: () => Promise<void>;
-  /** Posts a batch. @returns whether it was accepted */
+  /** Posts a batch. @returns true if it was accepted */
   readonly postBatch: (size: number, keyed: boolean, dueIn?: number) => Promise<boolean>;
   readonly postOne: (keyed: boolean, more?: object) => Promise<boolean>;
   /** Posts an email with more recipients than Postmark accepts, which goes by SMTP. */

@@ -154,7 +154,7 @@ export async function awaitVerdict(
   }
 }
 
-/** Whether no message, no webhook delivery and no workflow of a message is open. */
+/** Returns true if no message, no webhook delivery and no workflow of a message is open. */
 async function isIdle(
   { pool, temporalAddress: address }: Pick<Stack, 'pool' | 'temporalAddress'>,
   { orgId }: Tenant,

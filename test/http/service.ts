@@ -76,7 +76,7 @@ type Ask = (method: string, path: string, call?: Call) => Promise<Answer>;
 interface Options extends Partial<HttpDeps & DashboardDeps> {
   readonly perSecond?: { readonly requests: number; readonly mails: number; readonly domains?: number };
   readonly organizationLimits?: Partial<OrganizationLimits>;
-  /** Whether the log of API requests is on. */
+  /** True if the log of API requests is on. */
   readonly logsRequests?: boolean;
 }
 

@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.ts';
 const { pool } = await useDatabase(4);
 let organizations = 0;
 
-/** A log of an organization of its own. @param broken whether writes fail */
+/** A log of an organization of its own. @param broken returns true while writes fail */
 function open(t: TestContext, broken: () => boolean = () => false) {
   const orgId = `org_${++organizations}`;
   const errors: unknown[] = [];
