@@ -6,7 +6,7 @@ import { type DisableCondition, disableEndpoint } from '../store/webhooks/endpoi
 /**
  * Disables an endpoint if the condition is true, and notifies its organization in the same transaction through its other
  * endpoints and its audit log.
- * @returns whether this call has disabled it
+ * @returns true if this call has disabled it
  */
 export async function disableAndNotify(
   pool: Pool,

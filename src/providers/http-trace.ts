@@ -12,7 +12,7 @@ export interface Trace {
 
 interface Call {
   readonly trace: Trace;
-  /** Whether there was a connection to write its request to. */
+  /** True once its request had a connection, just before its first byte was written. */
   wasSent: boolean;
 }
 

@@ -60,7 +60,7 @@ export function startWebhookDispatcher(deps: WebhookDeps, pollIntervalMs = POLL_
     renewedAt = now;
   };
 
-  /** @returns whether more endpoints may have due deliveries */
+  /** @returns true if more endpoints may have due deliveries */
   const lease = async (): Promise<boolean> => {
     const limit = Math.min(MAX_LEASED, MAX_ENDPOINTS - leases.size);
     if (limit === 0 || deps.stopping.aborted) return false;

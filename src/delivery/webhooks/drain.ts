@@ -74,7 +74,7 @@ async function end({ pool }: WebhookDeps, { endpointId: id, holder }: Lease, del
 
 /**
  * Reads the endpoint, which its owner may have changed, and due deliveries if few are queued.
- * @returns whether the endpoint exists and is enabled
+ * @returns true if the endpoint exists and is enabled
  */
 async function poll(deps: WebhookDeps, run: Run): Promise<boolean> {
   const { lease, deliveries } = run;

@@ -8,7 +8,7 @@ export interface Bounce {
   readonly details: string;
   /** Postmark's description of bounces of this type. */
   readonly description: string;
-  /** Whether Postmark refuses further messages to the address. */
+  /** True if Postmark refuses further messages to the address. */
   readonly inactive: boolean;
 }
 

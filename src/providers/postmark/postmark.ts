@@ -140,7 +140,7 @@ function streamOf({ marketing }: OutgoingEmail, { messageStream, broadcastStream
   return marketing ? broadcastStream : messageStream;
 }
 
-/** Whether a request about a message stream failed because the server does not have that stream. */
+/** Returns true if a request about a message stream failed because the server does not have that stream. */
 export function isStreamMissing(error: unknown): boolean {
   return error instanceof Errors.PostmarkError && STREAM_MISSING.has(error.code);
 }
