@@ -46,7 +46,9 @@ export function diskStore(folder: string): FileStore {
     async remove(ids) {
       ids.forEach(requireFileId);
       const failures = new Map<string, unknown>();
-      const removals = ids.map((id) => rm(pathOf(id), { force: true }).catch((error) => failures.set(id, error)));
+      const removals = ids.map((id) =>
+        rm(pathOf(id), { force: true }).catch((error: unknown) => failures.set(id, error)),
+      );
       await Promise.all(removals);
       if (failures.size > 0) throw new FilesNotRemoved([...failures.keys()], failures.values().next().value);
     },
