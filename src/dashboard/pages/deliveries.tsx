@@ -162,8 +162,13 @@ interface MessageLink {
 
 /** Returns the message that a webhook payload is about; undefined if it has no page. */
 function messageOf(payload: unknown): MessageLink | undefined {
-  const { type = '', data = {} } = payload as { type?: string; data?: { emailId?: string; messageId?: string } };
-  if (data.emailId !== undefined) return { name: 'Email', href: `/dashboard/emails/${data.emailId}`, id: data.emailId };
+  const { type = '', data = {} } = payload as {
+    type?: string;
+    data?: { emailId?: string; from?: string; messageId?: string };
+  };
+  const isDeleted = type.startsWith('email.') && data.from === undefined;
+  if (data.emailId !== undefined && !isDeleted)
+    return { name: 'Email', href: `/dashboard/emails/${data.emailId}`, id: data.emailId };
   const [channel = ''] = type.split('.');
   const name = { chatapp: 'WhatsApp message', sms: 'SMS' }[channel];
   // Inbound messages have no page.
