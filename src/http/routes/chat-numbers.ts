@@ -38,7 +38,9 @@ export const get = route('getChatNumber', 'Get a number', {
 });
 
 export const remove = route('disconnectChatNumber', 'Disconnect a number', {
-  description: 'Messages are no longer sent from this number. Accepted messages that were not sent yet fail.',
+  description:
+    'Messages are no longer sent from this number. Accepted messages from it fail when they are due, unless your organization ' +
+    'connects the number again first.',
   params: NumberParams,
   response: { 204: Type.Null() },
   handler: ({ pool }, { orgId, params }) => removeNumber(pool, orgId, params.id),
