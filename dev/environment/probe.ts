@@ -26,7 +26,7 @@ export async function until<T>(
 }
 
 /** Returns the result of `work`. Rejects as soon as `signal` aborts, without waiting for `work`. */
-export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+export function rejectOnAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = new Promise<never>((_, reject) => {
     signal.throwIfAborted();
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });

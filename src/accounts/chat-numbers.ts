@@ -149,7 +149,7 @@ export async function requireNumber(db: Db, orgId: string, id: string): Promise<
 }
 
 /**
- * Deletes a number. Pending messages from it fail when they are due, unless it is connected again before.
+ * Deletes a number. Pending messages from it fail when they are due, unless it is connected again first.
  * @throws ServiceError not_found
  */
 export async function removeNumber(db: Db, orgId: string, id: string): Promise<void> {

@@ -51,7 +51,7 @@ import {
   isFromOurPage,
   oidcCookie,
   readCookies,
-  refuseStale,
+  refuseStalePage,
   safeNext,
   setBrowserCookie,
   setSessionCookie,
@@ -221,7 +221,7 @@ async function admit(site: Site, request: FastifyRequest, reply: FastifyReply): 
   if (!organization) {
     throw new ServiceError('insufficient_scope', `${user.email} is in no organization; ask for an invitation.`);
   }
-  refuseStale(visit, request.headers['x-organization']);
+  refuseStalePage(visit, request.headers['x-organization']);
   if (!mayOpen(organization.role, access)) {
     throw new ServiceError(
       'insufficient_scope',
@@ -303,7 +303,7 @@ async function answerOf(page: Page, visit: Visit, body: Given | undefined): Prom
   if (!page.form) return run(visit, undefined);
   const given = body ?? {};
   // Forms of visitors, such as "Sign out", do not act on the selected organization.
-  if (page.isFor === 'members' && pathOf(visit) !== CHANGE_ORGANIZATION) refuseStale(visit, given['_org']);
+  if (page.isFor === 'members' && pathOf(visit) !== CHANGE_ORGANIZATION) refuseStalePage(visit, given['_org']);
   const again = page.again as ((context: Visit, filled: object) => Answer) | undefined;
   const { values, problems: invalid } = check(page.form, given);
   const [[field, problem] = []] = Object.entries(invalid);

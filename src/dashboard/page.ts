@@ -100,8 +100,8 @@ export function zoneOf({ session, browserTimeZone }: Context): string {
  * Returns the time zone in which a form was shown: its hidden field `time_zone` contains it, because the user may have changed the
  * time zone meanwhile.
  */
-export function zoneOfForm(context: Context, shown: string | undefined): string {
-  return findTimeZone(shown ?? '') ?? zoneOf(context);
+export function zoneOfForm(context: Context, formZone: string | undefined): string {
+  return findTimeZone(formZone ?? '') ?? zoneOf(context);
 }
 
 export function idOf({ params }: Visit): string {

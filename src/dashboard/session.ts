@@ -110,11 +110,11 @@ export async function findSignedIn(
 
 /**
  * Refuses a request of a page that was shown for another organization than the one that is now selected.
- * @param shownFor the id of that organization; undefined if the request does not contain it
+ * @param pageOrgId the id of that organization; undefined if the request does not contain it
  * @throws ServiceError conflict
  */
-export function refuseStale({ session }: Visit, shownFor: unknown): void {
-  if (shownFor === undefined || shownFor === session?.organization?.id) return;
+export function refuseStalePage({ session }: Visit, pageOrgId: unknown): void {
+  if (pageOrgId === undefined || pageOrgId === session?.organization?.id) return;
   throw new ServiceError('conflict', 'You have changed the organization in another tab, so nothing was done here.');
 }
 

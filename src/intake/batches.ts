@@ -52,7 +52,8 @@ export interface BatchIntakeDeps extends IntakeDeps {
 /**
  * Stores all emails of a batch for delivery, or none.
  * @param idempotency the request's idempotency key, with which the response is stored
- * @param disconnected aborts when the caller disconnects. The batch then waits for no slot, since its body has no budget any longer
+ * @param disconnected aborts when the caller disconnects. The batch is then refused if it still waits for a slot, because its body no
+ * longer counts against the memory limit
  * @throws ServiceError at `emails.<index>.<field>` for the errors of acceptEmail, times of all emails before domains;
  * rate_limit_exceeded, quota_exceeded, limit_exceeded or unavailable for the whole batch
  */
@@ -99,7 +100,7 @@ export async function acceptBatch(
 
 /**
  * Runs a transaction on a batch once the organization has a slot.
- * @throws ServiceError unavailable if it gets no slot in time or the caller disconnects before
+ * @throws ServiceError unavailable if it gets no slot in time, or if the caller disconnects while it waits
  */
 async function inBatchSlot<T>(
   { pool, limits }: IntakeDeps,

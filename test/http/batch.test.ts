@@ -61,8 +61,8 @@ async function refuses(
   assert.equal(service.wakes(), woken);
 }
 
-describe('an accepted batch', () => {
-  it('is not one whose caller has disconnected while it waited for others of its organization', async () => {
+describe('a batch that waits for others of its organization', () => {
+  it('is not stored if its caller disconnects', async () => {
     const before = (await stored()).at(-2) ?? 0;
     const locking = await service.pool.connect();
     await locking.query('BEGIN; LOCK TABLE batches IN EXCLUSIVE MODE');

@@ -55,7 +55,7 @@ test('lists every workflow type', () => {
   assert.deepEqual([...WORKFLOW_TYPES].sort(), types.sort());
 });
 
-test('describes a waiting workflow as idle, and finds and terminates one of ours whose tasks fail', async (t) => {
+test('describes a waiting workflow as idle, and finds and terminates one of Sendwright whose tasks fail', async (t) => {
   silenceTemporal();
   const { connection, namespace, client, close } = await testNamespace();
   const worker = await Worker.create({

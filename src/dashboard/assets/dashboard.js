@@ -110,8 +110,8 @@ document.addEventListener('keydown', (event) => {
 let isStale = false;
 
 /**
- * True while a refresh of a part would close what the user has opened in it, lose the keyboard focus or remove a selection. htmx
- * focuses an element with an id again.
+ * True while a refresh would close what the user has opened in the part, move the keyboard focus or clear the selection. htmx
+ * restores the focus of an element with an id.
  */
 function isInUse(part) {
   const selection = getSelection();

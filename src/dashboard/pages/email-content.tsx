@@ -98,7 +98,7 @@ function Preview({ id, width }: { id: string; width: Width }): Html {
 
 function Headers({ email }: { email: Email }): Html {
   const message = firstMessageOf(email);
-  const about =
+  const description =
     message.copy === null
       ? 'As Sendwright sets them.'
       : 'Of the copy for the first recipient. Each copy has its own To, Message-ID and unsubscribe link.';
@@ -107,7 +107,7 @@ function Headers({ email }: { email: Email }): Html {
       <pre class="preview" tabindex="0" safe>
         {headersOf(message)}
       </pre>
-      <p class="hint">{about} The provider adds others, such as Date and DKIM-Signature.</p>
+      <p class="hint">{description} The provider adds others, such as Date and DKIM-Signature.</p>
     </>
   );
 }

@@ -106,7 +106,7 @@ const show = page(Type.Object({}), async (context) => {
           {confirm(context, 'Disconnect the number', {
             action: `${PATH}/${number.id}/remove`,
             id: 'remove',
-            question: `You can no longer send from ${number.number}. Pending messages from it fail when they are due, unless it is connected again before.`,
+            question: `You can no longer send from ${number.number}. Pending messages from it fail when they are due, unless it is connected again first.`,
           })}
         </section>
       )}

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Semaphore, makeSemaphore } from '../../lib/semaphore.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { networkOf } from '../../lib/ip-ranges.ts';
-import { closedSignal, onceClosed } from './closing.ts';
+import { makeClosedSignal, onceClosed } from './closing.ts';
 import { endSlowBodies } from './slow-bodies.ts';
 
 /** Bodies up to this size are not counted, because a connection costs about as much memory. */
@@ -75,7 +75,7 @@ export function limitBodiesInFlight(app: FastifyInstance, maxBodyBytes: number):
 
 /** Reserves the bytes until the response is sent or the caller disconnects. */
 async function reserve({ limit, waitMs, holder }: Budget, bytes: number, reply: FastifyReply): Promise<void> {
-  const signal = AbortSignal.any([closedSignal(reply), AbortSignal.timeout(waitMs)]);
+  const signal = AbortSignal.any([makeClosedSignal(reply), AbortSignal.timeout(waitMs)]);
   const release = await limit.take(bytes, { signal, holder }).catch(() => {
     throw new ServiceError('unavailable', 'too many large requests at a time; try again');
   });

@@ -36,7 +36,7 @@ export function onceClosed({ raw }: FastifyReply, release: () => void): void {
  * Returns a signal that aborts when the response is sent or the caller disconnects. Fastify's `request.signal` aborts as soon as
  * the body has been read.
  */
-export function closedSignal(reply: FastifyReply): AbortSignal {
+export function makeClosedSignal(reply: FastifyReply): AbortSignal {
   const closed = new AbortController();
   onceClosed(reply, () => closed.abort());
   return closed.signal;

@@ -2,7 +2,7 @@ import { requireFound } from '../../domain/errors.ts';
 import { acceptBatch, cancelBatch, refuseBadTimes } from '../../intake/batches.ts';
 import { findBatch, listBatches } from '../../store/emails/batches.ts';
 import { changerOf } from '../plugins/auth.ts';
-import { closedSignal } from '../plugins/closing.ts';
+import { makeClosedSignal } from '../plugins/closing.ts';
 import type { ItemError } from '../plugins/validation.ts';
 import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
@@ -26,7 +26,7 @@ export const sendBatch = route('sendBatch', 'Send a batch', {
       if (itemIndex > 0) await refuseBadTimes(deps, sender, request.body.emails.slice(0, itemIndex).map(toRequest));
       throw validationError;
     }
-    return acceptBatch(deps, sender, request.body.emails.map(toRequest), request.idempotency, closedSignal(reply));
+    return acceptBatch(deps, sender, request.body.emails.map(toRequest), request.idempotency, makeClosedSignal(reply));
   },
   options: { attachValidation: true },
 });

@@ -57,7 +57,7 @@ function stateOf({ status, raw }: WorkflowExecutionDescription): WorkflowState {
 async function findRunning({ workflow }: Client, ids: readonly string[]): Promise<Set<string>> {
   const running = new Set<string>();
   await mapConcurrently(chunksOf(ids, IDS_PER_QUERY), MAX_CONCURRENT_QUERIES, async (some) => {
-    const query = `ExecutionStatus = 'Running' AND WorkflowId IN (${quoted(some)})`;
+    const query = `ExecutionStatus = 'Running' AND WorkflowId IN (${quoteAll(some)})`;
     if ((await workflow.count(query)).count === some.length) {
       for (const id of some) running.add(id);
       return;
@@ -69,7 +69,7 @@ async function findRunning({ workflow }: Client, ids: readonly string[]): Promis
 
 async function findFailing({ workflow }: Client, limit: number): Promise<FailingWorkflow[]> {
   const failing: FailingWorkflow[] = [];
-  const query = `${runningOfTypes(WORKFLOW_TYPES)} AND ${PROBLEMS_ATTRIBUTE} IS NOT NULL`;
+  const query = `${makeRunningQuery(WORKFLOW_TYPES)} AND ${PROBLEMS_ATTRIBUTE} IS NOT NULL`;
   for await (const { workflowId, type } of workflow.list({ query, pageSize: limit })) {
     failing.push({ id: workflowId, type });
     if (failing.length === limit) break;
@@ -79,7 +79,7 @@ async function findFailing({ workflow }: Client, limit: number): Promise<Failing
 
 async function endEarlier({ workflow }: Client, limit: number): Promise<number> {
   let count = 0;
-  const query = runningOfTypes(EARLIER_TYPES);
+  const query = makeRunningQuery(EARLIER_TYPES);
   for await (const { workflowId, type } of workflow.list({ query, pageSize: limit })) {
     await ignoreNotFound(workflow.getHandle(workflowId).signal(type === 'watchDomain' ? 'lookAgain' : 'wake'));
     if (++count === limit) break;
@@ -87,10 +87,10 @@ async function endEarlier({ workflow }: Client, limit: number): Promise<number> 
   return count;
 }
 
-function runningOfTypes(types: readonly string[]): string {
-  return `ExecutionStatus = 'Running' AND WorkflowType IN (${quoted(types)})`;
+function makeRunningQuery(types: readonly string[]): string {
+  return `ExecutionStatus = 'Running' AND WorkflowType IN (${quoteAll(types)})`;
 }
 
-function quoted(values: readonly string[]): string {
+function quoteAll(values: readonly string[]): string {
   return values.map((value) => `'${value}'`).join(', ');
 }
