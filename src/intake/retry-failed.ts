@@ -8,13 +8,14 @@ interface RetrySummary {
   readonly matched: number;
   /** Resent emails, with the id of the new email. */
   readonly sent: { readonly id: string; readonly sent_as: string }[];
-  /** Emails that were not resent: they already were, their content was erased, or the new email was refused. */
+  /** Emails that were not resent: another call has resent them, their content was erased, or the new email was refused. */
   readonly refused: { readonly id: string; readonly reason: string }[];
 }
 
 /**
- * Resends failed emails of an organization, each as a new email with the same content. Skips an email that this function has
- * resent within the last 24 hours; other resends do not count.
+ * Resends failed emails of an organization, each as a new email with the same content. Leaves out emails that were resent before;
+ * the new email can be resent when it fails too. The idempotency key also refuses emails that another call is resending, or that an
+ * interrupted call resent within the last 24 hours without recording it.
  * @throws ServiceError not_found for the organization
  */
 export async function retryFailed(deps: ResendDeps, orgId: string, filter: FailedFilter): Promise<RetrySummary> {

@@ -13,11 +13,15 @@ const since = (hours: number) => new Date(Date.now() - hours * HOUR).toISOString
 
 async function failed(error: string, hours: number, fields: Record<string, unknown> = {}, by = ours): Promise<string> {
   const id = await by.sent(fields);
+  await markFailed(id, error, hours);
+  return id;
+}
+
+async function markFailed(id: string, error: string, hours: number): Promise<void> {
   await service.pool.query(
     `UPDATE emails SET status = 'failed', error = $2, last_event_at = now() - make_interval(hours => $3) WHERE id = $1`,
     [id, error, hours],
   );
-  return id;
 }
 
 const env = { DATABASE_URL: service.databaseUrl, SECRET_KEY, ATTACHMENT_STORE: `file:${service.folder}` };
@@ -54,10 +58,33 @@ describe('emails retry', () => {
     assert.equal(content?.text, 'Hi there.');
 
     const second = await printed<Summary>(...of, '--error', 'token is wrong');
-    assert.deepEqual([second.matched, second.sent.length, second.refused.length], [1, 0, 1]);
+    assert.deepEqual(second, { matched: 0, sent: [], refused: [] });
     assert.equal(await count(), (before ?? 0) + 1);
     for (const id of [old, other]) assert.equal((await ours.email(id))['status'], 'failed');
     assert.equal((await ours.email(sent))['status'], 'queued');
+  });
+
+  it('sends only the latest email again when the retries fail too, also after the idempotency keys expired', async () => {
+    const theirs = await service.organization();
+    const of = ['--organization', theirs.id, '--status', 'failed', '--since', since(24)];
+    let latest = await failed('x', 1, {}, theirs);
+    for (let retry = 0; retry < 3; retry++) {
+      const { matched, sent } = await printed<Summary>(...of);
+      assert.deepEqual([matched, sent.map(({ id }) => id)], [1, [latest]]);
+      latest = sent[0]?.sent_as ?? '';
+      await markFailed(latest, 'x', 1);
+      await service.pool.query('DELETE FROM idempotency_keys');
+    }
+  });
+
+  it('refuses an email that an interrupted command has just sent again', async () => {
+    const theirs = await service.organization();
+    const of = ['--organization', theirs.id, '--status', 'failed', '--since', since(24)];
+    const id = await failed('x', 1, {}, theirs);
+    await printed<Summary>(...of);
+    await service.pool.query('UPDATE emails SET resent_as = NULL WHERE id = $1', [id]);
+    const { sent, refused } = await printed<Summary>(...of);
+    assert.deepEqual([sent, refused.map((each) => each.id)], [[], [id]]);
   });
 
   it('is in the audit log, also after it ended with an error', async () => {

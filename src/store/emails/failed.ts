@@ -19,7 +19,8 @@ export interface FailedFilter {
 }
 
 /**
- * Lists failed emails of an organization, in the order of their acceptance.
+ * Lists failed emails of an organization, in the order of their acceptance. Leaves out resent emails: the new email has a status
+ * of its own.
  * @param after the last email of the previous call
  */
 export function listFailedEmails(
@@ -32,7 +33,7 @@ export function listFailedEmails(
   return queryRows(db, {
     name: 'list_failed_emails',
     text: `SELECT id, error, created_at, last_event_at FROM emails
-           WHERE org_id = $1 AND status = $2 AND (created_at, id) > ($5::timestamptz, $6)
+           WHERE org_id = $1 AND status = $2 AND resent_as IS NULL AND (created_at, id) > ($5::timestamptz, $6)
              AND last_event_at >= $3 AND ($4::text IS NULL OR strpos(error, $4) > 0)
            ORDER BY created_at, id LIMIT $7`,
     values: [orgId, status, since, errorPart, after?.created_at ?? '-infinity', after?.id ?? '', limit],
