@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { makeMessageUpkeep } from '../../src/upkeep/messages.ts';
-import type { WorkflowState } from '../../src/upkeep/workflow-state.ts';
+import type { Workflows, WorkflowState } from '../../src/upkeep/workflow-state.ts';
+import { rescheduleMessage } from '../../src/intake/messages.ts';
 import { projectMessages, projectMessageReports } from '../../src/projection/messages.ts';
 import { deleteOutbox, lockMessageRows } from '../../src/store/outbox/outbox.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
-import { organization } from '../store/mail.ts';
+import { inMs, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { ScriptedChat } from '../delivery/chat-harness.ts';
 import { fakeWorkflows } from './workflows.ts';
@@ -17,9 +18,9 @@ const orgId = await organization(pool);
 const from = (await connect(pool, orgId)).number;
 beforeEach(() => pool.query('TRUNCATE chat_messages, outbox'));
 
-function make(state: WorkflowState = 'missing') {
+function make(state: WorkflowState = 'missing', overrides: Partial<Workflows> = {}) {
   const provider = new ScriptedChat();
-  const { workflows, described, terminated } = fakeWorkflows({}, state);
+  const { workflows, described, terminated } = fakeWorkflows(overrides, state);
   const tasks = makeMessageUpkeep({
     pool,
     providerOf: () => provider,
@@ -119,10 +120,19 @@ describe('messages without a report', () => {
 
 describe('overdue messages', () => {
   /** A message that was accepted so many minutes ago, without an outbox row. */
-  async function left(minutes: number): Promise<string> {
-    const id = await acceptText(pool, orgId, from);
+  async function left(minutes: number, scheduledAt: string | null = null): Promise<string> {
+    const id = await acceptText(pool, orgId, from, {}, scheduledAt);
     await pool.query('DELETE FROM outbox');
     await makeOlder(id, minutes);
+    return id;
+  }
+
+  /** A scheduled message that has been due for 20 minutes, without an outbox row. */
+  async function overdueScheduled(): Promise<string> {
+    const id = await left(80, inMs(3_600_000));
+    await pool.query(`UPDATE chat_messages SET scheduled_at = scheduled_at - interval '80 minutes' WHERE id = $1`, [
+      id,
+    ]);
     return id;
   }
 
@@ -156,6 +166,27 @@ describe('overdue messages', () => {
       assert.deepEqual(rows, [{ message_id: id, action: 'message_again' }]);
     });
   }
+
+  test('are not checked before they are due again if they are rescheduled during the check', async () => {
+    const id = await overdueScheduled();
+    const time = inMs(7 * 24 * 3_600_000);
+    const describe = async (): Promise<WorkflowState> => {
+      await rescheduleMessage({ pool, wakeRelay: () => undefined }, orgId, 'chatapp', id, time);
+      return 'running';
+    };
+    assert.equal((await make('running', { describe }).putBackOverdueChats()).done, 1);
+    await pool.query('DELETE FROM outbox');
+    assert.equal((await chatRow(pool, id)).look_in, 7 * 24 * 60 + 10);
+    const { terminated, putBackOverdueChats } = make('idle');
+    assert.equal((await putBackOverdueChats()).done, 0);
+    assert.deepEqual(terminated, []);
+  });
+
+  test('do not include scheduled messages that are not due, also if a check is', async () => {
+    const id = await left(0, inMs(3_600_000));
+    await pool.query('UPDATE chat_messages SET look_at = now() WHERE id = $1', [id]);
+    assert.equal((await make('idle').putBackOverdueChats()).done, 0);
+  });
 
   test('of a suspended organization are not changed', async () => {
     const { described, putBackOverdueChats } = make();

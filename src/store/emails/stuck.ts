@@ -176,7 +176,8 @@ export async function postponeCheck(db: Db, id: string, waitMs: number): Promise
 
 /**
  * SQL that schedules the next check of rows, at twice the time for which they have been stuck: at most an hour later, or a day
- * for messages that a provider accepted. These are not checked after three days.
+ * for messages that a provider accepted. These are not checked after three days. A later time that was set while upkeep checked the
+ * row, such as by a reschedule, is kept.
  * @param where selects the rows
  * @param isTaken the condition that a provider accepted a message for all recipients
  * @param never `look_at` of a row that is not to be checked again
@@ -184,7 +185,7 @@ export async function postponeCheck(db: Db, id: string, waitMs: number): Promise
 export const SCHEDULE_CHECK = (table: string, where: string, isTaken: string, never: string): string => `
   UPDATE ${table}
   SET look_at = CASE WHEN stuck.taken AND now() + stuck.since > ${table}.last_event_at + interval '72 hours'
-                     THEN ${never} ELSE now() + least(stuck.since, stuck.most) END
+                     THEN ${never} ELSE greatest(${table}.look_at, now() + least(stuck.since, stuck.most)) END
   FROM (
     SELECT id, taken, CASE WHEN taken THEN interval '24 hours' ELSE interval '1 hour' END AS most,
            now() - CASE WHEN taken THEN last_event_at ELSE coalesce(scheduled_at, created_at) END AS since

@@ -19,6 +19,7 @@ export function findOverdueMessages(db: Db, limit: number): Promise<{ id: string
     name: 'find_overdue_messages',
     text: `SELECT id, channel FROM chat_messages
            WHERE look_at <= now() AND status IN ('queued', 'scheduled') AND id NOT IN (SELECT message_id FROM outbox)
+             AND (scheduled_at IS NULL OR scheduled_at <= now() - interval '10 minutes')
              AND org_id <> ALL (${SUSPENDED_ORGANIZATIONS})
            ORDER BY look_at LIMIT $1`,
     values: [limit],
