@@ -85,6 +85,12 @@ describe('rescheduling', () => {
       }
   });
 
+  test('returns far for a refused time that became valid before the reason was read', async () => {
+    const id = await scheduled();
+    assert.equal(await whyUnmoved(pool, orgId, id, inMs(29 * 24 * 3_600_000)), 'far');
+    assert.equal(await whyUnmoved(pool, orgId, id, null), 'not_scheduled');
+  });
+
   test('concurrent reschedules each increase the version by one', async () => {
     const id = await scheduled();
     const times = Array.from({ length: 20 }, (_, i) => inMs(60_000 + i * 1_000));

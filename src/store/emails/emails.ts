@@ -70,12 +70,16 @@ export async function whyUnmoved(
   channel?: MessageChannel,
 ): Promise<UnmovedReason> {
   const [table, condition] = channel ? ['chat_messages', 'AND channel = $4'] : ['emails', ''];
-  const row = await queryRow<{ time: 'past' | 'far' | null }>(
+  const row = await queryRow<{ time: 'past' | 'far' | null; is_scheduled: boolean }>(
     db,
-    `SELECT ${timeProblem('$3::timestamptz')} AS time FROM ${table} WHERE id = $1 AND org_id = $2 ${condition}`,
+    `SELECT ${timeProblem('$3::timestamptz')} AS time, status = 'scheduled' AS is_scheduled
+     FROM ${table} WHERE id = $1 AND org_id = $2 ${condition}`,
     [id, orgId, scheduledAt, ...(channel ? [channel] : [])],
   );
-  return row ? (row.time ?? 'not_scheduled') : 'not_found';
+  if (!row) return 'not_found';
+  if (row.time !== null) return row.time;
+  // No status leads back to scheduled, so the requested time was refused; it came within 30 days since then.
+  return row.is_scheduled && scheduledAt !== null ? 'far' : 'not_scheduled';
 }
 
 /** Returns the `from` of an email, which never changes; undefined if there is no such email. */
