@@ -20,12 +20,12 @@ const JITTER = 0.1;
 
 /**
  * Returns the delay of the running activity's retry policy with jitter, in milliseconds. If a provider always requested an earlier retry,
- * all attempts would otherwise be used up quickly. Temporal also counts the attempts at which the message was postponed, so the
- * delay is at most the one that follows as many attempts as are recorded.
+ * all attempts would otherwise be used up quickly. Temporal also counts the attempts at which the message was postponed or our
+ * account was refused, so the delay is at most the one that follows as many failures as are recorded.
  */
 export function policyWait(
   { initialIntervalMs }: Pick<DeliveryDeps, 'initialIntervalMs'>,
-  { attempts = Infinity }: AgainResult,
+  { failures = Infinity }: AgainResult,
 ): number {
   const { attempt, retryPolicy } = Context.current().info;
   // Its intervals are milliseconds here, although the SDK's type allows them in words.
@@ -34,7 +34,7 @@ export function policyWait(
   const { initialInterval = 0, backoffCoefficient = 1, maximumInterval = Infinity } = policy ?? {};
   const delay = Math.min(
     initialInterval * backoffCoefficient ** (attempt - 1),
-    initialIntervalMs * backoffCoefficient ** (attempts - 1),
+    initialIntervalMs * backoffCoefficient ** (Math.max(1, failures) - 1),
     maximumInterval,
   );
   return delay * (1 + JITTER * Math.random());

@@ -153,13 +153,14 @@ async function recordAnswers<T extends ChannelTypes>(
 /** The result of a message that its provider did not accept, and may accept later. */
 export function retryResult(
   { maxIntervalMs }: DeliveryDeps,
-  { id, n }: Pick<ClaimedMessage, 'id' | 'n'>,
+  { id, failures: failuresBefore }: Pick<ClaimedMessage, 'id' | 'failures'>,
   outcome: { readonly kind: 'busy' | 'account' | 'unknown'; readonly detail: string; readonly afterMs?: number },
 ): AgainResult {
   const next = verdict(outcome);
   if (!('again' in next)) throw new Error(`outcome ${outcome.kind} ends a message`);
   const afterMs = next.again === 'after the pause' ? Math.min(maxIntervalMs, PAUSE_RETRY_MS) : next.afterMs;
-  return { id, state: 'again', reason: outcome.detail, attempts: n, ...(afterMs !== undefined && { afterMs }) };
+  const failures = outcome.kind === 'account' ? failuresBefore : failuresBefore + 1;
+  return { id, state: 'again', reason: outcome.detail, failures, ...(afterMs !== undefined && { afterMs }) };
 }
 
 /** Logs one line per call with the number of messages per outcome; with several messages, one line each at level debug. */

@@ -57,8 +57,8 @@ export type MemberResult =
 /**
  * Not accepted by the provider. `afterMs` overrides the delay of the retry policy. `alone` is set if it should be retried
  * outside its group. `postponed` is set if it was not attempted for a reason of ours, or if more of its copies follow: the
- * next attempt comes after `afterMs` without backoff. `attempts` is set after a provider call: the number of recorded attempts,
- * which limits the backoff.
+ * next attempt comes after `afterMs` without backoff. `failures` is set after a provider call: the number of failed attempts,
+ * including this one, which limits the backoff. See `Attempt.failures`.
  */
 export interface AgainResult {
   readonly id: string;
@@ -67,7 +67,7 @@ export interface AgainResult {
   readonly afterMs?: number;
   readonly alone?: boolean;
   readonly postponed?: boolean;
-  readonly attempts?: number;
+  readonly failures?: number;
 }
 
 /** The result of a provider call for a message. `partial`: all copies of the call were accepted, and others are left. */
@@ -79,6 +79,8 @@ export interface ClaimedMessage {
   readonly orgId: string;
   readonly provider: { readonly name: string };
   readonly n: number;
+  /** The number of failed attempts before this one: see `Attempt.failures`. */
+  readonly failures: number;
   /** Messages of one provider call have the same id. */
   readonly call: string;
   /** Milliseconds of the monotonic clock. */

@@ -183,7 +183,7 @@ describe('a worker that was frozen between its claim and its call', () => {
       id: member.id,
       state: 'again',
       reason: 'The worker was too slow to send it.',
-      attempts: 1,
+      failures: 1,
     });
     assert.deepEqual(provider.calls, []);
     assert.deepEqual(

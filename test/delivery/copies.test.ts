@@ -248,9 +248,10 @@ describe('decisions 3.7: a marketing email', () => {
     const { id } = await accept({ ...body, to: [a, b] });
     const busy = { kind: 'busy', detail: '503' } as const;
     provider.acts.push(busy, (taken, call) => provider.take(taken, call), busy);
-    await deliverOne({ id, version: 0 });
+    const again = { id, state: 'again', reason: '503' };
+    assert.deepEqual(await deliverOne({ id, version: 0 }), { ...again, failures: 0 }, 'b was taken');
     assert.deepEqual(await giveUp(deps, emailChannel(deps), [id], 1, id), new Map([[id, 'queued']]), 'b was taken');
-    await deliverOne({ id, version: 0 });
+    assert.deepEqual(await deliverOne({ id, version: 0 }), { ...again, failures: 1 });
     assert.deepEqual(await giveUp(deps, emailChannel(deps), [id], 2, id), new Map([[id, 'queued']]));
     assert.deepEqual(await giveUp(deps, emailChannel(deps), [id], 1, id), new Map([[id, 'sent']]));
     assert.deepEqual([(await email(id)).status, await recipientsOf(id)], ['sent', { [a]: 'failed', [b]: 'sent' }]);

@@ -33,18 +33,18 @@ describe('the outcome of a provider call', () => {
       assert.deepEqual([attempt?.outcome, attempt?.detail], ['refused', detail]);
     });
 
-  for (const [name, outcome, attempt, afterMs] of [
-    ['busy', { kind: 'busy', detail: '503' }, 'again', undefined],
-    ['busy with a time', { kind: 'busy', detail: '429', afterMs: 17_000 }, 'again', 17_000],
-    ['account', { kind: 'account', detail: '401' }, 'account', 60_000],
-    ['unknown', { kind: 'unknown', detail: 'lost' }, 'unknown', undefined],
+  for (const [name, outcome, attempt, failures, afterMs] of [
+    ['busy', { kind: 'busy', detail: '503' }, 'again', 1, undefined],
+    ['busy with a time', { kind: 'busy', detail: '429', afterMs: 17_000 }, 'again', 1, 17_000],
+    ['account', { kind: 'account', detail: '401' }, 'account', 0, 60_000],
+    ['unknown', { kind: 'unknown', detail: 'lost' }, 'unknown', 1, undefined],
   ] as const)
     test(`${name}: the email is tried again; it stays queued`, async () => {
       const { accept, deliverOne, provider, email, timeline, attempts } = make();
       const { id, version } = await accept();
       provider.acts.push(outcome);
       const { detail: reason } = outcome;
-      const expected = { id, state: 'again', reason, attempts: 1, ...(afterMs !== undefined && { afterMs }) };
+      const expected = { id, state: 'again', reason, failures, ...(afterMs !== undefined && { afterMs }) };
       assert.deepEqual(await deliverOne({ id, version }), expected);
       assert.deepEqual([(await email(id)).status, await timeline(id)], ['queued', ['queued']]);
       const [row] = await attempts(id);

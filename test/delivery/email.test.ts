@@ -37,14 +37,23 @@ describe('delivering an email', () => {
     assert.equal((await deliverEmail(later)).state, 'waiting');
   });
 
-  /** The failure of an activity attempt in which the email was not taken. @param attempts those recorded after it */
-  async function failure(outcome: SendOutcome, attempt: number, attempts = attempt): Promise<ApplicationFailure> {
+  /**
+   * The failure of an activity attempt in which the email was not taken.
+   * @param attempts those recorded after it
+   * @param recorded the outcome of those before it
+   */
+  async function failure(
+    outcome: SendOutcome,
+    attempt: number,
+    attempts = attempt,
+    recorded: 'again' | 'account' = 'again',
+  ): Promise<ApplicationFailure> {
     const { accept, deliverEmail, provider } = make({ attempt });
     const member = await accept();
     await pool.query(
       `INSERT INTO attempts (message_id, n, call, provider, outcome, ended_at)
-       SELECT $1, n, 'call_' || n, 'postmark', 'again', now() FROM generate_series(1, $2 - 1) AS n`,
-      [member.id, attempts],
+       SELECT $1, n, 'call_' || n, 'postmark', $3, now() FROM generate_series(1, $2 - 1) AS n`,
+      [member.id, attempts, recorded],
     );
     provider.acts.push(outcome);
     const error = await deliverEmail(member).then(
@@ -91,6 +100,13 @@ describe('delivering an email', () => {
     const error = await failure({ kind: 'busy', detail: '450' }, 14, 1);
     const delayMs = Number(error.nextRetryDelay);
     assert.ok(delayMs >= 2_000 && delayMs <= 2_200, `${delayMs} ms`);
+  });
+
+  test('does not lengthen the delay of an email for refusals of our account', async (t) => {
+    t.after(() => pool.query('DELETE FROM provider_pauses'));
+    const busy = Number((await failure({ kind: 'busy', detail: '450' }, 14, 14, 'account')).nextRetryDelay);
+    assert.ok(busy >= 2_000 && busy <= 2_200, `${busy} ms`);
+    assert.equal((await failure({ kind: 'account', detail: '401' }, 14, 14, 'account')).nextRetryDelay, 60_000);
   });
 
   test('lets an email wait for SEND_INITIAL_INTERVAL without being overdue', async () => {

@@ -62,7 +62,7 @@ describe('a message is sent', () => {
       return expired?.() ?? took(message);
     };
     const result = await deliver(id);
-    assert.deepEqual(result, { state: 'again', reason: 'The worker was too slow to send it.', attempts: 1 });
+    assert.deepEqual(result, { state: 'again', reason: 'The worker was too slow to send it.', failures: 1 });
     assert.equal(provider.took.length, 0);
     assert.deepEqual(await outcomes(id), ['again']);
   });
@@ -90,8 +90,8 @@ describe('an answer of the chat-app provider:', () => {
   test('busy: retried by policy, or after the time that the provider states', async () => {
     const { id, provider, deliver, outcomes } = await accepted();
     provider.acts.push({ kind: 'busy', detail: 'Later.' }, { kind: 'busy', detail: 'Later.', afterMs: 7_000 });
-    assert.deepEqual(await deliver(id), { state: 'again', reason: 'Later.', attempts: 1 });
-    assert.deepEqual(await deliver(id), { state: 'again', reason: 'Later.', attempts: 2, afterMs: 7_000 });
+    assert.deepEqual(await deliver(id), { state: 'again', reason: 'Later.', failures: 1 });
+    assert.deepEqual(await deliver(id), { state: 'again', reason: 'Later.', failures: 2, afterMs: 7_000 });
     assert.equal((await deliver(id)).state, 'ended');
     assert.deepEqual(await outcomes(id), ['again', 'again', 'sent']);
   });
@@ -99,7 +99,7 @@ describe('an answer of the chat-app provider:', () => {
   test('our account: retried in a minute, and logged as an error', async () => {
     const { id, provider, deliver, lines } = await accepted();
     provider.acts.push({ kind: 'account', detail: 'Wrong token.', code: '20003' });
-    assert.deepEqual(await deliver(id), { state: 'again', reason: 'Wrong token.', attempts: 1, afterMs: 60_000 });
+    assert.deepEqual(await deliver(id), { state: 'again', reason: 'Wrong token.', failures: 0, afterMs: 60_000 });
     assert.match(lines.join(''), /"level":50.*refused our account/);
   });
 

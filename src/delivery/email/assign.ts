@@ -184,8 +184,9 @@ export async function assign(
     } else {
       const { provider, copies, bytes } = choice;
       const call = callOf(provider, provider.streamOf?.(each.outgoing), copies.length, bytes);
-      const n = (attempts.get(id)?.n ?? 0) + 1;
-      ready.push({ id, copies, orgId, provider, n, call, claimedAt, claimedAtUnixMs, overdueMs });
+      const attempt = attempts.get(id);
+      const [n, failures] = [(attempt?.n ?? 0) + 1, attempt?.failures ?? 0];
+      ready.push({ id, copies, orgId, provider, n, failures, call, claimedAt, claimedAtUnixMs, overdueMs });
     }
   }
   for (const [id, status] of await fail(client, failed)) ended.push({ id, state: 'ended', status });

@@ -181,7 +181,8 @@ function toResult(deps: EmailDeps, entry: EmailOutcomes, statuses: ReadonlyMap<s
   const outcome = outcomeOf(entry.outcomes);
   if (outcome.kind === 'busy' || outcome.kind === 'account' || outcome.kind === 'unknown') {
     const isAlone = outcome.kind === 'busy' && outcome.alone && { alone: true };
-    return { ...retryResult(deps, entry.email, { ...outcome, detail: maskAddresses(outcome.detail) }), ...isAlone };
+    const result = retryResult(deps, entry.email, { ...outcome, detail: maskAddresses(outcome.detail) });
+    return { ...result, ...isAlone, ...(finalOutcomeOfPart(entry.outcomes) !== undefined && { failures: 0 }) };
   }
   // `endCopied` leaves an email open while copies of it are still to be sent.
   if (isCopied(entry) && !statuses.has(id)) return { id, state: 'partial' };

@@ -78,12 +78,12 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     }
     const waitMs = deps.pace.reserve(number.id, id);
     if (waitMs > 0) return waitMs;
-    const n = (attempt?.n ?? 0) + 1;
+    const [n, failures] = [(attempt?.n ?? 0) + 1, attempt?.failures ?? 0];
     const call = newId('call');
     // Before the commit, since the attempt's age in Postgres includes a slow one.
     const times = { claimedAt: performance.now(), claimedAtUnixMs: Date.now(), overdueMs };
     await commitWith(beginAttempts(client, [{ message_id: id, n, call, provider: provider.name }]));
-    return { state: 'ready', message: { id, orgId: stored.org_id, stored, provider, n, call, ...times } };
+    return { state: 'ready', message: { id, orgId: stored.org_id, stored, provider, n, failures, call, ...times } };
   });
 }
 
