@@ -16,6 +16,7 @@ import {
   type OperatorNumber,
 } from '../store/chat/numbers.ts';
 import { addContents } from '../store/chat/contents.ts';
+import { reassignInbound } from '../store/chat/inbound.ts';
 import { reassignMessages } from '../store/messages/changes.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { requireOrganization } from './organizations.ts';
@@ -76,7 +77,7 @@ function toE164(number: string): string {
 
 /**
  * Stores a number that belongs to an organization, and deletes unconfirmed claims to it. Open messages from an earlier connection
- * of the number to the same organization are sent by the new one.
+ * of the number to the same organization are sent by the new one, and files that it received are fetched with the new token.
  * @param number E.164
  * @throws ServiceError conflict if a confirmed claim exists; limit_exceeded
  */
@@ -105,7 +106,10 @@ async function connectNumber(
     const sealed = token === null ? null : seal.close(Buffer.from(token), id);
     const row = { ...requested, id, templates, verified_by: verifiedBy };
     const connected = await insertNumber(client, orgId, row, sealed);
-    await reassignMessages(client, { orgId, channel: 'chatapp' }, { id, from: number, provider });
+    const connection = { id, from: number, provider };
+    // First, because the other call assigns messages by which this one finds the former connection.
+    await reassignInbound(client, orgId, connection);
+    await reassignMessages(client, { orgId, channel: 'chatapp' }, connection);
     return { ...connected, templates };
   });
 }

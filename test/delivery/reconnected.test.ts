@@ -3,8 +3,11 @@ import { describe, test } from 'node:test';
 import { chatSeal, connectNumberForOperator, removeNumber } from '../../src/accounts/chat-numbers.ts';
 import { addSender, removeSender } from '../../src/accounts/sms-senders.ts';
 import type { ChatProviderName } from '../../src/domain/chat/chat.ts';
+import type { InboundCallback } from '../../src/domain/chat/inbound.ts';
 import { noLimits } from '../../src/intake/emails.ts';
 import { sendSms } from '../../src/intake/sms.ts';
+import { projectInbound } from '../../src/projection/chat-inbound.ts';
+import { findInboundMedia } from '../../src/store/chat/inbound.ts';
 import type { SendingNumber } from '../../src/store/messages/delivery.ts';
 import { acceptText, chatRow } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
@@ -42,6 +45,41 @@ function collecting() {
   };
   return { tokens, provider, ...chatHarness(pool, provider, { providerOf }) };
 }
+
+/** A message with a file, as Twilio reports it. */
+function receivedFile(number: string): InboundCallback {
+  const absent = { sentAt: null, text: null, button: null, location: null, reaction: null, repliesTo: null };
+  const user = { number: '+14165550123', userId: null, username: null, name: null };
+  const media = { reference: '/Media/ME1', contentType: 'image/png', filename: null };
+  const message = { ...absent, kind: 'message', type: 'image', providerMessageId: `SM${number}`, user, media } as const;
+  return { provider: 'twilio', number, events: [message] };
+}
+
+describe('files that a number received before it is disconnected and connected again', () => {
+  /** Receives a file by a number that has sent a message, and connects the number again. */
+  async function reconnectedAt(provider: ChatProviderName) {
+    const number = fresh();
+    const formerId = await connect(number, 'old');
+    await collecting().deliver(await acceptText(pool, orgId, number));
+    const ids: string[] = [];
+    const receive = () => projectInbound(pool, receivedFile(number), (id) => (ids.push(id), 'https://files.example'));
+    await receive();
+    await removeNumber(pool, orgId, formerId);
+    const numberId = await connect(number, 'new', orgId, provider);
+    return { numberId, receive, ids, file: await findInboundMedia(pool, ids[0] as string, Date.now() / 1_000 + 60) };
+  }
+
+  test('can be downloaded with its new token, and are recorded once', async () => {
+    const { numberId, receive, ids, file } = await reconnectedAt('twilio');
+    assert.equal(file?.number.id, numberId);
+    await receive();
+    assert.equal(ids.length, 1);
+  });
+
+  test('cannot be downloaded from another provider', async () => {
+    assert.equal((await reconnectedAt('meta')).file, undefined);
+  });
+});
 
 describe('messages of a number that is disconnected and connected again', () => {
   test('are sent with its new token', async () => {

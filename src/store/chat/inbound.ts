@@ -1,7 +1,8 @@
+import type { ChatProviderName } from '../../domain/chat/chat.ts';
 import type { Contact } from '../../domain/chat/contacts.ts';
 import { type InboundCallback, type InboundMessage, MEDIA_LINK_SECONDS } from '../../domain/chat/inbound.ts';
 import { whatsAppForms } from '../../domain/chat/phone.ts';
-import { type Db, queryRow, queryValue } from '../postgres/pool.ts';
+import { type Db, execute, queryRow, queryValue } from '../postgres/pool.ts';
 import type { SendingNumber } from '../messages/delivery.ts';
 
 export interface ReceivingNumber {
@@ -74,6 +75,26 @@ export function recordInbound(
       sentAt === null ? null : sentAt / 1_000,
     ],
   });
+}
+
+/**
+ * Assigns the messages that a number received to its new connection. Its former connection is the latest one that has sent
+ * messages by the same provider.
+ */
+export async function reassignInbound(
+  db: Db,
+  orgId: string,
+  { id, from, provider }: { readonly id: string; readonly from: string; readonly provider: ChatProviderName },
+): Promise<void> {
+  await execute(
+    db,
+    `UPDATE chat_inbound SET number_id = $2
+     WHERE org_id = $1 AND number_id = (
+       SELECT max(number_id) FROM chat_messages
+       WHERE org_id = $1 AND channel = 'chatapp' AND "from" = $3 AND provider = $4 AND number_id <> $2
+     )`,
+    [orgId, id, from, provider],
+  );
 }
 
 /** Finds our id of a message that a user answers: a message to the user, or one of the user's own. */
