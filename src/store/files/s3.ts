@@ -48,10 +48,10 @@ export async function s3Store({ host: Bucket, pathname, searchParams }: URL): Pr
       const [first] = failures;
       if (!first) return;
       const cause = new Error(`${first.Code ?? 'an error'} for ${first.Key ?? 'an object'}`);
-      throw new FilesNotRemoved(
-        failures.map(({ Key = '' }) => Key.slice(prefix.length)),
-        cause,
-      );
+      const keys = new Set(failures.map(({ Key }) => Key));
+      const notRemoved = ids.filter((id) => keys.has(keyOf(id)));
+      // Some servers omit the key or encode it. Then it is unknown which files still exist.
+      throw notRemoved.length === keys.size ? new FilesNotRemoved(notRemoved, cause) : cause;
     },
     async list(from) {
       const { Contents, NextContinuationToken } = await client.send(

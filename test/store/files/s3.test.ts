@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
+import { after, before, describe, it, type TestContext } from 'node:test';
 import { type FileStore, FileStoreUnavailable } from '../../../src/store/files/file-store.ts';
 import { openFileStore } from '../../../src/store/files/open.ts';
 import { answering, httpServer } from '../../providers/servers.ts';
@@ -50,12 +50,25 @@ describe('files in S3', () => {
     assert.deepEqual(await allIds(store), []);
   });
 
+  /** A store whose server cannot remove one file. @param key the XML element with its key */
+  async function refusing(t: TestContext, key: string): Promise<FileStore> {
+    const body = `<DeleteResult><Error>${key}<Code>AccessDenied</Code></Error></DeleteResult>`;
+    const endpoint = await httpServer(t, answering({ body, headers: { 'content-type': 'application/xml' } }));
+    return openFileStore(`s3://bucket/my%20files?endpoint=${endpoint}`);
+  }
+
   it('are reported if they cannot be removed', async (t) => {
     const ids = [newFileId(), newFileId()];
-    const body = `<DeleteResult><Error><Key>files/${ids[1]}</Key><Code>AccessDenied</Code></Error></DeleteResult>`;
-    const endpoint = await httpServer(t, answering({ body, headers: { 'content-type': 'application/xml' } }));
-    const refusing = await openFileStore(`s3://bucket/files?endpoint=${endpoint}`);
-    await assert.rejects(refusing.remove(ids), { name: 'FilesNotRemoved', ids: [ids[1]] });
+    const store = await refusing(t, `<Key>my files/${ids[1]}</Key>`);
+    await assert.rejects(store.remove(ids), { name: 'FilesNotRemoved', ids: [ids[1]] });
+  });
+
+  it('do not count as removed if the server does not name the file that it cannot remove', async (t) => {
+    const ids = [newFileId(), newFileId()];
+    for (const key of ['', `<Key>my%20files/${ids[1]}</Key>`]) {
+      const store = await refusing(t, key);
+      await assert.rejects(store.remove(ids), { name: 'FileStoreUnavailable' });
+    }
   });
 
   it('throw FileStoreUnavailable for a missing bucket or an unreachable server', async () => {
