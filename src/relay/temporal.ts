@@ -26,8 +26,11 @@ export const SEARCH_ATTRIBUTES = ['OrgId', 'Channel', 'Provider', 'BatchId'] as 
 const QUEUES = { groups: 'messages', upkeep: 'messages', email: 'email', chat: 'chat' } as const;
 /** The timeout of one request. Its row is locked meanwhile. */
 const REQUEST_TIMEOUT_MS = 10_000;
-/** The number of tries to restart a workflow that is open, in about four minutes. After them, its run counts as the new one. */
-const MAX_RESTART_TRIES = 8;
+/**
+ * The number of tries to restart a workflow that is open, in 15 seconds. A run that is ending ends in that time; another one counts
+ * as the new run, before the alert about an old outbox.
+ */
+const MAX_RESTART_TRIES = 4;
 
 /** Priority keys of workflows and their activities; Temporal runs lower ones first. */
 const SINGLE_PRIORITY = 2;
