@@ -36,6 +36,8 @@ const MAX_RESTART_TRIES = 4;
 const SINGLE_PRIORITY = 2;
 const BULK_PRIORITY = 4;
 
+type Deliver = (input: DeliverMessage) => Promise<unknown>;
+
 /**
  * Turns outbox rows into requests to Temporal. Each request is idempotent.
  * @param tracer set when tracing is enabled
@@ -54,7 +56,12 @@ export function makeTemporalDispatcher(
     if (request === 'cancel') {
       // The workflow of a group finds canceled members when it is due.
       if (isAboutEmail(row) && row.workflow_id !== id) return;
-      await ignoreNotFound(workflow.getHandle(id).signal('cancel'));
+      try {
+        await ignoreNotFound(workflow.getHandle(id).signal('cancel'));
+      } catch (error) {
+        // The workflow finds the canceled message when it is due.
+        if (!isSignalLimitExceeded(error)) throw error;
+      }
       return;
     }
     if (!row.open) return;
@@ -64,13 +71,15 @@ export function makeTemporalDispatcher(
       args: [{ id, version, dueAt, retry, firstAttempt: 'local' }] as [DeliverMessage],
     };
     if (request === 'reschedule') {
-      // Also starts the workflow if there is none, for example for an email that its group delivered until now.
-      await workflow.signalWithStart<(input: DeliverMessage) => Promise<unknown>, [Schedule]>(type, {
-        ...options,
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-        signal: 'reschedule',
-        signalArgs: [{ version, dueAt }],
-      });
+      const restart = { ...options, workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
+      try {
+        // Also starts the workflow if there is none, for example for an email that its group delivered until now.
+        const signal = { signal: 'reschedule', signalArgs: [{ version, dueAt }] as [Schedule] };
+        await workflow.signalWithStart<Deliver, [Schedule]>(type, { ...restart, ...signal });
+      } catch (error) {
+        if (!isSignalLimitExceeded(error)) throw error;
+        await workflow.start<Deliver>(type, { ...restart, workflowIdConflictPolicy: 'TERMINATE_EXISTING' });
+      }
       return;
     }
     // It may have had a workflow before. The claim, not the workflow id, prevents a second send.
@@ -78,7 +87,7 @@ export function makeTemporalDispatcher(
     // The run that sent a message may not have ended yet when the message is to be sent again, as its fallback template.
     const mayBeEnding = action === 'message_again' && tries < MAX_RESTART_TRIES;
     await ignoreAlreadyStarted(
-      workflow.start<(input: DeliverMessage) => Promise<unknown>>(type, {
+      workflow.start<Deliver>(type, {
         ...options,
         workflowIdReusePolicy: isRestart ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
       }),
@@ -228,6 +237,14 @@ function options(
       ...(batch_id === null ? [] : [{ key: BATCH_ID, value: batch_id }]),
     ]),
   };
+}
+
+/** Returns true if a run has received as many signals as Temporal allows, 10,000 by default. Only the text identifies this error. */
+function isSignalLimitExceeded(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (isGrpcServiceError(cause)) return cause.message.includes('limit for signal events');
+  }
+  return false;
 }
 
 /**

@@ -260,6 +260,28 @@ async function bareNamespace({ connection, namespace }: TestNamespace): Promise<
   return bare;
 }
 
+test('a message whose run accepts no more signals is rescheduled by a new run, and can be canceled', async (t) => {
+  const server = await startServer(t, ['--dynamic-config-value', 'history.maximumSignalsPerExecution=3']);
+  const connection = await NativeConnection.connect({ address: server.address });
+  t.after(() => connection.close());
+  const client = new Client({ connection });
+  const dispatch = makeTemporalDispatcher(client, RETRY);
+  const row = outboxRow({ action: 'reschedule' });
+  const dueAt = (version: number) => new Date(Date.now() + version * HOUR).toISOString();
+  for (const version of [1, 2, 3]) await dispatch({ ...row, version, due_at: dueAt(version) });
+  const handle = client.workflow.getHandle(row.message_id);
+  const { runId } = await handle.describe();
+  await dispatch({ ...row, action: 'cancel' });
+  assert.equal((await readHistory(handle)).signals.length, 3);
+
+  const last = { ...row, version: 4, due_at: dueAt(4) };
+  await dispatch(last);
+  assert.equal((await client.workflow.getHandle(row.message_id, runId).describe()).status.name, 'TERMINATED');
+  const { input, signals } = await readHistory(handle);
+  const expected = { id: row.message_id, version: 4, dueAt: last.due_at, retry: RETRY, firstAttempt: 'local' };
+  assert.deepEqual([input, signals], [expected, []]);
+});
+
 describe('Temporal is unreachable', { concurrency: true }, () => {
   const ACTIONS = ['start', 'reschedule', 'cancel'] as const;
 
@@ -314,13 +336,13 @@ describe('Temporal is unreachable', { concurrency: true }, () => {
 });
 
 /** A development server of Temporal that can be killed. */
-async function startServer(t: TestContext) {
+async function startServer(t: TestContext, more: readonly string[] = []) {
   const port = await closedPort();
   let child: ChildProcess;
   const start = async () => {
     const attributes = SEARCH_ATTRIBUTES.flatMap((name) => ['--search-attribute', `${name}=Keyword`]);
     const options = ['--headless', '--ip', '127.0.0.1', '--port', String(port), '--log-level', 'never', ...attributes];
-    child = spawn(provided('TEMPORAL_CLI_PATH'), ['server', 'start-dev', ...options], { stdio: 'ignore' });
+    child = spawn(provided('TEMPORAL_CLI_PATH'), ['server', 'start-dev', ...options, ...more], { stdio: 'ignore' });
     await eventually('the server listens', async () => {
       const connection = await NativeConnection.connect({ address: `127.0.0.1:${port}` }).catch(() => undefined);
       await connection?.close();
