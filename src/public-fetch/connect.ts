@@ -2,6 +2,7 @@ import type { LookupFunction } from 'node:net';
 import { buildConnector, Client } from 'undici';
 import { type Semaphore, makeSemaphore } from '../lib/semaphore.ts';
 import { parseRanges, type Ranges } from '../lib/ip-ranges.ts';
+import { untilAborted } from '../lib/until-aborted.ts';
 import { mayReach } from './public-address.ts';
 import { literalAddress, NOT_PUBLIC } from './public-url.ts';
 import { type HostAddress, makeResolver, type ResolveHost, type ResolverOptions } from './resolve.ts';
@@ -37,16 +38,24 @@ export interface Network {
   readonly mayReach: typeof mayReach;
   readonly resolve: ResolveHost;
   readonly lookups: Semaphore;
+  readonly connectTimeoutMs: number;
 }
 
-/** @throws if a range is not valid */
-export function makeNetwork({ allowedCidrs, resolve, resolver }: PublicFetchSettings): Network {
+/**
+ * @param connectTimeoutMs time for one connection with its TLS handshake
+ * @throws if a range is not valid
+ */
+export function makeNetwork(
+  { allowedCidrs, resolve, resolver }: PublicFetchSettings,
+  connectTimeoutMs: number,
+): Network {
   const allowed = parseRanges(allowedCidrs);
   return {
     allowed,
     mayReach,
     resolve: resolve ?? makeResolver({ ...resolver, hasSearchList: allowed.length > 0 }),
     lookups: makeSemaphore(MAX_LOOKUPS, MAX_LOOKUPS_PER_ORGANIZATION),
+    connectTimeoutMs,
   };
 }
 
@@ -72,7 +81,8 @@ export async function connectorTo(url: URL, network: Network, turn: Turn): Promi
     if (options.all) done(null, [...addresses]);
     else if (first) done(null, first.address, first.family);
   };
-  const connect = buildConnector({ lookup: pinned, timeout: 0, maxCachedSessions: 0 });
+  // undici closes a socket that is still connecting neither when the request is aborted nor when the client is destroyed.
+  const connect = buildConnector({ lookup: pinned, timeout: network.connectTimeoutMs, maxCachedSessions: 0 });
   return (options, done) => {
     connect(options, (...[error, socket]) => {
       if (error) done(error, null);
@@ -89,20 +99,16 @@ export async function connectorTo(url: URL, network: Network, turn: Turn): Promi
 
 async function resolveAddresses({ hostname }: URL, network: Network, turn: Turn): Promise<readonly HostAddress[]> {
   const { signal, holder } = turn;
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
-  aborted.catch(() => undefined);
   const release = await waitFor(turn, LOOKUP_WAIT_MS, (waiting) =>
     network.lookups.take(1, { signal: waiting, holder }),
   );
-  const resolving = network.resolve(hostname, signal).finally(release);
-  const addresses = await Promise.race([
-    aborted,
-    resolving.catch((error: unknown) => {
+  const resolving = network
+    .resolve(hostname, signal)
+    .finally(release)
+    .catch((error: unknown) => {
       throw new Unfetchable(NOT_PUBLIC, { cause: error });
-    }),
-  ]);
+    });
+  const addresses = await untilAborted(resolving, signal);
   if (addresses.length === 0 || !addresses.every(({ address }) => network.mayReach(address, network.allowed))) {
     throw new Unfetchable(NOT_PUBLIC);
   }

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import type { Release, Semaphore } from '../lib/semaphore.ts';
+import { untilAborted } from '../lib/until-aborted.ts';
 import { connectTo, makeNetwork, type Network, type PublicFetchSettings, type Turn, waitFor } from './connect.ts';
 import { parseFetchableUrl } from './public-url.ts';
 import { FetchBusy, Unfetchable } from './unfetchable.ts';
@@ -76,7 +77,7 @@ const HEADERS = {
  * @throws when a range in the settings is not valid
  */
 export function makePublicFetch(settings: PublicFetchSettings, deadlineMs = FETCH_DEADLINE_MS): PublicFetch {
-  const network = makeNetwork(settings);
+  const network = makeNetwork(settings, deadlineMs);
   return async (text, budget, caller, authorization) => {
     const deadline = AbortSignal.timeout(deadlineMs);
     const signal = caller ? AbortSignal.any([deadline, caller]) : deadline;
@@ -112,7 +113,9 @@ async function ask(
   const client = await connectTo(url, network, turn);
   const { signal } = turn;
   try {
-    const response = await client.request({ method: 'GET', path: url.pathname + url.search, headers, signal });
+    const requesting = client.request({ method: 'GET', path: url.pathname + url.search, headers, signal });
+    // undici ignores the signal until it has connected.
+    const response = await untilAborted(requesting, signal);
     const { location } = response.headers;
     if (REDIRECT_STATUSES.has(response.statusCode) && typeof location === 'string') return { location };
     return await read(response, budget, turn);

@@ -50,7 +50,7 @@ const IDLE_TIMEOUT_MS = 3_000;
  * @throws when a range in the settings is not valid
  */
 export function makePublicPost(settings: PublicFetchSettings, deadlineMs = POST_DEADLINE_MS): ConnectToEndpoint {
-  const network = makeNetwork(settings);
+  const network = makeNetwork(settings, deadlineMs);
 
   async function connect(text: string, connections: number, turn: Turn): Promise<Target> {
     const url = endpointUrl(text, network.allowed);

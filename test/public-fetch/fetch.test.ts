@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import { eventually } from '../support/eventually.ts';
 import { CERTIFICATE, KEY } from '../providers/certificate.ts';
-import { startPrivateServer, names, rawSite, REACHABLE, site } from './web.ts';
+import { startPrivateServer, names, rawSite, REACHABLE, silentSite, site } from './web.ts';
 
 const NOT_PUBLIC = 'its host cannot be found on the public internet';
 const TOO_LARGE = 'it is larger than what may still be attached';
@@ -213,6 +213,16 @@ describe('a slow server', () => {
     });
     await assert.rejects(hurried(drips.url, budget()), late);
     await eventually('both connections are closed', () => silent.open.size + drips.open.size === 0);
+  });
+
+  it('is not waited for in the TLS handshake, neither at the deadline nor when its caller aborts', async (t) => {
+    const silent = await silentSite(t);
+    await assert.rejects(hurried(silent.url, budget()), late);
+    const caller = new AbortController();
+    const fetching = hurried(silent.url, budget(), caller.signal);
+    caller.abort(new Error('enough'));
+    await assert.rejects(fetching, { message: 'enough' });
+    await eventually('the connections are closed', () => silent.open.size === 0);
   });
 
   it('has one time for all of its redirects', async (t) => {

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { type EndpointConnection, makePublicPost } from '../../src/public-fetch/post.ts';
 import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
 import { eventually } from '../support/eventually.ts';
-import { startPrivateServer, names, rawSite, REACHABLE, site } from './web.ts';
+import { startPrivateServer, names, rawSite, REACHABLE, silentSite, site } from './web.ts';
 
 const KEEP = 100;
 
@@ -121,8 +121,11 @@ describe('a post fails', () => {
   });
 
   test('when its server does not answer the TLS handshake in time', async (t) => {
-    const silent = await rawSite(t, () => undefined);
-    await assertFails(connectTo(t, silent.replace('http:', 'https:'), {}, 300), 'it takes longer than 0.3 seconds');
+    const silent = await silentSite(t);
+    const line = connectTo(t, silent.url, {}, 300);
+    await assertFails(line, 'it takes longer than 0.3 seconds');
+    line.close();
+    await eventually('the connection is closed', () => silent.open.size === 0);
   });
 
   test('if its server breaks off after an informational response', async (t) => {

@@ -54,6 +54,22 @@ export async function rawSite(t: TestContext, answer: (socket: Socket) => void):
   return `http://${REACHABLE}:${(server.address() as AddressInfo).port}`;
 }
 
+/** A server that accepts connections and never sends a byte. @returns its https URL and its open connections */
+export async function silentSite(t: TestContext): Promise<Pick<Site, 'url' | 'open'>> {
+  const open = new Set<Socket>();
+  const server = createListener((socket) => {
+    open.add(socket.on('error', () => undefined).resume());
+    socket.on('close', () => open.delete(socket));
+  });
+  server.listen(0, REACHABLE);
+  await once(server, 'listening');
+  t.after(() => {
+    for (const socket of open) socket.destroy();
+    server.close();
+  });
+  return { url: `https://${REACHABLE}:${(server.address() as AddressInfo).port}`, open };
+}
+
 export interface PrivateServer {
   readonly port: number;
   connections: number;
