@@ -20,6 +20,8 @@ export const ENDPOINT_URL_LENGTH = 2_000;
 export const ENDPOINT_DESCRIPTION_LENGTH = 500;
 /** Maximum stored size of an endpoint's response, in bytes. */
 export const ANSWER_BYTES = 4_096;
+/** The latest attempts of a delivery that are shown: each replay adds up to ten. */
+export const MAX_SHOWN_ATTEMPTS = 100;
 /** Hours after a rotation for which deliveries are also signed with the previous secret. */
 export const OLD_SECRET_HOURS = 24;
 /** Days of failures without a success after which an endpoint is disabled. */

@@ -195,6 +195,23 @@ describe('deliveries of an endpoint', () => {
     assertRefused(await ours.call('POST', `${elsewhere}/replay`), 404, 'not_found');
   });
 
+  it('are shown with their latest 100 attempts, oldest first', async () => {
+    const { id } = await create({ events: ['email.queued'] });
+    await ours.sent();
+    const [delivery] = await deliveries(id);
+    await service.pool.query(
+      `INSERT INTO webhook_attempts (delivery_id, at, status_code, duration_ms)
+       SELECT $1, now() - (150 - n) * interval '1 s', 500, n FROM generate_series(1, 150) AS n`,
+      [delivery?.id],
+    );
+    const answer = await ours.call('GET', `/v1/webhooks/${id}/deliveries/${delivery?.id}`);
+    const { attempts } = bodyOf<{ attempts: { duration_ms: number }[] }>(answer, 200);
+    assert.deepEqual(
+      attempts.map(({ duration_ms }) => duration_ms),
+      Array.from({ length: 100 }, (_, i) => 51 + i),
+    );
+  });
+
   it('include tests, which only that endpoint gets, for any subscription', async () => {
     const { id } = await create({ events: ['email.bounced'] });
     const other = await create();

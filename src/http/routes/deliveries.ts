@@ -27,7 +27,7 @@ export const list = listRoute('listDeliveries', 'List the deliveries of an endpo
 });
 
 export const get = route('getDelivery', 'Get a delivery', {
-  description: 'One delivery with its payload and the result of each attempt.',
+  description: 'One delivery with its payload and the results of its latest attempts.',
   params: DeliveryParams,
   response: { 200: DeliveryBody },
   handler: async ({ pool }, { orgId, params }) => {

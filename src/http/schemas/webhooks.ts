@@ -5,6 +5,7 @@ import {
   ENDPOINT_DESCRIPTION_LENGTH,
   ENDPOINT_STATUSES,
   ENDPOINT_URL_LENGTH,
+  MAX_SHOWN_ATTEMPTS,
 } from '../../domain/webhooks.ts';
 import {
   closedObject,
@@ -119,7 +120,7 @@ export const DeliveryBody = objectOf('Delivery', {
       response: nullable(Type.String(), 'The first 4 kB of the response'),
       error: nullable(Type.String(), 'Why there was no response, or why it does not count as success'),
     }),
-    { description: 'All attempts, oldest first' },
+    { description: `The latest ${MAX_SHOWN_ATTEMPTS} attempts, oldest first` },
   ),
 });
 

@@ -1,4 +1,4 @@
-import { DELIVERY_STATUSES, type DeliveryStatus } from '../../domain/webhooks.ts';
+import { DELIVERY_STATUSES, type DeliveryStatus, MAX_SHOWN_ATTEMPTS } from '../../domain/webhooks.ts';
 import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, queryOneRow, queryRow, queryRows } from '../postgres/pool.ts';
 import { type DueDelivery, EVENT, JOIN_EVENT } from './attempts.ts';
@@ -80,12 +80,15 @@ export function findDelivery(
   );
 }
 
-/** Lists the attempts of a delivery, oldest first. */
+/** Lists the latest attempts of a delivery, oldest first. */
 export function findAttempts(db: Db, deliveryId: string): Promise<AttemptWithHeaders[]> {
   return queryRows(
     db,
-    `SELECT at, status_code, duration_ms, response, error, request_headers FROM webhook_attempts WHERE delivery_id = $1 ORDER BY at`,
-    [deliveryId],
+    `SELECT * FROM (
+       SELECT at, status_code, duration_ms, response, error, request_headers FROM webhook_attempts
+       WHERE delivery_id = $1 ORDER BY at DESC LIMIT $2
+     ) AS latest ORDER BY at`,
+    [deliveryId, MAX_SHOWN_ATTEMPTS],
   );
 }
 
