@@ -8,8 +8,9 @@ import { literalAddress, NOT_PUBLIC } from './public-url.ts';
 import { type HostAddress, makeResolver, type ResolveHost, type ResolverOptions } from './resolve.ts';
 import { FetchBusy, Unfetchable } from './unfetchable.ts';
 
-/** The maximum number of concurrent lookups of one process. */
-const MAX_LOOKUPS = 256;
+/** The maximum number of concurrent lookups of one process: at least one for each endpoint that a webhook worker serves. */
+const MAX_LOOKUPS = 512;
+/** A file can be fetched from many hosts, but an endpoint has one lookup at a time and needs no share. */
 const MAX_LOOKUPS_PER_ORGANIZATION = 4;
 /** The maximum time that a request waits for a lookup slot. */
 const LOOKUP_WAIT_MS = 5_000;
@@ -25,7 +26,7 @@ export interface PublicFetchSettings {
 /** One request, with the time that it has waited for our own limits. */
 export interface Turn {
   readonly signal: AbortSignal;
-  /** The organization of the request; each has a share of the lookups. */
+  /** The organization whose share of the lookups it uses; undefined without a share. */
   readonly holder: string | undefined;
   /** Milliseconds spent waiting for our limits. */
   waitedMs: number;

@@ -30,9 +30,8 @@ export interface EndpointConnection {
 /**
  * Creates a connection pool for a customer's URL. It connects at the first post.
  * @param keep bytes of the response body to return
- * @param holder the organization whose share of the lookups it uses
  */
-export type ConnectToEndpoint = (url: string, connections: number, keep: number, holder?: string) => EndpointConnection;
+export type ConnectToEndpoint = (url: string, connections: number, keep: number) => EndpointConnection;
 
 /** A connection pool for the origin of a URL, and the path and query of the URL. */
 interface Target {
@@ -67,10 +66,10 @@ export function makePublicPost(settings: PublicFetchSettings, deadlineMs = POST_
     return { pool, path: url.pathname + url.search };
   }
 
-  return (text, connections, keep, holder) => {
+  return (text, connections, keep) => {
     let target: Promise<Target> | undefined;
     const open = (signal: AbortSignal): Promise<Target> => {
-      const opening = (target ??= connect(text, connections, { signal, holder, waitedMs: 0 }));
+      const opening = (target ??= connect(text, connections, { signal, holder: undefined, waitedMs: 0 }));
       // Clears a failed lookup, so that the next post retries it.
       opening.catch(() => {
         if (target === opening) target = undefined;

@@ -5,7 +5,9 @@ import { createEndpoint, makeWebhookIntake, webhookSeal } from '../../src/accoun
 import type { WebhookDeps } from '../../src/delivery/webhooks/contract.ts';
 import { startWebhookDispatcher } from '../../src/delivery/webhooks/dispatcher.ts';
 import { MAX_IN_FLIGHT } from '../../src/delivery/webhooks/in-flight.ts';
+import { makePublicPost } from '../../src/public-fetch/post.ts';
 import { LEASE_MS } from '../../src/store/webhooks/leases.ts';
+import { REACHABLE, site } from '../public-fetch/web.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -135,6 +137,29 @@ describe('webhook workers', () => {
     await eventually('the other one gets everything', () => postsTo('healthy').length === 50);
     assert.equal(postsTo('hangs').length, 32);
     release();
+  });
+
+  test('deliver to an endpoint while the name servers of others of its organization do not answer', async (t) => {
+    const web = await site(t, (_, response) => response.end());
+    const slow: string[] = [];
+    for (let i = 0; i < 12; i++) slow.push(await endpoint(`${i}`));
+    const healthy = await endpoint('healthy');
+    await pool.query('UPDATE webhook_endpoints SET url = $2 WHERE id = $1', [
+      healthy,
+      `http://healthy.example:${web.port}/`,
+    ]);
+    await mail();
+    const resolve = (name: string) =>
+      name === 'healthy.example'
+        ? Promise.resolve([{ address: REACHABLE, family: 4 }])
+        : new Promise<never>(() => undefined);
+    const connectToEndpoint = makePublicPost({ allowedCidrs: [REACHABLE], resolve }, 2_000);
+    const deps = { ...depsOf('first', new AbortController().signal), connectToEndpoint };
+    await Promise.all([...slow, healthy].map((id) => drainEndpoint(deps, id)));
+    const { rows } = await pool.query<{ endpoint_id: string }>(
+      `SELECT endpoint_id FROM webhook_deliveries WHERE status = 'succeeded'`,
+    );
+    assert.deepEqual(rows, [{ endpoint_id: healthy }]);
   });
 
   test('read as many deliveries together as a lease allows, and post all of them', async (t) => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { makePublicFetch } from '../../src/public-fetch/fetch.ts';
 import { makePublicPost } from '../../src/public-fetch/post.ts';
-import { makeResolver } from '../../src/public-fetch/resolve.ts';
+import { makeResolver, type ResolveHost } from '../../src/public-fetch/resolve.ts';
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folder.ts';
@@ -90,6 +90,11 @@ describe('a host name', () => {
 });
 
 describe('names whose servers never answer', () => {
+  const neverResolves = (_name: string, signal: AbortSignal) =>
+    new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+
   it('delay neither the lookups of another organization nor those of the process', async (t) => {
     const web = await site(t, (_, response) => response.end('here'));
     dns.addresses('healthy.example', REACHABLE);
@@ -118,16 +123,26 @@ describe('names whose servers never answer', () => {
   });
 
   it('leave the other fetches of the same organization an error that is worth trying again', async () => {
-    const resolve = (_name: string, signal: AbortSignal) =>
-      new Promise<never>((_, reject) => {
-        signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-      });
-    const fetch = makePublicFetch({ allowedCidrs: ALLOWED, resolve });
+    const fetch = makePublicFetch({ allowedCidrs: ALLOWED, resolve: neverResolves });
     const ending = new AbortController();
     const slow = Array.from({ length: 4 }, (_, i) => fetch(`http://m${i}.example/`, budget('slow'), ending.signal));
     const ended = Promise.allSettled(slow);
     await assert.rejects(fetch('http://m4.example/', budget('slow')), { code: 'unavailable' });
     ending.abort(new Error('over'));
+    for (const { status } of await ended) assert.equal(status, 'rejected');
+  });
+
+  it('do not delay the first post to another endpoint of the same worker', async (t) => {
+    const web = await site(t, (_, response) => response.end());
+    const resolve: ResolveHost = async (name, signal) =>
+      name === 'healthy.example' ? [{ address: REACHABLE, family: 4 }] : neverResolves(name, signal);
+    const connectTo = makePublicPost({ allowedCidrs: ALLOWED, resolve }, 3_000);
+    const slow = Array.from({ length: 499 }, (_, i) => connectTo(`https://p${i}.example/`, 1, 10).post({}, 'x'));
+    const ended = Promise.allSettled(slow);
+    const line = connectTo(`http://healthy.example:${web.port}/`, 1, 10);
+    t.after(line.close);
+    const first = await Promise.race([line.post({}, 'x'), ...slow]);
+    assert.equal(first.status, 200);
     for (const { status } of await ended) assert.equal(status, 'rejected');
   });
 });

@@ -62,8 +62,7 @@ export function makeDeliveryPool(
   const mayStart = (): boolean => goneUrl === undefined && mayContinue();
 
   const connectionTo = (url: string): EndpointConnection => {
-    const connection =
-      connections.get(url) ?? connectToEndpoint(url, MAX_IN_FLIGHT, ANSWER_BYTES, target?.endpoint.org_id);
+    const connection = connections.get(url) ?? connectToEndpoint(url, MAX_IN_FLIGHT, ANSWER_BYTES);
     connections.set(url, connection);
     return connection;
   };
