@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { createEndpoint, makeWebhookIntake, webhookSeal } from '../../src/accounts/webhooks.ts';
+import { createEndpoint, editEndpoint, makeWebhookIntake, webhookSeal } from '../../src/accounts/webhooks.ts';
 import type { WebhookDeps } from '../../src/delivery/webhooks/contract.ts';
 import { startWebhookDispatcher } from '../../src/delivery/webhooks/dispatcher.ts';
 import { MAX_IN_FLIGHT } from '../../src/delivery/webhooks/in-flight.ts';
 import { makePublicPost } from '../../src/public-fetch/post.ts';
+import { findEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { LEASE_MS } from '../../src/store/webhooks/leases.ts';
 import { REACHABLE, site } from '../public-fetch/web.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
@@ -86,6 +87,8 @@ describe('webhook workers', () => {
     );
   const pendingCount = async (): Promise<number> =>
     (await pool.query(`SELECT FROM webhook_deliveries WHERE status = 'pending'`)).rows.length;
+  const failedCount = async (): Promise<number> =>
+    (await pool.query('SELECT FROM webhook_deliveries WHERE tries > 0')).rows.length;
   const leases = async () =>
     (
       await pool.query<{ leased_by: string; url: string }>(
@@ -207,6 +210,30 @@ describe('webhook workers', () => {
     assert.deepEqual(conflicts, []);
     assert.deepEqual(new Set(serving.values()), new Set(['first', 'second']));
   });
+
+  for (const isRead of [true, false]) {
+    const when = isRead ? 'after' : 'before';
+    test(`do not count failures of a former URL that end ${when} the worker has read the new one`, async (t) => {
+      const id = await endpoint('former');
+      await mail(2);
+      let fail = (): void => undefined;
+      const failed = new Promise<number>((resolve) => (fail = () => resolve(500)));
+      respond = () => (posts.length === 1 ? Promise.resolve(500) : failed);
+      const draining = drainEndpoint(depsOf('first', new AbortController().signal), id);
+      await eventually('one has failed and one is in flight', async () => (await failedCount()) === 1);
+      const query = t.mock.method(pool, 'query');
+      await editEndpoint(intake, orgId, id, { url: 'https://example.com/latest' });
+      const readCount = () =>
+        query.mock.calls.filter(({ arguments: [statement] }) =>
+          /open_endpoint/.test(String((statement as { name?: string }).name)),
+        ).length;
+      if (isRead) await eventually('the new URL is read', () => readCount() >= 2);
+      fail();
+      await draining;
+      assert.deepEqual([postsTo('former').length, posts.length], [2, 2]);
+      assert.equal((await findEndpoint(pool, orgId, id))?.failing_since, null);
+    });
+  }
 
   test('take over the endpoints of a worker that died, once its leases have lapsed', async () => {
     const id = await endpoint('a');

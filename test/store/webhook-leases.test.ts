@@ -11,14 +11,15 @@ import { organization } from './mail.ts';
 
 const { pool } = await useDatabase(10);
 const orgId = await organization(pool);
-const NOTHING: Health = { hasSuccess: false, hasFailure: false, hasRepeatedFailure: false };
+const ENDPOINT_URL = 'https://example.com/';
+const NOTHING: Health = { url: ENDPOINT_URL, hasSuccess: false, hasFailure: false, hasRepeatedFailure: false };
 
 describe('leases on endpoints', () => {
   beforeEach(() => pool.query('TRUNCATE webhook_endpoints, webhook_deliveries'));
 
   async function endpoint({ isDue = true } = {}): Promise<string> {
     const id = newId('wh');
-    const fields = { id, url: 'https://example.com/', description: null, events: [] };
+    const fields = { id, url: ENDPOINT_URL, description: null, events: [] };
     await insertEndpoint(pool, orgId, fields, Buffer.from('x'));
     if (isDue) await addDelivery(pool, id, { id: newId('evt'), type: 'webhook.test', data: {} });
     return id;
@@ -116,6 +117,11 @@ describe('leases on endpoints', () => {
     assert.deepEqual(await release({ hasFailure: true }), since, 'the first failure counts');
     assert.deepEqual(await release({}), since);
     assert.equal(await release({ hasFailure: true, hasSuccess: true }), null);
+    const former = 'https://example.org/';
+    assert.equal(await release({ url: former, hasFailure: true }), null, 'failures of a former URL do not count');
+    assert.ok(await release({ hasFailure: true }));
+    assert.ok(await release({ url: former, hasSuccess: true }), 'nor do its successes');
+    assert.equal(await release({ hasSuccess: true }), null);
     await lease('a');
     await set(id, `status = 'disabled'`);
     await releaseEndpoint(pool, 'a', id, { ...NOTHING, hasFailure: true });

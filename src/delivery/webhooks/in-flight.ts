@@ -12,6 +12,7 @@ export const MAX_IN_FLIGHT = 32;
 /** After so many consecutive failures, attempts are paced, so that a dead endpoint costs little. */
 const FAILURES_BEFORE_PACING = 20;
 const PACING_INTERVAL_MS = 50;
+const NO_RESULTS = { hasSuccess: false, hasFailure: false, hasRepeatedFailure: false };
 
 /** Posts the deliveries of one endpoint with bounded concurrency. */
 export interface DeliveryPool {
@@ -28,6 +29,7 @@ export interface DeliveryPool {
   readonly takeFinished: () => NewAttempt[];
   /** Resolves when an attempt has ended, or at this time of the monotonic clock. */
   readonly waitForProgress: (deadline: number) => Promise<void>;
+  /** The results of attempts to the latest URL. */
   readonly health: () => Health;
   /** The URL that has answered 410, which the owner may have changed since. */
   readonly goneUrl: () => string | undefined;
@@ -55,7 +57,7 @@ export function makeDeliveryPool(
   /** By URL, which the owner may change. */
   const connections = new Map<string, EndpointConnection>();
   let notify: (() => void) | undefined;
-  let health: Health = { hasSuccess: false, hasFailure: false, hasRepeatedFailure: false };
+  let health: Health = { url: undefined, ...NO_RESULTS };
   let goneUrl: string | undefined;
   let consecutiveFailures = 0;
   let nextAt = 0;
@@ -90,13 +92,16 @@ export function makeDeliveryPool(
     const at = startedAt + clockOffsetMs;
     const result = await attempt(connectionTo(endpoint.url), delivery.event_id, at, payload, secrets);
     const isDelivered = isSuccess(result);
-    consecutiveFailures = isDelivered ? 0 : consecutiveFailures + 1;
     if (isGone(result)) goneUrl = endpoint.url;
-    health = {
-      hasSuccess: health.hasSuccess || isDelivered,
-      hasFailure: health.hasFailure || !isDelivered,
-      hasRepeatedFailure: health.hasRepeatedFailure || (!isDelivered && delivery.tries + 1 >= MIN_FAILED_ATTEMPTS),
-    };
+    if (endpoint.url === health.url) {
+      consecutiveFailures = isDelivered ? 0 : consecutiveFailures + 1;
+      health = {
+        url: health.url,
+        hasSuccess: health.hasSuccess || isDelivered,
+        hasFailure: health.hasFailure || !isDelivered,
+        hasRepeatedFailure: health.hasRepeatedFailure || (!isDelivered && delivery.tries + 1 >= MIN_FAILED_ATTEMPTS),
+      };
+    }
     ended.push(toNewAttempt(delivery, payload, result, performance.now() - startedAt));
     webhookPosted.publish({ outcome: outcomeOf(result), seconds: result.durationMs / 1_000 });
     log.info(
@@ -117,6 +122,10 @@ export function makeDeliveryPool(
     enqueue(endpoint, deliveries) {
       const sealed = [endpoint.secret, ...endpoint.previous_secrets];
       const clockOffsetMs = endpoint.read_at_ms - performance.now();
+      if (endpoint.url !== health.url) {
+        health = { url: endpoint.url, ...NO_RESULTS };
+        consecutiveFailures = 0;
+      }
       target = { endpoint, secrets: sealed.map((secret) => seal.open(secret, endpoint.id)), clockOffsetMs };
       queue.push(...deliveries);
       fill();

@@ -62,28 +62,30 @@ export async function renewLeases(db: Db, holder: string, ids: readonly string[]
   });
 }
 
-/** The results of the attempts of one lease. */
+/** The results of the attempts of one lease to the endpoint's latest URL. */
 export interface Health {
+  /** Undefined if the endpoint was not read. */
+  readonly url: string | undefined;
   readonly hasSuccess: boolean;
   readonly hasFailure: boolean;
   /** True if one of the failures was not the first of its delivery. */
   readonly hasRepeatedFailure: boolean;
 }
 
-/** Ends a lease, and records since when all attempts of the endpoint have failed. */
+/** Ends a lease, and records since when all attempts to the endpoint's URL have failed. */
 export async function releaseEndpoint(
   db: Db,
   holder: string,
   id: string,
-  { hasSuccess, hasFailure }: Health,
+  { url, hasSuccess, hasFailure }: Health,
 ): Promise<void> {
   await execute(db, {
     name: 'release_endpoint',
     text: `UPDATE webhook_endpoints SET leased_by = NULL, leased_until = NULL,
-             failing_since = CASE WHEN status = 'disabled' THEN failing_since
+             failing_since = CASE WHEN status = 'disabled' OR url <> $5 THEN failing_since
                                   WHEN $3 THEN NULL WHEN $4 THEN coalesce(failing_since, now()) ELSE failing_since END
            WHERE id = $2 AND leased_by = $1`,
-    values: [holder, id, hasSuccess, hasFailure],
+    values: [holder, id, hasSuccess, hasFailure, url ?? null],
   });
 }
 
