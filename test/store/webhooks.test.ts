@@ -277,4 +277,14 @@ describe('deliveries to endpoints', () => {
              (SELECT count(*)::int FROM webhook_events WHERE id < 'evt_' || '${before}') AS old_events`);
     assert.deepEqual(rows, [{ deliveries: 1, tries: 1, old_tries: 0, old_events: 0 }]);
   });
+
+  test('records no attempt of a delivery that was deleted while it was in flight', async () => {
+    const id = await endpoint();
+    await happen(pool, Date.now() - 31 * 86_400_000);
+    const inFlight = await firstDue(id);
+    await deleteOldDeliveries(pool, idTime(Date.now() - 30 * 86_400_000), 10);
+    await recordAttempts(pool, [tried(inFlight)]);
+    const { rows } = await pool.query('SELECT FROM webhook_attempts WHERE delivery_id = $1', [inFlight.id]);
+    assert.equal(rows.length, 0);
+  });
 });

@@ -81,7 +81,7 @@ export interface PostedPayload extends Pick<DueDelivery, 'data'> {
 }
 
 /**
- * Records the results of attempts. A pending delivery is recognized by its `next_attempt_at`: with `status = 'pending'`, a
+ * Records the results of attempts, except of deliveries that were deleted meanwhile. A pending delivery is recognized by its `next_attempt_at`: with `status = 'pending'`, a
  * plan that was made for a few rows reads all pending deliveries of all endpoints each time.
  */
 export async function recordAttempts(db: Db, attempts: readonly NewAttempt[]): Promise<void> {
@@ -99,7 +99,7 @@ export async function recordAttempts(db: Db, attempts: readonly NewAttempt[]): P
              INSERT INTO webhook_attempts (delivery_id, at, status_code, duration_ms, response, error, request_headers)
              SELECT id, clock_timestamp() - started_ago_ms * interval '1 millisecond', status_code, duration_ms, response, error,
                     request_headers
-             FROM attempt, no_flush
+             FROM attempt, no_flush WHERE EXISTS (SELECT FROM webhook_deliveries WHERE webhook_deliveries.id = attempt.id)
            )
            UPDATE webhook_deliveries AS delivery SET
              status          = attempt.status,
