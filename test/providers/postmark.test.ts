@@ -202,19 +202,10 @@ describe('the outcome is unknown', { concurrency: true }, () => {
     });
   }
 
-  test('for a 200 whose body does not end, of which a bounded part is read', async (t) => {
-    const megabyte = Buffer.alloc(1_048_576, ' ');
-    let megabytes = 0;
-    const url = await httpServer(t, (_, response) => {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      const timer = setInterval(() => {
-        megabytes++;
-        response.write(megabyte);
-      }, 10);
-      response.on('close', () => clearInterval(timer));
-    });
-    assert.equal((await sendOne(url, outgoing(), 5)).kind, 'unknown');
-    assert.ok(megabytes < 100, `${megabytes} MB`);
+  test('for a 200 whose body is longer than what is read of it', async (t) => {
+    const body = `${' '.repeat(32 * 1_048_576)}{"ErrorCode":0,"MessageID":"b7bc2f4a-e38e-4336-af7d-e6c392c2f817"}`;
+    assert.equal((await outcomeOf(t, { status: 200, body: body.trimStart() })).kind, 'sent');
+    assert.equal((await outcomeOf(t, { status: 200, body })).kind, 'unknown');
   });
 
   test('for 408, 502, 504 and 520, which come from a proxy', async (t) => {
