@@ -281,6 +281,22 @@ describe('a delivery', () => {
     assert.ok(one.html.includes(`<a href="/dashboard/emails/${email}">`), 'the delivery links to it too');
   });
 
+  it('does not link to an email whose record was deleted', async () => {
+    const { id } = await make({ events: ['email.queued'] });
+    const email = await ours.sent();
+    const link = `<a href="/dashboard/emails/${email}">`;
+    const { rows } = await service.pool.query<{ id: string }>(
+      'SELECT id FROM webhook_deliveries WHERE endpoint_id = $1',
+      [id],
+    );
+    const path = `${PATH}/${id}/deliveries/${rows[0]?.id}`;
+    assert.ok((await viewer.get(path)).html.includes(link));
+    await service.pool.query('DELETE FROM emails WHERE id = $1', [email]);
+    const { status, html } = await viewer.get(path);
+    assert.equal(status, 200);
+    assert.ok(textOf(html).includes(email) && !html.includes(link), 'only the payload has the id');
+  });
+
   it('of another endpoint is not found', async () => {
     const [one, other] = [await make(), await make()];
     const delivery = await test(one.id);
