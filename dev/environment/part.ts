@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Account } from './command.ts';
 import { reportsPortInUse } from './ports.ts';
-import { rejectOnAbort } from './probe.ts';
+import { untilAborted } from '../../src/lib/until-aborted.ts';
 import { Problem } from './problem.ts';
 import { killGroup, send } from './processes.ts';
 
@@ -166,7 +166,7 @@ async function waitUntilReady<Facts>(
   stopping: AbortSignal,
 ): Promise<Facts> {
   const signal = AbortSignal.any([running.endedSignal, stopping, AbortSignal.timeout(READY_TIMEOUT_MS)]);
-  return rejectOnAbort(spec.waitUntilReady(running.message, signal), signal);
+  return untilAborted(spec.waitUntilReady(running.message, signal), signal);
 }
 
 async function stopProcess(spec: PartSpec<unknown>, { child, ended, endedSignal }: RunningProcess): Promise<void> {

@@ -25,15 +25,6 @@ export async function until<T>(
   }
 }
 
-/** Returns the result of `work`. Rejects as soon as `signal` aborts, without waiting for `work`. */
-export function rejectOnAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = new Promise<never>((_, reject) => {
-    signal.throwIfAborted();
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
-  return Promise.race([work, aborted]);
-}
-
 export async function waitUntilListening(port: number, signal: AbortSignal): Promise<void> {
   await until(
     () =>

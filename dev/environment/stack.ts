@@ -12,7 +12,7 @@ import { rotateLog } from './logs.ts';
 import { nodePart, programOf } from './node-part.ts';
 import { homePorts, type Ports } from './ports.ts';
 import { adminUrl, createDatabase, postgresPart, prepareCluster, removeStalePidFile } from './postgres.ts';
-import { rejectOnAbort } from './probe.ts';
+import { untilAborted } from '../../src/lib/until-aborted.ts';
 import { Problem } from './problem.ts';
 import type { Progress } from './progress.ts';
 import { readSecrets, type Secrets } from './secrets.ts';
@@ -64,7 +64,7 @@ export async function startStack(context: Context): Promise<Stack> {
   const { environment, home, signal } = context;
   const secrets = await readSecrets(home.secrets);
   const [databaseUrl, temporal] = await Promise.all([startDatabase(context, secrets), startTemporal(context)]);
-  const pending = rejectOnAbort(demoOrganization(databaseUrl, home.secrets, secrets), signal);
+  const pending = untilAborted(demoOrganization(databaseUrl, home.secrets, secrets), signal);
   // Awaited below. An earlier error takes precedence.
   pending.catch(() => undefined);
 
@@ -108,7 +108,7 @@ async function startDatabase(context: Context, secrets: Secrets): Promise<string
     throw new Problem(`The database that DATABASE_URL names cannot be used: ${describe(error)}`, { cause: error });
   });
   // A database that is not stopped with this process may never answer.
-  const applied = await rejectOnAbort(migrated, signal);
+  const applied = await untilAborted(migrated, signal);
   if (applied.length > 0) progress.print(`  ✓ Migrations applied: ${applied.join(', ')}`);
   return url;
 }

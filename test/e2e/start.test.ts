@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { access, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { rejectOnAbort } from '../../dev/environment/probe.ts';
+import { untilAborted } from '../../src/lib/until-aborted.ts';
 import { commandLine } from '../../dev/environment/processes.ts';
 import { type DevFile, PARTS } from '../../src/main/dev-file.ts';
 import { printed } from '../main/command-line.ts';
@@ -114,5 +114,5 @@ test('npm start ends promptly when it is interrupted while DATABASE_URL does not
   const starting = launchSendwright(t, await emptyHome(), { DATABASE_URL: `postgres://u@127.0.0.1:${port}/d` });
   await eventually('it waits for the database alone', () => starting.output().includes('✓ Temporal server'), 60_000);
   // Without the interruption, the connection would wait for ever.
-  assert.equal(await rejectOnAbort(starting.end(), AbortSignal.timeout(60_000)), 0);
+  assert.equal(await untilAborted(starting.end(), AbortSignal.timeout(60_000)), 0);
 });

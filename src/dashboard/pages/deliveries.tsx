@@ -141,7 +141,7 @@ function progress(context: Context, { endpoint, delivery, payload, attempts }: F
         ) : (
           <Table
             layout="cards"
-            caption="Attempts, oldest first"
+            caption="Latest attempts, oldest first"
             columns={['Time', 'Status code', ['Took', 'number'], 'Response', 'Request']}
           >
             {attempts.map((attempt) => (

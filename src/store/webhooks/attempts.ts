@@ -81,8 +81,9 @@ export interface PostedPayload extends Pick<DueDelivery, 'data'> {
 }
 
 /**
- * Records the results of attempts, except of deliveries that were deleted meanwhile. A pending delivery is recognized by its `next_attempt_at`: with `status = 'pending'`, a
- * plan that was made for a few rows reads all pending deliveries of all endpoints each time.
+ * Records the results of attempts, except of deliveries that were deleted meanwhile. A pending delivery is recognized by its
+ * `next_attempt_at`: with `status = 'pending'`, a plan that was made for a few rows reads all pending deliveries of all endpoints
+ * each time.
  */
 export async function recordAttempts(db: Db, attempts: readonly NewAttempt[]): Promise<void> {
   await keepPayloads(
