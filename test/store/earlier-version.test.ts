@@ -121,6 +121,13 @@ test('the indexes that 0.1.0 needs are created and replaced', async (t) => {
   const { rows: without } = await database.pool.query(INDEXES);
   assert.equal(before.length - without.length, partitions + 1);
   await database.pool.query('DROP INDEX email_events_by_email');
+  // An interrupted CREATE INDEX CONCURRENTLY leaves an invalid index, which can be dropped while it is not attached.
+  await database.pool.query('CREATE INDEX email_events_default_by_email ON email_events_default (email_id)');
+  await database.pool.query(
+    `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'email_events_default_by_email'::regclass`,
+  );
+  assert.equal((await execute(database.pool, '%s_by_email')).length, 2);
+  await database.pool.query('DROP INDEX email_events_default_by_email');
   for (let time = 0; time < 2; time++) assert.deepEqual(await execute(database.pool, '%s_by_email'), []);
   assert.equal(await countValid('email_events_by_email'), partitions);
   await execute(database.pool, 'DROP INDEX IF EXISTS email_events_of_email');
