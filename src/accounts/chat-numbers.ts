@@ -77,7 +77,8 @@ function toE164(number: string): string {
 
 /**
  * Stores a number that belongs to an organization, and deletes unconfirmed claims to it. Open messages from an earlier connection
- * of the number to the same organization are sent by the new one, and files that it received are fetched with the new token.
+ * of the number to the same organization are sent by the new one. Files that it received are fetched with the new token if
+ * `reassignInbound` finds that connection.
  * @param number E.164
  * @throws ServiceError conflict if a confirmed claim exists; limit_exceeded
  */

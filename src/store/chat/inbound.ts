@@ -77,9 +77,12 @@ export function recordInbound(
   });
 }
 
+/** The latest messages of an organization among which the former connection of a number is searched: no index has the sender. */
+const MAX_SEARCHED_MESSAGES = 10_000;
+
 /**
- * Assigns the messages that a number received to its new connection. Its former connection is the latest one that has sent
- * messages by the same provider.
+ * Assigns the messages that a number received to its new connection. Its former connection is the latest one by which one of the
+ * organization's latest messages was sent with the same provider.
  */
 export async function reassignInbound(
   db: Db,
@@ -90,10 +93,13 @@ export async function reassignInbound(
     db,
     `UPDATE chat_inbound SET number_id = $2
      WHERE org_id = $1 AND number_id = (
-       SELECT max(number_id) FROM chat_messages
-       WHERE org_id = $1 AND channel = 'chatapp' AND "from" = $3 AND provider = $4 AND number_id <> $2
+       SELECT max(number_id) FROM (
+         SELECT number_id, "from", provider FROM chat_messages
+         WHERE org_id = $1 AND channel = 'chatapp' ORDER BY created_at DESC, id DESC LIMIT $5
+       ) AS latest
+       WHERE "from" = $3 AND provider = $4 AND number_id <> $2
      )`,
-    [orgId, id, from, provider],
+    [orgId, id, from, provider, MAX_SEARCHED_MESSAGES],
   );
 }
 
