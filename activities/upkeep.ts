@@ -74,7 +74,7 @@ function recordSuccesses<T extends Record<string, (from: string | null) => Promi
 /**
  * Removes files from the store, and then records those that are gone. Files that cannot be removed do not stop the steps after
  * this one: they are found again until the last step, which fails.
- * @param hasMore whether another step may find other files
+ * @param hasMore true if another step may find other files
  */
 async function removeFiles(
   store: FileStore,

@@ -131,13 +131,25 @@ export async function connectNumberForOperator(
   const fields = { provider, phone_number_id: phoneNumberId, account_sid, auth_token, templates };
   const problem = accountProblem(request) ?? numberProblem(fields);
   if (problem) throw new ServiceError('validation_error', problem.message, problem.path);
-  if (account_sid !== null) refuseProblem(sidProblem('AC', account_sid), 'account_sid');
-  if (phoneNumberId !== null) refuseProblem(phoneNumberIdProblem(phoneNumberId), 'phone_number_id');
-  if (token !== null) refuseProblem(tokenProblem(token), 'token');
+  refuseInvalidCredentials(request, 'token');
   const requested = { ...request, number: toE164(request.number) };
   await requireOrganization(pool, orgId);
   const { id, number } = await connectNumber(pool, seal, orgId, requested, 'operator');
   return { id, number, provider };
+}
+
+/**
+ * Refuses credentials of an invalid form.
+ * @param tokenField the name of the token in the error
+ * @throws ServiceError validation_error
+ */
+export function refuseInvalidCredentials(
+  { phone_number_id, account_sid, token }: Pick<NumberRequest, 'phone_number_id' | 'account_sid' | 'token'>,
+  tokenField: string,
+): void {
+  if (phone_number_id !== null) refuseProblem(phoneNumberIdProblem(phone_number_id), 'phone_number_id');
+  if (account_sid !== null) refuseProblem(sidProblem('AC', account_sid), 'account_sid');
+  if (token !== null) refuseProblem(tokenProblem(token), tokenField);
 }
 
 /** Requires both parts of a Twilio account: without the SID, the token would be used with the account in the settings. */

@@ -1,8 +1,14 @@
 import { Type } from 'typebox';
-import { numberProblem, phoneNumberIdProblem, sidProblem, tokenProblem } from '../../domain/chat/rules.ts';
+import { numberProblem } from '../../domain/chat/rules.ts';
 import { CHAT_PROVIDERS, type ChatProviderName } from '../../domain/chat/chat.ts';
-import { refuseProblem, ServiceError } from '../../domain/errors.ts';
-import { chatSeal, connectOwnNumber, removeNumber, requireNumber } from '../../accounts/chat-numbers.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import {
+  chatSeal,
+  connectOwnNumber,
+  refuseInvalidCredentials,
+  removeNumber,
+  requireNumber,
+} from '../../accounts/chat-numbers.ts';
 import { CALLBACK_RETRIES } from '../../providers/twilio/callbacks.ts';
 import { type ChatNumber, listNumbers } from '../../store/chat/numbers.ts';
 import { act, buttonAction } from '../act.ts';
@@ -77,9 +83,7 @@ const connect = action(NumberFields, {
     const own = provider === 'meta' ? { phone_number_id } : { account_sid, auth_token: token };
     const problem = numberProblem({ provider, ...own });
     if (problem) throw new ServiceError('validation_error', problem.message, problem.path);
-    if (phone_number_id !== null) refuseProblem(phoneNumberIdProblem(phone_number_id), 'phone_number_id');
-    if (account_sid !== null) refuseProblem(sidProblem('AC', account_sid), 'account_sid');
-    if (token !== null) refuseProblem(tokenProblem(token), provider === 'meta' ? 'access_token' : 'auth_token');
+    refuseInvalidCredentials(credentials, provider === 'meta' ? 'access_token' : 'auth_token');
     const templates = provider === 'twilio' ? readTemplates(form.templates ?? '', 'templates') : [];
     const { pool, organization, deps } = context;
     const { secretKey, verifyNumber, limits } = deps;
