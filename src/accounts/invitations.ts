@@ -12,7 +12,7 @@ import {
   takeInvitation,
 } from '../store/accounts/invitations.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
-import { findMember, findUserByEmail, type Role, type User } from '../store/accounts/users.ts';
+import { findMember, findUser, findUserByEmail, type Role, type User } from '../store/accounts/users.ts';
 import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 import { newToken } from './sign-in.ts';
 import { addUser, joinOrganization, alreadyMember, newUser, userEmail } from './users.ts';
@@ -54,17 +54,12 @@ export async function requireInvitation(db: Db, token: string): Promise<Invitati
   return invitation;
 }
 
-/** Returns true if a user has the address; such a user needs no new password. */
-export async function isUser(db: Db, email: string): Promise<boolean> {
-  return (await findUserByEmail(db, email)) !== undefined;
-}
-
 /**
  * Accepts an invitation by the token of its link.
  * @param who the signed-in user, or the name and password of a new user
  * @returns the user's id
- * @throws ServiceError not_found, validation_error, limit_exceeded; conflict if it is for another address, or if a new user has a
- * password although the organization requires OpenID Connect
+ * @throws ServiceError not_found, validation_error, limit_exceeded; conflict if it is for another address, if the address of
+ * the user was never confirmed, or if a new user has a password although the organization requires OpenID Connect
  */
 export async function acceptInvitation(
   pool: Pool,
@@ -77,6 +72,11 @@ export async function acceptInvitation(
   if ('id' in who && who.email !== email) {
     throw new ServiceError('conflict', `this invitation is for ${email}: sign in with that address`);
   }
+  // Another person may know the password of such an account or have linked an identity to it. `takeOver` removes both before it
+  // confirms the address.
+  if ('id' in who && !(await findUser(pool, who.id))?.proved_at) {
+    throw new ServiceError('conflict', `the account of ${email} was never confirmed: reset its password first`);
+  }
   if (!('id' in who) && invitation.requires_oidc) {
     throw new ServiceError('conflict', 'the organization requires sign-in by OpenID Connect: sign in to accept');
   }
@@ -84,8 +84,7 @@ export async function acceptInvitation(
   const user = added ?? (who as User);
   await transaction(pool, async (client) => {
     await requireCapacity(client, limits, 'members', invitation.org_id);
-    // Only the holder of the address knows the link of an emailed invitation. An existing account stays unconfirmed: another
-    // person may know its password or have linked an identity, which `takeOver` removes before it confirms the address.
+    // Only the holder of the address knows the link of an emailed invitation.
     if (added) await addUser(client, added, invitation.emailed);
     await useInvitation(client, invitation, user.id);
   });

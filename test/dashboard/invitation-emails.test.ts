@@ -75,13 +75,15 @@ describe('an invitation', () => {
     assert.equal(await isProved('ivan@example.com'), false);
   });
 
-  it('confirms no existing user, so that a later reset still removes an identity that another person linked', async () => {
+  it('is accepted by an unconfirmed account only after a reset, which removes what another person added', async () => {
     const ada = await signedIn(service, (await service.organization('Inviting')).id);
     const judy = await signedIn(service, (await service.organization('Earlier')).id);
     await service.pool.query('UPDATE users SET proved_at = NULL WHERE id = $1', [judy.id]);
     await insertIdentity(service.pool, { issuer: 'https://login.example.com', subject: 'another person' }, judy.id);
     await ada.change('/dashboard/members', { email: judy.email, role: 'viewer' });
-    await judy.change(pathIn(await deliverTo(service, operator.id, judy.email)));
+    const path = pathIn(await deliverTo(service, operator.id, judy.email));
+    assert.ok(textOf((await judy.get(path)).html).includes('was never confirmed'));
+    assert.equal((await judy.post(path)).status, 409);
     assert.equal(await isProved(judy.email), false);
 
     await visitor(service).post('/dashboard/forgot-password', { email: judy.email });
@@ -91,6 +93,9 @@ describe('an invitation', () => {
     assert.equal(await isProved(judy.email), true);
     const { rows } = await service.pool.query('SELECT FROM oidc_identities WHERE user_id = $1', [judy.id]);
     assert.equal(rows.length, 0);
+    const holder = visitor(service);
+    await holder.signIn(judy.email, 'another password');
+    assert.ok(textOf((await holder.change(path)).html).includes('Welcome to Inviting.'));
   });
 
   it('is limited for each organization, since strangers get it', async () => {

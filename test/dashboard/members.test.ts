@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { resetUser } from '../../src/accounts/user-accounts.ts';
 import { createUser } from '../../src/accounts/users.ts';
 import { bodyOf, inFuture, useService } from '../http/service.ts';
 import { PASSWORD, type Page, signedIn, textOf, visitor } from './visitor.ts';
@@ -178,6 +179,34 @@ describe('a user who exists already', () => {
     await cto.signIn(email, made.password ?? '');
     await cto.post('/dashboard/organization', { organization: victim.id });
     assert.ok(textOf((await cto.get('/dashboard')).html).includes('Victim'));
+  });
+
+  it('accepts no invitation before the address is confirmed, since an inviter may know the password', async () => {
+    const [attacker, victim] = [await service.organization('Attacker'), await service.organization('Victim')];
+    const [eve, owner] = [await signedIn(service, attacker.id), await signedIn(service, victim.id)];
+    const email = 'ciso@victim.example';
+    const chosen = linkOf(await eve.post('/dashboard/members', { email, role: 'viewer' }));
+    const fake = visitor(service);
+    await fake.change(new URL(chosen).pathname, { name: 'CISO', password: PASSWORD });
+
+    const path = new URL(linkOf(await owner.post('/dashboard/members', { email, role: 'owner' }))).pathname;
+    const holder = visitor(service);
+    await holder.signIn(email, PASSWORD);
+    assert.equal((await holder.post(path)).status, 409);
+    await holder.post('/dashboard/organization', { organization: victim.id });
+    assert.ok(!textOf((await holder.get('/dashboard')).html).includes('Victim'));
+    for (const browser of [holder, visitor(service)]) {
+      const { html } = await browser.get(path);
+      assert.ok(textOf(html).includes('was never confirmed') && !html.includes('Accept the invitation'), textOf(html));
+      assert.ok(html.includes('href="/dashboard/forgot-password"'), html);
+    }
+    assert.ok(textOf((await holder.get('/dashboard/forgot-password')).html).includes('user reset --email'));
+
+    const { password = '' } = await resetUser(service.pool, { email });
+    assert.equal((await fake.get('/dashboard')).status, 303, 'its session has ended');
+    assert.equal((await visitor(service).post('/dashboard/sign-in', { email, password: PASSWORD })).status, 401);
+    await holder.signIn(email, password);
+    assert.ok(textOf((await holder.change(path)).html).includes('Welcome to Victim.'));
   });
 });
 

@@ -169,6 +169,18 @@ describe('an identity that is not linked', () => {
     const { status } = await visitor(service).post('/dashboard/sign-in', { email: ada.email, password: PASSWORD });
     assert.equal(status, 401);
   });
+
+  it('confirms an account for which an invitation is open, which is then accepted', async () => {
+    const ada = await signedIn(service, organization.id);
+    await pool.query('UPDATE users SET proved_at = NULL WHERE id = $1', [ada.id]);
+    const { token } = await invite(pool, (await service.organization('Next')).id, ada.email, 'member');
+    const path = `/dashboard/invitations/${token}`;
+    const { html } = await ada.get(path);
+    assert.ok(textOf(html).includes('was never confirmed'), textOf(html));
+    assert.ok(html.includes(`${OIDC_SIGN_IN}?next=${encodeURIComponent(path)}`), html);
+    assert.equal((await signIn(ada, personOf(ada.email), path)).location, path);
+    assert.ok(textOf((await ada.change(path)).html).includes('Welcome to Next.'));
+  });
 });
 
 describe('the callback', () => {

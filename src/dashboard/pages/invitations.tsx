@@ -5,14 +5,15 @@ import {
   acceptInvitation,
   acceptOwnInvitation,
   declineInvitation,
-  isUser,
   requireInvitation,
 } from '../../accounts/invitations.ts';
 import { type Invitation, listInvitationsOf } from '../../store/accounts/invitations.ts';
 import { setSessionOrganization } from '../../store/accounts/sessions.ts';
+import { findUserByEmail, type UserWithPassword } from '../../store/accounts/users.ts';
 import { BLANK, field, Form, FormProblem } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
 import { SignInLink } from './oidc.tsx';
+import { FORGOT_PASSWORD } from './password-reset.tsx';
 import {
   type Filled,
   type Html,
@@ -115,19 +116,20 @@ function OwnInvitationsPage({ visit, invitations }: { visit: Visit; invitations:
 /** @throws ServiceError not_found */
 async function invitationPage(visit: Visit, filled: Filled): Promise<Html> {
   const invitation = await requireInvitation(visit.pool, visit.params['token'] ?? '');
-  const isKnown = await isUser(visit.pool, invitation.email);
+  const account = await findUserByEmail(visit.pool, invitation.email);
   return (
     <PlainLayout visit={visit} title={`Join ${invitation.organization}`}>
       <p>
         You are invited as <strong>{invitation.role}</strong>, with the address <strong safe>{invitation.email}</strong>
         .
       </p>
-      {nextStep(visit, filled, invitation, isKnown)}
+      {nextStep(visit, filled, invitation, account)}
     </PlainLayout>
   );
 }
 
-function nextStep(visit: Visit, filled: Filled, invitation: Invitation, isKnown: boolean): Html {
+/** @param account the one with the invited address */
+function nextStep(visit: Visit, filled: Filled, invitation: Invitation, account: UserWithPassword | undefined): Html {
   const path = pathOf(visit);
   const { session } = visit;
   if (session && session.user.email !== invitation.email) {
@@ -141,7 +143,8 @@ function nextStep(visit: Visit, filled: Filled, invitation: Invitation, isKnown:
     );
   }
   if (invitation.requires_oidc && !session) return <SignInLink visit={visit} next={path} isPrimary />;
-  if (isKnown && !session) {
+  if (account && account.proved_at === null) return <ConfirmAccount visit={visit} />;
+  if (account && !session) {
     return (
       <p>
         <a class="button primary" href={`/dashboard/sign-in?next=${encodeURIComponent(path)}`}>
@@ -169,5 +172,23 @@ function nextStep(visit: Visit, filled: Filled, invitation: Invitation, isKnown:
       </form>
       {!session && visit.deps.oidc !== null && <SignInLink visit={visit} next={path} />}
     </>
+  );
+}
+
+/** Leads to what confirms an account, after which the invitation can be accepted. */
+function ConfirmAccount({ visit }: { visit: Visit }): Html {
+  return (
+    <section class="card">
+      <p>
+        The account with this address was never confirmed: another person may have created it and know its password.
+        Reset the password, sign in with the new one, and open this link again.
+      </p>
+      <p>
+        <a class="button primary" href={FORGOT_PASSWORD}>
+          Reset the password
+        </a>
+      </p>
+      {visit.deps.oidc !== null && !visit.session?.byOidc && <SignInLink visit={visit} next={pathOf(visit)} />}
+    </section>
   );
 }

@@ -18,7 +18,7 @@ import {
   type Visit,
 } from '../page.ts';
 
-const REQUEST = '/dashboard/forgot-password';
+export const FORGOT_PASSWORD = '/dashboard/forgot-password';
 const SENT = '/dashboard/forgot-password/sent';
 const RESET = '/dashboard/reset-password/:token';
 
@@ -82,7 +82,7 @@ function expired(visit: Visit): Reply {
     <PlainLayout visit={visit} title="This link has expired">
       <p>The link was used, has expired, or your password was changed meanwhile.</p>
       <p>
-        <a href={REQUEST}>Request a new link</a>
+        <a href={FORGOT_PASSWORD}>Request a new link</a>
       </p>
     </PlainLayout>
   );
@@ -90,8 +90,8 @@ function expired(visit: Visit): Reply {
 }
 
 export const rows: readonly PageRow[] = [
-  ['GET', REQUEST, 'public', ask],
-  ['POST', REQUEST, 'public', request],
+  ['GET', FORGOT_PASSWORD, 'public', ask],
+  ['POST', FORGOT_PASSWORD, 'public', request],
   ['GET', SENT, 'public', showSent],
   ['GET', RESET, 'public', showReset],
   ['POST', RESET, 'public', reset],
@@ -111,7 +111,7 @@ function RequestPage({ visit, filled }: { visit: Visit; filled: Filled }): Html 
   }
   return (
     <PlainLayout visit={visit} title="Reset your password">
-      <form method="post" action={REQUEST} class="card">
+      <form method="post" action={FORGOT_PASSWORD} class="card">
         <FormProblem filled={filled} />
         {field(filled, 'email', 'Email', {
           type: 'email',
