@@ -2,13 +2,18 @@ import { ServiceError } from '../domain/errors.ts';
 import { digest } from '../lib/digest.ts';
 import { hasInvitation } from '../store/accounts/invitations.ts';
 import { deleteIdentities, findIdentityUser, insertIdentity } from '../store/accounts/oidc-identities.ts';
-import { deleteOtherSessions, type OrganizationOfUser, type SessionClient } from '../store/accounts/sessions.ts';
-import { findUserByEmail, type User } from '../store/accounts/users.ts';
+import {
+  deleteOtherSessions,
+  findSession,
+  type OrganizationOfUser,
+  type SessionClient,
+} from '../store/accounts/sessions.ts';
+import { findUserByEmail, lockPassword, type User } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import type { OidcIdentity } from './oidc.ts';
 import { generatePassword } from './passwords.ts';
 import { auditByUser } from './actor.ts';
-import { auditFailure, startSession } from './sign-in.ts';
+import { auditFailure, createRecordedSession } from './sign-in.ts';
 import { addUser, newPasswordHash, newUser, requirePassword, takeOver } from './users.ts';
 
 interface OidcSignIn {
@@ -31,7 +36,11 @@ export async function signInByOidc(
 ): Promise<OidcSignIn> {
   const linked = await findIdentityUser(pool, identity);
   const { user, isNew } = linked ? { user: linked, isNew: false } : await linkIdentity(pool, identity, address);
-  const token = await startSession(pool, user, { address, userAgent, byOidc: true }, { address, oidc: true });
+  const token = await transaction(pool, async (client) => {
+    // The identity may have been removed meanwhile, together with the sessions of its user.
+    if ((await findIdentityUser(client, identity))?.id !== user.id) throw signInRefused('the identity was unlinked');
+    return createRecordedSession(client, user, { address, userAgent, byOidc: true }, { address, oidc: true });
+  });
   return { token, userId: user.id, isNew };
 }
 
@@ -72,15 +81,15 @@ async function linkIdentity(
 /**
  * Links an identity to a signed-in user who has authenticated at the issuer. Their addresses may differ, unless an organization
  * of the user requires OpenID Connect: there, a password alone must not open it by another person's identity.
- * @param organizations the organizations of the user
- * @throws ServiceError conflict
+ * @param session the one in which the link was begun, with the organizations of the user
+ * @throws ServiceError conflict, unauthorized if the session has ended
  */
 export async function linkToUser(
   pool: Pool,
   identity: OidcIdentity,
-  user: User,
-  organizations: readonly OrganizationOfUser[],
+  session: { readonly user: User; readonly organizations: readonly OrganizationOfUser[]; readonly token: string },
 ): Promise<void> {
+  const { user, organizations, token } = session;
   const strict = findStrict(organizations);
   if (strict && identity.email !== user.email) {
     throw new ServiceError(
@@ -88,7 +97,13 @@ export async function linkToUser(
       `${strict.name} requires sign-in by OpenID Connect: only an identity with the verified address ${user.email} can be linked`,
     );
   }
-  if (await transaction(pool, (client) => link(client, identity, user))) return;
+  const isLinked = await transaction(pool, async (client) => {
+    // A takeover of the account replaces the password first. So it either removes the identity or has ended the session.
+    await lockPassword(client, user.id);
+    if (!(await findSession(client, digest(token)))) throw new ServiceError('unauthorized', 'your session has ended');
+    return link(client, identity, user);
+  });
+  if (isLinked) return;
   const owner = await findIdentityUser(pool, identity);
   if (owner?.id === user.id) return;
   throw new ServiceError(

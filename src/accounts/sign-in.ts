@@ -92,14 +92,10 @@ export async function signIn(
   return { kind: 'signed_in', token, browser: knownBrowsers.issue(email, Date.now(), browserId), userId: user.id };
 }
 
-/** Starts a session of a user who has signed in, and records it. @param detail for the audit log @returns the session's token */
-export async function startSession(pool: Pool, user: User, from: SessionClient, detail: Detail): Promise<string> {
-  return transaction(pool, (client) => createRecordedSession(client, user, from, detail));
-}
-
 /**
- * Starts a session as `startSession` does.
+ * Starts a session of a user who has signed in by password, and records it.
  * @param user with the hash of the password that was correct
+ * @param detail for the audit log
  * @returns undefined if the password was changed since then, which ends all sessions
  */
 export async function startPasswordSession(
@@ -114,7 +110,13 @@ export async function startPasswordSession(
   });
 }
 
-async function createRecordedSession(client: Db, user: User, from: SessionClient, detail: Detail): Promise<string> {
+/** Creates a session of a user who has signed in, and records it. @param detail for the audit log @returns the session's token */
+export async function createRecordedSession(
+  client: Db,
+  user: User,
+  from: SessionClient,
+  detail: Detail,
+): Promise<string> {
   const token = await createSession(client, user.id, from);
   await auditByUser(client, user, 'account.sign-in', detail);
   return token;

@@ -17,6 +17,7 @@ import {
   insertMembership,
   insertUser,
   lockOwners,
+  lockPassword,
   type Member,
   type Role,
   setMemberRole,
@@ -190,9 +191,11 @@ export async function changePassword(
   keep: string,
 ): Promise<void> {
   refuseProblem(passwordProblem(passwords.password), 'password');
-  await requirePassword(pool, user, passwords.current);
+  const currentHash = await requirePassword(pool, user, passwords.current);
   const hash = await hashPassword(passwords.password, user.id);
   await transaction(pool, async (client) => {
+    // A reset may have replaced the password since it was checked, and must not be undone by who knew the former one.
+    if ((await lockPassword(client, user.id)) !== currentHash) throw wrongPassword();
     await setPassword(client, user.id, hash);
     await deleteOtherSessions(client, user.id, digest(keep));
   });
@@ -200,18 +203,22 @@ export async function changePassword(
 
 /**
  * Checks the current password of a signed-in user.
+ * @returns its hash
  * @throws ServiceError validation_error if it is wrong, rate_limit_exceeded after too many wrong ones
  */
-export async function requirePassword(db: Db, { id, email }: User, current: string): Promise<void> {
+export async function requirePassword(db: Db, { id, email }: User, current: string): Promise<string> {
   const seconds = await countPasswordCheck(db, { id, email });
   if (seconds !== undefined) {
     throw new ServiceError('rate_limit_exceeded', 'the current password was wrong too often', undefined, seconds);
   }
   const user = await findUser(db, id);
-  if (!(await isPassword(current, user?.password, id))) {
-    throw new ServiceError('validation_error', 'is not your password', 'current');
-  }
+  if (!user || !(await isPassword(current, user.password, id))) throw wrongPassword();
   await forgivePasswordChecks(db, { id, email });
+  return user.password;
+}
+
+function wrongPassword(): ServiceError {
+  return new ServiceError('validation_error', 'is not your password', 'current');
 }
 
 /** @throws ServiceError not_found */

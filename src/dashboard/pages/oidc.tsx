@@ -48,7 +48,7 @@ const callback = publicPage(Type.Object({}), async (visit) => {
       throw error;
     });
     if (linkSession !== undefined && session) {
-      await linkToUser(pool, identity, session.user, session.organizations);
+      await linkToUser(pool, identity, session);
       await forgiveNetworkAttempt(pool, address);
       return new Redirect(flow.next, { oidcFlow: null, flash: `${oidc.name} was linked to your account.` });
     }

@@ -7,11 +7,12 @@ export interface IdentityKey {
   readonly subject: string;
 }
 
+/** Returns the user of an identity, which stays linked until the transaction ends. */
 export function findIdentityUser(db: Db, { issuer, subject }: IdentityKey): Promise<User | undefined> {
   return queryRow(
     db,
     `SELECT users.id, email, name FROM oidc_identities JOIN users ON users.id = user_id
-     WHERE issuer = $1 AND subject = $2`,
+     WHERE issuer = $1 AND subject = $2 FOR KEY SHARE OF oidc_identities`,
     [issuer, subject],
   );
 }

@@ -86,7 +86,7 @@ export async function setPassword(db: Db, id: string, password: string): Promise
 
 /** Returns the hash of a user's password, which does not change until the transaction ends. */
 export function lockPassword(db: Db, id: string): Promise<string | undefined> {
-  return queryValue(db, `SELECT password FROM users WHERE id = $1 FOR SHARE`, [id]);
+  return queryValue(db, `SELECT password FROM users WHERE id = $1 FOR NO KEY UPDATE`, [id]);
 }
 
 export async function setUserName(db: Db, id: string, name: string): Promise<void> {

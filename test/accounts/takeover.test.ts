@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { linkToUser, signInByOidc } from '../../src/accounts/oidc-sign-in.ts';
+import { createOrganization } from '../../src/accounts/organizations.ts';
+import { createSession } from '../../src/accounts/sign-in.ts';
+import { changePassword, createUser, takeOver } from '../../src/accounts/users.ts';
+import { insertIdentity } from '../../src/store/accounts/oidc-identities.ts';
+import { findUser } from '../../src/store/accounts/users.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
+import { useDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+
+const { pool } = await useDatabase();
+const { id: orgId } = await createOrganization(pool, 'An organization');
+const CLIENT = { address: '192.0.2.1', userAgent: undefined };
+const PASSWORD = 'known to another person';
+
+let count = 0;
+
+/** An unconfirmed account with a session of another person, who knows its password. */
+async function account() {
+  const email = `holder${++count}@example.com`;
+  const { id } = await createUser(pool, orgId, { email, password: PASSWORD });
+  await pool.query('UPDATE users SET proved_at = NULL WHERE id = $1', [id]);
+  const identity = { issuer: 'https://login.example.com', subject: email, email: null };
+  return { user: { id, email, name: '' }, token: await createSession(pool, id, CLIENT), identity };
+}
+
+/** Takes the account over, and commits only when `request` has ended or waits for a lock. */
+async function takeOverDuring(userId: string, request: () => Promise<unknown>): Promise<void> {
+  const user = (await findUser(pool, userId)) ?? assert.fail('there is no user');
+  const pending = await transaction(pool, async (client) => {
+    await takeOver(client, user, 'the new hash');
+    let isOver = false;
+    const ended = request().finally(() => (isOver = true));
+    ended.catch(() => undefined);
+    await eventually('the request to end or wait', async () => {
+      const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      return isOver || (await pool.query(waiting)).rowCount === 1;
+    });
+    return { ended };
+  });
+  await assert.rejects(pending.ended);
+}
+
+const countOf = async (table: 'sessions' | 'oidc_identities', userId: string) =>
+  (await pool.query(`SELECT FROM ${table} WHERE user_id = $1`, [userId])).rowCount;
+
+describe('the takeover of an account', () => {
+  it('keeps its password although the former one was being changed', async () => {
+    const { user, token } = await account();
+    const passwords = { current: PASSWORD, password: 'chosen by another person' };
+    await takeOverDuring(user.id, () => changePassword(pool, user, passwords, token));
+    assert.equal((await findUser(pool, user.id))?.password, 'the new hash');
+  });
+
+  it('leaves no identity that was being linked', async () => {
+    const { user, token, identity } = await account();
+    await takeOverDuring(user.id, () => linkToUser(pool, identity, { user, organizations: [], token }));
+    assert.equal(await countOf('oidc_identities', user.id), 0);
+  });
+
+  it('leaves no session that was beginning by an identity that it removes', async () => {
+    const { user, identity } = await account();
+    await insertIdentity(pool, identity, user.id);
+    await takeOverDuring(user.id, () => signInByOidc(pool, identity, CLIENT));
+    assert.equal(await countOf('sessions', user.id), 0);
+  });
+});
+
+describe('a change of the password', () => {
+  it('is made once if two with the same current password run concurrently', async () => {
+    const { user, token } = await account();
+    const change = (password: string) => changePassword(pool, user, { current: PASSWORD, password }, token);
+    const results = await Promise.allSettled([change('the first password'), change('the second password')]);
+    assert.deepEqual(results.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
+  });
+});
