@@ -282,19 +282,43 @@ describe('a delivery', () => {
   });
 
   it('does not link to an email whose record was deleted', async () => {
-    const { id } = await make({ events: ['email.queued'] });
-    const email = await ours.sent();
-    const link = `<a href="/dashboard/emails/${email}">`;
-    const { rows } = await service.pool.query<{ id: string }>(
-      'SELECT id FROM webhook_deliveries WHERE endpoint_id = $1',
-      [id],
+    const { id } = await make({ events: ['email.queued', 'suppression.added'] });
+    const emails = [await ours.sent(), await ours.sent(), await ours.sent({ to: 'gone@example.net' })];
+    const [built, stored, suppressed] = emails;
+    const bounce = {
+      id: suppressed ?? '',
+      recipient: 'gone@example.net',
+      error: '550',
+      bounce_reason: 'mailbox_not_found',
+    } as const;
+    await project(service.pool, 'bounced', [bounce]);
+    const payload = { type: 'email.queued', data: { emailId: stored, from: 'a@example.com' } };
+    await service.pool.query('UPDATE webhook_events SET payload = $2 WHERE message_id = $1', [
+      stored,
+      JSON.stringify(payload),
+    ]);
+    const { rows } = await service.pool.query<{ id: string; email: string }>(
+      `SELECT delivery.id, coalesce(message_id, data->>'emailId') AS email
+       FROM webhook_deliveries AS delivery JOIN webhook_events AS event ON event.id = event_id
+       WHERE endpoint_id = $1 AND (event.type = 'suppression.added' OR message_id = ANY ($2))`,
+      [id, [built, stored]],
     );
-    const path = `${PATH}/${id}/deliveries/${rows[0]?.id}`;
-    assert.ok((await viewer.get(path)).html.includes(link));
-    await service.pool.query('DELETE FROM emails WHERE id = $1', [email]);
-    const { status, html } = await viewer.get(path);
-    assert.equal(status, 200);
-    assert.ok(textOf(html).includes(email) && !html.includes(link), 'only the payload has the id');
+    assert.deepEqual(rows.map(({ email }) => email).toSorted(), emails.toSorted());
+    const list = `${PATH}/${id}`;
+    const pages = rows.map((row) => ({ path: `${list}/deliveries/${row.id}`, email: row.email }));
+    const linkTo = (email: string) => `<a href="/dashboard/emails/${email}">`;
+    const links = (html: string) => emails.filter((email) => html.includes(linkTo(email)));
+    for (const { path, email } of pages) assert.deepEqual(links((await viewer.get(path)).html), [email]);
+    assert.deepEqual(links((await viewer.get(list)).html), emails);
+
+    await service.pool.query('DELETE FROM emails WHERE id = ANY ($1)', [[stored, built, suppressed]]);
+    for (const { path, email } of pages) {
+      const { status, html } = await viewer.get(path);
+      assert.equal(status, 200);
+      assert.ok(textOf(html).includes(email) && links(html).length === 0, 'only the payload has the id');
+    }
+    const { html } = await viewer.get(list);
+    assert.ok(textOf(html).includes(built ?? '') && links(html).length === 0, 'the list has the id without a link');
   });
 
   it('of another endpoint is not found', async () => {

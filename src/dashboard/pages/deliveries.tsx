@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { DELIVERY_STATUSES } from '../../domain/webhooks.ts';
 import { replayMany, replayOne, requireDelivery, requireEndpoint } from '../../accounts/webhooks.ts';
+import { senderOf } from '../../store/emails/emails.ts';
 import type { AttemptWithHeaders } from '../../store/webhooks/deliveries.ts';
 import { act, buttonAction } from '../act.ts';
 import { Command, Facts, Id, NumberCell, Section, StatusBadge, Table, Text, Time, TimeCell } from '../elements.tsx';
@@ -29,6 +30,7 @@ const show = page(Type.Object({}), async (context) => {
   const { pool, organization } = context;
   const details = await requireDelivery(pool, organization.id, idOf(context), deliveryIdOf(context));
   const { endpoint, delivery, payload } = details;
+  const message = await messageOf(context, payload);
   const again = context.role !== 'viewer' && endpoint.status === 'enabled' && (
     <Form visit={context} action={`${pathOf(context)}/replay`}>
       <button>Replay</button>
@@ -36,7 +38,7 @@ const show = page(Type.Object({}), async (context) => {
   );
   return (
     <Layout context={context} title={delivery.type} crumbs={crumbsTo(endpoint)} actions={again}>
-      {progress(context, details)}
+      {progress(context, details, message)}
       <Section title="Payload">
         <Command text={JSON.stringify(payload, null, 2)} />
       </Section>
@@ -104,10 +106,13 @@ function replayedMessage(count: number): string {
 type FoundDelivery = Awaited<ReturnType<typeof requireDelivery>>;
 
 /** The state of a delivery and its attempts; refreshes itself while it is pending. */
-function progress(context: Context, { endpoint, delivery, payload, attempts }: FoundDelivery): Html {
+function progress(
+  context: Context,
+  { endpoint, delivery, attempts }: FoundDelivery,
+  message: MessageLink | undefined,
+): Html {
   const { id, event_id: eventId, status, created_at: at, next_attempt_at: next } = delivery;
   const isPaused = endpoint.status === 'disabled' && status === 'pending';
-  const message = messageOf(payload);
   const isSoon = next !== null && Date.parse(next) < Date.now() + SOON_MS;
   const live = {
     'hx-get': pathOf(context),
@@ -161,14 +166,14 @@ interface MessageLink {
 }
 
 /** Returns the message that a webhook payload is about; undefined if it has no page. */
-function messageOf(payload: unknown): MessageLink | undefined {
-  const { type = '', data = {} } = payload as {
-    type?: string;
-    data?: { emailId?: string; from?: string; messageId?: string };
-  };
-  const isDeleted = type.startsWith('email.') && data.from === undefined;
-  if (data.emailId !== undefined && !isDeleted)
-    return { name: 'Email', href: `/dashboard/emails/${data.emailId}`, id: data.emailId };
+async function messageOf({ pool, organization }: Context, payload: unknown): Promise<MessageLink | undefined> {
+  const { type = '', data = {} } = payload as { type?: string; data?: { emailId?: string; messageId?: string } };
+  const { emailId } = data;
+  if (emailId !== undefined) {
+    // A payload outlives the record of its email.
+    const isStored = (await senderOf(pool, organization.id, emailId)) !== undefined;
+    return isStored ? { name: 'Email', href: `/dashboard/emails/${emailId}`, id: emailId } : undefined;
+  }
   const [channel = ''] = type.split('.');
   const name = { chatapp: 'WhatsApp message', sms: 'SMS' }[channel];
   // Inbound messages have no page.

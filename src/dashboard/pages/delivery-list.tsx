@@ -8,7 +8,7 @@ import {
   searchDeliveries,
 } from '../../store/webhooks/delivery-search.ts';
 import type { Endpoint } from '../../store/webhooks/endpoints.ts';
-import { LinkHeading, NumberCell, Pager, Section, StatusCell, Table, TimeCell } from '../elements.tsx';
+import { LinkHeading, NumberCell, Pager, Section, StatusCell, Table, Text, TimeCell } from '../elements.tsx';
 import { formProblems } from '../errors.tsx';
 import { field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { zonedInstant } from '../instants.ts';
@@ -120,7 +120,8 @@ function FilterFields({ context, filled }: { context: Context; filled: Filled })
 }
 
 function DeliveryRow({ endpoint, delivery }: { endpoint: Endpoint; delivery: FoundDelivery }): Html {
-  const { id, type, status, event_id: eventId, status_code: code, tries, recipient, message_id: emailId } = delivery;
+  const { id, type, status, event_id: eventId, status_code: code, tries, message_id: emailId } = delivery;
+  const recipient = delivery.recipient ?? emailId;
   const isPaused = endpoint.status === 'disabled' && status === 'pending';
   return (
     <tr>
@@ -128,13 +129,15 @@ function DeliveryRow({ endpoint, delivery }: { endpoint: Endpoint; delivery: Fou
       <StatusCell status={status} />
       <NumberCell text={code === null ? '–' : String(code)} />
       <NumberCell text={formatNumber(tries)} />
-      <td title={recipient ?? emailId ?? undefined}>
-        {emailId === null ? (
+      <td title={recipient ?? undefined}>
+        {recipient === null ? (
           <span class="muted">–</span>
-        ) : (
+        ) : delivery.has_email ? (
           <a href={`/dashboard/emails/${emailId}`} safe>
-            {recipient ?? emailId}
+            {recipient}
           </a>
+        ) : (
+          <Text text={recipient} />
         )}
       </td>
       <TimeCell at={delivery.created_at} short />

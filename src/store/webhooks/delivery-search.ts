@@ -11,6 +11,8 @@ export interface FoundDelivery extends Delivery {
   status_code: number | null;
   /** The email of the event. */
   message_id: string | null;
+  /** False if the record of the email was deleted. */
+  has_email: boolean;
   /** The recipient that the event concerns. */
   recipient: string | null;
 }
@@ -58,10 +60,11 @@ export async function searchDeliveries(
              (SELECT * FROM read WHERE is_last)
            )
            SELECT page.id, event_id, page.type, status, page.created_at, next_attempt_at, tries, status_code,
-                  event.message_id, event.data->>'recipient' AS recipient, is_match, is_last
+                  event.message_id, event.data->>'recipient' AS recipient, has_email, is_match, is_last
            FROM page LEFT JOIN LATERAL (
              -- OFFSET keeps a plan made for a small table from reading all events.
-             SELECT message_id, data FROM webhook_events WHERE id = page.event_id OFFSET 0
+             SELECT message_id, data, (SELECT id FROM emails WHERE id = message_id) IS NOT NULL AS has_email
+             FROM webhook_events WHERE id = page.event_id OFFSET 0
            ) AS event ON true
            ORDER BY page.created_at DESC, page.id DESC`,
     values: [
