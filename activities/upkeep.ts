@@ -73,7 +73,8 @@ function recordSuccesses<T extends Record<string, (from: string | null) => Promi
 
 /**
  * Removes files from the store, and then records those that are gone. Files that cannot be removed do not stop the steps after
- * this one: they are found again until the last step, which fails.
+ * this one: they are found again behind all others, until the last step, which fails. A step that removes none fails too, since
+ * the steps would not end otherwise; its retry finds the next files.
  * @param hasMore true if another step may find other files
  */
 async function removeFiles(

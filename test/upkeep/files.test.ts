@@ -84,6 +84,22 @@ async function insertExpiredFiles(emailId: string, count: number): Promise<void>
   );
 }
 
+/** Wraps a store that cannot delete some files. */
+function refusing(store: FileStore, undeletable: ReadonlySet<string>): FileStore {
+  return {
+    ...store,
+    async remove(ids) {
+      const refused = ids.filter((id) => undeletable.has(id));
+      await store.remove(ids.filter((id) => !undeletable.has(id)));
+      if (refused.length > 0) throw new FilesNotRemoved(refused, new Error('refused'));
+    },
+  };
+}
+
+function requireNotRemoved(error: unknown): void {
+  if (!(error instanceof FilesNotRemoved)) throw error;
+}
+
 describe('expired files', () => {
   test('are deleted 30 days after the send or the end, and other files are kept', async (t) => {
     const { store, activities, old, deleted } = await make(t);
@@ -161,6 +177,21 @@ describe('expired files', () => {
     const { rows } = await pool.query('SELECT id FROM attachments WHERE deleted_at IS NULL');
     assert.deepEqual(rows, [{ id }]);
   });
+
+  test('are deleted although a whole step of older ones cannot be deleted', async (t) => {
+    const undeletable = new Set<string>();
+    const { activities, old } = await make(t, (disk) => refusing(disk, undeletable));
+    const [emailId, id] = await old(31, 'sent', { 'email.sent': 31 });
+    await insertExpiredFiles(emailId, 500);
+    const { rows } = await pool.query<{ id: string }>('SELECT id FROM attachments WHERE id <> $1', [id]);
+    for (const each of rows) undeletable.add(each.id);
+    await pool.query(`UPDATE attachments SET look_at = now() - interval '2 hours' WHERE id = $1`, [id]);
+    await pool.query(`UPDATE attachments SET look_at = now() - interval '3 hours' WHERE id <> $1`, [id]);
+    for (let attempt = 0; attempt < 2; attempt++) await activities.expireAttachments().catch(requireNotRemoved);
+    const left = await pool.query<{ id: string }>('SELECT id FROM attachments WHERE deleted_at IS NULL');
+    assert.deepEqual(new Set(left.rows.map((row) => row.id)), undeletable);
+    await assert.rejects(activities.expireAttachments(), FilesNotRemoved);
+  });
 });
 
 /** A new file id; an old one is of January 2025. */
@@ -207,6 +238,18 @@ describe('files that no email refers to', () => {
     await makeUndeletable(broken);
     await assert.rejects(activities.sweepFiles(), FilesNotRemoved);
     assert.equal(await storedBytes(), 10);
+  });
+
+  test('are removed although a whole step of older ones cannot be removed', async (t) => {
+    const undeletable = new Set(Array.from({ length: 500 }, () => fileId(false)));
+    const { store, activities } = await make(t, (disk) => refusing(disk, undeletable));
+    const id = fileId(false);
+    await reserve([...undeletable], 3);
+    await reserve([id], 2);
+    await store.put(id, Buffer.from('x'));
+    for (let attempt = 0; attempt < 2; attempt++) await activities.sweepFiles().catch(requireNotRemoved);
+    assert.deepEqual(await allIds(store), []);
+    await assert.rejects(activities.sweepFiles(), FilesNotRemoved);
   });
 
   test('are removed by a later sweep after a failure, and cannot be attached meanwhile', async (t) => {

@@ -112,7 +112,8 @@ export async function secondsFromNow(db: Db, seconds: number): Promise<number> {
 
 /**
  * Finds expired files among the next `limit` files to check. Schedules the others for another check when they may have expired:
- * for unsent email at least 30 days from now.
+ * for unsent email at least 30 days from now. Expired files move to the end of the queue, so that those which cannot be
+ * deleted do not block the others.
  * @returns ids of files to delete, and whether there may be more files to check
  */
 export async function findExpired(db: Db, limit: number): Promise<{ expired: string[]; more: boolean }> {
@@ -125,8 +126,8 @@ export async function findExpired(db: Db, limit: number): Promise<{ expired: str
              FROM attachments WHERE deleted_at IS NULL AND look_at <= now() ORDER BY look_at LIMIT $1
            ), put_off AS (
              UPDATE attachments AS file
-             SET look_at = CASE WHEN waits THEN now() + interval '720 hours' ELSE looked.expires_at END
-             FROM looked WHERE file.id = looked.id AND (waits OR looked.expires_at > now())
+             SET look_at = CASE WHEN waits THEN now() + interval '720 hours' ELSE greatest(looked.expires_at, now()) END
+             FROM looked WHERE file.id = looked.id
            )
            SELECT id, waits IS NOT TRUE AND coalesce(expires_at <= now(), true) AS expired FROM looked`,
     values: [limit],

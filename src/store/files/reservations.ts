@@ -38,7 +38,8 @@ export async function reserveFiles(
 }
 
 /**
- * Abandons reservations that are an hour old. No request can still store an email with their files.
+ * Abandons reservations that are an hour old. No request can still store an email with their files. Each call
+ * moves them to the end of the queue, so that files which cannot be removed do not block the others.
  * @returns ids of files to remove, at most `limit`
  */
 export function abandonReservations(db: Db, limit: number): Promise<string[]> {
@@ -47,7 +48,7 @@ export function abandonReservations(db: Db, limit: number): Promise<string[]> {
     text: `UPDATE file_reservations SET abandoned_at = now()
            WHERE id = ANY (ARRAY(
              SELECT id FROM file_reservations WHERE created_at < now() - interval '1 hour'
-             ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED))
+             ORDER BY coalesce(abandoned_at, created_at) LIMIT $1 FOR UPDATE SKIP LOCKED))
            RETURNING id`,
     values: [limit],
   });
