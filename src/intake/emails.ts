@@ -1,5 +1,5 @@
 import { parseMailbox } from '../domain/email/address.ts';
-import type { AttachmentRequest } from '../domain/email/attachments.ts';
+import type { Attachment, AttachmentRequest } from '../domain/email/attachments.ts';
 import { costOf } from '../domain/email/cost.ts';
 import type { EmailRequest, Tag } from '../domain/email/email.ts';
 import { requireValid, ServiceError } from '../domain/errors.ts';
@@ -14,7 +14,7 @@ import {
   type SenderAndTime,
 } from '../store/emails/accept.ts';
 import { insertAttachments } from '../store/emails/attachments.ts';
-import { senderOf } from '../store/emails/emails.ts';
+import { recordResend, senderOf } from '../store/emails/emails.ts';
 import type { EmailContents } from '../store/emails/contents.ts';
 import type { Semaphore } from '../lib/semaphore.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
@@ -93,6 +93,7 @@ export interface IntakeDeps {
 /**
  * Stores one email for delivery, with its files.
  * @param idempotency the request's idempotency key, with which the response is stored
+ * @param resendOf the email that this one repeats; the two are linked in the transaction that stores this one
  * @throws ServiceError in this order: validation_error for a time out of bounds; domain_not_found, domain_not_verified or
  * insufficient_scope for its `from` or a suspended organization; invalid_attachment; rate_limit_exceeded, quota_exceeded or
  * limit_exceeded. Also concurrent_idempotent_requests if another request has used the key meanwhile
@@ -103,6 +104,7 @@ export async function acceptEmail(
   request: EmailRequest,
   attachments: readonly AttachmentRequest[] = [],
   idempotency?: IdempotencyKey,
+  resendOf?: string,
 ): Promise<Acceptance> {
   const { orgId, keyId } = caller;
   const { limits } = deps;
@@ -110,7 +112,7 @@ export async function acceptEmail(
   const email = newEmail(request, senderAndTime(request), origin);
   const newTags = new Map<string, Tag>();
   limits.tags.collectUnknown(orgId, request.tags, newTags);
-  const submission: Submission = { deps, caller, email, cost: costOf(request), newTags, hasTokens: false };
+  const submission: Submission = { deps, caller, email, resendOf, cost: costOf(request), newTags, hasTokens: false };
   const hasFiles = attachments.length > 0;
   // Errors of the email itself take precedence over those of its files and over limits.
   if (hasFiles || newTags.size > 0) await judge(submission);
@@ -129,6 +131,8 @@ interface Submission {
   readonly deps: IntakeDeps;
   readonly caller: Caller;
   readonly email: NewEmail;
+  /** The email that it repeats; undefined for all others. */
+  readonly resendOf: string | undefined;
   /** The number of copies that count against the monthly quota and the rate limit. */
   readonly cost: number;
   /** The email's tags that may be new to the organization. */
@@ -145,24 +149,31 @@ async function judge({ deps, caller: { orgId, domainIds }, email }: Submission):
 
 async function storeAlone(submission: Submission): Promise<Acceptance> {
   await admit(submission);
+  if (submission.resendOf !== undefined) return storeInTransaction(submission, []);
   const { deps, caller, email } = submission;
   const storing = deps.storeEmail(caller, await sealEmail(deps, caller.orgId, email));
   return requireAccepted(submission, deps.pool, storing);
 }
 
 function storeWithFiles(submission: Submission, requests: readonly AttachmentRequest[]): Promise<Acceptance> {
-  const { deps, caller, email, cost } = submission;
+  const { deps, caller, cost } = submission;
+  return deps.withFiles({ orgId: caller.orgId, requests, cost, admit: () => admit(submission) }, (files) =>
+    storeInTransaction(submission, files),
+  );
+}
+
+async function storeInTransaction(submission: Submission, files: readonly Attachment[]): Promise<Acceptance> {
+  const { deps, caller, email, resendOf } = submission;
   const { orgId, domainIds } = caller;
-  return deps.withFiles({ orgId, requests, cost, admit: () => admit(submission) }, async (files) => {
-    const sealed = await sealEmail(deps, orgId, email);
-    const store = async (client: Db): Promise<Acceptance> => {
-      const storing = acceptEmails(client, orgId, domainIds, [sealed]).then(([answer]) => answer);
-      const acceptance = await requireAccepted(submission, client, storing);
-      await insertAttachments(client, orgId, email.id, files);
-      return acceptance;
-    };
-    return deps.limits.quota.run(orgId, () => transaction(deps.pool, store));
-  });
+  const sealed = await sealEmail(deps, orgId, email);
+  const store = async (client: Db): Promise<Acceptance> => {
+    const storing = acceptEmails(client, orgId, domainIds, [sealed]).then(([answer]) => answer);
+    const acceptance = await requireAccepted(submission, client, storing);
+    if (files.length > 0) await insertAttachments(client, orgId, email.id, files);
+    if (resendOf !== undefined) await recordResend(client, orgId, resendOf, email.id);
+    return acceptance;
+  };
+  return deps.limits.quota.run(orgId, () => transaction(deps.pool, store));
 }
 
 /** Takes tokens of the rate limit and registers new tags. @throws ServiceError rate_limit_exceeded or limit_exceeded */

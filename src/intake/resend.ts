@@ -8,7 +8,7 @@ import { requireFound, ServiceError } from '../domain/errors.ts';
 import { findAccountLinks } from '../store/emails/account-links.ts';
 import { findAttachments, type ListedAttachment } from '../store/emails/attachments.ts';
 import type { Acceptance } from '../store/emails/accept.ts';
-import { findEmail, recordResend } from '../store/emails/emails.ts';
+import { findEmail } from '../store/emails/emails.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import { findContent } from '../store/emails/message-details.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
@@ -41,9 +41,7 @@ export async function resendEmail(deps: ResendDeps, orgId: string, id: string, r
   const idempotency = { key: `again ${requestId}`, fingerprint: digest(id) };
   const files = await readFiles(deps.files, attachments);
   const repeated = 'This email was resent already; see your latest emails.';
-  const acceptance = await acceptOnce(deps, orgId, request, files, idempotency, repeated);
-  await recordResend(pool, orgId, id, acceptance.id);
-  return acceptance;
+  return acceptOnce(deps, orgId, request, files, idempotency, repeated, id);
 }
 
 /**
@@ -61,7 +59,9 @@ export async function findResendBlocker(
 }
 
 /**
- * Accepts an email of the dashboard once per idempotency key. @param repeated the message of the error `conflict` for a used key
+ * Accepts an email of the dashboard once per idempotency key.
+ * @param repeated the message of the error `conflict` for a used key
+ * @param resendOf the email that it repeats
  */
 export async function acceptOnce(
   deps: IntakeDeps,
@@ -70,9 +70,10 @@ export async function acceptOnce(
   files: readonly AttachmentRequest[],
   idempotency: IdempotencyKey,
   repeated: string,
+  resendOf?: string,
 ): Promise<Acceptance> {
   try {
-    return await acceptEmail(deps, { orgId, domainIds: null }, request, files, idempotency);
+    return await acceptEmail(deps, { orgId, domainIds: null }, request, files, idempotency, resendOf);
   } catch (error) {
     const isDone = error instanceof ServiceError && error.code === 'concurrent_idempotent_requests';
     throw isDone ? new ServiceError('conflict', repeated) : error;

@@ -14,8 +14,8 @@ interface RetrySummary {
 
 /**
  * Resends failed emails of an organization, each as a new email with the same content. Leaves out emails that were resent before;
- * the new email can be resent when it fails too. The idempotency key also refuses emails that another call is resending, or that an
- * interrupted call resent within the last 24 hours without recording it.
+ * the new email can be resent when it fails too. The idempotency key refuses emails that another call has resent since they were
+ * listed.
  * @throws ServiceError not_found for the organization
  */
 export async function retryFailed(deps: ResendDeps, orgId: string, filter: FailedFilter): Promise<RetrySummary> {

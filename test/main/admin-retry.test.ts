@@ -77,7 +77,7 @@ describe('emails retry', () => {
     }
   });
 
-  it('refuses an email that an interrupted command has just sent again', async () => {
+  it('refuses an email that another command has sent again since it was listed', async () => {
     const theirs = await service.organization();
     const of = ['--organization', theirs.id, '--status', 'failed', '--since', since(24)];
     const id = await failed('x', 1, {}, theirs);
@@ -86,6 +86,36 @@ describe('emails retry', () => {
     const { sent, refused } = await printed<Summary>(...of);
     assert.deepEqual([sent, refused.map((each) => each.id)], [[], [id]]);
   });
+
+  for (const [name, fields] of [
+    ['an email', {}],
+    ['an email with a file', { attachments: [{ filename: 'a.txt', content: 'aGk=' }] }],
+  ] as const) {
+    it(`sends ${name} again once if it is interrupted and repeated after the idempotency keys expired`, async () => {
+      const theirs = await service.organization();
+      const args = ['--organization', theirs.id, '--status', 'failed', '--since', since(24)];
+      const id = await failed('x', 1, fields, theirs);
+      await service.pool.query(`
+        CREATE FUNCTION interrupt() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'interrupted'; END $$;
+        CREATE TRIGGER interrupt BEFORE UPDATE OF resent_as ON emails FOR EACH ROW EXECUTE FUNCTION interrupt()`);
+      try {
+        await assert.rejects(command(['emails', 'retry', ...args], env), /interrupted/);
+      } finally {
+        await service.pool.query('DROP FUNCTION interrupt CASCADE');
+      }
+      await service.pool.query('DELETE FROM idempotency_keys');
+      const { sent } = await printed<Summary>(...args);
+      assert.deepEqual(
+        sent.map((each) => each.id),
+        [id],
+      );
+      const { rows } = await service.pool.query('SELECT id FROM emails WHERE org_id = $1 AND id <> $2', [
+        theirs.id,
+        id,
+      ]);
+      assert.deepEqual(rows, [{ id: sent[0]?.sent_as }]);
+    });
+  }
 
   it('is in the audit log, also after it ended with an error', async () => {
     const theirs = await service.organization();
