@@ -23,8 +23,9 @@ export interface DueDelivery {
 export const EVENT = `event.message_id, event.data, event.payload,
   CASE WHEN email.id IS NOT NULL THEN json_build_object('batch_id', email.batch_id, 'from', email."from",
     'to', email."to", 'subject', email.subject, 'tags', email.tags) END AS email`;
-export const JOIN_EVENT = `JOIN webhook_events AS event ON event.id = delivery.event_id
-  LEFT JOIN emails AS email ON email.id = event.message_id AND event.payload IS NULL`;
+/** OFFSET 0 prevents a plan that reads all events and emails. */
+export const JOIN_EVENT = `CROSS JOIN LATERAL (SELECT * FROM webhook_events WHERE id = delivery.event_id OFFSET 0) AS event
+  LEFT JOIN LATERAL (SELECT * FROM emails WHERE id = event.message_id AND event.payload IS NULL OFFSET 0) AS email ON true`;
 
 /**
  * Finds due deliveries of an endpoint, the longest overdue first. They are not locked, because one worker leases the endpoint.
@@ -83,7 +84,7 @@ export interface PostedPayload extends Pick<DueDelivery, 'data'> {
 /**
  * Records the results of attempts, except of deliveries that were deleted meanwhile. A pending delivery is recognized by its
  * `next_attempt_at`: with `status = 'pending'`, a plan that was made for a few rows reads all pending deliveries of all endpoints
- * each time.
+ * each time. OFFSET 0 prevents a plan that reads all deliveries.
  */
 export async function recordAttempts(db: Db, attempts: readonly NewAttempt[]): Promise<void> {
   await keepPayloads(
@@ -100,7 +101,7 @@ export async function recordAttempts(db: Db, attempts: readonly NewAttempt[]): P
              INSERT INTO webhook_attempts (delivery_id, at, status_code, duration_ms, response, error, request_headers)
              SELECT id, clock_timestamp() - started_ago_ms * interval '1 millisecond', status_code, duration_ms, response, error,
                     request_headers
-             FROM attempt, no_flush WHERE EXISTS (SELECT FROM webhook_deliveries WHERE webhook_deliveries.id = attempt.id)
+             FROM attempt, no_flush WHERE EXISTS (SELECT FROM webhook_deliveries WHERE id = attempt.id OFFSET 0)
            )
            UPDATE webhook_deliveries AS delivery SET
              status          = attempt.status,
