@@ -169,7 +169,7 @@ export function scheduledMembers(db: Db, orgId: string, batchId: string): Promis
 
 /**
  * Finds completed batches that were not announced, by their own ids or ids of their members. A batch is completed when as many
- * members have left the pending statuses as have entered them.
+ * members have left the pending statuses as have entered them. OFFSET 0 prevents a plan that counts the members of all batches.
  */
 export async function findFinishedBatches(db: Db, ids: readonly string[]): Promise<{ id: string; org_id: string }[]> {
   if (ids.length === 0) return [];
@@ -179,8 +179,10 @@ export async function findFinishedBatches(db: Db, ids: readonly string[]): Promi
            FROM (
              SELECT batch_id AS id FROM emails WHERE id = ANY ($1::text[]) AND batch_id IS NOT NULL
              UNION SELECT unnest($1::text[])
-           ) AS named JOIN batches AS batch USING (id)
-           WHERE batch.announced_at IS NULL AND (
+           ) AS named CROSS JOIN LATERAL (
+             SELECT id, org_id FROM batches WHERE id = named.id AND announced_at IS NULL OFFSET 0
+           ) AS batch
+           WHERE (
              SELECT sum(members) FILTER (WHERE to_status IN ${PENDING_LIST})
                   = sum(members) FILTER (WHERE from_status IN ${PENDING_LIST})
              FROM batch_moves WHERE batch_id = batch.id

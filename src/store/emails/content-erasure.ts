@@ -144,11 +144,12 @@ export function setBodyRetention(db: Db, orgId: string, days: number | null): Pr
   return executeOne(db, `UPDATE organizations SET body_retention_days = $2 WHERE id = $1`, [orgId, days]);
 }
 
-/** Lists ids of the emails' files that have not been deleted. */
+/** Lists ids of the emails' files that have not been deleted. OFFSET 0 prevents a plan that reads all such files. */
 export function findFileIds(db: Db, emailIds: readonly string[]): Promise<string[]> {
   return queryColumn(db, {
     name: 'find_file_ids',
-    text: `SELECT id FROM attachments WHERE email_id = ANY ($1) AND deleted_at IS NULL`,
+    text: `SELECT id FROM (SELECT id, deleted_at FROM attachments WHERE email_id = ANY ($1) OFFSET 0) AS file
+           WHERE deleted_at IS NULL`,
     values: [emailIds],
   });
 }

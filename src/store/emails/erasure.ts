@@ -99,8 +99,8 @@ export async function replaceAddressed(
     text: `UPDATE emails AS email
            SET "to" = value.to, cc = value.cc, bcc = value.bcc, reply_to = value.reply_to, error = ${REPLACED('error')}
            FROM json_to_recordset($1) AS value(id text, "to" jsonb, cc jsonb, bcc jsonb, reply_to jsonb)
-           WHERE email.id = value.id`,
-    values: [JSON.stringify(emails), pattern, placeholder],
+           WHERE email.id = value.id AND email.id = ANY ($4)`,
+    values: [JSON.stringify(emails), pattern, placeholder, emails.map(({ id }) => id)],
   });
 }
 

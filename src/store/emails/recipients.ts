@@ -71,7 +71,7 @@ const NEXT_REPEATS = (copy: string): string =>
 
 /**
  * Records the recipients of marketing emails unless they are recorded. A recipient that was suppressed meanwhile gets no copy. It
- * is called for each part of an email, so it only reads rows that stay `queued`.
+ * is called for each part of an email, so it only reads rows that stay `queued`. OFFSET 0 prevents a plan that reads all copies.
  */
 export async function prepareCopies(
   db: Db,
@@ -91,9 +91,9 @@ export async function prepareCopies(
            )
            SELECT email_id, recipient, NULL AS call, 0 AS repeats FROM prepared WHERE status = 'queued'
            UNION ALL
-           SELECT requested.email_id, requested.recipient, known.call, known.repeats FROM requested CROSS JOIN LATERAL (
-             SELECT status, call, ${NEXT_REPEATS('known')} AS repeats FROM email_recipients AS known
-             WHERE known.email_id = requested.email_id AND known.recipient = requested.recipient
+           SELECT requested.email_id, requested.recipient, known.call, ${NEXT_REPEATS('known')} FROM requested CROSS JOIN LATERAL (
+             SELECT email_id, status, call, repeats FROM email_recipients
+             WHERE email_id = requested.email_id AND recipient = requested.recipient OFFSET 0
            ) AS known
            WHERE known.status = 'queued' AND NOT requested.suppressed`,
     values: columns(inputs, 'email_id', 'recipient', 'suppressed'),

@@ -178,7 +178,7 @@ export async function postponeCheck(db: Db, id: string, waitMs: number): Promise
  * SQL that schedules the next check of rows, at twice the time for which they have been stuck: at most an hour later, or a day
  * for messages that a provider accepted. These are not checked after three days. A later time that was set while upkeep checked the
  * row, such as by a reschedule, is kept.
- * @param where selects the rows
+ * @param where selects the rows, among those with the ids `$1`
  * @param isTaken the condition that a provider accepted a message for all recipients
  * @param never `look_at` of a row that is not to be checked again
  */
@@ -191,7 +191,7 @@ export const SCHEDULE_CHECK = (table: string, where: string, isTaken: string, ne
            now() - CASE WHEN taken THEN last_event_at ELSE coalesce(scheduled_at, created_at) END AS since
     FROM (SELECT *, ${isTaken} AS taken FROM ${table} WHERE ${where}) AS looked_at
   ) AS stuck
-  WHERE ${table}.id = stuck.id`;
+  WHERE ${table}.id = stuck.id AND ${table}.id = ANY ($1)`;
 
 const IS_TAKEN = `NOT ${IS_OPEN('emails')}`;
 

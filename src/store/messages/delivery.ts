@@ -65,6 +65,7 @@ interface MessageRow extends Omit<StoredMessage, 'number'>, Omit<SendingNumber, 
   number_provider: ChatProviderName | null;
 }
 
+/** OFFSET 0 prevents a plan that reads all opt-outs. */
 async function readMessages(db: Db, name: string, locking: string, ids: readonly string[]): Promise<StoredMessage[]> {
   const rows = await queryRows<MessageRow>(db, {
     name,
@@ -77,7 +78,7 @@ async function readMessages(db: Db, name: string, locking: string, ids: readonly
                   ${SUSPENDED_FOR('message.org_id')} AS "suspendedForMs",
                   message.channel = 'sms' AND EXISTS (
                     SELECT FROM sms_opt_outs
-                    WHERE org_id = message.org_id AND sender = message."from" AND recipient = message."to"
+                    WHERE org_id = message.org_id AND sender = message."from" AND recipient = message."to" OFFSET 0
                   ) AS has_opted_out, message.number_id,
                   number.provider AS number_provider, number.phone_number_id, number.account_sid, number.credentials
            FROM chat_messages AS message LEFT JOIN ${SENDERS} AS number ON number.id = message.number_id
@@ -139,7 +140,10 @@ export interface ReportedMessage {
   readonly phone_number_id: string | null;
 }
 
-/** Locks messages of reports in the order of their ids, and reads them. Messages that do not exist are missing. */
+/**
+ * Locks messages of reports in the order of their ids, and reads them. Messages that do not exist are missing. OFFSET 0 prevents
+ * a plan that reads all attempts.
+ */
 export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<string, ReportedMessage>> {
   // The second statement sees what the last holder of the locks has changed in other tables.
   const [, rows] = await Promise.all([
@@ -149,7 +153,7 @@ export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<
       text: `SELECT message.id, message."from", message."to", message.provider_message_id, number.provider, number.phone_number_id,
                   EXISTS (
                     SELECT FROM attempts
-                    WHERE message_id = message.id AND (outcome IS NULL OR outcome IN ('unknown', 'risked'))
+                    WHERE message_id = message.id AND (outcome IS NULL OR outcome IN ('unknown', 'risked')) OFFSET 0
                   ) AS is_ambiguous,
                   ARRAY (
                     SELECT provider_message_id FROM attempts

@@ -3,7 +3,8 @@ import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 /**
  * Requests the removal of addresses from the provider's own suppression list; the relay starts the task. Skips addresses that the
- * organization still suppresses for all email, of which only the entry for marketing email was removed.
+ * organization still suppresses for all email, of which only the entry for marketing email was removed. OFFSET 0 prevents a plan
+ * that reads the organization's whole list.
  * @param emails bare, in lower case
  */
 export async function askForProviderRemoval(db: Db, orgId: string, emails: readonly string[]): Promise<void> {
@@ -15,7 +16,7 @@ export async function askForProviderRemoval(db: Db, orgId: string, emails: reado
              SELECT DISTINCT $1, email FROM unnest($2::text[]) AS input(email)
              WHERE NOT EXISTS (
                SELECT FROM suppressions AS kept
-               WHERE kept.org_id = $1 AND kept.email = input.email AND kept.origin <> 'unsubscribe'
+               WHERE kept.org_id = $1 AND kept.email = input.email AND kept.origin <> 'unsubscribe' OFFSET 0
              )
              RETURNING id
            )
