@@ -211,13 +211,17 @@ describe('webhook workers', () => {
     assert.deepEqual(new Set(serving.values()), new Set(['first', 'second']));
   });
 
-  for (const isRead of [true, false]) {
+  for (const [status, isRead] of [
+    [500, true],
+    [500, false],
+    [410, true],
+  ] as const) {
     const when = isRead ? 'after' : 'before';
-    test(`do not count failures of a former URL that end ${when} the worker has read the new one`, async (t) => {
+    test(`retry a ${status} of a former URL that ends ${when} the worker has read the new one, and do not count it`, async (t) => {
       const id = await endpoint('former');
       await mail(2);
       let fail = (): void => undefined;
-      const failed = new Promise<number>((resolve) => (fail = () => resolve(500)));
+      const failed = new Promise<number>((resolve) => (fail = () => resolve(status)));
       respond = () => (posts.length === 1 ? Promise.resolve(500) : failed);
       const draining = drainEndpoint(depsOf('first', new AbortController().signal), id);
       await eventually('one has failed and one is in flight', async () => (await failedCount()) === 1);
@@ -231,7 +235,9 @@ describe('webhook workers', () => {
       fail();
       await draining;
       assert.deepEqual([postsTo('former').length, posts.length], [2, 2]);
-      assert.equal((await findEndpoint(pool, orgId, id))?.failing_since, null);
+      assert.equal(await pendingCount(), 2);
+      const latest = await findEndpoint(pool, orgId, id);
+      assert.deepEqual([latest?.status, latest?.failing_since], ['enabled', null]);
     });
   }
 

@@ -31,7 +31,7 @@ export interface DeliveryPool {
   readonly waitForProgress: (deadline: number) => Promise<void>;
   /** The results of attempts to the latest URL. */
   readonly health: () => Health;
-  /** The URL that has answered 410, which the owner may have changed since. */
+  /** The latest URL, if it has answered 410. The owner may have changed it since. */
   readonly goneUrl: () => string | undefined;
   /** Clears the queue and closes the connections. */
   readonly close: () => void;
@@ -92,8 +92,9 @@ export function makeDeliveryPool(
     const at = startedAt + clockOffsetMs;
     const result = await attempt(connectionTo(endpoint.url), delivery.event_id, at, payload, secrets);
     const isDelivered = isSuccess(result);
-    if (isGone(result)) goneUrl = endpoint.url;
-    if (endpoint.url === health.url) {
+    const isLatestUrl = endpoint.url === health.url;
+    if (isLatestUrl) {
+      if (isGone(result)) goneUrl = endpoint.url;
       consecutiveFailures = isDelivered ? 0 : consecutiveFailures + 1;
       health = {
         url: health.url,
@@ -102,7 +103,7 @@ export function makeDeliveryPool(
         hasRepeatedFailure: health.hasRepeatedFailure || (!isDelivered && delivery.tries + 1 >= MIN_FAILED_ATTEMPTS),
       };
     }
-    ended.push(toNewAttempt(delivery, payload, result, performance.now() - startedAt));
+    ended.push(toNewAttempt(delivery, payload, result, performance.now() - startedAt, isLatestUrl));
     webhookPosted.publish({ outcome: outcomeOf(result), seconds: result.durationMs / 1_000 });
     log.info(
       {
@@ -174,12 +175,14 @@ function toNewAttempt(
   payload: string,
   result: WebhookAttempt,
   startedAgoMs: number,
+  isLatestUrl: boolean,
 ): NewAttempt {
   const { statusCode, durationMs, response, error, retryAfterMs } = result;
   const common = { id, eventId, dueAt, startedAgoMs, statusCode, durationMs, response, error };
   if (isSuccess(result)) return Object.assign(common, { status: 'succeeded', retryInMs: null } as const);
   const posted = stored === null ? { payload, data, to: email?.to ?? null } : undefined;
   const failed = { ...common, requestHeaders: result.requestHeaders, posted };
-  const retryInMs = isGone(result) ? null : (retryDelayAfter(tries + 1, retryAfterMs, Math.random()) ?? null);
+  const isFinal = isGone(result) && isLatestUrl;
+  const retryInMs = isFinal ? null : (retryDelayAfter(tries + 1, retryAfterMs, Math.random()) ?? null);
   return { ...failed, status: retryInMs === null ? 'failed' : 'pending', retryInMs };
 }
