@@ -36,7 +36,7 @@ function secretOf({ status, html }: Page): string {
 }
 
 const FAILED: Omit<NewAttempt, 'id' | 'eventId' | 'dueAt'> = {
-  startedAgoMs: 5,
+  at: new Date().toISOString(),
   statusCode: 500,
   durationMs: 1_234,
   response: '<b>out of order</b>',

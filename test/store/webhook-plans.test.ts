@@ -17,7 +17,7 @@ const FEW = 5;
 const STORED = 3_000;
 
 const ATTEMPT: Omit<NewAttempt, 'id' | 'eventId' | 'dueAt'> = {
-  ...{ startedAgoMs: 1, statusCode: 200, durationMs: 1, response: null, error: null },
+  ...{ at: new Date().toISOString(), statusCode: 200, durationMs: 1, response: null, error: null },
   ...{ status: 'succeeded', retryInMs: null },
 };
 const STATEMENTS: Readonly<

@@ -3,7 +3,13 @@ import { afterEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { idTime, newId } from '../../src/lib/ids.ts';
 import { type Db, transaction } from '../../src/store/postgres/pool.ts';
-import { addDelivery, deleteOldDeliveries, listDeliveries, replayPeriod } from '../../src/store/webhooks/deliveries.ts';
+import {
+  addDelivery,
+  deleteOldDeliveries,
+  findAttempts,
+  listDeliveries,
+  replayPeriod,
+} from '../../src/store/webhooks/deliveries.ts';
 import { enqueueEvents } from '../../src/store/webhooks/events.ts';
 import { type DueDelivery, findDue, recordAttempts, type NewAttempt } from '../../src/store/webhooks/attempts.ts';
 import type { Cursor } from '../../src/store/postgres/page.ts';
@@ -71,7 +77,7 @@ describe('deliveries to endpoints', () => {
     fields: Partial<NewAttempt> = {},
   ): NewAttempt => ({
     ...{ id, eventId, dueAt },
-    startedAgoMs: 10,
+    at: new Date().toISOString(),
     statusCode: 200,
     durationMs: 10,
     response: 'ok',
@@ -147,13 +153,14 @@ describe('deliveries to endpoints', () => {
     assert.equal((await firstDue(two)).payload, null);
   });
 
-  test('the result of an attempt counts once, and not for a delivery that was replayed meanwhile', async () => {
+  test('an attempt that is recorded twice counts and is listed once; it does not count if its delivery was replayed', async () => {
     const id = await endpoint();
     await happen();
     const failed = tried(await firstDue(id), { statusCode: 500, status: 'pending', retryInMs: 0 });
     await recordAttempts(pool, [failed]);
     await recordAttempts(pool, [failed]);
     assert.deepEqual(await states(id), ['pending 1']);
+    assert.equal((await findAttempts(pool, failed.id)).length, 1);
     const period = { since: '2020-01-01T00:00:00Z', until: '9999-01-01T00:00:00Z', status: null };
     // Replaying resets the number of failures, which is 0 already the second time.
     for (let i = 0; i < 2; i++) {
@@ -162,6 +169,7 @@ describe('deliveries to endpoints', () => {
       assert.equal((await replayPeriod(pool, id, period, null, 10)).replayed, 1);
       await recordAttempts(pool, [inFlight]);
       assert.deepEqual(await states(id), ['pending 0']);
+      assert.equal((await findAttempts(pool, failed.id)).length, 2 + i, 'it is listed');
     }
   });
 

@@ -84,12 +84,13 @@ async function poll(deps: WebhookDeps, run: Run): Promise<boolean> {
   if (now >= run.nextPollAt || (needsMore && run.hasMore)) {
     run.nextPollAt = now + POLL_INTERVAL_MS;
     run.endpoint = (await openEndpoint(deps.pool, id)) ?? null;
+    const readAt = performance.now();
     if (run.endpoint?.status === 'enabled') {
       const limit = Math.max(MAX_IN_FLIGHT, Math.min(MAX_READ, lease.maxRead()));
       const due = needsMore ? await findDue(deps.pool, id, deliveries.ids(), limit) : [];
       if (needsMore) run.hasMore = due.length === limit;
       if (due.length > 0) run.lastWorkAt = now;
-      deliveries.enqueue(run.endpoint, due);
+      deliveries.enqueue(run.endpoint, readAt, due);
     } else {
       deliveries.clear();
     }

@@ -16,8 +16,11 @@ const NO_RESULTS = { hasSuccess: false, hasFailure: false, hasRepeatedFailure: f
 
 /** Posts the deliveries of one endpoint with bounded concurrency. */
 export interface DeliveryPool {
-  /** Queues deliveries. All attempts that start from now on use this state of the endpoint. */
-  readonly enqueue: (endpoint: OpenEndpoint, deliveries: readonly DueDelivery[]) => void;
+  /**
+   * Queues deliveries. All attempts that start from now on use this state of the endpoint.
+   * @param readAt when the endpoint was read, in milliseconds of the monotonic clock
+   */
+  readonly enqueue: (endpoint: OpenEndpoint, readAt: number, deliveries: readonly DueDelivery[]) => void;
   /** Removes the queued deliveries. */
   readonly clear: () => void;
   readonly queuedCount: () => number;
@@ -103,7 +106,7 @@ export function makeDeliveryPool(
         hasRepeatedFailure: health.hasRepeatedFailure || (!isDelivered && delivery.tries + 1 >= MIN_FAILED_ATTEMPTS),
       };
     }
-    ended.push(toNewAttempt(delivery, payload, result, performance.now() - startedAt, isLatestUrl));
+    ended.push(toNewAttempt(delivery, payload, result, new Date(at).toISOString(), isLatestUrl));
     webhookPosted.publish({ outcome: outcomeOf(result), seconds: result.durationMs / 1_000 });
     log.info(
       {
@@ -120,9 +123,9 @@ export function makeDeliveryPool(
   };
 
   return {
-    enqueue(endpoint, deliveries) {
+    enqueue(endpoint, readAt, deliveries) {
       const sealed = [endpoint.secret, ...endpoint.previous_secrets];
-      const clockOffsetMs = endpoint.read_at_ms - performance.now();
+      const clockOffsetMs = endpoint.read_at_ms - readAt;
       if (endpoint.url !== health.url) {
         health = { url: endpoint.url, ...NO_RESULTS };
         consecutiveFailures = 0;
@@ -174,11 +177,11 @@ function toNewAttempt(
   { id, event_id: eventId, tries, due_at: dueAt, payload: stored, data, email }: DueDelivery,
   payload: string,
   result: WebhookAttempt,
-  startedAgoMs: number,
+  at: string,
   isLatestUrl: boolean,
 ): NewAttempt {
   const { statusCode, durationMs, response, error, retryAfterMs } = result;
-  const common = { id, eventId, dueAt, startedAgoMs, statusCode, durationMs, response, error };
+  const common = { id, eventId, dueAt, at, statusCode, durationMs, response, error };
   if (isSuccess(result)) return Object.assign(common, { status: 'succeeded', retryInMs: null } as const);
   const posted = stored === null ? { payload, data, to: email?.to ?? null } : undefined;
   const failed = { ...common, requestHeaders: result.requestHeaders, posted };

@@ -59,8 +59,8 @@ export interface NewAttempt {
   readonly eventId: string;
   /** The due time of the delivery when it was read. If it has another one now, it was replayed and does not change. */
   readonly dueAt: string;
-  /** Time since the attempt began. */
-  readonly startedAgoMs: number;
+  /** When the attempt began, by Postgres's clock. An attempt that is recorded again is recognized by it. */
+  readonly at: string;
   readonly statusCode: number | null;
   readonly durationMs: number;
   readonly response: string | null;
@@ -82,9 +82,9 @@ export interface PostedPayload extends Pick<DueDelivery, 'data'> {
 }
 
 /**
- * Records the results of attempts, except of deliveries that were deleted meanwhile. A pending delivery is recognized by its
- * `next_attempt_at`: with `status = 'pending'`, a plan that was made for a few rows reads all pending deliveries of all endpoints
- * each time. OFFSET 0 prevents a plan that reads all deliveries.
+ * Records the results of attempts, except of deliveries that were deleted meanwhile. It may be repeated, such as when the answer to
+ * its commit was lost. A pending delivery is recognized by its `next_attempt_at`: with `status = 'pending'`, a plan that was made
+ * for a few rows reads all pending deliveries of all endpoints each time. OFFSET 0 prevents a plan that reads all deliveries.
  */
 export async function recordAttempts(db: Db, attempts: readonly NewAttempt[]): Promise<void> {
   await keepPayloads(
@@ -94,14 +94,14 @@ export async function recordAttempts(db: Db, attempts: readonly NewAttempt[]): P
   await execute(db, {
     name: 'record_attempts',
     text: `WITH attempt AS MATERIALIZED (
-             SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::float8[], $4::integer[], $5::integer[], $6::text[], $7::text[],
+             SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::integer[], $5::integer[], $6::text[], $7::text[],
                                   $8::text[], $9::float8[], $10::jsonb[])
-               AS attempt(id, due_at, started_ago_ms, status_code, duration_ms, response, error, status, retry_in_ms, request_headers)
+               AS attempt(id, due_at, at, status_code, duration_ms, response, error, status, retry_in_ms, request_headers)
            ), ${NO_FLUSH}, recorded AS (
              INSERT INTO webhook_attempts (delivery_id, at, status_code, duration_ms, response, error, request_headers)
-             SELECT id, clock_timestamp() - started_ago_ms * interval '1 millisecond', status_code, duration_ms, response, error,
-                    request_headers
+             SELECT id, at, status_code, duration_ms, response, error, request_headers
              FROM attempt, no_flush WHERE EXISTS (SELECT FROM webhook_deliveries WHERE id = attempt.id OFFSET 0)
+               AND NOT EXISTS (SELECT FROM webhook_attempts WHERE delivery_id = attempt.id AND at = attempt.at OFFSET 0)
            )
            UPDATE webhook_deliveries AS delivery SET
              status          = attempt.status,
@@ -111,7 +111,7 @@ export async function recordAttempts(db: Db, attempts: readonly NewAttempt[]): P
            FROM attempt
            WHERE delivery.id = attempt.id AND delivery.id = ANY ($1) AND delivery.next_attempt_at = attempt.due_at`,
     values: [
-      ...columns(attempts, 'id', 'dueAt', 'startedAgoMs', 'statusCode', 'durationMs', 'response', 'error', 'status'),
+      ...columns(attempts, 'id', 'dueAt', 'at', 'statusCode', 'durationMs', 'response', 'error', 'status'),
       ...columns(attempts, 'retryInMs', 'requestHeaders'),
     ],
   });
