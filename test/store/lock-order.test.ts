@@ -2,11 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type pg from 'pg';
 import { idTime } from '../../src/lib/ids.ts';
+import { emailChannel } from '../../src/delivery/email/channel.ts';
 import { applyAnswers } from '../../src/delivery/email/record.ts';
+import { copyKey } from '../../src/domain/email/outgoing.ts';
+import { lastAttempts } from '../../src/store/emails/attempts.ts';
 import { aggregateTags } from '../../src/store/emails/tags.ts';
 import { groupOutboxRows, lockEmailRows } from '../../src/store/outbox/outbox.ts';
+import { transaction } from '../../src/store/postgres/pool.ts';
 import { expireEmails } from '../../src/upkeep/partitions.ts';
 import pino from 'pino';
+import { harnessWithProvider } from '../delivery/harness.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { accept, acceptOne, force, newEmail, organization } from './mail.ts';
@@ -85,6 +90,28 @@ describe('emails are locked in the order of their ids', () => {
       [bounced, sent],
     ]);
     assert.deepEqual(rows, [{ status: 'bounced' }, { status: 'sent' }]);
+  });
+
+  it('by the look-up of a call that has an email in copies behind another one', async () => {
+    const { deps, provider, accept: acceptFor, die } = harnessWithProvider(pool, orgId);
+    const whole = await acceptFor();
+    const copied = await acceptFor({ marketing: true, to: ['a@example.net', 'b@example.net'] });
+    for (const member of [whole, copied]) await die(member, provider, 'call_1', false);
+    const attempts = await lastAttempts(pool, [whole.id, copied.id]);
+    const emails = [whole, copied].flatMap((member) => {
+      const attempt = attempts.find(({ message_id }) => message_id === member.id);
+      return attempt ? { member, attempt, hasCopiesLeft: false } : [];
+    });
+    const found = new Map([whole.id, copyKey(copied.id, 0), copyKey(copied.id, 1)].map((key) => [key, key]));
+    await whileHeld(
+      lockEmail(whole.id),
+      () => transaction(pool, (client) => emailChannel(deps).recordFound(client, emails, found)),
+      lockEmail(copied.id),
+    );
+    const { rows } = await pool.query<{ status: string }>('SELECT status FROM emails WHERE id = ANY ($1)', [
+      [whole.id, copied.id],
+    ]);
+    assert.deepEqual(rows, [{ status: 'sent' }, { status: 'sent' }]);
   });
 });
 

@@ -45,6 +45,11 @@ export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map(
     },
 
     async recordFound(client, emails, found) {
+      // All of them in the order in which reports lock them: each step below locks only its own.
+      await lockStatuses(
+        client,
+        emails.map(({ member: { id } }) => id),
+      );
       const whole = emails.filter(({ hasCopiesLeft, member }) => !hasCopiesLeft && found.has(member.id));
       const copied = await endCopiesFound(client, emails, found);
       await project(
