@@ -11,7 +11,7 @@ import { accept, newEmail, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { chatHarness, ScriptedChat } from './chat-harness.ts';
-import { harnessWithProvider } from './harness.ts';
+import { harness, harnessWithProvider, ScriptedProvider } from './harness.ts';
 
 const database = await useDatabase(10);
 const orgId = await organization(database.pool);
@@ -90,6 +90,21 @@ describe('while the tables of events are locked', () => {
       assert.equal((await deliverOne(member)).state, 'ended', 'once');
       assert.equal((await timeline(member.id)).length, 3 + bounced.length);
     }
+  });
+
+  test('answers of several providers that are applied together keep their providers', async (t) => {
+    const [postmark, smtp] = [new ScriptedProvider('postmark'), new ScriptedProvider('smtp', false)];
+    postmark.refuses = ({ subject }) => (subject === 'large' ? 'too large' : undefined);
+    const { accept: acceptOne, deliver, email } = harness(pool, orgId, [postmark, smtp]);
+    const fields = { marketing: true, to: ['a@one.example', 'b@two.example'] };
+    const members = [await acceptOne(fields), await acceptOne({ ...fields, subject: 'large' })];
+    const unlock = await lockTable(t, 'email_events');
+    for (const { state } of await deliver(...members)) assert.equal(state, 'again');
+    await unlock();
+    for (const { state } of await deliver(...members)) assert.equal(state, 'ended');
+    const providers = await Promise.all(members.map(async ({ id }) => (await email(id)).provider));
+    assert.deepEqual(providers, ['postmark', 'smtp']);
+    assert.deepEqual([postmark.calls.length, smtp.calls.length], [1, 1]);
   });
 
   test('copies of a marketing email that were taken are not sent again, and the others are sent', async (t) => {

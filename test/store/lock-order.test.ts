@@ -78,7 +78,7 @@ describe('emails are locked in the order of their ids', () => {
   it('by the record of an answer that has different outcomes for them', async () => {
     const [bounced = '', sent = ''] = await acceptSome(2);
     const none = { copies: [], sent: [], bounced: [], rejected: [] };
-    const attempt = (message_id: string) => ({ message_id, n: 1, provider: 'smtp' });
+    const attempt = (message_id: string) => ({ message_id, n: 1 });
     const change = (id: string) => ({ id, provider: 'smtp', dedupe_key: id });
     const bounce = { ...change(bounced), recipient: 'a@example.net', bounce_reason: 'mailbox_full' } as const;
     const answers = [

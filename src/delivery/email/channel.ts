@@ -114,6 +114,6 @@ async function endCopiesFound(
     });
   });
   await endCopies(client, endings);
-  const ended = await endCopied(client, ids, copied[0]?.attempt.provider);
+  const ended = await endCopied(client, ids);
   return copied.filter(({ member: { id } }) => ended.has(id));
 }

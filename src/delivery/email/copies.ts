@@ -12,22 +12,17 @@ const NOT_ACCEPTED: readonly EmailStatus[] = ['queued', 'bounced', 'suppressed',
 /**
  * Ends marketing emails of which no copy is left to be sent: `sent` if a provider accepted one, otherwise the status of the
  * copies. The caller has locked the emails' rows.
- * @param provider the provider of the last copies
  * @returns the final statuses; emails with copies left, or without copies, are missing
  */
-export async function endCopied(
-  client: Db,
-  ids: readonly string[],
-  provider?: string,
-): Promise<Map<string, EmailStatus>> {
+export async function endCopied(client: Db, ids: readonly string[]): Promise<Map<string, EmailStatus>> {
   const ended = new Map<string, EmailStatus>();
   for (const [id, copies] of groupBy(await statusesOfCopies(client, ids), ({ email_id }) => email_id)) {
     const ending = endingOf(copies);
     if (!ending) continue;
-    const { change, error } = ending;
+    const { change, error, provider } = ending;
     // Each bounce was recorded with its copy.
     if (change !== 'bounced') {
-      const outcome = { id, ...(error !== null && { error }), ...(provider !== undefined && { provider }) };
+      const outcome = { id, ...(error !== null && { error }), ...(provider !== null && { provider }) };
       await project(client, change, [change === 'sent' ? { ...outcome, dedupe_key: 'sent copies' } : outcome]);
     }
     ended.set(id, change);
@@ -53,15 +48,18 @@ export async function fail(client: Db, failed: readonly Failure[]): Promise<Map<
   return statuses;
 }
 
-function endingOf(
-  copies: readonly CopyStatus[],
-): { change: 'sent' | 'bounced' | 'failed' | 'rejected' | 'suppressed'; error: string | null } | undefined {
+interface Ending extends Pick<CopyStatus, 'error' | 'provider'> {
+  readonly change: 'sent' | 'bounced' | 'failed' | 'rejected' | 'suppressed';
+}
+
+function endingOf(copies: readonly CopyStatus[]): Ending | undefined {
   const find = (status: EmailStatus) => copies.find((copy) => copy.status === status);
   if (find('queued')) return undefined;
-  if (copies.some(({ status }) => !NOT_ACCEPTED.includes(status))) return { change: 'sent', error: null };
+  const accepted = copies.find(({ status }) => !NOT_ACCEPTED.includes(status));
+  if (accepted) return { change: 'sent', error: null, provider: accepted.provider };
   for (const change of ['bounced', 'failed', 'rejected', 'suppressed'] as const) {
     const copy = find(change);
-    if (copy) return { change, error: copy.error };
+    if (copy) return { change, error: copy.error, provider: copy.provider };
   }
   return undefined;
 }

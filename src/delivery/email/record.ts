@@ -46,7 +46,7 @@ function finalOutcomeOfPart(outcomes: EmailOutcomes['outcomes']): SendOutcome['k
 
 /** The changes that a provider's answer makes to one email, with its attempt. */
 export interface AnswerChanges {
-  readonly attempt: Pick<Attempt, 'message_id' | 'n' | 'provider'>;
+  readonly attempt: Pick<Attempt, 'message_id' | 'n'>;
   readonly changes: AttemptChanges;
   /** True if the changes are recorded with the attempt until they are applied. */
   readonly areStored: boolean;
@@ -84,8 +84,7 @@ export async function applyAnswers(pool: Pool, answers: readonly AnswerChanges[]
     for (const change of ['sent', 'rejected'] as const) await project(pool, change, all(change));
     return new Map();
   }
-  const copied = answers.filter((answer) => answer.isCopied);
-  const copiedIds = copied.map(({ attempt }) => attempt.message_id);
+  const copiedIds = answers.flatMap(({ attempt, isCopied }) => (isCopied ? attempt.message_id : []));
   return transaction(pool, async (client) => {
     // Emails before their copies, all of them in the order in which reports lock them: each change below locks only its own.
     await lockStatuses(
@@ -101,12 +100,12 @@ export async function applyAnswers(pool: Pool, answers: readonly AnswerChanges[]
       answers.flatMap(({ changes }) => changes.copies),
     );
     for (const change of ['sent', 'bounced', 'rejected'] as const) await project(client, change, all(change));
-    return endCopied(client, copiedIds, copied[0]?.attempt.provider);
+    return endCopied(client, copiedIds);
   });
 }
 
 function toChanges(entry: EmailOutcomes): AnswerChanges {
-  const { id: message_id, n, provider } = entry.email;
+  const { id: message_id, n } = entry.email;
   const changes = {
     copies: copyEndings(entry),
     sent: changesOf(entry, 'sent'),
@@ -114,7 +113,7 @@ function toChanges(entry: EmailOutcomes): AnswerChanges {
     rejected: changesOf(entry, 'rejected'),
   };
   const areStored = changes.copies.length > 0 || changes.bounced.length > 0;
-  return { attempt: { message_id, n, provider: provider.name }, changes, areStored, isCopied: isCopied(entry) };
+  return { attempt: { message_id, n }, changes, areStored, isCopied: isCopied(entry) };
 }
 
 function isCopied({ email }: EmailOutcomes): boolean {

@@ -174,15 +174,27 @@ export interface CopyStatus {
   readonly status: EmailStatus;
   /** The error of one of them. */
   readonly error: string | null;
+  /** The provider of their last call; null before the first. */
+  readonly provider: string | null;
 }
 
-/** Returns the distinct statuses of marketing emails' copies. */
+/**
+ * Returns the distinct statuses of marketing emails' copies, those with the latest calls first. Earlier versions, and a lookup after
+ * a restore, record no calls of copies: then the provider of the email's last attempt counts.
+ */
 export async function statusesOfCopies(db: Db, emailIds: readonly string[]): Promise<CopyStatus[]> {
   if (emailIds.length === 0) return [];
   return queryRows(db, {
     name: 'statuses_of_copies',
-    text: `SELECT email_id, status, min(error) AS error FROM email_recipients
-           WHERE email_id = ANY ($1) GROUP BY email_id, status`,
+    text: `SELECT email_id, status, error, (
+             SELECT provider FROM attempts
+             WHERE message_id = email_id AND (attempts.call = copies.call OR copies.call IS NULL) ORDER BY n DESC LIMIT 1
+           ) AS provider
+           FROM (
+             SELECT email_id, status, min(error) AS error, max(call) AS call FROM email_recipients
+             WHERE email_id = ANY ($1) GROUP BY email_id, status
+           ) AS copies
+           ORDER BY email_id, call DESC NULLS LAST`,
     values: [emailIds],
   });
 }

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { emailChannel } from '../../src/delivery/email/channel.ts';
+import { giveUp } from '../../src/delivery/endings.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { findUnreported } from '../../src/store/emails/stuck.ts';
+import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
+import { organizationFixture } from '../support/organization.ts';
+import { harness, harnessWithProvider, ScriptedProvider } from './harness.ts';
+
+const { pool, orgId } = await organizationFixture(10);
+const BUSY = { kind: 'busy', detail: '503' } as const;
+
+let count = 0;
+/** A marketing email to two new addresses. */
+function toTwo() {
+  const [a, b] = [`a-${++count}@example.net`, `b-${count}@example.net`];
+  return { a, b, fields: { marketing: true, to: [a, b] } };
+}
+
+const unsubscribe = (email: string) =>
+  addSuppressions(pool, [{ id: newId('sup'), org_id: orgId, email, origin: 'unsubscribe' }]);
+
+/** The status of each recipient of an email, in the order of their addresses. */
+async function statusesOf(id: string): Promise<string[]> {
+  const { rows } = await pool.query<{ status: string }>(
+    `SELECT status FROM email_recipients WHERE email_id = $1 ORDER BY recipient`,
+    [id],
+  );
+  return rows.map(({ status }) => status);
+}
+
+describe('the provider of a marketing email in copies', () => {
+  for (const ending of ['suppressed', 'failed'] as const)
+    test(`is the one that accepted the others if the last copy is ${ending}, so that overdue reports are fetched`, async () => {
+      const { deps, provider, accept, deliverOne, email } = harnessWithProvider(pool, orgId);
+      const { b, fields } = toTwo();
+      const member = await accept(fields);
+      provider.acts.push((taken, call) => provider.take(taken, call), BUSY, BUSY);
+      assert.equal((await deliverOne(member)).state, 'again');
+      if (ending === 'suppressed') await unsubscribe(b);
+      await deliverOne(member);
+      if (ending === 'failed') await giveUp(deps, emailChannel(deps), [member.id], 1, member.id);
+      assert.deepEqual(await statusesOf(member.id), ['sent', ending]);
+      const row = await email(member.id);
+      assert.deepEqual([row.status, row.provider], ['sent', 'postmark']);
+      await pool.query(`UPDATE emails SET last_event_at = now() - interval '20 minutes' WHERE id = $1`, [member.id]);
+      const unreported = await findUnreported(pool, 100);
+      assert.deepEqual(unreported.find(({ id }) => id === member.id)?.message_ids, ['postmark 1']);
+    });
+
+  test('is the one that accepted a copy, also if another one was called later', async () => {
+    const postmark = new ScriptedProvider('postmark');
+    const smtp = new ScriptedProvider('smtp', false);
+    const { deps, accept, deliverOne, email } = harness(pool, orgId, [postmark, smtp]);
+    const member = await accept(toTwo().fields);
+    postmark.refuses = () => 'not now';
+    smtp.acts.push((taken, call) => smtp.take(taken, call), BUSY);
+    assert.equal((await deliverOne(member)).state, 'again');
+    postmark.refuses = () => undefined;
+    postmark.acts.push(BUSY);
+    assert.equal((await deliverOne(member)).state, 'again');
+    await giveUp(deps, emailChannel(deps), [member.id], 1, member.id);
+    const row = await email(member.id);
+    assert.deepEqual([row.status, row.provider], ['sent', 'smtp']);
+  });
+
+  test('is the one that was asked if a restored backup is older than the record of the copies', async () => {
+    const { provider, accept, deliverOne, die, email } = harnessWithProvider(pool, orgId);
+    const member = await accept(toTwo().fields);
+    await die(member, provider, 'call_1', false);
+    for (const copy of [0, 1]) provider.take({ id: member.id, copy }, 'call_1');
+    assert.equal((await deliverOne(member)).state, 'ended');
+    assert.deepEqual(await statusesOf(member.id), ['sent', 'sent']);
+    const row = await email(member.id);
+    assert.deepEqual([row.status, row.provider], ['sent', 'postmark']);
+  });
+});
