@@ -3,10 +3,11 @@ import { describe, test } from 'node:test';
 import { emailChannel } from '../../src/delivery/email/channel.ts';
 import { giveUp } from '../../src/delivery/endings.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { projectFeedback } from '../../src/projection/feedback.ts';
 import { findUnreported } from '../../src/store/emails/stuck.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { harness, harnessWithProvider, ScriptedProvider } from './harness.ts';
+import { type Act, harness, harnessWithProvider, ScriptedProvider, sent } from './harness.ts';
 
 const { pool, orgId } = await organizationFixture(10);
 const BUSY = { kind: 'busy', detail: '503' } as const;
@@ -74,5 +75,24 @@ describe('the provider of a marketing email in copies', () => {
     assert.deepEqual(await statusesOf(member.id), ['sent', 'sent']);
     const row = await email(member.id);
     assert.deepEqual([row.status, row.provider], ['sent', 'postmark']);
+  });
+
+  test('is looked up if reports about all copies came before the answer, which was lost', async () => {
+    const { provider, accept, deliverOne, email, timeline } = harnessWithProvider(pool, orgId);
+    const { a, b, fields } = toTwo();
+    const member = await accept(fields);
+    const lose: Act = (taken, call) => (provider.take(taken, call), { kind: 'unknown', detail: 'no answer' });
+    provider.acts.push(lose, lose);
+    assert.equal((await deliverOne(member)).state, 'again');
+    const report = { emailId: member.id, change: 'delivered' } as const;
+    await projectFeedback(pool, [
+      { ...report, recipient: a, dedupeKey: 'a' },
+      { ...report, recipient: b, dedupeKey: 'b' },
+    ]);
+    assert.deepEqual(await deliverOne(member), sent(member.id));
+    const row = await email(member.id);
+    assert.deepEqual([row.status, row.provider, provider.calls.length], ['delivered', 'postmark', 1]);
+    assert.deepEqual(await timeline(member.id), ['queued', 'sent', 'delivered', 'delivered']);
+    assert.deepEqual(await statusesOf(member.id), ['delivered', 'delivered']);
   });
 });

@@ -103,13 +103,43 @@ for (const [cause, happen] of Object.entries(CAUSES))
       assert.deepEqual([provider.calls.length, provider.took.length], [1, 1]);
     });
 
-    test('a report of the provider ends it without a search', async () => {
+    test('what the lost answer contained is looked up although a report has moved the email on', async () => {
+      const set = make(true);
+      for (const to of [['a@example.net'], ['b@example.net', 'c@example.net']]) {
+        const member = await set.accept({ to });
+        await happen(set, member, true);
+        await project(pool, 'delivery_delayed', [{ id: member.id, dedupe_key: 'Transient 1', recipient: to[0] ?? '' }]);
+        assert.deepEqual(await set.deliverOne(member), sent(member.id));
+        assert.deepEqual([set.provider.asked, set.provider.calls.length], [1, 1]);
+        set.provider.asked = set.provider.calls.length = 0;
+        const row = await set.email(member.id);
+        assert.deepEqual([row.status, row.provider], ['delivery_delayed', 'postmark']);
+        assert.equal(row.provider_message_id, set.provider.took.at(-1)?.messageId);
+        assert.deepEqual(await set.timeline(member.id), ['queued', 'sent', 'delivery_delayed']);
+        assert.deepEqual(await set.outcomes(member.id), ['sent']);
+        const delayed = { id: member.id, state: 'ended', status: 'delivery_delayed', provider: 'postmark' };
+        assert.deepEqual(await set.deliverOne(member), delayed);
+      }
+    });
+
+    test('an email that a report has moved on is not sent again if the search does not show it', async () => {
       const set = make(true);
       const member = await set.accept();
       await happen(set, member, true);
       await project(pool, 'delivered', [{ id: member.id, dedupe_key: 'Delivery 1' }]);
+      set.provider.sees = false;
+      assert.equal((await set.deliverOne(member)).state, 'again');
+      await set.age(member.id, 61);
       assert.deepEqual(await set.deliverOne(member), { id: member.id, state: 'ended', status: 'delivered' });
-      assert.equal(set.provider.asked, 0);
+      assert.deepEqual([set.provider.calls.length, set.provider.asked], [1, 2]);
+    });
+
+    test('a report of a provider that cannot be asked ends it', async () => {
+      const set = make(false);
+      const member = await set.accept();
+      await happen(set, member, true);
+      await project(pool, 'delivered', [{ id: member.id, dedupe_key: 'Delivery 1' }]);
+      assert.deepEqual(await set.deliverOne(member), { id: member.id, state: 'ended', status: 'delivered' });
     });
 
     test('sends it again without a search, and logs it, when AMBIGUOUS_SEND is retry', async () => {

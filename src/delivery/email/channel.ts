@@ -1,7 +1,7 @@
 import type { EmailProviderName } from '../../domain/email/email.ts';
 import { addressees, copyKey, emailOfKey, recipients } from '../../domain/email/outgoing.ts';
 import { project } from '../../projection/emails.ts';
-import { type Attempt, lockEmails, lockStatuses } from '../../store/emails/attempts.ts';
+import { lockEmails, lockStatuses } from '../../store/emails/attempts.ts';
 import { findSuspendedEmails } from '../../store/accounts/suspension.ts';
 import { type CopyEnding, endCopies, prepareCopies } from '../../store/emails/recipients.ts';
 import { postponeCheck } from '../../store/emails/stuck.ts';
@@ -9,7 +9,7 @@ import type { Db } from '../../store/postgres/pool.ts';
 import type { Channel } from '../contract.ts';
 import { endOfCall } from '../reconcile.ts';
 import { callProvider } from './call.ts';
-import { claim } from './claim.ts';
+import { canBeLookedUp, claim } from './claim.ts';
 import type { AttemptedEmail, EmailDeps, EmailTypes, LargeContents } from './contract.ts';
 import { endCopied, fail } from './copies.ts';
 import { applyOutcomes } from './record.ts';
@@ -26,7 +26,6 @@ const CALL_IS_OVER_MS: Readonly<Record<string, number>> = { postmark: 75_000, sm
 
 /** @param contents the content of large emails, which was read before */
 export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map()): Channel<EmailTypes> {
-  const providerOf = (attempt: Attempt) => deps.providers.find(({ name }) => name === attempt.provider);
   return {
     kind: 'email',
     claim: (members) => claim(deps, members, contents),
@@ -40,7 +39,7 @@ export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map(
 
     lookUp([email]) {
       const { attempt } = email as AttemptedEmail;
-      const provider = providerOf(attempt);
+      const provider = deps.providers.find(({ name }) => name === attempt.provider);
       return provider?.find && (async () => (await provider.find?.(attempt.call)) ?? new Map());
     },
 
@@ -71,7 +70,7 @@ export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map(
       return Math.max(0, overAfterMs - ageMs);
     },
 
-    canBeLookedUp: (_, attempt) => Promise.resolve(providerOf(attempt)?.find !== undefined),
+    canBeLookedUp: (_, attempt) => Promise.resolve(canBeLookedUp(deps, attempt)),
     fail,
     lockStatuses,
     findSuspended: findSuspendedEmails,

@@ -1,3 +1,4 @@
+import { REPORTED_STATUSES } from '../../domain/email/states.ts';
 import { project } from '../../projection/emails.ts';
 import {
   type Attempt,
@@ -95,10 +96,14 @@ function judge(
   // A report may have ended the email before the provider's answer was applied, so this comes before the status.
   if (message && isDeliveredBy(email, member) && isUnapplied(email, message.attempt))
     return { state: 'unapplied', message };
-  const blocked = unclaimableResult(email, member);
-  if (blocked) return done(blocked);
   const ambiguous = message && isAmbiguous(message.attempt) ? message : undefined;
-  if (isQuarantined(deps, email, ambiguous?.attempt)) return { state: 'quarantine' };
+  const isLookedUp = ambiguous !== undefined && canBeLookedUp(deps, ambiguous.attempt);
+  const isReported = REPORTED_STATUSES.some((status) => status === email.status);
+  const blocked = unclaimableResult(email, member);
+  // A report does not contain what a lost answer would have recorded: `sent`, and the provider with its id. The look-up does.
+  const isOvertaken = isLookedUp && isReported && isDeliveredBy(email, member);
+  if (blocked && !isOvertaken) return done(blocked);
+  if (isQuarantined(email, isLookedUp)) return { state: 'quarantine' };
   if (ambiguous) return { state: 'ambiguous', message: ambiguous };
   if (email.suspendedForMs !== null) return done({ id, ...waitForOrganization(email.suspendedForMs), postponed: true });
   const content = contents.get(id);
@@ -107,6 +112,11 @@ function judge(
     return { state: 'held', message: { needs: 'content', email: toLarge(email, member) } };
   if (content?.files === 'lost' && email.overdueMs < FILES_LOST_AFTER_MS) return done({ id, ...UNREADABLE_RESULT });
   return { state: 'due' };
+}
+
+/** Returns true if the provider of an attempt can be asked about it. */
+export function canBeLookedUp({ providers }: Pick<EmailDeps, 'providers'>, { provider }: Attempt): boolean {
+  return providers.some((each) => each.name === provider && each.find !== undefined);
 }
 
 function done(result: MemberResult): EmailClaim {

@@ -39,11 +39,9 @@ const MAX_WAITING = 3;
 /** Delay after the isolated process was busy; up to twice as long at random. */
 const BUSY_RETRY_MS = 3_000;
 
-/** Returns false for an ambiguous attempt that can be looked up: its provider is asked first. */
-export function isQuarantined(deps: EmailDeps, { crashes }: LockedEmail, ambiguous: Attempt | undefined): boolean {
-  if (crashes < MAX_CRASHES) return false;
-  const provider = deps.providers.find(({ name }) => name === ambiguous?.provider);
-  return !provider?.find;
+/** @param isLookedUp true for an ambiguous attempt that can be looked up: its provider is asked first */
+export function isQuarantined({ crashes }: LockedEmail, isLookedUp: boolean): boolean {
+  return crashes >= MAX_CRASHES && !isLookedUp;
 }
 
 /** Fails emails. The caller has locked their rows. */
