@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { emailChannel } from '../../src/delivery/email/channel.ts';
 import { giveUp } from '../../src/delivery/endings.ts';
+import { SUPPRESSED_AFTER_CALL_ERROR } from '../../src/domain/email/suppression.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
 import { findUnreported } from '../../src/store/emails/stuck.ts';
@@ -94,5 +95,38 @@ describe('the provider of a marketing email in copies', () => {
     assert.deepEqual([row.status, row.provider, provider.calls.length], ['delivered', 'postmark', 1]);
     assert.deepEqual(await timeline(member.id), ['queued', 'sent', 'delivered', 'delivered']);
     assert.deepEqual(await statusesOf(member.id), ['delivered', 'delivered']);
+  });
+});
+
+describe('a copy of a marketing email that an SMTP server may have accepted', () => {
+  for (const isRepeated of [false, true])
+    test(`has failed if its recipient unsubscribes ${isRepeated ? 'after it was refused for now' : 'before it is sent again'}`, async () => {
+      const { provider, accept, deliverOne, email, outcomes, timeline } = harnessWithProvider(pool, orgId, {}, 'smtp');
+      const { b, fields } = toTwo();
+      const member = await accept(fields);
+      const unknown = { kind: 'unknown', detail: 'no answer' } as const;
+      provider.acts.push({ kind: 'rejected', detail: 'malformed' }, unknown);
+      assert.equal((await deliverOne(member)).state, 'again');
+      if (isRepeated) {
+        provider.acts.push(BUSY);
+        assert.equal((await deliverOne(member)).state, 'again');
+      }
+      await unsubscribe(b);
+      assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'failed' });
+      assert.deepEqual(await statusesOf(member.id), ['rejected', 'failed']);
+      assert.equal((await email(member.id)).error, SUPPRESSED_AFTER_CALL_ERROR);
+      assert.deepEqual(await outcomes(member.id), isRepeated ? ['risked', 'again'] : ['risked']);
+      assert.deepEqual(await timeline(member.id), ['queued', 'failed']);
+    });
+
+  test('is suppressed if the server refused it for now', async () => {
+    const { provider, accept, deliverOne } = harnessWithProvider(pool, orgId, {}, 'smtp');
+    const { b, fields } = toTwo();
+    const member = await accept(fields);
+    provider.acts.push({ kind: 'rejected', detail: 'malformed' }, BUSY);
+    assert.equal((await deliverOne(member)).state, 'again');
+    await unsubscribe(b);
+    assert.deepEqual(await deliverOne(member), { id: member.id, state: 'ended', status: 'rejected' });
+    assert.deepEqual(await statusesOf(member.id), ['rejected', 'suppressed']);
   });
 });

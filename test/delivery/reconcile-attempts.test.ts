@@ -3,7 +3,11 @@ import { EventEmitter, once } from 'node:events';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
+import { SUPPRESSED_AFTER_CALL_ERROR } from '../../src/domain/email/suppression.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { project } from '../../src/projection/emails.ts';
+import { findTrackedEmails } from '../../src/store/emails/tracked.ts';
+import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { assertRemaining } from '../support/remaining.ts';
 import { harness, harnessWithProvider, ScriptedProvider, sent } from './harness.ts';
@@ -186,6 +190,43 @@ for (const [cause, happen] of Object.entries(CAUSES))
         assert.deepEqual(await set.outcomes(member.id), [...Array<string>(repeats).fill('risked'), 'unknown']);
         assert.deepEqual(await set.timeline(member.id), ['queued', 'failed']);
       });
+
+    test('an email whose recipient is suppressed before it is sent again has failed, and its opens and clicks count', async () => {
+      const set = make(false);
+      const [to, other] = [`to-${newId('em')}@example.net`, `other-${newId('em')}@example.net`];
+      const alone = await set.accept({ to: [to] });
+      const both = await set.accept({ to: [to, other] });
+      for (const member of [alone, both]) await happen(set, member, true);
+      await addSuppressions(pool, [{ id: newId('sup'), org_id: orgId, email: to, origin: 'complaint' }]);
+      for (const [member, status] of [
+        [alone, 'failed'],
+        [both, 'sent'],
+      ] as const) {
+        await set.age(member.id, 721);
+        const result = await set.deliverOne(member);
+        assert.equal(result.state === 'ended' && result.status, status);
+        assert.deepEqual(await set.timeline(member.id), ['queued', status]);
+        const { rows } = await pool.query(`SELECT recipient, status, error FROM email_recipients WHERE email_id = $1`, [
+          member.id,
+        ]);
+        assert.deepEqual(rows, [{ recipient: to, status: 'failed', error: SUPPRESSED_AFTER_CALL_ERROR }]);
+        const [tracked] = await findTrackedEmails(pool, [member.id]);
+        assert.deepEqual([tracked?.may_be_accepted, tracked?.copies], [true, { [to]: true }]);
+      }
+      assert.equal((await set.email(alone.id)).error, SUPPRESSED_AFTER_CALL_ERROR);
+      assert.deepEqual([await set.outcomes(alone.id), set.provider.took.length], [['risked'], 3]);
+    });
+
+    test('an email that its provider does not have is suppressed with its recipient', async () => {
+      const set = make(true);
+      const to = `to-${newId('em')}@example.net`;
+      const member = await set.accept({ to: [to] });
+      await happen(set, member, false);
+      await addSuppressions(pool, [{ id: newId('sup'), org_id: orgId, email: to, origin: 'complaint' }]);
+      assert.equal((await set.deliverOne(member)).state, 'again');
+      await set.age(member.id, 61);
+      assert.deepEqual(await set.deliverOne(member), { id: member.id, state: 'ended', status: 'suppressed' });
+    });
 
     test('fails it without a search when AMBIGUOUS_SEND is fail', async () => {
       const set = make(false, { ambiguousSend: 'fail' });

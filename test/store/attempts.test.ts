@@ -45,6 +45,7 @@ describe('attempts', () => {
       endedAtMs: null,
       notFoundForMs: null,
       accountRefusedForMs: null,
+      mayBeDelivered: false,
     });
     assert.ok(ageMs >= 0 && ageMs < 60_000);
     assert.ok(Math.abs(Date.now() - ageMs - startedAtMs) < 60_000);

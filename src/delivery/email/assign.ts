@@ -98,7 +98,7 @@ async function openEmails(
     }
     const outgoing = buildOutgoing(email, content, large?.files);
     if (typeof outgoing === 'string') failed.push({ id, error: outgoing });
-    else built.push({ email, outgoing, wasAttempted: attempts.has(id) });
+    else built.push({ email, outgoing, attempt: attempts.get(id) });
   }
   const { emails: opened, failed: withoutLink } = await insertAccountLinks(deps, client, built);
   failed.push(...withoutLink);
@@ -164,9 +164,9 @@ export async function assign(
       failed.push({ id: each.email.id, error: domain });
       return [];
     }
-    const { email, outgoing, wasAttempted } = each;
+    const { email, outgoing, attempt } = each;
     const ofDomain = { dkim: domain.signer, tracking: trackingOf(outgoing, domain.tracking) };
-    return [{ email, outgoing: Object.assign({}, outgoing, ofDomain), wasAttempted }];
+    return [{ email, outgoing: Object.assign({}, outgoing, ofDomain), attempt }];
   });
   const { sendable, ended } = await chooseRecipients(deps, client, permitted, isSuppressed);
 

@@ -1,8 +1,9 @@
 import { groupBy } from '../../lib/group.ts';
 import { personalize } from '../../domain/email/marketing.ts';
 import { type OutgoingEmail, recipients, toCopy } from '../../domain/email/outgoing.ts';
+import { SUPPRESSED_AFTER_CALL_ERROR } from '../../domain/email/suppression.ts';
 import { project } from '../../projection/emails.ts';
-import type { LockedEmail } from '../../store/emails/attempts.ts';
+import type { Attempt, LockedEmail } from '../../store/emails/attempts.ts';
 import { deleteUnsentCopies, noteSuppressed, prepareCopies } from '../../store/emails/recipients.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import { findSuppressed } from '../../store/suppressions/suppressions.ts';
@@ -14,7 +15,8 @@ import { endCopied } from './copies.ts';
 export interface OpenedEmail {
   readonly email: LockedEmail;
   readonly outgoing: OutgoingEmail;
-  readonly wasAttempted: boolean;
+  /** Its last attempt, if there is one. */
+  readonly attempt: Attempt | undefined;
 }
 
 /** Creates the text of one copy, which is as large as the email; call it just before sending. */
@@ -41,21 +43,23 @@ export async function chooseRecipients(
   isSuppressed: IsSuppressed,
 ): Promise<{ sendable: Sendable[]; ended: MemberResult[] }> {
   const suppressed: string[] = [];
+  const failed: string[] = [];
   const whole: Sendable[] = [];
   const copied: OpenedEmail[] = [];
-  const leftOut: { email_id: string; recipient: string }[] = [];
+  const leftOut: { email_id: string; recipient: string; error?: string }[] = [];
   for (const opened of emails) {
-    const { email, outgoing, wasAttempted } = opened;
+    const { email, outgoing, attempt } = opened;
     const stays = ({ address }: { address: string }) => !isSuppressed(email, address);
     const isCopied = email.marketing && recipients(outgoing).length > 1;
     // After an attempt, some copies may be sent, so that only single copies can be suppressed.
-    const ends = !(isCopied && wasAttempted) && !outgoing.to.some(stays);
-    if (ends) suppressed.push(email.id);
+    const ends = !(isCopied && attempt) && !outgoing.to.some(stays);
+    if (ends) (attempt?.mayBeDelivered ? failed : suppressed).push(email.id);
     else if (isCopied) copied.push(opened);
     else whole.push({ email, outgoing, copies: [toSingleMessage(deps, email, outgoing, stays)] });
     if (ends || !isCopied) {
       const dropped = recipients(outgoing).filter((mailbox) => !stays(mailbox));
-      leftOut.push(...dropped.map(({ address }) => ({ email_id: email.id, recipient: address.toLowerCase() })));
+      const ending = { email_id: email.id, ...(attempt?.mayBeDelivered && { error: SUPPRESSED_AFTER_CALL_ERROR }) };
+      leftOut.push(...dropped.map(({ address }) => ({ ...ending, recipient: address.toLowerCase() })));
     }
   }
   // Copies were prepared if an earlier claim found all providers paused.
@@ -66,6 +70,11 @@ export async function chooseRecipients(
     'suppressed',
     suppressed.map((id) => ({ id })),
   );
+  await project(
+    client,
+    'failed',
+    failed.map((id) => ({ id, error: SUPPRESSED_AFTER_CALL_ERROR })),
+  );
   const copies = await makeCopies(deps, client, copied, isSuppressed);
   // All remaining recipients have been suppressed since the last attempt.
   const done = copies.filter((sendable) => sendable.copies.length === 0).map(({ email }) => email.id);
@@ -74,6 +83,7 @@ export async function chooseRecipients(
     sendable: [...whole, ...copies.filter((sendable) => sendable.copies.length > 0)],
     ended: [
       ...suppressed.map((id): MemberResult => ({ id, state: 'ended', status: 'suppressed' })),
+      ...failed.map((id): MemberResult => ({ id, state: 'ended', status: 'failed' })),
       ...done.map((id): MemberResult => ({ id, state: 'ended', status: statuses.get(id) ?? 'suppressed' })),
     ],
   };

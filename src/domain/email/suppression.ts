@@ -14,6 +14,10 @@ export const SUPPRESSION_ORIGINS = [
 ] as const;
 export type SuppressionOrigin = (typeof SUPPRESSION_ORIGINS)[number];
 
+/** The error of an email or copy whose recipient was suppressed after a call that may have delivered it. */
+export const SUPPRESSED_AFTER_CALL_ERROR =
+  'It may have been delivered: the provider did not confirm it and cannot be asked. The suppression list forbids another attempt.';
+
 /** True for bounce reasons that suppress the recipient, by the table of interface.md. */
 export const SUPPRESSING: Readonly<Record<BounceReason, boolean>> = {
   mailbox_not_found: true,

@@ -154,6 +154,8 @@ export interface Attempt {
   provider_message_id: string | null;
   /** See the comment on the column. */
   changes: AttemptChanges | null;
+  /** True if the message is attempted again although a call of this or an earlier attempt may have delivered it. */
+  mayBeDelivered: boolean;
   /** The number of lookups at the provider. */
   checks: number;
   /** Time since it began. */
@@ -193,6 +195,7 @@ export function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Att
                   (extract(epoch FROM clock_timestamp()
                      - min(started_at) FILTER (WHERE outcome = 'account' AND n > final_n) OVER (PARTITION BY message_id)) * 1000)::float8
                     AS "accountRefusedForMs",
+                  count(*) FILTER (WHERE outcome = 'risked') OVER (PARTITION BY message_id) > 0 AS "mayBeDelivered",
                   (extract(epoch FROM clock_timestamp() - started_at) * 1000)::float8 AS "ageMs",
                   (extract(epoch FROM started_at) * 1000)::float8 AS "startedAtMs",
                   (extract(epoch FROM ended_at) * 1000)::float8 AS "endedAtMs",

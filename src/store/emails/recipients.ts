@@ -1,5 +1,6 @@
 import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import { REPORTED_STATUSES } from '../../domain/email/states.ts';
+import { SUPPRESSED_AFTER_CALL_ERROR } from '../../domain/email/suppression.ts';
 import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
 import { groupBy } from '../../lib/group.ts';
 import { columns } from '../postgres/columns.ts';
@@ -10,15 +11,19 @@ export interface Recipient {
   readonly recipient: string;
 }
 
-/** Records suppressed recipients of an email. */
-export async function noteSuppressed(db: Db, recipients: readonly Recipient[]): Promise<void> {
+/** Records suppressed recipients of an email. One with an error may have received it before and has `failed`. */
+export async function noteSuppressed(
+  db: Db,
+  recipients: readonly (Recipient & { readonly error?: string })[],
+): Promise<void> {
   if (recipients.length === 0) return;
   await execute(db, {
     name: 'note_suppressed',
-    text: `INSERT INTO email_recipients (email_id, recipient, status)
-           SELECT email_id, recipient, 'suppressed' FROM unnest($1::text[], $2::text[]) AS input(email_id, recipient)
+    text: `INSERT INTO email_recipients (email_id, recipient, status, error)
+           SELECT email_id, recipient, CASE WHEN error IS NULL THEN 'suppressed' ELSE 'failed' END, error
+           FROM unnest($1::text[], $2::text[], $3::text[]) AS input(email_id, recipient, error)
            ON CONFLICT DO NOTHING`,
-    values: columns(recipients, 'email_id', 'recipient'),
+    values: columns(recipients, 'email_id', 'recipient', 'error'),
   });
 }
 
@@ -70,8 +75,9 @@ const NEXT_REPEATS = (copy: string): string =>
       WHERE message_id = ${copy}.email_id AND attempts.call = ${copy}.call AND outcome = 'risked' OFFSET 0))::integer)`;
 
 /**
- * Records the recipients of marketing emails unless they are recorded. A recipient that was suppressed meanwhile gets no copy. It
- * is called for each part of an email, so it only reads rows that stay `queued`. OFFSET 0 prevents a plan that reads all copies.
+ * Records the recipients of marketing emails unless they are recorded. A recipient that was suppressed meanwhile gets no copy, and
+ * has `failed` if an ambiguous call may have delivered it. It is called for each part of an email, so it only reads rows that stay
+ * `queued`. OFFSET 0 prevents a plan that reads all copies.
  */
 export async function prepareCopies(
   db: Db,
@@ -85,7 +91,10 @@ export async function prepareCopies(
            ), prepared AS (
              INSERT INTO email_recipients AS known (email_id, recipient, status)
              SELECT email_id, recipient, CASE WHEN suppressed THEN 'suppressed' ELSE 'queued' END FROM requested
-             ON CONFLICT (email_id, recipient) DO UPDATE SET status = EXCLUDED.status
+             ON CONFLICT (email_id, recipient) DO UPDATE SET (status, error) = (
+               SELECT CASE WHEN repeats > 0 THEN 'failed' ELSE 'suppressed' END, CASE WHEN repeats > 0 THEN $4::text END
+               FROM (SELECT ${NEXT_REPEATS('known')} AS repeats) AS next
+             )
              WHERE known.status = 'queued' AND EXCLUDED.status = 'suppressed'
              RETURNING email_id, recipient, status
            )
@@ -96,7 +105,7 @@ export async function prepareCopies(
              WHERE email_id = requested.email_id AND recipient = requested.recipient OFFSET 0
            ) AS known
            WHERE known.status = 'queued' AND NOT requested.suppressed`,
-    values: columns(inputs, 'email_id', 'recipient', 'suppressed'),
+    values: [...columns(inputs, 'email_id', 'recipient', 'suppressed'), SUPPRESSED_AFTER_CALL_ERROR],
   });
 }
 
