@@ -16,7 +16,6 @@ import {
   type OperatorNumber,
 } from '../store/chat/numbers.ts';
 import { addContents } from '../store/chat/contents.ts';
-import { reassignInbound } from '../store/chat/inbound.ts';
 import { reassignMessages } from '../store/messages/changes.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { requireOrganization } from './organizations.ts';
@@ -77,8 +76,7 @@ function toE164(number: string): string {
 
 /**
  * Stores a number that belongs to an organization, and deletes unconfirmed claims to it. Open messages from an earlier connection
- * of the number to the same organization are sent by the new one. Files that it received are fetched with the new token if
- * `reassignInbound` finds that connection.
+ * of the number to the same organization are sent by the new one.
  * @param number E.164
  * @throws ServiceError conflict if a confirmed claim exists; limit_exceeded
  */
@@ -107,10 +105,7 @@ async function connectNumber(
     const sealed = token === null ? null : seal.close(Buffer.from(token), id);
     const row = { ...requested, id, templates, verified_by: verifiedBy };
     const connected = await insertNumber(client, orgId, row, sealed);
-    const connection = { id, from: number, provider };
-    // First, because the other call assigns messages by which this one finds the former connection.
-    await reassignInbound(client, orgId, connection);
-    await reassignMessages(client, { orgId, channel: 'chatapp' }, connection);
+    await reassignMessages(client, { orgId, channel: 'chatapp' }, { id, from: number, provider });
     return { ...connected, templates };
   });
 }

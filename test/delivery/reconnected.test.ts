@@ -7,7 +7,7 @@ import type { InboundCallback } from '../../src/domain/chat/inbound.ts';
 import { noLimits } from '../../src/intake/emails.ts';
 import { sendSms } from '../../src/intake/sms.ts';
 import { projectInbound } from '../../src/projection/chat-inbound.ts';
-import { findInboundMedia } from '../../src/store/chat/inbound.ts';
+import { findAnsweredMessage, findInboundMedia } from '../../src/store/chat/inbound.ts';
 import type { SendingNumber } from '../../src/store/messages/delivery.ts';
 import { acceptText, chatRow } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
@@ -46,39 +46,85 @@ function collecting() {
   return { tokens, provider, ...chatHarness(pool, provider, { providerOf }) };
 }
 
+const USER = '+14165550123';
+
 /** A message with a file, as Twilio reports it. */
 function receivedFile(number: string): InboundCallback {
   const absent = { sentAt: null, text: null, button: null, location: null, reaction: null, repliesTo: null };
-  const user = { number: '+14165550123', userId: null, username: null, name: null };
+  const user = { number: USER, userId: null, username: null, name: null };
   const media = { reference: '/Media/ME1', contentType: 'image/png', filename: null };
   const message = { ...absent, kind: 'message', type: 'image', providerMessageId: `SM${number}`, user, media } as const;
   return { provider: 'twilio', number, events: [message] };
 }
 
+/** Receives a file by a number; each call reports the same message. @returns a function that finds the file */
+async function receiveFile(number: string) {
+  const ids: string[] = [];
+  const receive = () => projectInbound(pool, receivedFile(number), (id) => (ids.push(id), 'https://files.example'));
+  await receive();
+  const find = () => findInboundMedia(pool, ids[0] as string, Date.now() / 1_000 + 60);
+  return { ids, receive, find };
+}
+
 describe('files that a number received before it is disconnected and connected again', () => {
-  /** Receives a file by a number that has sent a message, and connects the number again. */
-  async function reconnectedAt(provider: ChatProviderName) {
+  const theirs = organization(pool, 'theirs.example');
+
+  /** Receives a file by a number that has sent nothing, and connects the number again. */
+  async function reconnectedAt(provider: ChatProviderName, org = orgId) {
     const number = fresh();
     const formerId = await connect(number, 'old');
-    await collecting().deliver(await acceptText(pool, orgId, number));
-    const ids: string[] = [];
-    const receive = () => projectInbound(pool, receivedFile(number), (id) => (ids.push(id), 'https://files.example'));
-    await receive();
+    const received = await receiveFile(number);
     await removeNumber(pool, orgId, formerId);
-    const numberId = await connect(number, 'new', orgId, provider);
-    return { numberId, receive, ids, file: await findInboundMedia(pool, ids[0] as string, Date.now() / 1_000 + 60) };
+    return { number, numberId: await connect(number, 'new', org, provider), ...received };
   }
 
   test('can be downloaded with its new token, and are recorded once', async () => {
-    const { numberId, receive, ids, file } = await reconnectedAt('twilio');
-    assert.equal(file?.number.id, numberId);
+    const { numberId, receive, ids, find } = await reconnectedAt('twilio');
+    assert.equal((await find())?.number.id, numberId);
     await receive();
     assert.equal(ids.length, 1);
   });
 
-  test('cannot be downloaded from another provider', async () => {
-    assert.equal((await reconnectedAt('meta')).file, undefined);
+  test('are found when their user replies to them', async () => {
+    const { number, numberId, ids } = await reconnectedAt('twilio');
+    const receiver = { id: numberId, org_id: orgId, number, provider: 'twilio' } as const;
+    const user = { wa_number: USER, user_id: null, former_user_id: null, username: null, last_inbound_at: null };
+    assert.equal(await findAnsweredMessage(pool, receiver, user, `SM${number}`), ids[0]);
+    assert.equal(
+      await findAnsweredMessage(pool, { ...receiver, org_id: await theirs }, user, `SM${number}`),
+      undefined,
+    );
   });
+
+  test('cannot be downloaded from another provider or by another organization', async () => {
+    assert.equal(await (await reconnectedAt('meta')).find(), undefined);
+    assert.equal(await (await reconnectedAt('twilio', await theirs)).find(), undefined);
+  });
+
+  test('are not written while it is connected, which may take long', async () => {
+    const number = fresh();
+    const formerId = await connect(number, 'old');
+    await collecting().deliver(await acceptText(pool, orgId, number));
+    await receiveFile(number);
+    await removeNumber(pool, orgId, formerId);
+    const version = async () => {
+      const { rows } = await pool.query('SELECT xmin FROM chat_inbound WHERE provider_message_id = $1', [
+        `SM${number}`,
+      ]);
+      return rows;
+    };
+    const before = await version();
+    await connect(number, 'new');
+    assert.deepEqual(await version(), before);
+  });
+});
+
+test('a file that an earlier version recorded can be downloaded', async () => {
+  const number = fresh();
+  const numberId = await connect(number, 'own');
+  const { ids, find } = await receiveFile(number);
+  await pool.query('UPDATE chat_inbound SET number = NULL, provider = NULL WHERE id = $1', [ids[0]]);
+  assert.equal((await find())?.number.id, numberId);
 });
 
 describe('messages of a number that is disconnected and connected again', () => {

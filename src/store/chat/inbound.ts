@@ -2,13 +2,14 @@ import type { ChatProviderName } from '../../domain/chat/chat.ts';
 import type { Contact } from '../../domain/chat/contacts.ts';
 import { type InboundCallback, type InboundMessage, MEDIA_LINK_SECONDS } from '../../domain/chat/inbound.ts';
 import { whatsAppForms } from '../../domain/chat/phone.ts';
-import { type Db, execute, queryRow, queryValue } from '../postgres/pool.ts';
+import { type Db, queryRow, queryValue } from '../postgres/pool.ts';
 import type { SendingNumber } from '../messages/delivery.ts';
 
 export interface ReceivingNumber {
   readonly id: string;
   readonly org_id: string;
   readonly number: string;
+  readonly provider: ChatProviderName;
 }
 
 /**
@@ -20,7 +21,7 @@ export function lockReceivingNumber(db: Db, callback: InboundCallback): Promise<
     callback.provider === 'meta' ? ['phone_number_id', callback.phoneNumberId] : ['number', callback.number];
   return queryRow(db, {
     name: `lock_receiving_number_by_${column}`,
-    text: `SELECT id, org_id, number FROM chat_numbers
+    text: `SELECT id, org_id, number, provider FROM chat_numbers
            WHERE ${column} = $1 AND provider = $2 AND verified_by IS NOT NULL ORDER BY id LIMIT 1 FOR NO KEY UPDATE`,
     values: [value, callback.provider],
   });
@@ -51,7 +52,7 @@ export interface RecordedInbound {
  */
 export function recordInbound(
   db: Db,
-  { id: numberId, org_id }: ReceivingNumber,
+  { id: numberId, org_id, number, provider }: ReceivingNumber,
   id: string,
   { providerMessageId, media, sentAt }: InboundMessage,
 ): Promise<RecordedInbound | undefined> {
@@ -60,14 +61,16 @@ export function recordInbound(
     text: `WITH receives AS (
              UPDATE chat_numbers SET receives_since = now() WHERE id = $3 AND receives_since IS NULL
            )
-           INSERT INTO chat_inbound (id, org_id, number_id, provider_message_id, media, content_type, filename)
-           VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (number_id, provider_message_id) DO NOTHING
-           RETURNING least(now(), coalesce(to_timestamp($8::float8), now()))::timestamptz(3) AS sent_at,
+           INSERT INTO chat_inbound (id, org_id, number_id, number, provider, provider_message_id, media, content_type, filename)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING
+           RETURNING least(now(), coalesce(to_timestamp($10::float8), now()))::timestamptz(3) AS sent_at,
                      floor(extract(epoch FROM now()))::float8 + ${MEDIA_LINK_SECONDS} AS link_expires`,
     values: [
       id,
       org_id,
       numberId,
+      number,
+      provider,
       providerMessageId,
       media?.reference ?? null,
       media?.contentType ?? null,
@@ -77,36 +80,10 @@ export function recordInbound(
   });
 }
 
-/** The latest messages of an organization among which the former connection of a number is searched: no index has the sender. */
-const MAX_SEARCHED_MESSAGES = 10_000;
-
-/**
- * Assigns the messages that a number received to its new connection. Its former connection is the latest one by which one of the
- * organization's latest messages was sent with the same provider.
- */
-export async function reassignInbound(
-  db: Db,
-  orgId: string,
-  { id, from, provider }: { readonly id: string; readonly from: string; readonly provider: ChatProviderName },
-): Promise<void> {
-  await execute(
-    db,
-    `UPDATE chat_inbound SET number_id = $2
-     WHERE org_id = $1 AND number_id = (
-       SELECT max(number_id) FROM (
-         SELECT number_id, "from", provider FROM chat_messages
-         WHERE org_id = $1 AND channel = 'chatapp' ORDER BY created_at DESC, id DESC LIMIT $5
-       ) AS latest
-       WHERE "from" = $3 AND provider = $4 AND number_id <> $2
-     )`,
-    [orgId, id, from, provider, MAX_SEARCHED_MESSAGES],
-  );
-}
-
 /** Finds our id of a message that a user answers: a message to the user, or one of the user's own. */
 export function findAnsweredMessage(
   db: Db,
-  { id: numberId, org_id }: ReceivingNumber,
+  { org_id, number }: ReceivingNumber,
   { wa_number, user_id, former_user_id }: Contact,
   providerMessageId: string,
 ): Promise<string | undefined> {
@@ -115,8 +92,8 @@ export function findAnsweredMessage(
     name: 'find_answered_message',
     text: `(SELECT id FROM chat_messages WHERE org_id = $1 AND "to" = ANY ($2) AND provider_message_id = $3 LIMIT 1)
            UNION ALL
-           (SELECT id FROM chat_inbound WHERE number_id = $4 AND provider_message_id = $3)`,
-    values: [org_id, recipients, providerMessageId, numberId],
+           (SELECT id FROM chat_inbound WHERE org_id = $1 AND number = $4 AND provider_message_id = $3)`,
+    values: [org_id, recipients, providerMessageId, number],
   });
 }
 
@@ -130,7 +107,8 @@ export interface StoredMedia {
 }
 
 /**
- * Finds the file of a message while a link to it is valid.
+ * Finds the file of a message while a link to it is valid. If its number was connected again by the same provider, the file is
+ * fetched with the new token.
  * @param expires of the link, in Unix seconds
  */
 export async function findInboundMedia(db: Db, id: string, expires: number): Promise<StoredMedia | undefined> {
@@ -140,7 +118,9 @@ export async function findInboundMedia(db: Db, id: string, expires: number): Pro
     name: 'find_inbound_media',
     text: `SELECT inbound.org_id, inbound.media AS reference, inbound.content_type, inbound.filename, number.id AS number_id,
                   number.provider, number.phone_number_id, number.account_sid, number.credentials
-           FROM chat_inbound AS inbound JOIN chat_numbers AS number ON number.id = inbound.number_id
+           FROM chat_inbound AS inbound JOIN chat_numbers AS number
+             ON number.id = inbound.number_id
+                OR (number.org_id = inbound.org_id AND number.number = inbound.number AND number.provider = inbound.provider)
            WHERE inbound.id = $1 AND inbound.media IS NOT NULL AND to_timestamp($2) > now()`,
     values: [id, expires],
   });
