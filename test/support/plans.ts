@@ -46,7 +46,8 @@ export async function explainEach(
 
 /** Executes each statement and collects its plan. */
 export function explaining(client: pg.PoolClient, plans: PlanNode[]): Db {
-  const query = async ({ text, values }: pg.QueryConfig) => {
+  const query = async (statement: string | pg.QueryConfig, given?: unknown[]) => {
+    const { text, values } = typeof statement === 'string' ? { text: statement, values: given } : statement;
     const literals = (values ?? []).map((value: unknown) => literal(value)).join(', ');
     await client.query(`PREPARE explained AS ${text}`);
     const { rows } = await client.query<{ 'QUERY PLAN': { Plan: PlanNode }[] }>(

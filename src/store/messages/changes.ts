@@ -136,7 +136,9 @@ export async function moveMessage(db: Db, id: string, scheduledAt: string): Prom
 
 /**
  * Assigns the open messages of a number or SMS sender to its new connection: those that wait, and those of which Twilio or Meta
- * may still report. Messages with an ambiguous attempt are left out, since the new connection may have another account.
+ * may still report. Messages with an ambiguous attempt are left out, since the new connection may have another account. Of those
+ * in `sent`, whose number has no limit, only messages accepted in 33 days are read: scheduled up to 30 days ahead, and sent in the
+ * last 72 hours.
  */
 export async function reassignMessages(
   db: Db,
@@ -146,8 +148,10 @@ export async function reassignMessages(
   const ids = await queryColumn<string>(
     db,
     `SELECT id FROM chat_messages
-     WHERE org_id = $1 AND channel = $2 AND status IN ('queued', 'scheduled', 'sent') AND "from" = $3 AND number_id <> $4
-       AND (status <> 'sent' OR provider = $5 AND last_event_at > now() - interval '72 hours')
+     WHERE org_id = $1 AND channel = $2 AND "from" = $3 AND number_id <> $4
+       AND (status IN ('queued', 'scheduled')
+            OR status = 'sent' AND created_at > now() - interval '33 days'
+               AND provider = $5 AND last_event_at > now() - interval '72 hours')
      ORDER BY id FOR UPDATE`,
     [orgId, channel, from, id, provider],
   );
