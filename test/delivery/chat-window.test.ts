@@ -217,26 +217,31 @@ for (const provider of ['twilio', 'meta'] as const) {
       });
     }
 
-    test('and is reported before the answer is applied: the template is sent', async () => {
-      const { id, deps, deliver, outcomes, sentTypes } = await accepted({ provider, wroteAgo: 60, content: FALLBACK });
-      const recorder: AttemptRecorder = {
-        ...deps.recorder,
-        record: async (endings) => {
-          await deps.recorder.record(endings);
-          await reported(report(id, `${provider} 1`, 'sent'));
-          await reported(report(id, `${provider} 1`, 'failed'));
-          // Repeated as after a lost acknowledgement of its commit.
-          await deps.recorder.record(endings);
-        },
-      };
-      const late = await deliverChat({ ...deps, recorder }, id);
-      assert.deepEqual([late.state, 'afterMs' in late && late.afterMs], ['again', 0]);
-      assert.equal((await chatRow(pool, id)).status, 'queued');
-      assert.equal((await deliver(id)).state, 'ended');
-      assert.deepEqual(sentTypes(), ['text', 'template']);
-      assert.deepEqual(await outcomes(id), ['again', 'sent']);
-      assert.equal((await chatRow(pool, id)).provider_message_id, `${provider} 2`);
-    });
+    for (const before of [['sent'], []] as const) {
+      test(`and is reported before the answer is applied, after ${before.join() || 'no other report'}: the template is sent`, async () => {
+        const { id, deps, deliver, outcomes, sentTypes } = await accepted({
+          provider,
+          wroteAgo: 60,
+          content: FALLBACK,
+        });
+        const recorder: AttemptRecorder = {
+          ...deps.recorder,
+          record: async (endings) => {
+            await deps.recorder.record(endings);
+            for (const change of [...before, 'failed'] as const) await reported(report(id, `${provider} 1`, change));
+            // Repeated as after a lost acknowledgement of its commit.
+            await deps.recorder.record(endings);
+          },
+        };
+        const late = await deliverChat({ ...deps, recorder }, id);
+        assert.deepEqual([late.state, 'afterMs' in late && late.afterMs], ['again', 0]);
+        assert.equal((await chatRow(pool, id)).status, 'queued');
+        assert.equal((await deliver(id)).state, 'ended');
+        assert.deepEqual(sentTypes(), ['text', 'template']);
+        assert.deepEqual(await outcomes(id), ['again', 'sent']);
+        assert.equal((await chatRow(pool, id)).provider_message_id, `${provider} 2`);
+      });
+    }
 
     test('and is reported later: without a fallback, or of the template, the message fails with window_closed', async () => {
       const plain = await accepted({ provider, wroteAgo: 60 });

@@ -32,9 +32,9 @@ export async function useFallback(db: Db, id: string): Promise<void> {
 }
 
 /**
- * Requeues locked messages that a provider accepted and did not deliver, as their fallback templates. Their attempts are no
- * longer final, so that the next claim makes another, and keep the ids by which late reports are recognized. The timeline
- * gets a second `sent`.
+ * Requeues locked messages that a provider accepted and did not deliver, as their fallback templates. The provider's answer may
+ * be recorded without being applied yet: such a message is still queued. Their attempts are no longer final, so that the next
+ * claim makes another, and keep the ids by which late reports are recognized. The timeline gets a second `sent` if it has one.
  * @returns the messages that had an unused fallback; a call that is still under way prevents its use
  */
 export async function requeueAsFallback(db: Db, ids: readonly string[]): Promise<string[]> {
@@ -44,7 +44,9 @@ export async function requeueAsFallback(db: Db, ids: readonly string[]): Promise
     text: `WITH requeued AS (
              UPDATE chat_messages AS message
              SET status = 'queued', fallback_at = now(), provider_message_id = NULL, look_at = now() + interval '10 minutes'
-             WHERE id = ANY ($1) AND status = 'sent' AND fallback_at IS NULL AND content->'fallback_template' IS NOT NULL
+             WHERE id = ANY ($1) AND fallback_at IS NULL AND content->'fallback_template' IS NOT NULL
+               AND (status = 'sent'
+                    OR status = 'queued' AND EXISTS (SELECT FROM attempts WHERE message_id = message.id AND outcome = 'sent'))
                AND NOT EXISTS (SELECT FROM attempts WHERE message_id = message.id AND (outcome IS NULL OR outcome = 'unknown'))
              RETURNING id
            ), attempted AS (
