@@ -254,6 +254,19 @@ for (const provider of ['twilio', 'meta'] as const) {
       }
     });
 
+    test('and is reported after a report of sent replaced a lost answer: the template is sent', async () => {
+      const { id, deliver, die, outcomes, sentTypes } = await accepted({ provider, wroteAgo: 60, content: FALLBACK });
+      await die(id, true);
+      await reported(report(id, `${provider} 1`, 'sent'));
+      assert.deepEqual(await deliver(id), { state: 'ended', status: 'sent', provider });
+      await reported(report(id, `${provider} 1`, 'failed'));
+      assert.equal((await deliver(id)).state, 'ended');
+      assert.deepEqual(sentTypes(), ['template']);
+      assert.deepEqual(await outcomes(id), ['again', 'sent']);
+      const { status, provider_message_id } = await chatRow(pool, id);
+      assert.deepEqual([status, provider_message_id], ['sent', `${provider} 2`]);
+    });
+
     test('and is reported while the call is under way: the message fails and is not sent again', async () => {
       const { id, deliver, sentTypes, ...given } = await accepted({ provider, wroteAgo: 60, content: FALLBACK });
       given.provider.acts.push(async (message) => {

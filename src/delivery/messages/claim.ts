@@ -7,6 +7,7 @@ import { readWindow, useFallback } from '../../store/chat/window.ts';
 import {
   type Attempt,
   beginAttempts,
+  endAttempts,
   hasFinalOutcome,
   isAmbiguous,
   lastAttempts,
@@ -47,7 +48,10 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     let stored = locked;
     if (!stored) return done({ id, state: 'ended', status: 'canceled' });
     const blocked = unclaimableResult({ ...stored, workflow_id: id, copies_left: false }, member);
-    if (blocked) return done(blocked);
+    if (blocked) {
+      if (attempt) await endReported(client, stored, attempt);
+      return done(blocked);
+    }
     if (attempt && isAmbiguous(attempt)) {
       // It was claimed before, unless a restored backup is older than its claim.
       await markClaimed(client, stored);
@@ -85,6 +89,15 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     await commitWith(beginAttempts(client, [{ message_id: id, n, call, provider: provider.name }]));
     return { state: 'ready', message: { id, orgId: stored.org_id, stored, provider, n, failures, call, ...times } };
   });
+}
+
+/**
+ * Ends an ambiguous attempt of a message that a provider has reported. Otherwise its call would count as under way for ever, so
+ * that no fallback template could be sent.
+ */
+async function endReported(client: Db, { id, provider_message_id }: StoredMessage, attempt: Attempt): Promise<void> {
+  if (!isAmbiguous(attempt) || provider_message_id === null) return;
+  await endAttempts(client, [{ message_id: id, n: attempt.n, outcome: 'sent', detail: null, provider_message_id }]);
 }
 
 /** Returns true if the message may not go out as it is: its recipient's customer-service window is closed. */
