@@ -17,10 +17,10 @@ export function findTimeZone(text: string): string | undefined {
 }
 
 /** Normalizes a time zone name. @throws ServiceError validation_error */
-export function timeZoneOf(text: string, param: string): string {
+export function timeZoneOf(text: string): string {
   const zone = findTimeZone(text);
   if (zone !== undefined) return zone;
-  throw new ServiceError('validation_error', 'is not a time zone; enter a name such as Europe/Berlin, or UTC', param);
+  throw new ServiceError('validation_error', 'is not a time zone; enter a name such as Europe/Berlin, or UTC', 'time_zone');
 }
 
 /**

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
-import { type SendOutcome, verdict } from '../domain/email/retry.ts';
+import type { SendOutcome } from '../domain/email/retry.ts';
 import { awaitAll } from '../lib/await-all.ts';
 import type { ChatOutcome } from '../providers/chat-provider.ts';
 import { type AttemptEnding, type AttemptOutcome, endAttempts } from '../store/emails/attempts.ts';
@@ -26,8 +26,6 @@ export type OnResults = (count: number) => void;
 /** The reason for a retry of a message whose recorded answer is not applied. */
 export const UNAPPLIED_REASON = 'The provider has answered; its answer is recorded and will be applied.';
 
-/** Maximum length of a provider's text, in UTF-16 units. Longer text is truncated. */
-const MAX_DETAIL_LENGTH = 2_000;
 /** Answers of one call that arrive within this time are recorded by one statement. */
 const RECORD_INTERVAL_MS = 100;
 /** Applying a recorded answer is retried for this long; after that the next claim applies it. */
@@ -48,14 +46,6 @@ export function isClaimExpired({
 
 /** The answer instead of a call whose claim has expired. */
 export const CLAIM_EXPIRED = { kind: 'busy', detail: 'The worker was too slow to send it.' } as const;
-
-/**
- * Bounds a server's text, and removes what Postgres rejects: NUL, and half of a surrogate pair in JSON. An answer with one could
- * never be recorded.
- */
-export function storableText(text: string, length = MAX_DETAIL_LENGTH): string {
-  return text.replaceAll('\0', '').slice(0, length).toWellFormed();
-}
 
 /** A result that cannot be recorded is retried for this long. The timeouts of the activities allow for it. */
 const RECORD_DEADLINE_MS = 600_000;
@@ -156,10 +146,9 @@ export function retryResult(
   { id, failures: failuresBefore }: Pick<ClaimedMessage, 'id' | 'failures'>,
   outcome: { readonly kind: 'busy' | 'account' | 'unknown'; readonly detail: string; readonly afterMs?: number },
 ): AgainResult {
-  const next = verdict(outcome);
-  if (!('again' in next)) throw new Error(`outcome ${outcome.kind} ends a message`);
-  const afterMs = next.again === 'after the pause' ? Math.min(maxIntervalMs, PAUSE_RETRY_MS) : next.afterMs;
-  const failures = outcome.kind === 'account' ? failuresBefore : failuresBefore + 1;
+  const isAboutAccount = outcome.kind === 'account';
+  const afterMs = isAboutAccount ? Math.min(maxIntervalMs, PAUSE_RETRY_MS) : outcome.afterMs;
+  const failures = isAboutAccount ? failuresBefore : failuresBefore + 1;
   return { id, state: 'again', reason: outcome.detail, failures, ...(afterMs !== undefined && { afterMs }) };
 }
 

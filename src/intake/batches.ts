@@ -33,7 +33,7 @@ import {
 import { refuseOtherSenders } from '../accounts/key-bounds.ts';
 import { rejectReusedKey } from './idempotency.ts';
 import { quotaExceeded } from './quota.ts';
-import { startTimeSlices } from './time-slices.ts';
+import { mapInSlices, startTimeSlices } from './time-slices.ts';
 
 /**
  * Emails per statement: enough to amortize the round trip, and few enough not to delay other requests. A group consists of a
@@ -65,7 +65,7 @@ export async function acceptBatch(
   disconnected?: AbortSignal,
 ): Promise<AcceptedBatch> {
   const id = newId('bt');
-  const parsed = await parse(requests);
+  const parsed = await mapInSlices(requests, senderAndTime);
   const scheduled = parsed.filter((each) => each.scheduled_at !== null).length;
   const total = requests.length;
   const traceparent = deps.tracer?.current();
@@ -137,11 +137,7 @@ async function registerTags(
   { caller: { orgId, domainIds }, requests, parsed }: Batch,
 ): Promise<void> {
   const newTags = new Map<string, Tag>();
-  const turn = startTimeSlices();
-  for (const { tags } of requests) {
-    limits.tags.collectUnknown(orgId, tags, newTags);
-    await turn();
-  }
+  await mapInSlices(requests, ({ tags }) => limits.tags.collectUnknown(orgId, tags, newTags));
   if (newTags.size === 0) return;
   const first = await judgeEmails(pool, orgId, domainIds, parsed);
   if (first) throw refusedEmailError(requests, first);
@@ -220,7 +216,7 @@ export async function refuseBadTimes(
   { orgId, domainIds }: Caller,
   requests: readonly EmailRequest[],
 ): Promise<void> {
-  const first = await judgeEmails(pool, orgId, domainIds, await parse(requests));
+  const first = await judgeEmails(pool, orgId, domainIds, await mapInSlices(requests, senderAndTime));
   if (!first) return;
   const error = refusedEmailError(requests, first);
   if (error.code === 'validation_error') throw error;
@@ -228,23 +224,8 @@ export async function refuseBadTimes(
 
 /** Returns what the emails of a batch take from the quota together. */
 async function countCost(requests: readonly EmailRequest[]): Promise<number> {
-  let sum = 0;
-  const turn = startTimeSlices();
-  for (const request of requests) {
-    sum += costOf(request);
-    await turn();
-  }
-  return sum;
-}
-
-async function parse(requests: readonly EmailRequest[]): Promise<SenderAndTime[]> {
-  const parsed: SenderAndTime[] = [];
-  const turn = startTimeSlices();
-  for (const request of requests) {
-    parsed.push(senderAndTime(request));
-    await turn();
-  }
-  return parsed;
+  const costs = await mapInSlices(requests, costOf);
+  return costs.reduce((sum, cost) => sum + cost, 0);
 }
 
 /**

@@ -15,3 +15,14 @@ export function startTimeSlices(): () => Promise<void> | undefined {
   };
   return () => (performance.now() < sliceEnd ? undefined : nextSlice());
 }
+
+/** Maps items in their order, in time slices. */
+export async function mapInSlices<T, R>(items: readonly T[], map: (item: T) => R): Promise<R[]> {
+  const results: R[] = [];
+  const turn = startTimeSlices();
+  for (const item of items) {
+    results.push(map(item));
+    await turn();
+  }
+  return results;
+}

@@ -15,6 +15,17 @@ export function characters(text: string): number {
   return text.length - surrogatePairs;
 }
 
+/** UTF-16 units of a server's text that are stored. */
+const MAX_STORED = 2_000;
+
+/**
+ * Bounds a server's text, and removes what Postgres rejects: NUL, and half of a surrogate pair in JSON. An answer with one could
+ * never be recorded.
+ */
+export function storableText(text: string, maxLength = MAX_STORED): string {
+  return text.replaceAll('\0', '').slice(0, maxLength).toWellFormed();
+}
+
 /** Formats a number with separators of thousands: 1,000. */
 export function formatNumber(number: number): string {
   return number.toLocaleString('en');

@@ -22,7 +22,7 @@ export function rescheduleAction({ name, list, again, reschedule }: Rescheduling
     again,
     run: async (context, { scheduled_at: local, time_zone: zone }) => {
       const id = idOf(context);
-      const timeZone = timeZoneOf(zone.trim(), 'time_zone');
+      const timeZone = timeZoneOf(zone.trim());
       const scheduledAt = zonedInstant(local, timeZone, 'scheduled_at');
       return act(context, {
         action: name,

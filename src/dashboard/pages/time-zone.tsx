@@ -14,7 +14,7 @@ const show = page(Type.Object({}), async (context) => zonePage(context, BLANK));
 const change = action(Type.Object({ time_zone: Type.Optional(Type.String()) }), {
   again: zonePage,
   run: (context, { time_zone: given }) => {
-    const timeZone = given === undefined ? null : timeZoneOf(given.trim(), 'time_zone');
+    const timeZone = given === undefined ? null : timeZoneOf(given.trim());
     return act(context, {
       action: 'account.time-zone',
       run: () => setUserTimeZone(context.pool, context.user.id, timeZone),

@@ -1,6 +1,7 @@
 import { maskAddresses } from '../../lib/mask.ts';
+import { storableText } from '../../lib/text.ts';
 import type { SendOutcome } from '../../domain/email/retry.ts';
-import { CLAIM_EXPIRED, isClaimExpired, storableText } from '../call.ts';
+import { CLAIM_EXPIRED, isClaimExpired } from '../call.ts';
 import { type AccountAnswer, sendersOf } from '../pauses.ts';
 import type { AnsweredEmail, ClaimedEmail, EmailDeps, EmailOutcomes } from './contract.ts';
 import { toMessage } from './recipients.ts';

@@ -1,5 +1,6 @@
 import { isWindowError, WINDOW_CLOSED } from '../../domain/chat/window.ts';
 import { maskNumbers } from '../../lib/mask.ts';
+import { storableText } from '../../lib/text.ts';
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { projectMessages } from '../../projection/messages.ts';
 import type { ChatOutcome, CreationPeriod } from '../../providers/chat-provider.ts';
@@ -15,7 +16,7 @@ import {
 } from '../../store/messages/delivery.ts';
 import { postponeMessageCheck } from '../../store/messages/stuck.ts';
 import { transaction } from '../../store/postgres/pool.ts';
-import { ATTEMPT_OUTCOMES, CLAIM_EXPIRED, isClaimExpired, retryResult, storableText } from '../call.ts';
+import { ATTEMPT_OUTCOMES, CLAIM_EXPIRED, isClaimExpired, retryResult } from '../call.ts';
 import type { CallResult, Channel, DeliveryStatus } from '../contract.ts';
 import { endOfCall } from '../reconcile.ts';
 import { claim } from './claim.ts';

@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isHeldByWindow, isWindowError, WINDOW_CLOSED, WINDOW_CLOSED_ERROR } from '../../domain/chat/window.ts';
 import { newId } from '../../lib/ids.ts';
+import { storableText } from '../../lib/text.ts';
 import { projectMessages } from '../../projection/messages.ts';
 import { readWindow, useFallback } from '../../store/chat/window.ts';
 import {
@@ -15,7 +16,6 @@ import {
 import { asFallback, lockMessages, type StoredMessage } from '../../store/messages/delivery.ts';
 import { afterCommit, type Db, transaction } from '../../store/postgres/pool.ts';
 import { messagesClaimed } from '../../telemetry/topics.ts';
-import { storableText } from '../call.ts';
 import { type Claim, type Member, type MemberResult, unclaimableResult } from '../contract.ts';
 import { judgePaused, makeGate, waitForOrganization } from '../pauses.ts';
 import type { MessageDeps, MessageTypes } from './contract.ts';

@@ -43,27 +43,6 @@ export interface RefusedRecipient {
   readonly detail: string;
 }
 
-/** The consequence of an outcome: `change` ends the email's delivery; otherwise it is retried. */
-export type Verdict =
-  | { readonly change: 'sent' | 'bounced' | 'rejected' }
-  | { readonly again: 'by policy' | 'after the pause' | 'after asking'; readonly afterMs?: number };
-
-/** Decides which outcomes are retried. This is the only place that does. */
-export function verdict(outcome: SendOutcome): Verdict {
-  switch (outcome.kind) {
-    case 'sent':
-    case 'bounced':
-    case 'rejected':
-      return { change: outcome.kind };
-    case 'busy':
-      return outcome.afterMs === undefined ? { again: 'by policy' } : { again: 'by policy', afterMs: outcome.afterMs };
-    case 'account':
-      return { again: 'after the pause' };
-    case 'unknown':
-      return { again: 'after asking' };
-  }
-}
-
 /** The number and intervals of attempts; intervals in milliseconds, doubling from the first to the longest. */
 export interface RetryPolicy {
   readonly maximumAttempts: number;

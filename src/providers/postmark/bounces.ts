@@ -1,6 +1,7 @@
 import { statedReason } from '../../domain/bounces/bounces.ts';
 import type { BounceReason } from '../../domain/email/email.ts';
 import type { Feedback } from '../../domain/email/feedback.ts';
+import { storableText } from '../../lib/text.ts';
 
 export interface Bounce {
   readonly type: string;
@@ -98,16 +99,8 @@ function endOrDelay(
   return changeIfNotFinal && { change: changeIfNotFinal };
 }
 
-/** UTF-16 units of a server's reply that are stored. */
-const MAX_REPLY_LENGTH = 2_000;
-
 function toBounce(bounceReason: BounceReason, detail: string, { details, description }: Bounce): BounceMeaning {
   // Removes the name of the protocol (RFC 3464 §2.3.6).
-  const words = storable(details.trim().replace(/^smtp;\s*/i, '')) || storable(description.trim());
+  const words = storableText(details.trim().replace(/^smtp;\s*/i, '')) || storableText(description.trim());
   return { change: 'bounced', bounceReason, error: words === '' ? `${detail}.` : `${detail}: ${words}` };
-}
-
-/** Bounds a server's reply and removes NUL, which Postgres rejects. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '').toWellFormed().slice(0, MAX_REPLY_LENGTH).toWellFormed();
 }
