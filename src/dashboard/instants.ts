@@ -20,7 +20,11 @@ export function findTimeZone(text: string): string | undefined {
 export function timeZoneOf(text: string): string {
   const zone = findTimeZone(text);
   if (zone !== undefined) return zone;
-  throw new ServiceError('validation_error', 'is not a time zone; enter a name such as Europe/Berlin, or UTC', 'time_zone');
+  throw new ServiceError(
+    'validation_error',
+    'is not a time zone; enter a name such as Europe/Berlin, or UTC',
+    'time_zone',
+  );
 }
 
 /**

@@ -1,6 +1,12 @@
 import { groupBy } from '../lib/group.ts';
 import { mapConcurrently } from '../lib/map-concurrently.ts';
-import { type AttemptOutcome, countRepeats, endAttempts, recordLookups } from '../store/emails/attempts.ts';
+import {
+  type Attempt,
+  type AttemptOutcome,
+  countRepeats,
+  endAttempts,
+  recordLookups,
+} from '../store/emails/attempts.ts';
 import { transaction } from '../store/postgres/pool.ts';
 import { ambiguousCallsResolved, type AmbiguousOutcome } from '../telemetry/topics.ts';
 import type {
@@ -18,11 +24,11 @@ import type {
 const MAX_CONCURRENT_LOOKUPS = 10;
 
 /**
- * The deduplication key of a call's result. The result may be recorded several times: by its worker, by that worker again
+ * The deduplication key of an attempt's result. The result may be recorded several times: by its worker, by that worker again
  * after a lost commit acknowledgement, and by another worker that queried the provider.
  */
-export function endOfCall(change: 'sent' | 'bounced' | 'rejected', call: string): string {
-  return `${change} ${call}`;
+export function resultKey(change: 'sent' | 'bounced' | 'rejected', { n }: Pick<Attempt, 'n'>): string {
+  return `${change} ${n}`;
 }
 
 interface Reconciled {

@@ -64,7 +64,7 @@ export async function projectChanges(
     ]);
     const suppressions = suppressionsOf(steps);
     const changing = Promise.all([
-      recordSteps(client, steps),
+      recordSteps(client, steps, new Set(endpoints.map(({ org_id }) => org_id))),
       enqueueFor(client, endpoints, endpoints.length === 0 ? [] : webhookEvents(steps)),
     ]);
     await (suppressions.length === 0 ? commitWith(changing) : changing);
@@ -99,6 +99,7 @@ async function findSteps(
   const checks = new Map(checked.map((check) => [check.event_id, check]));
   const keys = new Set<string>();
   const statuses = new Map<string, EmailStatus>();
+  const times = new Map<string, number>();
   const steps: Step[] = [];
   const refused: EmailChangeInput[] = [];
   for (const { change, input, event_id } of inputs) {
@@ -117,11 +118,13 @@ async function findSteps(
     const moves = from.includes(from_status);
     if (!moves && !recordOnly.includes(from_status)) continue;
     const to_status = nextStatus(from_status, change);
-    const at = event === null ? undefined : (sent_at ?? email.next_event_at);
+    const time = times.get(input.id) ?? email.next_event_at;
+    const at = event === null ? undefined : (sent_at ?? new Date(time).toISOString());
     const { link, error, bounce_reason } = input;
     const detail = eventDetail({ link, error, bounce_reason, machine });
     steps.push({ change, event, input, event_id, email, moves, from_status, to_status, at, detail });
     statuses.set(input.id, to_status);
+    times.set(input.id, time + 1);
     keys.add(key);
   }
   return { steps, refused };
@@ -142,8 +145,8 @@ function toReported({
     : [];
 }
 
-/** Stores changes. */
-async function recordSteps(client: Db, steps: readonly Step[]): Promise<void> {
+/** Stores changes. @param publishing organizations with webhook endpoints */
+async function recordSteps(client: Db, steps: readonly Step[], publishing: ReadonlySet<string>): Promise<void> {
   const { additions, progress } = statisticsOf(steps);
   const updates = new Map<string, EmailUpdate>();
   for (const step of steps) {
@@ -156,7 +159,7 @@ async function recordSteps(client: Db, steps: readonly Step[]): Promise<void> {
     return { email_id, recipient, status, error, bounce_reason };
   });
   await Promise.all([
-    insertEmailEvents(client, steps),
+    insertEmailEvents(client, steps, publishing),
     updateEmails(client, [...updates.values()]),
     reportRecipients(client, highestReports(reports)),
     recordBatchMoves(client, steps),
@@ -264,6 +267,7 @@ export async function projectReschedule(
       recordSteps(
         client,
         steps.map((step) => ({ ...step, detail: eventDetail(moved) })),
+        new Set([orgId]),
       ),
       insertOutbox(client, 'reschedule', [id]),
       enqueueEvents(

@@ -5,6 +5,7 @@ import { eventually } from '../support/eventually.ts';
 import { type Answer, assertRefused, bodyOf, inFuture, startService, useService } from './service.ts';
 import { addresses } from './send-table.ts';
 import { connectSocket, head } from './socket.ts';
+import { TIMELINE_OF } from '../../src/store/emails/emails.ts';
 import { findContent } from '../../src/store/emails/message-details.ts';
 
 /** POST /v1/emails/batch: interface.md "Send Batch", decisions 5. */
@@ -43,7 +44,7 @@ async function stored(): Promise<number[]> {
 async function members(id: string): Promise<Fields[]> {
   const { rows } = await service.pool.query<Fields>(
     `SELECT email.*, (SELECT count(*)::int FROM outbox WHERE message_id = email.id AND action = 'start') AS start_count,
-            (SELECT array_agg(type) FROM email_events WHERE email_id = email.id) AS events
+            (SELECT array_agg(type) FROM ${TIMELINE_OF('email')} AS event) AS events
      FROM emails AS email WHERE batch_id = $1 ORDER BY id`,
     [id],
   );

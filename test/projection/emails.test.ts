@@ -94,8 +94,7 @@ describe('the projection', () => {
       const id = await acceptOne(pool, orgId);
       const accepted = Date.now() - 3_600_000;
       const at = [id, new Date(accepted)];
-      await pool.query(`UPDATE email_events SET created_at = $2 WHERE email_id = $1`, at);
-      await pool.query(`UPDATE emails SET last_event_at = $2 WHERE id = $1`, at);
+      await pool.query(`UPDATE emails SET created_at = $2, last_event_at = $2 WHERE id = $1`, at);
       for (const change of earlier) await project(pool, change, [{ ...input(id, change), dedupe_key: change }]);
       const occurredAt = offset === undefined ? {} : { occurred_at: accepted + offset };
       const before = Date.parse((await emailRow(pool, id)).last_event_at);

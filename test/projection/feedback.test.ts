@@ -4,6 +4,8 @@ import type { Feedback, FeedbackChange } from '../../src/domain/email/feedback.t
 import { groupBy } from '../../src/lib/group.ts';
 import { project } from '../../src/projection/emails.ts';
 import { projectFeedback } from '../../src/projection/feedback.ts';
+import type { NewEmail } from '../../src/store/emails/accept.ts';
+import { TIMELINE_OF } from '../../src/store/emails/emails.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
 import { accept, acceptOne, emailRow, newEmail, organization, timeline } from '../store/mail.ts';
@@ -80,7 +82,7 @@ describe('decisions 3.5: what is reported, in any order and repeated', () => {
       await step(changes);
     }
     const { rows } = await pool.query<{ id: string; status: string; types: string[]; recipients: string[] | null }>(
-      `SELECT id, status, (SELECT array_agg(replace(type, 'email.', '')) FROM email_events WHERE email_id = emails.id) AS types,
+      `SELECT id, status, (SELECT array_agg(replace(type, 'email.', '')) FROM ${TIMELINE_OF('emails')} AS event) AS types,
               (SELECT array_agg(status) FROM email_recipients WHERE email_id = emails.id) AS recipients
        FROM emails WHERE id = ANY ($1)`,
       [emails.map(({ email }) => email.id)],
@@ -324,5 +326,43 @@ describe('the effect of a report', () => {
       { type: 'email.clicked', detail: { link: 'https://l.example' } },
       { type: 'email.queued', detail: null },
     ]);
+  });
+
+  test('stores no acceptance, id and only recipient in the timeline of an email without endpoints', async () => {
+    const rowsOf = async (domain: string, isPublished: boolean, fields: Partial<NewEmail> = {}) => {
+      const org = await organization(pool, domain);
+      if (isPublished)
+        await pool.query(
+          `INSERT INTO webhook_endpoints (id, org_id, url, events, secret) VALUES ($1, $1, 'https://x.example', '{}', '\\x00')`,
+          [org],
+        );
+      const email = newEmail({ to: ['e@example.net'], from: `x@${domain}`, from_domain: domain, ...fields });
+      await accept(pool, org, [email]);
+      await projectFeedback(pool, [
+        report(email.id, 'delivered', 'e@example.net'),
+        report(email.id, 'opened', 'e@example.net'),
+      ]);
+      assert.deepEqual(await timeline(pool, email.id), ['queued', 'delivered', 'opened']);
+      const { rows } = await pool.query<{ type: string; named: string }>(
+        `SELECT type, concat_ws(' ', CASE WHEN event.id IS NOT NULL THEN 'id' END, recipient) AS named,
+                lag(event.created_at, 1, emails.created_at) OVER (ORDER BY event.created_at) < event.created_at AS is_later
+         FROM email_events AS event JOIN emails ON emails.id = email_id
+         WHERE email_id = $1 AND type <> 'email.queued' ORDER BY event.created_at`,
+        [email.id],
+      );
+      const { rowCount } = await pool.query(
+        `SELECT FROM email_events WHERE email_id = $1 AND type = 'email.queued' AND id IS NOT NULL`,
+        [email.id],
+      );
+      return { accepted: rowCount, rows };
+    };
+    const rows = (named: string) =>
+      ['email.delivered', 'email.opened'].map((type) => ({ type, named, is_later: true }));
+    assert.deepEqual(await rowsOf('quiet.example', false), { accepted: 0, rows: rows('') });
+    assert.deepEqual(await rowsOf('published.example', true), { accepted: 1, rows: rows('id') });
+    assert.deepEqual(await rowsOf('several.example', false, { cc: ['c@example.net'] }), {
+      accepted: 0,
+      rows: rows('e@example.net'),
+    });
   });
 });

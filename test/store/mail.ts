@@ -3,6 +3,7 @@ import { newId } from '../../src/lib/ids.ts';
 import { insertOrganization } from '../../src/store/accounts/organizations.ts';
 import { insertDomain } from '../../src/store/domains/domains.ts';
 import { type Acceptance, acceptEmails, type NewEmail } from '../../src/store/emails/accept.ts';
+import { TIMELINE_OF } from '../../src/store/emails/emails.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
 
 export const DOMAIN = 'acme.example';
@@ -112,7 +113,8 @@ export async function emailRow(db: Db, id: string): Promise<EmailRow> {
 /** The types of an email's events, oldest first, without `email.`. */
 export async function timeline(db: Db, id: string): Promise<string[]> {
   const { rows } = await db.query<{ type: string }>(
-    `SELECT replace(type, 'email.', '') AS type FROM email_events WHERE email_id = $1 ORDER BY created_at, id`,
+    `SELECT replace(type, 'email.', '') AS type FROM emails CROSS JOIN LATERAL ${TIMELINE_OF('emails')} AS event
+     WHERE emails.id = $1 ORDER BY event.created_at, event.id`,
     [id],
   );
   return rows.map(({ type }) => type);

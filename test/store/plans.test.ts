@@ -59,7 +59,7 @@ const sent = (ids: readonly string[]) => {
     status: 'queued',
     accepted_at: at,
     due_at: at,
-    next_event_at: at,
+    next_event_at: Date.parse(at),
     reached: null,
     bounced_for: null,
     from: 'a@acme.example',
@@ -90,7 +90,7 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
         ...{ recipient: RECIPIENT, evidence: { messageId: 'x', isSigned: false } },
       })),
     ),
-  insertEmailEvents: (db, ids) => insertEmailEvents(db, sent(ids)),
+  insertEmailEvents: (db, ids) => insertEmailEvents(db, sent(ids), new Set()),
   updateEmails: (db, ids) =>
     updateEmails(
       db,

@@ -7,7 +7,7 @@ import { type CopyEnding, endCopies, prepareCopies } from '../../store/emails/re
 import { postponeCheck } from '../../store/emails/stuck.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import type { Channel } from '../contract.ts';
-import { endOfCall } from '../reconcile.ts';
+import { resultKey } from '../reconcile.ts';
 import { callProvider } from './call.ts';
 import { canBeLookedUp, claim } from './claim.ts';
 import type { AttemptedEmail, EmailDeps, EmailTypes, LargeContents } from './contract.ts';
@@ -54,11 +54,11 @@ export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map(
       await project(
         client,
         'sent',
-        whole.map(({ member: { id }, attempt: { provider, call } }) => ({
+        whole.map(({ member: { id }, attempt }) => ({
           id,
-          provider,
+          provider: attempt.provider,
           provider_message_id: found.get(id) as string,
-          dedupe_key: endOfCall('sent', call),
+          dedupe_key: resultKey('sent', attempt),
         })),
       );
       return [...whole, ...copied];

@@ -17,7 +17,7 @@ import { ATTEMPT_OUTCOMES, retryResult } from '../call.ts';
 import type { CallResult } from '../contract.ts';
 import type { EmailDeps, EmailOutcomes } from './contract.ts';
 import { endCopied } from './copies.ts';
-import { endOfCall } from '../reconcile.ts';
+import { resultKey } from '../reconcile.ts';
 
 /** The outcome of several copies is the first of these that occurs. */
 const OUTCOME_PRECEDENCE: readonly SendOutcome['kind'][] = [
@@ -139,28 +139,24 @@ function copyEndings(entry: EmailOutcomes): CopyEnding[] {
 
 /** The changes of one type: one for the whole email, or for bounces one per refused recipient. */
 function changesOf(entry: EmailOutcomes, change: 'sent' | 'bounced' | 'rejected'): EmailChangeInput[] {
-  const { id, provider, call } = entry.email;
+  const { id, provider } = entry.email;
   if (change === 'bounced') return eachCopy(entry).flatMap(({ copy, outcome }) => bounces(entry, copy, outcome));
   const [outcome] = entry.outcomes;
   if (isCopied(entry) || outcome.kind !== change) return [];
-  const common = { id, provider: provider.name, dedupe_key: endOfCall(change, call) };
+  const common = { id, provider: provider.name, dedupe_key: resultKey(change, entry.email) };
   if (outcome.kind !== 'sent') return [{ ...common, error: outcome.detail }];
   const { messageId: provider_message_id, acceptedAt: occurred_at } = outcome;
   return [Object.assign(common, { provider_message_id }, occurred_at !== undefined && { occurred_at })];
 }
 
-function bounces(
-  { email: { id, provider, call } }: EmailOutcomes,
-  copy: OutgoingEmail,
-  outcome: SendOutcome,
-): EmailChangeInput[] {
+function bounces({ email }: EmailOutcomes, copy: OutgoingEmail, outcome: SendOutcome): EmailChangeInput[] {
   return refusedRecipients(copy, outcome).map(({ recipient, reason, detail }) => ({
-    id,
-    provider: provider.name,
+    id: email.id,
+    provider: email.provider.name,
     recipient: recipient.toLowerCase(),
     error: detail,
     bounce_reason: reason,
-    dedupe_key: `${endOfCall('bounced', call)} ${recipient.toLowerCase()}`,
+    dedupe_key: `${resultKey('bounced', email)} ${recipient.toLowerCase()}`,
   }));
 }
 

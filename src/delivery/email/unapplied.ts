@@ -1,7 +1,7 @@
 import type { EmailStatus } from '../../domain/email/email.ts';
 import { type Attempt, type AttemptChanges, hasFinalOutcome } from '../../store/emails/attempts.ts';
 import type { CallResult } from '../contract.ts';
-import { endOfCall } from '../reconcile.ts';
+import { resultKey } from '../reconcile.ts';
 import type { AttemptedEmail, EmailDeps } from './contract.ts';
 import { type AnswerChanges, applyAnswers } from './record.ts';
 
@@ -20,13 +20,14 @@ function toAnswer({ attempt, hasCopiesLeft }: AttemptedEmail): AnswerChanges {
   return { attempt, changes: changes ?? changesOf(attempt), areStored: changes !== null, isCopied };
 }
 
-function changesOf({ message_id: id, call, provider, outcome, detail, provider_message_id }: Attempt): AttemptChanges {
+function changesOf(attempt: Attempt): AttemptChanges {
+  const { message_id: id, provider, outcome, detail, provider_message_id } = attempt;
   const none = { copies: [], sent: [], bounced: [], rejected: [] };
   if (outcome !== 'sent') {
-    return { ...none, rejected: [{ id, provider, error: detail ?? '', dedupe_key: endOfCall('rejected', call) }] };
+    return { ...none, rejected: [{ id, provider, error: detail ?? '', dedupe_key: resultKey('rejected', attempt) }] };
   }
   const messageId = provider_message_id === null ? {} : { provider_message_id };
-  return { ...none, sent: [{ id, provider, ...messageId, dedupe_key: endOfCall('sent', call) }] };
+  return { ...none, sent: [{ id, provider, ...messageId, dedupe_key: resultKey('sent', attempt) }] };
 }
 
 function toResult(

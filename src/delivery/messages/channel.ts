@@ -18,7 +18,7 @@ import { postponeMessageCheck } from '../../store/messages/stuck.ts';
 import { transaction } from '../../store/postgres/pool.ts';
 import { ATTEMPT_OUTCOMES, CLAIM_EXPIRED, isClaimExpired, retryResult } from '../call.ts';
 import type { CallResult, Channel, DeliveryStatus } from '../contract.ts';
-import { endOfCall } from '../reconcile.ts';
+import { resultKey } from '../reconcile.ts';
 import { claim } from './claim.ts';
 import type {
   AnsweredChatMessage,
@@ -115,7 +115,7 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
       // An equal message may have been looked up at the same time.
       if (await belongsToAnotherMessage(client, stored, messageId)) return [];
       const provider = attempt.provider as ClaimedChatMessage['provider']['name'];
-      const dedupe_key = endOfCall('sent', attempt.call);
+      const dedupe_key = resultKey('sent', attempt);
       await projectMessages(client, 'sent', [{ id: stored.id, provider, provider_message_id: messageId, dedupe_key }]);
       return [message];
     },
@@ -157,23 +157,21 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
   };
 }
 
-type FinalAnswer = Pick<
-  Attempt,
-  'message_id' | 'n' | 'provider' | 'call' | 'detail' | 'code' | 'provider_message_id'
-> & {
+type FinalAnswer = Pick<Attempt, 'message_id' | 'n' | 'provider' | 'detail' | 'code' | 'provider_message_id'> & {
   readonly outcome: 'sent' | 'refused';
 };
 
-function changeOf({ message_id: id, provider, call, outcome, detail, code, provider_message_id }: FinalAnswer) {
+function changeOf(answer: FinalAnswer) {
+  const { message_id: id, provider, outcome, detail, code, provider_message_id } = answer;
   if (outcome === 'refused') {
     const error_code = code !== null && { error_code: code };
-    return { id, error: detail ?? '', ...error_code, dedupe_key: endOfCall('rejected', call) };
+    return { id, error: detail ?? '', ...error_code, dedupe_key: resultKey('rejected', answer) };
   }
   return {
     id,
     provider: provider as ClaimedChatMessage['provider']['name'],
     ...(provider_message_id !== null && { provider_message_id }),
-    dedupe_key: endOfCall('sent', call),
+    dedupe_key: resultKey('sent', answer),
   };
 }
 

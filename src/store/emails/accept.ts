@@ -163,8 +163,6 @@ const ACCEPT_EMAILS = `
   ), bodies AS (
     INSERT INTO email_bodies (email_id, html, text, sealed, body_bytes)
     SELECT id, html, text, sealed, body_bytes FROM accepted
-  ), recorded AS (
-    INSERT INTO email_events (email_id, id, type, created_at) SELECT id, event_id, 'email.' || status, now() FROM accepted
   ), enqueued AS (
     INSERT INTO outbox (message_id, action, traceparent) SELECT id, 'start', traceparent FROM accepted WHERE $3::text IS NULL
   ), counted AS (
@@ -187,6 +185,11 @@ const ACCEPT_EMAILS = `
            endpoint.id AS endpoint_id
     FROM (SELECT id, events FROM webhook_endpoints WHERE org_id = $1 AND status = 'enabled') AS endpoint
          JOIN accepted ON endpoint.events = '{}' OR 'email.' || accepted.status = ANY (endpoint.events)
+  ), recorded AS (
+    -- The others are derived from the row of the email (TIMELINE_OF).
+    INSERT INTO email_events (email_id, id, type, created_at)
+    SELECT id, event_id, 'email.' || status, now() FROM accepted
+    WHERE status = 'scheduled' OR id IN (SELECT message_id FROM subscribed)
   ), published AS (
     INSERT INTO webhook_events (id, org_id, type, created_at, message_id, data)
     SELECT DISTINCT ON (event_id) event_id, $1, type, at, message_id,

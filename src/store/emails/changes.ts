@@ -36,15 +36,15 @@ export interface ChangingEmail extends CountedMessage {
   /** True if it is sent once, to one address: the state of its recipient is its own. */
   readonly has_one_recipient: boolean;
   readonly status: EmailStatus;
-  /** The time of an event that is added now. */
-  readonly next_event_at: string;
+  /** The time of an event that is added now, in milliseconds since 1970. */
+  readonly next_event_at: number;
   /** The reason of its first bounce. */
   readonly bounced_for: BounceReason | null;
   readonly from: string;
 }
 
 /** Later than all earlier events, so that a timeline has one order although several processes write it. */
-const NEXT_EVENT_AT = `greatest(last_event_at + interval '1 millisecond', clock_timestamp())::timestamptz(3)`;
+const NEXT_EVENT_AT = `(extract(epoch FROM greatest(last_event_at + interval '1 millisecond', clock_timestamp())::timestamptz(3)) * 1000)::float8`;
 
 /**
  * Locks emails in the order of their ids, which prevents deadlocks. Those that do not exist are missing.
@@ -96,7 +96,8 @@ export interface CheckedReport {
  * first report, which may be recorded earlier than the response to the send. Only reports and responses have a dedupe_key.
  */
 const SENT_AT = `(
-    SELECT greatest(max(created_at) FILTER (WHERE dedupe_key IS NULL OR type = 'email.sent') + interval '1 millisecond',
+    SELECT greatest(emails.created_at + interval '1 millisecond',
+                    max(created_at) FILTER (WHERE dedupe_key IS NULL OR type = 'email.sent') + interval '1 millisecond',
                     least(to_timestamp(report.occurred_at / 1000), clock_timestamp(),
                           min(created_at) FILTER (WHERE dedupe_key IS NOT NULL AND type <> 'email.sent') - interval '1 millisecond'))
     FROM email_events WHERE email_events.email_id = report.email_id)`;
@@ -166,8 +167,15 @@ export interface EmailUpdate {
   readonly bounced_for?: BounceReason | null;
 }
 
-/** Adds changes to the timelines of locked emails. */
-export async function insertEmailEvents(client: Db, changes: readonly RecordedChange[]): Promise<void> {
+/**
+ * Adds changes to the timelines of locked emails.
+ * @param publishing organizations with webhook endpoints; only events of their emails keep their ids
+ */
+export async function insertEmailEvents(
+  client: Db,
+  changes: readonly RecordedChange[],
+  publishing: ReadonlySet<string>,
+): Promise<void> {
   const entered = changes.filter(({ event }) => event !== null);
   if (entered.length === 0) return;
   const inputs = entered.map(({ input }) => input);
@@ -177,8 +185,10 @@ export async function insertEmailEvents(client: Db, changes: readonly RecordedCh
            SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[], $7::jsonb[])`,
     values: [
       ...columns(inputs, 'id'),
-      ...columns(entered, 'event_id', 'event', 'at'),
-      ...columns(inputs, 'dedupe_key', 'recipient'),
+      entered.map(({ email, event_id }) => (publishing.has(email.org_id) ? event_id : null)),
+      ...columns(entered, 'event', 'at'),
+      ...columns(inputs, 'dedupe_key'),
+      entered.map(({ email, input }) => (email.has_one_recipient ? null : input.recipient)),
       ...columns(entered, 'detail'),
     ],
   });

@@ -21,6 +21,17 @@ export interface Email extends EmailSummary, Pick<EmailRequest, 'cc' | 'bcc' | '
   attachments: (Attachment & { inline: boolean })[];
 }
 
+/**
+ * SQL of an email's timeline, for a statement that reads the email. The acceptance of one that is due immediately has no row in
+ * `email_events` unless a webhook endpoint gets it.
+ */
+export const TIMELINE_OF = (email: string): string => `(
+  SELECT type, created_at, id, recipient, detail FROM email_events WHERE email_id = ${email}.id
+  UNION ALL
+  SELECT 'email.queued', ${email}.created_at, NULL, NULL, NULL
+  WHERE NOT EXISTS (SELECT FROM email_events
+                    WHERE email_id = ${email}.id AND type IN ('email.queued', 'email.scheduled') OFFSET 0))`;
+
 /** One email with its timeline, as of one instant. */
 export async function findEmail(
   db: Db,
@@ -34,7 +45,7 @@ export async function findEmail(
                   bounce_reason, created_at, scheduled_at, last_event_at,
                   (SELECT json_agg(json_strip_nulls(json_build_object(
                      'type', type, 'created_at', ${wireTime('created_at')}, 'machine', detail->'machine')) ORDER BY created_at, id)
-                   FROM email_events WHERE email_id = emails.id) AS events,
+                   FROM ${TIMELINE_OF('emails')} AS event) AS events,
                   ${ATTACHMENTS_OF_EMAIL('emails.id')} AS attachments
            FROM emails WHERE id = $1 AND org_id = $2`,
     values: [id, orgId],

@@ -57,7 +57,7 @@ export function walkEmails(
                   lower(named.text) LIKE ANY ($4)
                   OR ${MAY_BE_RESPELLED('named.text', '$6')}
                   OR EXISTS (SELECT FROM email_events
-                             WHERE email_id = emails.id AND lower(concat_ws(' ', recipient, detail::text)) LIKE ANY ($4) OFFSET 0)
+                             WHERE email_id = emails.id AND lower(concat_ws(' ', recipient, dedupe_key, detail::text)) LIKE ANY ($4) OFFSET 0)
                   OR EXISTS (SELECT FROM email_recipients
                              WHERE email_id = emails.id AND lower(error) LIKE ANY ($4) OFFSET 0)
                   OR EXISTS (SELECT FROM attempts
@@ -114,9 +114,9 @@ export async function replaceInRecords(
   await execute(
     db,
     `DELETE FROM email_events AS event USING email_events AS former
-     WHERE event.email_id = ANY ($1) AND event.recipient = $4 AND former.email_id = event.email_id
-       AND former.id <> event.id AND former.dedupe_key = ${REPLACED('event.dedupe_key')}`,
-    [ids, pattern, placeholder, address],
+     WHERE event.email_id = ANY ($1) AND event.dedupe_key ~* $2 AND former.email_id = event.email_id
+       AND former.ctid <> event.ctid AND former.dedupe_key = ${REPLACED('event.dedupe_key')}`,
+    [ids, pattern, placeholder],
   );
   const events = await execute(
     db,

@@ -3,7 +3,7 @@ import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import type { AttemptOutcome } from './attempts.ts';
 import type { EmailContents, StoredContent } from './contents.ts';
 import type { EventDetail } from '../../domain/event-detail.ts';
-import { wireTime } from './emails.ts';
+import { TIMELINE_OF, wireTime } from './emails.ts';
 import { type Db, executeOne, queryRow } from '../postgres/pool.ts';
 
 /** An attempt as the dashboard shows it. */
@@ -65,7 +65,7 @@ export function findEmailDetails(db: Db, orgId: string, id: string): Promise<Ema
                   (SELECT coalesce(json_agg(json_build_object(
                      'type', type, 'created_at', ${wireTime('created_at')}, 'recipient', recipient, 'detail', detail)
                      ORDER BY created_at, id), '[]')
-                   FROM email_events WHERE email_id = email.id) AS timeline,
+                   FROM ${TIMELINE_OF('email')} AS event) AS timeline,
                   (SELECT coalesce(json_agg(json_build_object(
                      'recipient', recipient, 'status', status, 'error', error, 'bounce_reason', bounce_reason)
                      ORDER BY recipient), '[]')
