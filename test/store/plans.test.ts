@@ -12,6 +12,7 @@ import {
   lockStatuses,
   readSendSizes,
 } from '../../src/store/emails/attempts.ts';
+import { requeueAsFallback } from '../../src/store/chat/window.ts';
 import { findFinishedBatches, recordBatchMoves } from '../../src/store/emails/batches.ts';
 import { checkReports, insertEmailEvents, lockChanging, updateEmails } from '../../src/store/emails/changes.ts';
 import { findFileIds } from '../../src/store/emails/content-erasure.ts';
@@ -145,6 +146,7 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
   askForProviderRemoval: (db, ids) => askForProviderRemoval(db, orgId, ids.map(addressOf)),
   lockMessages: (db, ids) => lockMessages(db, ids),
   lockReported: (db, ids) => lockReported(db, ids),
+  requeueAsFallback: (db, ids) => requeueAsFallback(db, ids),
   lockEmailRows: (db, ids) => lockEmailRows(db, ids.length),
   lockLateSingles: (db, ids) => lockLateSingles(db, '0', ids.length),
   lockEmails: (db, ids) => lockEmails(db, ids),
@@ -201,7 +203,7 @@ for (const rows of [0, ASKED])
       );
       await pool.query(
         `INSERT INTO chat_messages (id, org_id, channel, number_id, "from", "to", country, type, content, status, created_at, last_event_at)
-       SELECT id, $2, 'sms', 'x', $3, id, 'US', 'text', '{}', 'queued', now(), now() FROM unnest($1::text[]) AS id`,
+       SELECT id, $2, 'sms', 'x', $3, id, 'US', 'text', '{"fallback_template": {}}', 'queued', now(), now() FROM unnest($1::text[]) AS id`,
         [ids, orgId, SENDER],
       );
       await pool.query(

@@ -35,6 +35,7 @@ export async function useFallback(db: Db, id: string): Promise<void> {
  * Requeues locked messages that a provider accepted and did not deliver, as their fallback templates. The provider's answer may
  * be recorded without being applied yet: such a message is still queued. Their attempts are no longer final, so that the next
  * claim makes another, and keep the ids by which late reports are recognized. The timeline gets a second `sent` if it has one.
+ * OFFSET 0 and ARRAY prevent plans that read all attempts.
  * @returns the messages that had an unused fallback; a call that is still under way prevents its use
  */
 export async function requeueAsFallback(db: Db, ids: readonly string[]): Promise<string[]> {
@@ -46,15 +47,17 @@ export async function requeueAsFallback(db: Db, ids: readonly string[]): Promise
              SET status = 'queued', fallback_at = now(), provider_message_id = NULL, look_at = now() + interval '10 minutes'
              WHERE id = ANY ($1) AND fallback_at IS NULL AND content->'fallback_template' IS NOT NULL
                AND (status = 'sent'
-                    OR status = 'queued' AND EXISTS (SELECT FROM attempts WHERE message_id = message.id AND outcome = 'sent'))
-               AND NOT EXISTS (SELECT FROM attempts WHERE message_id = message.id AND (outcome IS NULL OR outcome = 'unknown'))
+                    OR status = 'queued' AND EXISTS (
+                      SELECT FROM attempts WHERE message_id = message.id AND outcome = 'sent' OFFSET 0))
+               AND NOT EXISTS (
+                 SELECT FROM attempts WHERE message_id = message.id AND (outcome IS NULL OR outcome = 'unknown') OFFSET 0)
              RETURNING id
            ), attempted AS (
              UPDATE attempts SET outcome = 'again'
-             WHERE message_id IN (SELECT id FROM requeued) AND outcome = 'sent'
+             WHERE message_id = ANY (ARRAY (SELECT id FROM requeued)) AND outcome = 'sent'
            ), released AS (
              UPDATE chat_events SET dedupe_key = 'sent before its fallback'
-             WHERE message_id IN (SELECT id FROM requeued) AND dedupe_key = 'sent'
+             WHERE message_id = ANY (ARRAY (SELECT id FROM requeued)) AND dedupe_key = 'sent'
            )
            INSERT INTO outbox (message_id, action) SELECT id, 'message_again' FROM requeued RETURNING message_id AS id`,
     values: [ids],
