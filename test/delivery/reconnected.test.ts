@@ -108,9 +108,10 @@ describe('files that a number received before it is disconnected and connected a
     await receiveFile(number);
     await removeNumber(pool, orgId, formerId);
     const version = async () => {
-      const { rows } = await pool.query('SELECT xmin FROM chat_inbound WHERE provider_message_id = $1', [
-        `SM${number}`,
-      ]);
+      const { rows } = await pool.query<{ xmin: string }>(
+        'SELECT xmin FROM chat_inbound WHERE provider_message_id = $1',
+        [`SM${number}`],
+      );
       return rows;
     };
     const before = await version();
