@@ -14,7 +14,7 @@ import {
   type SenderAndTime,
 } from '../store/emails/accept.ts';
 import { insertAttachments } from '../store/emails/attachments.ts';
-import { recordResend, senderOf } from '../store/emails/emails.ts';
+import { type Original, recordResend, senderOf } from '../store/emails/emails.ts';
 import type { EmailContents } from '../store/emails/contents.ts';
 import type { Semaphore } from '../lib/semaphore.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
@@ -93,10 +93,11 @@ export interface IntakeDeps {
 /**
  * Stores one email for delivery, with its files.
  * @param idempotency the request's idempotency key, with which the response is stored
- * @param resendOf the email that this one repeats; the two are linked in the transaction that stores this one
+ * @param original the email that this one repeats; the two are linked in the transaction that stores this one
  * @throws ServiceError in this order: validation_error for a time out of bounds; domain_not_found, domain_not_verified or
  * insufficient_scope for its `from` or a suspended organization; invalid_attachment; rate_limit_exceeded, quota_exceeded or
- * limit_exceeded. Also concurrent_idempotent_requests if another request has used the key meanwhile
+ * limit_exceeded. Also concurrent_idempotent_requests if another request has used the key meanwhile, and conflict if `original` may
+ * not be resent
  */
 export async function acceptEmail(
   deps: IntakeDeps,
@@ -104,7 +105,7 @@ export async function acceptEmail(
   request: EmailRequest,
   attachments: readonly AttachmentRequest[] = [],
   idempotency?: IdempotencyKey,
-  resendOf?: string,
+  original?: Original,
 ): Promise<Acceptance> {
   const { orgId, keyId } = caller;
   const { limits } = deps;
@@ -112,7 +113,7 @@ export async function acceptEmail(
   const email = newEmail(request, senderAndTime(request), origin);
   const newTags = new Map<string, Tag>();
   limits.tags.collectUnknown(orgId, request.tags, newTags);
-  const submission: Submission = { deps, caller, email, resendOf, cost: costOf(request), newTags, hasTokens: false };
+  const submission: Submission = { deps, caller, email, original, cost: costOf(request), newTags, hasTokens: false };
   const hasFiles = attachments.length > 0;
   // Errors of the email itself take precedence over those of its files and over limits.
   if (hasFiles || newTags.size > 0) await judge(submission);
@@ -132,7 +133,7 @@ interface Submission {
   readonly caller: Caller;
   readonly email: NewEmail;
   /** The email that it repeats; undefined for all others. */
-  readonly resendOf: string | undefined;
+  readonly original: Original | undefined;
   /** The number of copies that count against the monthly quota and the rate limit. */
   readonly cost: number;
   /** The email's tags that may be new to the organization. */
@@ -149,7 +150,7 @@ async function judge({ deps, caller: { orgId, domainIds }, email }: Submission):
 
 async function storeAlone(submission: Submission): Promise<Acceptance> {
   await admit(submission);
-  if (submission.resendOf !== undefined) return storeInTransaction(submission, []);
+  if (submission.original !== undefined) return storeInTransaction(submission, []);
   const { deps, caller, email } = submission;
   const storing = deps.storeEmail(caller, await sealEmail(deps, caller.orgId, email));
   return requireAccepted(submission, deps.pool, storing);
@@ -163,14 +164,15 @@ function storeWithFiles(submission: Submission, requests: readonly AttachmentReq
 }
 
 async function storeInTransaction(submission: Submission, files: readonly Attachment[]): Promise<Acceptance> {
-  const { deps, caller, email, resendOf } = submission;
+  const { deps, caller, email, original } = submission;
   const { orgId, domainIds } = caller;
   const sealed = await sealEmail(deps, orgId, email);
   const store = async (client: Db): Promise<Acceptance> => {
     const storing = acceptEmails(client, orgId, domainIds, [sealed]).then(([answer]) => answer);
     const acceptance = await requireAccepted(submission, client, storing);
     if (files.length > 0) await insertAttachments(client, orgId, email.id, files);
-    if (resendOf !== undefined) await recordResend(client, orgId, resendOf, email.id);
+    if (original && !(await recordResend(client, orgId, original, email.id)) && original.status !== undefined)
+      throw new ServiceError('conflict', `This email has been resent meanwhile, or is no longer ${original.status}.`);
     return acceptance;
   };
   return deps.limits.quota.run(orgId, () => transaction(deps.pool, store));

@@ -8,7 +8,7 @@ import { requireFound, ServiceError } from '../domain/errors.ts';
 import { findAccountLinks } from '../store/emails/account-links.ts';
 import { findAttachments, type ListedAttachment } from '../store/emails/attachments.ts';
 import type { Acceptance } from '../store/emails/accept.ts';
-import { findEmail } from '../store/emails/emails.ts';
+import { findEmail, type Original } from '../store/emails/emails.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import { findContent } from '../store/emails/message-details.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
@@ -29,7 +29,13 @@ export interface ResendDeps extends IntakeDeps {
  * @throws ServiceError not_found; conflict if its content was deleted, if it is about an account, or if `requestId` was used before;
  * the errors of acceptEmail
  */
-export async function resendEmail(deps: ResendDeps, orgId: string, id: string, requestId: string): Promise<Acceptance> {
+export async function resendEmail(
+  deps: ResendDeps,
+  orgId: string,
+  original: Original,
+  requestId: string,
+): Promise<Acceptance> {
+  const { id } = original;
   const { pool } = deps;
   const email = requireFound(await findEmail(pool, deps.contents, orgId, id), 'email');
   const content = await findContent(pool, deps.contents, orgId, id);
@@ -41,7 +47,7 @@ export async function resendEmail(deps: ResendDeps, orgId: string, id: string, r
   const idempotency = { key: `again ${requestId}`, fingerprint: digest(id) };
   const files = await readFiles(deps.files, attachments);
   const repeated = 'This email was resent already; see your latest emails.';
-  return acceptOnce(deps, orgId, request, files, idempotency, repeated, id);
+  return acceptOnce(deps, orgId, request, files, idempotency, repeated, original);
 }
 
 /**
@@ -61,7 +67,7 @@ export async function findResendBlocker(
 /**
  * Accepts an email of the dashboard once per idempotency key.
  * @param repeated the message of the error `conflict` for a used key
- * @param resendOf the email that it repeats
+ * @param original the email that it repeats
  */
 export async function acceptOnce(
   deps: IntakeDeps,
@@ -70,10 +76,10 @@ export async function acceptOnce(
   files: readonly AttachmentRequest[],
   idempotency: IdempotencyKey,
   repeated: string,
-  resendOf?: string,
+  original?: Original,
 ): Promise<Acceptance> {
   try {
-    return await acceptEmail(deps, { orgId, domainIds: null }, request, files, idempotency, resendOf);
+    return await acceptEmail(deps, { orgId, domainIds: null }, request, files, idempotency, original);
   } catch (error) {
     const isDone = error instanceof ServiceError && error.code === 'concurrent_idempotent_requests';
     throw isDone ? new ServiceError('conflict', repeated) : error;

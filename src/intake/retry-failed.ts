@@ -8,14 +8,13 @@ interface RetrySummary {
   readonly matched: number;
   /** Resent emails, with the id of the new email. */
   readonly sent: { readonly id: string; readonly sent_as: string }[];
-  /** Emails that were not resent: another call has resent them, their content was erased, or the new email was refused. */
+  /** Emails that were not resent: they were resent or reported meanwhile, their content was erased, or the new email was refused. */
   readonly refused: { readonly id: string; readonly reason: string }[];
 }
 
 /**
  * Resends failed emails of an organization, each as a new email with the same content. Leaves out emails that were resent before;
- * the new email can be resent when it fails too. The idempotency key refuses emails that another call has resent since they were
- * listed.
+ * the new email can be resent when it fails too. Refuses those that were resent or reported since they were listed.
  * @throws ServiceError not_found for the organization
  */
 export async function retryFailed(deps: ResendDeps, orgId: string, filter: FailedFilter): Promise<RetrySummary> {
@@ -23,7 +22,7 @@ export async function retryFailed(deps: ResendDeps, orgId: string, filter: Faile
   const summary: RetrySummary = { matched: matched.length, sent: [], refused: [] };
   for (const { id } of matched) {
     try {
-      const { id: sentAs } = await resendEmail(deps, orgId, id, `retry ${id}`);
+      const { id: sentAs } = await resendEmail(deps, orgId, { id, status: filter.status }, `retry ${id}`);
       summary.sent.push({ id, sent_as: sentAs });
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { resendEmail } from '../../src/intake/resend.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { findContent } from '../../src/store/emails/message-details.ts';
 import { SECRET_KEY, useService } from '../http/service.ts';
@@ -85,6 +86,21 @@ describe('emails retry', () => {
     await service.pool.query('UPDATE emails SET resent_as = NULL WHERE id = $1', [id]);
     const { sent, refused } = await printed<Summary>(...of);
     assert.deepEqual([sent, refused.map((each) => each.id)], [[], [id]]);
+  });
+
+  it('refuses an email that was reported, or resent in the dashboard, since it was listed', async () => {
+    const theirs = await service.organization();
+    const listed = async () => ({ id: await failed('x', 1, {}, theirs), status: 'failed' }) as const;
+    const [reported, resent] = [await listed(), await listed()];
+    await service.pool.query(`UPDATE emails SET status = 'delivered', error = NULL WHERE id = $1`, [reported.id]);
+    await resendEmail(service.deps, theirs.id, { id: resent.id }, 'click');
+    const count = async () => (await service.pool.query('SELECT FROM emails WHERE org_id = $1', [theirs.id])).rowCount;
+    assert.equal(await count(), 3);
+    for (const original of [reported, resent])
+      await assert.rejects(resendEmail(service.deps, theirs.id, original, `retry ${original.id}`), {
+        code: 'conflict',
+      });
+    assert.equal(await count(), 3);
   });
 
   for (const [name, fields] of [

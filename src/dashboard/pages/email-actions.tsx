@@ -24,7 +24,7 @@ const resend = action(RequestIdForm, {
   run: (context, { request_id }) =>
     act(context, {
       action: 'emails.send',
-      run: () => resendEmail(context.deps, context.organization.id, idOf(context), request_id),
+      run: () => resendEmail(context.deps, context.organization.id, { id: idOf(context) }, request_id),
       target: ({ id }) => id,
       detail: { resend_of: idOf(context) },
       next: ({ id }) => new Redirect(`${PATH}/${id}`, { flash: 'Email resent. This is the new one.' }),

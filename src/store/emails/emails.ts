@@ -1,10 +1,10 @@
 import type { Attachment } from '../../domain/email/attachments.ts';
-import type { EmailRequest } from '../../domain/email/email.ts';
+import type { EmailRequest, EmailStatus } from '../../domain/email/email.ts';
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { ATTACHMENTS_OF_EMAIL } from './attachments.ts';
 import type { EmailContents } from './contents.ts';
 import type { EmailSummary } from './summary.ts';
-import { type Db, execute, queryRow, queryValue } from '../postgres/pool.ts';
+import { type Db, executeOne, queryRow, queryValue } from '../postgres/pool.ts';
 
 /** In hours, because an interval of days depends on the daylight saving of the session's time zone. */
 export const timeProblem = (time: string): string =>
@@ -55,14 +55,23 @@ export async function findEmail(
   return { ...email, headers: await contents.openHeaders(db, { ...email, org_id: orgId, sealed_headers }) };
 }
 
-/** Links an email and the one that repeats it. */
-export async function recordResend(db: Db, orgId: string, originalId: string, copyId: string): Promise<void> {
-  await execute(db, {
+/** The email that another one repeats. */
+export interface Original {
+  readonly id: string;
+  /** If given, it must have this status and not have been resent before. */
+  readonly status?: EmailStatus;
+}
+
+/** Links an email and the one that repeats it. @returns false if the original does not exist or may not be resent */
+export function recordResend(db: Db, orgId: string, original: Original, copyId: string): Promise<boolean> {
+  return executeOne(db, {
     name: 'record_resend',
-    text: `UPDATE emails SET resend_of = CASE id WHEN $3 THEN $2 ELSE resend_of END,
-                             resent_as = CASE id WHEN $2 THEN array_append(resent_as, $3) ELSE resent_as END
-           WHERE id IN ($2, $3) AND org_id = $1`,
-    values: [orgId, originalId, copyId],
+    text: `WITH original AS (
+             UPDATE emails SET resent_as = array_append(resent_as, $3)
+             WHERE id = $2 AND org_id = $1 AND ($4::text IS NULL OR status = $4 AND resent_as IS NULL) RETURNING id
+           )
+           UPDATE emails AS copy SET resend_of = original.id FROM original WHERE copy.id = $3`,
+    values: [orgId, original.id, copyId, original.status ?? null],
   });
 }
 
