@@ -23,6 +23,7 @@ import {
   noteSuppressed,
   prepareCopies,
   reportRecipients,
+  statusesOfCopies,
 } from '../../src/store/emails/recipients.ts';
 import { scheduleNextCheck } from '../../src/store/emails/stuck.ts';
 import { lockMessages, lockReported } from '../../src/store/messages/delivery.ts';
@@ -147,6 +148,7 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
   lockMessages: (db, ids) => lockMessages(db, ids),
   lockReported: (db, ids) => lockReported(db, ids),
   requeueAsFallback: (db, ids) => requeueAsFallback(db, ids),
+  statusesOfCopies: (db, ids) => statusesOfCopies(db, ids),
   lockEmailRows: (db, ids) => lockEmailRows(db, ids.length),
   lockLateSingles: (db, ids) => lockLateSingles(db, '0', ids.length),
   lockEmails: (db, ids) => lockEmails(db, ids),
