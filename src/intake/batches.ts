@@ -137,7 +137,11 @@ async function registerTags(
   { caller: { orgId, domainIds }, requests, parsed }: Batch,
 ): Promise<void> {
   const newTags = new Map<string, Tag>();
-  await mapInSlices(requests, ({ tags }) => limits.tags.collectUnknown(orgId, tags, newTags));
+  const turn = startTimeSlices();
+  for (const { tags } of requests) {
+    limits.tags.collectUnknown(orgId, tags, newTags);
+    await turn();
+  }
   if (newTags.size === 0) return;
   const first = await judgeEmails(pool, orgId, domainIds, parsed);
   if (first) throw refusedEmailError(requests, first);

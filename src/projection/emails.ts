@@ -267,6 +267,7 @@ export async function projectReschedule(
       recordSteps(
         client,
         steps.map((step) => ({ ...step, detail: eventDetail(moved) })),
+        // `enqueueEvents` reads the endpoints only now.
         new Set([orgId]),
       ),
       insertOutbox(client, 'reschedule', [id]),

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { DELIVERY_STATUSES } from '../../domain/webhooks.ts';
 import { replayMany, replayOne, requireDelivery, requireEndpoint } from '../../accounts/webhooks.ts';
-import { senderOf } from '../../store/emails/emails.ts';
+import { emailExists } from '../../store/emails/message-details.ts';
 import type { AttemptWithHeaders } from '../../store/webhooks/deliveries.ts';
 import { act, buttonAction } from '../act.ts';
 import { Command, Facts, Id, NumberCell, Section, StatusBadge, Table, Text, Time, TimeCell } from '../elements.tsx';
@@ -171,8 +171,8 @@ async function messageOf({ pool, organization }: Context, payload: unknown): Pro
   const { emailId } = data;
   if (emailId !== undefined) {
     // A payload outlives the record of its email.
-    const isStored = (await senderOf(pool, organization.id, emailId)) !== undefined;
-    return isStored ? { name: 'Email', href: `/dashboard/emails/${emailId}`, id: emailId } : undefined;
+    if (!(await emailExists(pool, organization.id, emailId))) return undefined;
+    return { name: 'Email', href: `/dashboard/emails/${emailId}`, id: emailId };
   }
   const [channel = ''] = type.split('.');
   const name = { chatapp: 'WhatsApp message', sms: 'SMS' }[channel];

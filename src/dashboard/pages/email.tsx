@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { REPORTED_STATUSES } from '../../domain/email/states.ts';
+import { isReported } from '../../domain/email/states.ts';
 import { notFound } from '../../domain/errors.ts';
 import { makeDownloadLinks } from '../../domain/email/download-links.ts';
 import { addressees, recipients } from '../../domain/email/outgoing.ts';
@@ -167,11 +167,10 @@ interface RecipientsProps {
  */
 function Recipients({ email, details, suppressions, maySuppress }: RecipientsProps): Html {
   const all = recipients(addressees(email));
-  const isReported = REPORTED_STATUSES.some((status) => status === email.status);
-  const onlyReport = all.length === 1 && isReported ? email : undefined;
+  const onlyReport = all.length === 1 && isReported(email.status) ? email : undefined;
   const reports = new Map(details.recipients.map((report) => [report.recipient, report]));
   // The status of the email is that of one of its recipients.
-  const isStatusOfOne = isReported && details.recipients.some(({ status }) => status === email.status);
+  const isStatusOfOne = isReported(email.status) && details.recipients.some(({ status }) => status === email.status);
   const statusWithoutReport = isStatusOfOne ? 'sent' : email.status;
   // Recipients who unsubscribed still receive email that is not marketing.
   const suppressed = new Set(suppressions.filter(({ origin }) => origin !== 'unsubscribe').map((entry) => entry.email));

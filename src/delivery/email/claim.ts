@@ -1,4 +1,4 @@
-import { REPORTED_STATUSES } from '../../domain/email/states.ts';
+import { isReported } from '../../domain/email/states.ts';
 import { project } from '../../projection/emails.ts';
 import {
   type Attempt,
@@ -98,10 +98,9 @@ function judge(
     return { state: 'unapplied', message };
   const ambiguous = message && isAmbiguous(message.attempt) ? message : undefined;
   const isLookedUp = ambiguous !== undefined && canBeLookedUp(deps, ambiguous.attempt);
-  const isReported = REPORTED_STATUSES.some((status) => status === email.status);
   const blocked = unclaimableResult(email, member);
   // A report does not contain what a lost answer would have recorded: `sent`, and the provider with its id. The look-up does.
-  const isOvertaken = isLookedUp && isReported && isDeliveredBy(email, member);
+  const isOvertaken = isLookedUp && isReported(email.status) && isDeliveredBy(email, member);
   if (blocked && !isOvertaken) return done(blocked);
   if (isQuarantined(email, isLookedUp)) return { state: 'quarantine' };
   if (ambiguous) return { state: 'ambiguous', message: ambiguous };

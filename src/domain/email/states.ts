@@ -34,6 +34,10 @@ export const REPORTED_STATUSES = [
 ] as const satisfies readonly EmailStatus[];
 type ReportedStatus = (typeof REPORTED_STATUSES)[number];
 
+export function isReported(status: EmailStatus): boolean {
+  return REPORTED_STATUSES.some((reported) => reported === status);
+}
+
 /**
  * A report may arrive before our own record of the hand-over, so it also moves `queued`; and it corrects an email that was
  * given up while ambiguous (`failed`). Hits of our own tracking prove no hand-over: `projectHits` decides which of them move these.

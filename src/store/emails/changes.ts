@@ -96,8 +96,8 @@ export interface CheckedReport {
  * first report, which may be recorded earlier than the response to the send. Only reports and responses have a dedupe_key.
  */
 const SENT_AT = `(
-    SELECT greatest(emails.created_at + interval '1 millisecond',
-                    max(created_at) FILTER (WHERE dedupe_key IS NULL OR type = 'email.sent') + interval '1 millisecond',
+    SELECT greatest(greatest(emails.created_at, max(created_at) FILTER (WHERE dedupe_key IS NULL OR type = 'email.sent'))
+                      + interval '1 millisecond',
                     least(to_timestamp(report.occurred_at / 1000), clock_timestamp(),
                           min(created_at) FILTER (WHERE dedupe_key IS NOT NULL AND type <> 'email.sent') - interval '1 millisecond'))
     FROM email_events WHERE email_events.email_id = report.email_id)`;

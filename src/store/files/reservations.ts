@@ -38,8 +38,8 @@ export async function reserveFiles(
 }
 
 /**
- * Abandons reservations that are an hour old. No request can still store an email with their files. Each call
- * moves them to the end of the queue, so that files which cannot be removed do not block the others.
+ * Abandons reservations that are an hour old. No request can still store an email with their files. Each call moves them to the end
+ * of the queue, so that files which cannot be removed do not block the others.
  * @returns ids of files to remove, at most `limit`
  */
 export function abandonReservations(db: Db, limit: number): Promise<string[]> {
