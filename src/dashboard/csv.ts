@@ -4,7 +4,7 @@ import { parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';
 import { ServiceError } from '../domain/errors.ts';
 import { startTimeSlices } from '../intake/time-slices.ts';
-import type { Cursor } from '../store/postgres/page.ts';
+import type { Cursor, Page } from '../store/postgres/page.ts';
 import { act, type Change } from './act.ts';
 import { type Answer, type Context, Reply } from './page.ts';
 
@@ -114,26 +114,20 @@ function writeCsv(rows: readonly (readonly (string | null)[])[]): string {
   );
 }
 
-interface Chunk<Row> {
-  readonly rows: readonly Row[];
-  /** The position of the next chunk; null after the last one. */
-  readonly next: Cursor | null;
-}
-
 /**
- * Formats a list as CSV. The list is read in chunks, since it may be long.
- * @param read returns the rows after a position; null is the start of the list
+ * Formats a list as CSV. The list is read page by page, since it may be long.
+ * @param read returns the page after a cursor; null is the start of the list
  */
 export async function* csvParts<Row>(
   header: readonly string[],
-  read: (after: Cursor | null) => Promise<Chunk<Row>>,
+  read: (after: Cursor | null) => Promise<Page<Row>>,
   cells: (row: Row) => readonly (string | null)[],
 ): AsyncGenerator<string> {
   // Without a byte-order mark, Excel reads the file in the code page of Windows instead of UTF-8.
   yield `\uFEFF${writeCsv([header])}`;
   let after: Cursor | null = null;
   do {
-    const { rows, next }: Chunk<Row> = await read(after);
+    const { rows, next }: Page<Row> = await read(after);
     if (rows.length > 0) yield writeCsv(rows.map(cells));
     after = next;
   } while (after);

@@ -1,13 +1,12 @@
 import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import { PAGE_LENGTH } from '../domain/limits.ts';
-import { cutPage, type Cursor } from '../store/postgres/page.ts';
+import { type Cursor, cutPage, type Page } from '../store/postgres/page.ts';
 import type { Listing } from './cursor.ts';
 import type { RouteDeps } from './deps.ts';
 import { type Route, route, type TypedRequest } from './route.ts';
 import { listOf, paging } from './schemas/lists.ts';
 
 type Filters = Listing['filters'];
-type Page = ReturnType<typeof cutPage>;
 
 type ListRequest<Query extends TProperties, Params extends TSchema> = TypedRequest<{
   querystring: TObject<Query>;
@@ -31,7 +30,7 @@ type Reader<F, Query extends TProperties, Params extends TSchema> =
   /** Returns at most `limit` rows. `limit` is one more than the page length, which shows whether more rows follow. */
   | { readonly read: Read<F, Query, Params, Cursor[]>; readonly readPage?: never }
   /** Returns a page of at most `limit` rows. The page may be shorter even if more rows follow. */
-  | { readonly readPage: Read<F, Query, Params, Page>; readonly read?: never };
+  | { readonly readPage: Read<F, Query, Params, Page<unknown>>; readonly read?: never };
 
 type Read<F, Query extends TProperties, Params extends TSchema, Result> = (
   deps: RouteDeps,

@@ -89,7 +89,7 @@ describe('a list', () => {
       let next: Cursor | null = null;
       do {
         const page = await listEmails(pool, LARGE, filters, next, PAGE - 1);
-        found.push(...page.emails.map(({ id }) => id));
+        found.push(...page.rows.map(({ id }) => id));
         next = page.next;
       } while (next && found.length < 350);
       const ids = expected.map(({ id }) => id);
@@ -153,7 +153,7 @@ describe('no search reads more than a bounded number of rows', () => {
       SEARCHES['a recipient that no email has'],
     ]) {
       const filters = { tags: [], status: null, batch_id: null, ...some };
-      const { emails, next } = await listEmails(pool, LARGE, filters, null, PAGE - 1);
+      const { rows: emails, next } = await listEmails(pool, LARGE, filters, null, PAGE - 1);
       const { rows } = await pool.query<{ count: number }>(
         `SELECT count(*)::int FROM emails
          WHERE org_id = $1 AND ("to" ->> 0 = $2 OR subject LIKE '% ' || $3 || ' %')`,

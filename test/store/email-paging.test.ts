@@ -97,7 +97,7 @@ describe('paging while emails arrive anywhere in the list', () => {
           for (let page = 0; page === 0 || from; page++) {
             assert.ok(page <= 50, 'it comes to an end');
             const limit = limits[page % limits.length] ?? 1;
-            const { emails, next }: Page = await listEmails(pool, orgId, asked, from, limit);
+            const { rows: emails, next }: Page = await listEmails(pool, orgId, asked, from, limit);
             assert.ok(next ? emails.length === limit : emails.length <= limit);
             found.push(...emails.map(({ id }) => id));
             from = next;
@@ -160,7 +160,7 @@ describe('a filter by two frequent tags that hardly any email has both of', () =
       let pages = 0;
       for (let from: Cursor | null = null; pages === 0 || from; pages++) {
         const page: Page = await listEmails(pool, ORG, asked, from, 10);
-        found.push(...page.emails.map(({ id }) => id));
+        found.push(...page.rows.map(({ id }) => id));
         from = page.next;
       }
       assert.deepEqual(found, [`em_${'0'.repeat(26)}`]);

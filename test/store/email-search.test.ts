@@ -117,7 +117,7 @@ async function pagesOf(orgId: string, filters: EmailFilters, limit: number): Pro
   let next: Cursor | null = null;
   for (let page = 0; page === 0 || next; page++) {
     assert.ok(page < 200, 'it comes to an end');
-    const { emails, next: following }: Awaited<ReturnType<typeof listEmails>> = await listEmails(
+    const { rows: emails, next: following }: Awaited<ReturnType<typeof listEmails>> = await listEmails(
       pool,
       orgId,
       filters,
@@ -217,7 +217,7 @@ describe('a search of emails', () => {
       };
       const page = await listEmails({ query } as unknown as Db, racing, { ...ALL, from: '@acme.example' }, null, 100);
       assert.deepEqual(
-        page.emails.map(({ id }) => id),
+        page.rows.map(({ id }) => id),
         all.map(({ id }) => id),
       );
     });

@@ -188,9 +188,9 @@ const FAILED = ['failed', 'rejected', 'bounced'] as const;
 const FAILED_SHOWN = 10;
 
 /** Lists the latest members that failed, bounced or were rejected. */
-async function listFailed(db: Db, orgId: string, batch_id: string): Promise<EmailSummary[]> {
+async function listFailed(db: Db, orgId: string, batch_id: string): Promise<readonly EmailSummary[]> {
   const filters = { tags: [], status: FAILED, batch_id };
-  return (await listEmails(db, orgId, filters, null, FAILED_SHOWN)).emails;
+  return (await listEmails(db, orgId, filters, null, FAILED_SHOWN)).rows;
 }
 
 /** True if members are being sent. Scheduled members do not count, since they may be pending for weeks. */

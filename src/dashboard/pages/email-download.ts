@@ -17,10 +17,7 @@ export const download = page(Query, async (context) => {
     throw new ServiceError('validation_error', problem, param);
   }
   const { pool, organization, given } = context;
-  const read = async (after: Cursor | null) => {
-    const { emails, next } = await listEmails(pool, organization.id, filters, after, CHUNK);
-    return { rows: emails, next };
-  };
+  const read = (after: Cursor | null) => listEmails(pool, organization.id, filters, after, CHUNK);
   const change = { action: 'emails.export', detail: { filters: filterQuery(given) } };
   return exportCsv(context, change, 'emails', csvParts(COLUMNS, read, rowOf));
 });

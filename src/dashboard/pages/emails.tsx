@@ -20,9 +20,9 @@ const list = page(Query, async (context) => {
   const opened = await pathOfId(context, query.q?.trim() ?? '');
   if (opened !== undefined) return new Redirect(opened);
   const { filters, filled, isValid } = readFilters(context);
-  const { emails, next } = isValid
+  const { rows: emails, next } = isValid
     ? await listEmails(pool, organization.id, filters, parseCursor(query.cursor), EMAILS)
-    : { emails: [], next: null };
+    : { rows: [], next: null };
   const isFirst = query.cursor === undefined;
   const isEmpty = isFirst && filterQuery(given) === '';
   const shown = (

@@ -46,7 +46,7 @@ const overview = page(Query, async (context) => {
   const chosen = query.range ?? DEFAULT_RANGE;
   const range = RANGES[chosen] as Range;
   const period = await lastSteps(pool, range.by, range.count);
-  const [{ emails }, figures, bounces, backlog, issues] = await Promise.all([
+  const [{ rows: emails }, figures, bounces, backlog, issues] = await Promise.all([
     listEmails(pool, organization.id, EVERY, null, LATEST_EMAILS),
     readFigures(context, period),
     readBounces(context, period),

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { digest } from '../../lib/digest.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { isInRanges } from '../../lib/ip-ranges.ts';
-import type { Changer } from '../../accounts/actor.ts';
+import type { Changer } from '../../accounts/audit.ts';
 import type { Caller } from '../../intake/emails.ts';
 import type { NetworkLimits } from '../../intake/network-limits.ts';
 import { parseApiKey } from '../../accounts/keys.ts';

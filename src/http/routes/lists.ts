@@ -23,10 +23,7 @@ export const emails = listRoute('listEmails', 'List emails', {
     'Emails that are accepted meanwhile neither repeat nor hide others.',
   filters: EmailFilters,
   filtersOf: ({ query }) => filtersOf(query),
-  readPage: async ({ pool }, { orgId }, after, limit, filters) => {
-    const { emails: rows, next } = await listEmails(pool, orgId, filters, after, limit);
-    return { rows, next };
-  },
+  readPage: ({ pool }, { orgId }, after, limit, filters) => listEmails(pool, orgId, filters, after, limit),
 });
 
 /**

@@ -1,6 +1,6 @@
 import { createdAt } from '../../lib/ids.ts';
 import { columns } from '../postgres/columns.ts';
-import { type Cursor, cutReadPage, type ReadRow } from '../postgres/page.ts';
+import { type Cursor, cutReadPage, type Page, type ReadRow } from '../postgres/page.ts';
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 /** A request with the fields that its organization can see. */
@@ -57,7 +57,7 @@ export async function listApiRequests(
   filters: RequestFilters,
   after: Cursor | null,
   limit: number,
-): Promise<{ readonly rows: readonly ApiRequest[]; readonly next: Cursor | null }> {
+): Promise<Page<ApiRequest>> {
   const { status, path, key, request_id: requestId } = filters;
   const walk = requestId !== null ? 'one' : status !== null && status.min >= 400 ? 'failed' : 'all';
   const begin = requestId ?? after?.id ?? LATEST;

@@ -1,6 +1,6 @@
 import type { BounceReason, EmailStatus, Tag } from '../../domain/email/email.ts';
 import { type Search, wantedTerms } from '../../domain/email/search.ts';
-import { type Cursor, START } from '../postgres/page.ts';
+import { type Cursor, cutPage, type Page, START } from '../postgres/page.ts';
 import type { Db } from '../postgres/pool.ts';
 import { bySearchIndex } from './search.ts';
 import type { Conditions, EmailSummary, Walker } from './summary.ts';
@@ -19,12 +19,6 @@ export interface EmailFilters extends Search {
   readonly created_before?: string | null;
 }
 
-export interface EmailPage {
-  readonly emails: EmailSummary[];
-  /** The cursor of the next page, or null after the last one. */
-  readonly next: Cursor | null;
-}
-
 /**
  * Lists an organization's emails that meet all filters, newest first.
  * @param after the end of the previous page, or null
@@ -36,19 +30,19 @@ export async function listEmails(
   filters: EmailFilters,
   after: Cursor | null,
   limit: number,
-): Promise<EmailPage> {
+): Promise<Page<EmailSummary>> {
   const conditions = conditionsOf(orgId, filters);
-  if (contradicts(conditions)) return { emails: [], next: null };
-  const emails: EmailSummary[] = [];
+  if (contradicts(conditions)) return { rows: [], next: null };
+  const rows: EmailSummary[] = [];
   let cursor: Cursor | null = startOf(after, filters.created_before);
   for (const walk of walkers(db, conditions, filters.batch_id)) {
-    const { found, next } = await walk(cursor, limit + 1 - emails.length);
-    emails.push(...found);
-    if (emails.length > limit) return { emails: emails.slice(0, limit), next: emails[limit - 1] ?? null };
+    const { found, next } = await walk(cursor, limit + 1 - rows.length);
+    rows.push(...found);
+    if (rows.length > limit) return cutPage(rows, limit);
     cursor = next;
     if (!cursor) break;
   }
-  return { emails, next: cursor };
+  return { rows, next: cursor };
 }
 
 function conditionsOf(orgId: string, filters: EmailFilters): Conditions {

@@ -8,6 +8,7 @@ import {
   FITS,
   SUMMARY,
   valuesOf,
+  type Walk,
   type WalkedRow,
   type Walker,
   walkOf,
@@ -91,8 +92,6 @@ async function readIndexedRange(db: Db, orgId: string): Promise<IndexedRange | u
   );
 }
 
-type IndexWalk = Awaited<ReturnType<Walker>>;
-
 /** Walks the blocks that have all terms, newest first. @param oldest the oldest block, or null */
 async function walkIndex(
   db: Db,
@@ -100,7 +99,7 @@ async function walkIndex(
   after: Cursor,
   oldest: Cursor | null,
   want: number,
-): Promise<IndexWalk> {
+): Promise<Walk> {
   const found: EmailSummary[] = [];
   const budget = { rows: MAX_ROWS, blocks: MAX_NUMBERED_BLOCKS };
   let cursor = after;
@@ -219,7 +218,7 @@ async function readBlocks(
   blocks: readonly Posting[],
   after: Cursor,
   want: number,
-): Promise<IndexWalk> {
+): Promise<Walk> {
   const numbered = blocks.filter(({ bits }) => bits !== null);
   const rows = await queryRows<WalkedRow>(db, {
     name: 'read_blocks',

@@ -2,7 +2,7 @@ import type { ChatContent, ChatType } from '../../domain/chat/chat.ts';
 import type { Tag } from '../../domain/email/email.ts';
 import type { MessageChannel, MessageStatus } from '../../domain/messages/message.ts';
 import { wireTime } from '../emails/emails.ts';
-import { type Cursor, cursorValues, cutReadPage, type ReadRow } from '../postgres/page.ts';
+import { type Cursor, cursorValues, cutReadPage, type Page, type ReadRow } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** One message as lists show it; fields of one channel are null in the other. */
@@ -64,12 +64,6 @@ export interface MessageFilters {
 /** Limits the entries of a tag that one statement reads. A page of a tag and a rare filter may therefore not be full. */
 const MAX_TAGGED_ENTRIES = 10_000;
 
-export interface MessagePage {
-  readonly rows: readonly MessageSummary[];
-  /** The cursor of the next page, or null after the last one. */
-  readonly next: Cursor | null;
-}
-
 /** A page of an organization's messages of one channel, newest first. */
 export async function listMessages(
   db: Db,
@@ -78,7 +72,7 @@ export async function listMessages(
   filters: MessageFilters,
   after: Cursor | null,
   limit: number,
-): Promise<MessagePage> {
+): Promise<Page<MessageSummary>> {
   const { name, text, values } = filters.tag === null ? listBy(filters) : listByTag(filters, filters.tag);
   const read = await queryRows<MessageSummary & ReadRow>(db, {
     name,

@@ -29,15 +29,18 @@ export function latestOf<Row extends QueryResultRow>(
   return (db, orgId, after, limit) => queryRows(db, text, [orgId, ...cursorValues(after), limit]);
 }
 
+/** A page of a list. */
+export interface Page<Row> {
+  readonly rows: readonly Row[];
+  /** The cursor of the next page, or null after the last one. */
+  readonly next: Cursor | null;
+}
+
 /**
  * Removes the row that exceeds a page.
  * @param rows at most `limit` + 1 rows in the list's order
- * @returns `next` is the last row of the page if more rows follow
  */
-export function cutPage<Row extends Cursor>(
-  rows: readonly Row[],
-  limit: number,
-): { readonly rows: readonly Row[]; readonly next: Cursor | null } {
+export function cutPage<Row extends Cursor>(rows: readonly Row[], limit: number): Page<Row> {
   const page = rows.slice(0, limit);
   return { rows: page, next: (rows.length > limit && page.at(-1)) || null };
 }
@@ -51,7 +54,7 @@ export interface ReadRow {
 }
 
 /** Like `cutPage`, for a statement that may have reached its bound before it has found a whole page. */
-export function cutReadPage<Row extends Cursor & ReadRow>(read: readonly Row[], limit: number) {
+export function cutReadPage<Row extends Cursor & ReadRow>(read: readonly Row[], limit: number): Page<Row> {
   const page = cutPage(
     read.filter(({ is_match: isMatch = true }) => isMatch),
     limit,

@@ -1,5 +1,5 @@
 import { DELIVERY_STATUSES, type DeliveryStatus } from '../../domain/webhooks.ts';
-import { type Cursor, cursorValues, cutReadPage, type ReadRow } from '../postgres/page.ts';
+import { type Cursor, cursorValues, cutReadPage, type Page, type ReadRow } from '../postgres/page.ts';
 import { type Db, queryRows } from '../postgres/pool.ts';
 import { deliveriesBy, type Delivery, statusesOf } from './deliveries.ts';
 
@@ -35,14 +35,14 @@ export interface DeliveryFilters {
 /** Limits the deliveries that one statement reads. A page of rare types or responses may therefore not be full. */
 const MAX_READ_DELIVERIES = 10_000;
 
-/** Lists deliveries of an endpoint, newest first. @returns the page, and the cursor of the next one or null */
+/** Lists deliveries of an endpoint, newest first. */
 export async function searchDeliveries(
   db: Db,
   endpointId: string,
   filters: DeliveryFilters,
   after: Cursor | null,
   limit: number,
-): Promise<{ rows: readonly FoundDelivery[]; next: Cursor | null }> {
+): Promise<Page<FoundDelivery>> {
   const { status, type, response, since, until, messageId } = filters;
   const isByMessage = messageId !== null;
   const read = await queryRows<FoundDelivery & ReadRow>(db, {
