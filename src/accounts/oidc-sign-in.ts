@@ -12,7 +12,7 @@ import { findUserByEmail, lockPassword, type User } from '../store/accounts/user
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import type { OidcIdentity } from './oidc.ts';
 import { generatePassword } from './passwords.ts';
-import { auditByUser } from './actor.ts';
+import { auditByUser } from './audit.ts';
 import { auditFailure, createRecordedSession } from './sign-in.ts';
 import { addUser, newPasswordHash, newUser, requirePassword, takeOver } from './users.ts';
 

@@ -2,7 +2,7 @@ import { digest } from '../lib/digest.ts';
 import { insertReset, resetExists, takeReset } from '../store/accounts/password-resets.ts';
 import { findUser, findUserByEmail } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
-import { auditBySystem, auditByUser } from './actor.ts';
+import { auditBySystem, auditByUser } from './audit.ts';
 import { newToken } from './sign-in.ts';
 import { newPasswordHash, takeOver } from './users.ts';
 

@@ -14,7 +14,7 @@ import {
 } from '../store/accounts/second-factors.ts';
 import type { User } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
-import { auditByUser } from './actor.ts';
+import { auditByUser } from './audit.ts';
 import { countCode, forgiveCodes } from './sign-in-limits.ts';
 import { requirePassword } from './users.ts';
 

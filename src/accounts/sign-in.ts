@@ -15,7 +15,7 @@ import { needsOidc } from '../store/accounts/organizations.ts';
 import { parseMailbox } from '../domain/email/address.ts';
 import { findSecondFactor } from '../store/accounts/second-factors.ts';
 import { findUserByEmail, lockPassword, type User, type UserWithPassword } from '../store/accounts/users.ts';
-import { type Detail, auditBySystem, auditByUser } from './actor.ts';
+import { type Detail, auditBySystem, auditByUser } from './audit.ts';
 import { isPassword } from './passwords.ts';
 import { type Attempt, countAttempt, forgiveAttempt } from './sign-in-limits.ts';
 

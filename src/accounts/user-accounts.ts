@@ -16,7 +16,7 @@ import {
   type User,
 } from '../store/accounts/users.ts';
 import { requireOrganization } from './organizations.ts';
-import { OPERATOR } from './actor.ts';
+import { OPERATOR } from './audit.ts';
 import { generatePassword } from './passwords.ts';
 import { unlock } from './sign-in-limits.ts';
 import { newPasswordHash, takeOver, userEmail } from './users.ts';

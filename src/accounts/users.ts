@@ -28,7 +28,7 @@ import {
   type UserWithPassword,
 } from '../store/accounts/users.ts';
 import { requireOrganization } from './organizations.ts';
-import { OPERATOR } from './actor.ts';
+import { OPERATOR } from './audit.ts';
 import { generatePassword, hashPassword, isPassword, passwordProblem } from './passwords.ts';
 import { countPasswordCheck, forgivePasswordChecks, clearPasswordLimits } from './sign-in-limits.ts';
 import { newToken } from './sign-in.ts';

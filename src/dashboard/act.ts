@@ -1,8 +1,6 @@
 import { Type } from 'typebox';
-import { auditCommitted } from '../accounts/audit.ts';
+import { auditCommitted, type Detail } from '../accounts/audit.ts';
 import { action, type Answer, type Context, idOf, type Page, Redirect } from './page.ts';
-
-type Detail = Readonly<Record<string, unknown>>;
 
 /** A form that sends an email. Posts with the same id send it once. */
 export const RequestIdForm = Type.Object({

@@ -20,7 +20,7 @@ import { insertGroup, insertOutbox } from '../store/outbox/outbox.ts';
 import { type Db, transaction } from '../store/postgres/pool.ts';
 import { countAgainstQuota } from '../store/limits/quota.ts';
 import { messagesAccepted } from '../telemetry/topics.ts';
-import { auditByChanger, type Changer } from '../accounts/actor.ts';
+import { auditByChanger, type Changer } from '../accounts/audit.ts';
 import {
   type Caller,
   senderAndTime,

@@ -23,7 +23,7 @@ import { gather } from '../store/postgres/gather.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { messagesAccepted } from '../telemetry/topics.ts';
 import type { Tracer } from '../telemetry/tracer.ts';
-import { auditByChanger, type Changer } from '../accounts/actor.ts';
+import { auditByChanger, type Changer } from '../accounts/audit.ts';
 import type { WithFiles } from './attachments.ts';
 import { refuseOtherSenders } from '../accounts/key-bounds.ts';
 import { rejectReusedKey } from './idempotency.ts';

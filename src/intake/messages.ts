@@ -15,7 +15,7 @@ import { insertOutbox } from '../store/outbox/outbox.ts';
 import { type Db, transaction } from '../store/postgres/pool.ts';
 import { enqueueEvents } from '../store/webhooks/events.ts';
 import { messagesAccepted } from '../telemetry/topics.ts';
-import { auditByChanger, type Changer } from '../accounts/actor.ts';
+import { auditByChanger, type Changer } from '../accounts/audit.ts';
 import type { Caller, IntakeDeps, Limits } from './emails.ts';
 import { rejectReusedKey } from './idempotency.ts';
 import { parseSchedule, scheduleError, scheduleChangeError } from './schedule.ts';

@@ -1,4 +1,4 @@
-import { OPERATOR } from '../../accounts/actor.ts';
+import { OPERATOR } from '../../accounts/audit.ts';
 import { insertAudit } from '../../store/accounts/audit.ts';
 import { type Db, type Pool, transaction } from '../../store/postgres/pool.ts';
 

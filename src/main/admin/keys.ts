@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { OPERATOR } from '../../accounts/actor.ts';
+import { OPERATOR } from '../../accounts/audit.ts';
 import { issueKeyForOperator, revokeKeyForOperator } from '../../accounts/keys.ts';
 import { insertAudit } from '../../store/accounts/audit.ts';
 import { listKeys, organizationOfKey, type Preset, PRESETS } from '../../store/accounts/keys.ts';
