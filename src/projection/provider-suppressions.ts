@@ -1,21 +1,9 @@
 import { newId } from '../lib/ids.ts';
-import type { ReportEvidence } from '../domain/email/feedback.ts';
+import type { ProviderSuppression } from '../domain/email/feedback.ts';
 import type { SuppressionOrigin } from '../domain/email/suppression.ts';
 import { findOrganizationOf } from '../store/emails/callbacks.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import { addSuppressions, removeSuppressions } from '../store/suppressions/suppressions.ts';
-
-/** The state of an email's recipient on a provider's own suppression list. */
-interface ProviderSuppression {
-  readonly emailId: string;
-  /** The bare address as the provider wrote it. */
-  readonly recipient: string;
-  /** Null if the recipient was removed from the provider's list. */
-  readonly origin: SuppressionOrigin | null;
-  /** True for a list for marketing email. */
-  readonly isMarketing: boolean;
-  readonly evidence: ReportEvidence;
-}
 
 /**
  * Applies a change of the provider's list to the suppression list of the email's organization. Removal from the provider's

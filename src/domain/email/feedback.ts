@@ -1,5 +1,6 @@
 import type { EmailChange } from './states.ts';
 import type { BounceReason } from './email.ts';
+import type { SuppressionOrigin } from './suppression.ts';
 
 /** Changes that providers report about a recipient after the hand-over. */
 export type FeedbackChange = Extract<
@@ -30,6 +31,18 @@ export interface Feedback {
   readonly link?: string;
   /** The callback's evidence about the message; undefined when we queried the provider for a known message. */
   readonly evidence?: ReportEvidence;
+}
+
+/** A report about an email's recipient on a provider's own suppression list. */
+export interface ProviderSuppression {
+  readonly emailId: string;
+  /** The bare address as the provider wrote it. */
+  readonly recipient: string;
+  /** The reason for its entry; null if it was removed from the list. */
+  readonly origin: SuppressionOrigin | null;
+  /** True for the list of marketing email. Each of Postmark's streams has a list of its own. */
+  readonly isMarketing: boolean;
+  readonly evidence: ReportEvidence;
 }
 
 /**

@@ -1,28 +1,15 @@
 import { hash } from 'node:crypto';
 import { isMachineAgent } from '../../domain/email/machines.ts';
-import type { Feedback, ReportEvidence } from '../../domain/email/feedback.ts';
-import type { SuppressionOrigin } from '../../domain/email/suppression.ts';
+import type { Feedback, ProviderSuppression, ReportEvidence } from '../../domain/email/feedback.ts';
 import { type Fields, isObject, isText } from '../json-fields.ts';
 import { meaningOf } from './bounces.ts';
 
 export type Callback =
   | { readonly kind: 'feedback'; readonly feedback: Feedback }
   /** Postmark has added an address to its suppression list, or removed it. */
-  | { readonly kind: 'suppression'; readonly suppression: SuppressionChange }
+  | { readonly kind: 'suppression'; readonly suppression: ProviderSuppression }
   /** It concerns no email of ours, or changes nothing. */
   | { readonly kind: 'none' };
-
-/** The state of a recipient on Postmark's own suppression list. */
-interface SuppressionChange {
-  readonly emailId: string;
-  /** The bare address as Postmark wrote it. */
-  readonly recipient: string;
-  /** The reason for its entry; null if it was removed from the list. */
-  readonly origin: SuppressionOrigin | null;
-  /** True for the list of the marketing stream. Each stream has a list of its own. */
-  readonly isMarketing: boolean;
-  readonly evidence: ReportEvidence;
-}
 
 const NO_EFFECT: Callback = { kind: 'none' };
 
