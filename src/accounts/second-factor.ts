@@ -15,7 +15,7 @@ import {
 import type { User } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { auditByUser } from './audit.ts';
-import { countCode, forgiveCodes } from './sign-in-limits.ts';
+import { countCheck, forgiveChecks } from './sign-in-limits.ts';
 import { requirePassword } from './users.ts';
 
 /** RFC 4226 §4 recommends 160 bits. */
@@ -105,12 +105,12 @@ export async function checkCode(deps: SecondFactorDeps, user: User, code: string
 
 /** Counts an attempt before the code is checked, so that concurrent attempts cannot exceed the limit. */
 async function requireCode({ pool }: SecondFactorDeps, user: User, take: (db: Db) => Promise<boolean>): Promise<void> {
-  const seconds = await countCode(pool, user);
+  const seconds = await countCheck(pool, 'code', user);
   if (seconds !== undefined) {
     throw new ServiceError('rate_limit_exceeded', 'the code was wrong too often', undefined, seconds);
   }
   if (!(await take(pool))) throw new ServiceError('validation_error', 'is wrong or was used already', 'code');
-  await forgiveCodes(pool, user);
+  await forgiveChecks(pool, 'code', user);
 }
 
 async function takeTotp(db: Db, seal: Seal, { id, email }: User, code: string, confirms: boolean): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { digest } from '../lib/digest.ts';
 import { networkOf } from '../lib/ip-ranges.ts';
+import type { User } from '../store/accounts/users.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import {
   type AttemptKind,
@@ -89,13 +90,19 @@ export async function countInvitation(db: Db, orgId: string, email: string): Pro
   return countStages(db, [[subject('invite_org', [orgId])], [subject('invite_email', [email], email)]]);
 }
 
-/** Counts a check of a signed-in user's current password. @returns the seconds to wait if a limit is exceeded */
-export async function countPasswordCheck(db: Db, user: { id: string; email: string }): Promise<number | undefined> {
-  return count(db, [passwordSubject(user)]);
+type CheckedUser = Pick<User, 'id' | 'email'>;
+
+/** A check of a user's current password, or of a code of the second factor. */
+type Check = 'password' | 'code';
+
+/** Counts a check. @returns the seconds to wait if a limit is exceeded */
+export async function countCheck(db: Db, check: Check, user: CheckedUser): Promise<number | undefined> {
+  return count(db, [checkSubject(check, user)]);
 }
 
-export async function forgivePasswordChecks(db: Db, user: { id: string; email: string }): Promise<void> {
-  await deleteAttempts(db, [passwordSubject(user)]);
+/** Deletes the counts of a user's checks after one has succeeded. */
+export async function forgiveChecks(db: Db, check: Check, user: CheckedUser): Promise<void> {
+  await deleteAttempts(db, [checkSubject(check, user)]);
 }
 
 /** Counts a sign-in by OpenID Connect, before its email is known. @returns the seconds to wait if a limit is exceeded */
@@ -106,15 +113,6 @@ export async function countNetworkAttempt(db: Db, address: string): Promise<numb
 /** Reverts the count of an attempt that succeeded, or that failed because the identity provider was unavailable. */
 export async function forgiveNetworkAttempt(db: Db, address: string): Promise<void> {
   await uncountAttempts(db, [networkSubject(address)]);
-}
-
-/** Counts a check of a user's second factor. @returns the seconds to wait if a limit is exceeded */
-export async function countCode(db: Db, { id, email }: { id: string; email: string }): Promise<number | undefined> {
-  return count(db, [subject('code', [id], email)]);
-}
-
-export async function forgiveCodes(db: Db, { id, email }: { id: string; email: string }): Promise<void> {
-  await deleteAttempts(db, [subject('code', [id], email)]);
 }
 
 /** Clears every limit that counts an email. @returns the number of deleted counts */
@@ -148,8 +146,8 @@ function networkSubject(address: string): AttemptSubject {
   return subject('network', [networkOf(address)]);
 }
 
-function passwordSubject({ id, email }: { id: string; email: string }): AttemptSubject {
-  return subject('password', [id], email);
+function checkSubject(check: Check, { id, email }: CheckedUser): AttemptSubject {
+  return subject(check, [id], email);
 }
 
 function subject(kind: AttemptKind, parts: readonly string[], email?: string): AttemptSubject {

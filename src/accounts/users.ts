@@ -30,7 +30,7 @@ import {
 import { requireOrganization } from './organizations.ts';
 import { OPERATOR } from './audit.ts';
 import { generatePassword, hashPassword, isPassword, passwordProblem } from './passwords.ts';
-import { countPasswordCheck, forgivePasswordChecks, clearPasswordLimits } from './sign-in-limits.ts';
+import { clearPasswordLimits, countCheck, forgiveChecks } from './sign-in-limits.ts';
 import { newToken } from './sign-in.ts';
 
 const MAX_NAME_LENGTH = 200;
@@ -207,13 +207,13 @@ export async function changePassword(
  * @throws ServiceError validation_error if it is wrong, rate_limit_exceeded after too many wrong ones
  */
 export async function requirePassword(db: Db, { id, email }: User, current: string): Promise<string> {
-  const seconds = await countPasswordCheck(db, { id, email });
+  const seconds = await countCheck(db, 'password', { id, email });
   if (seconds !== undefined) {
     throw new ServiceError('rate_limit_exceeded', 'the current password was wrong too often', undefined, seconds);
   }
   const user = await findUser(db, id);
   if (!user || !(await isPassword(current, user.password, id))) throw wrongPassword();
-  await forgivePasswordChecks(db, { id, email });
+  await forgiveChecks(db, 'password', { id, email });
   return user.password;
 }
 
