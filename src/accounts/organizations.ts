@@ -2,6 +2,7 @@ import { noOrganization, refuseProblem } from '../domain/errors.ts';
 import { newId } from '../lib/ids.ts';
 import { controlProblem } from '../lib/text.ts';
 import { insertOrganization, organizationExists, setOrganizationName } from '../store/accounts/organizations.ts';
+import { setBodyRetention } from '../store/emails/content-erasure.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { issueKey } from './keys.ts';
 
@@ -22,6 +23,15 @@ export async function createOrganization(
 /** @throws ServiceError validation_error, not_found */
 export async function renameOrganization(db: Db, orgId: string, name: string): Promise<void> {
   if (!(await setOrganizationName(db, orgId, organizationName(name)))) throw noOrganization(orgId);
+}
+
+/**
+ * Sets the retention of bodies of an organization for the operator.
+ * @param days 0 is forever, null is the setting `BODY_RETENTION_DAYS`
+ * @throws ServiceError not_found
+ */
+export async function changeBodyRetention(db: Db, orgId: string, days: number | null): Promise<void> {
+  if (!(await setBodyRetention(db, orgId, days))) throw noOrganization(orgId);
 }
 
 function organizationName(text: string): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CHAPTERS } from '../../src/dashboard/footer.tsx';
-import { changeBodyRetention } from '../../src/intake/body-retention.ts';
+import { changeBodyRetention } from '../../src/accounts/organizations.ts';
 import { insertAudit, listAudit } from '../../src/store/accounts/audit.ts';
 import { setQuota } from '../../src/store/limits/quota.ts';
 import { useService } from '../http/service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { expireBodies } from '../../src/upkeep/body-retention.ts';
-import { changeBodyRetention } from '../../src/intake/body-retention.ts';
+import { changeBodyRetention } from '../../src/accounts/organizations.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { accept, force, inMs, newEmail, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { createOrganization } from '../../accounts/organizations.ts';
-import { changeBodyRetention } from '../../intake/body-retention.ts';
+import { changeBodyRetention, createOrganization } from '../../accounts/organizations.ts';
 import { changeQuota } from '../../intake/quota.ts';
 import { allowPasswords } from '../../accounts/sign-in-requirements.ts';
 import { resumeOrganization, suspendOrganization } from '../../accounts/suspension.ts';
