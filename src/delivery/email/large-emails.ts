@@ -1,3 +1,5 @@
+import { addAbortSignal } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import type { Logger } from 'pino';
 import type { Attachment } from '../../domain/email/attachments.ts';
 import { makeSemaphore } from '../../lib/semaphore.ts';
@@ -92,12 +94,7 @@ async function readOne(store: FileStore, attachment: Attachment, timeout: AbortS
   const { id, filename, content_type: contentType, content_id: contentId, size } = attachment;
   const stream = await store.open(id);
   if (!stream) throw new FileLost(`the file ${id} is not in the attachment store`);
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    timeout.throwIfAborted();
-    chunks.push(chunk);
-  }
-  const content = Buffer.concat(chunks);
+  const content = await buffer(addAbortSignal(timeout, stream));
   if (content.length !== size) throw new FileLost(`the file ${id} has ${content.length} bytes, not ${size}`);
   return { filename, contentType, contentId, content };
 }
