@@ -11,7 +11,7 @@ import type { EmailDeps } from '../src/delivery/email/contract.ts';
 import { deliver } from '../src/delivery/email/deliver.ts';
 import { cancelScheduled, giveUp } from '../src/delivery/endings.ts';
 import { policyWait, withHeartbeat } from './temporal.ts';
-import { makeWindow } from '../src/delivery/email/window.ts';
+import { makeCallOverlap } from '../src/delivery/email/call-overlap.ts';
 
 /** Emails that one workflow delivers, due at the same instant. */
 export interface Group {
@@ -110,7 +110,7 @@ export type GroupActivities = ReturnType<typeof makeGroupActivities>;
  */
 async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Promise<MemberResult[]> {
   const results: MemberResult[] = [];
-  const calls = makeWindow(deps.providers[0]?.overlap ?? 0);
+  const calls = makeCallOverlap(deps.providers[0]?.overlap ?? 0);
   const sizes = await readSendSizes(
     deps.pool,
     members.map(({ id }) => id),

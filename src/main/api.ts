@@ -14,7 +14,7 @@ import { makeQuotaQueue } from '../intake/quota-queue.ts';
 import { startRateLimits } from '../intake/rate-limits.ts';
 import { makeTagRegistry } from '../intake/tag-registry.ts';
 import { startRelay, TemporalUnreachable } from '../relay/relay.ts';
-import { capacityOf } from '../relay/token-bucket.ts';
+import { capacityOf } from '../relay/start-limit.ts';
 import { makeTemporalDispatcher } from '../relay/temporal.ts';
 import { makeEmailContents } from '../store/emails/contents.ts';
 import { openKeyCache } from '../store/accounts/key-cache.ts';

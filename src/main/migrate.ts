@@ -1,5 +1,5 @@
 import { migrate } from '../store/postgres/migrate.ts';
-import { databaseUrl, exitWithoutDatabase } from './wiring/database-url.ts';
+import { databaseUrl, exitWithoutDatabase } from './wiring/command-database.ts';
 
 /** `npm run migrate`: migrates the database to the schema of this version. */
 const url = await databaseUrl();

@@ -23,7 +23,7 @@ import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
 import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
 import { checkDatabase, openPool } from './wiring/database.ts';
 import { makeChatProviders, twilioCallbacksUrl } from './wiring/chat-providers.ts';
-import { openWorkflows } from './wiring/describe-workflow.ts';
+import { openWorkflows } from './wiring/workflows.ts';
 import { makeEmailDeps, retrySettings } from './wiring/email-deps.ts';
 import { makeAskPostmark, makeRemoveFromProvider, updateCredentialPauses } from './wiring/email-providers.ts';
 import { secretKeysOf } from '../lib/secret-key.ts';

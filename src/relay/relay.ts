@@ -20,7 +20,7 @@ import { outboxDispatched } from '../telemetry/topics.ts';
 import { GroupingPace } from './grouping-pace.ts';
 import { makeLease } from './lease.ts';
 import { needsToken, plan } from './plan.ts';
-import { makeTokenBucket, type TokenBucket } from './token-bucket.ts';
+import { makeStartLimit, type StartLimit } from './start-limit.ts';
 
 export interface RelayDeps {
   readonly pool: Pool;
@@ -79,8 +79,8 @@ export function startRelay(deps: RelayDeps): Relay {
   };
 
   const pace: Pace = {
-    emails: makeTokenBucket(deps.startsPerSecond, now),
-    messages: makeTokenBucket(deps.startsPerSecond, now),
+    emails: makeStartLimit(deps.startsPerSecond, now),
+    messages: makeStartLimit(deps.startsPerSecond, now),
     grouping: new GroupingPace(deps.startsPerSecond, now),
   };
   const lease = makeLease(deps.pool, now);
@@ -127,9 +127,9 @@ export function startRelay(deps: RelayDeps): Relay {
 }
 
 interface Pace {
-  readonly emails: TokenBucket;
+  readonly emails: StartLimit;
   /** Chat-app messages cannot be grouped. With their own bucket, a burst of them takes no tokens from email. */
-  readonly messages: TokenBucket;
+  readonly messages: StartLimit;
   readonly grouping: GroupingPace;
 }
 

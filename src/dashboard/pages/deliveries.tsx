@@ -32,7 +32,7 @@ const show = page(Type.Object({}), async (context) => {
   const { endpoint, delivery, payload } = details;
   const message = await messageOf(context, payload);
   const again = context.role !== 'viewer' && endpoint.status === 'enabled' && (
-    <Form visit={context} action={`${pathOf(context)}/replay`}>
+    <Form visit={context} action={`${deliveryPath(context)}/replay`}>
       <button>Replay</button>
     </Form>
   );
@@ -50,7 +50,7 @@ const replay = buttonAction((context) => ({
   action: 'webhooks.deliveries.replay',
   run: () => replayOne(intakeOf(context), context.organization.id, idOf(context), deliveryIdOf(context)),
   target: deliveryIdOf(context),
-  next: pathOf(context),
+  next: deliveryPath(context),
   flash: 'Delivery queued again.',
 }));
 
@@ -94,7 +94,7 @@ function deliveryIdOf({ params }: Context): string {
   return params['deliveryId'] ?? '';
 }
 
-function pathOf(context: Context): string {
+function deliveryPath(context: Context): string {
   return `${PATH}/${idOf(context)}/deliveries/${deliveryIdOf(context)}`;
 }
 
@@ -115,7 +115,7 @@ function progress(
   const isPaused = endpoint.status === 'disabled' && status === 'pending';
   const isSoon = next !== null && Date.parse(next) < Date.now() + SOON_MS;
   const live = {
-    'hx-get': pathOf(context),
+    'hx-get': deliveryPath(context),
     'hx-trigger': isSoon ? 'every 2s' : 'every 30s',
     'hx-select': '#progress',
     'hx-swap': 'outerHTML',

@@ -66,7 +66,7 @@ const edit = action(EndpointFields, {
       run: () => editEndpoint(intakeOf(context), context.organization.id, idOf(context), { url, description, events }),
       target: idOf(context),
       detail: { url },
-      next: pathOf(context),
+      next: endpointPath(context),
       flash: 'Endpoint updated.',
     }),
 });
@@ -90,7 +90,7 @@ const reveal = buttonAction<Endpoint & { secret: string }>((context) => ({
 const test = buttonAction<Delivery>((context) => ({
   action: 'webhooks.test',
   run: () => testEndpoint(intakeOf(context), context.organization.id, idOf(context)),
-  next: ({ id }) => new Redirect(`${pathOf(context)}/deliveries/${id}`, { flash: 'Test event queued.' }),
+  next: ({ id }) => new Redirect(`${endpointPath(context)}/deliveries/${id}`, { flash: 'Test event queued.' }),
 }));
 
 const remove = buttonAction((context) => ({
@@ -112,7 +112,7 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/:id/delete`, 'owner', remove],
 ];
 
-function pathOf(context: Context): string {
+function endpointPath(context: Context): string {
   return `${PATH}/${idOf(context)}`;
 }
 
@@ -121,7 +121,7 @@ function statusAction(status: EndpointStatus, flash: string): Page<'members'> {
     action: 'webhooks.update',
     run: () => editEndpoint(intakeOf(context), context.organization.id, idOf(context), { status }),
     detail: { status },
-    next: pathOf(context),
+    next: endpointPath(context),
     flash,
   }));
 }

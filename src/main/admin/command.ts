@@ -4,7 +4,7 @@ import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
 import { requireOrganization } from '../../accounts/organizations.ts';
 import { readAll } from '../../store/postgres/page.ts';
 import { type Db, makePool, type Pool, type Timeouts } from '../../store/postgres/pool.ts';
-import { databaseUrl, exitWithoutDatabase } from '../wiring/database-url.ts';
+import { databaseUrl, exitWithoutDatabase } from '../wiring/command-database.ts';
 import { type Api, findApi, Refusal, refusalOf } from './api.ts';
 
 /** The command line is not valid. The process exits with EXIT_USAGE. */

@@ -10,7 +10,7 @@ import { makePublicFetch } from '../../public-fetch/fetch.ts';
 import { makeEmailContents } from '../../store/emails/contents.ts';
 import { makePool, type Pool } from '../../store/postgres/pool.ts';
 import { openAttachmentStore } from '../wiring/attachment-store.ts';
-import { databaseUrl } from '../wiring/database-url.ts';
+import { databaseUrl } from '../wiring/command-database.ts';
 import { readCommandSettings } from '../wiring/command-settings.ts';
 import { auditedInParts } from './audit.ts';
 import { commandsOf, type OfOrganization, onDatabase, option, required, wakeRelay } from './command.ts';

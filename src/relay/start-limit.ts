@@ -1,7 +1,7 @@
 import { type Bucket, type Rate, refill, bucketState } from '../lib/token-bucket.ts';
 
-/** Limits how many workflows are started. */
-export interface TokenBucket {
+/** Limits by a token bucket how many workflows are started. */
+export interface StartLimit {
   /** The number of whole tokens. */
   readonly available: () => number;
   /** Takes tokens, at most those that are available. */
@@ -18,7 +18,7 @@ export function capacityOf(tokensPerSecond: number): number {
 }
 
 /** @param now a monotonic clock in milliseconds */
-export function makeTokenBucket(perSecond: number, now: () => number): TokenBucket {
+export function makeStartLimit(perSecond: number, now: () => number): StartLimit {
   const rate: Rate = { perSecond, burst: capacityOf(perSecond) };
   const bucket: Bucket = { usage: 0, atMs: now() };
   return {

@@ -4,7 +4,7 @@ import { awaitAll } from '../../lib/await-all.ts';
  * Limits the concurrency of deliveries by their unfinished emails.
  * @param overlap another delivery may start while at most this many emails are unfinished
  */
-export function makeWindow(overlap: number) {
+export function makeCallOverlap(overlap: number) {
   const running: Promise<void>[] = [];
   let unfinished = 0;
   let failed = false;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from '@temporalio/worker';
-import { describeWorkflow, openWorkflows, WORKFLOW_TYPES } from '../../src/main/wiring/describe-workflow.ts';
+import { describeWorkflow, openWorkflows, WORKFLOW_TYPES } from '../../src/main/wiring/workflows.ts';
 import * as workflowCode from '../../workflows/index.ts';
 import { eventually } from '../support/eventually.ts';
 import { testNamespace } from '../support/temporal.ts';
