@@ -90,10 +90,16 @@ export interface IntakeDeps {
   readonly tracer?: Tracer | undefined;
 }
 
+export interface AcceptOptions {
+  readonly attachments?: readonly AttachmentRequest[] | undefined;
+  /** The request's idempotency key, with which the response is stored. */
+  readonly idempotency?: IdempotencyKey | undefined;
+  /** The email that this one repeats. The two are linked in the transaction that stores this one. */
+  readonly original?: Original | undefined;
+}
+
 /**
  * Stores one email for delivery, with its files.
- * @param idempotency the request's idempotency key, with which the response is stored
- * @param original the email that this one repeats; the two are linked in the transaction that stores this one
  * @throws ServiceError in this order: validation_error for a time out of bounds; domain_not_found, domain_not_verified or
  * insufficient_scope for its `from` or a suspended organization; invalid_attachment; rate_limit_exceeded, quota_exceeded or
  * limit_exceeded. Also concurrent_idempotent_requests if another request has used the key meanwhile, and conflict if `original` may
@@ -103,9 +109,7 @@ export async function acceptEmail(
   deps: IntakeDeps,
   caller: Caller,
   request: EmailRequest,
-  attachments: readonly AttachmentRequest[] = [],
-  idempotency?: IdempotencyKey,
-  original?: Original,
+  { attachments = [], idempotency, original }: AcceptOptions = {},
 ): Promise<Acceptance> {
   const { orgId, keyId } = caller;
   const { limits } = deps;

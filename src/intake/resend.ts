@@ -13,7 +13,7 @@ import type { FileStore } from '../store/files/file-store.ts';
 import { findContent } from '../store/emails/message-details.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import type { Db } from '../store/postgres/pool.ts';
-import { acceptEmail, type IntakeDeps } from './emails.ts';
+import { acceptEmail, type AcceptOptions, type IntakeDeps } from './emails.ts';
 
 const CONTENT_GONE = 'The content of this email is no longer stored, so it cannot be resent.';
 const LINK_GONE = 'The link in this email is not stored with it, so it cannot be resent; request another.';
@@ -45,9 +45,8 @@ export async function resendEmail(
   const { from, to, cc, bcc, reply_to, marketing, tags } = email;
   const request = { from, to, cc, bcc, reply_to, marketing, tags, ...content, scheduled_at: null };
   const idempotency = { key: `again ${requestId}`, fingerprint: digest(id) };
-  const files = await readFiles(deps.files, attachments);
-  const repeated = 'This email was resent already; see your latest emails.';
-  return acceptOnce(deps, orgId, request, files, idempotency, repeated, original);
+  const options = { attachments: await readFiles(deps.files, attachments), idempotency, original };
+  return acceptOnce(deps, orgId, request, options, 'This email was resent already; see your latest emails.');
 }
 
 /**
@@ -67,19 +66,16 @@ export async function findResendBlocker(
 /**
  * Accepts an email of the dashboard once per idempotency key.
  * @param repeated the message of the error `conflict` for a used key
- * @param original the email that it repeats
  */
 export async function acceptOnce(
   deps: IntakeDeps,
   orgId: string,
   request: EmailRequest,
-  files: readonly AttachmentRequest[],
-  idempotency: IdempotencyKey,
+  options: AcceptOptions & { readonly idempotency: IdempotencyKey },
   repeated: string,
-  original?: Original,
 ): Promise<Acceptance> {
   try {
-    return await acceptEmail(deps, { orgId, domainIds: null }, request, files, idempotency, original);
+    return await acceptEmail(deps, { orgId, domainIds: null }, request, options);
   } catch (error) {
     const isDone = error instanceof ServiceError && error.code === 'concurrent_idempotent_requests';
     throw isDone ? new ServiceError('conflict', repeated) : error;

@@ -28,5 +28,5 @@ export async function sendTestEmail(
     text: `This is a test email from the Sendwright dashboard. It shows that ${domain} can send email.`,
   };
   const idempotency = { key: `test ${requestId}`, fingerprint: digest(to) };
-  return acceptOnce(deps, orgId, request, [], idempotency, 'This test email was sent already.');
+  return acceptOnce(deps, orgId, request, { idempotency }, 'This test email was sent already.');
 }

@@ -24,7 +24,7 @@ export const sendEmail = route('sendEmail', 'Send an email', {
   response: { 202: AcceptedEmail },
   handler: (deps, request) => {
     const { body, idempotency } = request;
-    return acceptEmail(deps, changerOf(request), toRequest(body), attachmentsOf(body), idempotency);
+    return acceptEmail(deps, changerOf(request), toRequest(body), { attachments: attachmentsOf(body), idempotency });
   },
 });
 
