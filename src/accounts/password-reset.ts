@@ -1,6 +1,6 @@
 import { digest } from '../lib/digest.ts';
-import { insertReset, resetExists, takeReset } from '../store/accounts/password-resets.ts';
-import { findUser, findUserByEmail } from '../store/accounts/users.ts';
+import { findReset, insertReset, takeReset } from '../store/accounts/password-resets.ts';
+import { findUser, findUserByEmail, lockPassword } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { auditBySystem, auditByUser } from './audit.ts';
 import { newToken } from './sign-in.ts';
@@ -19,8 +19,8 @@ export async function createReset(pool: Pool, email: string): Promise<string | u
 }
 
 /** Returns true if the token is valid. */
-export function isReset(db: Db, token: string): Promise<boolean> {
-  return resetExists(db, digest(token));
+export async function isReset(db: Db, token: string): Promise<boolean> {
+  return (await findReset(db, digest(token))) !== undefined;
 }
 
 /**
@@ -30,11 +30,14 @@ export function isReset(db: Db, token: string): Promise<boolean> {
  * @throws ServiceError validation_error
  */
 export async function resetPassword(pool: Pool, token: string, password: string): Promise<boolean> {
-  if (!(await isReset(pool, token))) return false;
+  const sha256 = digest(token);
+  const userId = await findReset(pool, sha256);
+  if (userId === undefined) return false;
   const hash = await newPasswordHash(password);
   return transaction(pool, async (client) => {
-    const userId = await takeReset(client, digest(token));
-    const user = userId === undefined ? undefined : await findUser(client, userId);
+    // The user before the link, as a change of the password locks them.
+    await lockPassword(client, userId);
+    const user = (await takeReset(client, sha256)) ? await findUser(client, userId) : undefined;
     if (!user) return false;
     const sessions = await takeOver(client, user, hash);
     await auditByUser(client, user, 'account.reset-password', { sessions });

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { linkToUser, signInByOidc } from '../../src/accounts/oidc-sign-in.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
+import { createReset, resetPassword } from '../../src/accounts/password-reset.ts';
 import { createSession } from '../../src/accounts/sign-in.ts';
 import { changePassword, createUser, takeOver } from '../../src/accounts/users.ts';
 import { insertIdentity } from '../../src/store/accounts/oidc-identities.ts';
-import { findUser } from '../../src/store/accounts/users.ts';
+import { findUser, lockPassword, setPassword } from '../../src/store/accounts/users.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -26,6 +27,8 @@ async function account() {
   return { user: { id, email, name: '' }, token: await createSession(pool, id, CLIENT), identity };
 }
 
+const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+
 /** Takes the account over, and commits only when `request` has ended or waits for a lock. */
 async function takeOverDuring(userId: string, request: () => Promise<unknown>): Promise<void> {
   const user = (await findUser(pool, userId)) ?? assert.fail('there is no user');
@@ -34,13 +37,23 @@ async function takeOverDuring(userId: string, request: () => Promise<unknown>): 
     let isOver = false;
     const ended = request().finally(() => (isOver = true));
     ended.catch(() => undefined);
-    await eventually('the request to end or wait', async () => {
-      const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-      return isOver || (await pool.query(waiting)).rowCount === 1;
-    });
+    await eventually('the request to end or wait', async () => isOver || (await pool.query(WAITING)).rowCount === 1);
     return { ended };
   });
   await assert.rejects(pending.ended);
+}
+
+/** Changes the password in a transaction during which a reset by a link begins. @returns what the reset returned */
+async function changeDuringReset(userId: string, link: string): Promise<boolean> {
+  const { ended } = await transaction(pool, async (client) => {
+    await lockPassword(client, userId);
+    const reset = resetPassword(pool, link, 'chosen by the holder');
+    reset.catch(() => undefined);
+    await eventually('the reset waits', async () => (await pool.query(WAITING)).rowCount === 1);
+    await setPassword(client, userId, 'the changed hash');
+    return { ended: reset };
+  });
+  return ended;
 }
 
 const countOf = async (table: 'sessions' | 'oidc_identities', userId: string) =>
@@ -69,6 +82,13 @@ describe('the takeover of an account', () => {
 });
 
 describe('a change of the password', () => {
+  it('ends the link of a reset that begins meanwhile, without a deadlock', async () => {
+    const { user } = await account();
+    const link = await createReset(pool, user.email);
+    assert.equal(await changeDuringReset(user.id, link ?? ''), false);
+    assert.equal((await findUser(pool, user.id))?.password, 'the changed hash');
+  });
+
   it('is made once if two with the same current password run concurrently', async () => {
     const { user, token } = await account();
     const change = (password: string) => changePassword(pool, user, { current: PASSWORD, password }, token);

@@ -9,13 +9,12 @@ export async function insertReset(db: Db, sha256: Buffer, userId: string): Promi
   );
 }
 
-export function resetExists(db: Db, sha256: Buffer): Promise<boolean> {
-  return executeOne(db, `SELECT FROM password_resets WHERE sha256 = $1 AND expires_at > now()`, [sha256]);
+/** Returns the user of a link, or undefined if it was redeemed or has expired. */
+export function findReset(db: Db, sha256: Buffer): Promise<string | undefined> {
+  return queryValue(db, `SELECT user_id FROM password_resets WHERE sha256 = $1 AND expires_at > now()`, [sha256]);
 }
 
-/** Redeems a link. @returns undefined if it was redeemed or has expired */
-export function takeReset(db: Db, sha256: Buffer): Promise<string | undefined> {
-  return queryValue(db, `DELETE FROM password_resets WHERE sha256 = $1 AND expires_at > now() RETURNING user_id`, [
-    sha256,
-  ]);
+/** Redeems a link. @returns false if it was redeemed or has expired */
+export function takeReset(db: Db, sha256: Buffer): Promise<boolean> {
+  return executeOne(db, `DELETE FROM password_resets WHERE sha256 = $1 AND expires_at > now()`, [sha256]);
 }
