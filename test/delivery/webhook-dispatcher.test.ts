@@ -241,6 +241,22 @@ describe('webhook workers', () => {
     });
   }
 
+  test('retry a 410 of a former URL that ends while the worker stops', async () => {
+    const id = await endpoint('former');
+    await mail();
+    let respondGone = (): void => undefined;
+    const gone = new Promise<number>((resolve) => (respondGone = () => resolve(410)));
+    respond = () => gone;
+    const stopping = new AbortController();
+    const draining = drainEndpoint(depsOf('first', stopping.signal), id);
+    await eventually('it is in flight', () => posts.length === 1);
+    stopping.abort();
+    await editEndpoint(intake, orgId, id, { url: 'https://example.com/latest' });
+    respondGone();
+    await draining;
+    assert.equal(await pendingCount(), 1);
+  });
+
   test('take over the endpoints of a worker that died, once its leases have lapsed', async () => {
     const id = await endpoint('a');
     await mail();

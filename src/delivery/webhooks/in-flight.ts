@@ -95,8 +95,7 @@ export function makeDeliveryPool(
     const at = startedAt + clockOffsetMs;
     const result = await attempt(connectionTo(endpoint.url), delivery.event_id, at, payload, secrets);
     const isDelivered = isSuccess(result);
-    const isLatestUrl = endpoint.url === health.url;
-    if (isLatestUrl) {
+    if (endpoint.url === health.url) {
       if (isGone(result)) goneUrl = endpoint.url;
       consecutiveFailures = isDelivered ? 0 : consecutiveFailures + 1;
       health = {
@@ -106,7 +105,7 @@ export function makeDeliveryPool(
         hasRepeatedFailure: health.hasRepeatedFailure || (!isDelivered && delivery.tries + 1 >= MIN_FAILED_ATTEMPTS),
       };
     }
-    ended.push(toNewAttempt(delivery, payload, result, new Date(at).toISOString(), isLatestUrl));
+    ended.push(toNewAttempt(delivery, payload, result, new Date(at).toISOString(), endpoint.url));
     webhookPosted.publish({ outcome: outcomeOf(result), seconds: result.durationMs / 1_000 });
     log.info(
       {
@@ -178,14 +177,14 @@ function toNewAttempt(
   payload: string,
   result: WebhookAttempt,
   at: string,
-  isLatestUrl: boolean,
+  url: string,
 ): NewAttempt {
   const { statusCode, durationMs, response, error, retryAfterMs } = result;
   const common = { id, eventId, dueAt, at, statusCode, durationMs, response, error };
   if (isSuccess(result)) return Object.assign(common, { status: 'succeeded', retryInMs: null } as const);
   const posted = stored === null ? { payload, data, to: email?.to ?? null } : undefined;
   const failed = { ...common, requestHeaders: result.requestHeaders, posted };
-  const isFinal = isGone(result) && isLatestUrl;
-  const retryInMs = isFinal ? null : (retryDelayAfter(tries + 1, retryAfterMs, Math.random()) ?? null);
-  return { ...failed, status: retryInMs === null ? 'failed' : 'pending', retryInMs };
+  const retryInMs = retryDelayAfter(tries + 1, retryAfterMs, Math.random()) ?? null;
+  const status = retryInMs === null ? 'failed' : 'pending';
+  return { ...failed, status, retryInMs, goneUrl: isGone(result) ? url : undefined };
 }

@@ -70,6 +70,8 @@ export interface NewAttempt {
   readonly retryInMs: number | null;
   /** The headers that were sent, if it failed. */
   readonly requestHeaders?: Readonly<Record<string, string>> | undefined;
+  /** The URL that answered 410. The delivery then fails, unless its endpoint has another URL by now. */
+  readonly goneUrl?: string | undefined;
   /** If the attempt failed and its event has no stored payload. */
   readonly posted?: PostedPayload | undefined;
 }
@@ -80,6 +82,10 @@ export interface PostedPayload extends Pick<DueDelivery, 'data'> {
   /** The recipients of the event's email; null for events of something else. */
   readonly to: readonly string[] | null;
 }
+
+/** SQL: the endpoint of `delivery` still has the URL that answered 410. */
+const IS_GONE = `attempt.gone_url IS NOT NULL
+  AND attempt.gone_url = (SELECT url FROM webhook_endpoints WHERE id = delivery.endpoint_id)`;
 
 /**
  * Records the results of attempts, except of deliveries that were deleted meanwhile. It may be repeated, such as when the answer to
@@ -95,8 +101,8 @@ export async function recordAttempts(db: Db, attempts: readonly NewAttempt[]): P
     name: 'record_attempts',
     text: `WITH attempt AS MATERIALIZED (
              SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::timestamptz[], $4::integer[], $5::integer[], $6::text[], $7::text[],
-                                  $8::text[], $9::float8[], $10::jsonb[])
-               AS attempt(id, due_at, at, status_code, duration_ms, response, error, status, retry_in_ms, request_headers)
+                                  $8::text[], $9::float8[], $10::jsonb[], $11::text[])
+               AS attempt(id, due_at, at, status_code, duration_ms, response, error, status, retry_in_ms, request_headers, gone_url)
            ), ${NO_FLUSH}, recorded AS (
              INSERT INTO webhook_attempts (delivery_id, at, status_code, duration_ms, response, error, request_headers)
              SELECT id, at, status_code, duration_ms, response, error, request_headers
@@ -104,15 +110,16 @@ export async function recordAttempts(db: Db, attempts: readonly NewAttempt[]): P
                AND NOT EXISTS (SELECT FROM webhook_attempts WHERE delivery_id = attempt.id AND at = attempt.at OFFSET 0)
            )
            UPDATE webhook_deliveries AS delivery SET
-             status          = attempt.status,
+             status          = CASE WHEN ${IS_GONE} THEN 'failed' ELSE attempt.status END,
              tries           = delivery.tries + 1,
              status_code     = attempt.status_code,
-             next_attempt_at = clock_timestamp() + attempt.retry_in_ms * interval '1 millisecond'
+             next_attempt_at = CASE WHEN ${IS_GONE} THEN NULL
+                               ELSE clock_timestamp() + attempt.retry_in_ms * interval '1 millisecond' END
            FROM attempt
            WHERE delivery.id = attempt.id AND delivery.id = ANY ($1) AND delivery.next_attempt_at = attempt.due_at`,
     values: [
       ...columns(attempts, 'id', 'dueAt', 'at', 'statusCode', 'durationMs', 'response', 'error', 'status'),
-      ...columns(attempts, 'retryInMs', 'requestHeaders'),
+      ...columns(attempts, 'retryInMs', 'requestHeaders', 'goneUrl'),
     ],
   });
 }
