@@ -138,7 +138,7 @@ export async function moveMessage(db: Db, id: string, scheduledAt: string): Prom
  * Assigns the open messages of a number or SMS sender to its new connection: those that wait, and those of which Twilio or Meta
  * may still report. Messages with an ambiguous attempt are left out, since the new connection may have another account. Of those
  * in `sent`, whose number has no limit, only messages accepted in 33 days are read: scheduled up to 30 days ahead, and sent in the
- * last 72 hours.
+ * last 72 hours. Those that were rescheduled or held for longer keep the former number.
  */
 export async function reassignMessages(
   db: Db,
