@@ -11,7 +11,7 @@ import { KIND_NAMES, logId } from '../src/delivery/log-names.ts';
 import { messageChannel } from '../src/delivery/messages/channel.ts';
 import type { MessageDeps } from '../src/delivery/messages/contract.ts';
 import type { MessageChannel } from '../src/domain/messages/message.ts';
-import { policyWait, withHeartbeat } from './temporal.ts';
+import { type AttemptLimit, isUsedUp, policyWait, withHeartbeat } from './temporal.ts';
 
 /** The activities of the fleet `email`. */
 export function makeEmailActivities(deps: EmailDeps) {
@@ -95,15 +95,16 @@ function makeDeliveryActivities(
 
     /**
      * Sends one message that is due, under the retry policy of the activity.
-     * @throws ApplicationFailure of type NotTaken when it should be tried again
+     * @throws ApplicationFailure of type NotTaken when it should be tried again, or given up
      */
-    deliver: async (member: Member): Promise<Delivery> => {
+    deliver: async ({ maximumAttempts, ...member }: Member & AttemptLimit): Promise<Delivery> => {
       const result = await withHeartbeat(() => attempt(member));
       if (result.state !== 'again') return result;
       throw ApplicationFailure.create({
         type: 'NotTaken',
         message: result.reason,
         category: ApplicationFailureCategory.BENIGN,
+        nonRetryable: isUsedUp(result, maximumAttempts),
         nextRetryDelay: Math.ceil(Math.max(1, result.afterMs ?? 0, result.postponed ? 0 : policyWait(deps, result))),
       });
     },

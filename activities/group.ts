@@ -10,7 +10,7 @@ import { emailChannel } from '../src/delivery/email/channel.ts';
 import type { EmailDeps } from '../src/delivery/email/contract.ts';
 import { deliver } from '../src/delivery/email/deliver.ts';
 import { cancelScheduled, giveUp } from '../src/delivery/endings.ts';
-import { policyWait, withHeartbeat } from './temporal.ts';
+import { type AttemptLimit, isUsedUp, policyWait, withHeartbeat } from './temporal.ts';
 import { makeCallOverlap } from '../src/delivery/email/call-overlap.ts';
 
 /** Emails that one workflow delivers, due at the same instant. */
@@ -39,9 +39,9 @@ export function makeGroupActivities(deps: EmailDeps) {
   return {
     /**
      * Sends the emails of a group that are due. If few were not accepted, these are detached: workflows of their own retry them.
-     * @throws ApplicationFailure of type NotTaken when the others should be retried together
+     * @throws ApplicationFailure of type NotTaken when the others should be retried together, or all be given up
      */
-    async deliverGroup({ id, members }: Group): Promise<GroupDelivery> {
+    async deliverGroup({ id, members, maximumAttempts }: Group & AttemptLimit): Promise<GroupDelivery> {
       const { cancellationSignal } = Context.current();
       // Also aborted when Temporal has given this activity to another worker, and after CLAIM_DEADLINE_MS.
       const signals = [deps.stopping, cancellationSignal, AbortSignal.timeout(CLAIM_DEADLINE_MS)];
@@ -80,6 +80,7 @@ export function makeGroupActivities(deps: EmailDeps) {
           type: 'NotTaken',
           message: `${remaining.length} of ${members.length} emails were not accepted. ${first.reason}`,
           category: ApplicationFailureCategory.BENIGN,
+          nonRetryable: remaining.every((result) => isUsedUp(result, maximumAttempts)),
           nextRetryDelay: Math.ceil(Math.max(1, groupWaitMs(remaining, waitMsOf))),
         });
       }

@@ -15,6 +15,19 @@ export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** The limit of attempts of the workflow that calls an activity; workflows of earlier versions omit it. */
+export interface AttemptLimit {
+  readonly maximumAttempts?: number;
+}
+
+/**
+ * Returns true if recorded attempts have reached the limit. The activity then fails without a retry, and the workflow gives the message
+ * up: its retry policy counts from the beginning of each round, and would allow as many attempts again.
+ */
+export function isUsedUp({ failures = 0 }: AgainResult, maximumAttempts = Infinity): boolean {
+  return failures >= maximumAttempts;
+}
+
 /** At most this share is added to a delay, so that messages that were refused together are retried apart. */
 const JITTER = 0.1;
 

@@ -89,7 +89,7 @@ async function attempt(group: DeliverGroup, members: DeliverGroup['members']): P
       retry: { ...retry, maximumAttempts, backoffCoefficient: 2 },
     });
     try {
-      return await activities.deliverGroup({ id, members });
+      return await activities.deliverGroup({ id, members, maximumAttempts: retry.maximumAttempts });
     } catch (error) {
       if (!(error instanceof ActivityFailure)) throw error;
       await activitiesOf(group, BOOKKEEPING).giveUpGroup({ id, members, maximumAttempts: retry.maximumAttempts });

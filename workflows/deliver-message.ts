@@ -158,8 +158,9 @@ async function deliverMessage(
    * giving up is left to the record of attempts, and starts a new round when some are left.
    */
   async function deliver(member: Member, firstRound: RetryPolicy): Promise<Delivery> {
+    const { maximumAttempts } = retry;
     // With a single attempt, Temporal would not wait for the delay that a postponed message requests.
-    const nextRound = { ...retry, maximumAttempts: Math.max(2, retry.maximumAttempts) };
+    const nextRound = { ...retry, maximumAttempts: Math.max(2, maximumAttempts) };
     for (let policy = firstRound; ; policy = nextRound) {
       const activities = proxyActivities<Activities>({
         taskQueue,
@@ -170,11 +171,11 @@ async function deliverMessage(
         retry: { ...policy, backoffCoefficient: 2 },
       });
       try {
-        if (policy.maximumAttempts > 0) return await activities[`deliver${suffix}`](member);
+        if (policy.maximumAttempts > 0) return await activities[`deliver${suffix}`]({ ...member, maximumAttempts });
       } catch (error) {
         if (!(error instanceof ActivityFailure)) throw error;
       }
-      const status = await bookkeeping[`giveUp${suffix}`]({ id, maximumAttempts: retry.maximumAttempts });
+      const status = await bookkeeping[`giveUp${suffix}`]({ id, maximumAttempts });
       // A due message is still scheduled while its claim is postponed, for example by a suspension.
       if (status !== 'queued' && status !== 'scheduled') return { id, state: 'ended', status };
     }

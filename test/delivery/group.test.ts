@@ -4,6 +4,7 @@ import type { Info } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { type GroupDelivery, makeGroupActivities } from '../../activities/index.ts';
+import type { AttemptLimit } from '../../activities/temporal.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import type { Member } from '../../src/delivery/contract.ts';
 import { newId } from '../../src/lib/ids.ts';
@@ -44,8 +45,8 @@ async function group(
     members,
     provider,
     statuses,
-    deliver: (some: readonly Member[] = members): Promise<GroupDelivery> =>
-      env.run(() => activities.deliverGroup({ id, members: some })),
+    deliver: (some: readonly Member[] = members, limit: AttemptLimit = {}): Promise<GroupDelivery> =>
+      env.run(() => activities.deliverGroup({ id, members: some, ...limit })),
     giveUp: (maximumAttempts: number): Promise<void> =>
       env.run(() => activities.giveUpGroup({ id, members, maximumAttempts })),
     cancel: (): Promise<void> => env.run(() => activities.cancelGroup({ id, members })),
@@ -125,6 +126,16 @@ describe('delivering a group', () => {
     assert.equal(error.nextRetryDelay, 7_000);
     assert.deepEqual(await left(), []);
     assert.deepEqual((await deliver()).counts, { sent: members.length });
+  });
+
+  test('is given up when the attempts of all that are left are used up', async () => {
+    const { deliver, provider, members } = await group(2);
+    const refusals: (boolean | null | undefined)[] = [];
+    for (let n = 0; n < 2; n++) {
+      provider.acts.push(BUSY, BUSY);
+      refusals.push((await failure(deliver(members, { maximumAttempts: 2 }))).nonRetryable);
+    }
+    assert.deepEqual(refusals, [false, true]);
   });
 
   test('retries many together although others were taken', async () => {

@@ -212,6 +212,12 @@ function suite(recorded: string, { taskQueue, firstAttempt }: Start): void {
     assert.equal(emails.row(id).attempts, RETRY.maximumAttempts);
   });
 
+  test('counts recorded attempts only, also in a round after one that was partly postponed', async (t) => {
+    emails.answers.push('busy', { pausedFor: 10 }, 'busy', 'busy', 'busy');
+    const { id, result } = await deliver(t, null);
+    assert.deepEqual([result, emails.row(id).attempts], ['failed', RETRY.maximumAttempts]);
+  });
+
   test('waits double from the first to the longest', async (t) => {
     emails.answers.push('busy', 'busy', 'busy', 'busy');
     const { handle } = await deliver(t, null);

@@ -31,7 +31,7 @@ export class FakeGroups {
   }
 
   readonly activities: GroupActivities = {
-    deliverGroup: async ({ id: group, members }): Promise<GroupDelivery> => {
+    deliverGroup: async ({ id: group, members, maximumAttempts = Infinity }): Promise<GroupDelivery> => {
       const answer = this.answers.shift() ?? 'take';
       if (answer === 'crash') throw new Error('the database is away');
       const now = (await this.emails.now()) - this.behind;
@@ -61,7 +61,10 @@ export class FakeGroups {
           counts[row.status] = (counts[row.status] ?? 0) + 1;
         }
       }
-      if (busy > 0) throw ApplicationFailure.create({ type: 'NotTaken', message: `${busy} were not taken` });
+      if (busy > 0) {
+        const nonRetryable = members.every(({ id }) => this.emails.row(id).attempts >= maximumAttempts);
+        throw ApplicationFailure.create({ type: 'NotTaken', message: `${busy} were not taken`, nonRetryable });
+      }
       const inMs = Math.max(0, ...early.map(({ id }) => this.emails.row(id).dueAt - now));
       return { counts, providers: ['postmark'], ...(early.length > 0 && { early: { members: early, inMs } }) };
     },

@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Delivery, EmailActivities, MessageActivities } from '../../activities/index.ts';
+import { type AttemptLimit, isUsedUp } from '../../activities/temporal.ts';
 import type { DeliveryStatus, Member, MemberResult } from '../../src/delivery/contract.ts';
 
 /** One message as Postgres would hold it. */
@@ -82,15 +83,17 @@ export class FakeMessages {
         await this.afterSend(id);
         return { id, state: 'ended', status: 'sent', provider: 'postmark' };
       }
-      return { id, state: 'again', reason: 'busy', ...(answer !== 'busy' && { afterMs: answer.busyFor }) };
+      const failures = row.attempts;
+      return { id, state: 'again', reason: 'busy', failures, ...(answer !== 'busy' && { afterMs: answer.busyFor }) };
     },
-    deliver: async (member: Member): Promise<Delivery> => {
+    deliver: async ({ maximumAttempts, ...member }: Member & AttemptLimit): Promise<Delivery> => {
       const result = await this.steps.attempt(member);
       if (result.state !== 'again') return result;
       const { reason: message, afterMs } = result;
       throw ApplicationFailure.create({
         type: 'NotTaken',
         message,
+        nonRetryable: isUsedUp(result, maximumAttempts),
         ...(afterMs !== undefined && { nextRetryDelay: afterMs }),
       });
     },
