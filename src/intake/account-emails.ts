@@ -9,6 +9,8 @@ import type { Seal } from '../lib/seal.ts';
 import { type Invitation, markEmailed } from '../store/accounts/invitations.ts';
 import { findVerifiedHolder } from '../store/domains/domains.ts';
 import { insertAccountLink } from '../store/emails/account-links.ts';
+import type { Db } from '../store/postgres/pool.ts';
+import { findSuppressed } from '../store/suppressions/suppressions.ts';
 import { acceptEmail, type IntakeDeps, PLAIN_REQUEST } from './emails.ts';
 
 /** Settings for emails about user accounts. */
@@ -34,7 +36,8 @@ interface AccountEmail {
 /**
  * Sends an invitation by email. From then on its link is only in that email, so accepting it confirms the address.
  * @param inviter the address of the member who invites
- * @throws ServiceError rate_limit_exceeded, or the error of acceptEmail; the inviter can then share the link
+ * @throws ServiceError rate_limit_exceeded, conflict for an address on the sender's suppression list, or the errors of
+ * sendAccountEmail; the inviter can then share the link
  */
 export async function emailInvitation(
   deps: IntakeDeps,
@@ -46,7 +49,12 @@ export async function emailInvitation(
   if (seconds !== undefined) {
     throw new ServiceError('rate_limit_exceeded', 'too many invitations were emailed', undefined, seconds);
   }
-  await sendAccountEmail(deps, settings, {
+  const senderId = await findSender(deps.pool, settings);
+  const address = email.toLowerCase();
+  const [hash] = (await deps.contents.hashAddresses(deps.pool, senderId, [address])) ?? [];
+  const [suppressed] = await findSuppressed(deps.pool, [{ org_id: senderId, email: address, hash }]);
+  if (suppressed?.all) throw new ServiceError('conflict', 'the address receives no email, because it is suppressed');
+  await sendAccountEmail(deps, settings, senderId, {
     to: email,
     subject: `Invitation to ${organization} on Sendwright`,
     before: [`${inviter} invites you to join ${organization} on Sendwright.`],
@@ -65,7 +73,7 @@ export async function emailPasswordReset(
 ): Promise<void> {
   const token = await createReset(deps.pool, email);
   if (token === undefined) return;
-  await sendAccountEmail(deps, settings, {
+  await sendAccountEmail(deps, settings, await findSender(deps.pool, settings), {
     to: email,
     subject: 'Reset your Sendwright password',
     before: [`Someone asked to reset the password of ${email} on Sendwright.`],
@@ -73,6 +81,14 @@ export async function emailPasswordReset(
     after: 'The link works once, within an hour. If you did not ask for it, ignore this email: your password stays.',
     path: `/dashboard/reset-password/${token}`,
   });
+}
+
+/** Returns the organization that sends emails about accounts. @throws ServiceError unavailable */
+async function findSender(db: Db, { from }: AccountEmailSettings): Promise<string> {
+  const mailbox = parseMailbox(from);
+  const orgId = typeof mailbox === 'string' ? undefined : await findVerifiedHolder(db, mailbox.domain);
+  if (orgId !== undefined) return orgId;
+  throw new ServiceError('unavailable', 'no organization has verified the domain of SYSTEM_EMAIL_FROM');
 }
 
 /**
@@ -83,13 +99,9 @@ export async function emailPasswordReset(
 async function sendAccountEmail(
   deps: IntakeDeps,
   { from, publicUrl, seal }: AccountEmailSettings,
+  orgId: string,
   letter: AccountEmail,
 ): Promise<void> {
-  const mailbox = parseMailbox(from);
-  const orgId = typeof mailbox === 'string' ? undefined : await findVerifiedHolder(deps.pool, mailbox.domain);
-  if (orgId === undefined) {
-    throw new ServiceError('unavailable', 'no organization has verified the domain of SYSTEM_EMAIL_FROM');
-  }
   const link = publicUrl + letter.path;
   const storeEmail: IntakeDeps['storeEmail'] = async (caller, email) => {
     // Store the link before the email, because a worker may claim the email as soon as it is stored.

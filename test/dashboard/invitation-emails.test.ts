@@ -5,7 +5,7 @@ import { insertIdentity } from '../../src/store/accounts/oidc-identities.ts';
 import { eventually } from '../support/eventually.ts';
 import { foundIn } from '../security/canaries.ts';
 import { deliverTo, emailsTo, pathIn, startWithAccountEmails, SYSTEM_DOMAIN } from './account-mail.ts';
-import { PASSWORD, signedIn, textOf, visitor } from './visitor.ts';
+import { latestAudit, PASSWORD, signedIn, textOf, visitor } from './visitor.ts';
 
 const { service, operator } = await startWithAccountEmails();
 after(() => service.close());
@@ -60,6 +60,18 @@ describe('an invitation', () => {
     const [path = ''] = /\/dashboard\/invitations\/[\w-]{43}/.exec(shown.html) ?? [];
     await visitor(service).change(path, { name: 'Heidi', password: PASSWORD });
     assert.equal(await isProved('heidi@example.com'), false);
+  });
+
+  it('shows its link when the address is suppressed, so that it would not be sent', async () => {
+    const ours = await service.organization('Suppressed');
+    const ada = await signedIn(service, ours.id);
+    await operator.call('POST', '/v1/suppressions', { json: { email: 'oscar@example.com' } });
+    const shown = await ada.post('/dashboard/members', { email: 'Oscar@example.com', role: 'viewer' });
+    assert.ok(textOf(shown.html).includes('the address receives no email, because it is suppressed'));
+    assert.match(shown.html, /\/dashboard\/invitations\/[\w-]{43}/);
+    assert.deepEqual((await latestAudit(service, 'members.invite'))?.detail, {
+      ...{ email: 'oscar@example.com', role: 'viewer', emailed: false },
+    });
   });
 
   it('that replaces an emailed one and is shown confirms no address', async () => {
