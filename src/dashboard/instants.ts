@@ -6,17 +6,20 @@ const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?$/;
 /** Matches a name of the IANA database, or UTC. Offsets are not time zone names. */
 const ZONE = /^[A-Za-z][\w+/-]{0,63}$/;
 
-/** Normalizes a time zone name to the spelling of the IANA database. @returns undefined for text that is none */
+/** Corrects the case of a time zone name. @returns undefined for text that is none */
 export function findTimeZone(text: string): string | undefined {
+  if (!ZONE.test(text)) return undefined;
   try {
-    return ZONE.test(text) ? new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone : undefined;
+    const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions();
+    // Intl also replaces a name by an older one of the same zone, such as Europe/Kyiv by Europe/Kiev.
+    return timeZone.toLowerCase() === text.toLowerCase() ? timeZone : text;
   } catch {
     // Intl throws for an unknown time zone.
     return undefined;
   }
 }
 
-/** Normalizes a time zone name. @throws ServiceError validation_error */
+/** Corrects the case of a time zone name. @throws ServiceError validation_error */
 export function timeZoneOf(text: string): string {
   const zone = findTimeZone(text);
   if (zone !== undefined) return zone;
