@@ -66,11 +66,12 @@ export function readFilters(context: Context<Static<typeof Query>>): ReadFilters
   };
 }
 
-/** Parses the text of a search box: an address if it contains an @, otherwise words. */
+/** Parses the text of a search box: an address if it contains an @, unless it has several words and is no address. */
 function readSearch(text: string): Pick<EmailFilters, 'to' | 'subject'> | string {
   if (text.includes('@')) {
     const parsed = parseAddressFilter(text);
-    return typeof parsed === 'string' ? parsed : { to: parsed.address };
+    if (typeof parsed === 'object') return { to: parsed.address };
+    if (!/\s/.test(text.trim())) return parsed;
   }
   return wordsProblem(text) ?? { subject: wordsOf(text) };
 }
