@@ -13,6 +13,34 @@ const page = async (path: string): Promise<Page> => {
   assert.equal(shown.status, 200, textOf(shown.html));
   return shown;
 };
+describe('the page of an email', () => {
+  it('has a title although its subject is white space', async () => {
+    const id = await ours.sent({ subject: '  ' });
+    for (const path of [`/dashboard/emails/${id}`, '/dashboard/emails']) {
+      assert.ok(textOf((await page(path)).html).includes('(no subject)'), path);
+    }
+  });
+
+  it('states whether the first attempt is still to come', async () => {
+    const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });
+    const path = `/dashboard/emails/${id}`;
+    assert.ok(textOf((await page(path)).html).includes('Not sent yet.'));
+    await member.change(`${path}/cancel`);
+    const canceled = textOf((await page(path)).html);
+    assert.ok(canceled.includes('No attempt was made.') && !canceled.includes('Not sent yet.'), canceled);
+  });
+});
+
+describe('the search for emails', () => {
+  it('finds words of a subject that contains an @', async () => {
+    const id = await ours.sent({ subject: '[GitHub] @ada mentioned you' });
+    const found = await page(`/dashboard/emails?q=${encodeURIComponent('[GitHub] @ada mentioned you')}`);
+    assert.ok(found.html.includes(`/dashboard/emails/${id}`));
+    assert.equal((await member.get('/dashboard/emails?q=a%20b%40%40')).status, 200);
+    assert.equal((await member.get('/dashboard/emails?q=ada%40')).status, 422);
+  });
+});
+
 describe('changing an email', () => {
   it('reschedules it to a time in the given time zone', async () => {
     const id = await ours.sent({ scheduled_at: inFuture({ hours: 1 }) });

@@ -36,6 +36,7 @@ import { shareInWords } from '../rates.ts';
 import { RateFigures, readFigures } from '../statistics.tsx';
 import { EmailRows, exampleEmail } from './emails.tsx';
 import { formatNumber } from '../../lib/text.ts';
+import { subjectText } from './message-parts.tsx';
 
 const PATH = '/dashboard/batches';
 
@@ -170,7 +171,8 @@ export const rows: readonly PageRow[] = [
 
 /** Returns the subject of a batch's first email as its name. */
 function nameOf({ id, total }: Batch, subjects: ReadonlyMap<string, string>): string {
-  return subjects.get(id) ?? `Batch of ${formatNumber(total)}`;
+  const subject = subjects.get(id);
+  return subject === undefined ? `Batch of ${formatNumber(total)}` : subjectText(subject);
 }
 
 /** Shows a batch as scheduled while all of its members are scheduled. */

@@ -171,7 +171,7 @@ async function messagePage(of: ChannelPages, context: Context, filled: Filled): 
         />
         <Problem text={error === null || code === null ? error : `${error} (${code})`} isWhole />
         <Timeline entries={details.timeline} />
-        <Attempts attempts={details.attempts} isGivenUp={message.status === 'failed'} />
+        <Attempts attempts={details.attempts} status={message.status} />
       </Live>
       {mayChange && at !== null && <RescheduleForm context={context} path={`${path}/${id}`} at={at} filled={filled} />}
       <Section title="Content">

@@ -31,7 +31,7 @@ import { VIEWS, WIDTHS } from './email-content.tsx';
 import { EmailButtons } from './email-buttons.tsx';
 import { Remedy } from './email-suppression.tsx';
 import { PATH, TagLinks } from './emails.tsx';
-import { Attempts, Timeline, Workflow } from './message-parts.tsx';
+import { Attempts, subjectText, Timeline, Workflow } from './message-parts.tsx';
 import { RescheduleForm, tooLateProblem } from './reschedule.tsx';
 import { PATH as SUPPRESSIONS } from './suppressions.tsx';
 
@@ -66,7 +66,7 @@ export async function emailPage(context: Context, filled: Filled, view: Static<t
   return (
     <Layout
       context={context}
-      title={email.subject === '' ? '(no subject)' : email.subject}
+      title={subjectText(email.subject)}
       crumbs={[{ path: PATH, name: 'Emails' }]}
       actions={
         mayChange ? <EmailButtons context={context} email={email} mayResend={resendBlocker === undefined} /> : ''
@@ -84,7 +84,7 @@ export async function emailPage(context: Context, filled: Filled, view: Static<t
         <Remedy context={context} email={email} details={details} suppressions={suppressions} />
         <Timeline entries={details.timeline} />
         <Recipients email={email} details={details} suppressions={suppressions} maySuppress={mayChange} />
-        <Attempts attempts={details.attempts} isGivenUp={email.status === 'failed'} />
+        <Attempts attempts={details.attempts} status={email.status} />
       </Live>
       <CustomHeaders headers={email.headers} />
       {mayChange && email.status === 'scheduled' && email.scheduled_at !== null && (

@@ -11,6 +11,7 @@ import { parseCursor } from '../cursors.ts';
 import { isTargetId, targetPath } from '../targets.ts';
 import { download } from './email-download.ts';
 import { EmailFilterForm, filterQuery, Query, readFilters } from './email-filters.tsx';
+import { subjectText } from './message-parts.tsx';
 
 export const PATH = '/dashboard/emails';
 const EMAILS = 50;
@@ -108,8 +109,8 @@ export function EmailRows({ emails }: { emails: readonly EmailSummary[] }): Html
           <LinkHeading
             href={`${PATH}/${email.id}`}
             id={`open-${email.id}`}
-            text={email.subject || '(no subject)'}
-            title={`${email.subject || '(no subject)'}, to ${email.to.join(', ')}`}
+            text={subjectText(email.subject)}
+            title={`${subjectText(email.subject)}, to ${email.to.join(', ')}`}
           />
           <td>
             <TagLinks tags={email.tags} />

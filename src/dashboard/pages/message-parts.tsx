@@ -1,4 +1,6 @@
 import { BOUNCE_REASONS_IN_WORDS } from '../../domain/bounces/reasons.ts';
+import type { EmailStatus } from '../../domain/email/email.ts';
+import type { MessageStatus } from '../../domain/messages/message.ts';
 import { formatDuration } from '../../lib/times.ts';
 import type { AttemptDetails, TimelineEntry } from '../../store/emails/message-details.ts';
 import { inWords, NumberCell, Section, Table, Text, Time, TimeCell, toneOf } from '../elements.tsx';
@@ -7,6 +9,11 @@ import { formatNumber } from '../../lib/text.ts';
 
 /** Number of entries shown at each end of a long timeline. */
 const SHOWN_AT_END = 100;
+
+/** Returns a subject as it is shown. */
+export function subjectText(subject: string): string {
+  return subject.trim() === '' ? '(no subject)' : subject;
+}
 
 /** The entries of a timeline, oldest first. Durations are relative to the acceptance. */
 export function Timeline({ entries }: { entries: readonly TimelineEntry[] }): Html {
@@ -96,17 +103,16 @@ const LAST_OUTCOMES: typeof OUTCOMES = {
   unknown: 'no clear answer, gave up',
 };
 
-/** @param props.isGivenUp true if the message failed, so that its last attempt is not followed by another one */
-export function Attempts(props: { attempts: readonly AttemptDetails[]; isGivenUp: boolean }): Html {
-  const { attempts, isGivenUp } = props;
+export function Attempts(props: { attempts: readonly AttemptDetails[]; status: EmailStatus | MessageStatus }): Html {
+  const { attempts, status } = props;
   const outcomeOf = ({ outcome }: AttemptDetails, isLast: boolean): string => {
     if (outcome === null) return 'in progress, or its end was not recorded';
-    return (isLast && isGivenUp ? LAST_OUTCOMES : OUTCOMES)[outcome];
+    return (isLast && status === 'failed' ? LAST_OUTCOMES : OUTCOMES)[outcome];
   };
   return (
     <Section title="Attempts">
       {attempts.length === 0 ? (
-        <p class="muted">Not sent yet.</p>
+        <p class="muted">{status === 'queued' || status === 'scheduled' ? 'Not sent yet.' : 'No attempt was made.'}</p>
       ) : (
         <Table
           layout="cards"
