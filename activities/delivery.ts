@@ -82,8 +82,8 @@ function makeDeliveryActivities(
 
   return {
     /**
-     * Sends one message that is due. A local activity: the workflow decides what follows. While the workflow waits after it,
-     * nothing is pending at Temporal, and upkeep would take the message for stuck.
+     * Sends one message that is due. Called as a local activity: the workflow decides what follows. While the workflow waits after
+     * it, Temporal has no pending activity, so upkeep could treat the message as stuck; before a long wait, its check is postponed.
      */
     attempt: async (member: Member): Promise<MemberResult> => {
       const result = await attempt(member);

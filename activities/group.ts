@@ -106,8 +106,9 @@ export function makeGroupActivities(deps: EmailDeps) {
 export type GroupActivities = ReturnType<typeof makeGroupActivities>;
 
 /**
- * Delivers as many at a time as a provider takes in one call, copies counted. The next ones are handed over when no more than
- * `overlap` of those before are unfinished. When none of an organization was accepted, its others are not attempted.
+ * Delivers the emails of a group in slices of at most one provider call, counted in copies and bytes. The next slice starts when at
+ * most `overlap` emails of the earlier slices are unfinished. While a provider has refused emails of an organization and accepted
+ * none, the organization's further emails are not attempted.
  */
 async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Promise<MemberResult[]> {
   const results: MemberResult[] = [];
@@ -134,7 +135,7 @@ async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Pro
   return results;
 }
 
-/** Returns a refusal of each organization of which nothing was accepted yet. Email of others may be accepted. */
+/** Returns the last refusal of each organization of which no email was accepted yet. Other organizations may not be affected. */
 function refusalsByOrganization(
   results: readonly MemberResult[],
   orgOf: (result: MemberResult) => string | undefined,
@@ -156,7 +157,7 @@ function groupWaitMs(members: readonly AgainResult[], waitMsOf: (result: AgainRe
   return attempted.length > 0 ? Math.max(...attempted.map(waitMsOf)) : Math.min(...members.map(waitMsOf));
 }
 
-/** True if the provider refused this member itself, not only its group, and the member was not postponed. */
+/** Returns true if the provider refused the member, and not because it was part of a group. */
 function isRefusal(result: MemberResult): result is AgainResult {
   return result.state === 'again' && result.alone !== true && result.postponed !== true;
 }
@@ -195,7 +196,7 @@ function summary(results: readonly MemberResult[], detachedCount: number): Group
       counts[result.status] = (counts[result.status] ?? 0) + 1;
       if (result.provider !== undefined) providers.add(result.provider);
     } else if (result.state === 'waiting') {
-      // Postgres's version: a group whose version is ahead of it, after a restore, would never be let through.
+      // Postgres's version: after a restore, the group's own may be ahead of it, and no claim with that one would succeed.
       early.push({ id: result.id, version: result.version });
       inMs = Math.max(inMs, result.inMs);
     }

@@ -36,7 +36,7 @@ const ITEMS_PER_STEP = 500;
 const DELETED_ROWS_PER_STEP = 5_000;
 /** Each batch has a few thousand rows. */
 const BATCHES_PER_STEP = 50;
-/** Younger files are not reported: an expired file is removed within an hour, or later after retries. */
+/** Younger files are not reported: files of requests that stored no email are removed after an hour, or later if that fails. */
 const UNKNOWN_AFTER_MS = 24 * 3_600_000;
 /** Pages of the file store that one step lists. */
 const PAGES_PER_STEP = 50;
@@ -72,9 +72,9 @@ function recordSuccesses<T extends Record<string, (from: string | null) => Promi
 }
 
 /**
- * Removes files from the store, and then records those that are gone. Files that cannot be removed do not stop the steps after
- * this one: they are found again behind all others, until the last step, which fails. A step that removes none fails too, since
- * the steps would not end otherwise; its retry finds the next files.
+ * Removes files from the store, and then records the removed ones. A file that cannot be removed does not block others: later steps
+ * find it after all other files. Only the last step fails because of it, and a step that removes no file at all, since the steps
+ * would not end otherwise; the retry of such a step finds the next files.
  * @param hasMore true if another step may find other files
  */
 async function removeFiles(

@@ -54,19 +54,19 @@ export type MemberResult =
     }
   | AgainResult;
 
-/**
- * Not accepted by the provider. `afterMs` overrides the delay of the retry policy. `alone` is set if it should be retried
- * outside its group. `postponed` is set if it was not attempted for a reason of ours, or if more of its copies follow: the
- * next attempt comes after `afterMs` without backoff. `failures` is set after a provider call: the number of failed attempts,
- * including this one, which limits the backoff. See `Attempt.failures`.
- */
+/** The message has no final status yet and is to be attempted again. */
 export interface AgainResult {
   readonly id: string;
   readonly state: 'again';
+  /** A sentence for the log and for Temporal. */
   readonly reason: string;
+  /** The minimum time until the next attempt. */
   readonly afterMs?: number;
+  /** True if the message should be retried outside its group. */
   readonly alone?: boolean;
+  /** True if no attempt was made, for a reason of ours, or if more copies follow: the next attempt comes without backoff. */
   readonly postponed?: boolean;
+  /** Set after a provider call: the failed attempts including this one, which limit the backoff. See `Attempt.failures`. */
   readonly failures?: number;
 }
 
@@ -139,9 +139,12 @@ export interface Channel<T extends ChannelTypes> extends ChannelEndings {
   apply(answers: readonly T['answer'][]): Promise<CallResult[]>;
   /** Applies answers that were recorded by another worker, without a provider call. */
   applyRecorded(messages: readonly T['attempted'][]): Promise<CallResult[]>;
-  /** Returns how to ask the provider of one call for its messages; undefined if it cannot be asked. */
+  /**
+   * Returns a function that asks the provider which messages of one call it has; undefined if the provider cannot be asked. The
+   * function resolves to the provider's ids by message id (by `copyKey` for copies), and rejects if the provider is unreachable.
+   */
   lookUp(messages: readonly T['attempted'][]): (() => Promise<ReadonlyMap<string, string>>) | undefined;
-  /** Records the messages that the provider has, by the provider's ids. @returns those that are sent as a whole now */
+  /** Records the messages in `found`, the result of a look-up. @returns the messages of which no copy is left to be sent */
   recordFound(
     client: Db,
     messages: readonly T['attempted'][],
@@ -162,7 +165,7 @@ export interface ChannelEndings {
   lockStatuses(client: Db, ids: readonly string[], workflowId: string): Promise<Map<string, DeliveryStatus>>;
   /** Returns the messages whose organization is suspended. */
   findSuspended(client: Db, ids: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Lets upkeep leave a message alone until ten minutes after it has waited for `waitMs`. */
+  /** Postpones upkeep's next check of a message until ten minutes after a wait of `waitMs`. */
   postponeCheck(id: string, waitMs: number): Promise<void>;
   /** Cancels locked messages that are still scheduled. @returns the ids of those */
   cancel(client: Db, ids: readonly string[]): Promise<readonly string[]>;

@@ -43,7 +43,7 @@ function attemptsUsedUpError(
 ): string | undefined {
   // The answer is recorded: the next claim applies it.
   if (hasFinalOutcome(last) || last.changes !== null) return undefined;
-  // Its window has closed: the next claim sends the fallback template, which has no window.
+  // The customer-service window has closed: the next claim sends the fallback template, which needs no open window.
   if (last.outcome === 'again' && isWindowError(last.provider, last.code)) return undefined;
   // A message that waits for our account has a separate time limit; its attempts do not count.
   if (last.outcome === 'account') {

@@ -145,6 +145,8 @@ type PausedVerdict =
   { readonly kind: 'wait'; readonly afterMs: number } | { readonly kind: 'fail'; readonly error: string };
 
 /**
+ * Decides whether a message whose providers are all paused waits or fails. Its waiting time counts from the first attempt at which
+ * the account was refused; without one, from the later of its due time and the start of the pause.
  * @param attempt the last attempt of the message
  * @param overdueMs the time for which the message has been due
  * @param retryForMs the maximum time for which a message waits because of its account
@@ -166,9 +168,9 @@ function pauseRetryMs(ageMs: number): number {
 }
 
 /** The result for a message of a suspended organization. It uses no attempt. */
-export function waitForOrganization(suspendedForMs: number) {
+export function suspendedResult(suspendedForMs: number) {
   const afterMs = pauseRetryMs(suspendedForMs);
-  return { state: 'again', reason: 'Its organization is suspended.', afterMs } as const;
+  return { state: 'again', reason: 'Its organization is suspended.', afterMs, postponed: true } as const;
 }
 
 /** The error of a message whose account was paused for too long, as a sentence. */

@@ -151,8 +151,8 @@ async function applyAmbiguousSend<T extends ChannelTypes>(
 }
 
 /**
- * Fails messages, of a marketing email only the copies of the ambiguous call.
- * @returns the final statuses; those with copies left are missing
+ * Fails messages; of a marketing email, only the copies of the ambiguous call.
+ * @returns the final statuses; emails with copies left are missing
  */
 async function failAmbiguous(
   deps: DeliveryDeps,
@@ -176,7 +176,7 @@ async function failAmbiguous(
 }
 
 /**
- * Applies the setting AMBIGUOUS_SEND to a message whose ambiguous call cannot be looked up.
+ * Decides by the setting AMBIGUOUS_SEND whether a message is sent again after an ambiguous call that cannot be looked up.
  * @param repeats the number of earlier repeated sends after ambiguous calls
  * @returns the error as a sentence for customers; undefined if the message may be sent again
  */
@@ -197,7 +197,7 @@ function countOutcomes(
     ambiguousCallsResolved.publish({ kind, provider: first.attempt.provider, outcome, count: messages.length });
 }
 
-/** No refusal of the provider: the other members of its group are sent meanwhile. */
+/** Returns a result that does not count as a refusal by the provider, so that the other members of the group are still sent. */
 function postponed(id: string, reason: string, afterMs: number): MemberResult {
   return { id, state: 'again', reason, afterMs, postponed: true };
 }

@@ -197,7 +197,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     await admit(routeDeps, request, reply);
     if (request.is404) throw noRoute(request, reply);
   });
-  app.addHook('onClose', () => routeDeps.trackingRecorder.settle());
+  app.addHook('onClose', () => routeDeps.trackingRecorder.flush());
   limitBodiesInFlight(app, deps.maxBodyBytes);
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions, caller } = request;

@@ -68,10 +68,10 @@ async function projectUserChange(db: Db, number: ReceivingNumber, change: UserCh
   await applyPlan(db, number, contactAfterChange([...found, ...others], change));
 }
 
-/** Removes and withdraws first, because ids and numbers are unique. */
-async function applyPlan(db: Db, number: ReceivingNumber, { remove, withdrawNumber: loser, save }: ContactPlan) {
+/** Deletes contacts and withdraws the number before saving, because user ids and numbers are unique among contacts. */
+async function applyPlan(db: Db, number: ReceivingNumber, { remove, withdrawNumber: formerOwner, save }: ContactPlan) {
   for (const { id } of remove) await deleteContact(db, id);
-  if (loser) await withdrawNumber(db, loser.id);
+  if (formerOwner) await withdrawNumber(db, formerOwner.id);
   await saveContact(db, number, save);
 }
 

@@ -31,7 +31,7 @@ export interface RequestedChange<C extends EmailChange = Exclude<EmailChange, 'r
   readonly input: EmailChangeInput;
 }
 
-/** Applies one change to emails like `projectChanges`. @returns ids of the emails that it changed, one per recipient */
+/** Applies one change to emails like `projectChanges`. @returns its `ids` */
 export async function project(
   db: Db,
   change: RequestedChange['change'],
@@ -267,7 +267,7 @@ export async function projectReschedule(
       recordSteps(
         client,
         steps.map((step) => ({ ...step, detail: eventDetail(moved) })),
-        // `enqueueEvents` reads the endpoints only now.
+        // Stores the id of the event even if the organization has no endpoint: `enqueueEvents` reads the endpoints concurrently.
         new Set([orgId]),
       ),
       insertOutbox(client, 'reschedule', [id]),

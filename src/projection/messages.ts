@@ -233,21 +233,22 @@ export async function projectMessageReports(
       client,
       named.map(({ id }) => id),
     );
-    const replaced = named.filter(({ id, providerMessageId }) =>
+    // Reports about a text that was replaced by its fallback template match their message, but change nothing.
+    const obsolete = named.filter(({ id, providerMessageId }) =>
       messages.get(id)?.replaced_ids.includes(providerMessageId),
     );
     const matching = named.filter(
-      (report) => !replaced.includes(report) && matches(provider, report, messages.get(report.id)),
+      (report) => !obsolete.includes(report) && matches(provider, report, messages.get(report.id)),
     );
-    const closed = matching.filter(
+    const windowErrors = matching.filter(
       ({ change, errorCode }) => change === 'failed' && isWindowError(provider, errorCode),
     );
-    const ofText = closed.filter((report) => isAboutReplacedText(report, messages.get(report.id)));
+    const aboutReplacedText = windowErrors.filter((report) => isAboutReplacedText(report, messages.get(report.id)));
     const requeued = await requeueAsFallback(
       client,
-      closed.map(({ id }) => id),
+      windowErrors.map(({ id }) => id),
     );
-    const applied = matching.filter((report) => !requeued.includes(report.id) && !ofText.includes(report));
+    const applied = matching.filter((report) => !requeued.includes(report.id) && !aboutReplacedText.includes(report));
     for (const [change, same] of groupBy(applied, (report) => report.change)) {
       const isFailure = change === 'failed' || change === 'undelivered';
       await projectMessages(
@@ -266,7 +267,7 @@ export async function projectMessageReports(
         })),
       );
     }
-    const known = [...replaced, ...matching];
+    const known = [...obsolete, ...matching];
     return messages.size > 0 && named.every((report) => !messages.has(report.id) || known.includes(report));
   });
 }

@@ -19,8 +19,8 @@ export interface TrackingHit extends TrackedEmail {
 /** Records hits in the background, so that responses do not depend on the database. */
 interface TrackingRecorder {
   readonly record: (hit: TrackingHit) => void;
-  /** Records held hits. Resolves when all hits are written. */
-  readonly settle: () => Promise<void>;
+  /** Records held hits. Resolves when all hits are written or have failed. */
+  readonly flush: () => Promise<void>;
 }
 
 interface RecorderDeps {
@@ -97,7 +97,7 @@ export function makeTrackingRecorder({ pool, wakeRelay, log, burstMs = BURST_MS 
       burst.hits.push(hit);
       held++;
     },
-    async settle() {
+    async flush() {
       for (const key of bursts.keys()) endBurst(key);
       await Promise.all(writing);
     },

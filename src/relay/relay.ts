@@ -48,7 +48,7 @@ export interface Relay {
 
 /** Rows locked together when they may have to be grouped. */
 const MAX_PLANNED_ROWS = 2_000;
-/** The latest rows, of about half a second, that are searched for single emails when the oldest are not all. */
+/** If more rows are pending than are locked, so many of the latest (about half a second) are searched for single emails. */
 const LATE_ROWS = 500;
 /** Rows dispatched together; also the number of concurrent calls to Temporal. */
 const MAX_DISPATCHED_ROWS = 100;
@@ -89,8 +89,8 @@ export function startRelay(deps: RelayDeps): Relay {
   const run = async (): Promise<void> => {
     let failures = 0;
     while (!stopping.signal.aborted) {
-      // A row that is added during the poll may be missed by it, and ends the pause after it. `stop` aborts this controller too: in
-      // Node 20 a long-lived signal keeps an entry for each AbortSignal.any that was made of it.
+      // Created before the poll: `wake` during the poll, which may miss the new row, then ends the pause after it. `stop` aborts this
+      // controller instead of AbortSignal.any being used: in Node 20, each of its calls leaves an entry in a long-lived signal.
       waking = new AbortController();
       try {
         if (!(await lease.hold())) {
@@ -133,7 +133,7 @@ interface Pace {
   readonly grouping: GroupingPace;
 }
 
-/** The delay before the next poll: none, until woken, or a number of milliseconds. */
+/** When to poll again: immediately, at the next `wake` or after POLL_INTERVAL_MS, or after so many milliseconds. */
 type Next = 'immediately' | 'wait' | number;
 
 /** The error is returned, not thrown, so that the transaction commits the deletion of dispatched rows. */
@@ -193,7 +193,7 @@ async function lockPendingEmails(
   tokens: number,
   isPending: boolean,
 ): Promise<{ rows: EmailRow[]; isFull: boolean }> {
-  // With enough tokens for all rows that it dispatches together, it locks no others.
+  // With a token for each row that can be dispatched together, nothing is grouped, so no further rows are locked.
   const limit = tokens < MAX_DISPATCHED_ROWS ? MAX_PLANNED_ROWS : MAX_DISPATCHED_ROWS;
   const oldest = isPending ? await lockEmailRows(client, limit) : [];
   if (oldest.length < limit) return { rows: oldest, isFull: false };

@@ -27,8 +27,8 @@ const QUEUES = { groups: 'messages', upkeep: 'messages', email: 'email', chat: '
 /** The timeout of one request. Its row is locked meanwhile. */
 const REQUEST_TIMEOUT_MS = 10_000;
 /**
- * The number of tries to restart a workflow that is open, in 15 seconds. A run that is ending ends in that time; another one counts
- * as the new run, before the alert about an old outbox.
+ * A restart is dispatched again this often, over 15 seconds, while the workflow has an open run. A run that was ending has ended by
+ * then; a run that is still open counts as the restarted one. The alert about an old outbox fires later.
  */
 const MAX_RESTART_TRIES = 4;
 

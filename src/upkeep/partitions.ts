@@ -102,7 +102,7 @@ export async function expireEmails(
   return { done: 0, next: null };
 }
 
-/** Returns the ids of dropped partitions: those before the first partition and between others, of which some are kept. */
+/** Returns the ranges of ids that no partition covers, before the first one and between others: their partitions were dropped. */
 function gapsBetween(partitions: readonly Partition[]): IdRange[] {
   return partitions.flatMap(({ first_id: end }, index) => {
     const first = partitions[index - 1]?.end_id ?? 'em_';

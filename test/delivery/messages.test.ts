@@ -190,7 +190,7 @@ describe('a scheduled chat-app message', () => {
   });
 });
 
-describe('a number that sends as fast as it may', () => {
+describe('a number at its rate limit', () => {
   test('delays a message until its slot', async () => {
     const waits = [30, 0];
     const { id, provider, deliver } = await accepted('twilio', { pace: { reserve: () => waits.shift() ?? 0 } });
@@ -201,7 +201,7 @@ describe('a number that sends as fast as it may', () => {
 
   test('postpones a message with a long wait, without an attempt', async () => {
     const { id, provider, deliver, outcomes } = await accepted('twilio', { pace: { reserve: () => 5_000 } });
-    const reason = 'Its number sends as fast as it may.';
+    const reason = 'Its number is at its rate limit.';
     assert.deepEqual(await deliver(id), { state: 'again', reason, afterMs: 5_000, postponed: true });
     assert.equal(provider.given.length, 0);
     assert.deepEqual(await outcomes(id), []);

@@ -34,7 +34,7 @@ async function queuedEmail(fields: Parameters<typeof acceptOne>[2] = { to: ['Ada
   const id = await acceptOne(pool, orgId, fields);
   const hits = async (...some: Partial<TrackingHit>[]): Promise<void> => {
     for (const hit of some) recorder.record({ emailId: id, recipient: 0, sentAt: AN_HOUR_AGO, machine: false, ...hit });
-    await recorder.settle();
+    await recorder.flush();
   };
   const events = async (): Promise<string[]> =>
     (await timeline(pool, id)).filter((type) => /opened|clicked/.test(type));
@@ -88,7 +88,7 @@ describe('an open or click of a person', () => {
       log: { warn: (line: unknown) => assert.fail(String(line)) },
     });
     other.record({ emailId: email.id, recipient: 1, sentAt: AN_HOUR_AGO, machine: false });
-    await other.settle();
+    await other.flush();
     assert.deepEqual((await email.events()).sort(), ['clicked', 'clicked', 'opened', 'opened']);
   });
 
@@ -235,11 +235,11 @@ describe('recording', () => {
     });
     const hit = { emailId: id, recipient: 0, sentAt: AN_HOUR_AGO, machine: false };
     recorder.record(hit);
-    await recorder.settle();
+    await recorder.flush();
     assert.equal(warnings.length, 1);
     isAway = false;
     recorder.record(hit);
-    await recorder.settle();
+    await recorder.flush();
     assert.equal((await emailRow(pool, id)).status, 'opened');
   });
 });

@@ -170,7 +170,7 @@ export async function assign(
   });
   const { sendable, ended } = await chooseRecipients(deps, client, permitted, isSuppressed);
 
-  const callOf = makeCalls();
+  const assignCall = makeCallAssigner();
   const claimedAt = performance.now();
   const claimedAtUnixMs = Date.now();
   const ready: ClaimedEmail[] = [];
@@ -183,15 +183,15 @@ export async function assign(
       waiting.push({ id, state: 'again', reason: choice.reason, afterMs: choice.afterMs, postponed: true });
     } else {
       const { provider, copies, bytes } = choice;
-      const call = callOf(provider, provider.streamOf?.(each.outgoing), copies.length, bytes);
+      const call = assignCall(provider, provider.streamOf?.(each.outgoing), copies.length, bytes);
       const attempt = attempts.get(id);
       const [n, failures] = [(attempt?.n ?? 0) + 1, attempt?.failures ?? 0];
       ready.push({ id, copies, orgId, provider, n, failures, call, claimedAt, claimedAtUnixMs, overdueMs });
     }
   }
   for (const [id, status] of await fail(client, failed)) ended.push({ id, state: 'ended', status });
-  // The attempts show which emails may have ended a worker, as `suspected_at` did before. An email that waits was read without
-  // ending this worker; in the isolated process it stays a suspect until it was sent.
+  // From this commit on, attempts without an outcome replace `suspected_at` as the marks of possible crashes. Emails that wait did
+  // not crash this worker when they were read. In the isolated process (without `isolation`), they stay suspects until sent.
   const unsuspected = deps.isolation ? emails : ready;
   await commitWith(
     Promise.all([
@@ -230,10 +230,15 @@ function refusal(provider: EmailProvider, copies: readonly Copy[]): string | und
 }
 
 /**
- * Assigns emails to calls: each call has emails of one stream, and at most as many emails and bytes as its provider
- * accepts.
+ * Returns a function that assigns an email to a provider call and returns the id of the call. A call contains emails of one
+ * stream, at most as many copies as its provider accepts, and at most MAX_CALL_BYTES.
  */
-function makeCalls(): (provider: EmailProvider, stream: string | undefined, copies: number, bytes: number) => string {
+function makeCallAssigner(): (
+  provider: EmailProvider,
+  stream: string | undefined,
+  copies: number,
+  bytes: number,
+) => string {
   const open = new Map<string, { call: string; copiesLeft: number; bytesLeft: number }>();
   return (provider, stream, copies, bytes) => {
     const key = `${provider.name} ${stream ?? ''}`;

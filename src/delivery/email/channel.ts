@@ -44,7 +44,7 @@ export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map(
     },
 
     async recordFound(client, emails, found) {
-      // All of them in the order in which reports lock them: each step below locks only its own.
+      // Locks all emails in the order in which reports lock them, to prevent deadlocks: each step below locks only its own.
       await lockStatuses(
         client,
         emails.map(({ member: { id } }) => id),

@@ -15,7 +15,7 @@ import { messagesClaimed } from '../../telemetry/topics.ts';
 import { type Claim, isDeliveredBy, type Member, type MemberResult, unclaimableResult } from '../contract.ts';
 import type { EmailDeps, EmailTypes, LargeContents, LargeEmail } from './contract.ts';
 import { assign, copiesPerCall } from './assign.ts';
-import { makeGate, waitForOrganization } from '../pauses.ts';
+import { makeGate, suspendedResult } from '../pauses.ts';
 import { isQuarantined, quarantine } from './quarantine.ts';
 
 /** The result of a member whose files cannot be read now. It uses no attempt, since no provider was called. */
@@ -99,12 +99,12 @@ function judge(
   const ambiguous = message && isAmbiguous(message.attempt) ? message : undefined;
   const isLookedUp = ambiguous !== undefined && canBeLookedUp(deps, ambiguous.attempt);
   const blocked = unclaimableResult(email, member);
-  // A report does not contain what a lost answer would have recorded: `sent`, and the provider with its id. The look-up does.
+  // Unlike a report, a look-up restores what the lost answer would have recorded: the event `sent`, the provider and its id.
   const isOvertaken = isLookedUp && isReported(email.status) && isDeliveredBy(email, member);
   if (blocked && !isOvertaken) return done(blocked);
   if (isQuarantined(email, isLookedUp)) return { state: 'quarantine' };
   if (ambiguous) return { state: 'ambiguous', message: ambiguous };
-  if (email.suspendedForMs !== null) return done({ id, ...waitForOrganization(email.suspendedForMs), postponed: true });
+  if (email.suspendedForMs !== null) return done({ id, ...suspendedResult(email.suspendedForMs) });
   const content = contents.get(id);
   if (!content && email.is_suspect && deps.isolation) return { state: 'held', message: { needs: 'isolation', member } };
   if (!content && isLarge(email))

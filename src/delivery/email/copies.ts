@@ -31,7 +31,7 @@ export async function endCopied(client: Db, ids: readonly string[]): Promise<Map
 }
 
 /**
- * Fails emails, or only the remaining copies if some were sent, or those of one call.
+ * Fails emails. Of an email that is sent in copies, fails only the unsent copies, or only those of `Failure.call`.
  * @returns the final statuses; emails with copies left are missing
  */
 export async function fail(client: Db, failed: readonly Failure[]): Promise<Map<string, EmailStatus>> {

@@ -33,14 +33,14 @@ export async function deliver(
   const large = held.flatMap((each) => (each.needs === 'content' ? each.email : []));
   const suspects = held.flatMap((each) => (each.needs === 'isolation' ? each.member : []));
   let hasMemory = true;
-  // They are read before they are claimed, so that an unavailable store or a lack of memory uses no attempt.
+  // Large emails are read before they are claimed, so that an unavailable store or a lack of memory uses no attempt.
   for (const some of callsOf(large)) {
     // After a lack of memory, the others would only wait for it as well.
     const delivered: MemberResult[] | undefined = hasMemory ? await deliverLarge(deps, some, onResults) : undefined;
     hasMemory = delivered !== undefined;
     results.push(...(delivered ?? some.map(({ member }) => noMemory(member.id))));
   }
-  // Last, so that they do not delay the others.
+  // Suspects are delivered last, so that they do not delay the others.
   results.push(...(await deliverIsolated(deps, suspects, onResults)));
   return results;
 }

@@ -10,7 +10,7 @@ import type { Pool } from '../../store/postgres/pool.ts';
 import { clearSuspects, markSuspects } from '../../store/emails/suspects.ts';
 import type { LargeContents, LargeEmail, LargeEmails } from './contract.ts';
 
-/** Content that one worker holds at a time. Up to five copies of it are in memory while it is sent. */
+/** Maximum content that one worker holds at a time. While content is sent, it takes up to five times its size in memory. */
 const MEMORY_BYTES = 64 * 1_048_576;
 /** The limit of one organization, so that a quarter remains for others. */
 const ORGANIZATION_MEMORY_BYTES = 48 * 1_048_576;

@@ -21,9 +21,9 @@ import { persist } from '../persist.ts';
  * - Hundreds of emails may be in flight when a worker ends. A child that is still alive after a moment may therefore begin the
  *   next suspect while the provider handles the previous one. The moment is longer if a provider cannot be asked, because an
  *   email that ends the child makes those in flight ambiguous again.
- * - A crash counts only if the parent is alive and the child ended by itself within that moment of beginning the email, or had
- *   no other email. If the worker itself ends, no email is charged. The worker must not count its own ends: if it were
- *   killed every few seconds with hundreds of suspects, each kill would hit some suspect, and some of them twice.
+ * - A crash counts against an email only if the worker is alive and the child ended by itself within that moment of beginning the
+ *   email, or had no other email. The end of the worker itself counts against no email: if the worker were killed every few
+ *   seconds with hundreds of suspects, each kill would count against some suspect, and twice against some of them.
  * - A suspect that was delivered or refused without a crash is no longer a suspect. One that ended two child processes fails
  *   with a reason; it has also ended the worker once before.
  */
@@ -92,7 +92,7 @@ async function deliverAlone(deps: EmailDeps, member: Member, mayOverlap: boolean
   if (result === 'ended') return postponed(member, 'The isolated process ended.');
   if (result === 'crashed') {
     const crashes = 1 + (await persist(() => readCrashes(deps.pool, member.id)));
-    // Repeated if it is unknown whether it was committed.
+    // `persist` repeats it if the acknowledgement of the commit was lost, so it stores the count instead of adding to it.
     await persist(() => recordCrash(deps.pool, member.id, crashes));
     deps.log.error({ email: member.id, crashes }, 'isolated process crashed during a delivery');
     return postponed(member, 'The process that delivered it ended.');

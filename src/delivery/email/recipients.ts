@@ -150,7 +150,7 @@ async function makeCopies(
       const unsentCopy = unsentCopies.get(`${email.id} ${address.toLowerCase()}`);
       return unsentCopy ? [{ position, lastCall: unsentCopy.call ?? '', repeats: unsentCopy.repeats }] : [];
     });
-    // Those that were never tried first, then those that waited longest: recipients that are refused for now hold up no others.
+    // Copies without a call come first, then those with the oldest calls: temporarily refused recipients do not delay the others.
     positions.sort((a, b) => (a.lastCall < b.lastCall ? -1 : Number(a.lastCall > b.lastCall)));
     // The copies of an ambiguous call are repeated or fail together, so a call has only copies with equally many repeats.
     const alike = positions.filter(({ repeats }) => repeats === positions[0]?.repeats);

@@ -86,7 +86,8 @@ export async function applyAnswers(pool: Pool, answers: readonly AnswerChanges[]
   }
   const copiedIds = answers.flatMap(({ attempt, isCopied }) => (isCopied ? attempt.message_id : []));
   return transaction(pool, async (client) => {
-    // Emails before their copies, all of them in the order in which reports lock them: each change below locks only its own.
+    // Locks all emails before their copies, in the order in which reports lock them, to prevent deadlocks. Each change below locks
+    // only its own emails.
     await lockStatuses(
       client,
       answers.map(({ attempt }) => attempt.message_id),

@@ -15,7 +15,7 @@ export async function applyRecorded(deps: EmailDeps, emails: readonly AttemptedE
 
 function toAnswer({ attempt, hasCopiesLeft }: AttemptedEmail): AnswerChanges {
   const { changes } = attempt;
-  // If all copies were reported on before, none is left.
+  // Reports may have ended all copies before the answer is applied: then only its changes show that the email has copies.
   const isCopied = hasCopiesLeft || (changes?.copies ?? []).length > 0;
   return { attempt, changes: changes ?? changesOf(attempt), areStored: changes !== null, isCopied };
 }

@@ -92,7 +92,7 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
       if (!provider?.find) return undefined;
       const created = creationPeriodOf(attempt);
       return async () => {
-        // Read when first needed: the provider has then listed its messages, so their attempts are recorded.
+        // Read on first use, after the provider has listed its messages: by then the attempts of all listed messages are recorded.
         let others: Promise<StoredMessage[]> | undefined;
         const isTaken = async (providerMessageId: string, alsoFits?: (other: StoredMessage) => boolean) => {
           if (await belongsToAnotherMessage(deps.pool, stored, providerMessageId)) return true;
@@ -185,8 +185,8 @@ function creationPeriodOf({ startedAtMs, endedAtMs }: Attempt): CreationPeriod {
 }
 
 /**
- * Translates the refusal of a provider for which the customer-service window has closed since the claim: the next claim
- * sends the fallback template; without one, the message fails.
+ * Translates a refusal because the customer-service window has closed since the claim. A message with a fallback template becomes
+ * `busy`, and the next claim sends the template; any other message fails with our code instead of the provider's.
  */
 function afterWindow({ stored, provider }: ClaimedChatMessage, outcome: ChatOutcome): ChatOutcome {
   if (outcome.kind !== 'refused' || !isWindowError(provider.name, outcome.code)) return outcome;

@@ -17,29 +17,29 @@ import { asFallback, lockMessages, type StoredMessage } from '../../store/messag
 import { afterCommit, type Db, transaction } from '../../store/postgres/pool.ts';
 import { messagesClaimed } from '../../telemetry/topics.ts';
 import { type Claim, type Member, type MemberResult, unclaimableResult } from '../contract.ts';
-import { judgePaused, makeGate, waitForOrganization } from '../pauses.ts';
+import { judgePaused, makeGate, suspendedResult } from '../pauses.ts';
 import type { MessageDeps, MessageTypes } from './contract.ts';
 
 type MessageClaim = Claim<MessageTypes>;
 
-/** A message whose turn comes within this time waits in memory; otherwise its activity is retried. */
-const MAX_TURN_WAIT_MS = 1_000;
+/** A message whose slot is due within this time waits in memory; otherwise its activity is retried. */
+const MAX_SLOT_WAIT_MS = 1_000;
 
 /** Claims a message if it may be sent now. The attempt is recorded by the commit. */
 export async function claim(deps: MessageDeps, member: Member): Promise<MessageClaim> {
   const first = await tryClaim(deps, member);
   if (typeof first !== 'number') return first;
-  if (first > MAX_TURN_WAIT_MS) return waitForTurn(member, first);
+  if (first > MAX_SLOT_WAIT_MS) return postpone(member, first);
   await sleep(first);
   const second = await tryClaim(deps, member);
-  return typeof second === 'number' ? waitForTurn(member, second) : second;
+  return typeof second === 'number' ? postpone(member, second) : second;
 }
 
-function waitForTurn({ id }: Member, afterMs: number): MessageClaim {
-  return done({ id, state: 'again', reason: 'Its number sends as fast as it may.', afterMs, postponed: true });
+function postpone({ id }: Member, afterMs: number): MessageClaim {
+  return done({ id, state: 'again', reason: 'Its number is at its rate limit.', afterMs, postponed: true });
 }
 
-/** @returns the milliseconds until its turn if its number is at its rate limit */
+/** @returns the claim, or the milliseconds until the message's slot if its number is at its rate limit */
 async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim | number> {
   const { id } = member;
   const gate = makeGate(await deps.pauses.current());
@@ -58,15 +58,13 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
       return { state: 'ambiguous', message: { member, attempt, stored } };
     }
     if (attempt && hasFinalOutcome(attempt)) return { state: 'unapplied', message: { member, attempt, stored } };
-    if (stored.suspendedForMs !== null) {
-      return done({ id, ...waitForOrganization(stored.suspendedForMs), postponed: true });
-    }
+    if (stored.suspendedForMs !== null) return done({ id, ...suspendedResult(stored.suspendedForMs) });
     await markClaimed(client, stored);
     const { number, overdueMs } = stored;
     if (stored.has_opted_out) return suppress(client, id);
     if (!number) return fail(client, id, 'The number that it should come from is no longer connected.');
     const provider = deps.providerOf(number);
-    if (await isHeld(deps, client, stored, attempt)) {
+    if (await isOutsideWindow(deps, client, stored, attempt)) {
       if (!stored.content.fallback_template) return fail(client, id, WINDOW_CLOSED_ERROR, WINDOW_CLOSED);
       await useFallback(client, id);
       stored = asFallback(stored);
@@ -84,7 +82,7 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     if (waitMs > 0) return waitMs;
     const [n, failures] = [(attempt?.n ?? 0) + 1, attempt?.failures ?? 0];
     const call = newId('call');
-    // Before the commit, since the attempt's age in Postgres includes a slow one.
+    // Read before the commit, since the attempt's age in Postgres also includes the duration of the commit.
     const times = { claimedAt: performance.now(), claimedAtUnixMs: Date.now(), overdueMs };
     await commitWith(beginAttempts(client, [{ message_id: id, n, call, provider: provider.name }]));
     return { state: 'ready', message: { id, orgId: stored.org_id, stored, provider, n, failures, call, ...times } };
@@ -100,8 +98,8 @@ async function endReported(client: Db, { id, provider_message_id }: StoredMessag
   await endAttempts(client, [{ message_id: id, n: attempt.n, outcome: 'sent', detail: null, provider_message_id }]);
 }
 
-/** Returns true if the message may not go out as it is: its recipient's customer-service window is closed. */
-async function isHeld(
+/** Returns true if the message may not be sent as it is, because the customer-service window of its recipient is closed. */
+async function isOutsideWindow(
   { windowPolicy }: MessageDeps,
   db: Db,
   { channel, type, content, ...message }: StoredMessage,
@@ -109,7 +107,7 @@ async function isHeld(
 ): Promise<boolean> {
   if (channel !== 'chatapp' || type === 'template') return false;
   const hasFallback = content.fallback_template !== undefined;
-  // The provider refused it for that, and only a message with a fallback is sent again.
+  // The provider has refused it because the window was closed. Only a message with a fallback template is claimed again then.
   if (hasFallback && attempt && isWindowError(attempt.provider, attempt.code)) return true;
   return isHeldByWindow({ type, hasFallback }, await readWindow(db, message), windowPolicy);
 }

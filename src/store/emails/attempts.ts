@@ -126,7 +126,17 @@ export async function readSendSizes(db: Db, ids: readonly string[]): Promise<Map
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** How an attempt ended: see the comments on the table `attempts`. */
+/**
+ * The outcome of an attempt:
+ * sent      the provider accepted the message; of a marketing email, at least one copy
+ * refused   the provider refused it permanently
+ * again     it was not accepted, for a temporary reason
+ * account   the provider refused our account; it does not count as a failed attempt
+ * unknown   ambiguous: the provider may have accepted it
+ * lost      ambiguous before; a look-up confirmed that the provider does not have it
+ * risked    ambiguous before; it could not be looked up, and the message was sent again
+ * given_up  ambiguous before; it could not be looked up, and the copies of the call failed while others are still sent
+ */
 export type AttemptOutcome = 'sent' | 'refused' | 'again' | 'unknown' | 'lost' | 'risked' | 'account' | 'given_up';
 
 /** The changes that a provider's answer about one email causes: of its copies, and through the projection. */
@@ -139,6 +149,7 @@ export interface AttemptChanges {
 
 export interface Attempt {
   message_id: string;
+  /** The number of the attempt, from 1. */
   n: number;
   /**
    * Attempts since a provider last accepted or permanently refused a part of the message, including this one. Attempts that
@@ -152,7 +163,7 @@ export interface Attempt {
   /** The provider's own code for a chat-app message. */
   code: string | null;
   provider_message_id: string | null;
-  /** See the comment on the column. */
+  /** Changes of the answer that the other fields do not contain (bounces, copies); null if there are none or once applied. */
   changes: AttemptChanges | null;
   /** True if the message is attempted again although a call of this or an earlier attempt may have delivered it. */
   mayBeDelivered: boolean;

@@ -141,7 +141,7 @@ export async function listBatches(db: Db, orgId: string, after: Cursor | null, l
   return rows.map(toBatch);
 }
 
-/** Returns the subject of the first member of each batch. Its members have its time, by which an index finds them. */
+/** Returns the subject of the first member of each batch. Members have the `created_at` of their batch, by which they are found. */
 export async function firstSubjects(db: Db, orgId: string, ids: readonly string[]): Promise<Map<string, string>> {
   const rows = await queryRows<{ id: string; subject: string }>(db, {
     name: 'first_subjects',

@@ -43,7 +43,7 @@ export interface ChangingEmail extends CountedMessage {
   readonly from: string;
 }
 
-/** Later than all earlier events, so that a timeline has one order although several processes write it. */
+/** SQL of the next event's time, after all earlier events: a timeline then has one order although several processes write it. */
 const NEXT_EVENT_AT = `(extract(epoch FROM greatest(last_event_at + interval '1 millisecond', clock_timestamp())::timestamptz(3)) * 1000)::float8`;
 
 /**
@@ -92,8 +92,9 @@ export interface CheckedReport {
 }
 
 /**
- * The provider's time if it is known, otherwise now. It is moved after the service's own earlier events and before the provider's
- * first report, which may be recorded earlier than the response to the send. Only reports and responses have a dedupe_key.
+ * SQL of the time of the event `sent`: the provider's time if it is known, otherwise now. It is moved after our own earlier events
+ * and before the provider's first report, which may be recorded before the response to the send. Only reports and responses have
+ * a dedupe_key.
  */
 const SENT_AT = `(
     SELECT greatest(greatest(emails.created_at, max(created_at) FILTER (WHERE dedupe_key IS NULL OR type = 'email.sent'))
@@ -148,7 +149,7 @@ export interface RecordedChange {
   /** Further fields of the entry; undefined without any. */
   readonly detail: EventDetail | undefined;
   readonly from_status: EmailStatus;
-  /** The same if it stays. */
+  /** Equal to `from_status` if the status does not change. */
   readonly to_status: EmailStatus;
 }
 
@@ -159,7 +160,7 @@ export interface EmailUpdate {
   readonly status: EmailStatus | undefined;
   readonly error: string | undefined;
   readonly bounce_reason: BounceReason | undefined;
-  /** Undefined if it stays, as the rest. */
+  /** Undefined leaves the column unchanged, as for the fields below. */
   readonly provider: string | undefined;
   readonly provider_message_id: string | undefined;
   readonly last_event_at: string | undefined;

@@ -6,11 +6,14 @@ import type { EmailContents } from './contents.ts';
 import type { EmailSummary } from './summary.ts';
 import { type Db, executeOne, queryRow, queryValue } from '../postgres/pool.ts';
 
-/** In hours, because an interval of days depends on the daylight saving of the session's time zone. */
+/**
+ * Returns SQL of the reason why a message cannot be scheduled for a time: `past`, or `far` after 30 days; null if it can. The days
+ * are hours, because an interval of days depends on the daylight saving of the session's time zone.
+ */
 export const timeProblem = (time: string): string =>
   `CASE WHEN ${time} <= now() THEN 'past' WHEN ${time} > now() + interval '720 hours' THEN 'far' END`;
 
-/** A time inside JSON, which the driver does not convert. */
+/** Returns SQL that formats a time as the API does. Needed for times inside JSON, which the driver does not convert. */
 export const wireTime = (time: string): string =>
   `to_char((${time})::timestamptz(3) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
@@ -98,7 +101,7 @@ export async function whyUnmoved(
   );
   if (!row) return 'not_found';
   if (row.time !== null) return row.time;
-  // No status leads back to scheduled, so the requested time was refused; it came within 30 days since then.
+  // No transition leads back to `scheduled`, so the time was refused as `far`. Meanwhile it has come within the 30 days.
   return row.is_scheduled && scheduledAt !== null ? 'far' : 'not_scheduled';
 }
 

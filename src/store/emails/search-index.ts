@@ -3,8 +3,8 @@ import { type Searchable, termsOf } from '../../domain/email/search.ts';
 import { type Cursor } from '../postgres/page.ts';
 import { type Db, execute, queryColumn, queryOneValue, queryRow, queryRows } from '../postgres/pool.ts';
 
-/** Terms of more emails of a block are stored as bits. */
-const IDS_PER_TERM = 16;
+/** A term that more emails of a block have is stored as a bit for each email of the block instead of as ids. */
+const MAX_IDS_PER_TERM = 16;
 
 /** The key of an organization's term in the index: a hash in the form of a UUID. */
 export function termKey(orgId: string, term: string): string {
@@ -13,8 +13,8 @@ export function termKey(orgId: string, term: string): string {
 
 /**
  * Returns the time before which all accepted emails are committed. The acceptance of an email takes the time at which its
- * transaction began, so no transaction may be open that began earlier. Those that have written nothing for ten minutes
- * are backups and the like. Without `track_activities` the server does not know its transactions.
+ * transaction began, so no transaction may be open that began earlier. A transaction that has written nothing in its first ten
+ * minutes is ignored: it is a backup or a query. Without `track_activities` the server does not list its transactions.
  * @param settledMs subtracted: time between the start of a transaction and its entry in pg_stat_activity, steps of the clock
  */
 export async function readSettledTime(db: Db, settledMs: number): Promise<string> {
@@ -48,7 +48,7 @@ export async function addSearchRanges(db: Db, settledAt: string): Promise<void> 
 export function findUnindexed(db: Db, settledAt: string, blockSize: number): Promise<string[]> {
   return queryColumn(db, {
     name: 'find_unindexed',
-    // An id is hardly older than its email: the partitions before need not be asked.
+    // The time in an id is at most a little before its email's created_at, so earlier partitions are not read.
     text: `SELECT org_id FROM search_ranges AS range CROSS JOIN LATERAL (
              SELECT FROM emails
              WHERE org_id = range.org_id AND (created_at, id) > (range.newest_at, range.newest_id) AND created_at < $1
@@ -122,7 +122,7 @@ export async function insertTerms(db: Db, orgId: string, emails: readonly Uninde
   const postings = [...members].map(([term, numbers]) => ({ key: termKey(orgId, term), numbers }));
   // In the order of the index, whose pages are then changed one after the other.
   postings.sort((a, b) => (a.key < b.key ? -1 : 1));
-  const isFew = (numbers: readonly number[]) => numbers.length <= IDS_PER_TERM;
+  const isFew = (numbers: readonly number[]) => numbers.length <= MAX_IDS_PER_TERM;
   await execute(db, {
     name: 'insert_terms',
     text: `INSERT INTO email_terms (term, created_at, email_id, email_ids, bits)

@@ -34,8 +34,8 @@ const LIST_NEWEST = `SELECT ${SUMMARY}, true AS fits, false AS last FROM emails 
   WHERE org_id = $1 AND ${WITHIN()} AND ${FITS} ORDER BY created_at DESC, id DESC LIMIT $5`;
 
 /**
- * Lists the emails of a batch, which is small enough to be read as a whole: they have its time. Without CASE the planner finds a
- * frequent status by its index, and sorts.
+ * Lists the emails of a batch, which have the `created_at` of the batch. A batch is small enough to be read as a whole. Without
+ * CASE, the planner would use the index of a frequent status and sort.
  */
 export function ofBatch(db: Db, conditions: Conditions, batchId: string): Walker {
   return walker(db, conditions, 'list_batch', LIST_BATCH, [batchId]);
@@ -46,7 +46,7 @@ const LIST_BATCH = `SELECT ${SUMMARY}, true AS fits, false AS last FROM emails A
     AND CASE WHEN batch_id = $12 THEN ${FITS} END
   ORDER BY created_at DESC, id DESC LIMIT $5`;
 
-/** Lists emails that are in no index, up to a number of rows. @param until the email before the oldest one, or null */
+/** Lists emails without the search index; reads at most MAX_SCANNED_ROWS. @param until the older end, exclusive; null for none */
 export function scan(db: Db, conditions: Conditions, until: Cursor | null): Walker {
   const { created_at: at, id } = until ?? { created_at: '-infinity', id: '' };
   return walker(db, conditions, 'list_scanned', LIST_SCANNED, [at, id, MAX_SCANNED_ROWS]);

@@ -57,7 +57,7 @@ const NO_FLUSH = `no_flush AS MATERIALIZED (SELECT set_config('synchronous_commi
 export interface NewAttempt {
   readonly id: string;
   readonly eventId: string;
-  /** The due time of the delivery when it was read. If it has another one now, it was replayed and does not change. */
+  /** The due time of the delivery when it was read. If it has changed since, the delivery was replayed: its state is not updated. */
   readonly dueAt: string;
   /** When the attempt began, by Postgres's clock. An attempt that is recorded again is recognized by it. */
   readonly at: string;
@@ -72,7 +72,7 @@ export interface NewAttempt {
   readonly requestHeaders?: Readonly<Record<string, string>> | undefined;
   /** The URL that answered 410. The delivery then fails, unless its endpoint has another URL by now. */
   readonly goneUrl?: string | undefined;
-  /** If the attempt failed and its event has no stored payload. */
+  /** The payload to store for later attempts; set if the attempt failed and its event has no stored payload. */
   readonly posted?: PostedPayload | undefined;
 }
 

@@ -5,9 +5,9 @@ import { deliveriesBy, type Delivery, statusesOf } from './deliveries.ts';
 
 /** A delivery with the details that explain a failure. */
 export interface FoundDelivery extends Delivery {
-  /** Since it was created or replayed. */
+  /** The number of attempts since it was created or replayed. */
   tries: number;
-  /** Of the response to the latest attempt. */
+  /** The status code of the response to the latest attempt; null without a response. */
   status_code: number | null;
   /** The email of the event. */
   message_id: string | null;

@@ -111,11 +111,12 @@ export function disableEndpoint(
   });
 }
 
-/** A limit of the time for which a deletion takes. The dispatcher searches each endpoint with a pending delivery. */
+/** Limits the duration of a deletion. Deliveries beyond it stay pending until they are deleted, but are never posted. */
 const MAX_ENDED_DELIVERIES = 10_000;
 
 /**
- * Deletes an endpoint and ends its pending deliveries, which are deleted later.
+ * Deletes an endpoint and ends up to MAX_ENDED_DELIVERIES of its pending deliveries, because the polls of the dispatcher visit
+ * every endpoint id with a pending delivery. Upkeep deletes the deliveries later.
  * @returns false if there is no such endpoint
  */
 export async function deleteEndpoint(db: Db, orgId: string, id: string): Promise<boolean> {
@@ -136,8 +137,9 @@ export async function deleteEndpoint(db: Db, orgId: string, id: string): Promise
 }
 
 /**
- * Replaces the secret of an endpoint. The previous secret also signs for a number of hours. So does the oldest one that still
- * signs: after several rotations, the receiver may still verify with it.
+ * Replaces the secret of an endpoint. Of the secrets before the previous one, the oldest that still signs keeps its end: after
+ * several rotations, the receiver may still verify with it.
+ * @param hours the time for which the previous secret also signs
  */
 export function rotateSecret(
   db: Db,

@@ -78,7 +78,7 @@ export async function enqueueFor(
 
 type IdentifiedEvent = NewWebhookEvent & { readonly event_id: string };
 
-/** Not rounded up: a delivery is due immediately. */
+/** SQL of the current time, truncated to milliseconds: a rounded time may be in the future, and a delivery is due immediately. */
 const NOW = `date_trunc('milliseconds', now())`;
 
 async function insertEvents(db: Db, events: readonly IdentifiedEvent[]): Promise<void> {

@@ -68,7 +68,7 @@ export interface Health {
   readonly url: string | undefined;
   readonly hasSuccess: boolean;
   readonly hasFailure: boolean;
-  /** True if one of the failures was not the first of its delivery. */
+  /** True if a delivery has failed at least MIN_FAILED_ATTEMPTS times, including earlier leases. */
   readonly hasRepeatedFailure: boolean;
 }
 
