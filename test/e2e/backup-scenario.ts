@@ -17,7 +17,7 @@ import { makeHomeFolder, startOwnServers } from '../support/own-servers.ts';
 /** Milliseconds until the provider answers, so that calls are in flight during the backup. */
 const SLOW = 25_000;
 /** Milliseconds until the scheduled emails are due: after the backup, and after the restore. */
-const DUE = { soon: 12_000, late: 90_000 };
+const DUE = { soon: 12_000, late: 180_000 };
 const SENDING = [
   'migrate',
   'simulator',
@@ -152,7 +152,7 @@ export async function runRestoreScenario(t: TestContext, temporal: 'empty' | 'ah
       );
       return rowCount === 0;
     },
-    120_000,
+    240_000,
   );
   t.diagnostic(`all ended ${((Date.now() - began) / 1_000).toFixed(1)} s after the start`);
   const ledger = again.read();
