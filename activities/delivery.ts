@@ -11,7 +11,7 @@ import { KIND_NAMES, logId } from '../src/delivery/log-names.ts';
 import { messageChannel } from '../src/delivery/messages/channel.ts';
 import type { MessageDeps } from '../src/delivery/messages/contract.ts';
 import type { MessageChannel } from '../src/domain/messages/message.ts';
-import { type AttemptLimit, isUsedUp, policyWait, withHeartbeat } from './temporal.ts';
+import { type AttemptLimit, hasReachedLimit, policyWait, withHeartbeat } from './temporal.ts';
 
 /** The activities of the fleet `email`. */
 export function makeEmailActivities(deps: EmailDeps) {
@@ -104,7 +104,7 @@ function makeDeliveryActivities(
         type: 'NotTaken',
         message: result.reason,
         category: ApplicationFailureCategory.BENIGN,
-        nonRetryable: isUsedUp(result, maximumAttempts),
+        nonRetryable: hasReachedLimit(result, maximumAttempts),
         nextRetryDelay: Math.ceil(Math.max(1, result.afterMs ?? 0, result.postponed ? 0 : policyWait(deps, result))),
       });
     },

@@ -10,7 +10,7 @@ import { emailChannel } from '../src/delivery/email/channel.ts';
 import type { EmailDeps } from '../src/delivery/email/contract.ts';
 import { deliver } from '../src/delivery/email/deliver.ts';
 import { cancelScheduled, giveUp } from '../src/delivery/endings.ts';
-import { type AttemptLimit, isUsedUp, policyWait, withHeartbeat } from './temporal.ts';
+import { type AttemptLimit, hasReachedLimit, policyWait, withHeartbeat } from './temporal.ts';
 import { makeCallOverlap } from '../src/delivery/email/call-overlap.ts';
 
 /** Emails that one workflow delivers, due at the same instant. */
@@ -80,7 +80,7 @@ export function makeGroupActivities(deps: EmailDeps) {
           type: 'NotTaken',
           message: `${remaining.length} of ${members.length} emails were not accepted. ${first.reason}`,
           category: ApplicationFailureCategory.BENIGN,
-          nonRetryable: remaining.every((result) => isUsedUp(result, maximumAttempts)),
+          nonRetryable: remaining.every((result) => hasReachedLimit(result, maximumAttempts)),
           nextRetryDelay: Math.ceil(Math.max(1, groupWaitMs(remaining, waitMsOf))),
         });
       }

@@ -24,7 +24,7 @@ export interface AttemptLimit {
  * Returns true if recorded attempts have reached the limit. The activity then fails without a retry, and the workflow gives the message
  * up: its retry policy counts from the beginning of each round, and would allow as many attempts again.
  */
-export function isUsedUp({ failures = 0 }: AgainResult, maximumAttempts = Infinity): boolean {
+export function hasReachedLimit({ failures = 0 }: AgainResult, maximumAttempts = Infinity): boolean {
   return failures >= maximumAttempts;
 }
 

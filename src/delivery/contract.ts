@@ -66,7 +66,7 @@ export interface AgainResult {
   readonly alone?: boolean;
   /** True if no attempt was made, for a reason of ours, or if more copies follow: the next attempt comes without backoff. */
   readonly postponed?: boolean;
-  /** Set after a provider call: the failed attempts including this one, which limit the backoff. See `Attempt.failures`. */
+  /** Set after a provider call: the failed attempts including this one, which limit backoff and attempts. See `Attempt.failures`. */
   readonly failures?: number;
 }
 

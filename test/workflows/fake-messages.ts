@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Delivery, EmailActivities, MessageActivities } from '../../activities/index.ts';
-import { type AttemptLimit, isUsedUp } from '../../activities/temporal.ts';
+import { type AttemptLimit, hasReachedLimit } from '../../activities/temporal.ts';
 import type { DeliveryStatus, Member, MemberResult } from '../../src/delivery/contract.ts';
 
 /** One message as Postgres would hold it. */
@@ -93,7 +93,7 @@ export class FakeMessages {
       throw ApplicationFailure.create({
         type: 'NotTaken',
         message,
-        nonRetryable: isUsedUp(result, maximumAttempts),
+        nonRetryable: hasReachedLimit(result, maximumAttempts),
         ...(afterMs !== undefined && { nextRetryDelay: afterMs }),
       });
     },
