@@ -27,8 +27,8 @@ const IN_S3 = 'test/store/files/s3.test.ts';
 const HANG_MS = 1_800_000;
 /** Files wait for something half of their time. */
 const CONCURRENCY = 2 * availableParallelism();
-/** Each file that starts the whole service has half a dozen processes. */
-const SERVICES_CONCURRENCY = 3;
+/** Each file that starts the whole service has at least half a dozen processes. */
+const SERVICES_CONCURRENCY = availableParallelism();
 /** A test of `npm start` takes up to ten seconds to stop it when it gets SIGTERM. */
 const STOPS_WITHIN = 12_000;
 

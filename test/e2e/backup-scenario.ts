@@ -113,7 +113,7 @@ export async function runRestoreScenario(t: TestContext, temporal: 'empty' | 'ah
   const before = [...inFlight, ...chats, ...pending, ...copies, 'soon@example.net'];
   const provider = readProvider(first.inbox);
   const arrived = (to: string) => provider.read().get(to)?.length ?? 0;
-  await eventually('all is sent', () => [...before, ...since].every((to) => arrived(to) > 0), 60_000);
+  await eventually('all is sent', () => [...before, ...since].every((to) => arrived(to) > 0), 150_000);
   assert.equal(arrived('late@example.net'), 0, 'not due yet');
 
   // Only the backup, the secrets, the files and the provider's data remain.

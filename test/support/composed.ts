@@ -29,7 +29,7 @@ export interface Composed {
   readonly file: ComposeFile;
   /** The containers of a service, or all that keep running, in the order of their start. */
   readonly containers: (service?: string) => Container[];
-  /** Starts these services, or all, in their order. Waits until tasks have ended and the others are healthy. */
+  /** Starts these services, or all, one after the other: the next once a task has ended, or the service is healthy. */
   readonly start: (...services: string[]) => Promise<void>;
   /** The URL of each replica of the API. */
   readonly urls: readonly string[];
@@ -106,14 +106,9 @@ export async function compose(options: ComposedOptions): Promise<Composed> {
       const wanted = services.length > 0 ? ours.filter((name) => services.includes(name)) : ours;
       for (const service of wanted) {
         await Promise.all(of(service).map((one) => one.start()));
-        if (file.services[service]?.restart === 'no') await Promise.all(of(service).map((one) => one.completed()));
+        const isTask = file.services[service]?.restart === 'no';
+        await Promise.all(of(service).map((one) => (isTask ? one.completed() : one.healthy())));
       }
-      await Promise.all(
-        wanted
-          .flatMap(of)
-          .filter((one) => lasting().includes(one))
-          .map((one) => one.healthy()),
-      );
     },
     urls: portsOfApi.map((port) => `http://127.0.0.1:${port}`),
     simulatorUrl: `http://${hosts['simulator:3025'] ?? ''}`,

@@ -26,7 +26,10 @@ export interface Container extends Pick<ContainerOptions, 'name' | 'service' | '
   readonly kill: () => Promise<void>;
 }
 
-const HEALTHY_TIMEOUT_MS = 90_000;
+/** After it, a container is taken to hang. It is no limit of speed: the machine may be busy. */
+const HEALTHY_TIMEOUT_MS = 300_000;
+/** Each check is a process, and takes time from those that start. */
+const CHECK_INTERVAL_MS = 1_000;
 const STOP_TIMEOUT_MS = 45_000;
 
 export function makeContainer(options: ContainerOptions): Container {
@@ -62,7 +65,7 @@ export function makeContainer(options: ContainerOptions): Container {
       while (!(await passes())) {
         if (code !== undefined) throw new Error(`${name} ended with ${code}:\n${last()}`);
         if (Date.now() > until) throw new Error(`${name} is not healthy:\n${last()}`);
-        await sleep(250);
+        await sleep(CHECK_INTERVAL_MS);
       }
     },
     async completed() {
