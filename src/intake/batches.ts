@@ -81,9 +81,10 @@ export async function acceptBatch(
     if (first) throw refusedEmailError(requests, first);
     deps.limits.mails?.take(caller.orgId, cost);
     hasTokens = true;
-    const { accepted, left } = await insertBatch(client, caller.orgId, { id, total, scheduled }, idempotency);
+    const stored = { id, total, scheduled, keyId: caller.keyId };
+    const { accepted, left } = await insertBatch(client, caller.orgId, stored, idempotency);
     if (left !== null && left < cost) throw await quotaExceeded(client, caller.orgId, cost);
-    await storeMembers(deps, client, batch, { batchId: id, keyId: caller.keyId, traceparent });
+    await storeMembers(deps, client, batch, { batchId: id, traceparent });
     if (left !== null && !(await countAgainstQuota(client, caller.orgId, cost))) {
       throw await quotaExceeded(client, caller.orgId, cost);
     }

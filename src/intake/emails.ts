@@ -247,8 +247,8 @@ async function storeTogether(
 /** The batch, API key, trace and idempotency key of an email. */
 export interface Origin {
   readonly batchId: string | null;
-  /** Undefined for the dashboard. */
-  readonly keyId: string | undefined;
+  /** Undefined for the dashboard, and for the members of a batch, which has it. */
+  readonly keyId?: string | undefined;
   /** The span of the request; undefined when tracing is disabled. */
   readonly traceparent: string | undefined;
   /** Undefined for the members of a batch, because the key belongs to the whole batch. */

@@ -208,12 +208,14 @@ describe('the link of a password reset', () => {
 
   it('does not affect a customer’s email that contains its placeholder, nor a resend of it', async () => {
     const text = '{{{account_link}}}';
-    const send = async (to: string, headers: Record<string, string>) => {
-      const json = { from: `a@${SYSTEM_DOMAIN}`, to, subject: 'Templates', html: `<p>${text}</p>`, text, headers };
-      assert.equal((await operator.call('POST', '/v1/emails', { json })).status, 202);
+    const send = async (to: string, headers: Record<string, string>, isBatch = false) => {
+      const email = { from: `a@${SYSTEM_DOMAIN}`, to, subject: 'Templates', html: `<p>${text}</p>`, text, headers };
+      const json = isBatch ? { emails: [email] } : email;
+      assert.equal((await operator.call('POST', `/v1/emails${isBatch ? '/batch' : ''}`, { json })).status, 202);
       assert.equal((await deliverTo(service, operator.id, to)).text, text);
     };
     await send('one@example.net', { 'Auto-Submitted': 'auto-generated' });
+    await send('member@example.net', { 'Auto-Submitted': 'auto-generated' }, true);
     await send('two@example.net', {});
     const [id = ''] = await emailsTo(service, 'two@example.net');
     const member = await signedIn(service, operator.id);

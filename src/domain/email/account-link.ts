@@ -20,7 +20,7 @@ export const AUTO_SUBMITTED = ['Auto-Submitted', 'auto-generated'] as const;
 
 /**
  * Returns true for an email about an account, also when its link is no longer stored. A customer's email that contains the
- * placeholder has an API key. If it was resent, it has none, but normally not this header and the placeholder in both bodies.
+ * placeholder was accepted with an API key. If it was resent, it was not, but normally has not both this header and the placeholders.
  */
 export function isAccountEmail(
   { html, text, headers }: Pick<OutgoingEmail, 'html' | 'text' | 'headers'>,

@@ -30,7 +30,7 @@ export interface NewEmail extends EmailRequest, SenderAndTime {
   idempotency?: IdempotencyKey | undefined;
   /** The span of its request, which its delivery continues. */
   traceparent?: string | undefined;
-  /** The API key of its request; absent for the dashboard. */
+  /** The API key of its request; absent for the dashboard, and for the members of a batch, which has it. */
   key_id?: string | undefined;
 }
 

@@ -14,7 +14,7 @@ export interface AccountLink {
   readonly id: string;
   /** Null if no link is stored for it, or no longer. */
   readonly sealed: Buffer | null;
-  /** True if the email was accepted with an API key. */
+  /** True if the email was accepted with an API key, as all members of batches are. */
   readonly has_api_key: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface AccountLink {
 export function findAccountLinks(db: Db, emailIds: readonly string[]): Promise<AccountLink[]> {
   return queryRows(
     db,
-    `SELECT emails.id, link.sealed, emails.key_id IS NOT NULL AS has_api_key
+    `SELECT emails.id, link.sealed, emails.key_id IS NOT NULL OR emails.batch_id IS NOT NULL AS has_api_key
      FROM emails LEFT JOIN account_links AS link ON link.email_id = emails.id WHERE emails.id = ANY ($1)`,
     [emailIds],
   );

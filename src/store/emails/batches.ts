@@ -28,20 +28,21 @@ export interface AcceptedBatch {
  * Stores a batch, and the response under the idempotency key of the request, if it has one. The caller stores the members in the
  * same transaction.
  * @param scheduled how many of the `total` members have a time of their own
+ * @param keyId the API key of the request
  * @returns the response, and the emails that the organization's quota leaves before this batch; null without a quota
  * @throws SQLSTATE 23505 if the key has been used meanwhile
  */
 export async function insertBatch(
   client: Db,
   orgId: string,
-  { id, total, scheduled }: { id: string; total: number; scheduled: number },
+  { id, total, scheduled, keyId }: { id: string; total: number; scheduled: number; keyId?: string | undefined },
   idempotency: IdempotencyKey | undefined,
 ): Promise<{ accepted: AcceptedBatch; left: number | null }> {
   const { created_at, left } = await queryOneRow<{ created_at: string; left: number | null }>(
     client,
-    `INSERT INTO batches (id, org_id, total, created_at) VALUES ($1, $2, $3, now())
+    `INSERT INTO batches (id, org_id, total, created_at, key_id) VALUES ($1, $2, $3, now(), $4)
      RETURNING created_at, ${LEFT_OF_QUOTA('$2')} AS left`,
-    [id, orgId, total],
+    [id, orgId, total, keyId],
   );
   const accepted: AcceptedBatch = { id, total, status: 'queued', created_at };
   await Promise.all([

@@ -1,11 +1,15 @@
 import { STATES } from '../../domain/statistics.ts';
 import { type Db, execute, queryOneValue } from '../postgres/pool.ts';
 
-/** The dimensions and keys that a row of stat_additions counts for, each with the states that are new for it. */
+/**
+ * The dimensions and keys that a row of stat_additions counts for, each with the states that are new for it. The API key of a
+ * batch's members is stored with the batch.
+ */
 export const SIDES = `
   CROSS JOIN LATERAL (
     VALUES ('all', 'all', addition.states), ('domain', addition.domain, addition.states),
-           ('key', addition.key_id, addition.states), ('batch', addition.batch_id, addition.states),
+           ('key', coalesce(addition.key_id, (SELECT key_id FROM batches WHERE id = addition.batch_id)), addition.states),
+           ('batch', addition.batch_id, addition.states),
            ('bounce_reason', addition.bounced_for, addition.bounced_states)
     UNION ALL
     SELECT 'tag:' || tag.name, tag.value, addition.states
