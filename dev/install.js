@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import util from 'node:util';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const PROGRESS_EVERY = 5_000;
+const PROGRESS_INTERVAL_MS = 5_000;
 /** As in dev/environment/lock.ts: a running `npm start` touches its lock more often. */
 const STALE_AFTER_MS = 20_000;
 
@@ -112,7 +112,7 @@ function install() {
     ? undefined
     : setInterval(() => {
         console.log(`  … installing dependencies: ${Math.round((Date.now() - started) / 1_000)} s`);
-      }, PROGRESS_EVERY);
+      }, PROGRESS_INTERVAL_MS);
   return new Promise((resolve) => {
     child.on('error', (error) => {
       clearInterval(ticking);

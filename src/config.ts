@@ -14,17 +14,17 @@ export type Config = {
 
 /**
  * Reads every setting. An empty value counts as absent.
- * @param needed settings that this process requires
+ * @param required settings that must be set
  * @throws ConfigError for the first one that is missing or malformed
  */
 export function readConfig<N extends SettingName = never>(
   env: NodeJS.ProcessEnv,
-  ...needed: N[]
+  ...required: N[]
 ): Config & { [K in N]: NonNullable<Config[K]> } {
   const entries = Object.entries(SETTINGS).map(([name, setting]: [string, Setting<unknown>]) => {
     const given = env[name] || setting.fallback;
     if (given === undefined) {
-      if ((needed as string[]).includes(name)) throw new ConfigError(sentence(name, setting, 'is missing'));
+      if ((required as string[]).includes(name)) throw new ConfigError(sentence(name, setting, 'is missing'));
       return [name, undefined];
     }
     try {

@@ -18,21 +18,21 @@ export async function rotateLog(folder: string, part: string): Promise<string> {
  * between copying and truncating may be lost.
  * @returns a function that ends the checks
  */
-export function trimLogs(folder: string, largest = MAX_LOG_BYTES, every = CHECK_INTERVAL_MS): () => void {
+export function trimLogs(folder: string, maxBytes = MAX_LOG_BYTES, intervalMs = CHECK_INTERVAL_MS): () => void {
   // One run at a time: a log that one run truncates while another copies it would be copied forever.
   let trimming: Promise<void> | undefined;
   const timer = setInterval(() => {
-    trimming ??= trim(folder, largest)
+    trimming ??= trim(folder, maxBytes)
       .catch(() => undefined)
       .finally(() => (trimming = undefined));
-  }, every).unref();
+  }, intervalMs).unref();
   return () => clearInterval(timer);
 }
 
-async function trim(folder: string, largest: number): Promise<void> {
+async function trim(folder: string, maxBytes: number): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
-    if (!name.endsWith('.log') || (await stat(path)).size <= largest) continue;
+    if (!name.endsWith('.log') || (await stat(path)).size <= maxBytes) continue;
     await copyFile(path, `${path}.1`);
     await truncate(path);
   }

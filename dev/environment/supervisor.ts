@@ -8,7 +8,7 @@ export type Processes = Partial<Record<PartName, RecordedProcess>>;
 
 export interface Supervisor {
   /**
-   * Starts a part and keeps it running. @returns the facts of its `ready`
+   * Starts a part and keeps it running. @returns the facts of its `waitUntilReady`
    * @throws PartFailed if it does not become ready
    */
   readonly start: <Facts>(name: PartName, spec: PartSpec<Facts>) => Promise<Facts>;

@@ -17,6 +17,7 @@ import {
 } from '../store/chat/numbers.ts';
 import { addContents } from '../store/chat/contents.ts';
 import { reassignMessages } from '../store/messages/changes.ts';
+import type { SendingNumber } from '../store/messages/delivery.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { requireOrganization } from './organizations.ts';
 import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
@@ -24,6 +25,17 @@ import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from
 /** Creates the seal for the tokens of numbers. The associated data is the number's id. */
 export function chatSeal(secretKey: SecretKeys): Seal {
   return makeSeal(deriveKeys(secretKey, 'chat credentials'));
+}
+
+/**
+ * Opens the token of a number; undefined if it has none of its own.
+ * @throws Error if the token was sealed with an unknown key
+ */
+export function openNumberToken(
+  seal: Seal,
+  { id, credentials }: Pick<SendingNumber, 'id' | 'credentials'>,
+): string | undefined {
+  return credentials ? seal.open(credentials, id).toString() : undefined;
 }
 
 /** A request to connect a number. Fields that its provider does not use are null. */
@@ -172,12 +184,12 @@ export async function removeNumber(db: Db, orgId: string, id: string): Promise<v
  * Deletes a number for the operator, who identifies it by its organization and number.
  * @throws ServiceError validation_error, not_found
  */
-export async function removeNumberByName(
+export async function removeNumberForOperator(
   db: Db,
   orgId: string,
   numberText: string,
 ): Promise<{ id: string; number: string }> {
-  const { id, number } = await requireNumberByName(db, orgId, numberText);
+  const { id, number } = await requireNumberForOperator(db, orgId, numberText);
   await removeNumber(db, orgId, id);
   return { id, number };
 }
@@ -192,7 +204,7 @@ export async function addNumberTemplates(
   numberText: string,
   templates: readonly NumberTemplate[],
 ): Promise<ChatNumber> {
-  const { id, provider } = await requireNumberByName(db, orgId, numberText);
+  const { id, provider } = await requireNumberForOperator(db, orgId, numberText);
   if (provider !== 'twilio') throw new ServiceError('validation_error', `are not used by ${provider}`, 'template');
   await addContents(
     db,
@@ -203,7 +215,7 @@ export async function addNumberTemplates(
   return requireNumber(db, orgId, id);
 }
 
-async function requireNumberByName(db: Db, orgId: string, numberText: string): Promise<OperatorNumber> {
+async function requireNumberForOperator(db: Db, orgId: string, numberText: string): Promise<OperatorNumber> {
   const number = toE164(numberText);
   const match = (await listNumbersOfAll(db, orgId)).find((each) => each.number === number);
   if (!match) throw new ServiceError('not_found', `the organization has no number ${number}`, 'number');

@@ -115,8 +115,8 @@ export async function linkToUser(
 /**
  * Unlinks the identity of a signed-in user and ends the other sessions.
  * @param organizations the organizations of the user
- * @param keep the token of the current session
- * @throws ServiceError conflict, validation_error, rate_limit_exceeded
+ * @param current the current password; `keep` is the token of the current session
+ * @throws ServiceError conflict if an organization of the user requires OpenID Connect, and the errors of `requirePassword`
  */
 export async function unlinkFromUser(
   pool: Pool,

@@ -18,8 +18,8 @@ export async function createReset(pool: Pool, email: string): Promise<string | u
   return token;
 }
 
-/** Returns true if the token is valid. */
-export async function isReset(db: Db, token: string): Promise<boolean> {
+/** Returns true if a token of `createReset` was not used and has not expired. */
+export async function isResetToken(db: Db, token: string): Promise<boolean> {
   return (await findReset(db, digest(token))) !== undefined;
 }
 
@@ -35,7 +35,7 @@ export async function resetPassword(pool: Pool, token: string, password: string)
   if (userId === undefined) return false;
   const hash = await newPasswordHash(password);
   return transaction(pool, async (client) => {
-    // The user before the link, as a change of the password locks them.
+    // Lock the user before the link, in the same order as a change of the password, to avoid a deadlock.
     await lockPassword(client, userId);
     const user = (await takeReset(client, sha256)) ? await findUser(client, userId) : undefined;
     if (!user) return false;

@@ -31,7 +31,12 @@ export function generatePassword(): string {
   return randomBytes(18).toString('base64url');
 }
 
-/** Hashes a password for storage. @returns hash, salt and cost as text @throws ServiceError unavailable */
+/**
+ * Hashes a password for storage.
+ * @param holder waits for a slot in rotation with other holders, as in `isPassword`; '' is shared by all callers without one
+ * @returns cost, salt and hash as text
+ * @throws ServiceError unavailable if too many hashes are waiting
+ */
 export async function hashPassword(password: string, holder = ''): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const { log2N, r, p } = COST;

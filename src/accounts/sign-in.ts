@@ -63,7 +63,7 @@ export async function signIn(
   // Postgres cannot store NUL, so no user's email contains it.
   if (typed.length > MAX_LENGTH || password.length > MAX_LENGTH || typed.includes('\0'))
     return { kind: 'wrong_credentials' };
-  // As `userEmail` stores it, with the domain as an A-label. Other text is counted as it was typed.
+  // Normalized as in `userEmail`, with the domain as an A-label. Text that is not an address is trimmed and lowercased.
   const mailbox = parseMailbox(typed);
   const email = (typeof mailbox === 'string' ? typed.trim() : mailbox.address).toLowerCase();
   const browserId = knownBrowsers.read(browser, email, Date.now());

@@ -122,7 +122,11 @@ async function inviteExisting(
   });
 }
 
-/** Sets the password, confirms the address, clears limits on wrong passwords and ends all sessions. @returns the number of ended sessions */
+/**
+ * Sets the password, confirms the address, clears limits on wrong passwords and ends all sessions. If the address was not
+ * confirmed before, it also removes the second factor and linked identities.
+ * @returns the number of ended sessions
+ */
 export async function takeOver(db: Db, { id, email }: User, passwordHash: string): Promise<number> {
   await setPassword(db, id, passwordHash);
   // The address was never confirmed: remove what another person may have added, which would lock out the holder of the address.
@@ -135,7 +139,11 @@ export async function takeOver(db: Db, { id, email }: User, passwordHash: string
   return deleteOtherSessions(db, id, null);
 }
 
-/** Creates a user. Call it before a transaction starts, because hashing is slow. @throws ServiceError validation_error */
+/**
+ * Prepares a new user for `addUser`, with an id and the hash of the password. Call it before a transaction starts, because hashing
+ * is slow.
+ * @throws ServiceError validation_error, unavailable
+ */
 export async function newUser(
   email: string,
   name: string,
@@ -194,7 +202,7 @@ export async function changePassword(
   const currentHash = await requirePassword(pool, user, passwords.current);
   const hash = await hashPassword(passwords.password, user.id);
   await transaction(pool, async (client) => {
-    // A reset may have replaced the password since it was checked, and must not be undone by who knew the former one.
+    // A reset may have replaced the password since it was checked. A person who knew the former one must not undo the reset.
     if ((await lockPassword(client, user.id)) !== currentHash) throw wrongPassword();
     await setPassword(client, user.id, hash);
     await deleteOtherSessions(client, user.id, digest(keep));

@@ -17,9 +17,9 @@ export interface AddressList {
   readonly refused: readonly RefusedLine[];
 }
 
-/** A text with more of them is no list of addresses. */
+/** The maximum number of refused lines and addresses; a text with more is not a list of addresses. */
 const MAX_REFUSED = 20_000;
-/** Much longer than a list of 10,000 addresses in one line. */
+/** The maximum length of a line in UTF-16 code units; 10,000 addresses in one line are shorter. */
 const MAX_LINE_LENGTH = 1_000_000;
 /** The form field with the list, which errors name. */
 const FIELD = 'addresses';

@@ -6,11 +6,10 @@ import { digest } from '../lib/digest.ts';
 import { acceptsGzip } from '../lib/negotiation.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { type OrganizationOfUser, setFlash } from '../store/accounts/sessions.ts';
-import { ROLES } from '../store/accounts/users.ts';
 import type { Asset, Assets } from './assets.ts';
 import { formProblems, TroublePage, troubleOf } from './errors.tsx';
 import { check, type Given, queryOf, readFields } from './forms.ts';
-import type { Access, Answer, Context, DashboardDeps, Page, PageRow, SignedIn, Visit } from './page.ts';
+import type { Answer, Context, DashboardDeps, Page, PageRow, SignedIn, Visit } from './page.ts';
 import { baseUrlOf, pathOf, Redirect, Reply } from './page.ts';
 import * as account from './pages/account.tsx';
 import * as accountOidc from './pages/account-oidc.tsx';
@@ -46,6 +45,7 @@ import * as tags from './pages/tags.tsx';
 import * as timeZone from './pages/time-zone.tsx';
 import * as webhook from './pages/webhook.tsx';
 import * as webhooks from './pages/webhooks.tsx';
+import { includesRole } from './roles.tsx';
 import {
   findSignedIn,
   isFromOurPage,
@@ -58,8 +58,8 @@ import {
 } from './session.ts';
 
 const ROOT = '/dashboard';
-/** The default limit of a form in bytes; pages may set another one. */
-const FORM_LIMIT = 102_400;
+/** The default maximum size of a form; pages may set another one. */
+const MAX_FORM_BYTES = 102_400;
 /** Available to members who cannot open their current organization. */
 const CHANGE_ORGANIZATION = '/dashboard/organization';
 const MAX_KNOWN_SESSIONS = 10_000;
@@ -187,7 +187,7 @@ function servePage(app: FastifyInstance, site: Site, row: PageRow): void {
     method,
     url,
     config: { page: row },
-    bodyLimit: page.bodyLimit ?? FORM_LIMIT,
+    bodyLimit: page.bodyLimit ?? MAX_FORM_BYTES,
     // The schema only declares that there is a body; `answerOf` validates the form.
     schema: { hide: true, ...(method === 'POST' && { body: {} }) },
     handler: async (request, reply) => {
@@ -222,7 +222,7 @@ async function admit(site: Site, request: FastifyRequest, reply: FastifyReply): 
     throw new ServiceError('insufficient_scope', `${user.email} is in no organization; ask for an invitation.`);
   }
   refuseStalePage(visit, request.headers['x-organization']);
-  if (!mayOpen(organization.role, access)) {
+  if (!includesRole(organization.role, access)) {
     throw new ServiceError(
       'insufficient_scope',
       `You are a ${organization.role} here, and this needs the role ${access}.`,
@@ -241,11 +241,6 @@ async function admit(site: Site, request: FastifyRequest, reply: FastifyReply): 
 function readSession({ deps, knownSessions: known }: Site, request: FastifyRequest): Promise<SignedIn | null> {
   const { pool, networks, publicUrl } = deps;
   return findSignedIn(pool, { networks, known }, request, publicUrl);
-}
-
-function mayOpen(role: Access, access: Access): boolean {
-  const ranks: readonly Access[] = ['public', ...ROLES];
-  return ranks.indexOf(role) >= ranks.indexOf(access);
 }
 
 function visitOf(site: Site, request: FastifyRequest, page: Page | undefined): Visit {

@@ -8,7 +8,7 @@ import type { Cursor, Page } from '../store/postgres/page.ts';
 import { act, type Change } from './act.ts';
 import { type Answer, type Context, Reply } from './page.ts';
 
-export interface CsvRow {
+interface CsvRow {
   /** Counted from 1. */
   readonly line: number;
   readonly cells: readonly string[];
@@ -68,7 +68,7 @@ export async function* readLongCsv(text: string, param: string, first: number): 
 
 /** Parses one line. A long one yields to other requests in between. @returns its cells, or the line itself if its quotes are invalid */
 export async function readLine(line: string): Promise<readonly string[]> {
-  // The parser is slower by far.
+  // Without quotes, splitting gives the same cells and is much faster than the parser.
   if (!line.includes('"')) return toCells(line.split(/[,;\t]/).map((cell) => cell.trim()));
   try {
     if (line.length <= PIECE_BYTES) return readCsv(line, '')[0]?.cells ?? [];

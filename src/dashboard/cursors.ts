@@ -1,6 +1,9 @@
 import { ServiceError } from '../domain/errors.ts';
 import { decodeCursor, encodeCursor, type Cursor } from '../store/postgres/page.ts';
 
+/** The maximum number of rows on one page of a list. */
+export const ROWS_PER_PAGE = 50;
+
 const ENCODED = /^\["\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z","\w{1,64}"\]$/;
 
 /** Encodes a position as a query parameter. It is not signed: at any position, a list contains only rows of its organization. */

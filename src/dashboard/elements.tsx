@@ -87,16 +87,13 @@ export function Command({ text }: { text: string }): Html {
   );
 }
 
-/** Returns a curl command. @param apiKey the shell variable SENDWRIGHT_API_KEY by default */
-export function curl(
-  visit: Visit,
-  method: 'GET' | 'POST' | 'DELETE' | 'PATCH',
-  path: string,
-  json?: unknown,
-  apiKey?: string,
-): string {
+/**
+ * Returns a curl command: a POST of `json`, or a GET without it.
+ * @param apiKey the shell variable SENDWRIGHT_API_KEY by default
+ */
+export function curl(visit: Visit, path: string, json?: unknown, apiKey?: string): string {
   const parts = [
-    `curl ${method === 'GET' || (method === 'POST' && json !== undefined) ? '' : `-X ${method} `}${quoted(visit.baseUrl + path)}`,
+    `curl ${quoted(visit.baseUrl + path)}`,
     apiKey === undefined
       ? `-H "Authorization: Bearer $SENDWRIGHT_API_KEY"`
       : `-H ${quoted(`Authorization: Bearer ${apiKey}`)}`,

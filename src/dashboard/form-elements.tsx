@@ -109,7 +109,8 @@ export function timeZoneField(
   );
 }
 
-type Options = readonly (readonly [value: string, name: string])[];
+/** The options of a `select`. */
+export type Options = readonly (readonly [value: string, name: string])[];
 
 /** Returns the options of a filter; the empty value selects all. */
 export function optionsOf(values: readonly string[]): Options {

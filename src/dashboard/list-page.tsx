@@ -4,7 +4,7 @@ import { Layout } from './layout.tsx';
 import { Live } from './live.tsx';
 import { type Context, type Html, page, type Page } from './page.ts';
 import { cutPage, type Cursor } from '../store/postgres/page.ts';
-import { parseCursor } from './cursors.ts';
+import { parseCursor, ROWS_PER_PAGE } from './cursors.ts';
 
 /** A list without filters. */
 interface List<Row> {
@@ -32,7 +32,7 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
     caption,
     columns,
     layout = 'cards',
-    limit = 50,
+    limit = ROWS_PER_PAGE,
     add,
     actions: safeActions = <></>,
     isMoving,

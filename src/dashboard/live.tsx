@@ -30,7 +30,7 @@ export function Live({ path, moves, children }: LiveProps): Html {
 const REPORT_TIMEOUT_MS = 10 * 60_000;
 const DUE_SOON_MS = 2 * 60_000;
 
-/** True if an email or chat-app message may change soon. */
+/** Returns true if an email, chat-app message or SMS may change soon. */
 export function isMoving(message: {
   readonly status: string;
   readonly scheduled_at?: string | null;

@@ -17,7 +17,7 @@ import type { SecretKeys } from '../lib/secret-key.ts';
 
 export interface DashboardDeps extends IntakeDeps {
   readonly log: FastifyBaseLogger;
-  /** The setting `SECRET_KEY`. */
+  /** The settings `SECRET_KEY` and `SECRET_KEY_OLD`. */
   readonly secretKey: SecretKeys;
   /** The setting `PUBLIC_URL`. With https, cookies are restricted to https. */
   readonly publicUrl: string | undefined;
@@ -44,6 +44,7 @@ export interface Visit<Query = unknown> {
   readonly pool: Pool;
   /** Our URL for browsers, without a trailing slash: `https://mail.example.com`. */
   readonly baseUrl: string;
+  /** The path of the request with its query string. */
   readonly url: string;
   /** The client's IP address. */
   readonly address: string;
@@ -175,9 +176,7 @@ export interface Page<For extends 'visitors' | 'members' = 'visitors' | 'members
   readonly run: (context: never, form: never) => Promise<Answer>;
 }
 
-/** The role that a page requires; each role includes those before it. `public` pages need no session. */
-export type Access = 'public' | Role;
-
+/** A row of the route table. The access is the role that a page requires; `public` pages need no session. */
 export type PageRow =
   | readonly [method: 'GET' | 'POST', path: string, access: 'public', page: Page<'visitors'>]
   | readonly [method: 'GET' | 'POST', path: string, access: Role, page: Page<'members'>];

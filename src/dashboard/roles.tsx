@@ -74,8 +74,12 @@ export const ROLE_NAMES: readonly (readonly [Role, string])[] = [
   ['owner', 'Owner: also keys, domains, webhooks and members'],
 ];
 
+/** Returns true if a role has all rights of another one. */
+export function includesRole(role: Role, other: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(other);
+}
+
 export function RoleTable(): Html {
-  const may = (role: Role, right: Right) => ROLES.indexOf(role) >= ROLES.indexOf(right.role);
   return (
     <Section title="Roles">
       <Table caption="Roles" columns={['Right', 'Viewer', 'Member', 'Owner']}>
@@ -85,7 +89,7 @@ export function RoleTable(): Html {
               {right.name}
             </th>
             {ROLES.map((role) => (
-              <td>{may(role, right) ? 'Yes' : 'No'}</td>
+              <td>{includesRole(role, right.role) ? 'Yes' : 'No'}</td>
             ))}
           </tr>
         ))}

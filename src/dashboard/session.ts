@@ -9,8 +9,8 @@ import { findTimeZone } from './instants.ts';
 import { OIDC_FLOW_SECONDS } from './oidc-flow.ts';
 import type { SignedIn, Visit } from './page.ts';
 
-/** The lifetime of the cookie in seconds. The session itself expires in Postgres. */
-const COOKIE_AGE = 30 * 24 * 3_600;
+/** The lifetime of the session cookie. The session itself expires in Postgres. */
+const SESSION_COOKIE_SECONDS = 30 * 24 * 3_600;
 const TOKEN = /^[\w-]{43}$/;
 
 type CookieName = 'sendwright' | 'sendwright-browser' | 'sendwright-oidc';
@@ -29,7 +29,8 @@ function isSecure(publicUrl: string | undefined): boolean {
 
 /** @param token null removes the cookie */
 export function setSessionCookie(reply: FastifyReply, publicUrl: string | undefined, token: string | null): void {
-  reply.header('set-cookie', cookieHeader('sendwright', publicUrl, token ?? '', token === null ? 0 : COOKIE_AGE));
+  const ageSeconds = token === null ? 0 : SESSION_COOKIE_SECONDS;
+  reply.header('set-cookie', cookieHeader('sendwright', publicUrl, token ?? '', ageSeconds));
 }
 
 export function setBrowserCookie(reply: FastifyReply, publicUrl: string | undefined, token: string): void {
@@ -66,7 +67,7 @@ export function readCookies(
 }
 
 /** Limits on queries for invalid cookies. */
-export interface SessionLimits {
+interface SessionLimits {
   readonly networks: NetworkLimits;
   /** Digests of recently valid tokens, which are exempt from the limit of their network. */
   readonly known: { has(id: string): boolean; set(id: string, value: true): unknown; delete(id: string): unknown };

@@ -1,11 +1,15 @@
 import { sidProblem, uniqueTemplates } from '../domain/chat/rules.ts';
 import { ServiceError } from '../domain/errors.ts';
-import { LANGUAGE_LENGTH, TEMPLATE_NAME_LENGTH, TEMPLATE_VARIABLES, TEMPLATES_PER_NUMBER } from '../domain/limits.ts';
+import {
+  LANGUAGE_LENGTH,
+  TEMPLATE_NAME_LENGTH,
+  TEMPLATE_VARIABLE_LENGTH,
+  TEMPLATE_VARIABLES,
+  TEMPLATES_PER_NUMBER,
+} from '../domain/limits.ts';
 import { characters, controlProblem } from '../lib/text.ts';
 import type { NumberTemplate } from '../store/chat/numbers.ts';
 import { readCsv } from './csv.ts';
-
-const VARIABLE_LENGTH = 256;
 
 /**
  * Parses the templates of a number, one per line: name, language, content SID and variables, separated by commas.
@@ -19,7 +23,7 @@ export function readTemplates(text: string, param: string): NumberTemplate[] {
       lengthProblem('language', language, LANGUAGE_LENGTH) ??
       prefixed('content', sidProblem('HX', content_sid)) ??
       (variables.length > TEMPLATE_VARIABLES ? `must have at most ${TEMPLATE_VARIABLES} variables` : undefined) ??
-      variables.map((variable) => lengthProblem('variable', variable, VARIABLE_LENGTH)).find(Boolean);
+      variables.map((variable) => lengthProblem('variable', variable, TEMPLATE_VARIABLE_LENGTH)).find(Boolean);
     if (problem !== undefined) throw new ServiceError('validation_error', `line ${line}: ${problem}`, param);
     return { name, language, content_sid, variables };
   });

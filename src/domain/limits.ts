@@ -33,6 +33,7 @@ export const COMPONENTS_DEPTH = 20;
 export const CHAT_BODY_BYTES = 1_048_576;
 export const TEMPLATES_PER_NUMBER = 1_000;
 export const TEMPLATE_VARIABLES = 100;
+export const TEMPLATE_VARIABLE_LENGTH = 256;
 
 /** Octets, by RFC 5321 §4.5.3.1 and its erratum 1690. */
 export const LOCAL_PART_OCTETS = 64;
@@ -50,7 +51,7 @@ export const CONTENT_ID_LENGTH = 128;
 export const CONTENT_TYPE_LENGTH = 255;
 /** The decoded size of all files of one email. */
 export const ATTACHMENTS_BYTES = 30 * 1_048_576;
-/** Our limit, larger than that of many browsers and servers. */
+/** Our limit in UTF-16 units, larger than that of many browsers and servers. */
 export const ATTACHMENT_PATH_LENGTH = 8_192;
 
 /** The maximum number of emails in one workflow: Postmark's limit for one call. */

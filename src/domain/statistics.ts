@@ -63,10 +63,13 @@ export type Counts = Readonly<Record<State, number>>;
 export interface Rates {
   /** Share of sent messages. */
   readonly delivery: number | null;
+  /** Share of sent messages. */
   readonly bounce: number | null;
   /** Share of delivered messages. */
   readonly complaint: number | null;
+  /** Share of delivered messages. */
   readonly open: number | null;
+  /** Share of delivered messages. */
   readonly click: number | null;
 }
 

@@ -262,8 +262,9 @@ async function admit(deps: RouteDeps, request: FastifyRequest, reply: FastifyRep
     request.caller = await authenticate(deps.keys, deps.networks, request);
     if (!request.is404) authorize(request.caller, scope);
     limitRequests(deps.limits, request.caller, reply);
+  } else {
+    admitNetwork(deps, request);
   }
-  if (scope === 'public') admitNetwork(deps, request);
   if (Number(request.headers['content-length'] ?? 0) > request.routeOptions.bodyLimit) {
     throw tooLarge(request.routeOptions.bodyLimit);
   }

@@ -23,7 +23,7 @@ import { makeMigrationCheck } from './plugins/readiness.ts';
 
 export interface HttpDeps extends BatchIntakeDeps, Pick<ConnectDeps, 'verifyNumber'> {
   readonly log: FastifyBaseLogger;
-  /** The setting `SECRET_KEY`. It signs cursors and links that callers send back. */
+  /** The settings `SECRET_KEY` and `SECRET_KEY_OLD`. They sign cursors and links that callers send back, and seal secrets. */
   readonly secretKey: SecretKeys;
   /** The base of download links and callbacks. Without it, links start with the local address of the caller's connection. */
   readonly publicUrl: string | undefined;

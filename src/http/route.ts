@@ -80,7 +80,7 @@ interface Definition<Params extends TSchema, Query extends TSchema, Body extends
 
 /**
  * Creates a route that is not in the API description. The schema determines the handler's types. The status is the lowest one in
- * the schema's responses, unless the handler sets another one. Query parameters that are not in the schema are refused.
+ * the schema's responses, unless the handler sets another one. A route without a `querystring` schema refuses query parameters.
  */
 export function hiddenRoute<Params extends TSchema, Query extends TSchema, Body extends TSchema>({
   handler,

@@ -69,7 +69,7 @@ export function donePage(language: Language, names: PageNames): string {
   );
 }
 
-/** Returns the error page for an invalid link or an internal error. */
+/** Returns the error page for an invalid link (`unknown`) or for any other error (`trouble`). */
 export function errorPage(language: Language, which: keyof Pick<Words, 'unknown' | 'trouble'>): string {
   const { title, text } = WORDS[language][which];
   return page(language, title, html`<p>${text}</p>`);

@@ -7,7 +7,7 @@ export interface Words {
   readonly done: { readonly title: string; readonly text: string };
   /** For an invalid link. */
   readonly unknown: { readonly title: string; readonly text: string };
-  /** For an internal error. */
+  /** For any other error, such as an internal error or an exceeded rate limit. */
   readonly trouble: { readonly title: string; readonly text: string };
 }
 

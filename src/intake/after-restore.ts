@@ -6,7 +6,7 @@ import { type Pool, transaction } from '../store/postgres/pool.ts';
  * Marks all open messages of a database that was restored from a backup as ambiguous, because only the provider knows which were
  * sent after the backup. No worker may send meanwhile.
  * @param provider the email provider at which they are reconciled
- * @returns the number of open emails and chat-app messages
+ * @returns the number of open emails, and the number of open chat-app messages and SMS
  */
 export async function markAllAmbiguous(
   pool: Pool,

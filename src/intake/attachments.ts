@@ -78,7 +78,7 @@ export function makeWithFiles(deps: FileDeps): WithFiles {
       await upload.admit();
       await reserve(deps, upload, attachments);
       try {
-        // All of them: what is still being written counts as memory until then.
+        // Wait for all writes, even if one fails: their contents occupy memory until then, and `release` returns it.
         await awaitAll(attachments.map(({ id }, index) => files.put(id, contents.get(index) as Buffer)));
       } catch (error) {
         const ids = attachments.map(({ id }) => id);

@@ -58,9 +58,9 @@ export async function sendChat(
     orgId,
     { channel: 'chatapp', ...recipient, type, content, tags, scheduled_at, key_id },
     (db) => chooseNumber(db, orgId, sender),
-    ({ id, status, from: number, created_at, scheduled_at }) => {
-      const time = scheduled_at !== null && { scheduled_at };
-      return { id, status, type, from: number, country: recipient.country, created_at, ...time };
+    ({ id, status, from: number, created_at, scheduled_at: due }) => {
+      const accepted = { id, status, type, from: number, country: recipient.country, created_at };
+      return due === null ? accepted : { ...accepted, scheduled_at: due };
     },
     idempotency,
   );

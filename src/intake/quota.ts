@@ -3,13 +3,13 @@ import { formatNumber } from '../lib/text.ts';
 import type { Db } from '../store/postgres/pool.ts';
 import { setQuota, type Usage, usage } from '../store/limits/quota.ts';
 
-/** Creates the error for an exceeded quota. @param emails the number of refused emails */
-export async function quotaExceeded(db: Db, orgId: string, emails: number): Promise<ServiceError> {
+/** Creates the error for an exceeded quota. @param cost what the refused request would take from the quota (`costOf`) */
+export async function quotaExceeded(db: Db, orgId: string, cost: number): Promise<ServiceError> {
   const { monthly, used, resets_at, resets_in } = await requireUsage(db, orgId);
   const remaining = Math.max(0, (monthly ?? used) - used);
   const message =
     `the quota of ${formatNumber(monthly ?? 0)} emails a month leaves ${formatNumber(remaining)}, ` +
-    `and this takes ${formatNumber(emails)}; the next month begins at ${resets_at}`;
+    `and this takes ${formatNumber(cost)}; the next month begins at ${resets_at}`;
   return new ServiceError('quota_exceeded', message, undefined, resets_in);
 }
 
@@ -25,7 +25,7 @@ export async function changeQuota(db: Db, orgId: string, monthly: number | null)
 
 /** @throws ServiceError not_found */
 async function requireUsage(db: Db, orgId: string): Promise<Usage> {
-  const usages = await usage(db, orgId);
-  if (!usages) throw noOrganization(orgId);
-  return usages;
+  const current = await usage(db, orgId);
+  if (!current) throw noOrganization(orgId);
+  return current;
 }

@@ -27,7 +27,7 @@ export interface DevFile {
 
 export const readDevFile = (path: string) => readJson<DevFile>(path);
 
-/** Reads `settings.json` beside it: the settings of its API and worker, which commands use too. */
+/** Reads `settings.json`, which is beside `dev.json`: the settings of the running API and worker, for commands. */
 export const readRunningSettings = (path: string) => readJson<Readonly<Record<string, string>>>(path);
 
 async function readJson<T>(path: string): Promise<T | undefined> {

@@ -4,8 +4,9 @@ import { ConfigError, readConfig, type Config, type SettingName } from '../confi
 import { SETTINGS } from '../settings.ts';
 
 /**
- * Returns the environment with the settings of `.env` and of files named by `…_FILE` settings. The environment and `.env`
- * take precedence. Ends the process if a file cannot be read, or a switch of Temporal is neither true nor false.
+ * Returns the environment with the settings of `.env`, over which the environment takes precedence, and of files named by `…_FILE`
+ * settings. Ends the process if a file cannot be read or contradicts another value of its setting, or if a switch of Temporal is
+ * neither true nor false.
  */
 export function readEnvironment(): NodeJS.ProcessEnv {
   if (existsSync('.env')) loadEnvFile('.env');

@@ -4,8 +4,8 @@ import type { ChatOutcome } from './chat-provider.ts';
 type Kind = 'refused' | 'busy' | 'account';
 
 /**
- * A provider's error codes by what they ask for: `busy` passes by itself, `account` when our account or settings are
- * repaired, `refused` never.
+ * A provider's error codes by kind: `busy` is transient, `account` lasts until our account or settings are repaired, and
+ * `refused` is permanent.
  */
 export type ErrorCodes = Readonly<Record<Kind, ReadonlySet<number>>>;
 
@@ -19,7 +19,7 @@ export function sentence(what: string, code: number | undefined, reason: string 
   return reason === undefined ? `${what}${number}.` : `${what}: ${reason.replace(/\.$/, '')}${number}.`;
 }
 
-/** An answer of 400 or above. `code` and `message` are missing if something in front of the provider has answered. */
+/** An unsuccessful response. `code` and `message` are missing if something in front of the provider has answered. */
 export interface ChatRefusal {
   readonly status: number;
   readonly code: number | undefined;

@@ -9,7 +9,7 @@ type Operation = 'send' | 'find' | 'report';
 /** Outcomes that the operator should investigate. */
 const FAILED_OUTCOMES = ['busy', 'account', 'unknown'];
 
-/** Wraps a provider with metrics, a log line and, if tracing is enabled, a span for each call. */
+/** Wraps a provider with metrics and, if tracing is enabled, a span for each call. */
 export function observeEmailProvider(provider: EmailProvider, tracer?: Tracer): EmailProvider {
   const { name, reports } = provider;
   const find = provider.find?.bind(provider);
@@ -32,7 +32,7 @@ export function observeEmailProvider(provider: EmailProvider, tracer?: Tracer): 
   };
 }
 
-/** Wraps a chat-app provider with the same metrics, log line and span for each call. */
+/** Wraps a chat-app provider with the same metrics and span for each call. */
 export function observeChatProvider(provider: ChatProvider, tracer?: Tracer): ChatProvider {
   const { name } = provider;
   const find = provider.find?.bind(provider);

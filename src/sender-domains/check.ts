@@ -7,7 +7,7 @@ import {
   type Verdict,
   verdictOf,
 } from '../domain/senders/sender-domain.ts';
-import { ownDkimName, wantedRecords } from '../domain/senders/sender-records.ts';
+import { ownDkimName, ownershipName, wantedRecords } from '../domain/senders/sender-records.ts';
 import {
   failDomains,
   findDomain,
@@ -73,7 +73,7 @@ async function askPostmark(deps: SenderDomainDeps, name: string, id: number): Pr
 }
 
 function ownershipKey(name: string): string {
-  return findingKey({ record: 'OWNERSHIP', name: `_sendwright.${name}` });
+  return findingKey({ record: 'OWNERSHIP', name: ownershipName(name) });
 }
 
 /** The result of a check to store. */

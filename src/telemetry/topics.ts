@@ -54,6 +54,7 @@ export const messagesSent = topic<{ readonly kind: MessageKind; readonly seconds
   'messages sent',
 );
 
+/** A provider answered a call, or the call failed. */
 export const providerCalled = topic<{
   readonly provider: string;
   readonly operation: 'send' | 'find' | 'report';

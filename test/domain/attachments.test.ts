@@ -12,7 +12,7 @@ import {
   filenameProblem,
   pathProblem,
 } from '../../src/domain/email/attachments.ts';
-import { blockedContentType, blockedExtension } from '../../src/domain/email/blocked-files.ts';
+import { isBlockedContentType, isBlockedExtension } from '../../src/domain/email/blocked-files.ts';
 import { anyString } from './near-addresses.ts';
 
 /** https://postmarkapp.com/developer/user-guide/send-email-with-api: what Postmark refuses. */
@@ -61,7 +61,7 @@ describe('the name of a file', () => {
 
 describe('a blocked file', () => {
   it('is one that Postmark refuses, so that no accepted email fails there', () => {
-    for (const extension of POSTMARK_REFUSES.split(' ')) assert.ok(blockedExtension(extension), extension);
+    for (const extension of POSTMARK_REFUSES.split(' ')) assert.ok(isBlockedExtension(extension), extension);
   });
 
   it('is an executable, script or installer of interface.md', () => {
@@ -110,7 +110,7 @@ describe('a blocked file', () => {
   it('has a blocked extension or a type that is none of theirs: no type that a name stands for is forgotten', () => {
     for (const extension of 'js mjs sh csh exe bat com jar jnlp apk hlp mdb rpm tcl class wasm php'.split(' ')) {
       const type = contentTypeOf({ filename: `a.${extension}`, content_type: null });
-      assert.ok(type === 'application/octet-stream' || blockedContentType(type), `${extension}: ${type}`);
+      assert.ok(type === 'application/octet-stream' || isBlockedContentType(type), `${extension}: ${type}`);
     }
   });
 

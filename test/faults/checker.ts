@@ -1,4 +1,5 @@
 import { REPORTED_STATUSES } from '../../src/domain/email/states.ts';
+import { groupBy } from '../../src/lib/group.ts';
 import type { SenderEntry } from './generator.ts';
 
 /** A message as the API lists it. */
@@ -50,7 +51,7 @@ export interface Verdict {
   readonly explained: number;
   /** Messages that failed after an ambiguous attempt without a repeat left, as docs/guarantees.md states. */
   readonly unresolved: number;
-  /** Ambiguous attempts. */
+  /** Ambiguous attempts that were followed by another one. */
   readonly ambiguous: number;
   readonly webhooks: number;
   /** Messages that have not ended. Violations count when there are none, or after the timeout. */
@@ -66,8 +67,7 @@ const ROUNDING_MS = 2;
 
 /** Compares the records of all parties. */
 export function check(evidence: Evidence): Verdict {
-  const listed = new Map<string, ApiMessage[]>();
-  for (const message of evidence.api) listed.set(message.to, [...(listed.get(message.to) ?? []), message]);
+  const listed = groupBy(evidence.api, ({ to }) => to);
   const violations: Violations = { lost: [], twice: [], contradicted: [], failed: [], early: [], missingWebhooks: [] };
   const pending: string[] = [];
   const known = new Set<string>();

@@ -19,7 +19,7 @@ export const diskFaults: Readonly<Record<string, Fault>> = {
   'disk-full': {
     what: 'the disk with the files is full',
     stack: { files: files.folder },
-    missing: files.missing,
+    missing: files.mount,
     async inject({ generator, random, durationMs, expect }) {
       const attached = { attachments: [{ filename: 'file.txt', content: FILE }] };
       const post = async () => {
@@ -38,7 +38,7 @@ export const diskFaults: Readonly<Record<string, Fault>> = {
     what: "Postgres's disk is full",
     // Below the mount point, since the folder of a cluster may be replaced by a link.
     stack: { postgres: join(database.folder, 'cluster') },
-    missing: database.missing,
+    missing: database.mount,
     async inject({ durationMs, expect }) {
       database.fill();
       expect(database.isFull(), 'the disk was filled');
@@ -58,7 +58,7 @@ function smallDisk(name: string, megabytes: number) {
   return {
     folder,
     /** Mounts it. @returns the reason if that is impossible here */
-    missing: (): string | undefined => {
+    mount: (): string | undefined => {
       if (process.getuid?.() !== 0) return 'only root may mount a small disk';
       mkdirSync(folder, { recursive: true });
       try {

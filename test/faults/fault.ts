@@ -13,7 +13,7 @@ export interface FaultContext {
   readonly random: Random;
   /** How long a part is frozen, stopped or broken. */
   readonly durationMs: number;
-  /** Duration of a storm. */
+  /** Duration of the long faults: a storm, and a blocked table. */
   readonly minutes: number;
   /** Adds a violation unless the condition holds. */
   readonly expect: (holds: boolean, sentence: string) => void;
@@ -29,7 +29,7 @@ export interface Fault {
   readonly isLong?: boolean;
   /** Injects it while messages are sent. Resolves at its end, or when nothing more is done about it. */
   readonly inject: (context: FaultContext) => Promise<void>;
-  /** The reason why this machine cannot run it. */
+  /** Prepares this machine, such as by mounting a disk. @returns the reason if the machine cannot run it */
   readonly missing?: () => string | undefined;
 }
 

@@ -75,7 +75,7 @@ const BATCH = 10_000;
 const TRAFFIC_WITH_BATCH = { lines: 1, rest: 300 };
 /** The name of the prepared statement that stores emails. */
 const STORES = 'accept_emails';
-/** Until Postgres has committed. */
+/** After this time Postgres has committed; its answer is held back. */
 const COMMIT_MS = 300;
 
 const apiFaults: Readonly<Record<string, Fault>> = {
@@ -125,7 +125,7 @@ const apiFaults: Readonly<Record<string, Fault>> = {
   'api-freeze': freeze('api'),
 };
 
-/** From the death of a worker until another one has its messages, which it must not learn from reports. */
+/** After this time from the death of a worker, another one has taken over its messages. Reports are held back until then. */
 const TAKEOVER_MS = 25_000;
 const TRAFFIC_WITH_TAKEOVER = { rest: 250 };
 
@@ -259,7 +259,7 @@ const storeFaults: Readonly<Record<string, Fault>> = {
   'silent-provider': silent(...TO.provider),
 };
 
-/** Within which a process ends after SIGTERM. */
+/** A process must end within this time after SIGTERM. */
 const STOP_TIMEOUT_MS = 30_000;
 
 /** Holds the lock that `CREATE INDEX` takes. */

@@ -27,17 +27,19 @@ export interface Mix {
   readonly lines: number;
   /** Milliseconds between two requests of a line. */
   readonly rest: number;
-  /** Of all requests; the rest are single emails. */
+  /** Share of batches among all requests. Requests of no other kind are single emails. */
   readonly batches: number;
+  /** Share of chat-app messages among all requests. */
   readonly chats: number;
-  /** Emails with more recipients than Postmark accepts, which go by SMTP. */
+  /** Share of emails with more recipients than Postmark accepts, which go by SMTP, among all requests. */
   readonly large: number;
-  /** Of emails and batches, those with `scheduled_at`; and milliseconds until then. */
+  /** Share of emails and batches that have a `scheduled_at`. */
   readonly scheduled: number;
+  /** Milliseconds until they are due, at least and at most. */
   readonly dueIn: readonly [number, number];
-  /** Requests with an Idempotency-Key. */
+  /** Share of requests with an Idempotency-Key. */
   readonly keyed: number;
-  /** Of scheduled single emails, those that are canceled about when they are due. */
+  /** Share of scheduled single emails that are canceled about when they are due. */
   readonly canceled: number;
 }
 
@@ -54,7 +56,7 @@ export const USUAL: Mix = {
 };
 
 const ANSWER_TIMEOUT_MS = 20_000;
-/** For which a request with a key is repeated. */
+/** A request with a key is repeated for this long. */
 const RETRY_FOR_MS = 90_000;
 const RETRY_AFTER_MS = 300;
 /** One more than Postmark accepts. */
@@ -90,7 +92,7 @@ export function makeGenerator(
   let count = 0;
   let chats = 0;
   let isOn = false;
-  let stopped = false;
+  let stoppedAt = Infinity;
 
   const address = () => `r${run}-${++count}@example.net`;
   const phone = () => `+4915${String(run).padStart(4, '0')}${String(++chats).padStart(4, '0')}9`;
@@ -123,8 +125,7 @@ export function makeGenerator(
     }
   }
 
-  const isOver = () => stopped && Date.now() > stoppedAt + RETRY_FOR_MS;
-  let stoppedAt = Infinity;
+  const isOver = () => Date.now() > stoppedAt + RETRY_FOR_MS;
 
   async function postOne(keyed: boolean, more: object = {}): Promise<boolean> {
     const to = address();
@@ -196,7 +197,6 @@ export function makeGenerator(
     },
     async stop() {
       isOn = false;
-      stopped = true;
       stoppedAt = Date.now();
       while (inFlight.size > 0) await Promise.all(inFlight);
       await agent.destroy();

@@ -15,6 +15,7 @@ import { makeTenant, type Tenant } from './tenant.ts';
 export interface HarnessOptions {
   /** How long a part is frozen, stopped or broken. */
   readonly seconds: number;
+  /** Duration of the long faults: a storm, and a blocked table. */
   readonly minutes: number;
   readonly production: boolean;
   /** Share of the usual load. */
@@ -39,7 +40,7 @@ export interface RunResult extends Omit<Verdict, 'pending' | 'violations'> {
 /** Milliseconds before and after the fault in which messages are sent. */
 const TRAFFIC_BEFORE_MS = [800, 2_500] as const;
 const TRAFFIC_AFTER_MS = 1_500;
-/** Long, since the provider is asked about an ambiguous call twice, a minute apart. */
+/** Long: a host that vanishes in a transaction delays messages by up to three minutes (docs/guarantees.md). */
 const VERDICT_TIMEOUT_MS = 240_000;
 const POLL_MS = 500;
 const NAMES = { sender: 'sender.jsonl', receiver: 'receiver.jsonl' };

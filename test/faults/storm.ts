@@ -17,7 +17,7 @@ function one<T>({ random }: FaultContext, of: readonly T[]): T {
 }
 
 /** A random disturbance. Each process belongs to one disturber, so that none is frozen and killed concurrently. */
-async function injectDisturbances(context: FaultContext, parts: readonly PartName[]): Promise<void> {
+async function injectDisturbance(context: FaultContext, parts: readonly PartName[]): Promise<void> {
   const { stack, random } = context;
   const dice = random.between(0, 1);
   const part = one(context, parts);
@@ -37,7 +37,7 @@ export const storm: Fault = {
     const until = Date.now() + context.minutes * 60_000;
     const disturber = async (parts: readonly PartName[]) => {
       while (Date.now() < until) {
-        await injectDisturbances(context, parts);
+        await injectDisturbance(context, parts);
         await sleep(context.random.between(500, 8_000));
         await context.stack.parts.serving();
       }

@@ -1,7 +1,7 @@
 import { awaitTraffic, type Fault } from './fault.ts';
 import type { ProxyName } from './stack.ts';
 
-/** For which the connections of a vanished host stay open: longer than any limit of ours. */
+/** The connections of a vanished host stay open for this long, longer than any limit of ours. */
 const OPEN_FOR_MS = 600_000;
 
 /**

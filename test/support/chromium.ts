@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress } from 'node:zlib';
 import { createOnce, cacheFolder, exists } from '../../dev/environment/cache.ts';
-import { run } from '../../dev/environment/command.ts';
+import { isFulfilled, run } from '../../dev/environment/command.ts';
 import { Problem } from '../../dev/environment/problem.ts';
 import { makeProgress, type Progress, type Step } from '../../dev/environment/progress.ts';
 
@@ -72,11 +72,8 @@ function installedPaths(env: NodeJS.ProcessEnv): string[] {
   return process.platform === 'darwin' ? [...onPath, ...ON_MACOS.map((app) => `/Applications/${app}`)] : onPath;
 }
 
-async function canRun(path: string): Promise<boolean> {
-  return access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
+function canRun(path: string): Promise<boolean> {
+  return isFulfilled(access(path, constants.X_OK));
 }
 
 async function installChromium(

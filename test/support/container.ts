@@ -26,9 +26,9 @@ export interface Container extends Pick<ContainerOptions, 'name' | 'service' | '
   readonly kill: () => Promise<void>;
 }
 
-/** After it, a container is taken to hang. It is no limit of speed: the machine may be busy. */
+/** A container that is not healthy after this time hangs. It is no limit of speed: the machine may be busy. */
 const HEALTHY_TIMEOUT_MS = 300_000;
-/** Each check is a process, and takes time from those that start. */
+/** Not shorter, since each check is a process, which slows down those that start. */
 const CHECK_INTERVAL_MS = 1_000;
 const STOP_TIMEOUT_MS = 45_000;
 

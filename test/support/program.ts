@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { programOf } from '../../dev/environment/node-part.ts';
+import { ROOT } from './root.ts';
 
-const COMPILE = fileURLToPath(new URL('../../dev/compile-sources.js', import.meta.url));
+const COMPILE = join(ROOT, 'dev/compile-sources.js');
 
 /** The path of a process as `npm start` runs it, compiled if its source has changed. */
 export function programPath(name: string): string {

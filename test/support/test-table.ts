@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-
-const ROOT = new URL('../../', import.meta.url);
+import { join } from 'node:path';
+import { ROOT } from './root.ts';
 
 /** A row of a table of rules and their tests. */
 export interface TestRow {
@@ -13,7 +13,7 @@ export interface TestRow {
 
 /** The first and the last two columns of the first table of a document. */
 export async function readTestTable(document: string): Promise<TestRow[]> {
-  const text = await readFile(new URL(document, ROOT), 'utf8');
+  const text = await readFile(join(ROOT, document), 'utf8');
   const [, , ...lines] = text.split('\n').filter((line) => line.startsWith('|'));
   return lines.map((line) => {
     const cells = line
@@ -45,7 +45,7 @@ export async function missingTests(rows: readonly TestRow[]): Promise<string[]> 
   for (const { rule, file, name } of rows) {
     assert.match(file, /^test\/.+\.test\.ts$/, rule);
     assert.match(name, /\S/, rule);
-    const source = await readFile(new URL(file, ROOT), 'utf8').catch(() => '');
+    const source = await readFile(join(ROOT, file), 'utf8').catch(() => '');
     if (!isNamed(source, name)) missing.push(`${rule}: ${file}: ${name}`);
   }
   return missing;

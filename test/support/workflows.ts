@@ -1,6 +1,7 @@
-import { access, rename, writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { bundleWorkflows } from '../../dev/build/workflow-code.ts';
+import { exists } from '../../dev/environment/cache.ts';
 import { provided } from './provided.ts';
 import { ROOT } from './root.ts';
 
@@ -13,11 +14,7 @@ export function silenceTemporal(): void {
 /** The bundled workflow code, which the first test of a run creates for all. */
 export async function workflowBundle(): Promise<{ codePath: string }> {
   const codePath = provided('TEST_WORKFLOW_BUNDLE');
-  const isThere = await access(codePath).then(
-    () => true,
-    () => false,
-  );
-  if (isThere) return { codePath };
+  if (await exists(codePath)) return { codePath };
   const code = await bundleWorkflows(ROOT);
   // Concurrent tests each write a complete file.
   const unfinished = `${codePath}.${process.pid}`;

@@ -1,6 +1,6 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { FastifyError, FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { isSame } from '../../../src/lib/digest.ts';
 import type { Dns } from '../../../src/providers/dns.ts';
 import { domainRoutes } from './domains.ts';
 import { CODE, Refusal } from './errors.ts';
@@ -43,14 +43,9 @@ function requireToken(app: FastifyInstance, kind: 'Server' | 'Account', expected
   const name = `X-Postmark-${kind}-Token`;
   app.addHook('onRequest', async ({ headers }) => {
     const token = headers[name.toLowerCase()];
-    const right = typeof token === 'string' && token !== '' && sameText(token, expected ?? token);
+    const right = typeof token === 'string' && token !== '' && isSame(token, expected ?? token);
     if (!right) throw new Refusal(401, CODE.token, `The ${kind} Token you provided in ${name} is wrong.`);
   });
-}
-
-function sameText(a: string, b: string): boolean {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)];
-  return left.length === right.length && timingSafeEqual(left, right);
 }
 
 function translate({ code, message }: FastifyError): Refusal {

@@ -73,7 +73,7 @@ const list = listPage({
   empty: async (context) => (
     <Empty
       title="No batches yet"
-      command={curl(context, 'POST', '/v1/emails/batch', { emails: [await exampleEmail(context)] })}
+      command={curl(context, '/v1/emails/batch', { emails: [await exampleEmail(context)] })}
     >
       <p>One request takes up to 10,000 emails, all or none, and their progress shows here.</p>
     </Empty>
@@ -207,11 +207,11 @@ function statusesOf({ counts }: Batch) {
 /** The share of emails that are no longer pending, with any outcome. */
 function Progress({ batch }: { batch: Batch }): Html {
   const { id, total, counts } = batch;
-  const waiting = PENDING_STATUSES.reduce((sum, status) => sum + (counts[status] ?? 0), 0);
-  const words = `${formatNumber(total - waiting)} of ${formatNumber(total)}`;
+  const pending = PENDING_STATUSES.reduce((sum, status) => sum + (counts[status] ?? 0), 0);
+  const words = `${formatNumber(total - pending)} of ${formatNumber(total)}`;
   return (
     <>
-      <progress id={`progress-${id}`} max={total} value={total - waiting} aria-label={`Done: ${words}`} safe>
+      <progress id={`progress-${id}`} max={total} value={total - pending} aria-label={`Done: ${words}`} safe>
         {words}
       </progress>
       <Sub text={words} />

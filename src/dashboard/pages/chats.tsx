@@ -28,11 +28,9 @@ import { BLANK, confirm, field, Filters, optionsOf, Problem, select } from '../f
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Context, type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
-import { parseCursor } from '../cursors.ts';
+import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
 import { RescheduleForm, rescheduleAction, tooLateProblem } from './reschedule.tsx';
-
-const MESSAGES = 50;
 
 /** The channel-specific parts of the pages. */
 interface ChannelPages {
@@ -96,7 +94,7 @@ function listOf(of: ChannelPages) {
     const address = typeof recipient === 'object' && recipient !== null ? recipient.to : null;
     const filters = { status, to: address, tag: null, created_after: null, created_before: null };
     const { rows: messages, next } = isValid
-      ? await listMessages(pool, organization.id, channel, filters, parseCursor(cursor), MESSAGES)
+      ? await listMessages(pool, organization.id, channel, filters, parseCursor(cursor), ROWS_PER_PAGE)
       : { rows: [], next: null };
     const { safeHint } = empty;
     const isEmpty = isValid && messages.length === 0;
@@ -109,7 +107,7 @@ function listOf(of: ChannelPages) {
         </Filters>
         <Live path={context.url} moves={messages.some(isMoving)}>
           {isEmpty && isUnfiltered && (
-            <Empty title={empty.title} command={curl(context, 'POST', empty.api, { to: '+14165550123', text: 'Hi.' })}>
+            <Empty title={empty.title} command={curl(context, empty.api, { to: '+14165550123', text: 'Hi.' })}>
               {safeHint}
             </Empty>
           )}

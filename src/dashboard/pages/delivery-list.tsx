@@ -13,11 +13,9 @@ import { formProblems } from '../errors.tsx';
 import { field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { zonedInstant } from '../instants.ts';
 import { type Context, type Filled, type Html, zoneOf } from '../page.ts';
-import { parseCursor } from '../cursors.ts';
+import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { PATH } from './webhook-form.tsx';
 import { formatNumber } from '../../lib/text.ts';
-
-const DELIVERIES = 50;
 
 export const DeliveryQuery = Type.Object({
   status: Type.Optional(Type.Enum([...DELIVERY_STATUSES])),
@@ -33,21 +31,21 @@ type Query = Static<typeof DeliveryQuery>;
 
 /** Returns the filters of a request, with the problems of its fields. */
 export function readDeliveryFilters(context: Context<Query>): Filled & { filters: DeliveryFilters } {
-  const { query, given, problems } = context;
-  const found = { ...problems };
+  const { query, given } = context;
+  const problems = { ...context.problems };
   const instant = (name: 'since' | 'until'): string | null => {
     try {
       return query[name] === undefined ? null : zonedInstant(query[name], zoneOf(context), name);
     } catch (error) {
       const refused = formProblems(error);
       if (!refused) throw error;
-      Object.assign(found, refused.problems);
+      Object.assign(problems, refused.problems);
       return null;
     }
   };
   const { status = null, type = null, response = null, message } = query;
   const period = { since: instant('since'), until: instant('until') };
-  return { given, problems: found, filters: { status, type, response, ...period, messageId: message?.trim() || null } };
+  return { given, problems, filters: { status, type, response, ...period, messageId: message?.trim() || null } };
 }
 
 interface DeliveriesProps {
@@ -61,7 +59,7 @@ export async function Deliveries({ context, endpoint, filled }: DeliveriesProps)
   const { query, given, role } = context;
   const isValid = Object.keys(filled.problems).length === 0;
   const { rows, next } = isValid
-    ? await searchDeliveries(context.pool, endpoint.id, filled.filters, parseCursor(query.cursor), DELIVERIES)
+    ? await searchDeliveries(context.pool, endpoint.id, filled.filters, parseCursor(query.cursor), ROWS_PER_PAGE)
     : { rows: [], next: null };
   const isFiltered = Object.values(given).some((value) => value !== '');
   return (
@@ -120,8 +118,8 @@ function FilterFields({ context, filled }: { context: Context; filled: Filled })
 }
 
 function DeliveryRow({ endpoint, delivery }: { endpoint: Endpoint; delivery: FoundDelivery }): Html {
-  const { id, type, status, event_id: eventId, status_code: code, tries, message_id: emailId } = delivery;
-  const recipient = delivery.recipient ?? emailId;
+  const { id, type, status, event_id: eventId, status_code: code, tries, message_id: messageId } = delivery;
+  const recipient = delivery.recipient ?? messageId;
   const isPaused = endpoint.status === 'disabled' && status === 'pending';
   return (
     <tr>
@@ -133,7 +131,7 @@ function DeliveryRow({ endpoint, delivery }: { endpoint: Endpoint; delivery: Fou
         {recipient === null ? (
           <span class="muted">–</span>
         ) : delivery.has_email ? (
-          <a href={`/dashboard/emails/${emailId}`} safe>
+          <a href={`/dashboard/emails/${messageId}`} safe>
             {recipient}
           </a>
         ) : (

@@ -39,7 +39,7 @@ const list = listPage({
     </tr>
   ),
   empty: (context) => (
-    <Empty title="No domains yet" command={curl(context, 'POST', '/v1/domains', { name: 'mail.example.com' })}>
+    <Empty title="No domains yet" command={curl(context, '/v1/domains', { name: 'mail.example.com' })}>
       <p>Email is sent from your own domain. Add it, then add a few records at your DNS provider.</p>
     </Empty>
   ),
@@ -69,7 +69,7 @@ const show = page(Type.Object({}), async (context) => {
   );
   return (
     <Layout context={context} title={domain.name} crumbs={CRUMBS} actions={verify}>
-      <Standing domain={domain} />
+      <DomainFacts domain={domain} />
       {domain.status === 'verified' && <TestEmailButton context={context} />}
       <Records domain={domain.name} records={domain.records} path={`${PATH}/${domain.id}`} />
       <TrackingSection context={context} domain={domain} />
@@ -160,7 +160,7 @@ const EXPLANATIONS: Readonly<Record<DomainStatus, string>> = {
     'Verification failed: records were not found in 72 hours, were removed, or another account verified this domain. Check now to restart.',
 };
 
-function Standing({ domain }: { domain: ShownDomain }): Html {
+function DomainFacts({ domain }: { domain: ShownDomain }): Html {
   const { id, status, trusted, verified_at: verified, last_checked_at: checked, next_check_at: next } = domain;
   return (
     <>

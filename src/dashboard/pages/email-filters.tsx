@@ -25,7 +25,7 @@ export const Query = Type.Object({
 });
 
 /** Parsed filters, with their text as entered. */
-export interface ReadFilters {
+interface ReadFilters {
   readonly filters: EmailFilters;
   readonly filled: Filled;
   readonly isValid: boolean;
@@ -33,12 +33,12 @@ export interface ReadFilters {
 
 /** Parses the filters of a URL. */
 export function readFilters(context: Context<Static<typeof Query>>): ReadFilters {
-  const { query, given, problems } = context;
-  const found: Record<string, string> = { ...problems };
+  const { query, given } = context;
+  const problems: Record<string, string> = { ...context.problems };
   const parsed = <T,>(name: string, text: string | undefined, parse: (text: string) => T | string): T | null => {
     const value = text === undefined ? null : parse(text);
     if (typeof value !== 'string') return value;
-    found[name] ??= value;
+    problems[name] ??= value;
     return null;
   };
   const search = parsed('q', query.q, readSearch);
@@ -61,8 +61,8 @@ export function readFilters(context: Context<Static<typeof Query>>): ReadFilters
       created_after: since?.toISOString() ?? null,
       created_before: before?.toISOString() ?? null,
     },
-    filled: { given: { ...given, tag: written.join(' ') }, problems: found },
-    isValid: Object.keys(found).length === 0,
+    filled: { given: { ...given, tag: written.join(' ') }, problems },
+    isValid: Object.keys(problems).length === 0,
   };
 }
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { isReported } from '../../domain/email/states.ts';
 import { notFound } from '../../domain/errors.ts';
-import { makeDownloadLinks } from '../../domain/email/download-links.ts';
+import { LINK_LIFE_SECONDS, makeDownloadLinks } from '../../domain/email/download-links.ts';
 import { addressees, recipients } from '../../domain/email/outgoing.ts';
 import { findResendBlocker } from '../../intake/resend.ts';
 import { escapeHtml } from '../../lib/html.ts';
@@ -34,8 +34,6 @@ import { PATH, TagLinks } from './emails.tsx';
 import { Attempts, subjectText, Timeline, Workflow } from './message-parts.tsx';
 import { RescheduleForm, tooLateProblem } from './reschedule.tsx';
 import { PATH as SUPPRESSIONS } from './suppressions.tsx';
-
-const LINK_LIFETIME_SECONDS = 3_600;
 
 const View = Type.Object({
   show: Type.Optional(Type.Enum([...VIEWS])),
@@ -217,7 +215,7 @@ function Recipients({ email, details, suppressions, maySuppress }: RecipientsPro
 async function fileSection(context: Context, emailId: string, files: readonly ListedAttachment[]): Promise<Html> {
   if (files.length === 0) return '';
   const links = makeDownloadLinks(context.deps.secretKey);
-  const expires = await secondsFromNow(context.pool, LINK_LIFETIME_SECONDS);
+  const expires = await secondsFromNow(context.pool, LINK_LIFE_SECONDS);
   return (
     <Section title="Attachments">
       <Table layout="cards" caption="Attachments" columns={['File', 'Type', ['Size', 'number'], 'Kept until']}>

@@ -7,14 +7,13 @@ import { curl, Empty, inWords, LinkHeading, Pager, StatusBadge, Sub, Table, Time
 import { Layout } from '../layout.tsx';
 import { isMoving, Live } from '../live.tsx';
 import { type Context, type Html, page, type PageRow, Redirect, Reply } from '../page.ts';
-import { parseCursor } from '../cursors.ts';
+import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { isTargetId, targetPath } from '../targets.ts';
 import { download } from './email-download.ts';
 import { EmailFilterForm, filterQuery, Query, readFilters } from './email-filters.tsx';
 import { subjectText } from './message-parts.tsx';
 
 export const PATH = '/dashboard/emails';
-const EMAILS = 50;
 
 const list = page(Query, async (context) => {
   const { pool, organization, query, given } = context;
@@ -22,7 +21,7 @@ const list = page(Query, async (context) => {
   if (opened !== undefined) return new Redirect(opened);
   const { filters, filled, isValid } = readFilters(context);
   const { rows: emails, next } = isValid
-    ? await listEmails(pool, organization.id, filters, parseCursor(query.cursor), EMAILS)
+    ? await listEmails(pool, organization.id, filters, parseCursor(query.cursor), ROWS_PER_PAGE)
     : { rows: [], next: null };
   const isFirst = query.cursor === undefined;
   const isEmpty = isFirst && filterQuery(given) === '';
@@ -41,7 +40,7 @@ const list = page(Query, async (context) => {
       <EmailFilterForm context={context} filled={filled} />
       <Live path={context.url} moves={isValid && (isFirst || emails.some(isMoving))}>
         {emails.length === 0 && isEmpty && isValid ? (
-          <Empty title="No emails yet" command={curl(context, 'POST', '/v1/emails', await exampleEmail(context))}>
+          <Empty title="No emails yet" command={curl(context, '/v1/emails', await exampleEmail(context))}>
             <p>
               Send one from a verified <a href="/dashboard/domains">domain</a> of this organization with an{' '}
               <a href="/dashboard/keys">API key</a>, and watch it here.

@@ -160,7 +160,7 @@ async function requestFor(context: Context, key: IssuedKey): Promise<string | nu
       subject: 'It works',
       text: 'Sent with a new API key.',
     };
-    return curl(context, 'POST', '/v1/emails', email, apiKey);
+    return curl(context, '/v1/emails', email, apiKey);
   }
-  return preset === 'sending_access' ? null : curl(context, 'GET', '/v1/emails', undefined, apiKey);
+  return preset === 'sending_access' ? null : curl(context, '/v1/emails', undefined, apiKey);
 }

@@ -10,19 +10,18 @@ import { Copy, Pager, Sub, Table, TimeCell, Section } from '../elements.tsx';
 import { BLANK, confirm, field, Form, FormProblem, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
-import { parseCursor } from '../cursors.ts';
+import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { ROLE_NAMES, RoleTable } from '../roles.tsx';
 import { cutPage } from '../../store/postgres/page.ts';
 import { SecuritySection } from './member-security.tsx';
 
 const PATH = '/dashboard/members';
-const MEMBERS = 50;
 const CRUMBS = [{ path: PATH, name: 'Members' }];
 
 const RoleName = Type.Enum([...ROLES]);
-const Place = Type.Object({ cursor: Type.Optional(Type.String()) });
+const Query = Type.Object({ cursor: Type.Optional(Type.String()) });
 
-const list = page(Place, (context) => membersPage(context, BLANK, context.query.cursor));
+const list = page(Query, (context) => membersPage(context, BLANK, context.query.cursor));
 
 const inviteMember = action(Type.Object({ email: Type.String(), role: RoleName }), {
   again: (context, filled) => membersPage(context, filled),
@@ -111,11 +110,11 @@ export const rows: readonly PageRow[] = [
 async function membersPage(context: Context, filled: Filled, cursor?: string): Promise<Html> {
   const { pool, organization, role } = context;
   const after = parseCursor(cursor);
-  const [found, invitations] = await Promise.all([
-    listMembers(pool, organization.id, after, MEMBERS + 1),
+  const [memberRows, invitations] = await Promise.all([
+    listMembers(pool, organization.id, after, ROWS_PER_PAGE + 1),
     role === 'owner' && after === null ? listInvitations(pool, organization.id) : [],
   ]);
-  const { rows: members, next } = cutPage(found, MEMBERS);
+  const { rows: members, next } = cutPage(memberRows, ROWS_PER_PAGE);
   return (
     <Layout context={context} title="Members">
       <Table layout="cards" caption="Members" columns={['Member', 'Role', 'Since', ...(role === 'owner' ? [''] : [])]}>

@@ -49,7 +49,7 @@ const list = listPage({
     </tr>
   ),
   empty: (context) => (
-    <Empty title="No WhatsApp numbers yet" command={curl(context, 'POST', '/v1/chatapp/numbers', EXAMPLE)}>
+    <Empty title="No WhatsApp numbers yet" command={curl(context, '/v1/chatapp/numbers', EXAMPLE)}>
       <p>
         WhatsApp messages are sent from a number of yours at Meta or Twilio. The operator connects numbers of the shared
         account.

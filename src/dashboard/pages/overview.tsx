@@ -22,7 +22,7 @@ import { EmailRows, exampleFrom } from './emails.tsx';
 import { formatNumber } from '../../lib/text.ts';
 
 const LATEST_EMAILS = 10;
-const EVERY = { tags: [], status: null, batch_id: null } as const;
+const NO_FILTERS = { tags: [], status: null, batch_id: null } as const;
 
 interface Range {
   readonly name: string;
@@ -47,13 +47,13 @@ const overview = page(Query, async (context) => {
   const range = RANGES[chosen] as Range;
   const period = await lastSteps(pool, range.by, range.count);
   const [{ rows: emails }, figures, bounces, backlog, issues] = await Promise.all([
-    listEmails(pool, organization.id, EVERY, null, LATEST_EMAILS),
+    listEmails(pool, organization.id, NO_FILTERS, null, LATEST_EMAILS),
     readFigures(context, period),
     readBounces(context, period),
     readBacklog(pool, organization.id),
     listIssues(pool, organization.id),
   ]);
-  if (emails.length === 0) return <FirstSteps context={context} issues={issues} />;
+  if (emails.length === 0) return <EmptyOverview context={context} issues={issues} />;
   return (
     <Layout context={context} title="Overview" actions={<Ranges chosen={chosen} />}>
       <Notices issues={issues} />
@@ -66,7 +66,7 @@ const overview = page(Query, async (context) => {
           <MailChart points={figures.series.points} period={period} />
         )}
       </Section>
-      <Waiting backlog={backlog} />
+      <BacklogFigures backlog={backlog} />
       {figures.now.accepted > 0 && (
         <div class="columns">
           <Section title="By state">
@@ -100,14 +100,14 @@ async function readBounces({ pool, organization }: Context, { step, from, to }: 
 
 export const rows: readonly PageRow[] = [['GET', '/dashboard', 'viewer', overview]];
 
-async function FirstSteps({ context, issues }: { context: Context; issues: readonly Issue[] }): Promise<string> {
+async function EmptyOverview({ context, issues }: { context: Context; issues: readonly Issue[] }): Promise<string> {
   const { pool, organization, user } = context;
   const domain = await findVerifiedDomain(pool, organization.id);
   return (
     <Layout context={context} title="Overview">
       <Notices issues={issues} />
       <Checklist context={context} />
-      <Empty title="No emails yet" command={curl(context, 'POST', '/v1/emails', exampleFrom(domain, user.email))}>
+      <Empty title="No emails yet" command={curl(context, '/v1/emails', exampleFrom(domain, user.email))}>
         {domain !== undefined ? (
           <p>
             Send one to yourself from a <a href="/dashboard/domains">domain</a> of this organization with an{' '}
@@ -165,7 +165,7 @@ function Notices({ issues }: { issues: readonly Issue[] }): Html {
   );
 }
 
-function Waiting({ backlog }: { backlog: Backlog }): Html {
+function BacklogFigures({ backlog }: { backlog: Backlog }): Html {
   const { queued, oldest_due_at: oldest, due_soon: dueSoon, webhooks } = backlog;
   return (
     <dl class="figures">

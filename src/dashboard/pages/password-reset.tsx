@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { isReset, resetPassword } from '../../accounts/password-reset.ts';
+import { isResetToken, resetPassword } from '../../accounts/password-reset.ts';
 import { countResetRequest } from '../../accounts/sign-in-limits.ts';
 import { userEmail } from '../../accounts/users.ts';
 import { emailPasswordReset } from '../../intake/account-emails.ts';
@@ -19,7 +19,7 @@ import {
 } from '../page.ts';
 
 export const FORGOT_PASSWORD = '/dashboard/forgot-password';
-const SENT = '/dashboard/forgot-password/sent';
+const SENT = `${FORGOT_PASSWORD}/sent`;
 const RESET = '/dashboard/reset-password/:token';
 
 const ask = publicPage(Type.Object({}), async (visit) => <RequestPage visit={visit} filled={BLANK} />);
@@ -52,7 +52,7 @@ const showSent = publicPage(Type.Object({}), async (visit) => (
 ));
 
 const showReset = publicPage(Type.Object({}), async (visit) => {
-  const isOpen = await isReset(visit.pool, tokenOf(visit));
+  const isOpen = await isResetToken(visit.pool, tokenOf(visit));
   return isOpen ? <ResetPage visit={visit} filled={BLANK} /> : expired(visit);
 });
 

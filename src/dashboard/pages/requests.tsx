@@ -4,15 +4,14 @@ import { type ApiRequest, listApiRequests } from '../../store/accounts/api-reque
 import { findKeyNames, listKeys } from '../../store/accounts/keys.ts';
 import { escapeHtml } from '../../lib/html.ts';
 import { Empty, inWords, NumberCell, Pager, Sub, Table, TimeCell } from '../elements.tsx';
-import { field, Filters, select } from '../form-elements.tsx';
+import { field, Filters, type Options, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { type Html, page, type PageRow, Reply } from '../page.ts';
-import { parseCursor } from '../cursors.ts';
+import { type Html, page, type PageRow } from '../page.ts';
+import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { daysInWords } from './settings.tsx';
 import { formatNumber } from '../../lib/text.ts';
 
 const PATH = '/dashboard/requests';
-const REQUESTS = 50;
 /** Maximum number of keys in the filter. */
 const KEYS = 100;
 
@@ -37,7 +36,7 @@ const list = page(Query, async (context) => {
   const keys = await listKeys(pool, organization.id, null, KEYS);
   const options = keys.map(({ id, name }) => [id, name ?? id] as const);
   const { rows, next } = isValid
-    ? await listApiRequests(pool, organization.id, filtersOf(query), parseCursor(query.cursor), REQUESTS)
+    ? await listApiRequests(pool, organization.id, filtersOf(query), parseCursor(query.cursor), ROWS_PER_PAGE)
     : { rows: [], next: null };
   const names = await findKeyNames(
     pool,
@@ -45,7 +44,7 @@ const list = page(Query, async (context) => {
     rows.flatMap(({ key_id }) => key_id ?? []),
   );
   const isFiltered = Object.values(given).some((value) => value !== '');
-  const shown = (
+  return (
     <Layout context={context} title="API requests">
       {rows.length === 0 && !isFiltered ? (
         <Empty title="No requests yet">
@@ -72,7 +71,6 @@ const list = page(Query, async (context) => {
       <Pager visit={context} next={next} />
     </Layout>
   );
-  return isValid ? shown : new Reply(shown, { status: 422 });
 });
 
 export const rows: readonly PageRow[] = [['GET', PATH, 'viewer', list]];
@@ -96,8 +94,6 @@ function filtersOf({ status, path, key, request_id: requestId }: Static<typeof Q
     request_id: requestId?.trim() ?? null,
   };
 }
-
-type Options = readonly (readonly [value: string, name: string])[];
 
 /** Adds the selected value if the options lack it: another status, or a revoked key. */
 function withOther(options: Options, value: string | undefined): Options {

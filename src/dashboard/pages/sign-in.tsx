@@ -22,6 +22,7 @@ import {
 } from '../page.ts';
 import { safeNext } from '../session.ts';
 import { passwordRefused, SignInLink } from './oidc.tsx';
+import { FORGOT_PASSWORD } from './password-reset.tsx';
 import { CodePage } from './sign-in-code.tsx';
 import { signedIn } from './signed-in.ts';
 
@@ -113,7 +114,7 @@ function SignInPage({ visit, filled, next, hasEnded = false }: SignInPageProps):
       </form>
       {visit.deps.oidc !== null && <SignInLink visit={visit} next={next} />}
       <p>
-        <a href="/dashboard/forgot-password">Forgot your password?</a>
+        <a href={FORGOT_PASSWORD}>Forgot your password?</a>
       </p>
       <p class="hint">
         The first user of an organization is created on the command line:{' '}

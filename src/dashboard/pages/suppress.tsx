@@ -9,12 +9,14 @@ import { BLANK, field, FileInto, Form, FormProblem } from '../form-elements.tsx'
 import { Layout } from '../layout.tsx';
 import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
 import { PATH } from './suppressions.tsx';
+import { chunksOf } from '../../lib/group.ts';
 import { formatNumber } from '../../lib/text.ts';
 
-/** Limits of one form: number of addresses, and bytes. */
-const ADDRESSES = 10_000;
-const BYTES = 3 * 1_048_576;
-const SHOWN = 100;
+/** Limits of one form. */
+const MAX_ADDRESSES = 10_000;
+const MAX_FORM_BYTES = 3 * 1_048_576;
+/** The maximum number of refused lines that are shown. */
+const MAX_SHOWN = 100;
 
 const CRUMBS = [{ path: PATH, name: 'Suppressions' }];
 
@@ -23,7 +25,7 @@ const showAdd = page(Type.Object({ addresses: Type.Optional(Type.String()) }), a
 );
 
 const add = action(Type.Object({ addresses: Type.String() }), {
-  bodyLimit: BYTES,
+  bodyLimit: MAX_FORM_BYTES,
   again: addPage,
   run: async (context, { addresses: text }) => {
     const read = await readAddresses(text);
@@ -49,8 +51,8 @@ export const rows: readonly PageRow[] = [
 
 /** @throws ServiceError validation_error for a list that is too long or has no valid address */
 function refuseWhole({ addresses, refused: [first] }: AddressList): void {
-  if (addresses.length > ADDRESSES) {
-    const max = formatNumber(ADDRESSES);
+  if (addresses.length > MAX_ADDRESSES) {
+    const max = formatNumber(MAX_ADDRESSES);
     const count = formatNumber(addresses.length);
     throw new ServiceError('validation_error', `contains ${count} addresses; send ${max} at a time`, 'addresses');
   }
@@ -67,8 +69,7 @@ async function suppressAll(
   let total = 0;
   let only: string | null = null;
   try {
-    for (let begin = 0; begin < addresses.length; begin += SUPPRESSIONS_PER_REQUEST) {
-      const chunk = addresses.slice(begin, begin + SUPPRESSIONS_PER_REQUEST);
+    for (const chunk of chunksOf(addresses, SUPPRESSIONS_PER_REQUEST)) {
       const { added, suppressions } = await suppress(pool, organization.id, chunk);
       total += added;
       if (addresses.length === 1) only = suppressions[0]?.id ?? null;
@@ -99,7 +100,7 @@ function addForm(context: Context, filled: Filled, value?: string): Html {
       {field(filled, 'addresses', 'Addresses', {
         value,
         rows: 10,
-        hint: 'One in each line, or CSV with a column “email”; up to 10,000 at a time. Nothing is sent to them from then on. Other columns of the CSV are ignored.',
+        hint: `One in each line, or CSV with a column “email”; up to ${formatNumber(MAX_ADDRESSES)} at a time. Nothing is sent to them from then on. Other columns of the CSV are ignored.`,
         required: true,
       })}
       <FileInto label="Or from a file" into="addresses" accept=".csv,.txt,.tsv,text/csv,text/plain" />
@@ -119,7 +120,7 @@ function refusedPage(context: Context, flash: string, refused: readonly RefusedL
         {refused.length === 1 ? 'One was refused.' : `${count} were refused.`}
       </p>
       <Table caption="Refused addresses" columns={['Line', 'Text', 'Problem']}>
-        {refused.slice(0, SHOWN).map(({ line, text, problem }) => (
+        {refused.slice(0, MAX_SHOWN).map(({ line, text, problem }) => (
           <tr>
             <td safe>{String(line)}</td>
             <td safe>{text}</td>
@@ -127,7 +128,7 @@ function refusedPage(context: Context, flash: string, refused: readonly RefusedL
           </tr>
         ))}
       </Table>
-      {refused.length > SHOWN && <p class="hint">{`These are the first ${SHOWN}.`}</p>}
+      {refused.length > MAX_SHOWN && <p class="hint">{`These are the first ${MAX_SHOWN}.`}</p>}
       <Section title="Correct and add them">
         {addForm(context, BLANK, refused.map(({ text }) => text).join('\n'))}
       </Section>

@@ -8,12 +8,11 @@ import { curl, Empty, inWords, Pager, StatusBadge, Table, Text, TimeCell } from 
 import { confirm, field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { type Context, type Html, idOf, page, type PageRow, type Visit } from '../page.ts';
-import { parseCursor } from '../cursors.ts';
+import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { type Cursor, cutPage } from '../../store/postgres/page.ts';
 
 export const PATH = '/dashboard/suppressions';
 
-const ENTRIES = 50;
 /** Entries per query of a download. */
 const CHUNK = 1_000;
 
@@ -28,9 +27,9 @@ const list = page(Search, async (context) => {
   const after = parseCursor(query.cursor);
   const isValid = Object.keys(problems).length === 0;
   const suppressions = isValid
-    ? await listSuppressions(pool, organization.id, filtersOf(query), after, ENTRIES + 1)
+    ? await listSuppressions(pool, organization.id, filtersOf(query), after, ROWS_PER_PAGE + 1)
     : [];
-  const { rows: entries, next } = cutPage(suppressions, ENTRIES);
+  const { rows: entries, next } = cutPage(suppressions, ROWS_PER_PAGE);
   const isWhole = Object.values(given).every((value) => value === '');
   return (
     <Layout context={context} title="Suppressions" actions={<Actions context={context} origin={query.origin} />}>
@@ -111,7 +110,7 @@ function NoEntry({ context }: { context: Context }): Html {
   return (
     <Empty
       title="No suppressed addresses"
-      command={curl(context, 'POST', '/v1/suppressions', { email: 'someone@example.com' })}
+      command={curl(context, '/v1/suppressions', { email: 'someone@example.com' })}
     >
       <p>
         Hard bounces, complaints and unsubscribes are added automatically.

@@ -47,7 +47,7 @@ const show = page(DeliveryQuery, async (context) => {
   const filled = readDeliveryFilters(context);
   const shown = (
     <Layout context={context} title={nameOf(endpoint)} crumbs={CRUMBS} actions={actions(context, endpoint)}>
-      <EndpointNotice endpoint={endpoint} waiting={health?.pending ?? 0} />
+      <EndpointNotice endpoint={endpoint} pending={health?.pending ?? 0} />
       <EndpointFacts endpoint={endpoint} health={health} />
       <Deliveries context={context} endpoint={endpoint} filled={filled} />
       {context.role === 'owner' && ownerSection(context, endpoint)}
@@ -159,8 +159,8 @@ function actions(context: Context, { id, status }: Endpoint): Html {
   );
 }
 
-/** The problem of an endpoint, if it has one. @param props.waiting the number of pending deliveries */
-function EndpointNotice({ endpoint, waiting }: { endpoint: Endpoint; waiting: number }): Html {
+/** The problem of an endpoint, if it has one. @param props.pending the number of pending deliveries */
+function EndpointNotice({ endpoint, pending }: { endpoint: Endpoint; pending: number }): Html {
   const { status, disabled_reason: reason, disabled_at: disabledAt, failing_since: failing } = endpoint;
   if (status === 'enabled') {
     if (failing === null) return '';
@@ -188,18 +188,18 @@ function EndpointNotice({ endpoint, waiting }: { endpoint: Endpoint; waiting: nu
         </>
       )}
       Events that happen while it is disabled are not delivered later.
-      {waiting > 0 && (
+      {pending > 0 && (
         <Text
-          text={` ${countOf(waiting)} from before ${waiting === 1 ? 'is' : 'are'} waiting and will be sent when you enable it.`}
+          text={` ${countOf(pending)} from before ${pending === 1 ? 'is' : 'are'} waiting and will be sent when you enable it.`}
         />
       )}
     </p>
   );
 }
 
-function countOf(waiting: number): string {
-  if (waiting === 1) return 'One delivery';
-  return `${waiting > HEALTH_SAMPLE ? `More than ${HEALTH_SAMPLE}` : waiting} deliveries`;
+function countOf(pending: number): string {
+  if (pending === 1) return 'One delivery';
+  return `${pending > HEALTH_SAMPLE ? `More than ${HEALTH_SAMPLE}` : pending} deliveries`;
 }
 
 function EndpointFacts({ endpoint, health }: { endpoint: Endpoint; health: DeliveryHealth | undefined }): Html {

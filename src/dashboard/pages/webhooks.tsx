@@ -36,7 +36,7 @@ const list = listPage({
   },
   row: ({ health, ...endpoint }) => <EndpointRow endpoint={endpoint} health={health} />,
   empty: (context) => (
-    <Empty title="No endpoints yet" command={curl(context, 'POST', '/v1/webhooks', EXAMPLE)}>
+    <Empty title="No endpoints yet" command={curl(context, '/v1/webhooks', EXAMPLE)}>
       <p>
         An endpoint is a URL of yours that receives events: deliveries, bounces, unsubscribes and more.
         {context.role !== 'owner' && ' Owners add them here.'}

@@ -63,7 +63,7 @@ export function classifier(rules: readonly Rule[]): (response: string) => Bounce
 const HAS_WORDS = /(?<![@\p{L}])\p{L}{2}/u;
 
 /** Words for a temporary condition. */
-const PASSING = /temporar|later|again|in progress|unverified|lookup fail/;
+const TRANSIENT_WORDS = /temporar|later|again|in progress|unverified|lookup fail/;
 
 /** The server refused in reply to MAIL FROM, HELO or EHLO. */
 const OF_SENDER = /(?:in reply to|after) (?:pipelined )?(?:mail from|helo|ehlo)/i;
@@ -100,5 +100,5 @@ function nonSuppressingReason({ reply, codes, words, reason, isExplicit }: Readi
   if (reason === 'policy_block' && IP_ADDRESS.test(words)) return 'reputation_block';
   if (!codes.isTransient || (reason === 'dns_failure' && !isRefusalOfServer)) return undefined;
   // A transient refusal suppresses only if its words state a lasting cause.
-  return isExplicit && !PASSING.test(words) ? undefined : 'rate_limited';
+  return isExplicit && !TRANSIENT_WORDS.test(words) ? undefined : 'rate_limited';
 }

@@ -19,7 +19,7 @@ export const PHONE_PROBLEMS = {
   nowhere: 'belongs to no country, and only numbers of a country can be sent to',
 } as const;
 
-/** Replaces codes for parts of a country, and a code that ISO 3166-1 only reserves, by the standard ones. */
+/** Ascension Island and Tristan da Cunha belong to SH; ISO 3166-1 only reserves codes of their own for them. */
 const RESERVED: Readonly<Record<string, string>> = { AC: 'SH', TA: 'SH' };
 
 /**

@@ -1,6 +1,6 @@
 import { lookup } from 'mime-types';
 import { ATTACHMENT_PATH_LENGTH, CONTENT_ID_LENGTH, CONTENT_TYPE_LENGTH, FILENAME_LENGTH } from '../limits.ts';
-import { blockedContentType, blockedExtension } from './blocked-files.ts';
+import { isBlockedContentType, isBlockedExtension } from './blocked-files.ts';
 import { characters, controlProblem } from '../../lib/text.ts';
 
 /** An attachment in a request: interface.md's Attachments field, with exactly one of `content` and `path`. */
@@ -102,7 +102,7 @@ export function blockedFile(
 ): { field: 'filename' | 'content_type'; message: string } | undefined {
   const message = blockedName(file.filename);
   if (message !== undefined) return { field: 'filename', message };
-  if (file.content_type === null || !blockedContentType(file.content_type)) return undefined;
+  if (file.content_type === null || !isBlockedContentType(file.content_type)) return undefined;
   return { field: 'content_type', message: `is of a blocked type (${file.content_type})` };
 }
 
@@ -114,7 +114,7 @@ function blockedName(filename: string): string | undefined {
   // On Windows a colon separates the name of a stream inside the file.
   if (name.includes(':')) return 'has a colon in its name';
   const extension = extensionOf(filename);
-  return blockedExtension(extension) ? `is of a blocked type (.${extension})` : undefined;
+  return isBlockedExtension(extension) ? `is of a blocked type (.${extension})` : undefined;
 }
 
 /** The first bytes, in hexadecimal, of executables: DOS and Windows, Linux, six forms of macOS, scripts. */

@@ -21,7 +21,7 @@ export const BLOCKED_EXTENSIONS: ReadonlySet<string> = new Set(
 );
 
 /** @param extension in lower case, without its dot */
-export function blockedExtension(extension: string): boolean {
+export function isBlockedExtension(extension: string): boolean {
   return BLOCKED_EXTENSIONS.has(extension);
 }
 
@@ -54,7 +54,7 @@ const CONTENT_TYPES = new Set(
 );
 
 /** @param type with or without parameters, in any case */
-export function blockedContentType(type: string): boolean {
+export function isBlockedContentType(type: string): boolean {
   const [essence = ''] = type.split(';');
   return CONTENT_TYPES.has(essence.trim().toLowerCase());
 }

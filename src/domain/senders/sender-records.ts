@@ -58,7 +58,7 @@ export function wantedRecords(source: RecordSource, senders: Senders): WantedRec
   };
   const { dkim, return_path: returnPath } = provider ?? {};
   return [
-    txt('OWNERSHIP', `_sendwright.${name}`, `sendwright-verification=${token}`, true),
+    txt('OWNERSHIP', ownershipName(name), `sendwright-verification=${token}`, true),
     ...(dkim ? [{ ...txt('DKIM', dkim.name, dkim.value, true), seenByProvider: dkim.seen }] : []),
     ...(publicKey === null ? [] : [txt('DKIM', ownDkimName(name), dkimValue(publicKey), true)]),
     ...(returnPath
@@ -78,6 +78,11 @@ export function wantedRecords(source: RecordSource, senders: Senders): WantedRec
   ];
 }
 
+/** Returns the name at which a domain's ownership is proved. */
+export function ownershipName(name: string): string {
+  return `_sendwright.${name}`;
+}
+
 /** Returns the name at which our own DKIM key is published. */
 export function ownDkimName(name: string): string {
   return `${DKIM_SELECTOR}._domainkey.${name}`;
@@ -93,8 +98,8 @@ function mechanisms({ postmark, smtpHost }: Senders): string {
 
 /** Combines wanted records with their findings. */
 export function showRecords(wanted: readonly WantedRecord[], findings: Findings): ShownRecord[] {
-  return wanted.map(({ record, type, name, value, required, ...rest }) => {
-    const { status, found, error } = findings[findingKey({ record, name, ...rest })] ?? NOT_ASKED;
+  return wanted.map(({ record, type, name, value, required }) => {
+    const { status, found, error } = findings[findingKey({ record, name })] ?? NOT_ASKED;
     return { record, type, name, value, priority: null, ttl: TTL_SECONDS, required, status, found, error };
   });
 }

@@ -55,7 +55,7 @@ function addType(schema: Json): Json {
   return Array.isArray(values) && !('type' in schema) ? { type: 'string', ...schema } : schema;
 }
 
-/** Converts `anyOf` of a type and null into one schema with both types. */
+/** Converts `anyOf` of a schema and null into one schema with both types, or into `oneOf` if the schema has no single type. */
 function addNull(schema: Json): Json {
   const { anyOf, ...rest } = schema;
   if (!Array.isArray(anyOf) || anyOf.length !== 2 || (anyOf[1] as Json)['type'] !== 'null') return schema;

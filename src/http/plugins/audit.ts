@@ -31,7 +31,7 @@ export function auditChange(db: Db) {
       actor_kind: 'key',
       actor_id: caller.id,
       action: actionOf(method, routeOptions.url ?? ''),
-      // As an erasure finds it, however the request wrote it.
+      // An address is normalized, so that an erasure finds it in the audit log.
       target: named === undefined ? createdId : toIdOrAddress(named),
       detail: {},
     });

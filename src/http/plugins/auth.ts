@@ -21,6 +21,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The API key of the request. It is set on all routes that are not public. */
     caller: ApiKey | null;
+    /** The organization of that key. Reading it without a key throws an error. */
     orgId: string;
   }
 }

@@ -47,22 +47,22 @@ export function limitBodiesInFlight(app: FastifyInstance, maxBodyBytes: number):
   const publicBudget = makeSemaphore(PUBLIC_BUDGET_BYTES, PUBLIC_BUDGET_BYTES * PUBLIC_SHARE);
   const watch = endSlowBodies(app);
 
-  const budgetOf = (request: FastifyRequest, bytes: number): Budget => {
-    const orgId = request.caller?.org_id ?? request.sessionOrgId;
-    if (orgId === null) return { limit: publicBudget, waitMs: MAX_PUBLIC_WAIT_MS, holder: networkOf(request.ip) };
+  const budgetOf = (orgId: string | null, ip: string, bytes: number): Budget => {
+    if (orgId === null) return { limit: publicBudget, waitMs: MAX_PUBLIC_WAIT_MS, holder: networkOf(ip) };
     return { limit: bytes > LARGE_BYTES ? largeBudget : smallBudget, waitMs: MAX_WAIT_MS, holder: orgId };
   };
 
   app.decorateRequest('sessionOrgId', null);
   app.addHook('preParsing', (request, reply, _payload, done) => {
     const bytes = expectedBytes(request);
-    const isPublic = request.caller === null && request.sessionOrgId === null;
+    const orgId = request.caller?.org_id ?? request.sessionOrgId;
+    const isPublic = orgId === null;
     if (bytes <= UNCOUNTED_BYTES) {
       if (isPublic && bytes > 0) watch(request.raw, () => true);
       done();
       return;
     }
-    const budget = budgetOf(request, bytes);
+    const budget = budgetOf(orgId, request.ip, bytes);
     reserve(budget, bytes, reply).then(
       () => {
         watch(request.raw, () => isPublic || budget.limit.isContended());

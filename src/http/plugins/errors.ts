@@ -8,7 +8,7 @@ import { FileStoreUnavailable } from '../../store/files/file-store.ts';
 import { isUnreachable } from '../../store/postgres/pool.ts';
 import { formatNumber } from '../../lib/text.ts';
 
-/** If at most this much of a refused body remains, it is read and discarded to keep the connection. */
+/** A refused body whose Content-Length is at most this is read and discarded, to keep the connection. */
 const MAX_DISCARDED_BYTES = 65_536;
 /** The time between a response and the closing of its connection while the client is still sending. */
 const LINGER_MS = 1_000;
@@ -74,7 +74,7 @@ export function toServiceError(error: unknown): ServiceError {
   return new ServiceError('internal_error', 'something went wrong on our side');
 }
 
-/** Fastify's error handler. Logs internal errors, and responds with the error envelope of the API. */
+/** Fastify's error handler. Logs errors with a 5xx status, and responds with the error envelope of the API. */
 export function sendError(failure: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   // The caller disconnected while sending. That must not be mistaken for a lost database connection.
   const hasDisconnected = failure === request.raw.errored;

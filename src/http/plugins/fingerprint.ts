@@ -7,7 +7,7 @@ const MAX_DEPTH = 64;
 
 /**
  * Returns the SHA-256 of method, path and body. It does not depend on the order of keys or the spelling of numbers and strings.
- * The calculation yields to other requests after each item of an array in the body.
+ * A long calculation yields to other requests between fields, and between the items of their arrays.
  * @throws ServiceError validation_error for a body that is nested too deeply
  */
 export async function fingerprint(method: string, path: string, body: unknown): Promise<Buffer> {

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { openNumberToken } from '../../accounts/chat-numbers.ts';
 import type { InboundCallback } from '../../domain/chat/inbound.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { projectInbound } from '../../projection/chat-inbound.ts';
@@ -30,7 +31,7 @@ const META_SIGNATURE = /^sha256=[0-9a-f]{64}$/i;
 const MESSAGE_ID = /^(?:wa|sms)_[0-9a-z]{26}$/;
 
 /** Providers may add query parameters, so unknown ones are accepted. */
-const callback = {
+const anyQuery = {
   querystring: Type.Object({}, { additionalProperties: true }),
 } as const;
 const SIGNED_FORM = {
@@ -41,7 +42,7 @@ const SIGNED_FORM = {
     if (!TWILIO_SIGNATURE.test(String(headers['x-twilio-signature']))) throw signatureRequired('Twilio');
   },
 } as const;
-const postSchema = { ...callback, body: Type.Unknown(), response: { 200: Type.Object({}) } } as const;
+const postSchema = { ...anyQuery, body: Type.Unknown(), response: { 200: Type.Object({}) } } as const;
 
 /**
  * Receives what Twilio posts: with a message in the query its status callback, without one a message from a user, or the status of
@@ -95,7 +96,7 @@ async function receive(
   return reply.type('text/xml').send('<Response/>');
 }
 
-/** Keeps a callback that concerns nothing known. */
+/** Stores a callback that is not about a known message or number. */
 async function keepUnknown(deps: RouteDeps, form: URLSearchParams, { originalUrl }: FastifyRequest): Promise<void> {
   await keepCallback(deps.pool, 'twilio', `${originalUrl} ${form.toString()}`);
 }
@@ -107,7 +108,7 @@ function requireSignature(
   form: URLSearchParams,
   { originalUrl, headers }: Pick<FastifyRequest, 'originalUrl' | 'headers'>,
 ): void {
-  const own = number?.credentials ? seal.open(number.credentials, number.id).toString() : undefined;
+  const own = number && openNumberToken(seal, number);
   const token = own ?? chatCallbacks.twilioAuthToken;
   const url = publicUrl === undefined ? '' : publicUrl + originalUrl;
   const signature = String(headers['x-twilio-signature']);
@@ -130,7 +131,7 @@ async function recordInbound(
 
 /** Responds to Meta's verification request, which contains the configured token. */
 export const metaChallenge = hiddenRoute({
-  ...callback,
+  ...anyQuery,
   handler: async ({ chatCallbacks: { metaVerifyToken: token } }, request, reply) => {
     const answer = token === undefined ? undefined : answerMetaChallenge(token, request.query);
     if (answer === undefined)

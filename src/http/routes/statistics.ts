@@ -3,11 +3,10 @@ import { parseInstant } from '../../domain/instant.ts';
 import { addCounts, ratesOf } from '../../domain/statistics.ts';
 import { percentile } from '../../lib/times.ts';
 import { readClock } from '../../store/postgres/clock.ts';
-import { readSeries, type Series, type Step } from '../../store/statistics/series.ts';
+import { readSeries, type Series, type Step, STEP_MS } from '../../store/statistics/series.ts';
 import { route } from '../route.ts';
 import { Statistics, StatisticsQuery } from '../schemas/statistics.ts';
 
-const DAY_MS = 86_400_000;
 const MAX_DAYS: Readonly<Record<Step, number>> = { hour: 31, day: 400 };
 /** The first time that Postgres and ISO 8601 write alike. */
 const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z');
@@ -23,7 +22,7 @@ export const statistics = route('getStatistics', 'Get statistics', {
   handler: async ({ pool }, { orgId, query }) => {
     const { step = 'hour', by: dimension = 'all', channel = 'email' } = query;
     const to = query.to === undefined ? await readClock(pool) : (parseInstant(query.to) as Date);
-    const dayBefore = new Date(Math.max(to.getTime() - DAY_MS, EARLIEST_MS));
+    const dayBefore = new Date(Math.max(to.getTime() - STEP_MS.day, EARLIEST_MS));
     const from = query.from === undefined ? dayBefore : (parseInstant(query.from) as Date);
     checkPeriod(from, to, step);
     const series = await readSeries(pool, orgId, { channel, from, to, step, dimension, key: null }, MAX_SERIES);
@@ -43,7 +42,7 @@ const EMPTY_SERIES: Series = { key: 'all', points: [], times: { sent: new Map(),
 function checkPeriod(from: Date, to: Date, step: Step): void {
   if (from > to) throw new ServiceError('validation_error', 'must not be after to', 'from');
   const days = MAX_DAYS[step];
-  if (to.getTime() - from.getTime() <= days * DAY_MS) return;
+  if (to.getTime() - from.getTime() <= days * STEP_MS.day) return;
   throw new ServiceError(
     'validation_error',
     `is too long before to; at most ${days} days are allowed by ${step}`,

@@ -3,6 +3,7 @@ import { CHAT_PROVIDERS } from '../../domain/chat/chat.ts';
 import {
   LANGUAGE_LENGTH,
   TEMPLATE_NAME_LENGTH,
+  TEMPLATE_VARIABLE_LENGTH,
   TEMPLATE_VARIABLES,
   TEMPLATES_PER_NUMBER,
 } from '../../domain/limits.ts';
@@ -21,7 +22,7 @@ const template = closedObject('ChatTemplateMapping', null, {
   }),
   variables: optional<string[]>('array', {
     maxItems: TEMPLATE_VARIABLES,
-    items: { type: 'string', minLength: 1, maxLength: 256, 'x-rule': 'one-line' },
+    items: { type: 'string', minLength: 1, maxLength: TEMPLATE_VARIABLE_LENGTH, 'x-rule': 'one-line' },
     description: "The content's variables in the order of a message's parameters: header, body, buttons",
     examples: [['1', '2']],
   }),

@@ -47,7 +47,7 @@ async function erase(pool: Pool, options: OfOrganization & { readonly email: str
   const settings = await readCommandSettings('SECRET_KEY');
   const files = await openAttachmentStore(settings);
   const contents = makeEmailContents(secretKeysOf(settings));
-  // Without the address, which the entry would keep.
+  // The audit entry must not contain the address, which is being erased.
   return auditedInParts(pool, { organization, action: 'erasures.create' }, () =>
     eraseRecipientCompletely({ pool, files, contents }, organization, email),
   );

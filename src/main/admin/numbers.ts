@@ -6,7 +6,7 @@ import {
   connectNumberForOperator,
   addNumberTemplates,
   chatSeal,
-  removeNumberByName,
+  removeNumberForOperator,
 } from '../../accounts/chat-numbers.ts';
 import { addSender, removeSender } from '../../accounts/sms-senders.ts';
 import { listNumbersOfAll, type NumberTemplate } from '../../store/chat/numbers.ts';
@@ -78,7 +78,7 @@ async function addChatNumber(pool: Pool, options: AddOptions): Promise<unknown> 
 
 async function removeChatNumber(pool: Pool, { organization, number }: NumberOptions): Promise<unknown> {
   return audited(pool, { organization, action: 'chatapp.numbers.delete', detail: { number } }, () =>
-    removeNumberByName(pool, organization, number),
+    removeNumberForOperator(pool, organization, number),
   );
 }
 

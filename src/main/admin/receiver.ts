@@ -61,12 +61,12 @@ export async function startReceiver(target: URL, port: number, report: (delivery
       return;
     }
     const event = verify(body, incoming.headers, await secret);
-    const passed =
+    const response =
       event instanceof Error
         ? { status: 401, error: `${event.message}; it was not forwarded` }
         : await forward(agent, target, incoming.rawHeaders, body);
-    const { status, error } = passed;
-    answer(outgoing, status, passed);
+    const { status, error } = response;
+    answer(outgoing, status, response);
     report({
       at: new Date().toISOString(),
       id: textOf(incoming.headers['webhook-id']),

@@ -5,7 +5,7 @@ import { LOOPBACK_RANGES } from '../../lib/ip-ranges.ts';
 import { isPublicUrl } from '../../lib/public-url.ts';
 import { secretKeysOf } from '../../lib/secret-key.ts';
 import { makeSemaphore } from '../../lib/semaphore.ts';
-import { chatSeal } from '../../accounts/chat-numbers.ts';
+import { chatSeal, openNumberToken } from '../../accounts/chat-numbers.ts';
 import { metaMedia } from '../../providers/meta/media.ts';
 import { twilioMedia } from '../../providers/twilio/media.ts';
 import { makePublicFetch, openBudget } from '../../public-fetch/fetch.ts';
@@ -26,13 +26,13 @@ export function makeFetchMedia(config: Config & { readonly SECRET_KEY: string })
     allowedCidrs: [...(config.ATTACHMENT_ALLOW_CIDRS ?? []), ...(isSimulated ? LOOPBACK_RANGES : [])],
   });
 
-  function requestOf({ id, provider, account_sid, credentials }: SendingNumber, reference: string) {
-    const own = credentials ? seal.open(credentials, id).toString() : undefined;
-    if (provider === 'meta') {
+  function requestOf(number: SendingNumber, reference: string) {
+    const own = openNumberToken(seal, number);
+    if (number.provider === 'meta') {
       const accessToken = own ?? config.META_ACCESS_TOKEN;
       return accessToken === undefined ? undefined : metaMedia(config.META_BASE_URL, accessToken, reference);
     }
-    const account = twilioAccount(config, account_sid, own);
+    const account = twilioAccount(config, number.account_sid, own);
     return account && twilioMedia(account, reference);
   }
 

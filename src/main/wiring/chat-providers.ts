@@ -4,7 +4,7 @@ import type { Config } from '../../config.ts';
 import type { ChatProviderName, NumberClaim, NumberVerification } from '../../domain/chat/chat.ts';
 import { isPublicUrl } from '../../lib/public-url.ts';
 import { secretKeysOf } from '../../lib/secret-key.ts';
-import { chatSeal } from '../../accounts/chat-numbers.ts';
+import { chatSeal, openNumberToken } from '../../accounts/chat-numbers.ts';
 import type { ChatProvider } from '../../providers/chat-provider.ts';
 import { metaProvider } from '../../providers/meta/meta.ts';
 import { verifyMetaNumber } from '../../providers/meta/numbers.ts';
@@ -39,7 +39,7 @@ export function makeChatProviders(
   function make(number: SendingNumber): ChatProvider {
     let own: string | undefined;
     try {
-      own = number.credentials ? seal.open(number.credentials, number.id).toString() : undefined;
+      own = openNumberToken(seal, number);
     } catch {
       return makeUnconfiguredProvider(
         number.provider,

@@ -4,9 +4,9 @@ import { readDevFile, readRunningSettings } from '../dev-file.ts';
 import { parseSettings, readEnvironment } from '../env.ts';
 
 /**
- * Reads the settings of a command. What it is not given, it takes from the `npm start` in `SENDWRIGHT_HOME`, unless
- * `DATABASE_URL` names another database: it then has the same keys, providers and addresses as the API. Ends the process if a
- * required setting is missing.
+ * Reads the settings of a command. Settings that the environment lacks are those of the `npm start` in `SENDWRIGHT_HOME`, so that
+ * the command has the same keys, providers and addresses as the API. They are not used if `DATABASE_URL` names another database.
+ * Ends the process if a required setting is missing or malformed.
  */
 export async function readCommandSettings<N extends SettingName = never>(...required: N[]) {
   const environment = readEnvironment();

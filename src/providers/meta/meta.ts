@@ -10,7 +10,7 @@ export interface MetaSettings {
   readonly phoneNumberId: string;
   readonly accessToken: string;
   readonly baseUrl: string;
-  /** Deadline of a call; 30 by default. */
+  /** Deadline of a call; by default 30, and 10 for the verification of a number. */
   readonly timeoutSeconds?: number;
 }
 

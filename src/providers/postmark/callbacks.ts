@@ -58,8 +58,8 @@ function readFeedback(emailId: string, record: Fields): Feedback | undefined {
 const BY_MACHINE = { opened: 'opened_by_machine', clicked: 'clicked_by_machine' } as const;
 
 /**
- * Attributes an open or click to a machine by the user agent of its record, with the same key: the list of a message's events
- * has no user agent, and the same report.
+ * Attributes an open or click to a machine by the user agent of its record. Its key stays that of an open or click by a person:
+ * the list of a message's events has no user agent, and its entry must be recognized as the same report.
  */
 function attributeToMachine({ UserAgent: userAgent }: Fields, report: Feedback | undefined): Feedback | undefined {
   if (!report || !isText(userAgent) || !isMachineAgent(userAgent)) return report;

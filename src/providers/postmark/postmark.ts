@@ -14,7 +14,7 @@ import { askForReports } from './reports.ts';
 
 export interface PostmarkApi {
   readonly baseUrl: string;
-  /** Deadline of a call; 30 by default. */
+  /** Deadline of a call; by default 30, and 10 for calls about domains. */
   readonly timeoutSeconds?: number;
 }
 
@@ -75,8 +75,8 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
     const { trace, result } = await traced(() => post(emails.map((email) => toMessage(email, call, settings))));
     if (result.status === 'rejected') return toAllOutcomes(emails, classifyFailure(result.reason, trace));
     const { value } = result;
-    const each = Array.isArray(value) && value.length === emails.length;
-    return each
+    const hasAnswerForEach = Array.isArray(value) && value.length === emails.length;
+    return hasAnswerForEach
       ? emails.map((email, i) => withRefused(email, value[i], classifyAnswer(value[i])))
       : toAllOutcomes(emails, classifyAnswer(value));
   }
@@ -297,7 +297,7 @@ function classifyFailure(error: unknown, trace: Trace): SendOutcome {
   return classifyStatus(error.statusCode, error.code, error.message, trace.retryAfterMs);
 }
 
-function classifyStatus(status: number, code: number, message: string, retryAfter?: number): SendOutcome {
+function classifyStatus(status: number, code: number, message: string, retryAfterMs?: number): SendOutcome {
   const answer = `Postmark answered ${status}: ${message}`;
   switch (status) {
     case 413:
@@ -306,12 +306,12 @@ function classifyStatus(status: number, code: number, message: string, retryAfte
       // A response without a code is not Postmark's own.
       return code === 0 ? { kind: 'account', detail: answer } : classifyCode(code, message);
     case 429:
-      return { kind: 'busy', detail: answer, ...(retryAfter !== undefined && { afterMs: retryAfter }) };
+      return { kind: 'busy', detail: answer, ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) };
     case 503:
       // With Retry-After, the service was not available; without, it may have been lost in the middle of the call.
-      return retryAfter === undefined
+      return retryAfterMs === undefined
         ? { kind: 'unknown', detail: answer }
-        : { kind: 'busy', detail: answer, afterMs: retryAfter };
+        : { kind: 'busy', detail: answer, afterMs: retryAfterMs };
     default:
       // According to Postmark a message is "usually" lost with 500, so it is reconciled. 408, 502 and 504 come from a proxy in
       // between; other 4xx concern the account.

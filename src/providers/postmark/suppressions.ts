@@ -24,9 +24,9 @@ export function postmarkSuppressions(settings: PostmarkSettings) {
      * @returns false when Postmark keeps it on a list, as it does after a complaint
      */
     removeSuppression: async (address: string): Promise<boolean> => {
-      let off = true;
-      for (const stream of streamsOf(settings)) off = (await removeFrom(stream, address)) && off;
-      return off;
+      let isRemoved = true;
+      for (const stream of streamsOf(settings)) isRemoved = (await removeFrom(stream, address)) && isRemoved;
+      return isRemoved;
     },
   };
 }

@@ -2,6 +2,7 @@ import { createHash, sign } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { DkimSigner } from '../../domain/senders/dkim.ts';
+import { groupBy } from '../../lib/group.ts';
 
 /** The signed headers: all that a mail program shows or acts on, as RFC 6376 §5.4.1 and RFC 8058 §4 require. */
 const SIGNED_HEADERS = [
@@ -53,11 +54,8 @@ export async function* signDkim(message: Iterable<Buffer>, signer: DkimSigner): 
 
 /** Returns the header field with the signature, folded, without the last line break. */
 async function signature(head: string, bodyHash: string, { domain, selector, key }: DkimSigner): Promise<string> {
-  const fields = new Map<string, string[]>();
-  for (const field of head.split(/\r\n(?![ \t])/)) {
-    const name = field.slice(0, field.indexOf(':')).trim().toLowerCase();
-    fields.set(name, [...(fields.get(name) ?? []), field]);
-  }
+  const nameOf = (field: string) => field.slice(0, field.indexOf(':')).trim().toLowerCase();
+  const fields = groupBy(head.split(/\r\n(?![ \t])/), nameOf);
   const names: string[] = [];
   const signed: string[] = [];
   for (const name of SIGNED_HEADERS) {

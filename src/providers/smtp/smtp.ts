@@ -177,12 +177,15 @@ function isMailText(content: Buffer): boolean {
   return lines.every((line) => line.length <= MAX_LINE_LENGTH && /^[\x01-\x09\x0B\x0C\x0E-\x7F]*$/.test(line));
 }
 
-/** Of an encoded word in characters, as nodemailer has it. RFC 2047 section 2 allows 75. */
+/** The maximum length of an encoded word in characters, the same as in nodemailer. RFC 2047 section 2 allows 75. */
 const ENCODED_WORD_LENGTH = 52;
 
 const WORD_OF_A_WHOLE_LINE = new RegExp(`\\S{${MAX_LINE_LENGTH}}`);
 
-/** Encodes a subject with a word as long as a line: on a line of its own, a space is before it. */
+/**
+ * Encodes a subject with a word as long as a line: folding puts the word on a line of its own after a space, so that line would be
+ * too long.
+ */
 function toSubject(subject: string): string {
   return WORD_OF_A_WHOLE_LINE.test(subject) ? encodeWord(subject, 'Q', ENCODED_WORD_LENGTH) : subject;
 }

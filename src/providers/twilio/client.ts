@@ -7,7 +7,7 @@ export interface TwilioAccount {
   readonly authToken: string;
   /** Replaces all of Twilio's hosts; a host at twilio.com replaces only that of messages. */
   readonly baseUrl?: string | undefined;
-  /** Deadline of a call; 30 by default. */
+  /** Deadline of a call; by default 30, and 10 for the verification of a number. */
   readonly timeoutSeconds?: number;
 }
 

@@ -120,7 +120,7 @@ function classifyFailure(error: unknown, trace: Trace): ChatOutcome {
   return error instanceof SyntaxError ? unclearAnswer('Twilio') : classifyUnanswered('Twilio', {});
 }
 
-/** Classifies an error of the SDK's; undefined if it is not an answer of 400 or above, which has a status. */
+/** Classifies an error of the SDK's; undefined if it is no unsuccessful response, which has a status. */
 export function classifyError(error: unknown, afterMs?: number): ChatOutcome | undefined {
   const { status, code, message } = error as Fields;
   if (typeof status !== 'number') return undefined;

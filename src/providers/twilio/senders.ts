@@ -1,7 +1,7 @@
 import type { NumberVerification } from '../../domain/chat/chat.ts';
 import { traced } from '../http-trace.ts';
 import { type TwilioAccount, twilioClient } from './client.ts';
-import { classifyTwilioRefusal } from './errors.ts';
+import { classifyError } from './messages.ts';
 
 /** A user waits for the answer. */
 const TIMEOUT_SECONDS = 10;
@@ -22,11 +22,8 @@ export async function verifyTwilioNumber(account: TwilioAccount, number: string)
   if (result.status === 'fulfilled') {
     return result.value.some(({ senderId }) => senderId === `whatsapp:${number}`) ? { kind: 'verified' } : NO_SENDER;
   }
-  const { status, code } = result.reason as { status?: unknown; code?: unknown };
-  if (trace.failure || typeof status !== 'number') return UNAVAILABLE;
-  const refusal = { status, code: typeof code === 'number' ? code : undefined, message: undefined, afterMs: undefined };
-  const { kind } = classifyTwilioRefusal(refusal);
-  return kind === 'account' || kind === 'refused' ? NO_ACCESS : UNAVAILABLE;
+  const refusal = trace.failure ? undefined : classifyError(result.reason);
+  return refusal?.kind === 'account' || refusal?.kind === 'refused' ? NO_ACCESS : UNAVAILABLE;
 }
 
 const NO_SENDER: NumberVerification = {

@@ -21,7 +21,7 @@ export interface AuditChange {
 export type AuditEntry = Omit<AuditChange, 'org_id'> & {
   id: string;
   at: string;
-  /** The address of the user who did it; null for others, and for one who is gone. */
+  /** The email address of the user who made the change; null for another kind of actor, and for a user who was deleted. */
   actor_email: string | null;
 };
 

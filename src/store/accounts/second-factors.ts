@@ -33,7 +33,8 @@ export async function insertSecondFactor(db: Db, userId: string, sealed: Buffer)
 /**
  * Uses up a time step, so that its code and earlier ones are not accepted again.
  * @param confirms completes the set-up
- * @returns false if the step was used up, or the set-up is completed and `confirms`, or it is not and not `confirms`
+ * @returns false if this step or a later one was used up, or if `confirms` does not fit the set-up: true though it is completed,
+ * or false though it is not
  */
 export function takeStep(db: Db, userId: string, step: number, confirms: boolean): Promise<boolean> {
   return executeOne(

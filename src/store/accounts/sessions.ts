@@ -35,7 +35,7 @@ export interface Session {
   is_stale: boolean;
 }
 
-/** From where a session is used. */
+/** The client that uses a session. */
 export interface SessionClient {
   /** The address of the network peer. */
   readonly address: string;
@@ -93,7 +93,7 @@ export function deleteSessionById(db: Db, userId: string, id: string): Promise<b
   return executeOne(db, `DELETE FROM sessions WHERE user_id = $1 AND ${ID} = $2`, [userId, id]);
 }
 
-/** The session of a token, unless it is over. */
+/** Finds the session of a token. @returns undefined if there is none or it is over */
 export function findSession(db: Db, sha256: Buffer): Promise<Session | undefined> {
   return queryRow(db, {
     name: 'find_session',
@@ -133,7 +133,7 @@ export function setSessionOrganization(db: Db, sha256: Buffer, orgId: string): P
   );
 }
 
-/** The message for the next page, or null once it was shown. */
+/** Sets the message that the next page shows. @param flash null after a page has shown it */
 export async function setFlash(db: Db, sha256: Buffer, flash: string | null): Promise<void> {
   await execute(db, `UPDATE sessions SET flash = $2 WHERE sha256 = $1`, [sha256, flash]);
 }

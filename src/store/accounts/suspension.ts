@@ -40,7 +40,7 @@ export function resume(db: Db, orgId: string): Promise<Suspension | undefined> {
   );
 }
 
-/** Which of these emails belong to suspended organizations. */
+/** Returns the ids of those emails whose organization is suspended. */
 export async function findSuspendedEmails(db: Db, ids: readonly string[]): Promise<Set<string>> {
   const suspended = await queryColumn<string>(
     db,

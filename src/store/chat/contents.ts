@@ -15,7 +15,10 @@ export function findContent(
   });
 }
 
-/** Adds templates to a number that is still connected. @param existing what becomes of those of the same name */
+/**
+ * Adds templates to a number that is still connected.
+ * @param existing whether stored templates of the same name and language are kept or replaced
+ */
 export async function addContents(
   db: Db,
   numberId: string,

@@ -27,7 +27,10 @@ export function lockReceivingNumber(db: Db, callback: InboundCallback): Promise<
   });
 }
 
-/** The token of a receiving number, by which its callbacks are signed. */
+/**
+ * Finds a number that receives messages through Twilio, with its sealed token, by which its callbacks are signed. `credentials` is
+ * null for a number without its own token, which uses that of the settings.
+ */
 export function findReceivingNumber(
   db: Db,
   number: string,

@@ -48,7 +48,10 @@ export function dueUnusedDomains(db: Db, limit: number): Promise<UnusedDomain[]>
   );
 }
 
-/** Deletes the record of an unused domain, or marks a used one as used, unless it was deleted again since it was read. */
+/**
+ * Deletes the record of an unused domain, unless it has another id at the provider by now. Marks a used one as used, unless it
+ * was deleted again since it was read.
+ */
 export async function endUnusedDomain(
   db: Db,
   { name, provider_id: id, is_used: isUsed, unused_since: since }: UnusedDomain,

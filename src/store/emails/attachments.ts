@@ -105,7 +105,7 @@ export function findDownload(
   });
 }
 
-/** Returns the expiry of a link by the database's clock, in Unix seconds. */
+/** Returns the time `seconds` from now by the database's clock, in Unix seconds. */
 export async function secondsFromNow(db: Db, seconds: number): Promise<number> {
   return Math.floor((await readClock(db)).getTime() / 1_000) + seconds;
 }

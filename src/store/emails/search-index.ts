@@ -15,7 +15,8 @@ export function termKey(orgId: string, term: string): string {
  * Returns the time before which all accepted emails are committed. The acceptance of an email takes the time at which its
  * transaction began, so no transaction may be open that began earlier. A transaction that has written nothing in its first ten
  * minutes is ignored: it is a backup or a query. Without `track_activities` the server does not list its transactions.
- * @param settledMs subtracted: time between the start of a transaction and its entry in pg_stat_activity, steps of the clock
+ * @param settledMs subtracted from that time, as a margin for steps of the clock and for the time between the start of a
+ * transaction and its entry in pg_stat_activity
  */
 export async function readSettledTime(db: Db, settledMs: number): Promise<string> {
   return queryOneValue(db, {

@@ -41,7 +41,7 @@ export interface Timeouts {
 
 /**
  * Opens a pool of connections. Connecting times out after 5 s, a statement after 60 s, also when the network drops the
- * server's answer; lost connections are replaced. Parameters of `url` override these limits.
+ * server's answer; lost connections are replaced. Parameters of `url` override these limits, except that of connecting.
  * @param name the connections' application_name in pg_stat_activity, without the prefix
  * @param onIdleError called when an idle connection breaks
  */
@@ -124,7 +124,7 @@ function nameOf(statement: Statement): string {
   return (typeof statement === 'string' ? undefined : statement.name) ?? 'a statement';
 }
 
-/** Runs a statement. @returns the number of rows that it has changed */
+/** Runs a statement. @returns the number of rows that it has changed or, for a SELECT, returned */
 export async function execute(db: Db, statement: Statement, values?: unknown[]): Promise<number> {
   return (await db.query(statement, values)).rowCount ?? 0;
 }

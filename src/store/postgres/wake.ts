@@ -30,7 +30,7 @@ export function makeNotifier(pool: Pool): () => void {
 
 /**
  * Calls `wake` on every notification, and after each (re)connection, since notifications may have been missed.
- * @param name what listens, for the name of the connection
+ * @param name of the listener, part of the application_name of its connection
  * @returns stops listening
  */
 export function listenToOutbox(databaseUrl: string, name: 'relay' | 'webhooks', wake: () => void): () => Promise<void> {

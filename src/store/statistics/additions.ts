@@ -15,13 +15,13 @@ interface StatColumns {
   readonly tags: string | null;
 }
 
-/** A message with what statistics have counted of it. */
+/** A message, with the states in which the statistics have counted it. */
 export interface CountedMessage extends StatColumns {
   /** The states that it was counted in; null if that is left to the backfill. */
   readonly reached: StateSet | null;
 }
 
-/** What statistics count a message by. */
+/** The dimensions by which the statistics count a message. */
 export interface StatDimensions extends StatColumns {
   readonly channel: StatisticsChannel;
   readonly domain: string | null;

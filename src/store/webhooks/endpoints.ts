@@ -51,7 +51,7 @@ export interface EndpointChange {
   readonly status?: EndpointStatus | null;
 }
 
-/** Changes the given fields of an endpoint. Enabling it and another URL reset its health. */
+/** Changes the given fields of an endpoint. Its health is reset when it is enabled or gets another URL. */
 export function changeEndpoint(
   db: Db,
   orgId: string,

@@ -78,7 +78,7 @@ export const RULES: readonly Rule[] = [
   { reason: 'reputation_block', phrases: SENDER.sendingSide },
   { reason: 'policy_block', phrases: POLICY.rules },
   { reason: 'content_rejected', phrases: CONTENT.parts },
-  { reason: 'rate_limited', phrases: TRAFFIC.passing, isVague: true },
+  { reason: 'rate_limited', phrases: TRAFFIC.transient, isVague: true },
   { reason: 'mailbox_not_found', phrases: MAILBOX.vague },
   { reason: 'reputation_block', phrases: SENDER.denied },
   { reason: 'reputation_block', phrases: SENDER.mentioned, isLastResort: true },

@@ -67,7 +67,7 @@ export const TRAFFIC = {
     'volume\\b',
   ],
   /** The receiver is busy, out of order or timed out. */
-  passing: [
+  transient: [
     '(?:try|retry|come back|resend)\\w* … (?:later|again|reconnect)',
     'try (?:another|a different|the other)\\b',
     '(?:right|just) now',
