@@ -1,7 +1,7 @@
 import { ServiceError } from '../domain/errors.ts';
 import { decodeCursor, encodeCursor, type Cursor } from '../store/postgres/page.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
-import { makeSigner } from '../lib/signer.ts';
+import { makeSigner, SHORT_SIGNATURE_BYTES } from '../lib/signer.ts';
 
 /** Identifies the list that a cursor is valid for. */
 export interface Listing {
@@ -11,15 +11,12 @@ export interface Listing {
   readonly filters: Readonly<Record<string, unknown>>;
 }
 
-/** HMAC-SHA256 truncated to 128 bits (RFC 2104 §5). */
-const SIGNATURE_BYTES = 16;
-
 /**
  * Creates cursors that callers cannot forge: base64url of a signature and the signed position.
  * @param secretKey the settings `SECRET_KEY` and `SECRET_KEY_OLD`
  */
 export function makeCursors(secretKey: SecretKeys) {
-  const signer = makeSigner(secretKey, 'cursors', SIGNATURE_BYTES);
+  const signer = makeSigner(secretKey, 'cursors', SHORT_SIGNATURE_BYTES);
   const signed = ({ list, orgId, filters }: Listing, position: string) =>
     JSON.stringify([list, orgId, filters, position]);
 
@@ -33,10 +30,10 @@ export function makeCursors(secretKey: SecretKeys) {
     /** @throws ServiceError validation_error for a cursor that is malformed, modified or from another list */
     open: (listing: Listing, cursor: string): Cursor => {
       const bytes = Buffer.from(cursor, 'base64url');
-      const position = bytes.subarray(SIGNATURE_BYTES).toString();
-      const signature = bytes.subarray(0, SIGNATURE_BYTES).toString('base64url');
+      const position = bytes.subarray(SHORT_SIGNATURE_BYTES).toString();
+      const signature = bytes.subarray(0, SHORT_SIGNATURE_BYTES).toString('base64url');
       // Decoding ignores spare bits and characters that are not base64url, so only the issued spelling is accepted.
-      const isOurs = bytes.length > SIGNATURE_BYTES && bytes.toString('base64url') === cursor;
+      const isOurs = bytes.length > SHORT_SIGNATURE_BYTES && bytes.toString('base64url') === cursor;
       if (!isOurs || !signer.verify(signed(listing, position), signature)) {
         throw new ServiceError(
           'validation_error',

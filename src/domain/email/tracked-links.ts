@@ -1,5 +1,5 @@
 import type { SecretKeys } from '../../lib/secret-key.ts';
-import { makeSigner } from '../../lib/signer.ts';
+import { makeSigner, SHORT_SIGNATURE_BYTES } from '../../lib/signer.ts';
 
 /** The enabled tracking of a domain or an email: opens by an image, clicks by redirecting links. */
 export interface Tracking {
@@ -25,8 +25,6 @@ interface TrackedLink extends TrackedEmail {
 
 type TrackingTokens = ReturnType<typeof makeTrackingTokens>;
 
-/** Bytes of a signature: HMAC-SHA256 cut to 128 bits (RFC 2104 §5). */
-const SIGNATURE_BYTES = 16;
 const SIGNATURE_LENGTH = 22;
 
 /**
@@ -44,7 +42,7 @@ const CLAIM = /^(em_[0-9a-z]{26})\.(\d{1,3})?\.([0-9a-z]{1,8})(?:\.([A-Za-z0-9_-
  * signature, so that it redirects to no other target. It does not expire, since emails are read for years.
  */
 export function makeTrackingTokens(secretKey: SecretKeys) {
-  const signer = makeSigner(secretKey, 'tracking links', SIGNATURE_BYTES);
+  const signer = makeSigner(secretKey, 'tracking links', SHORT_SIGNATURE_BYTES);
   const sign = (claim: string) => `${claim}.${signer.sign(claim)}`;
   const open = (token: string) => {
     const claim = token.slice(0, -SIGNATURE_LENGTH - 1);

@@ -1,8 +1,5 @@
 import type { SecretKeys } from '../../lib/secret-key.ts';
-import { makeSigner } from '../../lib/signer.ts';
-
-/** Bytes of a signature: HMAC-SHA256 cut to 128 bits (RFC 2104 §5). */
-const SIGNATURE_BYTES = 16;
+import { makeSigner, SHORT_SIGNATURE_BYTES } from '../../lib/signer.ts';
 
 /** `<email id>.<position>.<signature>` in canonical form. */
 const TOKEN = /^(em_[0-9a-z]{26})\.(0|[1-9][0-9]{0,2})\.[A-Za-z0-9_-]{22}$/;
@@ -22,7 +19,7 @@ export type UnsubscribeTokens = ReturnType<typeof makeUnsubscribeTokens>;
  * not expire.
  */
 export function makeUnsubscribeTokens(secretKey: SecretKeys) {
-  const signer = makeSigner(secretKey, 'unsubscribe links', SIGNATURE_BYTES);
+  const signer = makeSigner(secretKey, 'unsubscribe links', SHORT_SIGNATURE_BYTES);
   const signed = ({ orgId, emailId, position }: Addressee) => JSON.stringify([orgId, emailId, position]);
   return {
     make: (addressee: Addressee): string =>

@@ -1,4 +1,5 @@
-import { type Db, execute, queryOneValue } from '../postgres/pool.ts';
+import { lockText } from '../postgres/lock.ts';
+import { type Db, queryOneValue } from '../postgres/pool.ts';
 
 /** The resources of an organization whose number the operator limits. */
 export type LimitedResource = 'endpoints' | 'domains' | 'keys' | 'numbers' | 'members' | 'invitations';
@@ -16,12 +17,8 @@ const ROWS: Readonly<Record<LimitedResource, string>> = {
 };
 
 /** Makes transactions that add to the same resource of an organization wait for each other, until they end. */
-export async function lockLimit(client: Db, resource: string, orgId: string): Promise<void> {
-  await execute(client, {
-    name: 'lock_limit',
-    text: 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))',
-    values: [`${resource} ${orgId}`],
-  });
+export function lockLimit(client: Db, resource: string, orgId: string): Promise<void> {
+  return lockText(client, `${resource} ${orgId}`);
 }
 
 /**

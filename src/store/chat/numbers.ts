@@ -1,6 +1,7 @@
 import type { ChatProviderName, NumberVerifier } from '../../domain/chat/chat.ts';
 import { latestOf } from '../postgres/page.ts';
-import { type Db, execute, queryOneRow, queryOneValue, queryRow, queryRows } from '../postgres/pool.ts';
+import { lockText } from '../postgres/lock.ts';
+import { type Db, queryOneRow, queryOneValue, queryRow, queryRows } from '../postgres/pool.ts';
 
 /** The content at Twilio of a number's template. */
 export interface NumberTemplate {
@@ -44,7 +45,7 @@ export async function lockConflictingNumbers(
   phoneNumberId: string | null,
 ): Promise<Pick<OperatorNumber, 'id' | 'org_id' | 'number' | 'verified_by'>[]> {
   // A separate statement: the next one must see the commits for which this one has waited.
-  await execute(client, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [NUMBERS_LOCK]);
+  await lockText(client, NUMBERS_LOCK);
   return queryRows(
     client,
     `SELECT id, org_id, number, verified_by FROM chat_numbers

@@ -1,6 +1,7 @@
 import type { ChatContent, ChatProviderName, ChatType } from '../../domain/chat/chat.ts';
 import type { MessageChannel, MessageStatus } from '../../domain/messages/message.ts';
-import { type Db, execute, executeOne, queryColumn, queryRow, queryRows } from '../postgres/pool.ts';
+import { lockText } from '../postgres/lock.ts';
+import { type Db, executeOne, queryColumn, queryRow, queryRows } from '../postgres/pool.ts';
 import { IS_SUSPENDED, SUSPENDED_FOR } from '../accounts/suspension.ts';
 
 /** The provider and credentials of a number or SMS sender. */
@@ -218,12 +219,8 @@ export async function findAmbiguousOthers(
 }
 
 /** Locks a provider's id until the transaction ends, so that only one of several equal messages takes it. */
-export async function lockProviderId(db: Db, providerMessageId: string): Promise<void> {
-  await execute(db, {
-    name: 'lock_provider_id',
-    text: 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))',
-    values: [providerMessageId],
-  });
+export function lockProviderId(db: Db, providerMessageId: string): Promise<void> {
+  return lockText(db, providerMessageId);
 }
 
 /** Finds the number that sends a message; undefined if the message does not exist or its number is no longer connected. */
