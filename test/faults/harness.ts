@@ -41,7 +41,7 @@ export interface RunResult extends Omit<Verdict, 'pending' | 'violations'> {
 const TRAFFIC_BEFORE_MS = [800, 2_500] as const;
 const TRAFFIC_AFTER_MS = 1_500;
 /** Long: a host that vanishes in a transaction delays messages by up to three minutes (docs/guarantees.md). */
-const VERDICT_TIMEOUT_MS = 240_000;
+const VERDICT_TIMEOUT_MS = 600_000;
 const POLL_MS = 500;
 const NAMES = { sender: 'sender.jsonl', receiver: 'receiver.jsonl' };
 
