@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { useService } from '../http/service.ts';
+import { suspendOrganization } from '../../src/accounts/suspension.ts';
 import { insertIdentity } from '../../src/store/accounts/oidc-identities.ts';
 import { eventually } from '../support/eventually.ts';
 import { foundIn } from '../security/canaries.ts';
@@ -72,6 +73,16 @@ describe('an invitation', () => {
     assert.deepEqual((await latestAudit(service, 'members.invite'))?.detail, {
       ...{ email: 'oscar@example.com', role: 'viewer', emailed: false },
     });
+  });
+
+  it('shows its link when the organization is suspended, which may send nothing to strangers', async () => {
+    const ours = await service.organization('Suspended');
+    const ada = await signedIn(service, ours.id);
+    await suspendOrganization(service.pool, ours.id, null);
+    const shown = await ada.post('/dashboard/members', { email: 'peggy@example.com', role: 'viewer' });
+    assert.ok(textOf(shown.html).includes('this organization is suspended and may not send'), textOf(shown.html));
+    assert.match(shown.html, /\/dashboard\/invitations\/[\w-]{43}/);
+    assert.deepEqual(await emailsTo(service, 'peggy@example.com'), []);
   });
 
   it('that replaces an emailed one and is shown confirms no address', async () => {

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { emailInvitation } from '../../intake/account-emails.ts';
 import { invite, withdrawInvitation } from '../../accounts/invitations.ts';
+import { organizationSuspended } from '../../accounts/suspension.ts';
 import { removeMember, requireMember, setRole } from '../../accounts/users.ts';
 import { type Invitation, listInvitations } from '../../store/accounts/invitations.ts';
 import { listMembers, type Member, type Role, ROLES } from '../../store/accounts/users.ts';
@@ -55,6 +56,8 @@ async function sendInvitation(context: Context, email: string, role: Role): Prom
   const invitation = await invite(pool, organization.id, email, role, deps.limits.organization);
   if (deps.accountEmails === null) return { ...invitation, isEmailed: false };
   try {
+    // The email is sent in the name of the organization that sends emails about accounts, which may not be suspended.
+    if (organization.suspended_at !== null) throw organizationSuspended();
     const named = { ...invitation, org_id: organization.id, organization: organization.name };
     await emailInvitation(deps, deps.accountEmails, named, { token: invitation.token, inviter: user.email });
     return { ...invitation, isEmailed: true };
