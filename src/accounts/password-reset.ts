@@ -24,8 +24,7 @@ export async function isResetToken(db: Db, token: string): Promise<boolean> {
 }
 
 /**
- * Sets a new password by the token of an emailed link, which also confirms the address. Ends the user's sessions and clears
- * limits on wrong passwords.
+ * Takes an account over with a new password by the token of an emailed link, which also confirms the address.
  * @returns false if the link was used or has expired
  * @throws ServiceError validation_error
  */

@@ -38,8 +38,7 @@ export async function showUsers(db: Db, orgId: string | null): Promise<ListedUse
 }
 
 /**
- * Sets a new password, ends the user's sessions and clears limits on wrong passwords. The operator gives the password to the user and
- * thereby confirms the address.
+ * Takes the account over with a new password. The operator gives the password to the user and thereby confirms the address.
  * @param password undefined generates one; the result contains the only copy
  * @throws ServiceError not_found, validation_error
  */

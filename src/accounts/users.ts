@@ -6,6 +6,7 @@ import { characters, controlProblem } from '../lib/text.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
 import { deleteInvitationsTo, insertInvitation } from '../store/accounts/invitations.ts';
 import { type Db, isDuplicate, type Pool, transaction } from '../store/postgres/pool.ts';
+import { hasOidcOrganization } from '../store/accounts/organizations.ts';
 import { deleteIdentities } from '../store/accounts/oidc-identities.ts';
 import { deleteSecondFactor } from '../store/accounts/second-factors.ts';
 import { deleteOtherSessions } from '../store/accounts/sessions.ts';
@@ -123,17 +124,18 @@ async function inviteExisting(
 }
 
 /**
- * Sets the password, confirms the address, clears limits on wrong passwords and ends all sessions. If the address was not
- * confirmed before, it also removes the second factor and linked identities.
+ * Sets the password, confirms the address, clears limits on wrong passwords and ends all sessions. Unlinks identities, because a
+ * person who knew the former password may have linked one; they stay if an organization of the user requires OpenID Connect. If
+ * the address was not confirmed before, it removes the second factor and the identities in any case.
  * @returns the number of ended sessions
  */
 export async function takeOver(db: Db, { id, email }: User, passwordHash: string): Promise<number> {
   await setPassword(db, id, passwordHash);
   // The address was never confirmed: remove what another person may have added, which would lock out the holder of the address.
-  if (!(await findUser(db, id))?.proved_at) {
-    await deleteSecondFactor(db, id);
-    await deleteIdentities(db, id);
-  }
+  const isProved = Boolean((await findUser(db, id))?.proved_at);
+  if (!isProved) await deleteSecondFactor(db, id);
+  // Such an organization would be closed to a user whose identity cannot be linked again, as one without a verified address.
+  if (!isProved || !(await hasOidcOrganization(db, id))) await deleteIdentities(db, id);
   await setProved(db, id);
   await clearPasswordLimits(db, email);
   return deleteOtherSessions(db, id, null);

@@ -4,9 +4,10 @@ import { linkToUser, signInByOidc } from '../../src/accounts/oidc-sign-in.ts';
 import { createOrganization } from '../../src/accounts/organizations.ts';
 import { createReset, resetPassword } from '../../src/accounts/password-reset.ts';
 import { createSession } from '../../src/accounts/sign-in.ts';
+import { resetUser } from '../../src/accounts/user-accounts.ts';
 import { changePassword, createUser, takeOver } from '../../src/accounts/users.ts';
 import { insertIdentity } from '../../src/store/accounts/oidc-identities.ts';
-import { findUser, lockPassword, setPassword } from '../../src/store/accounts/users.ts';
+import { findUser, lockPassword, setPassword, type User } from '../../src/store/accounts/users.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -19,9 +20,9 @@ const PASSWORD = 'known to another person';
 let count = 0;
 
 /** An unconfirmed account with a session of another person, who knows its password. */
-async function account() {
+async function account(organizationId = orgId) {
   const email = `holder${++count}@example.com`;
-  const { id } = await createUser(pool, orgId, { email, password: PASSWORD });
+  const { id } = await createUser(pool, organizationId, { email, password: PASSWORD });
   await pool.query('UPDATE users SET proved_at = NULL WHERE id = $1', [id]);
   const identity = { issuer: 'https://login.example.com', subject: email, email: null };
   return { user: { id, email, name: '' }, token: await createSession(pool, id, CLIENT), identity };
@@ -80,6 +81,39 @@ describe('the takeover of an account', () => {
     assert.equal(await countOf('sessions', user.id), 0);
   });
 });
+
+/** An account with a confirmed address and an identity, of which the issuer confirms no address. */
+async function confirmedAccount(organizationId: string) {
+  const made = await account(organizationId);
+  await pool.query('UPDATE users SET proved_at = now() WHERE id = $1', [made.user.id]);
+  await insertIdentity(pool, made.identity, made.user.id);
+  return made;
+}
+
+const resets = {
+  'a reset by link': async (user: User) =>
+    resetPassword(pool, (await createReset(pool, user.email)) ?? '', 'chosen by the holder'),
+  'a reset by the operator': (user: User) => resetUser(pool, user, 'chosen by the operator'),
+};
+for (const [name, reset] of Object.entries(resets)) {
+  describe(`${name} of a confirmed account`, () => {
+    it('unlinks its identity, which a person with a stolen password may have linked', async () => {
+      const { user, identity } = await confirmedAccount(orgId);
+      await reset(user);
+      await assert.rejects(signInByOidc(pool, identity, CLIENT), { code: 'insufficient_scope' });
+      const own = { ...identity, subject: `${identity.subject} of the holder`, email: user.email };
+      assert.equal((await signInByOidc(pool, own, CLIENT)).userId, user.id);
+    });
+
+    it('keeps its identity if an organization of the user requires OpenID Connect, to lock nobody out', async () => {
+      const { id } = await createOrganization(pool, 'Strict');
+      const { user, identity } = await confirmedAccount(id);
+      await pool.query('UPDATE organizations SET requires_oidc = true WHERE id = $1', [id]);
+      await reset(user);
+      assert.equal((await signInByOidc(pool, identity, CLIENT)).userId, user.id);
+    });
+  });
+}
 
 describe('a change of the password', () => {
   it('ends the link of a reset that begins meanwhile, without a deadlock', async () => {

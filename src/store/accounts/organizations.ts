@@ -62,6 +62,16 @@ export function clearOidcRequirement(db: Db, orgId: string): Promise<boolean> {
   return executeOne(db, `UPDATE organizations SET requires_oidc = false WHERE id = $1`, [orgId]);
 }
 
+/** Returns true for a member of an organization that requires sign-in by OpenID Connect. */
+export function hasOidcOrganization(db: Db, userId: string): Promise<boolean> {
+  return executeOne(
+    db,
+    `SELECT FROM memberships JOIN organizations AS organization ON organization.id = org_id
+     WHERE user_id = $1 AND requires_oidc LIMIT 1`,
+    [userId],
+  );
+}
+
 /** Returns true for a member of organizations that all require sign-in by OpenID Connect. */
 export function needsOidc(db: Db, userId: string): Promise<boolean> {
   return executeOne(
