@@ -131,6 +131,7 @@ export async function unlinkFromUser(
   await transaction(pool, async (client) => {
     await deleteIdentities(client, user.id);
     await deleteOtherSessions(client, user.id, digest(keep));
+    await auditByUser(client, user, 'account.unlink-oidc');
   });
 }
 

@@ -29,7 +29,7 @@ import {
   type UserWithPassword,
 } from '../store/accounts/users.ts';
 import { requireOrganization } from './organizations.ts';
-import { OPERATOR } from './audit.ts';
+import { auditByUser, OPERATOR } from './audit.ts';
 import { generatePassword, hashPassword, isPassword, passwordProblem } from './passwords.ts';
 import { clearPasswordLimits, countCheck, forgiveChecks } from './sign-in-limits.ts';
 import { newToken } from './sign-in.ts';
@@ -208,6 +208,7 @@ export async function changePassword(
     if ((await lockPassword(client, user.id)) !== currentHash) throw wrongPassword();
     await setPassword(client, user.id, hash);
     await deleteOtherSessions(client, user.id, digest(keep));
+    await auditByUser(client, user, 'account.password');
   });
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { resetUser } from '../../src/accounts/user-accounts.ts';
 import { createUser } from '../../src/accounts/users.ts';
+import { insertMembership } from '../../src/store/accounts/users.ts';
 import { bodyOf, inFuture, useService } from '../http/service.ts';
 import { PASSWORD, type Page, signedIn, textOf, visitor } from './visitor.ts';
 
@@ -250,6 +251,21 @@ describe('an account', () => {
     assert.equal((await elsewhere.get('/dashboard')).status, 303);
     assert.equal((await elsewhere.post('/dashboard/sign-in', { email: ada.email, password: PASSWORD })).status, 401);
     await elsewhere.signIn(ada.email, 'a new password');
+  });
+
+  it('has a change of its password in the audit log of each of its organizations', async () => {
+    const [one, two] = [await service.organization('One'), await service.organization('Two')];
+    const ada = await signedIn(service, one.id);
+    await insertMembership(service.pool, two.id, ada.id, 'member');
+    await ada.change('/dashboard/account/password', { current: PASSWORD, password: 'a new password' });
+    const { rows } = await service.pool.query(
+      `SELECT org_id, actor_id FROM audit_log WHERE action = 'account.password' AND target = $1 ORDER BY org_id`,
+      [ada.id],
+    );
+    assert.deepEqual(
+      rows,
+      [one.id, two.id].sort().map((org_id) => ({ org_id, actor_id: ada.id })),
+    );
   });
 });
 

@@ -138,6 +138,22 @@ describe('unlinking an account', () => {
     assert.equal((await signIn(visitor(service), person)).status, 403);
   });
 
+  it('is in the audit log of each organization of the user', async () => {
+    const ada = await signedIn(service, organization.id);
+    const other = await service.organization('Other');
+    await insertMembership(pool, other.id, ada.id, 'member');
+    await linkTo(ada, anonymous());
+    await ada.change(`${PATH}/unlink`, { current: PASSWORD });
+    const { rows } = await pool.query(
+      `SELECT org_id, actor_id FROM audit_log WHERE action = 'account.unlink-oidc' AND target = $1 ORDER BY org_id`,
+      [ada.id],
+    );
+    assert.deepEqual(
+      rows,
+      [organization.id, other.id].sort().map((org_id) => ({ org_id, actor_id: ada.id })),
+    );
+  });
+
   it('is refused while an organization of the user requires OpenID Connect', async () => {
     const strict = await service.organization('Strict');
     const ada = await signedIn(service, strict.id);

@@ -2,12 +2,11 @@ import { Type } from 'typebox';
 import { unlinkFromUser } from '../../accounts/oidc-sign-in.ts';
 import { requirePassword } from '../../accounts/users.ts';
 import { listIdentities } from '../../store/accounts/oidc-identities.ts';
-import { act } from '../act.ts';
 import { Section, Text } from '../elements.tsx';
 import { BLANK, currentPasswordField, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { makeFlowCookie, sessionDigest } from '../oidc-flow.ts';
-import { action, type Context, type Filled, type Html, page, type PageRow, Reply } from '../page.ts';
+import { action, type Context, type Filled, type Html, page, type PageRow, Redirect, Reply } from '../page.ts';
 import { oidcCookie } from '../session.ts';
 import { requireOidc } from './oidc.tsx';
 
@@ -40,15 +39,9 @@ const link = action(Password, {
 
 const unlink = action(Password, {
   again: oidcPage,
-  run: (context, { current }) => {
-    const { pool, session, user } = context;
-    return act(context, {
-      action: 'account.unlink-oidc',
-      run: () => unlinkFromUser(pool, user, session.organizations, { current, keep: session.token }),
-      target: user.id,
-      next: ACCOUNT,
-      flash: 'The identity provider was unlinked; you are signed out everywhere else.',
-    });
+  run: async ({ pool, session, user }, { current }) => {
+    await unlinkFromUser(pool, user, session.organizations, { current, keep: session.token });
+    return new Redirect(ACCOUNT, { flash: 'The identity provider was unlinked; you are signed out everywhere else.' });
   },
 });
 

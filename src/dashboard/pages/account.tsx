@@ -5,7 +5,7 @@ import { act, buttonAction } from '../act.ts';
 import { Facts, Text, Section } from '../elements.tsx';
 import { BLANK, confirm, currentPasswordField, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
+import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
 import { oidcSection } from './account-oidc.tsx';
 import { sessionsSection } from './account-sessions.tsx';
 import { SecondFactorSection } from './second-factor.tsx';
@@ -28,14 +28,10 @@ const rename = action(Type.Object({ name: Type.Optional(Type.String()) }), {
 
 const setNewPassword = action(Type.Object({ current: Type.String(), password: Type.String() }), {
   again: (context, filled) => accountPage(context, BLANK, filled),
-  run: (context, given) =>
-    act(context, {
-      action: 'account.password',
-      run: () => changePassword(context.pool, context.user, given, context.session.token),
-      target: context.user.id,
-      next: PATH,
-      flash: 'Your password was changed; you are signed out everywhere else.',
-    }),
+  run: async (context, given) => {
+    await changePassword(context.pool, context.user, given, context.session.token);
+    return new Redirect(PATH, { flash: 'Your password was changed; you are signed out everywhere else.' });
+  },
 });
 
 const leave = buttonAction((context) => ({
