@@ -11,7 +11,7 @@ import { KIND_NAMES, logId } from '../src/delivery/log-names.ts';
 import { messageChannel } from '../src/delivery/messages/channel.ts';
 import type { MessageDeps } from '../src/delivery/messages/contract.ts';
 import type { MessageChannel } from '../src/domain/messages/message.ts';
-import { type AttemptLimit, hasReachedLimit, policyWait, withHeartbeat } from './temporal.ts';
+import { type AttemptLimit, endedAs, hasReachedLimit, policyWait, withHeartbeat } from './temporal.ts';
 
 /** The activities of the fleet `email`. */
 export function makeEmailActivities(deps: EmailDeps) {
@@ -80,13 +80,35 @@ function makeDeliveryActivities(
     return result;
   }
 
+  /**
+   * Fails a message whose attempts are used up, with the last answer. Returns `queued` or `scheduled` if attempts remain,
+   * since not every failed activity reached a provider.
+   */
+  async function giveUpMessage({
+    id,
+    maximumAttempts,
+  }: {
+    id: string;
+    maximumAttempts: number;
+  }): Promise<DeliveryStatus> {
+    const status = (await giveUp(deps, channel, [id], maximumAttempts, id)).get(id) ?? 'canceled';
+    const { kind } = channel;
+    if (status !== 'queued' && status !== 'scheduled')
+      deps.log.warn({ ...logId(kind, id), status, maximumAttempts }, `${KIND_NAMES[kind]} given up`);
+    await onEnded([id]);
+    return status;
+  }
+
   return {
     /**
-     * Sends one message that is due. Called as a local activity: the workflow decides what follows. While the workflow waits after
-     * it, Temporal has no pending activity, so upkeep could treat the message as stuck; before a long wait, its check is postponed.
+     * Sends one message that is due. Called as a local activity: the workflow decides what follows. A message that was attempted by a
+     * group or by an earlier run may reach the limit here. While the workflow waits after this, Temporal has no pending activity, so
+     * upkeep could treat the message as stuck; before a long wait, its check is postponed.
      */
-    attempt: async (member: Member): Promise<MemberResult> => {
-      const result = await attempt(member);
+    attempt: async ({ maximumAttempts = Infinity, ...member }: Member & AttemptLimit): Promise<MemberResult> => {
+      let result = await attempt(member);
+      if (result.state === 'again' && hasReachedLimit(result, maximumAttempts))
+        result = endedAs(await giveUpMessage({ id: member.id, maximumAttempts }), result);
       if (result.state !== 'again') return result;
       const waitMs = Math.max(result.afterMs ?? 0, result.postponed ? 0 : deps.initialIntervalMs);
       if (waitMs >= LONG_WAIT_MS) await channel.postponeCheck(member.id, waitMs);
@@ -109,18 +131,7 @@ function makeDeliveryActivities(
       });
     },
 
-    /**
-     * Fails a message whose attempts are used up, with the last answer. Returns `queued` or `scheduled` if attempts remain,
-     * since not every failed activity reached a provider.
-     */
-    giveUp: async ({ id, maximumAttempts }: { id: string; maximumAttempts: number }): Promise<DeliveryStatus> => {
-      const status = (await giveUp(deps, channel, [id], maximumAttempts, id)).get(id) ?? 'canceled';
-      const { kind } = channel;
-      if (status !== 'queued' && status !== 'scheduled')
-        deps.log.warn({ ...logId(kind, id), status, maximumAttempts }, `${KIND_NAMES[kind]} given up`);
-      await onEnded([id]);
-      return status;
-    },
+    giveUp: giveUpMessage,
 
     /** Cancels a message that is still scheduled. @returns its status afterwards */
     cancel: async ({ id }: { id: string }): Promise<DeliveryStatus> => {

@@ -10,7 +10,7 @@ import { emailChannel } from '../src/delivery/email/channel.ts';
 import type { EmailDeps } from '../src/delivery/email/contract.ts';
 import { deliver } from '../src/delivery/email/deliver.ts';
 import { cancelScheduled, giveUp } from '../src/delivery/endings.ts';
-import { type AttemptLimit, hasReachedLimit, policyWait, withHeartbeat } from './temporal.ts';
+import { type AttemptLimit, endedAs, hasReachedLimit, policyWait, withHeartbeat } from './temporal.ts';
 import { makeCallOverlap } from '../src/delivery/email/call-overlap.ts';
 
 /** Emails that one workflow delivers, due at the same instant. */
@@ -50,12 +50,13 @@ export function makeGroupActivities(deps: EmailDeps) {
           return signals.some(({ aborted }) => aborted);
         },
       };
-      const results = await withHeartbeat(() =>
+      const attempted = await withHeartbeat(() =>
         deliverInSlices(
           { ...deps, stopping },
           members.map((member) => Object.assign({}, member, { workflowId: id })),
         ),
       );
+      const results = await endUsedUp(deps, id, attempted, maximumAttempts);
       await announce(
         deps,
         members.map((member) => member.id),
@@ -90,9 +91,7 @@ export function makeGroupActivities(deps: EmailDeps) {
     /** Ends those emails of a group whose attempts are used up: they fail with their last answers. */
     async giveUpGroup({ id, members, maximumAttempts }: Group & { maximumAttempts: number }): Promise<void> {
       const ids = members.map((member) => member.id);
-      const statuses = await giveUp(deps, emailChannel(deps), ids, maximumAttempts, id);
-      const failed = [...statuses.values()].filter((status) => status === 'failed').length;
-      if (failed > 0) deps.log.warn({ group: id, emails: members.length, failed }, 'emails of a group given up');
+      await giveUpEmails(deps, id, ids, maximumAttempts);
       await announce(deps, ids);
     },
 
@@ -104,6 +103,36 @@ export function makeGroupActivities(deps: EmailDeps) {
   };
 }
 export type GroupActivities = ReturnType<typeof makeGroupActivities>;
+
+async function giveUpEmails(
+  deps: EmailDeps,
+  group: string,
+  ids: readonly string[],
+  maximumAttempts: number,
+): Promise<Map<string, DeliveryStatus>> {
+  const statuses = await giveUp(deps, emailChannel(deps), ids, maximumAttempts, group);
+  const failed = [...statuses.values()].filter((status) => status === 'failed').length;
+  if (failed > 0) deps.log.warn({ group, emails: ids.length, failed }, 'emails of a group given up');
+  return statuses;
+}
+
+/**
+ * Gives up the emails that have reached the limit, so that they are not attempted again with the rest of the group or, detached, by
+ * a workflow of their own.
+ * @returns the results, with `ended` for emails that were given up
+ */
+async function endUsedUp(
+  deps: EmailDeps,
+  group: string,
+  results: readonly MemberResult[],
+  maximumAttempts = Infinity,
+): Promise<readonly MemberResult[]> {
+  const usedUp = results.filter((result) => result.state === 'again' && hasReachedLimit(result, maximumAttempts));
+  if (usedUp.length === 0) return results;
+  const ids = usedUp.map(({ id }) => id);
+  const statuses = await giveUpEmails(deps, group, ids, maximumAttempts);
+  return results.map((result) => endedAs(statuses.get(result.id), result));
+}
 
 /**
  * Delivers the emails of a group in slices of at most one provider call, counted in copies and bytes. The next slice starts when at

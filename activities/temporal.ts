@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { AgainResult, DeliveryDeps } from '../src/delivery/contract.ts';
+import type { AgainResult, DeliveryDeps, DeliveryStatus, MemberResult } from '../src/delivery/contract.ts';
 
 /** A third of the heartbeat timeout in the workflows. */
 const HEARTBEAT_INTERVAL_MS = 5_000;
@@ -26,6 +26,12 @@ export interface AttemptLimit {
  */
 export function hasReachedLimit({ failures = 0 }: AgainResult, maximumAttempts = Infinity): boolean {
   return failures >= maximumAttempts;
+}
+
+/** Returns the result of a message that was given up with this status; the same result if it has attempts left. */
+export function endedAs(status: DeliveryStatus | undefined, result: MemberResult): MemberResult {
+  if (status === undefined || status === 'queued' || status === 'scheduled') return result;
+  return { id: result.id, state: 'ended', status };
 }
 
 /** At most this share is added to a delay, so that messages that were refused together are retried apart. */

@@ -145,7 +145,7 @@ async function deliverMessage(
       retry: { maximumAttempts: 1 },
     });
     try {
-      return await activities[`attempt${suffix}`](member);
+      return await activities[`attempt${suffix}`]({ ...member, maximumAttempts: retry.maximumAttempts });
     } catch (error) {
       // A local activity fails with its cause, without an ActivityFailure around it.
       if (!(error instanceof TemporalFailure)) throw error;

@@ -168,6 +168,18 @@ describe('giving an email up', () => {
     assert.deepEqual(await timeline(member.id), ['queued', 'failed']);
   });
 
+  test('fails it in the first attempt of its workflow if that reaches the limit', async () => {
+    const { accept, deliverOne, provider, deps, timeline } = make();
+    const member = await accept();
+    const busy = { kind: 'busy', detail: 'Busy.' } as const;
+    provider.acts.push(busy, busy, busy);
+    const attempt = () => makeEmailActivities(deps).attemptEmail({ ...member, maximumAttempts: 3 });
+    await deliverOne(member);
+    assert.equal((await attempt()).state, 'again');
+    assert.deepEqual(await attempt(), { id: member.id, state: 'ended', status: 'failed' });
+    assert.deepEqual(await timeline(member.id), ['queued', 'failed']);
+  });
+
   test('does not fail an email that never reached a provider', async () => {
     const { accept, giveUpEmail, email } = make();
     const member = await accept();

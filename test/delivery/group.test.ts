@@ -128,14 +128,46 @@ describe('delivering a group', () => {
     assert.deepEqual((await deliver()).counts, { sent: members.length });
   });
 
-  test('is given up when the attempts of all that are left are used up', async () => {
+  test('ends the round when the last allowed attempts of all that are left are ambiguous', async () => {
     const { deliver, provider, members } = await group(2);
     const refusals: (boolean | null | undefined)[] = [];
-    for (let n = 0; n < 2; n++) {
-      provider.acts.push(BUSY, BUSY);
+    for (const outcome of [BUSY, { kind: 'unknown', detail: 'No answer.' }] as const) {
+      provider.acts.push(outcome, outcome);
       refusals.push((await failure(deliver(members, { maximumAttempts: 2 }))).nonRetryable);
     }
     assert.deepEqual(refusals, [false, true]);
+  });
+
+  test('fails all members when their attempts are used up', async () => {
+    const { deliver, provider } = await group(2);
+    provider.acts.push(BUSY, BUSY);
+    assert.deepEqual((await deliver(undefined, { maximumAttempts: 1 })).counts, { failed: 2 });
+  });
+
+  test('fails a member at the limit instead of detaching it', async () => {
+    const { deliver, provider, members, email, left, outcomes } = await group(5);
+    provider.acts.push(...Array.from({ length: 5 }, () => BUSY));
+    await failure(deliver(members, { maximumAttempts: 2 }));
+    provider.acts.push(BUSY);
+    assert.deepEqual((await deliver(members, { maximumAttempts: 2 })).counts, { failed: 1, sent: 4 });
+    assert.deepEqual(await left(), []);
+    const [{ id }] = members as [Member];
+    assert.equal((await email(id)).error, 'busy now Given up after 2 attempts.');
+    assert.deepEqual(await outcomes(id), ['again', 'again']);
+  });
+
+  test('attempts no member beyond the limit while another one waits', async () => {
+    const { deliver, provider, members, statuses, outcomes } = await group(30);
+    const other = await createOrganization(pool, 'Suspended');
+    await pool.query('UPDATE organizations SET suspended_at = now() WHERE id = $1', [other.id]);
+    const suspended = members.slice(5).map(({ id }) => id);
+    await pool.query('UPDATE emails SET org_id = $1 WHERE id = ANY ($2)', [other.id, suspended]);
+    for (let n = 0; n < 3; n++) {
+      provider.acts.splice(0, Infinity, ...Array.from({ length: 5 }, () => BUSY));
+      assert.equal((await failure(deliver(members, { maximumAttempts: 2 }))).nonRetryable, false);
+    }
+    assert.deepEqual(await outcomes(members[0]?.id ?? ''), ['again', 'again']);
+    assert.deepEqual(await statuses(), [...Array<string>(5).fill('failed'), ...Array<string>(25).fill('queued')]);
   });
 
   test('retries many together although others were taken', async () => {
