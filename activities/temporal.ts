@@ -21,11 +21,12 @@ export interface AttemptLimit {
 }
 
 /**
- * Returns true if recorded attempts have reached the limit. The activity then fails without a retry, and the workflow gives the message
- * up: its retry policy counts from the beginning of each round, and would allow as many attempts again.
+ * Returns true if recorded attempts, or the failed look-ups of the last one, have reached the limit. The activity then fails without a
+ * retry, and the workflow gives the message up: its retry policy counts from the beginning of each round, and would allow as many
+ * attempts again. More look-ups follow only while the organization is suspended; they wait as the policy states.
  */
-export function hasReachedLimit({ failures = 0 }: AgainResult, maximumAttempts = Infinity): boolean {
-  return failures >= maximumAttempts;
+export function hasReachedLimit({ failures = 0, checks }: AgainResult, maximumAttempts = Infinity): boolean {
+  return failures >= maximumAttempts || checks === maximumAttempts;
 }
 
 /** Returns the result of a message that was given up with this status; the same result if it has attempts left. */

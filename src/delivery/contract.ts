@@ -68,6 +68,8 @@ export interface AgainResult {
   readonly postponed?: boolean;
   /** Set after a provider call: the failed attempts including this one, which limit backoff and attempts. See `Attempt.failures`. */
   readonly failures?: number;
+  /** Set after a failed look-up of an ambiguous attempt: its look-ups including this one. */
+  readonly checks?: number;
 }
 
 /** The result of a provider call for a message. `partial`: all copies of the call were accepted, and others are left. */

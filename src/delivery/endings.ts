@@ -52,21 +52,31 @@ function attemptsUsedUpError(
       ? accountRefusedError(last.detail ?? 'The provider refuses our account.', accountRetryForMs)
       : undefined;
   }
-  const isLastAmbiguous = isAmbiguous(last);
-  if (!isUsedUp(last, maximumAttempts, isLookedUp)) return undefined;
-  const caveat = isLastAmbiguous ? ' The provider may have taken it all the same.' : '';
-  return `${last.detail ?? 'The provider did not answer.'} Given up after ${last.failures} attempts.${caveat}`;
+  const tries = usedUpTries(last, maximumAttempts, isLookedUp);
+  if (tries === undefined) return undefined;
+  const caveat = isAmbiguous(last) ? ' The provider may have taken it all the same.' : '';
+  return `${last.detail ?? 'The provider did not answer.'} Given up after ${tries}.${caveat}`;
 }
 
 /**
+ * Returns what is used up, and how many of them: attempts or look-ups; undefined if some are left.
+ *
  * If the last allowed attempt is ambiguous and can be looked up at the provider, the message fails after the first
  * "not found", or after as many look-ups as there are attempts. "Not found" may be confirmed before this is called: then the
  * message was sent once more, and it fails after that attempt.
  */
-function isUsedUp({ failures, checks, notFoundForMs }: Attempt, maximumAttempts: number, isLookedUp: boolean): boolean {
-  if (!isLookedUp) return failures >= maximumAttempts;
-  if (checks >= maximumAttempts || failures > maximumAttempts) return true;
-  return failures === maximumAttempts && notFoundForMs !== null;
+function usedUpTries(
+  { failures, checks, notFoundForMs }: Attempt,
+  maximumAttempts: number,
+  isLookedUp: boolean,
+): string | undefined {
+  const isLeft = isLookedUp && notFoundForMs === null ? failures <= maximumAttempts : failures < maximumAttempts;
+  if (!isLeft) return count(failures, 'attempt');
+  return isLookedUp && checks >= maximumAttempts ? `${count(checks, 'look-up')} at the provider` : undefined;
+}
+
+function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`;
 }
 
 /**

@@ -94,8 +94,8 @@ async function reconcileCall<T extends ChannelTypes>(
     lost: lost.map(({ member }) => member),
     results: [
       ...taken.map(({ member: { id } }) => ended(id, 'sent', attempt.provider)),
-      ...open.map(({ member: { id } }): MemberResult => {
-        if (!found) return { id, state: 'again', reason: 'The provider cannot be asked now.' };
+      ...open.map(({ member: { id }, attempt: { checks } }): MemberResult => {
+        if (!found) return { id, state: 'again', reason: 'The provider cannot be asked now.', checks: checks + 1 };
         const reason = 'The provider may not have it; it is asked once more.';
         return postponed(id, reason, deps.confirmNotFoundAfterMs);
       }),

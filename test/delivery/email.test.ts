@@ -208,8 +208,36 @@ describe('giving an email up', () => {
     assert.equal(await giveUpEmail(member.id), 'failed');
     assert.equal(
       (await email(member.id)).error,
-      'The provider did not answer. Given up after 3 attempts. The provider may have taken it all the same.',
+      'The provider did not answer. Given up after 3 look-ups at the provider. The provider may have taken it all the same.',
     );
+  });
+
+  test('ends a round with the last look-up that may fail, and names the look-ups', async () => {
+    const { accept, deliverOne, deliverEmail, provider, giveUpEmail, email, attempts } = make();
+    const member = await accept();
+    provider.find = () => Promise.reject(new Error('503'));
+    provider.acts.push({ kind: 'unknown', detail: 'No answer.' });
+    await deliverOne(member);
+    const lookUp = () => deliverEmail({ ...member, maximumAttempts: 3 }).catch((error: unknown) => error);
+    const ends: unknown[] = [];
+    for (let n = 0; n < 3; n++) {
+      assert.equal(await giveUpEmail(member.id), 'queued');
+      const error = await lookUp();
+      assert.ok(error instanceof ApplicationFailure);
+      ends.push(error.nonRetryable);
+    }
+    assert.deepEqual(ends, [false, false, true]);
+
+    // Its organization is suspended: it is not given up yet, and the next look-ups wait.
+    await pool.query('UPDATE organizations SET suspended_at = now() WHERE id = $1', [orgId]);
+    assert.equal(await giveUpEmail(member.id), 'queued');
+    const error = await lookUp();
+    assert.ok(error instanceof ApplicationFailure && error.nonRetryable === false);
+    await pool.query('UPDATE organizations SET suspended_at = NULL WHERE id = $1', [orgId]);
+
+    assert.equal(await giveUpEmail(member.id), 'failed');
+    assert.equal((await attempts(member.id)).length, 1);
+    assert.match((await email(member.id)).error ?? '', /^No answer\. Given up after 4 look-ups at the provider\. /);
   });
 
   test('sends an email that Postmark never has once more than its limit at most, although rounds end before the last attempt is checked', async () => {

@@ -302,7 +302,7 @@ describe('ending a group', () => {
     assert.deepEqual(await statuses(), ['queued', 'queued', 'queued']);
     await giveUp(1);
     assert.deepEqual(await statuses(), ['failed', 'failed', 'failed']);
-    assert.equal((await email(members[0]?.id ?? '')).error, 'busy now Given up after 1 attempts.');
+    assert.equal((await email(members[0]?.id ?? '')).error, 'busy now Given up after 1 attempt.');
   });
 
   test('a cancellation cancels scheduled members that are not detached', async () => {

@@ -63,7 +63,7 @@ describe('an ambiguous call of a chat-app message', () => {
     const { id, provider, deliver, die, outcomes } = await accepted();
     await die(id, true);
     provider.find = () => Promise.reject(new Error('away'));
-    assert.deepEqual(await deliver(id), { state: 'again', reason: 'The provider cannot be asked now.' });
+    assert.deepEqual(await deliver(id), { state: 'again', reason: 'The provider cannot be asked now.', checks: 1 });
     assert.deepEqual(await outcomes(id), [null]);
   });
 

@@ -98,6 +98,7 @@ for (const [cause, happen] of Object.entries(CAUSES))
           id: member.id,
           state: 'again',
           reason: 'The provider cannot be asked now.',
+          checks,
         });
         assert.equal((await set.attempts(member.id))[0]?.checks, checks);
         await set.age(member.id, 600);
