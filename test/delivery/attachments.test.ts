@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import { makeLargeEmails } from '../../src/delivery/email/large-emails.ts';
@@ -17,8 +19,8 @@ const log = pino({ level: 'silent' });
 const { pool, orgId } = await organizationFixture(10);
 
 /** A harness with a disk store, and a function that attaches files to an email. */
-async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (store) => store) {
-  const store = diskStore(await temporaryFolder(t));
+async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (store) => store, folder?: string) {
+  const store = diskStore(folder ?? (await temporaryFolder(t)));
   const provider = new ScriptedProvider();
   const seen: OutgoingEmail[] = [];
   provider.refuses = (email) => {
@@ -117,6 +119,21 @@ describe('files that cannot be read', () => {
       assert.equal((await email(member.id))['error'], 'This email cannot be sent: its attachments are lost.');
       assert.deepEqual(await attempts(member.id), []);
     }
+  });
+
+  test('postpone an email that is days late while the volume of the store is not mounted', async (t) => {
+    const folder = await temporaryFolder(t);
+    const { store, accept, attach, deliverOne } = await make(t, undefined, join(folder, 'volume'));
+    const member = await accept();
+    await attach(member.id, { 'a.txt': 'x' });
+    await pool.query(`UPDATE emails SET created_at = created_at - interval '3 days' WHERE id = $1`, [member.id]);
+    await rename(join(folder, 'volume'), join(folder, 'unmounted'));
+    // A worker checks the store when it starts, which creates the folder of unfinished files.
+    await store.check();
+    assert.equal((await deliverOne(member)).state, 'again');
+    await rm(join(folder, 'volume'), { recursive: true });
+    await rename(join(folder, 'unmounted'), join(folder, 'volume'));
+    assert.deepEqual(await deliverOne(member), sent(member.id));
   });
 
   test('do not block other emails', async (t) => {

@@ -24,7 +24,7 @@ export const UNREADABLE_RESULT = {
   reason: 'Its attachments cannot be read now.',
   alone: true,
 } as const;
-/** An email with missing files fails after this time; until then its store may not be mounted. */
+/** An email with missing files fails after this time; until then the operator can restore them. */
 const FILES_LOST_AFTER_MS = 24 * 3_600_000;
 type EmailClaim = Claim<EmailTypes>;
 

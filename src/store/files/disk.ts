@@ -30,9 +30,25 @@ export function diskStore(folder: string): FileStore {
     await sync(folderOf(id));
   }
 
+  async function foldersOfFiles(): Promise<string[]> {
+    return (await namesIn(folder)).filter((name) => name.length === 2);
+  }
+
+  async function openIfThere(id: string) {
+    requireFileId(id);
+    try {
+      const file = await open(pathOf(id));
+      return file.createReadStream();
+    } catch (error) {
+      // Folders remain when their files are deleted. Without any, this is the empty folder of a volume that is not mounted.
+      if (!isMissing(error) || (await foldersOfFiles()).length === 0) throw error;
+      return undefined;
+    }
+  }
+
   async function list(from: string | null) {
     if (from === null) await removeAbandoned(join(folder, UNFINISHED));
-    const folders = (await namesIn(folder)).filter((name) => name.length === 2).sort();
+    const folders = (await foldersOfFiles()).sort();
     const index = from === null ? 0 : folders.findIndex((name) => name >= from);
     const name = folders[index];
     if (name === undefined) return { ids: [], next: null };
@@ -42,7 +58,7 @@ export function diskStore(folder: string): FileStore {
   return guarded({
     put,
     list,
-    open: (id) => openIfThere(id, pathOf),
+    open: openIfThere,
     async remove(ids) {
       ids.forEach(requireFileId);
       const failures = new Map<string, unknown>();
@@ -59,17 +75,6 @@ export function diskStore(folder: string): FileStore {
       await rm(probe);
     },
   });
-}
-
-async function openIfThere(id: string, pathOf: (id: string) => string) {
-  requireFileId(id);
-  try {
-    const file = await open(pathOf(id));
-    return file.createReadStream();
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
 }
 
 async function makeFolder(path: string): Promise<void> {

@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 export interface FileStore {
   /** Stores a file. Once this resolves, the file survives a crash of the machine. */
   readonly put: (id: string, content: Buffer) => Promise<void>;
-  /** Opens a file as a stream; undefined if it does not exist. */
+  /** Opens a file as a stream; undefined if it does not exist. A folder that was never written to counts as unavailable. */
   readonly open: (id: string) => Promise<Readable | undefined>;
   /** Deletes files. Files that do not exist count as deleted. Throws FilesNotRemoved if only some could be deleted. */
   readonly remove: (ids: readonly string[]) => Promise<void>;

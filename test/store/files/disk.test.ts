@@ -65,6 +65,17 @@ test('throws FileStoreUnavailable when the disk cannot be written to', async (t)
   await assert.rejects(store.check(), FileStoreUnavailable);
 });
 
+test('a folder without any file so far is unavailable, and its first file makes others missing', async (t) => {
+  const store = diskStore(await temporaryFolder(t));
+  await assert.rejects(store.open(newFileId()), FileStoreUnavailable);
+  await store.check();
+  await assert.rejects(store.open(newFileId()), FileStoreUnavailable);
+  const id = newFileId();
+  await store.put(id, Buffer.from('x'));
+  await store.remove([id]);
+  assert.equal(await store.open(newFileId()), undefined);
+});
+
 test('a location is a folder, a file: URL or a bucket', async (t) => {
   const folder = await temporaryFolder(t);
   for (const location of [`file:${folder}`, `file://${folder}`]) {
