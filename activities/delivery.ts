@@ -11,7 +11,7 @@ import { KIND_NAMES, logId } from '../src/delivery/log-names.ts';
 import { messageChannel } from '../src/delivery/messages/channel.ts';
 import type { MessageDeps } from '../src/delivery/messages/contract.ts';
 import type { MessageChannel } from '../src/domain/messages/message.ts';
-import { type AttemptLimit, endedAs, hasReachedLimit, policyWait, withHeartbeat } from './temporal.ts';
+import { type AttemptLimit, endedAs, hasReachedLimit, isPending, policyWait, withHeartbeat } from './temporal.ts';
 
 /** The activities of the fleet `email`. */
 export function makeEmailActivities(deps: EmailDeps) {
@@ -93,7 +93,7 @@ function makeDeliveryActivities(
   }): Promise<DeliveryStatus> {
     const status = (await giveUp(deps, channel, [id], maximumAttempts, id)).get(id) ?? 'canceled';
     const { kind } = channel;
-    if (status !== 'queued' && status !== 'scheduled')
+    if (!isPending(status))
       deps.log.warn({ ...logId(kind, id), status, maximumAttempts }, `${KIND_NAMES[kind]} given up`);
     await onEnded([id]);
     return status;

@@ -29,9 +29,14 @@ export function hasReachedLimit({ failures = 0, checks }: AgainResult, maximumAt
   return failures >= maximumAttempts || checks === maximumAttempts;
 }
 
+/** Returns true if a message with this status is still to be sent. */
+export function isPending(status: DeliveryStatus): boolean {
+  return status === 'queued' || status === 'scheduled';
+}
+
 /** Returns the result of a message that was given up with this status; the same result if it has attempts left. */
 export function endedAs(status: DeliveryStatus | undefined, result: MemberResult): MemberResult {
-  if (status === undefined || status === 'queued' || status === 'scheduled') return result;
+  if (status === undefined || isPending(status)) return result;
   return { id: result.id, state: 'ended', status };
 }
 

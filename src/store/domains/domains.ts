@@ -141,7 +141,7 @@ export function claimDueDomains(db: Db, limit: number): Promise<string[]> {
 }
 
 /**
- * Requests a check, unless there was a check on request in the last `seconds`. A failed domain starts over at once.
+ * Requests a check, unless there was a check on request in the last `seconds`. A failed domain starts over immediately.
  * @returns true if it is to be checked now; undefined if there is no such domain
  */
 export function requestCheck(db: Db, orgId: string, id: string, seconds: number): Promise<boolean | undefined> {
