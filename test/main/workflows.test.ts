@@ -104,3 +104,23 @@ test('describes a waiting workflow as idle, and finds and terminates one of Send
   assert.equal(await workflows.describe('em_fails'), 'closed');
   await eventually('the closed workflow is not listed', async () => (await found()).join() === 'em_waits', 60_000);
 });
+
+test('does not count a workflow as failing whose tasks time out, as they do while workers are overloaded', async (t) => {
+  silenceTemporal();
+  const { connection, namespace, client, close } = await testNamespace();
+  t.after(close);
+  await client.workflow.start('deliverEmail', { workflowId: 'em_1', taskQueue: 'nobody', workflowTaskTimeout: '1s' });
+  // Takes tasks and never answers.
+  const taskQueue = { name: 'nobody' };
+  const isMarked = async () =>
+    (await client.workflow.count("WorkflowId = 'em_1' AND TemporalReportedProblems IS NOT NULL")).count === 1;
+  await eventually(
+    'Temporal marks it',
+    async () => {
+      await connection.workflowService.pollWorkflowTaskQueue({ namespace, taskQueue });
+      return isMarked();
+    },
+    240_000,
+  );
+  assert.deepEqual(await openWorkflows(() => client).findFailing(10), []);
+});

@@ -1,11 +1,14 @@
 import { type Client, WorkflowNotFoundError, type WorkflowExecutionDescription } from '@temporalio/client';
+import { defineSearchAttributeKey } from '@temporalio/common';
 import { chunksOf } from '../../lib/group.ts';
 import { mapConcurrently } from '../../lib/map-concurrently.ts';
 import { ignoreNotFound } from '../../relay/temporal.ts';
 import type { FailingWorkflow, Workflows, WorkflowState } from '../../upkeep/workflow-state.ts';
 
-/** Temporal's search attribute of workflows whose tasks keep failing. */
-const PROBLEMS_ATTRIBUTE = 'TemporalReportedProblems';
+/** Temporal's search attribute of workflows whose tasks keep failing or timing out. */
+const PROBLEMS = defineSearchAttributeKey('TemporalReportedProblems', 'KEYWORD_LIST');
+/** Its value for failures. Tasks time out while workers are overloaded, and a new workflow would only add to their load. */
+const TASK_FAILED = 'category=WorkflowTaskFailed';
 /** A workflow with this many attempts of a task is failing, also if the server does not set that attribute. */
 const FAILING_ATTEMPTS = 5;
 /** PendingActivityState of Temporal's API. */
@@ -38,15 +41,15 @@ export async function describeWorkflow({ workflow }: Client, id: string): Promis
   }
 }
 
-function stateOf({ status, raw }: WorkflowExecutionDescription): WorkflowState {
+function stateOf({ status, raw, typedSearchAttributes }: WorkflowExecutionDescription): WorkflowState {
   if (status.name === 'PAUSED') return 'running';
   if (status.name !== 'RUNNING') return 'closed';
   const activities = raw.pendingActivities ?? [];
   // Terminating it now would leave an ambiguous call to a provider.
   if (activities.some(({ state }) => Number(state) === ACTIVITY_STARTED)) return 'running';
   const task = raw.pendingWorkflowTask;
-  const attributes = raw.workflowExecutionInfo?.searchAttributes?.indexedFields ?? {};
-  if (PROBLEMS_ATTRIBUTE in attributes || (task?.attempt ?? 0) >= FAILING_ATTEMPTS) return 'failing';
+  const isMarked = typedSearchAttributes.get(PROBLEMS)?.includes(TASK_FAILED) === true;
+  if (isMarked || (task?.attempt ?? 0) >= FAILING_ATTEMPTS) return 'failing';
   return task || activities.length > 0 ? 'running' : 'idle';
 }
 
@@ -69,7 +72,7 @@ async function findRunning({ workflow }: Client, ids: readonly string[]): Promis
 
 async function findFailing({ workflow }: Client, limit: number): Promise<FailingWorkflow[]> {
   const failing: FailingWorkflow[] = [];
-  const query = `${makeRunningQuery(WORKFLOW_TYPES)} AND ${PROBLEMS_ATTRIBUTE} IS NOT NULL`;
+  const query = `${makeRunningQuery(WORKFLOW_TYPES)} AND ${PROBLEMS.name} = '${TASK_FAILED}'`;
   for await (const { workflowId, type } of workflow.list({ query, pageSize: limit })) {
     failing.push({ id: workflowId, type });
     if (failing.length === limit) break;
