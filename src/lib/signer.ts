@@ -3,7 +3,7 @@ import { deriveKeys, type KeyPurpose, type SecretKeys } from './secret-key.ts';
 
 export type Signer = ReturnType<typeof makeSigner>;
 
-/** Bytes of a signature in links, cursors and a provider's metadata: 128 bits are too many to guess, and short. */
+/** Bytes of a signature in tracking and unsubscribe links, cursors and a provider's metadata: 128 bits are too many to guess, and short. */
 export const SHORT_SIGNATURE_BYTES = 16;
 
 /** Signs with the primary key by HMAC-SHA256, truncated to `bytes` (RFC 2104 §5). Verifies signatures of any key. */
