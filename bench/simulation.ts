@@ -3,8 +3,8 @@ import { quantile } from './figures.ts';
 
 /** Microseconds of CPU time of one email per part. */
 export type Cost = Readonly<Record<Part, number>>;
-export const PARTS = ['api', 'postgres', 'worker', 'temporal', 'simulator', 'load'] as const;
-export type Part = (typeof PARTS)[number];
+const PARTS = ['api', 'postgres', 'worker', 'temporal', 'simulator', 'load'] as const;
+type Part = (typeof PARTS)[number];
 
 /** A value for each part. */
 export function byPart<T>(value: (part: Part) => T): Record<Part, T> {
@@ -30,7 +30,7 @@ export interface Plan {
   readonly latency: number;
 }
 
-export interface Simulated {
+interface Simulated {
   /** Milliseconds until emails were accepted and sent. */
   readonly accepted: readonly number[];
   readonly sent: readonly number[];
@@ -41,8 +41,8 @@ export interface Simulated {
 }
 
 const GROUPS_PER_WORKER = 4;
-/** The time between two rounds of the relay in a burst. */
-const RELAY_INTERVAL_MS = 100;
+/** The time between two rounds of the relay that have at least 50 single emails each. */
+const RELAY_INTERVAL_MS = 300;
 /** The time from the provider's acceptance of an email to its report. */
 const REPORT_DELAY_MS = 1_000;
 const STEP_US = 1_000;
@@ -105,7 +105,7 @@ class Queue<T> {
 
 /**
  * Simulates single emails at a rate in steps of a millisecond. Each request and report takes CPU time of the API and
- * Postgres; ten times per second the relay groups pending emails; a worker process sends four groups concurrently.
+ * Postgres; every RELAY_INTERVAL_MS the relay groups pending emails; a worker process sends four groups concurrently.
  */
 export function simulate(costs: Costs, plan: Plan): Simulated {
   const shared = typeof plan.processors === 'number' ? new Processors(plan.processors) : undefined;
@@ -142,9 +142,7 @@ export function simulate(costs: Costs, plan: Plan): Simulated {
   const formGroups = () => {
     while (accepted.size > 0) {
       const group: number[] = [];
-      for (let at = accepted.shift(); at !== undefined; at = group.length < GROUP_SIZE ? accepted.shift() : undefined) {
-        group.push(at);
-      }
+      while (group.length < GROUP_SIZE && accepted.size > 0) group.push(accepted.shift() as number);
       work('api', costs.sending, group.length, () => {
         work('temporal', costs.sending, group.length, () => {
           groups.push(group);
