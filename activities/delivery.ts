@@ -1,5 +1,3 @@
-import { ApplicationFailure } from '@temporalio/activity';
-import { ApplicationFailureCategory } from '@temporalio/common';
 import type { ChannelEndings, DeliveryDeps, DeliveryStatus, Member, MemberResult } from '../src/delivery/contract.ts';
 import { deliverOnce } from '../src/delivery/deliver.ts';
 import { announce } from '../src/delivery/email/announce.ts';
@@ -11,7 +9,15 @@ import { KIND_NAMES, logId } from '../src/delivery/log-names.ts';
 import { messageChannel } from '../src/delivery/messages/channel.ts';
 import type { MessageDeps } from '../src/delivery/messages/contract.ts';
 import type { MessageChannel } from '../src/domain/messages/message.ts';
-import { type AttemptLimit, endedAs, hasReachedLimit, isPending, policyWait, withHeartbeat } from './temporal.ts';
+import {
+  type AttemptLimit,
+  endedAs,
+  hasReachedLimit,
+  isPending,
+  notTaken,
+  retryDelayMs,
+  withHeartbeat,
+} from './temporal.ts';
 
 /** The activities of the fleet `email`. */
 export function makeEmailActivities(deps: EmailDeps) {
@@ -122,13 +128,7 @@ function makeDeliveryActivities(
     deliver: async ({ maximumAttempts, ...member }: Member & AttemptLimit): Promise<Delivery> => {
       const result = await withHeartbeat(() => attempt(member));
       if (result.state !== 'again') return result;
-      throw ApplicationFailure.create({
-        type: 'NotTaken',
-        message: result.reason,
-        category: ApplicationFailureCategory.BENIGN,
-        nonRetryable: hasReachedLimit(result, maximumAttempts),
-        nextRetryDelay: Math.ceil(Math.max(1, result.afterMs ?? 0, result.postponed ? 0 : policyWait(deps, result))),
-      });
+      throw notTaken(result.reason, hasReachedLimit(result, maximumAttempts), retryDelayMs(deps, result));
     },
 
     giveUp: giveUpMessage,

@@ -1,5 +1,4 @@
-import { ApplicationFailure, Context } from '@temporalio/activity';
-import { ApplicationFailureCategory } from '@temporalio/common';
+import { Context } from '@temporalio/activity';
 import { SMALL_BODY_BYTES, readSendSizes, type SendSize } from '../src/store/emails/attempts.ts';
 import { groupBy } from '../src/lib/group.ts';
 import { detachFromGroup } from '../src/store/outbox/outbox.ts';
@@ -10,11 +9,11 @@ import { emailChannel } from '../src/delivery/email/channel.ts';
 import type { EmailDeps } from '../src/delivery/email/contract.ts';
 import { deliver } from '../src/delivery/email/deliver.ts';
 import { cancelScheduled, giveUp } from '../src/delivery/endings.ts';
-import { type AttemptLimit, endedAs, hasReachedLimit, policyWait, withHeartbeat } from './temporal.ts';
+import { type AttemptLimit, endedAs, hasReachedLimit, notTaken, retryDelayMs, withHeartbeat } from './temporal.ts';
 import { makeCallOverlap } from '../src/delivery/email/call-overlap.ts';
 
 /** Emails that one workflow delivers, due at the same instant. */
-export interface Group {
+interface Group {
   /** The workflow's id. */
   readonly id: string;
   readonly members: readonly Member[];
@@ -64,8 +63,7 @@ export function makeGroupActivities(deps: EmailDeps) {
       const again = results.filter((result) => result.state === 'again');
       const areFew = again.length < results.length && again.length <= MAX_DETACHED;
       const detached = again.filter((result) => result.alone === true || areFew);
-      const waitMsOf = (result: AgainResult) =>
-        Math.max(result.afterMs ?? 0, result.postponed ? 0 : policyWait(deps, result));
+      const waitMsOf = (result: AgainResult) => retryDelayMs(deps, result);
       await detachFromGroup(
         deps.pool,
         id,
@@ -77,13 +75,11 @@ export function makeGroupActivities(deps: EmailDeps) {
       deps.log.info({ group: id, emails: members.length, ...counts, again: remaining.length }, 'group attempted');
       const [first] = remaining;
       if (first) {
-        throw ApplicationFailure.create({
-          type: 'NotTaken',
-          message: `${remaining.length} of ${members.length} emails were not accepted. ${first.reason}`,
-          category: ApplicationFailureCategory.BENIGN,
-          nonRetryable: remaining.every((result) => hasReachedLimit(result, maximumAttempts)),
-          nextRetryDelay: Math.ceil(Math.max(1, groupWaitMs(remaining, waitMsOf))),
-        });
+        throw notTaken(
+          `${remaining.length} of ${members.length} emails were not accepted. ${first.reason}`,
+          remaining.every((result) => hasReachedLimit(result, maximumAttempts)),
+          groupWaitMs(remaining, waitMsOf),
+        );
       }
       return delivery;
     },

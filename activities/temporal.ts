@@ -1,4 +1,5 @@
-import { Context } from '@temporalio/activity';
+import { ApplicationFailure, Context } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
 import type { AgainResult, DeliveryDeps, DeliveryStatus, MemberResult } from '../src/delivery/contract.ts';
 
 /** A third of the heartbeat timeout in the workflows. */
@@ -40,6 +41,22 @@ export function endedAs(status: DeliveryStatus | undefined, result: MemberResult
   return { id: result.id, state: 'ended', status };
 }
 
+/** Returns the milliseconds until a message is attempted again: at least what its provider requested. */
+export function retryDelayMs(deps: Pick<DeliveryDeps, 'initialIntervalMs'>, result: AgainResult): number {
+  return Math.max(result.afterMs ?? 0, result.postponed ? 0 : policyWait(deps, result));
+}
+
+/** Returns the failure of an activity whose messages are attempted again after `delayMs`, or given up if `nonRetryable`. */
+export function notTaken(message: string, nonRetryable: boolean, delayMs: number): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: 'NotTaken',
+    message,
+    category: ApplicationFailureCategory.BENIGN,
+    nonRetryable,
+    nextRetryDelay: Math.ceil(Math.max(1, delayMs)),
+  });
+}
+
 /** At most this share is added to a delay, so that messages that were refused together are retried apart. */
 const JITTER = 0.1;
 
@@ -48,7 +65,7 @@ const JITTER = 0.1;
  * all attempts would otherwise be used up quickly. Temporal also counts the attempts at which the message was postponed or our
  * account was refused, so the delay is at most the one that follows as many failures as are recorded.
  */
-export function policyWait(
+function policyWait(
   { initialIntervalMs }: Pick<DeliveryDeps, 'initialIntervalMs'>,
   { failures = Infinity }: AgainResult,
 ): number {

@@ -133,8 +133,8 @@ function makeTasks(deps: UpkeepDeps) {
     },
 
     /**
-     * Reports files that are missing in the database. It does not remove them: they may belong to another installation, or to
-     * emails that a restored database has lost.
+     * Reports files of the store that the database does not know. It does not remove them: they may belong to another installation, or
+     * to emails that a restored database has lost.
      */
     async reportUnknownFiles(from: string | null): Promise<UpkeepStep> {
       const before = (await readClock(deps.pool)).getTime() - UNKNOWN_AFTER_MS;
@@ -161,7 +161,7 @@ function makeTasks(deps: UpkeepDeps) {
     /** Deletes idempotency keys after 24 hours. */
     deleteExpiredKeys: () => deleteFrom('idempotency_keys'),
 
-    /** Deletes callbacks of providers that changed nothing, and messages of users, after 30 days. */
+    /** Deletes callbacks of providers that changed nothing, and the records of received WhatsApp messages and SMS, after 30 days. */
     deleteOldCallbacks: () => deleteFrom('provider_callbacks', 'chat_inbound', 'sms_received'),
 
     /** Deletes expired counts of failed sign-ins, sessions, invitations, password resets and links of emails about accounts. */

@@ -1,7 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 
-/** The process that runs `nothing` with the service's worker settings. Arguments: address and two task queues. */
+/**
+ * The process that runs `nothing` and `nothingLocally` with the service's limits of concurrent tasks. Arguments: address, and the task
+ * queues of workflows and of activities.
+ */
 const [address = '', workflows = '', activities = ''] = process.argv.slice(2);
 
 Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] });

@@ -79,7 +79,7 @@ async function compare(stack: DevFile, client: Client) {
     { what: 'single email', type: 'deliverEmail', begin: (count: number) => postSome(stack, count) },
   ].map((kind) => ({ ...kind, runs: [] as Row[] }));
   const measure = async ({ what, type, begin }: (typeof kinds)[number], count: number): Promise<Row> => {
-    const before = await ended(client, type);
+    const before = await countCompleted(client, type);
     const usedBefore = await usedTime(stack);
     const began = performance.now();
     await begin(count);
@@ -114,13 +114,13 @@ function startEmpty({ workflow }: Client, type: string, activities: string) {
   };
 }
 
-async function ended({ workflow }: Client, type: string): Promise<number> {
+async function countCompleted({ workflow }: Client, type: string): Promise<number> {
   return (await workflow.count(`WorkflowType = '${type}' AND ExecutionStatus = 'Completed'`)).count;
 }
 
 async function untilEnded(client: Client, type: string, count: number): Promise<void> {
   const from = performance.now();
-  while ((await ended(client, type)) < count) {
+  while ((await countCompleted(client, type)) < count) {
     if (performance.now() - from > STUCK_AFTER_MS) throw new Error(`workflows ${type} are stuck`);
     await sleep(100);
   }

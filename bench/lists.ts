@@ -78,7 +78,7 @@ export async function lists(): Promise<void> {
   });
   const title = `pages of 50 out of ${formatNumber(ROWS)} emails, one request at a time, ms`;
   report('lists', title, rows, { emails: ROWS, requests: REQUESTS });
-  report('search-index', 'emails indexed for search, without rests', [indexing], { emails: ROWS });
+  report('search-index', 'emails indexed for search, without pauses', [indexing], { emails: ROWS });
   report('growth', 'a batch accepted on top of what is stored', [empty, full], {});
 }
 

@@ -49,7 +49,7 @@ export function headers({ api_key }: Pick<DevFile, 'api_key'>) {
   return { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };
 }
 
-/** Posts single emails from a separate process. @throws Error if a response is not 202 */
+/** Posts single emails from a separate process. @throws Error if a request is refused or has no answer */
 export async function postSingles(
   stack: DevFile,
   options: Pick<LoadOptions, 'connections' | 'seconds' | 'rate'>,

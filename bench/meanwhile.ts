@@ -41,7 +41,7 @@ export interface HandOver {
   readonly call: number;
 }
 
-/** Returns the hand-over of each email, from its timeline and its last attempt. */
+/** Returns the hand-over of each email, from its timeline and its successful attempt. */
 export async function handOvers(pool: Pool, ids: readonly string[]): Promise<HandOver[]> {
   await untilSent(pool);
   const { rows } = await pool.query<HandOver>(

@@ -35,10 +35,10 @@ async function postBatches(stack: DevFile, pool: Pool): Promise<void> {
 }
 
 async function measure(pool: Pool, what: string, emails: number, post: () => Promise<unknown>): Promise<Row[]> {
-  const before = await look(pool);
+  const before = await readSizes(pool);
   await post();
   await untilQuiet(pool);
-  const after = await look(pool);
+  const after = await readSizes(pool);
   const tables = [...after.tables].map(([table, { rows, indexes }]) => {
     const { rows: rowsBefore = 0, indexes: indexesBefore = 0 } = before.tables.get(table) ?? {};
     return { what, table, rows: (rows - rowsBefore) / emails, indexes: (indexes - indexesBefore) / emails };
@@ -57,13 +57,14 @@ async function measure(pool: Pool, what: string, emails: number, post: () => Pro
   ];
 }
 
-interface Look {
+/** The sizes of the database in bytes: of the rows and indexes of each table, and of the log. */
+interface Sizes {
   readonly tables: ReadonlyMap<string, { readonly rows: number; readonly indexes: number }>;
   /** Bytes of the write-ahead log since the server was created. */
   readonly log: number;
 }
 
-async function look(pool: Pool): Promise<Look> {
+async function readSizes(pool: Pool): Promise<Sizes> {
   const { rows } = await pool.query<{ table: string; rows: number; indexes: number }>(
     `SELECT relname AS table, pg_table_size(oid)::float8 AS rows, pg_indexes_size(oid)::float8 AS indexes
      FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,

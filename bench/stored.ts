@@ -33,13 +33,14 @@ export async function storeYear(stack: DevFile, pool: Pool, rows: number): Promi
     1,
     () => undefined,
   );
-  for (const statement of PARTS) await patient.query(statement);
+  for (const statement of STATEMENTS) await patient.query(statement);
   for (const table of [...PARTITIONED_TABLES, 'attempts']) await patient.query(`VACUUM ANALYZE ${table}`);
   await patient.end();
   return times;
 }
 
-const PARTS = [
+/** They add the rows that `storeManyEmails` does not: bodies, timelines and attempts. */
+const STATEMENTS = [
   // Emails of that age are not pending.
   `UPDATE emails SET status = 'delivered'
    WHERE status IN ('queued', 'scheduled') AND created_at < now() - interval '${RETENTION_DAYS} days'`,

@@ -4,7 +4,7 @@ import { findBatch } from '../src/store/emails/batches.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 
 const STUCK_AFTER_MS = 300_000;
-/** Milliseconds without a report after which the provider has no more. */
+/** The provider is considered to have no more reports after this time without one. */
 const QUIET_MS = 2_000;
 
 /** Counts pending emails, and emails without a report. */

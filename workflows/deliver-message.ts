@@ -154,8 +154,8 @@ async function deliverMessage(
   }
 
   /**
-   * Delivers under a retry policy. The policy counts every failure of the activity, also those that never reached a provider:
-   * giving up is left to the record of attempts, and starts a new round when some are left.
+   * Delivers under a retry policy. The policy counts every failure of the activity, also those that never reached a provider. Whether
+   * the message is given up therefore depends on the recorded attempts; while some are left, a new round starts.
    */
   async function deliver(member: Member, firstRound: RetryPolicy): Promise<Delivery> {
     const { maximumAttempts } = retry;

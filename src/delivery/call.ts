@@ -70,10 +70,7 @@ export function makeAttemptRecorder(pool: Pool, log: Logger): AttemptRecorder {
   };
 }
 
-/**
- * Makes one provider call and records the answer about each message as soon as it is known.
- * @param onResults called with the number of messages whose results have become complete
- */
+/** Makes one provider call. While it is under way, its answers are recorded and applied every RECORD_INTERVAL_MS. */
 export async function makeCall<T extends ChannelTypes>(
   deps: DeliveryDeps,
   channel: Channel<T>,

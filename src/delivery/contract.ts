@@ -9,9 +9,9 @@ import type { AccountAnswer, ProviderPauses } from './pauses.ts';
 /** The dependencies of deliveries on every channel. */
 export interface DeliveryDeps {
   readonly pool: Pool;
-  /** The time before the second attempt, unless its provider named one. */
+  /** The minimum time between the first attempt and the second; a provider may request a longer one. */
   readonly initialIntervalMs: number;
-  /** The maximum time between two attempts. */
+  /** The longest backoff between two attempts; also limits the delay after a provider refused our account. */
   readonly maxIntervalMs: number;
   /** Applies to an ambiguous call whose provider cannot be queried. */
   readonly ambiguousSend: 'retry' | 'fail';
@@ -223,7 +223,7 @@ export function unclaimableResult(message: Claimable, member: Member): MemberRes
     if (schedule_version === version && dueInMs === 0) return undefined;
     return { id, state: 'waiting', version: schedule_version, dueAt: scheduled_at as string, inMs: dueInMs };
   }
-  // This version was claimed before by another run of its workflow.
+  // This version was claimed before: by an earlier attempt, or by another run of its workflow.
   if ((status === 'queued' || copies_left) && schedule_version === version) return undefined;
   return { id, state: 'ended', status, ...(provider !== null && { provider }) };
 }

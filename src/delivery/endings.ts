@@ -70,8 +70,9 @@ function usedUpTries(
   maximumAttempts: number,
   isLookedUp: boolean,
 ): string | undefined {
-  const isLeft = isLookedUp && notFoundForMs === null ? failures <= maximumAttempts : failures < maximumAttempts;
-  if (!isLeft) return count(failures, 'attempt');
+  const hasAttemptsLeft =
+    isLookedUp && notFoundForMs === null ? failures <= maximumAttempts : failures < maximumAttempts;
+  if (!hasAttemptsLeft) return count(failures, 'attempt');
   return isLookedUp && checks >= maximumAttempts ? `${count(checks, 'look-up')} at the provider` : undefined;
 }
 

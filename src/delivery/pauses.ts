@@ -162,7 +162,7 @@ export function judgePaused(
   return { kind: 'wait', afterMs: pauseRetryMs(ageMs) };
 }
 
-/** The delay until a waiting message is claimed again grows with the age of the pause. */
+/** Returns the delay until a waiting message is claimed again. It grows with the age of the pause; up to half is added at random. */
 function pauseRetryMs(ageMs: number): number {
   return Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, ageMs / 4)) * (1 + Math.random() / 2);
 }

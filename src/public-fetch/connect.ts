@@ -82,7 +82,8 @@ export async function connectorTo(url: URL, network: Network, turn: Turn): Promi
     if (options.all) done(null, [...addresses]);
     else if (first) done(null, first.address, first.family);
   };
-  // undici closes a socket that is still connecting neither when the request is aborted nor when the client is destroyed.
+  // The timeout is needed: undici closes a socket that is still connecting neither when the request is aborted nor when the client is
+  // destroyed.
   const connect = buildConnector({ lookup: pinned, timeout: network.connectTimeoutMs, maxCachedSessions: 0 });
   return (options, done) => {
     connect(options, (...[error, socket]) => {

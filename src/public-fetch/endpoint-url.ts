@@ -1,5 +1,6 @@
 import { ServiceError } from '../domain/errors.ts';
 import { isInRanges, type Ranges } from '../lib/ip-ranges.ts';
+import { isLocalhost, LOOPBACK } from './public-address.ts';
 import { literalAddress, NOT_PUBLIC, parseFetchableUrl } from './public-url.ts';
 import { Unfetchable } from './unfetchable.ts';
 
@@ -16,7 +17,8 @@ export function endpointUrl(text: string, allowed: Ranges): URL {
   const url = parseFetchableUrl(text, allowed);
   const original = new URL(text);
   if (original.username !== '' || original.password !== '') throw new Unfetchable('it holds a user name or a password');
-  if (isLocalhost(url.hostname) && !LOOPBACK.some((address) => isInRanges(address, allowed))) {
+  const name = url.hostname.replace(/\.$/, '');
+  if (isLocalhost(name) && !LOOPBACK.some(({ address }) => isInRanges(address, allowed))) {
     throw new Unfetchable(NOT_PUBLIC);
   }
   if (url.protocol === 'http:') {
@@ -35,11 +37,4 @@ export function requireFetchable(param: string, check: () => void): void {
     if (!(error instanceof Unfetchable)) throw error;
     throw new ServiceError('validation_error', `must be an https URL on the public internet: ${error.message}`, param);
   }
-}
-
-const LOOPBACK = ['127.0.0.1', '::1'];
-
-/** Names that resolve to this machine (RFC 6761 §6.3). */
-function isLocalhost(hostname: string): boolean {
-  return /(?:^|\.)localhost\.?$/.test(hostname);
 }

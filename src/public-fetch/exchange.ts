@@ -11,13 +11,13 @@ export interface ExchangeResult {
 const MAX_READ_BYTES = 65_536;
 
 /**
- * Sends a request and returns the response with up to `keep` bytes of its body. An interrupted body is returned as far as it was
+ * Sends a request and returns the response with up to `maxBodyBytes` of its body. An interrupted body is returned as far as it was
  * received. Uses undici's callbacks because the stream of `Dispatcher.request` costs as much as the rest of a short exchange.
  */
 export function exchange(
   dispatcher: Dispatcher,
   request: Dispatcher.DispatchOptions,
-  keep: number,
+  maxBodyBytes: number,
   signal: AbortSignal,
 ): Promise<ExchangeResult> {
   return new Promise((resolve, reject) => {
@@ -40,7 +40,7 @@ export function exchange(
         if (status >= 200) response = { status, headers };
       },
       onResponseData(controller, chunk) {
-        if (bytes < keep) chunks.push(chunk.subarray(0, keep - bytes));
+        if (bytes < maxBodyBytes) chunks.push(chunk.subarray(0, maxBodyBytes - bytes));
         bytes += chunk.length;
         if (bytes >= MAX_READ_BYTES) controller.abort(new Error('the rest of the body is not read'));
       },

@@ -29,9 +29,10 @@ export interface EndpointConnection {
 
 /**
  * Creates a connection pool for a customer's URL. It connects at the first post.
- * @param keep bytes of the response body to return
+ * @param connections the maximum number of open connections
+ * @param maxBodyBytes the bytes of a response body to return
  */
-export type ConnectToEndpoint = (url: string, connections: number, keep: number) => EndpointConnection;
+export type ConnectToEndpoint = (url: string, connections: number, maxBodyBytes: number) => EndpointConnection;
 
 /** A connection pool for the origin of a URL, and the path and query of the URL. */
 interface Target {
@@ -66,7 +67,7 @@ export function makePublicPost(settings: PublicFetchSettings, deadlineMs = POST_
     return { pool, path: url.pathname + url.search };
   }
 
-  return (text, connections, keep) => {
+  return (text, connections, maxBodyBytes) => {
     let target: Promise<Target> | undefined;
     const open = (signal: AbortSignal): Promise<Target> => {
       const opening = (target ??= connect(text, connections, { signal, holder: undefined, waitedMs: 0 }));
@@ -83,7 +84,7 @@ export function makePublicPost(settings: PublicFetchSettings, deadlineMs = POST_
         const timer = setTimeout(() => deadline.abort(), deadlineMs);
         try {
           const { pool, path } = await open(signal);
-          return toAnswer(await exchange(pool, { method: 'POST', path, headers, body }, keep, signal));
+          return toAnswer(await exchange(pool, { method: 'POST', path, headers, body }, maxBodyBytes, signal));
         } catch (error) {
           if (signal.aborted) throw new Unfetchable(`it takes longer than ${deadlineMs / 1_000} seconds`);
           if (error instanceof FetchBusy) throw new Unfetchable('its host name was not looked up in time');

@@ -7,3 +7,17 @@ import { isInRanges, isPublicAddress, type Ranges } from '../lib/ip-ranges.ts';
 export function mayReach(text: string, allowed: Ranges): boolean {
   return isPublicAddress(text) || isInRanges(text, allowed);
 }
+
+/** The addresses of `localhost`. */
+export const LOOPBACK = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+] as const;
+
+/**
+ * Returns true for a name that resolves to this machine (RFC 6761 §6.3).
+ * @param name without a dot at the end
+ */
+export function isLocalhost(name: string): boolean {
+  return /(?:^|\.)localhost$/.test(name);
+}

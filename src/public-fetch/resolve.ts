@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { cacheFor } from '../lib/cached.ts';
 import { isNotFound, queryDns } from '../lib/dns-query.ts';
+import { isLocalhost, LOOPBACK } from './public-address.ts';
 
 /** An address as `node:dns` returns it. */
 export interface HostAddress {
@@ -42,8 +43,7 @@ export function makeResolver({ servers = [], hostsFile, resolvConf, hasSearchLis
     const name = hostname.replace(/\.$/, '').toLowerCase();
     const fromFile = (await readHosts()).get(name);
     if (fromFile) return fromFile;
-    // RFC 6761 §6.3: these names resolve to this machine.
-    if (/(?:^|\.)localhost$/.test(name)) return LOOPBACK;
+    if (isLocalhost(name)) return LOOPBACK;
     const suffixes = hasSearchList && name === hostname ? await readSearch() : [];
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(LOOKUP_DEADLINE_MS)]);
     for (const candidate of [name, ...suffixes.map((suffix) => `${name}.${suffix}`)]) {
@@ -54,18 +54,12 @@ export function makeResolver({ servers = [], hostsFile, resolvConf, hasSearchLis
   };
 }
 
-const LOOPBACK: readonly HostAddress[] = [
-  { address: '127.0.0.1', family: 4 },
-  { address: '::1', family: 6 },
-];
-
 /** @returns an empty list if the name does not exist. Rejects if no server responds. */
 function query(name: string, servers: readonly string[], signal: AbortSignal): Promise<readonly HostAddress[]> {
   return queryDns(servers, signal, async (resolver) => {
-    const results = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    const [v4, v6] = results;
+    const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
     const addresses = [...addressesOf(v4, 4), ...addressesOf(v6, 6)];
-    for (const result of results) if (addresses.length === 0) refuseFailure(result);
+    if (addresses.length === 0) for (const result of [v4, v6]) throwUnlessNotFound(result);
     return addresses;
   });
 }
@@ -74,7 +68,7 @@ function addressesOf(result: PromiseSettledResult<string[]>, family: number): Ho
   return result.status === 'fulfilled' ? result.value.map((address) => ({ address, family })) : [];
 }
 
-function refuseFailure(result: PromiseSettledResult<unknown>): void {
+function throwUnlessNotFound(result: PromiseSettledResult<unknown>): void {
   if (result.status === 'rejected' && !isNotFound(result.reason)) throw result.reason as Error;
 }
 

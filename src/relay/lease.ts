@@ -3,14 +3,17 @@ import { releaseRelayLease, takeRelayLease } from '../store/outbox/relay-lease.t
 import type { Pool } from '../store/postgres/pool.ts';
 
 /** The right to dispatch the outbox, which one relay has at a time. */
-export interface Lease {
+interface Lease {
   /** Takes the lease, or renews it if it was renewed a while ago. @returns false if another relay holds it */
   readonly hold: () => Promise<boolean>;
   /** Lets another relay take it. */
   readonly release: () => Promise<void>;
 }
 
-/** It exceeds the time between two polls of an idle relay. A relay that ends without releasing it is replaced after this time. */
+/**
+ * The duration of a lease. It exceeds the time between two polls of an idle relay. A relay that ends without releasing its lease is
+ * replaced after this time.
+ */
 const DURATION_MS = 3_000;
 const RENEWAL_INTERVAL_MS = 500;
 

@@ -3,7 +3,7 @@ import { chunksOf, groupBy } from '../lib/group.ts';
 import type { EmailRow } from '../store/outbox/outbox.ts';
 
 /** A plan for dispatching locked outbox rows. */
-export interface Plan {
+interface Plan {
   /** Dispatched one by one, in this order: workflows that wait for a time start last. */
   readonly alone: readonly EmailRow[];
   /** Each becomes one workflow. */

@@ -59,7 +59,7 @@ const POLL_INTERVAL_MS = 1_000;
 /** A relay that stands by asks for the lease this often. */
 const STANDBY_INTERVAL_MS = 250;
 const MAX_BACKOFF_MS = 10_000;
-/** Time between two polls if the first found nothing left to do: every API request wakes the relay. */
+/** Minimum time between two polls if the first found nothing left to do: every API request wakes the relay. */
 const MIN_POLL_INTERVAL_MS = 10;
 
 /**

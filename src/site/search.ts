@@ -35,7 +35,7 @@ const SEARCH: SearchOptions = {
   fuzzy: 0.15,
   combineWith: 'AND',
 };
-export const INDEX: Options<Section> = {
+const INDEX: Options<Section> = {
   fields: ['title', 'page', 'text'],
   storeFields: ['title', 'page', 'excerpt'],
 };
@@ -62,7 +62,7 @@ export function makeSearch(json: string): (query: string) => Result[] {
   };
 }
 
-/** Splits a query as MiniSearch does. `assets/docs.js` leaves out the same words. */
+/** Splits a query as MiniSearch does. `assets/docs.js` omits the same stop words, but no short ones, and limits no lengths. */
 function wordsOf(query: string): string[] {
   const words = query.slice(0, MAX_QUERY_LENGTH).split(/[\n\r\p{Z}\p{P}]+/u);
   const long = words.filter((word) => word.length > 1);

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { contentType } from 'mime-types';
 import { ServiceError } from '../domain/errors.ts';
-import { daysSinceExamples, makeCurrent } from '../http/docs/current-examples.ts';
+import { daysSinceExamples, EXAMPLE_URL, makeCurrent } from '../http/docs/current-examples.ts';
 import { makePublic } from '../http/plugins/auth.ts';
 import { acceptsGzip, acceptsHtml } from '../lib/negotiation.ts';
 import { renderResults } from './results.tsx';
@@ -21,8 +21,6 @@ const POLICY = [
   "frame-ancestors 'none'",
   "base-uri 'none'",
 ].join('; ');
-/** The service's address in examples. */
-const EXAMPLE_URL = /http:\/\/127\.0\.0\.1:3000/g;
 const IMMUTABLE = /^\/docs\/assets\//;
 const TEXT = /^(?:text\/|application\/json|image\/svg)|javascript/;
 
@@ -40,7 +38,7 @@ interface Prepared {
   readonly gzipped: Buffer | undefined;
 }
 
-/** Serves the documentation at /docs and /llms.txt. Pages are loaded, or rendered, at their first request. */
+/** Serves the documentation at /docs and /llms.txt. The first request loads the site, or renders all of it. */
 export async function serveSite(app: FastifyInstance, deps: SiteDeps): Promise<void> {
   let loading: Promise<Site> | undefined;
   const load = async () => {

@@ -23,8 +23,7 @@ function pathOf(file: string): string {
 }
 
 /**
- * Loads the pages that the build has rendered. When run from source, it renders them itself, which needs development
- * dependencies.
+ * Loads the pages that the build has rendered. When run from source, it renders them itself.
  * @param describeApi returns the API description
  */
 export async function loadSite(describeApi: () => object): Promise<Site> {

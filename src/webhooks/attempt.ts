@@ -33,10 +33,11 @@ const HEADERS = { 'user-agent': 'Sendwright', 'content-type': 'application/json'
 
 /**
  * Posts an event once. It does not throw for failures of the endpoint.
+ * @param id the event's
  * @param at the time to sign, in Unix milliseconds
  */
 export async function attempt(
-  line: EndpointConnection,
+  connection: EndpointConnection,
   id: string,
   at: number,
   body: string,
@@ -46,7 +47,7 @@ export async function attempt(
   const elapsedMs = () => Math.round(performance.now() - began);
   const requestHeaders = Object.assign({}, HEADERS, signedHeaders(id, at, body, secrets));
   try {
-    const { status, retryAfter, body: answer } = await line.post(requestHeaders, body);
+    const { status, retryAfter, body: answer } = await connection.post(requestHeaders, body);
     const retryAfterMs = parseRetryAfter(retryAfter, at + elapsedMs());
     return {
       statusCode: status,

@@ -6,7 +6,7 @@ export interface EventFacts {
   readonly type: string;
   /** UTC with milliseconds. */
   readonly created_at: string;
-  /** The email of the event. */
+  /** The id of the email that it concerns; null for an event about something else, also about a chat-app message or an SMS. */
   readonly message_id: string | null;
   /** Fields of `data` besides the email's own; keys in camelCase, no null values. */
   readonly data: Readonly<Record<string, unknown>>;

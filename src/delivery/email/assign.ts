@@ -154,18 +154,18 @@ export async function assign(
 ): Promise<Assignment> {
   const { client, commitWith, attempts, contents } = claim;
   const { opened, failed, waiting } = await openEmails(deps, claim, emails);
-  const [domainOf, isSuppressed] = await Promise.all([
+  const [decide, isSuppressed] = await Promise.all([
     deps.sendingDomains(client, opened),
     suppressionOf(deps, client, opened),
   ]);
   const permitted = opened.flatMap((each): OpenedEmail[] => {
-    const domain = domainOf(each);
-    if (typeof domain === 'string') {
-      failed.push({ id: each.email.id, error: domain });
+    const decision = decide(each);
+    if (typeof decision === 'string') {
+      failed.push({ id: each.email.id, error: decision });
       return [];
     }
     const { email, outgoing, attempt } = each;
-    const ofDomain = { dkim: domain.signer, tracking: trackingOf(outgoing, domain.tracking) };
+    const ofDomain = { dkim: decision.signer, tracking: trackingOf(outgoing, decision.tracking) };
     return [{ email, outgoing: Object.assign({}, outgoing, ofDomain), attempt }];
   });
   const { sendable, ended } = await chooseRecipients(deps, client, permitted, isSuppressed);

@@ -1,4 +1,5 @@
 import { awaitAll } from '../../lib/await-all.ts';
+import type { OnResults } from '../call.ts';
 
 /**
  * Limits the concurrency of deliveries by their unfinished emails.
@@ -19,7 +20,8 @@ export function makeCallOverlap(overlap: number) {
       while (unfinished > overlap && !failed) await new Promise<void>((resolve) => (wake = resolve));
       if (failed) await this.end();
     },
-    run(count: number, work: (onResults: (count: number) => void) => Promise<void>): void {
+    /** Starts a delivery of `count` emails. `work` reports finished emails to `onResults`; the others are finished when it ends. */
+    run(count: number, work: (onResults: OnResults) => Promise<void>): void {
       unfinished += count;
       let left = count;
       const onResults = (resultCount: number): void => {

@@ -20,7 +20,10 @@ function accountAnswerOf({ email, outcomes }: EmailOutcomes): AccountAnswer[] {
   return [{ ...answer, refusal: { reason: maskAddresses(outcome.detail), sender } }];
 }
 
-/** @param onAnswer called for each email once the outcomes of all its copies are known */
+/**
+ * Sends emails in one provider call; if their claim has expired, answers `busy` for each instead.
+ * @param onAnswer called for each email once the outcomes of all its copies are known
+ */
 export async function callProvider(
   { track }: Pick<EmailDeps, 'track'>,
   emails: readonly ClaimedEmail[],

@@ -104,7 +104,8 @@ export type LargeContents = ReadonlyMap<
 export interface LargeEmails {
   /**
    * Reads emails of one organization and calls `work` with them; their memory is reserved until that is done.
-   * @returns `no memory` if it was not available within two seconds, `unreadable` if the files cannot be read now
+   * @returns `no memory` if it was not available within two seconds, or if too many emails wait for it already; `unreadable` if
+   * the files cannot be read now
    */
   readonly use: <T>(
     pool: Pool,
@@ -118,7 +119,7 @@ export interface Isolation {
   /**
    * @param mayOverlap true if the next email may start while the provider still handles this one
    * @returns `busy` if it waited too long for its turn, `crashed` if the process ended by itself shortly after it had started
-   * this email, `ended` if the process ended otherwise
+   * this email or while it had no other, `ended` if the process ended otherwise
    */
   readonly deliver: (member: Member, mayOverlap: boolean) => Promise<MemberResult | 'busy' | 'crashed' | 'ended'>;
 }

@@ -10,8 +10,8 @@ import type { Failure } from '../contract.ts';
 const NOT_ACCEPTED: readonly EmailStatus[] = ['queued', 'bounced', 'suppressed', 'rejected', 'failed'];
 
 /**
- * Ends marketing emails of which no copy is left to be sent: `sent` if a provider accepted one, otherwise the status of the
- * copies. The caller has locked the emails' rows.
+ * Ends marketing emails of which no copy is left to be sent: `sent` if a provider accepted one, otherwise the first of bounced,
+ * failed, rejected and suppressed that a copy has. The caller has locked the emails' rows.
  * @returns the final statuses; emails with copies left, or without copies, are missing
  */
 export async function endCopied(client: Db, ids: readonly string[]): Promise<Map<string, EmailStatus>> {

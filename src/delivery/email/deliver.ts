@@ -20,8 +20,8 @@ const COPIES_LEFT_RESULT = {
 const NO_MEMORY_RETRY_MS = 3_000;
 
 /**
- * Claims emails, sends them and records each outcome. Idempotent: an ambiguous call is looked up at the provider before the
- * email is sent again, and a recorded answer is only applied.
+ * Delivers emails like `deliverOnce`, then those that it held: large emails within the memory limit of the worker, and suspects in the
+ * isolated process.
  * @returns one result for each member, in any order
  */
 export async function deliver(

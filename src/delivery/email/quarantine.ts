@@ -3,6 +3,7 @@ import { type Attempt, endAttempts, type LockedEmail } from '../../store/emails/
 import { afterCommit, type Db } from '../../store/postgres/pool.ts';
 import { clearSuspects, readCrashes, recordCrash } from '../../store/emails/suspects.ts';
 import { messagesQuarantined } from '../../telemetry/topics.ts';
+import type { OnResults } from '../call.ts';
 import type { Member, MemberResult } from '../contract.ts';
 import type { EmailDeps } from './contract.ts';
 import { fail } from './copies.ts';
@@ -68,12 +69,16 @@ export async function quarantine(
   return [...statuses].map(([id, status]) => ({ id, state: 'ended', status }));
 }
 
+/**
+ * Delivers suspects in the isolated process, which starts one at a time.
+ * @returns one result for each, in order; those that the process has no time for are postponed
+ */
 export async function deliverIsolated(
   deps: EmailDeps,
   members: readonly Member[],
-  onResults: (count: number) => void,
+  onResults: OnResults,
 ): Promise<MemberResult[]> {
-  const mayOverlap = !deps.providers.some((provider) => !provider.find);
+  const mayOverlap = deps.providers.every((provider) => provider.find !== undefined);
   const size = mayOverlap ? MAX_WAITING_OVERLAPPING : MAX_WAITING;
   let isBusy = false;
   return mapConcurrently(members, size, async (member) => {

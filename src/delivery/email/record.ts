@@ -79,7 +79,7 @@ export async function applyOutcomes(deps: EmailDeps, emails: readonly EmailOutco
 export async function applyAnswers(pool: Pool, answers: readonly AnswerChanges[]): Promise<Map<string, EmailStatus>> {
   const stored = answers.filter(({ areStored }) => areStored);
   const all = (change: 'sent' | 'bounced' | 'rejected') => answers.flatMap(({ changes }) => changes[change]);
-  // The common case is one statement, which needs no transaction.
+  // The common case: an email has no copies and one change, and `project` opens a transaction of its own for each kind of change.
   if (stored.length === 0) {
     for (const change of ['sent', 'rejected'] as const) await project(pool, change, all(change));
     return new Map();

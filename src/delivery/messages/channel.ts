@@ -28,7 +28,10 @@ import type {
   MessageTypes,
 } from './contract.ts';
 
-/** A call has certainly ended this long after its claim, even if its worker is alive. A report may arrive until then. */
+/**
+ * A call has certainly ended this long after its claim, even if its worker is alive. An attempt with the outcome `unknown` waits for
+ * it too, unlike one of email, since the provider's report may arrive until then.
+ */
 const CALL_IS_OVER_MS = 60_000;
 /** The clocks of the provider and of Postgres may differ by this. */
 const MAX_CLOCK_SKEW_MS = 30_000;

@@ -112,7 +112,7 @@ async function isOutsideWindow(
   return isHeldByWindow({ type, hasFallback }, await readWindow(db, message), windowPolicy);
 }
 
-/** From the commit on, a scheduled message cannot be rescheduled or canceled. */
+/** Marks a scheduled message as claimed: from the commit on, it cannot be rescheduled or canceled. */
 async function markClaimed(client: Db, { id, channel, status, overdueMs }: StoredMessage): Promise<void> {
   if (status !== 'scheduled') return;
   await projectMessages(client, 'claimed', [{ id }]);

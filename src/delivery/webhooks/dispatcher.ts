@@ -14,9 +14,9 @@ const MAX_READ = 500;
 /** Endpoints that one poll leases, so that workers share them. */
 const MAX_LEASED = 100;
 const POLL_INTERVAL_MS = 1_000;
-/** Time between two polls: every request to the API may wake the dispatcher. */
+/** Minimum time between two polls: every request to the API may wake the dispatcher. */
 const MIN_POLL_INTERVAL_MS = 100;
-/** A third of a lease, so that a renewal may fail twice. */
+/** A third of a lease: a renewal that has skipped a locked endpoint is repeated before the lease lapses. */
 const RENEW_INTERVAL_MS = LEASE_MS / 3;
 
 interface WebhookDispatcher {
@@ -33,7 +33,7 @@ interface WebhookDispatcher {
  */
 export function startWebhookDispatcher(deps: WebhookDeps, pollIntervalMs = POLL_INTERVAL_MS): WebhookDispatcher {
   const holder = randomUUID();
-  /** When our lease on an endpoint lapses, in milliseconds of the monotonic clock. */
+  /** Our leases by endpoint: the time at which each lapses, in milliseconds of the monotonic clock. */
   const leases = new Map<string, number>();
   const runs = new Set<Promise<void>>();
   let waking = new AbortController();

@@ -105,5 +105,5 @@ async function record(deps: WebhookDeps, { deliveries }: Run): Promise<void> {
 }
 
 function isIdle({ idleTimeoutMs }: WebhookDeps, { deliveries, lastWorkAt }: Run): boolean {
-  return deliveries.isFinished() && deliveries.queuedCount() === 0 && performance.now() - lastWorkAt >= idleTimeoutMs;
+  return deliveries.queuedCount() === 0 && performance.now() - lastWorkAt >= idleTimeoutMs;
 }

@@ -2,6 +2,8 @@
 const EXAMPLE_DATE = Date.parse('2026-03-02T00:00:00Z');
 const EXAMPLE_DATES = /2026-03-\d\d(?=T)/g;
 const EXAMPLE_SENDER = 'hello@example.com';
+/** The address of the service in examples. Pages of the documentation show PUBLIC_URL instead if it is set. */
+export const EXAMPLE_URL = 'http://127.0.0.1:3000';
 const DAY_MS = 86_400_000;
 
 /** Returns the API description as JSON text, with examples that are valid today. */

@@ -12,7 +12,7 @@ interface Field {
   readonly isRequired: boolean;
 }
 
-/** The fields of an object and of its nested objects. Schemas of other types have none. */
+/** The fields of an object, of the objects in an array, or of all alternatives, with those of nested objects. Others have none. */
 export function Fields({ api, schema, depth = 0 }: { api: Description; schema: Schema; depth?: number }): Html {
   const fields = fieldsOf(api, schema);
   if (fields.length === 0 || depth > MAX_DEPTH) return <></>;

@@ -1,12 +1,10 @@
+import { EXAMPLE_URL } from '../../http/docs/current-examples.ts';
 import { renderCode } from './code.ts';
 import { type Description, type Endpoint, endpointsOf, type Media, type Operation } from './description.ts';
 import { FieldRow, Fields } from './fields.tsx';
 import type { Html } from './layout.tsx';
 import { anchorOf, type Heading, renderInline, renderText } from './markdown.ts';
 import { SAMPLES } from './samples.ts';
-
-/** The address of the service in examples; the server replaces it by its own address. */
-export const EXAMPLE_URL = 'http://127.0.0.1:3000';
 
 interface ReferenceSection {
   readonly anchor: string;
@@ -293,7 +291,7 @@ function renderEvents(api: Description): ReferencePage {
       .join('')}`,
     html: (
       <>
-        <h1>Webhook events</h1>
+        <h1>{title}</h1>
         <p class="lead">{description}</p>
         {events.map((event) => (
           <section class="operation">

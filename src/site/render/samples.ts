@@ -8,7 +8,7 @@ export interface SampleRequest {
   readonly body: unknown;
 }
 
-export interface Sample {
+interface Sample {
   /** The name for readers. */
   readonly name: string;
   readonly language: string;

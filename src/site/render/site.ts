@@ -24,7 +24,7 @@ const ASSETS: Readonly<Record<string, string>> = {
 };
 const EXCERPT_LENGTH = 180;
 
-export type Files = ReadonlyMap<string, string | Buffer>;
+type Files = ReadonlyMap<string, string | Buffer>;
 
 interface Document extends Rendered {
   readonly name: string;
