@@ -206,6 +206,16 @@ interface Claimable {
   readonly copies_left: boolean;
 }
 
+/** Returns the result of a message that is attempted later for a reason of ours: no attempt was made, so no backoff is added. */
+export function postponed(id: string, reason: string, afterMs: number): AgainResult {
+  return { id, state: 'again', reason, afterMs, postponed: true };
+}
+
+/** Returns the result of a claim whose message is not to be sent now. */
+export function done(result: MemberResult): { readonly state: 'done'; readonly result: MemberResult } {
+  return { state: 'done', result };
+}
+
 /** Returns true if the member's workflow is the one that delivers the message. */
 export function isDeliveredBy(
   { workflow_id }: Pick<Claimable, 'workflow_id'>,

@@ -2,7 +2,17 @@ import { awaitAll } from '../lib/await-all.ts';
 import { groupBy } from '../lib/group.ts';
 import { isUnreachable } from '../store/postgres/pool.ts';
 import { makeCall, type OnResults, UNAPPLIED_REASON } from './call.ts';
-import type { CallResult, Channel, ChannelTypes, Claim, DeliveryDeps, Member, MemberResult } from './contract.ts';
+import {
+  type CallResult,
+  type Channel,
+  type ChannelTypes,
+  type Claim,
+  type DeliveryDeps,
+  done,
+  type Member,
+  type MemberResult,
+  postponed,
+} from './contract.ts';
 import { reconcile } from './reconcile.ts';
 
 /** Delay of a message that this worker may not claim now. */
@@ -65,8 +75,7 @@ async function claim<T extends ChannelTypes>(
   if (members.length === 0) return [];
   const reason = claimBlocker(deps);
   if (reason === undefined) return channel.claim(members);
-  const blocked = { state: 'again', reason, afterMs: BLOCKED_RETRY_MS, postponed: true } as const;
-  return members.map(({ id }) => ({ state: 'done', result: { id, ...blocked } }));
+  return members.map(({ id }) => done(postponed(id, reason, BLOCKED_RETRY_MS)));
 }
 
 /** The messages of claims in one state. */

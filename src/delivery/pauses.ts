@@ -5,6 +5,7 @@ import type { EmailProvider } from '../providers/email-provider.ts';
 import type { Attempt } from '../store/emails/attempts.ts';
 import { closePauses, openPauses, type ProviderPause, readPauses, takeProbe } from '../store/upkeep/provider-pauses.ts';
 import type { Db, Pool } from '../store/postgres/pool.ts';
+import { type AgainResult, postponed } from './contract.ts';
 
 /** Time for which a worker caches pauses. */
 const CACHE_TTL_MS = 1_000;
@@ -168,9 +169,8 @@ function pauseRetryMs(ageMs: number): number {
 }
 
 /** The result for a message of a suspended organization. It uses no attempt. */
-export function suspendedResult(suspendedForMs: number) {
-  const afterMs = pauseRetryMs(suspendedForMs);
-  return { state: 'again', reason: 'Its organization is suspended.', afterMs, postponed: true } as const;
+export function suspendedResult(id: string, suspendedForMs: number): AgainResult {
+  return postponed(id, 'Its organization is suspended.', pauseRetryMs(suspendedForMs));
 }
 
 /** The error of a message whose account was paused for too long, as a sentence. */

@@ -9,15 +9,16 @@ import {
 } from '../store/emails/attempts.ts';
 import { transaction } from '../store/postgres/pool.ts';
 import { ambiguousCallsResolved, type AmbiguousOutcome } from '../telemetry/topics.ts';
-import type {
-  AttemptedMessage,
-  Channel,
-  ChannelEndings,
-  ChannelTypes,
-  DeliveryDeps,
-  DeliveryStatus,
-  Member,
-  MemberResult,
+import {
+  type AttemptedMessage,
+  type Channel,
+  type ChannelEndings,
+  type ChannelTypes,
+  type DeliveryDeps,
+  type DeliveryStatus,
+  type Member,
+  type MemberResult,
+  postponed,
 } from './contract.ts';
 
 /** Concurrent look-ups at a provider: after a restore, each email of a group needs one. */
@@ -86,10 +87,12 @@ async function reconcileCall<T extends ChannelTypes>(
   });
   countOutcomes(channel, 'found', taken);
   countOutcomes(channel, 'lost', lost);
-  deps.log.info(
-    { call: attempt.call, provider: attempt.provider, taken: taken.length, lost: lost.length, open: open.length },
-    'ambiguous call looked up at provider',
-  );
+  if (found) {
+    deps.log.info(
+      { call: attempt.call, provider: attempt.provider, taken: taken.length, lost: lost.length, open: open.length },
+      'ambiguous call looked up at provider',
+    );
+  }
   return {
     lost: lost.map(({ member }) => member),
     results: [
@@ -195,11 +198,6 @@ function countOutcomes(
   const [first] = messages;
   if (first)
     ambiguousCallsResolved.publish({ kind, provider: first.attempt.provider, outcome, count: messages.length });
-}
-
-/** Returns a result that does not count as a refusal by the provider, so that the other members of the group are still sent. */
-function postponed(id: string, reason: string, afterMs: number): MemberResult {
-  return { id, state: 'again', reason, afterMs, postponed: true };
 }
 
 function ending(outcome: AttemptOutcome, detail: string | null) {

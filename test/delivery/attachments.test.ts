@@ -27,7 +27,7 @@ async function make(t: TestContext, wrap: (store: FileStore) => FileStore = (sto
     seen.push(email);
     return undefined;
   };
-  const set = harness(pool, orgId, [provider], { largeEmails: makeLargeEmails(wrap(store), log) });
+  const set = harness(pool, orgId, [provider], { largeEmails: makeLargeEmails(pool, wrap(store), log) });
   const attach = async (emailId: string, contents: Record<string, string>): Promise<string[]> => {
     const files = Object.entries(contents).map(([filename, content]) => ({
       id: newFileId(),

@@ -182,7 +182,7 @@ test('a large email whose content ended its worker before there was an attempt i
   const member = await accept({ text: 'x'.repeat(100_000) });
   const { largeEmails } = deps;
   const dying = harness(pool, orgId, deps.providers as ScriptedProvider[], {
-    largeEmails: { use: (db, emails) => largeEmails.use(db, emails, () => Promise.reject(new Error('out of memory'))) },
+    largeEmails: { use: (emails) => largeEmails.use(emails, () => Promise.reject(new Error('out of memory'))) },
   });
   await assert.rejects(dying.deliverOne(member), /out of memory/);
   assert.deepEqual(await crashesOf(member.id), { crashes: 0, suspect: true });

@@ -24,7 +24,7 @@ async function sendBySmtp(t: TestContext, ids: readonly string[], secretKey = SE
   const there = harness(service.pool, ours.id, [], {
     contents: service.deps.contents,
     providers: [smtp(server.url)],
-    largeEmails: makeLargeEmails(service.files, log),
+    largeEmails: makeLargeEmails(service.pool, service.files, log),
     sendingDomains: makeSendingDomains(dkimSeal(secretKey), log),
   });
   await there.deliver(...ids.map((id) => ({ id, version: 0 })));

@@ -14,7 +14,7 @@ import { useService } from './service.ts';
 /** No bytes that a provider receives contain what interface.md hides from recipients. */
 const service = await useService();
 const ours = await service.organization();
-const largeEmails = makeLargeEmails(service.files, pino({ level: 'silent' }));
+const largeEmails = makeLargeEmails(service.pool, service.files, pino({ level: 'silent' }));
 
 /** A provider, and all bytes that it received. */
 type Wire = (t: TestContext) => Promise<{ provider: EmailProvider; bytes: () => string }>;

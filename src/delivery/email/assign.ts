@@ -8,7 +8,7 @@ import { type Attempt, beginAttempts, type LockedEmail } from '../../store/email
 import { type CommitWith, type Db, isUnreachable } from '../../store/postgres/pool.ts';
 import { beginCopies, type Recipient } from '../../store/emails/recipients.ts';
 import { clearSuspects } from '../../store/emails/suspects.ts';
-import type { Failure, MemberResult } from '../contract.ts';
+import { type Failure, type MemberResult, postponed } from '../contract.ts';
 import type { ClaimedEmail, Copy, EmailDeps, LargeContents } from './contract.ts';
 import { insertAccountLinks } from './account-links.ts';
 import { fail } from './copies.ts';
@@ -180,7 +180,7 @@ export async function assign(
     if (choice.kind === 'fail') {
       failed.push({ id, error: choice.error });
     } else if (choice.kind === 'wait') {
-      waiting.push({ id, state: 'again', reason: choice.reason, afterMs: choice.afterMs, postponed: true });
+      waiting.push(postponed(id, choice.reason, choice.afterMs));
     } else {
       const { provider, copies, bytes } = choice;
       const call = assignCall(provider, provider.streamOf?.(each.outgoing), copies.length, bytes);

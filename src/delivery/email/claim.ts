@@ -12,7 +12,7 @@ import {
 import { afterCommit, transaction } from '../../store/postgres/pool.ts';
 import { markSuspects } from '../../store/emails/suspects.ts';
 import { messagesClaimed } from '../../telemetry/topics.ts';
-import { type Claim, isDeliveredBy, type Member, type MemberResult, unclaimableResult } from '../contract.ts';
+import { type Claim, done, isDeliveredBy, type Member, unclaimableResult } from '../contract.ts';
 import type { EmailDeps, EmailTypes, LargeContents, LargeEmail } from './contract.ts';
 import { assign, copiesPerCall } from './assign.ts';
 import { makeGate, suspendedResult } from '../pauses.ts';
@@ -104,7 +104,7 @@ function judge(
   if (blocked && !isOvertaken) return done(blocked);
   if (isQuarantined(email, isLookedUp)) return { state: 'quarantine' };
   if (ambiguous) return { state: 'ambiguous', message: ambiguous };
-  if (email.suspendedForMs !== null) return done({ id, ...suspendedResult(email.suspendedForMs) });
+  if (email.suspendedForMs !== null) return done(suspendedResult(id, email.suspendedForMs));
   const content = contents.get(id);
   if (!content && email.is_suspect && deps.isolation) return { state: 'held', message: { needs: 'isolation', member } };
   if (!content && isLarge(email))
@@ -116,10 +116,6 @@ function judge(
 /** Returns true if the provider of an attempt can be asked about it. */
 export function canBeLookedUp({ providers }: Pick<EmailDeps, 'providers'>, { provider }: Attempt): boolean {
   return providers.some((each) => each.name === provider && each.find !== undefined);
-}
-
-function done(result: MemberResult): EmailClaim {
-  return { state: 'done', result };
 }
 
 function isLarge({ attachments, body_bytes, copies }: LockedEmail): boolean {

@@ -108,7 +108,6 @@ export interface LargeEmails {
    * the files cannot be read now
    */
   readonly use: <T>(
-    pool: Pool,
     emails: readonly LargeEmail[],
     work: (contents: LargeContents) => Promise<T>,
   ) => Promise<T | 'no memory' | 'unreadable'>;

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { Member, MemberResult } from '../contract.ts';
+import { type Member, type MemberResult, postponed } from '../contract.ts';
 import type { OnResults } from '../call.ts';
 import { deliverOnce } from '../deliver.ts';
 import { emailChannel } from './channel.ts';
@@ -10,12 +10,6 @@ import { deliverIsolated } from './quarantine.ts';
 
 /** Time after the first call in which further calls for the copies of an email start; the next attempt sends the other copies. */
 const COPIES_DEADLINE_MS = 60_000;
-const COPIES_LEFT_RESULT = {
-  state: 'again',
-  reason: 'The other copies are to follow.',
-  afterMs: 1,
-  postponed: true,
-} as const;
 /** Delay after a lack of memory; up to twice as long at random, so that not all retries coincide. */
 const NO_MEMORY_RETRY_MS = 3_000;
 
@@ -52,7 +46,7 @@ async function deliverLarge(
   onResults: OnResults,
 ): Promise<MemberResult[] | undefined> {
   const members = emails.map(({ member }) => member);
-  const delivered = await deps.largeEmails.use(deps.pool, emails, async (contents) => {
+  const delivered = await deps.largeEmails.use(emails, async (contents) => {
     const { results } = await deliverParts(deps, members, contents, onResults);
     return results;
   });
@@ -78,8 +72,7 @@ function callsOf(emails: readonly LargeEmail[]): LargeEmail[][] {
 }
 
 function noMemory(id: string): MemberResult {
-  const afterMs = NO_MEMORY_RETRY_MS * (1 + Math.random());
-  return { id, state: 'again', reason: 'This worker has no memory for it now.', afterMs, postponed: true };
+  return postponed(id, 'This worker has no memory for it now.', NO_MEMORY_RETRY_MS * (1 + Math.random()));
 }
 
 /** Delivers emails. The copies of marketing emails are sent call by call while the provider accepts them. */
@@ -102,7 +95,7 @@ async function deliverParts(
     if (left.length === 0) break;
     deadline ??= performance.now() + COPIES_DEADLINE_MS;
     if (performance.now() > deadline) {
-      results.push(...left.map(({ id }) => ({ id, ...COPIES_LEFT_RESULT })));
+      results.push(...left.map(({ id }) => postponed(id, 'The other copies are to follow.', 1)));
       break;
     }
   }

@@ -20,7 +20,7 @@ const MEMORY_WAIT_MS = 2_000;
 const MAX_WAITING = 16;
 const FILES_TIMEOUT_MS = 30_000;
 
-export function makeLargeEmails(store: FileStore, log: Logger): LargeEmails {
+export function makeLargeEmails(pool: Pool, store: FileStore, log: Logger): LargeEmails {
   const memory = makeSemaphore(MEMORY_BYTES, ORGANIZATION_MEMORY_BYTES);
   let waiting = 0;
 
@@ -40,7 +40,7 @@ export function makeLargeEmails(store: FileStore, log: Logger): LargeEmails {
     }
   }
 
-  async function read(pool: Pool, emails: readonly LargeEmail[]): Promise<LargeContents | undefined> {
+  async function read(emails: readonly LargeEmail[]): Promise<LargeContents | undefined> {
     const ids = emails.map(({ member }) => member.id);
     // If an email crashes this process from here on, it is marked as a suspect although it has no attempt yet.
     await markSuspects(pool, ids);
@@ -67,11 +67,11 @@ export function makeLargeEmails(store: FileStore, log: Logger): LargeEmails {
   }
 
   return {
-    async use(pool, emails, work) {
+    async use(emails, work) {
       const release = await reserve(emails);
       if (!release) return 'no memory';
       try {
-        const contents = await read(pool, emails);
+        const contents = await read(emails);
         return contents ? await work(contents) : 'unreadable';
       } finally {
         release();

@@ -4,7 +4,7 @@ import { afterCommit, type Db } from '../../store/postgres/pool.ts';
 import { clearSuspects, readCrashes, recordCrash } from '../../store/emails/suspects.ts';
 import { messagesQuarantined } from '../../telemetry/topics.ts';
 import type { OnResults } from '../call.ts';
-import type { Member, MemberResult } from '../contract.ts';
+import { type Member, type MemberResult, postponed } from '../contract.ts';
 import type { EmailDeps } from './contract.ts';
 import { fail } from './copies.ts';
 import { persist } from '../persist.ts';
@@ -87,25 +87,25 @@ export async function deliverIsolated(
     if (result !== 'busy') return result;
     // The remaining suspects would wait as well, and this activity occupies a slot that other activities wait for.
     isBusy = true;
-    return postponed(member, 'It waits for the isolated process.');
+    return busy(member, 'It waits for the isolated process.');
   });
 }
 
 async function deliverAlone(deps: EmailDeps, member: Member, mayOverlap: boolean): Promise<MemberResult | 'busy'> {
   const result = (await deps.isolation?.deliver(member, mayOverlap)) ?? 'busy';
   if (result === 'busy') return 'busy';
-  if (result === 'ended') return postponed(member, 'The isolated process ended.');
+  if (result === 'ended') return busy(member, 'The isolated process ended.');
   if (result === 'crashed') {
     const crashes = 1 + (await persist(() => readCrashes(deps.pool, member.id)));
     // `persist` repeats it if the acknowledgement of the commit was lost, so it stores the count instead of adding to it.
     await persist(() => recordCrash(deps.pool, member.id, crashes));
     deps.log.error({ email: member.id, crashes }, 'isolated process crashed during a delivery');
-    return postponed(member, 'The process that delivered it ended.');
+    return busy(member, 'The process that delivered it ended.');
   }
   if (result.state === 'again' && !result.postponed) await clearSuspects(deps.pool, [member.id]);
   return result;
 }
 
-function postponed({ id }: Member, reason: string): MemberResult {
-  return { id, state: 'again', reason, afterMs: BUSY_RETRY_MS * (1 + Math.random()), postponed: true };
+function busy({ id }: Member, reason: string): MemberResult {
+  return postponed(id, reason, BUSY_RETRY_MS * (1 + Math.random()));
 }

@@ -16,7 +16,7 @@ import {
 import { asFallback, lockMessages, type StoredMessage } from '../../store/messages/delivery.ts';
 import { afterCommit, type Db, transaction } from '../../store/postgres/pool.ts';
 import { messagesClaimed } from '../../telemetry/topics.ts';
-import { type Claim, type Member, type MemberResult, unclaimableResult } from '../contract.ts';
+import { type Claim, done, type Member, postponed, unclaimableResult } from '../contract.ts';
 import { judgePaused, makeGate, suspendedResult } from '../pauses.ts';
 import type { MessageDeps, MessageTypes } from './contract.ts';
 
@@ -29,14 +29,14 @@ const MAX_SLOT_WAIT_MS = 1_000;
 export async function claim(deps: MessageDeps, member: Member): Promise<MessageClaim> {
   const first = await tryClaim(deps, member);
   if (typeof first !== 'number') return first;
-  if (first > MAX_SLOT_WAIT_MS) return postpone(member, first);
+  if (first > MAX_SLOT_WAIT_MS) return waitForSlot(member, first);
   await sleep(first);
   const second = await tryClaim(deps, member);
-  return typeof second === 'number' ? postpone(member, second) : second;
+  return typeof second === 'number' ? waitForSlot(member, second) : second;
 }
 
-function postpone({ id }: Member, afterMs: number): MessageClaim {
-  return done({ id, state: 'again', reason: 'Its number is at its rate limit.', afterMs, postponed: true });
+function waitForSlot({ id }: Member, afterMs: number): MessageClaim {
+  return done(postponed(id, 'Its number is at its rate limit.', afterMs));
 }
 
 /** @returns the claim, or the milliseconds until the message's slot if its number is at its rate limit */
@@ -58,7 +58,7 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
       return { state: 'ambiguous', message: { member, attempt, stored } };
     }
     if (attempt && hasFinalOutcome(attempt)) return { state: 'unapplied', message: { member, attempt, stored } };
-    if (stored.suspendedForMs !== null) return done({ id, ...suspendedResult(stored.suspendedForMs) });
+    if (stored.suspendedForMs !== null) return done(suspendedResult(id, stored.suspendedForMs));
     await markClaimed(client, stored);
     const { number, overdueMs } = stored;
     if (stored.has_opted_out) return suppress(client, id);
@@ -76,7 +76,7 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     if (pause) {
       const paused = judgePaused(pause, attempt, overdueMs, deps.accountRetryForMs);
       if (paused.kind === 'fail') return fail(client, id, paused.error);
-      return done({ id, state: 'again', reason: pause.reason, afterMs: paused.afterMs, postponed: true });
+      return done(postponed(id, pause.reason, paused.afterMs));
     }
     const waitMs = deps.pace.reserve(number.id, id);
     if (waitMs > 0) return waitMs;
@@ -128,8 +128,4 @@ async function fail(client: Db, id: string, error: string, code?: string): Promi
 async function suppress(client: Db, id: string): Promise<MessageClaim> {
   await projectMessages(client, 'suppressed', [{ id, dedupe_key: 'suppressed' }]);
   return done({ id, state: 'ended', status: 'suppressed' });
-}
-
-function done(result: MemberResult): MessageClaim {
-  return { state: 'done', result };
 }

@@ -34,7 +34,7 @@ export function makeEmailDeps(
     providers: makeEmailProviders(config, log, tracer),
     recorder,
     stopping,
-    largeEmails: makeLargeEmails(files, log),
+    largeEmails: makeLargeEmails(pool, files, log),
     sendingDomains: makeSendingDomains(dkimSeal(secretKeys), log),
     unsubscribeUrl: makeUnsubscribeUrl(config, secretKeys, log),
     track: makeTrack(config.PUBLIC_URL, secretKeys, log),
