@@ -273,7 +273,7 @@ describe('one email', () => {
     assert.equal(long.split('Opened').length - 1, 198);
   });
 
-  it('says of the last attempt of a failed email that it gave up', async () => {
+  it('states that the last attempt of a failed email gave up', async () => {
     const id = await ours.sent();
     const attempts = [1, 2].map((n) => ({ message_id: id, n }));
     await beginAttempts(

@@ -27,7 +27,7 @@ const byPassword = (browser: Visitor, email: string) =>
   browser.post('/dashboard/sign-in', { email, password: PASSWORD, next: '/dashboard/emails' });
 
 describe('an organization that requires OpenID Connect', () => {
-  it('is closed at once to members who signed in by password, and open to others', async () => {
+  it('is closed immediately to members who signed in by password, and open to others', async () => {
     const { id, call, owner, ada } = await strictOrganization('Strict');
     const bob = await signedIn(service, id, 'member');
     for (const path of ['/dashboard', '/dashboard/emails', '/dashboard/account', '/dashboard/account/second-factor']) {
@@ -51,7 +51,7 @@ describe('an organization that requires OpenID Connect', () => {
     assert.deepEqual(entry, { target: id, detail: { requires_second_factor: false, requires_oidc: true } });
   });
 
-  it('refuses a right password and names the other way, and says nothing more about a wrong one', async () => {
+  it('refuses a right password and names the other way, and reports no more about a wrong one', async () => {
     const { id } = await strictOrganization('Refusing');
     const bob = await signedIn(service, id, 'member');
     const browser = visitor(service);
@@ -158,7 +158,7 @@ describe('the requirement', () => {
     assert.deepEqual(rows, [{ actor_kind: 'system', actor_id: 'admin', target: id }]);
   });
 
-  it('is not offered without an issuer, and a requirement that is left says whom to ask', async () => {
+  it('is not offered without an issuer, and the refusal by a requirement that is left names the operator', async () => {
     const other = await useService();
     const { id } = await other.organization('Left');
     const ada = await signedIn(other, id);

@@ -22,7 +22,7 @@ async function opened(query: string, expected: RegExp): Promise<Page> {
 }
 
 describe('API requests', () => {
-  it('says what will appear while there are none', async () => {
+  it('states what will appear while there are none', async () => {
     const page = await viewer.get(PATH);
     assert.match(textOf(page.html), /No requests yet .* They are kept for 7 days\./);
   });

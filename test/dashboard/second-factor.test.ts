@@ -7,8 +7,7 @@ import { removeSecondFactor } from '../../src/accounts/user-accounts.ts';
 import { digest } from '../../src/lib/digest.ts';
 import { SECRET_KEY } from '../http/service.ts';
 import { foundIn } from '../security/canaries.ts';
-import { eventually } from '../support/eventually.ts';
-import { deliverTo, emailsTo, pathIn, startWithAccountEmails } from './account-mail.ts';
+import { deliverTo, pathIn, startWithAccountEmails } from './account-mail.ts';
 import {
   latestAudit,
   PASSWORD,
@@ -71,6 +70,13 @@ async function passwordOf({ email }: Person, browser: Visitor, password = PASSWO
 
 const enter = (browser: Visitor, fields: object, code: string) =>
   browser.post('/dashboard/sign-in/code', { ...fields, code });
+
+/** Changes the password to `a new password` by the link of an email. */
+async function resetPassword({ email }: Person): Promise<void> {
+  await visitor(service).post('/dashboard/forgot-password', { email });
+  const path = pathIn(await deliverTo(service, operator.id, email));
+  assert.equal((await visitor(service).post(path, { password: 'a new password' })).status, 200);
+}
 
 describe('a second factor', () => {
   it('is asked for after the password, and leads to the requested page', async () => {
@@ -202,10 +208,7 @@ describe('a second factor', () => {
 
   it('stays after a password reset by email, which does not replace it', async () => {
     const ada = await enrolled();
-    await visitor(service).post('/dashboard/forgot-password', { email: ada.email });
-    await eventually('the email', async () => (await emailsTo(service, ada.email)).length > 0);
-    const path = pathIn(await deliverTo(service, operator.id, ada.email));
-    assert.equal((await visitor(service).post(path, { password: 'a new password' })).status, 200);
+    await resetPassword(ada);
     const browser = visitor(service);
     const fields = await passwordOf(ada, browser, 'a new password');
     assert.equal((await enter(browser, fields, ada.code())).status, 303);
@@ -216,9 +219,7 @@ describe('a second factor', () => {
     const browser = visitor(service);
     const fields = await passwordOf(ada, browser);
     await Promise.all(Array.from({ length: 10 }, () => enter(browser, fields, '000000')));
-    await visitor(service).post('/dashboard/forgot-password', { email: ada.email });
-    const path = pathIn(await deliverTo(service, operator.id, ada.email));
-    assert.equal((await visitor(service).post(path, { password: 'a new password' })).status, 200);
+    await resetPassword(ada);
     const limited = await enter(browser, await passwordOf(ada, browser, 'a new password'), ada.code());
     assert.equal(limited.status, 429);
     const { rows } = await service.pool.query<{ kind: string }>(
@@ -234,9 +235,7 @@ describe('a second factor', () => {
   it('of an account that was never confirmed ends when the holder of the address resets its password', async () => {
     const ada = await enrolled();
     await service.pool.query('UPDATE users SET proved_at = NULL WHERE id = $1', [ada.id]);
-    await visitor(service).post('/dashboard/forgot-password', { email: ada.email });
-    const path = pathIn(await deliverTo(service, operator.id, ada.email));
-    assert.equal((await visitor(service).post(path, { password: 'a new password' })).status, 200);
+    await resetPassword(ada);
     await visitor(service).signIn(ada.email, 'a new password');
   });
 

@@ -189,7 +189,7 @@ describe('an endpoint', () => {
     assert.match(textOf((await viewer.get(`${PATH}/${id}`)).html), /Succeeded in the last 24 hours 50\.0 % of 2/);
   });
 
-  it('keeps the deliveries that wait while it is disabled, and says so', async () => {
+  it('keeps the deliveries that wait while it is disabled, and states that', async () => {
     const { id } = await make();
     await test(id);
     await owner.change(`${PATH}/${id}/disable`);

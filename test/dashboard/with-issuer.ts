@@ -19,6 +19,7 @@ export async function useServiceWithIssuer() {
   const service = await startService({ oidc });
   const callbackUrl = service.url + OIDC_CALLBACK;
   issuer.register(callbackUrl);
+  /** Forgets the issuer's metadata, as a new process does. */
   const restart = () => {
     const settings = { issuer: issuer.url, clientId: CLIENT.id, clientSecret: CLIENT.secret, callbackUrl };
     made = makeOidc({ name: oidc.name, ...settings, log: service.deps.log });
@@ -46,7 +47,6 @@ export async function useServiceWithIssuer() {
     assert.equal(status, 303, html);
     return browser;
   };
-  /** Forgets the issuer's metadata, as a new process. */
   return { service, issuer, begin, signIn, signedInBy, restart };
 }
 

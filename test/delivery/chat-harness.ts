@@ -64,7 +64,7 @@ export class ScriptedChat implements ChatProvider {
   }
 }
 
-/** The dependencies of `deliver` with a scripted provider and a captured log. */
+/** The dependencies of `deliverOnce` with a scripted provider and a captured log, and functions that deliver with them. */
 export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partial<MessageDeps> = {}) {
   const lines: string[] = [];
   const log = pino({ level: 'debug' }, new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }));

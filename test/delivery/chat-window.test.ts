@@ -10,7 +10,7 @@ import type { ChatReport } from '../../src/providers/chat-provider.ts';
 import { acceptText, chatRow, chatTimeline, connect, TO } from '../store/chats.ts';
 import { eventually } from '../support/eventually.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { chatHarness, deliverChat, ScriptedChat } from './chat-harness.ts';
+import { chatHarness, deliverChat, reportOf, ScriptedChat } from './chat-harness.ts';
 
 const { pool, orgId } = await organizationFixture(4);
 const FALLBACK = { fallback_template: { name: 'order_update', language: 'en_US' } };
@@ -70,7 +70,7 @@ describe('a text', () => {
 });
 
 test('a look-up for the template does not take the text that Twilio reported as not delivered', async () => {
-  const { id, provider, deliver, die, sentTypes } = await accepted({ wroteAgo: 60, content: FALLBACK });
+  const { id, provider, deliver, die, age, sentTypes } = await accepted({ wroteAgo: 60, content: FALLBACK });
   await deliver(id);
   // Messages of other tests have the same recipient, and their provider the same ids.
   await pool.query(`UPDATE chat_messages SET "to" = '+4915209999999' WHERE id = $1`, [id]);
@@ -89,13 +89,7 @@ test('a look-up for the template does not take the text that Twilio reported as 
     asked.push(await isTaken?.('twilio 1'));
     return asked.at(-1) === true ? undefined : 'twilio 1';
   };
-  for (let attempt = 0; attempt < 3 && (await deliver(id)).state !== 'ended'; attempt++) {
-    await pool.query(
-      `UPDATE attempts SET started_at = started_at - interval '1 hour', denied_at = denied_at - interval '1 hour'
-                      WHERE message_id = $1`,
-      [id],
-    );
-  }
+  for (let attempt = 0; attempt < 3 && (await deliver(id)).state !== 'ended'; attempt++) await age(id, HOUR);
   assert.ok(asked.length > 0 && asked.every(Boolean), asked.join());
   assert.deepEqual(sentTypes(), ['text', 'template']);
 });
@@ -104,10 +98,7 @@ for (const provider of ['twilio', 'meta'] as const) {
   describe(`a window that closes in flight at ${provider}`, () => {
     const refusal = { kind: 'refused', detail: 'Outside of the window.', code: CODES[provider] } as const;
     const report = (id: string, messageId: string, change: ChatReport['change']): ChatReport => ({
-      change,
-      messageId: id,
-      providerMessageId: messageId,
-      dedupeKey: `${messageId} ${change}`,
+      ...reportOf(id, change, messageId),
       ...(change === 'failed' && { error: 'Outside of the window.', errorCode: CODES[provider] }),
     });
     const reported = (...reports: ChatReport[]) => projectMessageReports(pool, provider, reports);

@@ -8,13 +8,12 @@ import { eraseContents } from '../../src/store/emails/content-erasure.ts';
 import { findTrackedEmails } from '../../src/store/emails/tracked.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
-import { useDatabase } from '../support/database.ts';
-import { organization } from '../store/mail.ts';
+import { organizationFixture } from '../support/organization.ts';
+import { inMs, organization } from '../store/mail.ts';
 import { eventually } from '../support/eventually.ts';
 import { harnessWithProvider, sent } from './harness.ts';
 
-const { pool } = await useDatabase(20);
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture(20);
 
 let count = 0;
 /** A new address. */
@@ -82,7 +81,7 @@ describe('decisions 3.3: recipients on the suppression list', () => {
   test('States rule 2: of a scheduled email are skipped when it is sent, not when it is created', async () => {
     const { accept, deliverOne, email } = make();
     const [early, late] = ['early', 'late'].map(address) as [string, string];
-    const scheduled_at = new Date(Date.now() + 60_000).toISOString();
+    const scheduled_at = inMs(60_000);
     const first = await accept({ to: [early], scheduled_at });
     const second = await accept({ to: [late], scheduled_at });
     await suppress(early);

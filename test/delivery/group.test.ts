@@ -285,15 +285,15 @@ describe('delivering a group', () => {
     assert.equal(provider.calls.length, 0);
     assert.equal((await email(moved)).status, 'scheduled');
   });
-});
 
-describe('ending a group', () => {
   test('returns the version of Postgres for a version that is ahead', async () => {
     const { deliver, members } = await group(2, { scheduled_at: inMs(60_000) });
     const { early } = await deliver(members.map((member) => ({ ...member, version: 7 })));
     assert.deepEqual(early?.members, members);
   });
+});
 
+describe('ending a group', () => {
   test('giving up fails only emails without attempts left', async () => {
     const { deliver, giveUp, provider, members, statuses, email } = await group(3);
     provider.acts.push(BUSY, BUSY, BUSY);

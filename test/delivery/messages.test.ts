@@ -10,6 +10,7 @@ import type { ChatProvider } from '../../src/providers/chat-provider.ts';
 import { deleteNumber } from '../../src/store/chat/numbers.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { acceptText, chatRow, chatTimeline, connect, TO } from '../store/chats.ts';
+import { inMs } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { acceptedTexts, chatHarness, deliverChat, reportOf, ScriptedChat } from './chat-harness.ts';
 
@@ -143,16 +144,17 @@ describe('a message that cannot be sent fails immediately', () => {
 });
 
 describe('a scheduled chat-app message', () => {
-  async function scheduled(inMs: number) {
+  /** A message that is due in an hour. */
+  async function scheduled() {
     const number = await connect(pool, orgId);
     const provider = new ScriptedChat();
-    const at = new Date(Date.now() + inMs).toISOString();
+    const at = inMs(3_600_000);
     const id = await acceptText(pool, orgId, number.number, {}, at);
     return { id, provider, at, ...chatHarness(pool, provider) };
   }
 
   test('waits until it is due by the database’s clock, then is claimed and sent', async () => {
-    const { id, provider, at, deliver } = await scheduled(3_600_000);
+    const { id, provider, at, deliver } = await scheduled();
     const early = await deliver(id);
     assert.ok(early.state === 'waiting' && early.inMs > 3_500_000 && early.dueAt === at && early.version === 0);
     assert.equal(provider.given.length, 0);
@@ -163,9 +165,9 @@ describe('a scheduled chat-app message', () => {
   });
 
   test('is sent at its new time only, and not after it was canceled', async () => {
-    const { id, provider, deps, deliver } = await scheduled(3_600_000);
+    const { id, provider, deps, deliver } = await scheduled();
     const intake = { pool, wakeRelay: () => undefined };
-    const later = new Date(Date.now() + 7_200_000).toISOString();
+    const later = inMs(7_200_000);
     assert.equal((await rescheduleMessage(intake, orgId, 'chatapp', id, later)).scheduled_at, later);
     await pool.query(`UPDATE chat_messages SET scheduled_at = now() WHERE id = $1`, [id]);
     assert.equal((await deliver(id)).state, 'waiting', 'version 0 is not the latest');
@@ -178,10 +180,10 @@ describe('a scheduled chat-app message', () => {
   });
 
   test('cannot be rescheduled once it is claimed', async () => {
-    const { id, provider, deliver } = await scheduled(3_600_000);
+    const { id, provider, deliver } = await scheduled();
     await pool.query(`UPDATE chat_messages SET scheduled_at = now() WHERE id = $1`, [id]);
     provider.acts.push(async () => {
-      const later = new Date(Date.now() + 7_200_000).toISOString();
+      const later = inMs(7_200_000);
       const moving = rescheduleMessage({ pool, wakeRelay: () => undefined }, orgId, 'chatapp', id, later);
       await assert.rejects(moving, { code: 'not_scheduled' });
       return { kind: 'sent', messageId: 'twilio 1' };

@@ -56,7 +56,7 @@ describe('an account that the provider refuses', () => {
     assert.deepEqual(await pauses(), [{ provider: 'postmark', sender: '', probes: 0 }]);
   });
 
-  test('lets an email whose first attempt waits for it be overdue for as long', async () => {
+  test('makes an email whose first attempt waits for it overdue only after that wait', async () => {
     const { accept, deliverOne, provider, deps } = workers(1);
     provider.acts.push(REFUSED);
     await deliverOne(await accept());

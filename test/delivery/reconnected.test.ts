@@ -10,13 +10,12 @@ import { projectInbound } from '../../src/projection/chat-inbound.ts';
 import { findAnsweredMessage, findInboundMedia } from '../../src/store/chat/inbound.ts';
 import type { SendingNumber } from '../../src/store/messages/delivery.ts';
 import { acceptText, chatRow } from '../store/chats.ts';
-import { organization } from '../store/mail.ts';
+import { inMs, organization } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { chatHarness, ScriptedChat } from './chat-harness.ts';
 
 const { pool, orgId } = await organizationFixture(4);
 const seal = chatSeal('a secret key for tests, and long enough');
-const IN_AN_HOUR = () => new Date(Date.now() + 3_600_000).toISOString();
 
 let count = 0;
 const fresh = () => `+1202555${String(7_000 + ++count)}`;
@@ -133,7 +132,7 @@ describe('messages of a number that is disconnected and connected again', () => 
     const number = fresh();
     const { tokens, provider, deliver } = collecting();
     const numberId = await connect(number, 'old');
-    const scheduled = await acceptText(pool, orgId, number, {}, IN_AN_HOUR());
+    const scheduled = await acceptText(pool, orgId, number, {}, inMs(3_600_000));
     const refused = await acceptText(pool, orgId, number);
     provider.acts.push({ kind: 'account', detail: 'The token is not valid.' });
     assert.equal((await deliver(refused)).state, 'again');
@@ -179,7 +178,7 @@ test('SMS of a sender that is disconnected and connected for more countries are 
   const from = fresh();
   const { deliverSms } = collecting();
   await addSender(pool, orgId, from, ['DE']);
-  const request = { from, to: '+4915123456789', text: 'Hi.', tags: [], scheduled_at: IN_AN_HOUR() };
+  const request = { from, to: '+4915123456789', text: 'Hi.', tags: [], scheduled_at: inMs(3_600_000) };
   const { id } = await sendSms({ pool, wakeRelay: () => undefined, limits: noLimits() }, { orgId }, request);
   await removeSender(pool, orgId, from);
   await addSender(pool, orgId, from, ['DE', 'FR']);

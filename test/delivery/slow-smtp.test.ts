@@ -43,7 +43,7 @@ const subjectOf = (message: string): string => /^Subject: (.*)$/im.exec(message)
 
 test('sends an email at most twice to a server that never confirms it, then fails it', async (t) => {
   const server = await smtpScript(t, { message: 'silent' });
-  const set = harness(pool, orgId, [], {});
+  const set = harness(pool, orgId, []);
   const deps = { ...set.deps, providers: [smtp(server.url, { transferMs: 30_000, replyMs: 300 })] };
   const { deliverOne, email } = harness(pool, orgId, [], deps);
   const member = await set.accept();
@@ -83,8 +83,7 @@ test('a worker that stops during a group claims no more and records all outcomes
     }
   }, 50);
   t.after(() => clearInterval(timer));
-  const observe = (socket: object) => answered.set(socket, Date.now());
-  server.onMessage = observe;
+  server.onMessage = (socket) => answered.set(socket, Date.now());
   const { deliver, statuses, members } = await group(150, server.url, () => ({ subject: 'Hello' }));
   const stopping = new AbortController();
   const delivery = deliver({ stopping: stopping.signal });

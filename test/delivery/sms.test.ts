@@ -98,12 +98,12 @@ describe('an SMS is not sent', () => {
     assert.deepEqual(await deliverSms(later), { state: 'ended', status: 'suppressed' });
     assert.equal(provider.given.length, 1);
   });
+});
 
-  test('for another refusal, without an opt-out', async () => {
-    const { id, provider, again, deliverSms } = await accepted();
-    provider.acts.push({ kind: 'refused', detail: 'No such number.', code: '21211' });
-    await deliverSms(id);
-    await deliverSms(await again());
-    assert.equal(provider.given.length, 2);
-  });
+test('an SMS is sent after a refusal of an earlier one for another reason than an opt-out', async () => {
+  const { id, provider, again, deliverSms } = await accepted();
+  provider.acts.push({ kind: 'refused', detail: 'No such number.', code: '21211' });
+  await deliverSms(id);
+  await deliverSms(await again());
+  assert.equal(provider.given.length, 2);
 });

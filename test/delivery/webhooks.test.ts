@@ -106,7 +106,7 @@ describe('a run for an endpoint', () => {
     >('SELECT leased_by, status, disabled_reason, failing_since FROM webhook_endpoints WHERE id = $1', [id]);
     return rows[0];
   };
-  /** Makes what waits for another try due. */
+  /** Makes deliveries that wait for a retry due. */
   const hurry = (id: string) =>
     pool.query(`UPDATE webhook_deliveries SET next_attempt_at = now() WHERE endpoint_id = $1 AND status = 'pending'`, [
       id,

@@ -8,6 +8,7 @@ import type { DevFile } from '../../src/main/dev-file.ts';
 import { SETTINGS } from '../../src/settings.ts';
 import { assertPresent } from '../client/always-present.ts';
 import { assertEvent, type Described } from '../http/described.ts';
+import { inFuture } from '../http/service.ts';
 import { httpServer } from '../providers/servers.ts';
 import { blocks, commands, type Document, documents } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
@@ -134,9 +135,9 @@ async function sendVariety(dev: DevFile): Promise<void> {
     names.map((name) => emails.send({ from: dev.from, to: `${name}@example.net`, subject: 'Stir', text: 'Hi.' })),
   );
   for (const to of ['+4915123450001', '+4915123450002']) await chatapp.send({ to, text: 'Hi.' });
-  const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
-  const { id: later } = await chatapp.send({ to: '+4915123450003', text: 'Hi.', scheduled_at: inHours(1) });
-  await chatapp.reschedule(later, inHours(2));
+  const scheduled_at = inFuture({ hours: 1 });
+  const { id: later } = await chatapp.send({ to: '+4915123450003', text: 'Hi.', scheduled_at });
+  await chatapp.reschedule(later, inFuture({ hours: 2 }));
   await chatapp.cancel(later);
   await domains.delete((await domains.create('variety.example.com')).id);
   for await (const { id, status } of webhooks.list()) if (status === 'enabled') await webhooks.test(id);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
+import { inFuture } from '../http/service.ts';
 import { eventually } from '../support/eventually.ts';
 import { clientOf, emptyHome, readInbox, startSendwright } from '../support/start.ts';
 
@@ -17,7 +18,7 @@ test('scheduled emails leave on time after their workflows were terminated, dele
   t.after(() => connection.close());
   const { workflow } = new Client({ connection, namespace: dev.temporal_namespace });
 
-  const scheduledAt = new Date(Date.now() + DUE_IN_MS).toISOString();
+  const scheduledAt = inFuture({ ms: DUE_IN_MS });
   const faults: Readonly<Record<string, (id: string) => Promise<unknown>>> = {
     untouched: () => Promise.resolve(),
     terminated: (id) => workflow.getHandle(id).terminate(),

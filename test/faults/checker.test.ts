@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { temporaryFolder } from '../support/folder.ts';
 import { check, type Evidence, sentences } from './checker.ts';
 import { readProvider } from './evidence.ts';
 import { openLedger, readLedger } from './ledger.ts';
@@ -114,8 +114,7 @@ test('a message that has not ended is pending', () => {
 });
 
 test('ledgers contain all entries, and the ledger of the provider is read from the last position', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'sendwright-ledger-'));
-  t.after(() => rm(folder, { recursive: true }));
+  const folder = await temporaryFolder(t);
   const ledger = await openLedger<number>(join(folder, 'ledger'));
   await Promise.all([1, 2, 3].map((n) => ledger.write(n)));
   assert.deepEqual(readLedger(join(folder, 'ledger')), [1, 2, 3]);

@@ -43,7 +43,6 @@ const TRAFFIC_AFTER_MS = 1_500;
 /** Long: a host that vanishes in a transaction delays messages by up to three minutes (docs/guarantees.md). */
 const VERDICT_TIMEOUT_MS = 600_000;
 const POLL_MS = 500;
-const NAMES = { sender: 'sender.jsonl', receiver: 'receiver.jsonl' };
 
 /** A stack for faults, one after the other. */
 export interface Harness {
@@ -77,7 +76,7 @@ async function runOnce(
 ): Promise<{ result: Promise<RunResult> }> {
   const folder = join(stack.folder, `run-${run}`);
   await mkdir(folder);
-  const paths = { sender: join(folder, NAMES.sender), receiver: join(folder, NAMES.receiver) };
+  const paths = { sender: join(folder, 'sender.jsonl'), receiver: join(folder, 'receiver.jsonl') };
   const sent = await openLedger<SenderEntry>(paths.sender);
   const received = await openLedger<ReceiverEntry>(paths.receiver);
   const receiver = await startReceiver(received);

@@ -42,7 +42,7 @@ export async function startApi(env: Record<string, string>): Promise<ApiProcess>
   };
 }
 
-/** @returns the largest resident memory of a process until now */
+/** Reads the resident memory of a process every 100 ms. @returns a function that returns the peak so far, in bytes */
 export function watchMemory({ child }: ApiProcess): () => number {
   let peak = 0;
   const watching = setInterval(() => {

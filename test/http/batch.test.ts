@@ -33,7 +33,7 @@ function idOf(answer: Answer, total: number): string {
 
 /** Rows of each table that accepting an email writes, and of the batch's own. */
 async function stored(): Promise<number[]> {
-  // In one row: Postgres may read the parts of a union in parallel and give them in any order.
+  // In one row: Postgres may read the parts of a union in parallel and return them in any order.
   const tables = ['emails', 'email_bodies', 'email_events', 'outbox', 'batches', 'batch_moves'];
   const { rows } = await service.pool.query<{ counts: number[] }>(
     `SELECT ARRAY[${tables.map((table) => `(SELECT count(*)::int FROM ${table})`).join()}] AS counts`,
@@ -88,7 +88,9 @@ describe('a batch that waits for others of its organization', () => {
     idOf(await post(mails(1)), 1);
     assert.equal((await stored()).at(-2), before + 5);
   });
+});
 
+describe('a batch', () => {
   it('is grouped by 500 members that follow each other and are due immediately', async () => {
     const emails = mails(2_100);
     emails[700] = ours.mail({ scheduled_at: inFuture({ hours: 1 }) });

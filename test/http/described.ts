@@ -77,11 +77,11 @@ function closed(schema: unknown): unknown {
 /** Asserts that the description lists the status of an answer, and that its body matches the schema and has no other fields. */
 export function assertDescribed(api: Described, path: string, method: string, { status, body, text }: Answer): void {
   assert.ok(api.paths[path]?.[method]?.responses[status], `${method} ${path} does not list ${status}; ${text}`);
-  if (body !== undefined) assertForm(api, path, method, status, body);
+  if (body !== undefined) assertBody(api, path, method, status, body);
 }
 
 /** Asserts that a body matches the schema of an operation's answer of a status. */
-export function assertForm(api: Described, path: string, method: string, status: number, body: unknown): void {
+export function assertBody(api: Described, path: string, method: string, status: number, body: unknown): void {
   assertValid(api, ['paths', path, method, 'responses', String(status), ...SCHEMA], body);
 }
 

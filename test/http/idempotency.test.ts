@@ -227,7 +227,7 @@ describe('rule 6: the key is free after a 4xx or 5xx', () => {
     });
   }
 
-  it('400 for a body that is not JSON, 422 for one that is not built', async () => {
+  it('400 for a body that is not JSON, 422 for one that the parser refuses to build', async () => {
     const [key, json] = [newKey(), ours.mail()];
     const headers = { 'content-type': 'application/json', 'idempotency-key': key };
     assertRefused(await ours.call('POST', '/v1/emails', { raw: '{', headers }), 400, 'invalid_json');

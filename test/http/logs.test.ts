@@ -50,7 +50,8 @@ function mail(fields: object = {}): object {
   };
 }
 
-async function id(fields: object = {}): Promise<string> {
+/** Sends an email with the user agent that must not be logged. @returns its id */
+async function sendEmail(fields: object): Promise<string> {
   const { body } = await request(`${api.url}/v1/emails`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'user-agent': CANARY.agent },
@@ -63,7 +64,7 @@ it('logs contain no address, subject, body, key or password, at any level and wi
   const emails = `${api.url}/v1/emails`;
   const ours = { authorization: `Bearer ${key}` };
   const basic = { authorization: `Basic ${Buffer.from(`postmark:${CANARY.password}`).toString('base64')}` };
-  const scheduled = await id({ scheduled_at: inFuture({ hours: 1 }) });
+  const scheduled = await sendEmail({ scheduled_at: inFuture({ hours: 1 }) });
   const answers = [
     await post(emails, mail(), ours),
     await post(emails, mail({ subject: '' }), ours),

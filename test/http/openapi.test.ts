@@ -4,7 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { EVENT_TYPES } from '../../src/domain/event-types.ts';
 import { ROUTES } from '../../src/http/app.ts';
 import { STATUS } from '../../src/http/plugins/errors.ts';
-import { assertEvent, assertForm, type Described, operationsOf, type Schema } from './described.ts';
+import { assertBody, assertEvent, type Described, operationsOf, type Schema } from './described.ts';
 import { assertRefused, useService } from './service.ts';
 
 const PUBLIC_URL = 'https://mail.example.com';
@@ -133,7 +133,7 @@ describe('each operation in the document', () => {
         const values = Object.values(json.examples ?? {}).map(({ value }) => value);
         const bodies = [json.example, ...values].filter(Boolean);
         assert.ok(bodies.length > 0, `${name} ${status}`);
-        for (const body of bodies) assertForm(api, path, method, Number(status), body);
+        for (const body of bodies) assertBody(api, path, method, Number(status), body);
       }
     }
   });

@@ -14,7 +14,7 @@ const organization = await createOrganization(database.pool, 'process');
 await registerDomainForOperator(database.pool, organization.id, 'a.example', true);
 const key = organization.api_key;
 
-/** Starts the API without Temporal. */
+/** Starts the API, whose Temporal `startApi` makes unreachable, and kills it at the end of the test. */
 async function startWithoutTemporal(t: TestContext): Promise<ApiProcess> {
   const api = await startApi({ DATABASE_URL: database.url });
   t.after(() => api.child.kill('SIGKILL'));

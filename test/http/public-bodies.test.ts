@@ -16,7 +16,7 @@ const META = `X-Hub-Signature-256: sha256=${'0'.repeat(64)}`;
 const TWILIO = `X-Twilio-Signature: ${'A'.repeat(27)}=`;
 const FORM = 'Content-Type: application/x-www-form-urlencoded';
 
-/** Every route that reads a body without an API key, with the headers that it requires before it reads the body. */
+/** Routes of each kind that read a body without an API key, with the headers that they require before they read the body. */
 const PUBLIC_POSTS: readonly (readonly [path: string, ...headers: string[]])[] = [
   ['/unsubscribe/x', FORM],
   ['/callbacks/postmark', 'Content-Type: application/json', BASIC],

@@ -8,7 +8,6 @@ const service = await useService();
 const ours = await service.organization();
 const keys = new Map<Preset, string>();
 for (const preset of PRESETS) keys.set(preset, await ours.addKey(preset));
-const table = ROUTES;
 
 /** The routes that sending_access allows. */
 const SENDING = new Set([
@@ -35,7 +34,7 @@ function isAllowed(preset: Preset, operation: string): boolean {
 
 describe('the permissions of keys on every route', () => {
   it('sending_access: POST of emails, batches and messages, PATCH and cancel; read_only: every GET but keys and requests', async () => {
-    for (const [method, url, scope] of table) {
+    for (const [method, url, scope] of ROUTES) {
       const operation = `${String(method)} ${url}`;
       const path = url.replaceAll(/:\w+/g, 'x');
       assert.equal(scope === 'public', PUBLIC.test(operation), operation);
@@ -48,7 +47,7 @@ describe('the permissions of keys on every route', () => {
         else assertRefused(answer, 403, 'insufficient_scope', undefined, `this API key has ${preset}`);
       }
     }
-    const operations = new Set(table.map(([method, url]) => `${String(method)} ${url}`));
+    const operations = new Set(ROUTES.map(([method, url]) => `${String(method)} ${url}`));
     for (const operation of SENDING) assert.ok(operations.has(operation), operation);
   });
 
@@ -64,15 +63,15 @@ describe('the permissions of keys on every route', () => {
   it('a key for certain domains manages nothing of the whole organization, and no other domain', async () => {
     const [own, other] = [await ours.addDomain('own.example'), await ours.addDomain('others.example')];
     const key = await ours.addKey('full_access', ['own.example']);
-    const rows = table.filter(([, , scope]) => scope === 'manage');
+    const rows = ROUTES.filter(([, , scope]) => scope === 'manage');
     assert.ok(rows.length > 10, String(rows.length));
     for (const [method, url] of rows) {
       const answer = await service.call(String(method), url.replaceAll(/:\w+/g, 'x'), { key });
       assertRefused(answer, 403, 'insufficient_scope', undefined, 'this API key is for certain domains only');
     }
-    const bounded = table
-      .filter(([, , scope]) => scope === 'manage-bounded')
-      .map(([method, url]) => `${method} ${url}`);
+    const bounded = ROUTES.filter(([, , scope]) => scope === 'manage-bounded').map(
+      ([method, url]) => `${method} ${url}`,
+    );
     assert.deepEqual(bounded, [
       ...['PATCH /v1/domains/:id', 'POST /v1/domains/:id/verify', 'DELETE /v1/domains/:id', 'POST /v1/keys'],
       ...['GET /v1/keys', 'GET /v1/keys/:id', 'DELETE /v1/keys/:id'],

@@ -28,7 +28,7 @@ async function read(organization: Organization, query = ''): Promise<Statistics>
 
 /** Counts that are not 0. */
 const nonZero = (counts: Record<string, number> = {}) =>
-  Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0 && typeof count === 'number'));
+  Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
 
 async function anOrganization(domain: string): Promise<Organization> {
   const organization = await service.organization();
@@ -82,9 +82,9 @@ describe('GET /v1/stats', () => {
     const { key, points, totals, rates, time_to_delivery_ms: times } = first;
     assert.equal(key, 'all');
     const counts = { accepted: 5, sent: 4, delivered: 2, opened: 1, clicked: 1, bounced: 1 };
-    assert.deepEqual(nonZero(totals), { accepted: 5, sent: 4, delivered: 2, bounced: 1, opened: 1, clicked: 1 });
+    assert.deepEqual(nonZero(totals), counts);
     assert.deepEqual(Object.keys(totals), [...STATES], 'in the order of the contract');
-    assert.deepEqual(points.map(nonZero).length, 1);
+    assert.equal(points.length, 1);
     assert.equal(points[0]?.['accepted'], counts.accepted);
     assert.match(points[0].at, /:00:00\.000Z$/);
     assert.deepEqual(rates, { delivery: 0.5, bounce: 0.25, complaint: 0, open: 0.5, click: 0.5 });

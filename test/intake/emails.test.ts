@@ -10,10 +10,12 @@ import {
   gatherEmails,
   type IntakeDeps,
   noLimits,
+  PLAIN_REQUEST,
   rescheduleEmail,
 } from '../../src/intake/emails.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { findEmail } from '../../src/store/emails/emails.ts';
+import { inMs } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 
 const { pool } = await useDatabase(10);
@@ -31,22 +33,14 @@ const orgId = (await createOrganization(pool, 'Intake')).id;
 await registerDomainForOperator(pool, orgId, 'a.example', true);
 
 const HOUR = 3_600_000;
-const later = (ms: number) => new Date(Date.now() + ms).toISOString();
 
 function accept(fields: Partial<EmailRequest> = {}) {
   const request: EmailRequest = {
+    ...PLAIN_REQUEST,
     from: 'a@a.example',
     to: ['b@example.net'],
-    cc: null,
-    bcc: null,
-    reply_to: null,
     subject: 'Hello',
-    html: null,
     text: 'Hi',
-    marketing: false,
-    tags: [],
-    headers: {},
-    scheduled_at: null,
     ...fields,
   };
   return acceptEmail(deps, { orgId, domainIds: null }, request);
@@ -61,9 +55,9 @@ describe('all times come from the database', () => {
     ['a year behind', -365 * 24 * HOUR],
   ] as const) {
     it(`when the clock of this process is ${what}`, async (t) => {
-      const soon = later(HOUR);
-      const past = later(-HOUR);
-      const far = later(31 * 24 * HOUR);
+      const soon = inMs(HOUR);
+      const past = inMs(-HOUR);
+      const far = inMs(31 * 24 * HOUR);
       const now = Date.now();
       t.mock.timers.enable({ apis: ['Date'], now: now + ahead });
       const accepted = await accept({ scheduled_at: soon });
@@ -89,12 +83,12 @@ describe('the relay', () => {
 
   it('is woken once for each change, and not for a refused one', async () => {
     const [wakesBefore, written] = [relayWakes, await outbox()];
-    const { id } = await accept({ scheduled_at: later(HOUR) });
-    await rescheduleEmail(deps, orgId, id, later(2 * HOUR));
+    const { id } = await accept({ scheduled_at: inMs(HOUR) });
+    await rescheduleEmail(deps, orgId, id, inMs(2 * HOUR));
     await cancelEmail(deps, orgId, id);
     assert.deepEqual([relayWakes, await outbox()], [wakesBefore + 3, (written ?? 0) + 3]);
     await assert.rejects(cancelEmail(deps, orgId, id), refused('not_scheduled'));
-    await assert.rejects(rescheduleEmail(deps, orgId, id, later(HOUR)), refused('not_scheduled'));
+    await assert.rejects(rescheduleEmail(deps, orgId, id, inMs(HOUR)), refused('not_scheduled'));
     await assert.rejects(cancelEmail(deps, 'org_x', id), refused('not_found'));
     await assert.rejects(accept({ from: 'a@b.example' }), refused('domain_not_found', 'from'));
     assert.deepEqual([relayWakes, await outbox()], [wakesBefore + 3, (written ?? 0) + 3]);

@@ -163,12 +163,12 @@ describe('limits while the database is away', () => {
       `${debt} of ${given}, ${flowedBack} flowed back`,
     );
   });
+});
 
-  it('stopping writes the pending usage', async () => {
-    const limits = startRateLimits(database.pool, { requests: 10, mails: 0 }, () => undefined);
-    limits.requests?.take('org_stop', 1);
-    await limits.stop();
-    assert.ok((await shared('org_stop')) !== undefined, 'it was shared');
-    await limits.stop();
-  });
+it('a process that stops writes its pending usage, and may be stopped again', async () => {
+  const limits = startRateLimits(database.pool, { requests: 10, mails: 0 }, () => undefined);
+  limits.requests?.take('org_stop', 1);
+  await limits.stop();
+  assert.ok((await shared('org_stop')) !== undefined, 'it was shared');
+  await limits.stop();
 });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, afterEach, before, describe, it, type TestContext } from 'node:test';
+import getPort from 'get-port';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
@@ -187,7 +188,7 @@ describe('webhooks listen', () => {
   });
 
   it('registers the address of a tunnel', async (t) => {
-    const port = await freePort();
+    const port = await getPort();
     const more = ['--public-url', 'https://tunnel.example.com/base/', '--port', String(port)];
     const { endpoint, secret, stop } = await listening(t, ...more);
     assert.match(endpoint.url, /^https:\/\/tunnel\.example\.com\/base\/[0-9a-f]{32}$/);
@@ -224,11 +225,3 @@ describe('webhooks listen', () => {
     });
   }
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
-}

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../support/folder.ts';
 import { command, printed } from './command-line.ts';
 
 const SECRET_KEY = 'a secret key for tests, and long enough';
-const URL_ = 'https://example.com/hook';
+const HOOK_URL = 'https://example.com/hook';
 
 const database = await useDatabase();
 const orgId = await organization(database.pool);
@@ -35,9 +35,9 @@ describe('webhook add, list and remove', () => {
   }
 
   it('adds an endpoint and prints {id, secret}', async () => {
-    const { out, err } = await add(env, '--url', URL_, '--event', 'email.sent', '--event', 'email.failed');
+    const { out, err } = await add(env, '--url', HOOK_URL, '--event', 'email.sent', '--event', 'email.failed');
     assert.equal(err, '');
-    assert.deepEqual(await stored(out), { url: URL_, events: ['email.sent', 'email.failed'] });
+    assert.deepEqual(await stored(out), { url: HOOK_URL, events: ['email.sent', 'email.failed'] });
   });
 
   it('uses the key of npm start, which allows an endpoint on this machine', async (t) => {
@@ -57,16 +57,16 @@ describe('webhook add, list and remove', () => {
     ['a private URL', ['--url', 'https://10.0.0.1/'], /^url: must be an https URL on the public internet/],
     [
       'an unknown event',
-      ['--url', URL_, '--event', 'email.exploded'],
+      ['--url', HOOK_URL, '--event', 'email.exploded'],
       /^option '--event <type>' argument 'email\.exploded' is invalid\. Allowed: email\.queued,/,
       2,
     ],
     [
       'an unknown organization',
-      ['--url', URL_, '--organization', `org_${'0'.repeat(26)}`],
+      ['--url', HOOK_URL, '--organization', `org_${'0'.repeat(26)}`],
       /^organization: there is no organization org_0+\n$/,
     ],
-    ['no SECRET_KEY', ['--url', URL_], /^SECRET_KEY is missing/, 1, { DATABASE_URL: database.url }],
+    ['no SECRET_KEY', ['--url', HOOK_URL], /^SECRET_KEY is missing/, 1, { DATABASE_URL: database.url }],
   ] as const) {
     it(`refuses ${mistake}`, async () => {
       const { code, out, err } = await add(settings, ...args);
@@ -78,14 +78,14 @@ describe('webhook add, list and remove', () => {
   it('webhook list prints endpoints without secrets, and webhook remove deletes one and records it', async () => {
     const own = await organization(database.pool, 'own.example');
     const run = <T>(...args: string[]) => printed<T>(['webhook', ...args, '--organization', own], env);
-    const { id } = await run<{ id: string }>('add', '--url', URL_);
-    const other = await run<{ id: string }>('add', '--url', `${URL_}/2`, '--event', 'email.bounced');
+    const { id } = await run<{ id: string }>('add', '--url', HOOK_URL);
+    const other = await run<{ id: string }>('add', '--url', `${HOOK_URL}/2`, '--event', 'email.bounced');
     const listed = await run<Record<string, unknown>[]>('list');
     assert.deepEqual(
       listed.map((endpoint) => [endpoint['id'], endpoint['url'], endpoint['events'], endpoint['secret']]),
       [
-        [other.id, `${URL_}/2`, ['email.bounced'], undefined],
-        [id, URL_, [], undefined],
+        [other.id, `${HOOK_URL}/2`, ['email.bounced'], undefined],
+        [id, HOOK_URL, [], undefined],
       ],
     );
     assert.deepEqual(await run('remove', '--webhook', id), { id });

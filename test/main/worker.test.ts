@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -16,6 +14,7 @@ import { testDatabase, useDatabase } from '../support/database.ts';
 import { startDnsServer } from '../support/dns-server.ts';
 import { endChild } from '../support/end-child.ts';
 import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { provided } from '../support/provided.ts';
 import { WITHOUT_ENV_FILE } from '../support/without-env-file.ts';
 
@@ -74,8 +73,7 @@ describe('a worker is ready only', { concurrency: true }, () => {
 test('a worker of the fleet upkeep checks domains and stops, also while Temporal is away', async (t) => {
   const dns = await startDnsServer();
   t.after(() => dns.close());
-  const home = await mkdtemp(join(tmpdir(), 'sendwright-'));
-  t.after(() => rm(home, { recursive: true }));
+  const home = await temporaryFolder(t);
   const { id, name } = await registerDomainForOperator(pool, await organization(pool), 'example.com', false);
   const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', 'upkeep'], {
     cwd: WITHOUT_ENV_FILE,

@@ -4,13 +4,12 @@ import { projectMessageReports } from '../../src/projection/messages.ts';
 import { TemporalUnreachable, WorkflowStillOpen } from '../../src/relay/relay.ts';
 import type { MessageRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
 import { acceptText, connect, TO } from '../store/chats.ts';
-import { accept, newEmail, organization } from '../store/mail.ts';
-import { useDatabase } from '../support/database.ts';
+import { accept, inMs, newEmail } from '../store/mail.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { eventually } from '../support/eventually.ts';
 import { attributesOf, readHistory, RETRY, useDispatcher, useRelays } from './harness.ts';
 
-const { pool } = await useDatabase(10);
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture(10);
 const from = (await connect(pool, orgId)).number;
 const relays = useRelays(pool);
 const isAction =
@@ -146,7 +145,7 @@ describe('the dispatcher', () => {
   });
 
   test('an SMS that is rescheduled and canceled: starts deliverSms if there is none, and signals', async () => {
-    const dueAt = new Date(Date.now() + 3_600_000).toISOString();
+    const dueAt = inMs(3_600_000);
     const row = message('sms_1', { channel: 'sms', action: 'message_reschedule', due_at: dueAt, version: 3 });
     await dispatch(row);
     const described = await handleOf(row).describe();

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'node:test';
 import { TemporalUnreachable } from '../../src/relay/relay.ts';
-import { useDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { eventually } from '../support/eventually.ts';
-import { acceptMany, organization } from '../store/mail.ts';
+import { acceptMany } from '../store/mail.ts';
 import { useRelays } from './harness.ts';
 
-const { pool } = await useDatabase(20);
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture(20);
 const { start, isEmpty } = useRelays(pool);
 
 describe('a relay', () => {

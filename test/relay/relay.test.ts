@@ -6,15 +6,14 @@ import { TemporalUnreachable } from '../../src/relay/relay.ts';
 import type { GroupRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
 import type { QueryConfig } from 'pg';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
-import { useDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { eventually } from '../support/eventually.ts';
 import { unstalledMs } from '../support/unstalled-time.ts';
-import { accept, acceptMany, newEmail, organization } from '../store/mail.ts';
+import { accept, acceptMany, inMs, newEmail } from '../store/mail.ts';
 import { databaseProxy } from '../store/proxy.ts';
 import { useRelays } from './harness.ts';
 
-const { pool, url } = await useDatabase(20);
-const orgId = await organization(pool);
+const { pool, url, orgId } = await organizationFixture(20);
 
 const { start, pools, rowsLeft, isEmpty } = useRelays(pool);
 /** The numbers of members of the groups that were dispatched. */
@@ -222,7 +221,7 @@ describe('the relay', () => {
   });
 
   test('gives each email beside a batch that is scheduled its own workflow', async () => {
-    const scheduled_at = new Date(Date.now() + 3_600_000).toISOString();
+    const scheduled_at = inMs(3_600_000);
     const members = Array.from({ length: 1_000 }, () => newEmail({ batch_id: 'bt_later', scheduled_at }));
     await accept(pool, orgId, members);
     const { wake, rows } = start(undefined, { startsPerSecond: 20, now: () => 0 });

@@ -9,6 +9,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { makeTemporalDispatcher, SEARCH_ATTRIBUTES } from '../../src/relay/temporal.ts';
 import { TemporalUnreachable } from '../../src/relay/relay.ts';
 import type { EmailRow, GroupRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
+import { inMs } from '../store/mail.ts';
 import { eventually } from '../support/eventually.ts';
 import { provided } from '../support/provided.ts';
 import type { TestNamespace } from '../support/temporal.ts';
@@ -67,7 +68,7 @@ describe('the dispatcher', { concurrency: true }, () => {
       );
 
   test('an email gets a workflow with its id and without its content', async () => {
-    const dueAt = new Date(Date.now() + HOUR).toISOString();
+    const dueAt = inMs(HOUR);
     const row = outboxRow({ due_at: dueAt, version: 3, batch_id: 'bt_1', more_to: 2 });
     await dispatch(row);
     const described = await handleOf(row).describe();
@@ -104,7 +105,7 @@ describe('the dispatcher', { concurrency: true }, () => {
   });
 
   test('a repeated start succeeds and starts nothing, also after the workflow has closed', async () => {
-    const row = outboxRow({ due_at: new Date(Date.now() + HOUR).toISOString() });
+    const row = outboxRow({ due_at: inMs(HOUR) });
     await dispatch(row);
     const run = await runOf(row);
     await dispatch(row);
@@ -124,10 +125,10 @@ describe('the dispatcher', { concurrency: true }, () => {
   });
 
   test('a reschedule is signaled to the running workflow', async () => {
-    const row = outboxRow({ due_at: new Date(Date.now() + HOUR).toISOString() });
+    const row = outboxRow({ due_at: inMs(HOUR) });
     await dispatch(row);
     const run = await runOf(row);
-    const dueAt = new Date(Date.now() + 2 * HOUR).toISOString();
+    const dueAt = inMs(2 * HOUR);
     await dispatch({ ...row, action: 'reschedule', version: 1, due_at: dueAt });
     assert.equal(await runOf(row), run);
     const { input, signals } = await readHistory(handleOf(row));
@@ -136,7 +137,7 @@ describe('the dispatcher', { concurrency: true }, () => {
   });
 
   test('a reschedule starts the workflow when there is none or it has ended', async () => {
-    const dueAt = new Date(Date.now() + HOUR).toISOString();
+    const dueAt = inMs(HOUR);
     const row = outboxRow({ action: 'reschedule', version: 1, due_at: dueAt });
     await dispatch(row);
     const { input, signals } = await readHistory(handleOf(row));
@@ -150,7 +151,7 @@ describe('the dispatcher', { concurrency: true }, () => {
   });
 
   test('a start after a reschedule starts nothing', async () => {
-    const row = outboxRow({ action: 'reschedule', version: 1, due_at: new Date(Date.now() + HOUR).toISOString() });
+    const row = outboxRow({ action: 'reschedule', version: 1, due_at: inMs(HOUR) });
     await dispatch(row);
     const run = await runOf(row);
     await dispatch({ ...row, action: 'start' });
@@ -170,7 +171,7 @@ describe('the dispatcher', { concurrency: true }, () => {
   });
 
   test('a group gets one workflow, with ids and versions only', async () => {
-    const due_at = new Date(Date.now() + HOUR).toISOString();
+    const due_at = inMs(HOUR);
     const members = [
       { id: 'em_1', version: 0 },
       { id: 'em_2', version: 3 },
@@ -221,7 +222,7 @@ describe('the dispatcher', { concurrency: true }, () => {
   });
 
   test('a cancellation is signaled to the workflow of the email, and not to that of a group', async () => {
-    const row = outboxRow({ due_at: new Date(Date.now() + HOUR).toISOString() });
+    const row = outboxRow({ due_at: inMs(HOUR) });
     await dispatch(row);
     await dispatch({ ...row, action: 'cancel', open: false, workflow_id: 'grp_1' });
     await dispatch({ ...row, action: 'cancel', open: false });
@@ -267,7 +268,7 @@ test('a message whose run accepts no more signals is rescheduled by a new run, a
   const client = new Client({ connection });
   const dispatch = makeTemporalDispatcher(client, RETRY);
   const row = outboxRow({ action: 'reschedule' });
-  const dueAt = (version: number) => new Date(Date.now() + version * HOUR).toISOString();
+  const dueAt = (version: number) => inMs(version * HOUR);
   for (const version of [1, 2, 3]) await dispatch({ ...row, version, due_at: dueAt(version) });
   const handle = client.workflow.getHandle(row.message_id);
   const { runId } = await handle.describe();

@@ -7,13 +7,12 @@ import { findEmail } from '../../src/store/emails/emails.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { lockEmails } from '../../src/store/emails/attempts.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
-import { useDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { accept, acceptOne, DOMAIN, inInterval, inMs, newEmail, organization } from './mail.ts';
 
 const contents = makeEmailContents('a secret key for tests, and long enough');
 
-const { pool } = await useDatabase();
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture();
 await insertDomain(pool, 'dm_pending', orgId, 'pending.example', false);
 await organization(pool, 'others.example');
 

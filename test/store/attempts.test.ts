@@ -10,9 +10,9 @@ import {
   recordLookups,
 } from '../../src/store/emails/attempts.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
-import { useDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { assertRemaining } from '../support/remaining.ts';
-import { accept, acceptOne, inMs, newEmail, organization } from './mail.ts';
+import { accept, acceptOne, inMs, newEmail } from './mail.ts';
 
 let count = 0;
 const attempt = (fields: object = {}) => ({
@@ -23,8 +23,7 @@ const attempt = (fields: object = {}) => ({
   ...fields,
 });
 
-const { pool } = await useDatabase();
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture();
 
 describe('attempts', () => {
   const last = async (id: string) => (await lastAttempts(pool, [id]))[0];

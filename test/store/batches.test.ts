@@ -3,11 +3,10 @@ import { describe, test } from 'node:test';
 import { newId } from '../../src/lib/ids.ts';
 import { project } from '../../src/projection/emails.ts';
 import { findBatch, foldBatchMoves, insertBatch } from '../../src/store/emails/batches.ts';
-import { useDatabase } from '../support/database.ts';
-import { accept, inMs, newEmail, organization } from './mail.ts';
+import { organizationFixture } from '../support/organization.ts';
+import { accept, inMs, newEmail } from './mail.ts';
 
-const { pool } = await useDatabase(10);
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture(10);
 
 /** Stores a batch, half of it scheduled. */
 async function batch(total: number): Promise<{ id: string; members: { id: string }[] }> {

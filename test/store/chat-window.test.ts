@@ -4,11 +4,10 @@ import { readWindow } from '../../src/store/chat/window.ts';
 import { type Db, transaction } from '../../src/store/postgres/pool.ts';
 import { connect } from './chats.ts';
 import { organization } from './mail.ts';
-import { useDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { explainEach, readBy } from '../support/plans.ts';
 
-const { pool } = await useDatabase(2);
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture(2);
 const { id: numberId, number: from } = await connect(pool, orgId);
 const USER = { wa_number: '+14165550123', user_id: 'CA.2', former_user_id: 'CA.1' };
 

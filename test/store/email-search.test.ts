@@ -152,7 +152,6 @@ describe('a search of emails', () => {
   const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
   before(async () => {
     orgId = await organization(pool);
-    await store(await organization(pool, 'other.example'), []);
     await pool.query(`INSERT INTO batches (id, org_id, total, created_at) VALUES ('bt_1', $1, $2, $3)`, [
       ...[orgId, BATCH.last - BATCH.first + 1, at(BATCH.first)],
     ]);

@@ -5,11 +5,10 @@ import { deleteExpired } from '../../src/store/upkeep/expired.ts';
 import { acceptEmails } from '../../src/store/emails/accept.ts';
 import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { eventually } from '../support/eventually.ts';
-import { useDatabase } from '../support/database.ts';
-import { newEmail, organization } from './mail.ts';
+import { organizationFixture } from '../support/organization.ts';
+import { newEmail } from './mail.ts';
 
-const { pool, url } = await useDatabase(10);
-const orgId = await organization(pool);
+const { pool, url, orgId } = await organizationFixture(10);
 
 const keyed = (key: string): IdempotencyKey => ({ key, fingerprint: Buffer.alloc(32, key) });
 

@@ -12,12 +12,11 @@ import { transaction } from '../../src/store/postgres/pool.ts';
 import { expireEmails } from '../../src/upkeep/partitions.ts';
 import pino from 'pino';
 import { harnessWithProvider } from '../delivery/harness.ts';
-import { useDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { eventually } from '../support/eventually.ts';
-import { accept, acceptOne, force, newEmail, organization } from './mail.ts';
+import { accept, acceptOne, force, newEmail } from './mail.ts';
 
-const { pool } = await useDatabase();
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture();
 
 /** Runs `work`, and `meanwhile` on a connection that holds what `hold` has locked once the work waits for it. */
 async function whileHeld(

@@ -63,9 +63,9 @@ describe('migrating', () => {
     assert.deepEqual(applied.flat(), await migrationNames());
   });
 
-  test('an interrupted migration changes nothing, and the next run applies it', async (t) => {
+  test('a migration whose connection is terminated fails as unreachable, and does not block a later one', async (t) => {
     const { url, pool } = await emptyDatabase(t);
-    // The table of migrations cannot be read until we let go, so the migration stops in the middle.
+    // The table of migrations cannot be read while this transaction holds its lock, so the migration waits in the middle.
     await migrate(url);
     await pool.query('DELETE FROM migrations; DROP TABLE email_bodies');
     const client = await pool.connect();

@@ -4,11 +4,10 @@ import { EMAIL_STATUSES } from '../../src/domain/email/email.ts';
 import { projectReschedule } from '../../src/projection/emails.ts';
 import { whyUnmoved } from '../../src/store/emails/emails.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
-import { useDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { acceptOne, emailRow, force, inInterval, inMs, organization, timeline } from './mail.ts';
 
-const { pool } = await useDatabase();
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture();
 
 describe('rescheduling', () => {
   const scheduled = () => acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });

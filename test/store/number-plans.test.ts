@@ -3,12 +3,10 @@ import { before, test } from 'node:test';
 import { findAnsweredMessage, findInboundMedia } from '../../src/store/chat/inbound.ts';
 import { reassignMessages } from '../../src/store/messages/changes.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
-import { useDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { explainEach, readBy } from '../support/plans.ts';
-import { organization } from './mail.ts';
 
-const { pool } = await useDatabase(2);
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture(2);
 const NUMBERS = 5_000;
 const SENT = 20_000;
 /** Messages of the last days, which are few here. */

@@ -10,11 +10,10 @@ import {
   lockEmailRows,
 } from '../../src/store/outbox/outbox.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
-import { useDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { accept, acceptOne, force, inMs, newEmail, organization } from './mail.ts';
 
-const { pool } = await useDatabase();
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture();
 
 describe('the outbox', () => {
   beforeEach(async () => {

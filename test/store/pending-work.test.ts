@@ -4,7 +4,7 @@ import { readDue, readOutbox, type PendingWork } from '../../src/store/emails/pe
 import { useDatabase } from '../support/database.ts';
 import { explainEach } from '../support/plans.ts';
 import { acceptText, connect } from './chats.ts';
-import { accept, acceptOne, force, newEmail, organization } from './mail.ts';
+import { accept, acceptOne, force, inMs, newEmail, organization } from './mail.ts';
 
 const { pool } = await useDatabase();
 let orgId: string;
@@ -83,7 +83,7 @@ describe('the backlog of due work', () => {
 
   test('contains scheduled chat-app messages and SMS from their time on, beside those that are queued', async () => {
     const { number } = await connect(pool, orgId);
-    const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
+    const inAnHour = inMs(3_600_000);
     const late = await acceptText(pool, orgId, number, {}, inAnHour);
     await acceptText(pool, orgId, number, {}, inAnHour);
     await pool.query(`UPDATE chat_messages SET scheduled_at = now() - interval '90 seconds' WHERE id = $1`, [late]);

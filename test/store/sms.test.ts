@@ -4,14 +4,13 @@ import { addSender } from '../../src/accounts/sms-senders.ts';
 import { insertReceived } from '../../src/store/sms/opt-outs.ts';
 import { deleteExpired } from '../../src/store/upkeep/expired.ts';
 import { findReceivers, findSender } from '../../src/store/sms/senders.ts';
-import { useDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { organization } from './mail.ts';
 
 const SERVICE = `MG${'0123456789abcdef'.repeat(2)}`;
 const [WORLD, LATER, US, CODE] = ['+12025550142', '+12025550143', '+12025550144', '12345'] as const;
 
-const { pool } = await useDatabase();
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture();
 const otherId = await organization(pool);
 await addSender(pool, orgId, WORLD, []);
 await addSender(pool, orgId, LATER, []);

@@ -5,12 +5,10 @@ import { transaction } from '../../src/store/postgres/pool.ts';
 import { addDelivery } from '../../src/store/webhooks/deliveries.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { type Health, leaseEndpoints, releaseEndpoint, renewLeases } from '../../src/store/webhooks/leases.ts';
-import { useDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { explaining, flat, type PlanNode, readBy } from '../support/plans.ts';
-import { organization } from './mail.ts';
 
-const { pool } = await useDatabase(10);
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture(10);
 const ENDPOINT_URL = 'https://example.com/';
 const NOTHING: Health = { url: ENDPOINT_URL, hasSuccess: false, hasFailure: false, hasRepeatedFailure: false };
 

@@ -6,13 +6,11 @@ import { makeWebhookIntake, removeEndpoint } from '../../src/accounts/webhooks.t
 import { type Db, transaction } from '../../src/store/postgres/pool.ts';
 import { enqueueEvents } from '../../src/store/webhooks/events.ts';
 import { changeEndpoint, findEndpoint, insertEndpoint, rotateSecret } from '../../src/store/webhooks/endpoints.ts';
-import { useDatabase } from '../support/database.ts';
-import { organization } from './mail.ts';
+import { organizationFixture } from '../support/organization.ts';
 
 const SECRET = Buffer.from('x');
 
-const { pool } = await useDatabase(10);
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture(10);
 
 describe('an endpoint that is written to all the time', () => {
   const endpoint = async (): Promise<string> => {

@@ -2,24 +2,23 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { expireBodies } from '../../src/upkeep/body-retention.ts';
 import { changeBodyRetention } from '../../src/accounts/organizations.ts';
-import type { Pool } from '../../src/store/postgres/pool.ts';
 import { accept, force, inMs, newEmail, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
+
+const DAY = 24 * 3_600_000;
+
+const { pool } = await useDatabase();
 
 let organizations = 0;
 const domains = new Map<string, string>();
 const domainOf = (orgId: string) => domains.get(orgId) ?? '';
 /** An organization with its own domain. */
-async function organizationOf(pool: Pool): Promise<string> {
+async function newOrganization(): Promise<string> {
   const domain = `org${organizations++}.example`;
   const orgId = await organization(pool, domain);
   domains.set(orgId, domain);
   return orgId;
 }
-
-const DAY = 24 * 3_600_000;
-
-const { pool } = await useDatabase();
 
 describe('bodies expire', () => {
   /** Runs the maintenance task to its end. @returns how many emails it checked */
@@ -65,11 +64,7 @@ describe('bodies expire', () => {
   }
 
   it('after the setting or the retention of their organization, in steps', async () => {
-    const [ours, keeping, longer] = [
-      await organizationOf(pool),
-      await organizationOf(pool),
-      await organizationOf(pool),
-    ];
+    const [ours, keeping, longer] = [await newOrganization(), await newOrganization(), await newOrganization()];
     await changeBodyRetention(pool, keeping, 0);
     await changeBodyRetention(pool, longer, 30);
     const old = await insertSentDaysAgo(ours, 8, 10);
@@ -87,7 +82,7 @@ describe('bodies expire', () => {
   });
 
   it('not before the email is sent', async () => {
-    const ours = await organizationOf(pool);
+    const ours = await newOrganization();
     await changeBodyRetention(pool, ours, 7);
     const [queued = ''] = await insertSentDaysAgo(ours, 9, 1, 'queued');
     const [copied = ''] = await insertSentDaysAgo(ours, 9, 1);
@@ -116,7 +111,7 @@ describe('bodies expire', () => {
   });
 
   it('also if content was kept forever for a time while an email waited', async () => {
-    const ours = await organizationOf(pool);
+    const ours = await newOrganization();
     await changeBodyRetention(pool, ours, 7);
     const ids = await insertSentDaysAgo(ours, 9, 1, 'queued');
     await run(0);
@@ -134,7 +129,7 @@ describe('bodies expire', () => {
     await pool.query(
       `INSERT INTO organizations (id, name, body_retention_days) SELECT 'org_00' || n, n, 1 FROM generate_series(1, 1100) AS n`,
     );
-    const last = await organizationOf(pool);
+    const last = await newOrganization();
     const { rows } = await pool.query(`SELECT FROM organizations WHERE id > $1`, [last]);
     assert.equal(rows.length, 0, 'it is visited last');
     await changeBodyRetention(pool, last, 1);

@@ -8,13 +8,12 @@ import { projectMessages, projectMessageReports } from '../../src/projection/mes
 import { deleteOutbox, lockMessageRows } from '../../src/store/outbox/outbox.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
-import { inMs, organization } from '../store/mail.ts';
-import { useDatabase } from '../support/database.ts';
+import { inMs } from '../store/mail.ts';
+import { organizationFixture } from '../support/organization.ts';
 import { ScriptedChat } from '../delivery/chat-harness.ts';
 import { fakeWorkflows } from './workflows.ts';
 
-const { pool } = await useDatabase(5);
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture(5);
 const from = (await connect(pool, orgId)).number;
 beforeEach(() => pool.query('TRUNCATE chat_messages, outbox'));
 

@@ -9,10 +9,9 @@ import { backfillStatistics } from '../../src/upkeep/statistics.ts';
 import { acceptText, connect } from '../store/chats.ts';
 import { accept, acceptOne, newEmail, organization } from '../store/mail.ts';
 import { countEmails, readFigures } from '../store/statistics-truth.ts';
-import { useDatabase } from '../support/database.ts';
+import { organizationFixture } from '../support/organization.ts';
 
-const { pool } = await useDatabase();
-const orgId = await organization(pool);
+const { pool, orgId } = await organizationFixture();
 const SOON = Date.now() + 120_000;
 const EVER = { from: new Date(0), to: new Date(SOON) };
 

@@ -5,7 +5,6 @@ import type { Seal } from '../../lib/seal.ts';
 import type { EmailProvider } from '../../providers/email-provider.ts';
 import type { StoredBodies } from '../../store/emails/attempts.ts';
 import type { EmailContents } from '../../store/emails/contents.ts';
-import type { Pool } from '../../store/postgres/pool.ts';
 import type {
   Answer,
   AttemptedMessage,
