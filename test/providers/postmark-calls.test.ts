@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { type OutgoingEmail, toCopy } from '../../src/domain/email/outgoing.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
+import { parsePostmarkCallback } from '../../src/providers/postmark/callbacks.ts';
 import { addresses, outgoing } from './outgoing.ts';
+import { MESSAGE_ID, OPEN } from './postmark-records.ts';
 import { answering, httpServer, recordingServer } from './servers.ts';
 import { at, CALL, simulator } from './simulator.ts';
 
@@ -166,6 +168,51 @@ describe('asking about a call', { concurrency: true }, () => {
     test(`rejects when the answer is ${name}`, async (t) => {
       const url = await httpServer(t, answering(answer));
       await assert.rejects(async () => find(url, CALL));
+    });
+  }
+});
+
+describe('an open in the history of a message', { concurrency: true }, () => {
+  /** Reads the history of a message that was opened once, with these details. */
+  async function reported(t: TestContext, Details: object) {
+    const { Recipient, ReceivedAt } = OPEN;
+    const MessageEvents = [{ Type: 'Opened', Recipient, ReceivedAt, Details }];
+    const url = await httpServer(t, answering({ body: { MessageEvents } }));
+    return at(url).reports?.(OPEN.Metadata.email, MESSAGE_ID);
+  }
+
+  const chrome = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0';
+  const gmail = 'Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)';
+  for (const [UserAgent, place, change] of [
+    ['Mozilla/5.0', '', 'opened_by_machine'],
+    ['Mozilla/5.0', ' from Cork, Ireland', 'opened_by_machine'],
+    ['Mozilla/5.0', ' from Frankfurt am Main (Westend), Hessen', 'opened_by_machine'],
+    ['Barracuda Sentinel (EE)', ' from Santiago de Cali, Departamento del Valle del Cauca', 'opened_by_machine'],
+    [gmail, '', 'opened'],
+    [chrome, ' from Cork, Ireland', 'opened'],
+  ] as const) {
+    test(`with ${UserAgent}${place} is the report of its callback: ${change}`, async (t) => {
+      const callback = parsePostmarkCallback({ ...OPEN, UserAgent }, () => true, 'broadcast');
+      assert.ok(callback.kind === 'feedback' && callback.feedback.change === change);
+      const { evidence } = callback.feedback;
+      const reports = await reported(t, { Summary: `Email opened with ${UserAgent}${place}` });
+      assert.deepEqual(
+        reports?.map((report) => ({ ...report, evidence })),
+        [callback.feedback],
+      );
+    });
+  }
+
+  for (const details of [
+    {},
+    { Summary: null },
+    { Summary: '' },
+    { Summary: 'Opened' },
+    { Summary: 'Email opened with ' },
+  ]) {
+    test(`with ${JSON.stringify(details)} is one of a person`, async (t) => {
+      const [report] = (await reported(t, details)) ?? [];
+      assert.equal(report?.change, 'opened');
     });
   }
 });

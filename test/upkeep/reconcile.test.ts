@@ -105,7 +105,7 @@ describe('emails without a report', () => {
   test('get the reports of Postmark, and late callbacks add nothing', async (t) => {
     const { postmarkUrl } = await simulator(t);
     const provider = at(postmarkUrl);
-    const locals = ['clicked', 'bounced+mailbox_not_found', 'complained', 'delayed', 'slow'];
+    const locals = ['clicked', 'bounced+mailbox_not_found', 'complained', 'delayed', 'slow', 'opened'];
     const ids: string[] = [];
     for (const local of locals) {
       const id = await acceptOne(pool, orgId, { to: [`${local}@example.net`] });
@@ -117,13 +117,14 @@ describe('emails without a report', () => {
     }
     await sleep(100);
     const { reconcileSent } = make({ askPostmark: provider.reports });
-    assert.equal((await reconcileSent()).done, 5);
+    assert.equal((await reconcileSent()).done, 6);
     const expected = [
       ['clicked', 'queued', 'sent', 'delivered', 'opened', 'clicked'],
       ['bounced', 'queued', 'sent', 'bounced'],
       ['complained', 'queued', 'sent', 'delivered', 'complained'],
       ['delivered', 'queued', 'sent', 'delivery_delayed', 'delivered'],
       ['delivered', 'queued', 'sent', 'delivered'],
+      ['opened', 'queued', 'sent', 'delivered', 'opened'],
     ];
     const results = async () =>
       Promise.all(ids.map(async (id) => [(await emailRow(pool, id)).status, ...(await timeline(pool, id))]));

@@ -143,7 +143,7 @@ export function messageEvent(
     case 'Transient':
       return { ...event, Type: 'Transient', Details: { DeliveryMessage: DEFERRED_REPLY, ...server } };
     case 'Open':
-      return { ...event, Type: 'Opened', Details: { Summary: `Email opened with ${READER.Client.Name}` } };
+      return { ...event, Type: 'Opened', Details: { Summary: `Email opened with ${READER.UserAgent}` } };
     case 'Click':
       return {
         ...event,

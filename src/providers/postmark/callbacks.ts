@@ -43,12 +43,12 @@ function readFeedback(emailId: string, record: Fields): Feedback | undefined {
       return toFeedback({ emailId, messageId, recipient, change: 'delivered', at: record['DeliveredAt'] });
     case 'Open':
       return attributeToMachine(
-        record,
+        record['UserAgent'],
         toFeedback({ emailId, messageId, recipient, change: 'opened', at: record['ReceivedAt'] }),
       );
     case 'Click': {
-      const { ReceivedAt: at, OriginalLink: link } = record;
-      return attributeToMachine(record, toFeedback({ emailId, messageId, recipient, change: 'clicked', at, link }));
+      const { ReceivedAt: at, OriginalLink: link, UserAgent: agent } = record;
+      return attributeToMachine(agent, toFeedback({ emailId, messageId, recipient, change: 'clicked', at, link }));
     }
     default:
       return undefined;
@@ -58,10 +58,10 @@ function readFeedback(emailId: string, record: Fields): Feedback | undefined {
 const BY_MACHINE = { opened: 'opened_by_machine', clicked: 'clicked_by_machine' } as const;
 
 /**
- * Attributes an open or click to a machine by the user agent of its record. Its key stays that of an open or click by a person:
- * the list of a message's events has no user agent, and its entry must be recognized as the same report.
+ * Attributes an open or click to a machine by its user agent. Its key stays that of an open or click by a person: the list of a
+ * message's events has no user agent of a click, and its entry must be recognized as the same report.
  */
-function attributeToMachine({ UserAgent: userAgent }: Fields, report: Feedback | undefined): Feedback | undefined {
+export function attributeToMachine(userAgent: unknown, report: Feedback | undefined): Feedback | undefined {
   if (!report || !isText(userAgent) || !isMachineAgent(userAgent)) return report;
   return { ...report, change: BY_MACHINE[report.change as keyof typeof BY_MACHINE] };
 }

@@ -1,16 +1,19 @@
 import { Errors, type ServerClient } from 'postmark';
 import type { Feedback } from '../../domain/email/feedback.ts';
-import { type MessageEvent, readBounce, toFeedback } from './callbacks.ts';
+import { attributeToMachine, type MessageEvent, readBounce, toFeedback } from './callbacks.ts';
 
 /** https://postmarkapp.com/developer/api/overview#error-codes: codes for objects that do not exist or were deleted. */
 const NOT_FOUND = new Set([407, 701]);
+
+/** The summary of an open contains the user agent, and often the place behind it: "Email opened with Mozilla/5.0 from Cork". */
+const OPENED_WITH = /^Email opened with (\S.*?)(?: from |$)/;
 
 /** An entry of a message's history. Its type determines the details. */
 interface HistoryEntry {
   readonly Recipient: string;
   readonly Type: string;
   readonly ReceivedAt: string;
-  readonly Details: { readonly Link?: string; readonly BounceID?: number | string };
+  readonly Details: { readonly Summary?: string; readonly Link?: string; readonly BounceID?: number | string };
 }
 
 /**
@@ -33,7 +36,7 @@ async function read(
   client: ServerClient,
   type: string,
   of: Omit<MessageEvent, 'change' | 'link'>,
-  { Link: link, BounceID: bounceId }: HistoryEntry['Details'],
+  { Summary: summary, Link: link, BounceID: bounceId }: HistoryEntry['Details'],
 ): Promise<Feedback | undefined> {
   switch (type) {
     case 'Delivered':
@@ -41,7 +44,7 @@ async function read(
     case 'Transient':
       return toFeedback({ ...of, change: 'delivery_delayed' });
     case 'Opened':
-      return toFeedback({ ...of, change: 'opened' });
+      return attributeToMachine(OPENED_WITH.exec(summary ?? '')?.[1], toFeedback({ ...of, change: 'opened' }));
     case 'LinkClicked':
       return toFeedback({ ...of, change: 'clicked', link });
     default: {
