@@ -259,6 +259,15 @@ describe('one email', () => {
     assert.equal(await count(), 1);
   });
 
+  it('attributes an open or click without a recipient to none of several', async () => {
+    const id = await ours.sent({ to: ['ada@example.net', 'bob@example.net'] });
+    for (const change of ['sent', 'opened', 'clicked'] as const) {
+      await project(service.pool, change, [{ id }]);
+      const text = textOf((await page(`/dashboard/emails/${id}`)).html);
+      for (const name of ['ada', 'bob']) assert.ok(text.includes(`${name}@example.net sent`), `${change}: ${text}`);
+    }
+  });
+
   it('shows the link of a click, and a long timeline by its ends', async () => {
     const id = await ours.sent();
     await project(service.pool, 'clicked', [{ id, recipient: 'ada@example.net', link: 'https://x.example/?a=<b>' }]);

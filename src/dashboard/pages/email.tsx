@@ -167,8 +167,10 @@ function Recipients({ email, details, suppressions, maySuppress }: RecipientsPro
   const all = recipients(addressees(email));
   const onlyReport = all.length === 1 && isReported(email.status) ? email : undefined;
   const reports = new Map(details.recipients.map((report) => [report.recipient, report]));
-  // The status of the email is that of one of its recipients.
-  const isStatusOfOne = isReported(email.status) && details.recipients.some(({ status }) => status === email.status);
+  // The status of the email is that of one of its recipients. By SMTP, an open or click does not show of which one.
+  const isStatusOfOne =
+    ['opened', 'clicked'].includes(email.status) ||
+    (isReported(email.status) && details.recipients.some(({ status }) => status === email.status));
   const statusWithoutReport = isStatusOfOne ? 'sent' : email.status;
   // Recipients who unsubscribed still receive email that is not marketing.
   const suppressed = new Set(suppressions.filter(({ origin }) => origin !== 'unsubscribe').map((entry) => entry.email));
