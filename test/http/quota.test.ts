@@ -79,8 +79,9 @@ describe('a monthly quota', () => {
       const answer = await ours.send({ marketing: true, to: to.slice(0, count), attachments });
       await assertExceeded(answer, `the quota of 10 emails a month leaves 1, and this takes ${count}`);
     }
-    // A quota that is set later counts the emails of the month in the same way, except for repeated addresses.
+    // The stored emails of the month are counted in the same way, except for repeated addresses.
     await changeQuota(service.pool, ours.id, null);
+    assert.equal(await usedBy(ours), 1 + 5 + 1 + 3);
     assert.equal((await changeQuota(service.pool, ours.id, 20)).used, 1 + 5 + 1 + 3);
   });
 

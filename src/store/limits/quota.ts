@@ -11,6 +11,10 @@ export const COPIES = (email: string): string => `CASE WHEN ${email}.marketing
   THEN jsonb_array_length(${email}."to") + coalesce(jsonb_array_length(${email}.cc), 0)
        + coalesce(jsonb_array_length(${email}.bcc), 0) ELSE 1 END`;
 
+/** SQL of what the emails of organization `$1` of this month use of a quota. It reads them: without a quota there is no counter. */
+const STORED_COPIES = `(
+  SELECT coalesce(sum(${COPIES('emails')}), 0) FROM emails WHERE org_id = $1 AND created_at >= ${MONTH_BEGIN})`;
+
 /** An organization's quota and usage of this month. A marketing email counts once for each recipient. */
 export interface Usage {
   /** Its quota; null is any number. */
@@ -62,15 +66,15 @@ export async function countAgainstQuota(db: Db, orgId: string, emails: number): 
 }
 
 /**
- * Returns an organization's quota and usage of this month. Without a quota, the emails of the month are counted from an index,
- * which takes a second for some millions.
+ * Returns an organization's quota and usage of this month. Without a quota, the emails of the month are read, which may
+ * take seconds.
  */
 export function usage(db: Db, orgId: string): Promise<Usage | undefined> {
   return queryRow(
     db,
     `SELECT monthly_quota::float8 AS monthly,
             CASE WHEN monthly_quota IS NULL
-              THEN (SELECT count(*) FROM emails WHERE org_id = $1 AND created_at >= ${MONTH_BEGIN})
+              THEN ${STORED_COPIES}
               ELSE coalesce((SELECT emails FROM monthly_usage WHERE org_id = $1 AND month = ${MONTH}), 0)
             END::float8 AS used,
             ${MONTH_END} AS resets_at,
@@ -93,7 +97,7 @@ export function setQuota(db: Db, orgId: string, monthly: number | null): Promise
        SELECT id, monthly_quota FROM organizations WHERE id = $1 FOR NO KEY UPDATE
      ), counted AS (
        INSERT INTO monthly_usage (org_id, month, emails)
-       SELECT id, ${MONTH}, (SELECT coalesce(sum(${COPIES('emails')}), 0) FROM emails WHERE org_id = $1 AND created_at >= ${MONTH_BEGIN})
+       SELECT id, ${MONTH}, ${STORED_COPIES}
        FROM before WHERE monthly_quota IS NULL AND $2::bigint IS NOT NULL
        ON CONFLICT (org_id, month) DO UPDATE SET emails = excluded.emails
      )
