@@ -97,10 +97,8 @@ const list = listPage({
   ),
   footer: (
     <Section title="This month">
-      {/* Loaded separately: without a quota, counting the emails may take long. */}
-      <div hx-get={`${PATH}/usage`} hx-trigger="load" hx-select="#usage">
-        <a href={`${PATH}/usage`}>Show how many emails were accepted this month</a>
-      </div>
+      {/* A page of its own: without a quota, all emails of the month are read. */}
+      <a href={`${PATH}/usage`}>Show how many emails were accepted this month</a>
     </Section>
   ),
 });
@@ -109,15 +107,13 @@ const showUsage = page(Type.Object({}), async (context) => {
   const quotaUsage = await usage(context.pool, context.organization.id);
   return (
     <Layout context={context} title="Emails this month" crumbs={CRUMBS}>
-      <div id="usage">
-        <Facts
-          facts={[
-            ['Accepted this month (UTC)', <Text text={formatNumber(quotaUsage?.used ?? 0)} />],
-            ['Quota', <Text text={quotaUsage?.monthly == null ? 'none' : formatNumber(quotaUsage.monthly)} />],
-            ['Resets on', <Time at={quotaUsage?.resets_at ?? null} />],
-          ]}
-        />
-      </div>
+      <Facts
+        facts={[
+          ['Accepted this month (UTC)', <Text text={formatNumber(quotaUsage?.used ?? 0)} />],
+          ['Quota', <Text text={quotaUsage?.monthly == null ? 'none' : formatNumber(quotaUsage.monthly)} />],
+          ['Resets on', <Time at={quotaUsage?.resets_at ?? null} />],
+        ]}
+      />
     </Layout>
   );
 });
