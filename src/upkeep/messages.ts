@@ -58,7 +58,7 @@ export function makeMessageUpkeep(deps: MessageUpkeepDeps) {
       for (const { id, channel: kind } of overdue) {
         const state = await workflows.describe(id);
         if (state === 'running') continue;
-        if (state === 'idle' || state === 'failing') await workflows.terminate(id, 'replaced by upkeep: no progress');
+        if (state === 'idle' || state === 'failing') await workflows.terminate(id);
         const open = await putBackMessages(pool, [id]);
         if (open.length === 0) continue;
         messagesRescued.publish({ kind, state, count: open.length });

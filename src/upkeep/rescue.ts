@@ -26,7 +26,6 @@ const ALMOST_DUE_PER_STEP = 10_000;
 /** Failing workflows that one run replaces: after a bad deployment there may be more than Temporal should restart together. */
 const FAILING_PER_RUN = 100;
 const MAX_CONCURRENT_REQUESTS = 10;
-const TERMINATION_REASON = 'replaced by upkeep: it made no progress';
 
 /** Maintenance tasks that start a new workflow for messages whose workflow was lost, closed early or makes no progress. */
 export function makeRescueUpkeep(deps: RescueDeps) {
@@ -85,7 +84,7 @@ async function replace(deps: RescueDeps, { id, type }: FailingWorkflow): Promise
     await putBack(deps, id, [id], 'failing');
     return;
   }
-  await deps.workflows.terminate(id, TERMINATION_REASON);
+  await deps.workflows.terminate(id);
   if (type === 'deliverChat' || type === 'deliverSms') {
     const open = await putBackMessages(deps.pool, [id]);
     messagesRescued.publish({ kind: type === 'deliverSms' ? 'sms' : 'chatapp', state: 'failing', count: open.length });
@@ -101,7 +100,7 @@ async function putBack(
   state: Exclude<WorkflowState, 'running'>,
 ): Promise<number> {
   // The claim, not the workflow, prevents a second send: the old workflow finds that another one delivers the email.
-  if (state === 'idle' || state === 'failing') await workflows.terminate(workflowId, TERMINATION_REASON);
+  if (state === 'idle' || state === 'failing') await workflows.terminate(workflowId);
   const open = await transaction(pool, (client) => putBackEmails(client, workflowId, ids, state === 'missing'));
   if (open.length === 0) return 0;
   messagesRescued.publish({ kind: 'email', state, count: open.length });

@@ -15,8 +15,8 @@ export interface FailingWorkflow {
 
 export interface Workflows {
   readonly describe: (id: string) => Promise<WorkflowState>;
-  /** Does nothing if the workflow is closed. */
-  readonly terminate: (id: string, reason: string) => Promise<void>;
+  /** Terminates a workflow that a new one replaces. Does nothing if it is closed. */
+  readonly terminate: (id: string) => Promise<void>;
   /** Returns the workflows that are running; may lag by a few seconds. */
   readonly findRunning: (ids: readonly string[]) => Promise<Set<string>>;
   readonly findFailing: (limit: number) => Promise<FailingWorkflow[]>;

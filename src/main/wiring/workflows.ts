@@ -17,6 +17,7 @@ const ACTIVITY_STARTED = 2;
 const EARLIER_TYPES = ['webhookEndpoint', 'watchDomain'];
 /** All of our workflow types. Other applications may use the same namespace, so queries that give no ids name them. */
 export const WORKFLOW_TYPES = ['deliverEmail', 'deliverChat', 'deliverSms', 'deliverGroup', 'upkeep', ...EARLIER_TYPES];
+const TERMINATION_REASON = 'replaced by upkeep: it made no progress';
 const IDS_PER_QUERY = 200;
 const MAX_CONCURRENT_QUERIES = 4;
 
@@ -24,7 +25,7 @@ const MAX_CONCURRENT_QUERIES = 4;
 export function openWorkflows(client: () => Client): Workflows {
   return {
     describe: (id) => describeWorkflow(client(), id),
-    terminate: (id, reason) => ignoreNotFound(client().workflow.getHandle(id).terminate(reason)),
+    terminate: (id) => ignoreNotFound(client().workflow.getHandle(id).terminate(TERMINATION_REASON)),
     findRunning: (ids) => findRunning(client(), ids),
     findFailing: (limit) => findFailing(client(), limit),
     endEarlier: (limit) => endEarlier(client(), limit),
