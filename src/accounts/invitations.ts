@@ -1,4 +1,5 @@
 import { digest } from '../lib/digest.ts';
+import { requireAddress } from '../domain/email/address.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../lib/ids.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
@@ -15,7 +16,7 @@ import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { findMember, findUser, findUserByEmail, type Role, type User } from '../store/accounts/users.ts';
 import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 import { newToken } from './sign-in.ts';
-import { addUser, joinOrganization, alreadyMember, newUser, userEmail } from './users.ts';
+import { addUser, joinOrganization, alreadyMember, newUser } from './users.ts';
 
 /**
  * Creates an invitation that expires after 7 days, and deletes earlier ones to the address.
@@ -29,7 +30,7 @@ export async function invite(
   role: Role,
   limits = UNLIMITED_ORGANIZATION,
 ): Promise<{ id: string; email: string; token: string }> {
-  const address = userEmail(email);
+  const address = requireAddress(email, 'email');
   const existing = await findUserByEmail(pool, address);
   if (existing && (await findMember(pool, orgId, existing.id))) throw alreadyMember();
   const [id, token] = [newId('inv'), newToken()];

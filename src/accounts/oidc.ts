@@ -1,9 +1,9 @@
 import * as client from 'openid-client';
 import type { Logger } from 'pino';
+import { bareAddress } from '../domain/email/address.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { cacheFor } from '../lib/cached.ts';
 import type { IdentityKey } from '../store/accounts/oidc-identities.ts';
-import { userEmail } from './users.ts';
 
 const REQUEST_TIMEOUT_SECONDS = 10;
 /** The maximum difference between the clocks of the issuer and this process. */
@@ -144,12 +144,7 @@ function isSubject(subject: string): boolean {
 }
 
 function verifiedEmail({ email, email_verified: isVerified }: Readonly<Record<string, unknown>>): string | null {
-  if (isVerified !== true || typeof email !== 'string') return null;
-  try {
-    return userEmail(email);
-  } catch {
-    return null;
-  }
+  return isVerified === true && typeof email === 'string' ? (bareAddress(email) ?? null) : null;
 }
 
 /** Caches a result, but not a failure. */

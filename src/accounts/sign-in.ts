@@ -12,7 +12,7 @@ import {
   type SessionClient,
 } from '../store/accounts/sessions.ts';
 import { needsOidc } from '../store/accounts/organizations.ts';
-import { parseMailbox } from '../domain/email/address.ts';
+import { bareAddress } from '../domain/email/address.ts';
 import { findSecondFactor } from '../store/accounts/second-factors.ts';
 import { findUserByEmail, lockPassword, type User, type UserWithPassword } from '../store/accounts/users.ts';
 import { type Detail, auditBySystem, auditByUser } from './audit.ts';
@@ -63,9 +63,7 @@ export async function signIn(
   // Postgres cannot store NUL, so no user's email contains it.
   if (typed.length > MAX_LENGTH || password.length > MAX_LENGTH || typed.includes('\0'))
     return { kind: 'wrong_credentials' };
-  // Normalized as in `userEmail`, with the domain as an A-label. Text that is not an address is trimmed and lowercased.
-  const mailbox = parseMailbox(typed);
-  const email = (typeof mailbox === 'string' ? typed.trim() : mailbox.address).toLowerCase();
+  const email = bareAddress(typed) ?? typed.trim().toLowerCase();
   const browserId = knownBrowsers.read(browser, email, Date.now());
   const attempt: Attempt = { email, address, browserId };
   const isKnown = browserId !== undefined;

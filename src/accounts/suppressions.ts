@@ -1,5 +1,5 @@
-import { parseMailbox } from '../domain/email/address.ts';
-import { requireValid, ServiceError } from '../domain/errors.ts';
+import { bareAddress } from '../domain/email/address.ts';
+import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../lib/ids.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { askForProviderRemoval } from '../store/suppressions/provider-lists.ts';
@@ -9,11 +9,6 @@ import {
   removeSuppressions,
   type Suppression,
 } from '../store/suppressions/suppressions.ts';
-
-/** Returns the bare address in lower case. @throws ServiceError validation_error */
-export function listedAddress(text: string, param: string): string {
-  return requireValid(parseMailbox(text), param).address.toLowerCase();
-}
 
 /**
  * Suppresses addresses manually. Addresses that are already suppressed for all mail are unchanged.
@@ -77,8 +72,7 @@ export async function unsuppress(pool: Pool, orgId: string, idOrEmail: string): 
 
 /** Returns the normalized address. Text that is not an address is treated as an id. */
 export function toIdOrAddress(idOrEmail: string): string {
-  const mailbox = parseMailbox(idOrEmail);
-  return typeof mailbox === 'string' ? idOrEmail : mailbox.address.toLowerCase();
+  return bareAddress(idOrEmail) ?? idOrEmail;
 }
 
 function notListed(): ServiceError {

@@ -1,3 +1,4 @@
+import { requireAddress } from '../domain/email/address.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { insertAudit, insertAuditOfUser } from '../store/accounts/audit.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
@@ -19,14 +20,15 @@ import { requireOrganization } from './organizations.ts';
 import { OPERATOR } from './audit.ts';
 import { generatePassword } from './passwords.ts';
 import { unlock } from './sign-in-limits.ts';
-import { newPasswordHash, takeOver, userEmail } from './users.ts';
+import { newPasswordHash, takeOver } from './users.ts';
 
 /** Identifies a user in the operator's commands. */
 export type UserName = { readonly id: string } | { readonly email: string };
 
 /** @throws ServiceError not_found, validation_error for an invalid address */
 async function requireUser(db: Db, name: UserName): Promise<User> {
-  const user = 'id' in name ? await findUser(db, name.id) : await findUserByEmail(db, userEmail(name.email));
+  const user =
+    'id' in name ? await findUser(db, name.id) : await findUserByEmail(db, requireAddress(name.email, 'email'));
   if (!user) throw new ServiceError('not_found', 'there is no such user', 'id' in name ? 'user' : 'email');
   return { id: user.id, email: user.email, name: user.name };
 }

@@ -1,6 +1,6 @@
-import { parseMailbox } from '../domain/email/address.ts';
+import { requireAddress } from '../domain/email/address.ts';
 import { digest } from '../lib/digest.ts';
-import { refuseProblem, requireValid, ServiceError } from '../domain/errors.ts';
+import { refuseProblem, ServiceError } from '../domain/errors.ts';
 import { newId } from '../lib/ids.ts';
 import { characters, controlProblem } from '../lib/text.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
@@ -36,11 +36,6 @@ import { newToken } from './sign-in.ts';
 
 const MAX_NAME_LENGTH = 200;
 
-/** Returns the bare address in lower case. @throws ServiceError validation_error */
-export function userEmail(text: string): string {
-  return requireValid(parseMailbox(text), 'email').address.toLowerCase();
-}
-
 interface UserRequest {
   readonly email: string;
   /** Undefined generates a password; the result contains the only copy. */
@@ -73,7 +68,7 @@ export async function createUser(
   { email, password, role, resetPassword = false }: UserRequest,
 ): Promise<CreatedUser> {
   await requireOrganization(pool, orgId);
-  const address = userEmail(email);
+  const address = requireAddress(email, 'email');
   const existing = await findUserByEmail(pool, address);
   if (existing && (await findMember(pool, orgId, existing.id))) throw alreadyMember();
   if (existing && !existing.proved_at && !resetPassword) {

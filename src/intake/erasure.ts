@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { domainToUnicode } from 'node:url';
-import { parseMailbox } from '../domain/email/address.ts';
+import { bareAddress } from '../domain/email/address.ts';
 import { recipientTerms } from '../domain/email/search.ts';
 import { chunksOf } from '../lib/group.ts';
 import { markDeleted } from '../store/emails/attachments.ts';
@@ -168,7 +168,7 @@ async function eraseFromEmails(
   report: ErasureReport,
 ): Promise<void> {
   const emails = await lockAddressed(client, ids);
-  const isErased = (text: string) => addressOf(text) === erased.address;
+  const isErased = (text: string) => bareAddress(text) === erased.address;
   const named = emails.filter(({ to, cc, bcc, reply_to }) =>
     [to, cc, bcc, reply_to].flat().some((text) => text !== null && isErased(text)),
   );
@@ -196,14 +196,9 @@ async function eraseFromEmails(
 
 function withoutAddress(email: AddressedEmail, { address, placeholder }: ErasedAddress): AddressedEmail {
   const replace = <T extends string[] | null>(list: T) =>
-    (list && list.map((text) => (addressOf(text) === address ? placeholder : text))) as T;
+    (list && list.map((text) => (bareAddress(text) === address ? placeholder : text))) as T;
   const { to, cc, bcc, reply_to } = email;
   return { ...email, to: replace(to), cc: replace(cc), bcc: replace(bcc), reply_to: replace(reply_to) };
-}
-
-function addressOf(text: string): string | undefined {
-  const mailbox = parseMailbox(text);
-  return typeof mailbox === 'string' ? undefined : mailbox.address.toLowerCase();
 }
 
 /**

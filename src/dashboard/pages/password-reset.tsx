@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { isResetToken, resetPassword } from '../../accounts/password-reset.ts';
 import { countResetRequest } from '../../accounts/sign-in-limits.ts';
-import { userEmail } from '../../accounts/users.ts';
+import { requireAddress } from '../../domain/email/address.ts';
 import { emailPasswordReset } from '../../intake/account-emails.ts';
 import { tooManyAttempts } from '../errors.tsx';
 import { BLANK, field, FormProblem } from '../form-elements.tsx';
@@ -28,7 +28,7 @@ const request = publicAction(Type.Object({ email: Type.String({ maxLength: 1_000
   again: (visit, filled) => <RequestPage visit={visit} filled={filled} />,
   run: async ({ deps, pool, address }, { email }) => {
     const { accountEmails, log } = deps;
-    const to = userEmail(email);
+    const to = requireAddress(email, 'email');
     const seconds = await countResetRequest(pool, to, address);
     if (seconds !== undefined) throw tooManyAttempts(seconds);
     // Not awaited: the response time must not reveal whether a user with this address exists.

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
+import { requireAddress } from '../../domain/email/address.ts';
 import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
-import { findSuppression, listedAddress, unsuppress } from '../../accounts/suppressions.ts';
+import { findSuppression, unsuppress } from '../../accounts/suppressions.ts';
 import { listSuppressions, type Suppression, type SuppressionFilters } from '../../store/suppressions/suppressions.ts';
 import { buttonAction } from '../act.ts';
 import { csvParts, exportCsv } from '../csv.ts';
@@ -88,7 +89,7 @@ export const rows: readonly PageRow[] = [
 ];
 
 function filtersOf({ email, origin }: { email?: string; origin?: Suppression['origin'] }): SuppressionFilters {
-  return { email: email === undefined ? null : listedAddress(email, 'email'), origin: origin ?? null };
+  return { email: email === undefined ? null : requireAddress(email, 'email'), origin: origin ?? null };
 }
 
 function Actions({ context, origin }: { context: Context; origin: string | undefined }): Html {

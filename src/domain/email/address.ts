@@ -1,4 +1,5 @@
 import { domainToASCII, domainToUnicode } from 'node:url';
+import { requireValid } from '../errors.ts';
 import { ADDRESS_OCTETS, LABEL_OCTETS, LOCAL_PART_OCTETS, MAILBOX_LENGTH } from '../limits.ts';
 import { characters, controlProblem } from '../../lib/text.ts';
 
@@ -44,6 +45,17 @@ export function parseMailbox(text: string): Mailbox | string {
   if (bracket < 0) return parseAddress(null, trimmed);
   const named = parseName(trimmed.slice(0, bracket).trim());
   return typeof named === 'string' ? named : parseAddress(named.name, trimmed.slice(bracket + 1, -1).trim());
+}
+
+/** Returns the bare address in lower case, as addresses are compared and stored; undefined for an invalid field. */
+export function bareAddress(text: string): string | undefined {
+  const mailbox = parseMailbox(text);
+  return typeof mailbox === 'string' ? undefined : mailbox.address.toLowerCase();
+}
+
+/** Returns the bare address in lower case. @throws ServiceError validation_error */
+export function requireAddress(text: string, param: string): string {
+  return requireValid(parseMailbox(text), param).address.toLowerCase();
 }
 
 /** Parses the name before `<`, quoted or not; returns null for an empty one. */

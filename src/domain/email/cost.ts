@@ -1,4 +1,4 @@
-import { parseMailbox } from './address.ts';
+import { bareAddress } from './address.ts';
 import type { EmailRequest } from './email.ts';
 
 /**
@@ -7,9 +7,6 @@ import type { EmailRequest } from './email.ts';
  */
 export function costOf({ marketing, to, cc, bcc }: Pick<EmailRequest, 'marketing' | 'to' | 'cc' | 'bcc'>): number {
   if (!marketing) return 1;
-  const addresses = [...to, ...(cc ?? []), ...(bcc ?? [])].map((text) => {
-    const mailbox = parseMailbox(text);
-    return (typeof mailbox === 'string' ? text : mailbox.address).toLowerCase();
-  });
-  return new Set(addresses).size;
+  const addresses = [...to, ...(cc ?? []), ...(bcc ?? [])];
+  return new Set(addresses.map((text) => bareAddress(text) ?? text.toLowerCase())).size;
 }

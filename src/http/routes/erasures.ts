@@ -1,4 +1,4 @@
-import { listedAddress } from '../../accounts/suppressions.ts';
+import { requireAddress } from '../../domain/email/address.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { eraseRecipient, parsePosition } from '../../intake/erasure.ts';
 import { route } from '../route.ts';
@@ -12,7 +12,7 @@ export const erase = route('eraseRecipient', 'Erase a recipient', {
   body: EraseBody,
   response: { 200: Erasure },
   handler: async (deps, { orgId, body }) => {
-    const email = listedAddress(body.email, 'email');
+    const email = requireAddress(body.email, 'email');
     const listing = { list: 'erasures', orgId, filters: { email } };
     const opened = body.cursor == null ? null : deps.cursors.open(listing, body.cursor);
     const position = opened && parsePosition(opened.id, opened.created_at);

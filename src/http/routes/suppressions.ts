@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { findSuppression, listedAddress, suppress, unsuppress } from '../../accounts/suppressions.ts';
+import { findSuppression, suppress, unsuppress } from '../../accounts/suppressions.ts';
+import { requireAddress } from '../../domain/email/address.ts';
 import { listSuppressions } from '../../store/suppressions/suppressions.ts';
 import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
@@ -19,8 +20,8 @@ export const addSuppressions = route('createSuppressions', 'Suppress addresses',
   response: { 200: Suppressed, 201: Suppressed },
   handler: async ({ pool, wakeRelay }, { orgId, body: { email, emails } }, reply) => {
     const addresses = emails
-      ? emails.map((text, index) => listedAddress(text, `emails.${index}`))
-      : [listedAddress(email ?? '', 'email')];
+      ? emails.map((text, index) => requireAddress(text, `emails.${index}`))
+      : [requireAddress(email ?? '', 'email')];
     const { added, suppressions } = await suppress(pool, orgId, addresses);
     if (added > 0) wakeRelay();
     reply.code(added > 0 ? 201 : 200);
@@ -35,7 +36,7 @@ export const list = listRoute('listSuppressions', 'List suppressions', {
   filters: SuppressionFilters,
   filtersOf: ({ query: { origin = null, email } }) => ({
     origin,
-    email: email === undefined ? null : listedAddress(email, 'email'),
+    email: email === undefined ? null : requireAddress(email, 'email'),
   }),
   read: ({ pool }, { orgId }, after, limit, filters) => listSuppressions(pool, orgId, filters, after, limit),
 });

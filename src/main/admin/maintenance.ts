@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { requireOrganization } from '../../accounts/organizations.ts';
 import { reseal } from '../../accounts/reseal.ts';
-import { listedAddress } from '../../accounts/suppressions.ts';
+import { requireAddress } from '../../domain/email/address.ts';
 import { markAllAmbiguous } from '../../intake/after-restore.ts';
 import { eraseRecipientCompletely } from '../../intake/erasure.ts';
 import { makeEmailContents } from '../../store/emails/contents.ts';
@@ -42,7 +42,7 @@ export function addMaintenanceCommands(program: Command): void {
 
 async function erase(pool: Pool, options: OfOrganization & { readonly email: string }): Promise<unknown> {
   const { organization } = options;
-  const email = listedAddress(options.email, 'email');
+  const email = requireAddress(options.email, 'email');
   await requireOrganization(pool, organization);
   const settings = await readCommandSettings('SECRET_KEY');
   const files = await openAttachmentStore(settings);

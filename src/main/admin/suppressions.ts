@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { requireOrganization } from '../../accounts/organizations.ts';
-import { listedAddress, suppress, unsuppress } from '../../accounts/suppressions.ts';
+import { suppress, unsuppress } from '../../accounts/suppressions.ts';
+import { requireAddress } from '../../domain/email/address.ts';
 import { listSuppressions, type Suppression } from '../../store/suppressions/suppressions.ts';
 import { readAll } from '../../store/postgres/page.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
@@ -47,7 +48,7 @@ async function list(pool: Pool, { organization }: OfOrganization): Promise<unkno
 }
 
 async function checkEntry(pool: Pool, { organization, email }: EntryOptions): Promise<EntryOptions> {
-  const address = listedAddress(email, 'email');
+  const address = requireAddress(email, 'email');
   await requireOrganization(pool, organization);
   return { organization, email: address };
 }
