@@ -10,13 +10,18 @@ import {
   type Suppression,
 } from '../store/suppressions/suppressions.ts';
 
+interface SuppressionDeps {
+  readonly pool: Pool;
+  readonly wakeRelay: () => void;
+}
+
 /**
  * Suppresses addresses manually. Addresses that are already suppressed for all mail are unchanged.
  * @param addresses bare, in lower case
  * @returns the number of new entries, and the entry of each distinct address in the given order
  */
 export async function suppress(
-  db: Db,
+  { pool, wakeRelay }: SuppressionDeps,
   orgId: string,
   addresses: readonly string[],
 ): Promise<{ added: number; suppressions: Suppression[] }> {
@@ -32,11 +37,12 @@ export async function suppress(
       email,
       origin: 'manual' as const,
     }));
-    added += (await addSuppressions(db, additions)).length;
-    for (const suppression of await findSuppressions(db, orgId, missing)) {
+    added += (await addSuppressions(pool, additions)).length;
+    for (const suppression of await findSuppressions(pool, orgId, missing)) {
       if (suppression.origin !== 'unsubscribe') listed.set(suppression.email, suppression);
     }
   }
+  if (added > 0) wakeRelay();
   return { added, suppressions: distinct.map((email) => listed.get(email) as Suppression) };
 }
 
@@ -57,8 +63,12 @@ export async function findSuppression(db: Db, orgId: string, idOrEmail: string):
  * @returns the number of removed entries
  * @throws ServiceError not_found
  */
-export async function unsuppress(pool: Pool, orgId: string, idOrEmail: string): Promise<number> {
-  return transaction(pool, async (client) => {
+export async function unsuppress(
+  { pool, wakeRelay }: SuppressionDeps,
+  orgId: string,
+  idOrEmail: string,
+): Promise<number> {
+  const count = await transaction(pool, async (client) => {
     const removed = await removeSuppressions(client, orgId, toIdOrAddress(idOrEmail), null);
     if (removed.length === 0) throw notListed();
     await askForProviderRemoval(
@@ -68,6 +78,8 @@ export async function unsuppress(pool: Pool, orgId: string, idOrEmail: string): 
     );
     return removed.length;
   });
+  wakeRelay();
+  return count;
 }
 
 /** Returns the normalized address. Text that is not an address is treated as an id. */

@@ -12,6 +12,7 @@ import { useDatabase } from '../support/database.ts';
 import { assertRemaining } from '../support/remaining.ts';
 
 const { pool } = await useDatabase(5);
+const deps = { pool, wakeRelay: () => undefined };
 const ours = await organization(pool);
 const theirs = await organization(pool, 'others.example');
 beforeEach(async () => {
@@ -31,7 +32,7 @@ async function put(orgId: string, email: string, origin: SuppressionOrigin): Pro
 async function putAndRemove(origin: SuppressionOrigin = 'bounce'): Promise<string> {
   const email = address();
   await put(ours, email, origin);
-  await unsuppress(pool, ours, email);
+  await unsuppress(deps, ours, email);
   return email;
 }
 
@@ -82,10 +83,10 @@ describe('an address that is removed from a suppression list', () => {
     const email = address();
     const unsubscribed = await put(ours, email, 'unsubscribe');
     const bounced = await put(ours, email, 'bounce');
-    await unsuppress(pool, ours, unsubscribed);
+    await unsuppress(deps, ours, unsubscribed);
     assert.deepEqual(await pending(), []);
     assert.equal((await pool.query('SELECT FROM outbox')).rowCount, 0);
-    await unsuppress(pool, ours, bounced);
+    await unsuppress(deps, ours, bounced);
     assert.equal((await pending()).length, 1);
   });
 
@@ -100,12 +101,12 @@ describe('an address that is removed from a suppression list', () => {
       const email = address();
       await put(ours, email, 'bounce');
       await put(theirs, email, origin);
-      await unsuppress(pool, ours, email);
+      await unsuppress(deps, ours, email);
       const { asked, clear } = task();
       await clear();
       assert.deepEqual(asked, stays ? [] : [email], origin);
       assert.deepEqual(await pending(), []);
-      await unsuppress(pool, theirs, email);
+      await unsuppress(deps, theirs, email);
       await clear();
       assert.equal(asked.at(-1), email, origin);
     }
@@ -114,7 +115,7 @@ describe('an address that is removed from a suppression list', () => {
   test('by both organizations concurrently is removed', async () => {
     const email = address();
     for (const orgId of [ours, theirs]) await put(orgId, email, 'bounce');
-    await Promise.all([unsuppress(pool, ours, email), unsuppress(pool, theirs, email)]);
+    await Promise.all([unsuppress(deps, ours, email), unsuppress(deps, theirs, email)]);
     const { asked, clear } = task();
     await clear();
     assert.deepEqual(new Set(asked), new Set([email]));
@@ -163,7 +164,7 @@ describe('while the provider is unreachable', () => {
     const { asked, clear } = task(async () => {
       if (asked.length === 1) {
         await put(ours, email, 'bounce');
-        await unsuppress(pool, ours, email);
+        await unsuppress(deps, ours, email);
       }
       return true;
     });
@@ -191,8 +192,8 @@ test('without a provider list the requests are deleted', async () => {
 
 test('removes 50 addresses in a step', async () => {
   const emails = Array.from({ length: 120 }, address);
-  await suppress(pool, ours, emails);
-  for (const email of emails) await unsuppress(pool, ours, email);
+  await suppress(deps, ours, emails);
+  for (const email of emails) await unsuppress(deps, ours, email);
   const { asked, clear } = task();
   assert.deepEqual(await clear(), { done: 50, next: '' });
   assert.deepEqual(await clear(), { done: 50, next: '' });

@@ -63,19 +63,15 @@ function refuseWhole({ addresses, refused: [first] }: AddressList): void {
 
 /** @returns the number of new entries, and the id of the entry if there is only one address */
 async function suppressAll(
-  { pool, organization, deps }: Context,
+  { organization, deps }: Context,
   addresses: readonly string[],
 ): Promise<{ added: number; only: string | null }> {
   let total = 0;
   let only: string | null = null;
-  try {
-    for (const chunk of chunksOf(addresses, SUPPRESSIONS_PER_REQUEST)) {
-      const { added, suppressions } = await suppress(pool, organization.id, chunk);
-      total += added;
-      if (addresses.length === 1) only = suppressions[0]?.id ?? null;
-    }
-  } finally {
-    if (total > 0) deps.wakeRelay();
+  for (const chunk of chunksOf(addresses, SUPPRESSIONS_PER_REQUEST)) {
+    const { added, suppressions } = await suppress(deps, organization.id, chunk);
+    total += added;
+    if (addresses.length === 1) only = suppressions[0]?.id ?? null;
   }
   return { added: total, only };
 }

@@ -71,10 +71,7 @@ const remove = buttonAction(async (context) => {
   const { id, email, origin } = await findSuppression(pool, organization.id, idOf(context));
   return {
     action: 'suppressions.delete',
-    run: async () => {
-      await unsuppress(pool, organization.id, id);
-      deps.wakeRelay();
-    },
+    run: () => unsuppress(deps, organization.id, id),
     target: id,
     detail: { email, origin },
     next: PATH,

@@ -18,12 +18,11 @@ export const addSuppressions = route('createSuppressions', 'Suppress addresses',
     'were on it; existing entries are not changed.',
   body: SuppressBody,
   response: { 200: Suppressed, 201: Suppressed },
-  handler: async ({ pool, wakeRelay }, { orgId, body: { email, emails } }, reply) => {
+  handler: async (deps, { orgId, body: { email, emails } }, reply) => {
     const addresses = emails
       ? emails.map((text, index) => requireAddress(text, `emails.${index}`))
       : [requireAddress(email ?? '', 'email')];
-    const { added, suppressions } = await suppress(pool, orgId, addresses);
-    if (added > 0) wakeRelay();
+    const { added, suppressions } = await suppress(deps, orgId, addresses);
     reply.code(added > 0 ? 201 : 200);
     return emails ? { suppressions } : suppressions[0];
   },
@@ -54,8 +53,7 @@ export const removeSuppression = route('deleteSuppressions', 'Remove a suppressi
     'within seconds, unless another organization needs the entry or the provider keeps it, as Postmark does after a complaint.',
   params: SuppressionParams,
   response: { 204: Type.Null() },
-  handler: async ({ pool, wakeRelay }, { orgId, params }) => {
-    await unsuppress(pool, orgId, params.idOrEmail);
-    wakeRelay();
+  handler: async (deps, { orgId, params }) => {
+    await unsuppress(deps, orgId, params.idOrEmail);
   },
 });

@@ -6,7 +6,7 @@ import { listSuppressions, type Suppression } from '../../store/suppressions/sup
 import { readAll } from '../../store/postgres/page.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { audited } from './audit.ts';
-import { commandsOf, type OfOrganization, onDatabase, required } from './command.ts';
+import { commandsOf, type OfOrganization, onDatabase, required, wakeRelay } from './command.ts';
 
 interface EntryOptions extends OfOrganization {
   readonly email: string;
@@ -26,7 +26,7 @@ export function addSuppressionCommands(program: Command): void {
 async function add(pool: Pool, options: EntryOptions): Promise<unknown> {
   const { organization, email } = await checkEntry(pool, options);
   return audited(pool, { organization, action: 'suppressions.create' }, async () => {
-    const { suppressions } = await suppress(pool, organization, [email]);
+    const { suppressions } = await suppress({ pool, wakeRelay }, organization, [email]);
     return suppressions[0];
   });
 }
@@ -34,7 +34,7 @@ async function add(pool: Pool, options: EntryOptions): Promise<unknown> {
 async function remove(pool: Pool, options: EntryOptions): Promise<unknown> {
   const { organization, email } = await checkEntry(pool, options);
   const removed = await audited(pool, { organization, action: 'suppressions.delete', detail: { email } }, () =>
-    unsuppress(pool, organization, email),
+    unsuppress({ pool, wakeRelay }, organization, email),
   );
   return { email, removed };
 }
