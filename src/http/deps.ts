@@ -1,11 +1,10 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { chatSeal, type ConnectDeps } from '../accounts/chat-numbers.ts';
 import { makeWebhookIntake } from '../accounts/webhooks.ts';
-import { makeMediaLinks } from '../domain/chat/media-links.ts';
-import { makeDownloadLinks } from '../domain/email/download-links.ts';
 import { makeMetadataSigner } from '../domain/email/metadata-signature.ts';
 import { makeUnsubscribeTokens } from '../domain/email/unsubscribe-token.ts';
 import { makeTrackingTokens } from '../domain/email/tracked-links.ts';
+import { makeDownloadLinks, makeMediaLinks } from '../domain/file-links.ts';
 import type { BatchIntakeDeps } from '../intake/batches.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { Ranges } from '../lib/ip-ranges.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { request } from 'undici';
-import { makeDownloadLinks } from '../../src/domain/email/download-links.ts';
+import { makeDownloadLinks } from '../../src/domain/file-links.ts';
 import { assertRemaining } from '../support/remaining.ts';
 import { assertRefused, bodyOf, inFuture, SECRET_KEY, startService, TIMESTAMP, useService } from './service.ts';
 
@@ -116,8 +116,8 @@ describe('a link', () => {
     const expires = Number(new URL(String(download_url)).searchParams.get('expires'));
     assertRemaining((expires - now) * 1_000, 3_600_000);
     const links = makeDownloadLinks(SECRET_KEY);
-    assert.equal((await service.call('GET', links.make(emailId, id, now + 5))).status, 200);
-    assertRefused(await service.call('GET', links.make(emailId, id, now - 1)), 404, 'not_found');
+    assert.equal((await service.call('GET', links.make([emailId, id], now + 5))).status, 200);
+    assertRefused(await service.call('GET', links.make([emailId, id], now - 1)), 404, 'not_found');
     const [fresh] = await list(emailId);
     assert.equal((await service.call('GET', path(fresh?.download_url))).status, 200);
   });
@@ -144,7 +144,7 @@ describe('a link', () => {
       signed.replace(`expires=${expires}`, `expires=${expires + 1}`),
       signed.replace(`expires=${expires}`, `expires=0${expires}`),
       signed.replace(signature, signature.slice(0, -1)),
-      makeDownloadLinks(`${SECRET_KEY}!`).make(emailId, one.id, expires),
+      makeDownloadLinks(`${SECRET_KEY}!`).make([emailId, one.id], expires),
     ]) {
       const answer = await service.call('GET', target);
       assertRefused(answer, 404, 'not_found', undefined, 'this link has expired or is not valid');

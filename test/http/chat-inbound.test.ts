@@ -5,7 +5,7 @@ import { connect as connectSocket, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { chatSeal } from '../../src/accounts/chat-numbers.ts';
-import { makeMediaLinks } from '../../src/domain/chat/media-links.ts';
+import { makeMediaLinks } from '../../src/domain/file-links.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { Unfetchable } from '../../src/public-fetch/unfetchable.ts';
 import type { StoredMedia } from '../../src/store/chat/inbound.ts';
@@ -286,7 +286,7 @@ describe('GET /v1/chatapp/received/:id/download', () => {
       [-1, 404],
       [60, 200],
     ] as const) {
-      const path = makeMediaLinks(SECRET_KEY).make(id, (await secondsFromNow(service.pool, 0)) + seconds);
+      const path = makeMediaLinks(SECRET_KEY).make([id], (await secondsFromNow(service.pool, 0)) + seconds);
       assert.equal((await service.call('GET', path)).status, status, `${seconds} s`);
     }
   });

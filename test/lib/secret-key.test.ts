@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { makeDownloadLinks } from '../../src/domain/email/download-links.ts';
+import { makeDownloadLinks } from '../../src/domain/file-links.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { deriveKey, isWeakSecretKey, secretKeysOf } from '../../src/lib/secret-key.ts';
 import { makeUnsubscribeTokens } from '../../src/domain/email/unsubscribe-token.ts';
@@ -60,14 +60,14 @@ describe('after SECRET_KEY was replaced', () => {
       const { searchParams } = new URL(path, 'http://h');
       return { expires: searchParams.get('expires') ?? '', signature: searchParams.get('signature') ?? '' };
     };
-    const before = query(makeDownloadLinks(former).make('em_1', 'att_1', 1_900_000_000));
+    const before = query(makeDownloadLinks(former).make(['em_1', 'att_1'], 1_900_000_000));
     const links = makeDownloadLinks(rotated);
-    assert.equal(links.read('em_1', 'att_1', before), 1_900_000_000);
-    assert.equal(links.read('em_2', 'att_1', before), undefined);
-    assert.equal(makeDownloadLinks(current).read('em_1', 'att_1', before), undefined);
-    const after = query(links.make('em_1', 'att_1', 1_900_000_000));
-    assert.equal(makeDownloadLinks(current).read('em_1', 'att_1', after), 1_900_000_000);
-    assert.equal(makeDownloadLinks(former).read('em_1', 'att_1', after), undefined);
+    assert.equal(links.read(['em_1', 'att_1'], before), 1_900_000_000);
+    assert.equal(links.read(['em_2', 'att_1'], before), undefined);
+    assert.equal(makeDownloadLinks(current).read(['em_1', 'att_1'], before), undefined);
+    const after = query(links.make(['em_1', 'att_1'], 1_900_000_000));
+    assert.equal(makeDownloadLinks(current).read(['em_1', 'att_1'], after), 1_900_000_000);
+    assert.equal(makeDownloadLinks(former).read(['em_1', 'att_1'], after), undefined);
   });
 
   test('an unsubscribe link of before works, and a new one is signed with the new key', () => {

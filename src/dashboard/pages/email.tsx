@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { isReported } from '../../domain/email/states.ts';
 import { notFound } from '../../domain/errors.ts';
-import { LINK_LIFE_SECONDS, makeDownloadLinks } from '../../domain/email/download-links.ts';
+import { LINK_LIFE_SECONDS, makeDownloadLinks } from '../../domain/file-links.ts';
 import { addressees, recipients } from '../../domain/email/outgoing.ts';
 import { findResendBlocker } from '../../intake/resend.ts';
 import { escapeHtml } from '../../lib/html.ts';
@@ -225,7 +225,7 @@ async function fileSection(context: Context, emailId: string, files: readonly Li
           <tr>
             <th scope="row">
               {file.kept ? (
-                <a href={links.make(emailId, file.id, expires)} download="" safe>
+                <a href={links.make([emailId, file.id], expires)} download="" safe>
                   {file.filename}
                 </a>
               ) : (

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Attachment } from '../../domain/email/attachments.ts';
-import { LINK_LIFE_SECONDS } from '../../domain/email/download-links.ts';
 import { requireFound, ServiceError } from '../../domain/errors.ts';
+import { LINK_LIFE_SECONDS } from '../../domain/file-links.ts';
 import { findAttachments, findDownload, secondsFromNow } from '../../store/emails/attachments.ts';
 import type { RouteDeps } from '../deps.ts';
 import { route } from '../route.ts';
@@ -44,7 +44,7 @@ export const downloadAttachment = route('downloadAttachment', 'Download an attac
     ...errorResponses(404, 422, 500, 503),
   },
   handler: async ({ pool, files, downloadLinks }, { method, params: { id, attachmentId }, query }, reply) => {
-    const expires = downloadLinks.read(id, attachmentId, query);
+    const expires = downloadLinks.read([id, attachmentId], query);
     const file = expires === undefined ? undefined : await findDownload(pool, id, attachmentId, expires);
     const content = file && (method === 'HEAD' ? Readable.from([]) : await files.open(file.id));
     // The error is the same for a forged link, an expired link and a deleted file.
@@ -99,7 +99,7 @@ async function linkedAttachments(deps: RouteDeps, request: FastifyRequest, email
   const base = publicUrl ?? addressOf(request);
   return attachments.map(({ kept, ...attachment }) => ({
     ...attachment,
-    download_url: kept ? base + downloadLinks.make(emailId, attachment.id, expires) : null,
+    download_url: kept ? base + downloadLinks.make([emailId, attachment.id], expires) : null,
   }));
 }
 

@@ -124,7 +124,7 @@ async function recordInbound(
   const base = publicUrl ?? addressOf(request);
   let isKnown = true;
   for (const callback of callbacks) {
-    isKnown = (await projectInbound(pool, callback, (id, expires) => base + mediaLinks.make(id, expires))) && isKnown;
+    isKnown = (await projectInbound(pool, callback, (id, expires) => base + mediaLinks.make([id], expires))) && isKnown;
   }
   return isKnown;
 }

@@ -19,9 +19,8 @@ export const download = route('downloadChatMedia', "Download the file of a user'
     ...errorResponses(404, 422, 429, 500, 503),
   },
   handler: async ({ pool, mediaLinks, fetchMedia }, { method, params: { id }, query }, reply) => {
-    const { expires, signature } = query;
-    const isOurs = mediaLinks.verify(id, expires, signature);
-    const file = isOurs ? await findInboundMedia(pool, id, Number(expires)) : undefined;
+    const expires = mediaLinks.read([id], query);
+    const file = expires === undefined ? undefined : await findInboundMedia(pool, id, expires);
     if (!file) throw fileNotFound();
     const head = { filename: file.filename ?? id, content_type: file.content_type };
     // The size is unknown without a request to the provider.
