@@ -25,7 +25,6 @@ const FRAMEWORK: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'payload_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'validation_error',
-  FST_ERR_BAD_URL: 'not_found',
 };
 
 /** Returns an error's status and texts for the page, without internal details. */

@@ -52,7 +52,6 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
     'the request body must be JSON; send the header Content-Type: application/json',
   ],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid_json', 'the request body is not as long as Content-Length says'],
-  FST_ERR_BAD_URL: ['not_found', 'there is nothing at this address'],
 };
 
 /** Creates the error for a body that is too large. @param limit the maximum size in bytes */
