@@ -11,6 +11,7 @@ import { findUser, lockPassword, setPassword, type User } from '../../src/store/
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { countBlocked, waitForBlocked } from '../support/locks.ts';
 
 const { pool } = await useDatabase();
 const { id: orgId } = await createOrganization(pool, 'An organization');
@@ -28,8 +29,6 @@ async function account(organizationId = orgId) {
   return { user: { id, email, name: '' }, token: await createSession(pool, id, CLIENT), identity };
 }
 
-const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-
 /** Takes the account over, and commits only when `request` has ended or waits for a lock. */
 async function takeOverDuring(userId: string, request: () => Promise<unknown>): Promise<void> {
   const user = (await findUser(pool, userId)) ?? assert.fail('there is no user');
@@ -38,7 +37,7 @@ async function takeOverDuring(userId: string, request: () => Promise<unknown>): 
     let isOver = false;
     const ended = request().finally(() => (isOver = true));
     ended.catch(() => undefined);
-    await eventually('the request to end or wait', async () => isOver || (await pool.query(WAITING)).rowCount === 1);
+    await eventually('the request to end or wait', async () => isOver || (await countBlocked(pool)) === 1);
     return { ended };
   });
   await assert.rejects(pending.ended);
@@ -50,7 +49,7 @@ async function changeDuringReset(userId: string, link: string): Promise<boolean>
     await lockPassword(client, userId);
     const reset = resetPassword(pool, link, 'chosen by the holder');
     reset.catch(() => undefined);
-    await eventually('the reset waits', async () => (await pool.query(WAITING)).rowCount === 1);
+    await waitForBlocked(pool);
     await setPassword(client, userId, 'the changed hash');
     return { ended: reset };
   });

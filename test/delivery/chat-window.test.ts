@@ -8,7 +8,7 @@ import type { WindowPolicy } from '../../src/domain/chat/window.ts';
 import { projectMessageReports } from '../../src/projection/messages.ts';
 import type { ChatReport } from '../../src/providers/chat-provider.ts';
 import { acceptText, chatRow, chatTimeline, connect, TO } from '../store/chats.ts';
-import { eventually } from '../support/eventually.ts';
+import { waitForBlocked } from '../support/locks.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { chatHarness, deliverChat, reportOf, ScriptedChat } from './chat-harness.ts';
 
@@ -189,16 +189,10 @@ for (const provider of ['twilio', 'meta'] as const) {
         t.after(() => holder.release());
         await holder.query('BEGIN');
         await holder.query('SELECT FROM chat_messages WHERE id = $1 FOR UPDATE', [id]);
-        const waiting = async (count: number) => {
-          const { rowCount } = await pool.query(
-            `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-          );
-          return rowCount === count;
-        };
         const first = reported(report(id, text, 'failed'));
-        await eventually('the first report waits', () => waiting(1));
+        await waitForBlocked(pool);
         const second = reported({ ...report(id, text, later), dedupeKey: 'another' });
-        await eventually('the second report waits', () => waiting(2));
+        await waitForBlocked(pool, 2);
         await holder.query('COMMIT');
         await Promise.all([first, second]);
         const { status, provider_message_id } = await chatRow(pool, id);

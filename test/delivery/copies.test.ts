@@ -10,7 +10,7 @@ import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { inMs, organization } from '../store/mail.ts';
-import { eventually } from '../support/eventually.ts';
+import { waitForBlocked } from '../support/locks.ts';
 import { harnessWithProvider, sent } from './harness.ts';
 
 const { pool, orgId } = await organizationFixture(20);
@@ -198,12 +198,7 @@ describe('decisions 3.7: a marketing email', () => {
     };
     provider.acts.push(lockEmail);
     const delivery = deliverOne({ id, version: 0 });
-    await eventually('the delivery waits for the lock', async () => {
-      const { rowCount } = await pool.query(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      );
-      return rowCount === 1;
-    });
+    await waitForBlocked(pool);
     await client.query(`SET LOCAL lock_timeout = '100ms'`);
     await client.query(`UPDATE email_recipients SET error = 'x' WHERE email_id = $1`, [id]);
     await client.query('COMMIT');

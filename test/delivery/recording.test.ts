@@ -10,6 +10,7 @@ import { acceptText, connect } from '../store/chats.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { lockTable } from '../support/locks.ts';
 import { chatHarness, ScriptedChat } from './chat-harness.ts';
 import { harness, harnessWithProvider, ScriptedProvider } from './harness.ts';
 
@@ -20,19 +21,7 @@ const pool = makePool(`${database.url}?lock_timeout=200`, 'test', 5, () => undef
 after(() => pool.end());
 
 /** Locks a table like CREATE INDEX. @returns a function that unlocks it */
-async function lockTable(t: TestContext, table: string): Promise<() => Promise<void>> {
-  const client = await database.pool.connect();
-  await client.query(`BEGIN; LOCK TABLE ${table} IN SHARE MODE`);
-  let unlocked = false;
-  const unlock = async (): Promise<void> => {
-    if (unlocked) return;
-    unlocked = true;
-    await client.query('ROLLBACK');
-    client.release();
-  };
-  t.after(unlock);
-  return unlock;
-}
+const lock = (t: TestContext, table: string) => lockTable(t, database.pool, table, 'SHARE');
 
 const make = () => harnessWithProvider(pool, orgId, {}, 'smtp');
 
@@ -47,7 +36,7 @@ describe('while the tables of events are locked', () => {
       const { provider, accept: acceptOne, deliverOne, deps, outcomes, age, email, timeline } = make();
       const member = await acceptOne();
       if (outcome) provider.acts.push(outcome);
-      const unlock = await lockTable(t, 'email_events');
+      const unlock = await lock(t, 'email_events');
       for (let round = 0; round < 2; round++) {
         assert.equal((await deliverOne(member)).state, 'again');
         assert.deepEqual(await outcomes(member.id), [attempt]);
@@ -75,7 +64,7 @@ describe('while the tables of events are locked', () => {
       const refused = { recipient: b, reason: 'mailbox_not_found', detail: '550' } as const;
       const act = { kind: 'sent', messageId: `of ${member.id}`, ...(to.length > 1 && { refused: [refused] }) } as const;
       provider.acts.push(act);
-      const unlock = await lockTable(t, 'email_events');
+      const unlock = await lock(t, 'email_events');
       assert.equal((await deliverOne(member)).state, 'again');
       await unlock();
       await projectFeedback(pool, [{ emailId: member.id, change: 'delivered', recipient: a, dedupeKey: 'd' }]);
@@ -98,7 +87,7 @@ describe('while the tables of events are locked', () => {
     const { accept: acceptOne, deliver, email } = harness(pool, orgId, [postmark, smtp]);
     const fields = { marketing: true, to: ['a@one.example', 'b@two.example'] };
     const members = [await acceptOne(fields), await acceptOne({ ...fields, subject: 'large' })];
-    const unlock = await lockTable(t, 'email_events');
+    const unlock = await lock(t, 'email_events');
     for (const { state } of await deliver(...members)) assert.equal(state, 'again');
     await unlock();
     for (const { state } of await deliver(...members)) assert.equal(state, 'ended');
@@ -115,7 +104,7 @@ describe('while the tables of events are locked', () => {
     let unlock = async (): Promise<void> => undefined;
     provider.acts.push(
       async (taken, call) => {
-        unlock = await lockTable(t, 'email_recipients');
+        unlock = await lock(t, 'email_recipients');
         return provider.take(taken, call);
       },
       { kind: 'busy', detail: 'later' },
@@ -134,7 +123,7 @@ describe('while the tables of events are locked', () => {
     const id = await acceptText(database.pool, orgId, number.number);
     const provider = new ScriptedChat('meta');
     const { deliver, outcomes, age } = chatHarness(pool, provider);
-    const unlock = await lockTable(t, 'chat_events');
+    const unlock = await lock(t, 'chat_events');
     for (let round = 0; round < 2; round++) {
       assert.equal((await deliver(id)).state, 'again');
       assert.deepEqual(await outcomes(id), ['sent']);
@@ -152,7 +141,7 @@ test('nothing is claimed while outcomes cannot be recorded', async (t) => {
   assert.ok(first && second);
   let unlock = async (): Promise<void> => undefined;
   provider.acts.push(async (taken, call) => {
-    unlock = await lockTable(t, 'attempts');
+    unlock = await lock(t, 'attempts');
     return provider.take(taken, call);
   });
   const delivery = deliver(first);

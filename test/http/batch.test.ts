@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../support/eventually.ts';
+import { lockTable, waitForBlocked } from '../support/locks.ts';
 import { type Answer, assertRefused, bodyOf, inFuture, startService, useService } from './service.ts';
 import { addresses } from './send-table.ts';
 import { connectSocket, head } from './socket.ts';
@@ -63,17 +63,11 @@ async function refuses(
 }
 
 describe('a batch that waits for others of its organization', () => {
-  it('is not stored if its caller disconnects', async () => {
+  it('is not stored if its caller disconnects', async (t) => {
     const before = (await stored()).at(-2) ?? 0;
-    const locking = await service.pool.connect();
-    await locking.query('BEGIN; LOCK TABLE batches IN EXCLUSIVE MODE');
+    const unlock = await lockTable(t, service.pool, 'batches', 'EXCLUSIVE');
     const storing = Array.from({ length: 4 }, () => post(mails(1)));
-    await eventually('four are being stored', async () => {
-      const { rowCount } = await service.pool.query(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      );
-      return rowCount === 4;
-    });
+    await waitForBlocked(service.pool, 4);
     const socket = await connectSocket(service.port);
     const body = JSON.stringify({ emails: mails(1) });
     const framing = ['content-type: application/json', `content-length: ${body.length}`];
@@ -81,8 +75,7 @@ describe('a batch that waits for others of its organization', () => {
     await sleep(200);
     socket.destroy();
     await sleep(50);
-    await locking.query('ROLLBACK');
-    locking.release();
+    await unlock();
     for (const answer of await Promise.all(storing)) idOf(answer, 1);
     // The slots are granted in order, so the abandoned batch would be stored before this one.
     idOf(await post(mails(1)), 1);

@@ -3,7 +3,7 @@ import { after, beforeEach, describe, it } from 'node:test';
 import { newId } from '../../src/lib/ids.ts';
 import { dkimOwner, dkimSeal } from '../../src/sender-domains/deps.ts';
 import { claimDueDomains, insertDomain } from '../../src/store/domains/domains.ts';
-import { eventually } from '../support/eventually.ts';
+import { waitForBlocked } from '../support/locks.ts';
 import { body, type Domain, record, startRegistrar } from './registrar.ts';
 import { allPages, assertRefused, SECRET_KEY, TIMESTAMP } from './service.ts';
 
@@ -226,8 +226,7 @@ describe('a domain of several organizations', () => {
     await client.query('BEGIN');
     await insertDomain(client, newId('dm'), theirs.id, mine.name, true);
     const checking = registrar.verify(mine.id);
-    const locked = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    await eventually('the check waits', async () => (await service.pool.query(locked)).rowCount === 1);
+    await waitForBlocked(service.pool);
     await client.query('COMMIT');
     assert.equal((await checking).status, 'failed');
   });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { makeKeyLocks } from '../../src/store/limits/idempotency.ts';
 import { eventually } from '../support/eventually.ts';
+import { lockTable, waitForBlocked } from '../support/locks.ts';
 import { post, startApi } from './api-process.ts';
 import { assertRefused, useService } from './service.ts';
 import { connectSocket, head } from './socket.ts';
@@ -11,30 +12,8 @@ const service = await useService();
 const ours = await service.organization();
 const authorization = `Bearer ${ours.key}`;
 
-/** Blocks every statement that stores the body of an email. @returns releases them */
-async function blockStores(t: TestContext): Promise<() => Promise<void>> {
-  const client = await service.pool.connect();
-  await client.query('BEGIN');
-  await client.query('LOCK TABLE email_bodies IN SHARE MODE');
-  let isBlocked = true;
-  const unblock = async () => {
-    if (!isBlocked) return;
-    isBlocked = false;
-    await client.query('ROLLBACK');
-    client.release();
-  };
-  t.after(unblock);
-  return unblock;
-}
-
-async function waitUntilBlocked(statements = 1): Promise<void> {
-  await eventually(`${statements} statements wait for the table`, async () => {
-    const { rowCount } = await service.pool.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-    );
-    return rowCount === statements;
-  });
-}
+/** Blocks every statement that stores the body of an email. @returns a function that releases them */
+const blockStores = (t: TestContext) => lockTable(t, service.pool, 'email_bodies', 'SHARE');
 
 async function stored(subject: string): Promise<string[]> {
   const { rows } = await service.pool.query<{ id: string }>(
@@ -56,7 +35,7 @@ describe('a process that is killed', () => {
       const headers = { 'idempotency-key': key };
       const unblock = await blockStores(t);
       const lost = post(api.url + path, json, { ...headers, authorization }).catch(() => 'lost');
-      await waitUntilBlocked();
+      await waitForBlocked(service.pool);
       const other = await ours.call('POST', path, { json, headers });
       assertRefused(other, 409, 'concurrent_idempotent_requests');
 
@@ -91,7 +70,7 @@ describe('a caller that hangs up', () => {
     const lines = ['Content-Type: application/json', `Content-Length: ${raw.length}`, 'Idempotency-Key: hung up'];
     const socket = await connectSocket(service.port);
     socket.write(head('/v1/emails', ours.key, ...lines) + raw);
-    await waitUntilBlocked();
+    await waitForBlocked(service.pool);
     socket.destroy();
     const call = { json, headers: { 'idempotency-key': 'hung up' } };
     assertRefused(await ours.call('POST', '/v1/emails', call), 409, 'concurrent_idempotent_requests');
@@ -129,14 +108,14 @@ describe('a connection that breaks while it holds keys', () => {
     const unblock = await blockStores(t);
     const call = { json: ours.mail({ subject: 'broken' }), headers: { 'idempotency-key': 'broken' } };
     const first = ours.call('POST', '/v1/emails', call);
-    await waitUntilBlocked();
+    await waitForBlocked(service.pool);
     const { rowCount } = await service.pool.query(
       `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND granted
        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     );
     assert.equal(rowCount, 1);
     const second = post(`${api.url}/v1/emails`, call.json, { ...call.headers, authorization });
-    await waitUntilBlocked(2);
+    await waitForBlocked(service.pool, 2);
     await unblock();
     assert.deepEqual([(await first).status, await second].sort(), [202, 409]);
     assert.equal((await stored('broken')).length, 1);

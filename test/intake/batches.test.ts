@@ -7,6 +7,7 @@ import { acceptBatch } from '../../src/intake/batches.ts';
 import { acceptEmail, gatherEmails, noLimits, PLAIN_REQUEST } from '../../src/intake/emails.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { useDatabase } from '../support/database.ts';
+import { lockTable } from '../support/locks.ts';
 
 /** As many connections as an API has. */
 const { pool } = await useDatabase(20);
@@ -27,34 +28,30 @@ async function organizationWith(domain: string) {
   return { caller: { orgId, domainIds: null }, email };
 }
 
-test('twenty batches of an organization leave connections to others', async () => {
+test('twenty batches of an organization leave connections to others', async (t) => {
   const [busy, other] = [await organizationWith('busy.example'), await organizationWith('other.example')];
-  const locking = await pool.connect();
-  await locking.query('BEGIN; LOCK TABLE batches IN EXCLUSIVE MODE');
+  const unlock = await lockTable(t, pool, 'batches', 'EXCLUSIVE');
   const batches = Promise.allSettled(Array.from({ length: 20 }, () => acceptBatch(deps, busy.caller, [busy.email])));
   await sleep(200);
   const accepting = acceptEmail(deps, other.caller, other.email);
   const accepted = await Promise.race([accepting, sleep(1_000, undefined)]);
-  await locking.query('ROLLBACK');
-  locking.release();
+  await unlock();
   const results = await batches;
   await accepting;
   assert.ok(accepted, 'it is accepted while the batches wait');
   assert.deepEqual(new Set(results.map(({ status }) => status)), new Set(['fulfilled']));
 });
 
-test('a batch that waits for others of its organization is not stored after its caller has disconnected', async () => {
+test('a batch that waits for others of its organization is not stored after its caller has disconnected', async (t) => {
   const { caller, email } = await organizationWith('gone.example');
-  const locking = await pool.connect();
-  await locking.query('BEGIN; LOCK TABLE batches IN EXCLUSIVE MODE');
+  const unlock = await lockTable(t, pool, 'batches', 'EXCLUSIVE');
   const batches = Array.from({ length: 4 }, () => acceptBatch(deps, caller, [email]));
   const disconnected = new AbortController();
   const abandoned = acceptBatch(deps, caller, [email], undefined, disconnected.signal);
   const result = Promise.allSettled([abandoned]);
   await sleep(200);
   disconnected.abort();
-  await locking.query('ROLLBACK');
-  locking.release();
+  await unlock();
   await Promise.all(batches);
   await result;
   await assert.rejects(abandoned, { code: 'unavailable', message: 'too many batches at a time; try again' });

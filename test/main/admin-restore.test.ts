@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { makePool } from '../../src/store/postgres/pool.ts';
 import { acceptOne, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
+import { lockTable } from '../support/locks.ts';
 import { assertFailed, command } from './command-line.ts';
 
 const database = await useDatabase();
@@ -47,18 +48,12 @@ describe('admin after-restore', () => {
     assert.ok(rows.length > 0);
   });
 
-  test('states that a statement took longer than a limit in DATABASE_URL', async () => {
-    const client = await database.pool.connect();
-    try {
-      await client.query('BEGIN; LOCK TABLE emails');
-      const url = `${database.url}?statement_timeout=300`;
-      const line =
-        'the database canceled a statement: it took longer than statement_timeout, or an administrator canceled it';
-      assertFailed(await afterRestore({ DATABASE_URL: url }), line);
-    } finally {
-      await client.query('ROLLBACK');
-      client.release();
-    }
+  test('states that a statement took longer than a limit in DATABASE_URL', async (t) => {
+    await lockTable(t, database.pool, 'emails', 'ACCESS EXCLUSIVE');
+    const url = `${database.url}?statement_timeout=300`;
+    const line =
+      'the database canceled a statement: it took longer than statement_timeout, or an administrator canceled it';
+    assertFailed(await afterRestore({ DATABASE_URL: url }), line);
   });
 
   for (const name of ['api', 'worker']) {

@@ -13,7 +13,7 @@ import { expireEmails } from '../../src/upkeep/partitions.ts';
 import pino from 'pino';
 import { harnessWithProvider } from '../delivery/harness.ts';
 import { organizationFixture } from '../support/organization.ts';
-import { eventually } from '../support/eventually.ts';
+import { waitForBlocked } from '../support/locks.ts';
 import { accept, acceptOne, force, newEmail } from './mail.ts';
 
 const { pool, orgId } = await organizationFixture();
@@ -30,12 +30,7 @@ async function whileHeld(
     await hold(client);
     const working = work();
     working.catch(() => undefined);
-    await eventually('the work waits for the lock', async () => {
-      const { rowCount } = await pool.query(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      );
-      return rowCount === 1;
-    });
+    await waitForBlocked(pool);
     await meanwhile(client);
     await client.query('COMMIT');
     await working;

@@ -17,6 +17,7 @@ import { deleteEndpoint, insertEndpoint, rotateSecret } from '../../src/store/we
 import { openEndpoint } from '../../src/store/webhooks/leases.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { eventually } from '../support/eventually.ts';
+import { waitForBlocked } from '../support/locks.ts';
 import { accept, newEmail } from './mail.ts';
 
 const { pool, orgId } = await organizationFixture(10);
@@ -199,12 +200,7 @@ describe('deliveries to endpoints', () => {
     const replaying = await transaction(pool, async (upkeep) => {
       await upkeep.query('DELETE FROM webhook_deliveries WHERE id = $1', [first?.id]);
       const step = replayPeriod(pool, id, period, null, 2);
-      await eventually('the replay waits for the deletion', async () => {
-        const { rowCount } = await pool.query(
-          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        );
-        return rowCount === 1;
-      });
+      await waitForBlocked(pool);
       return { step };
     });
     const { replayed, last, hasMore } = await replaying.step;
