@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { chatSeal, connectNumberForOperator, removeNumber } from '../../src/accounts/chat-numbers.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { makePool } from '../../src/store/postgres/pool.ts';
 import { acceptText, chatRow, chatTimeline, connect } from '../store/chats.ts';
+import { metaRequest, metaSignature, twilioRequest } from './provider-callbacks.ts';
 import { type Answer, assertRefused, CHAT_CALLBACKS, SECRET_KEY, startService, useService } from './service.ts';
 
 const PUBLIC_URL = 'https://mail.example/base';
-const { twilioAuthToken: TOKEN, metaAppSecret: SECRET, metaVerifyToken: VERIFY } = CHAT_CALLBACKS;
 
 const service = await useService({ publicUrl: PUBLIC_URL });
 const ours = await service.organization();
@@ -37,27 +36,14 @@ function form(status: string, fields: Record<string, string> = {}): Record<strin
   return { ...sids, MessageStatus: status, From: `whatsapp:${from}`, To: 'whatsapp:+4915123456789', ...fields };
 }
 
-/** X-Twilio-Signature (https://www.twilio.com/docs/usage/security). */
-function signature(token: string, url: string, fields: Record<string, string>): string {
-  const pairs = Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1));
-  return createHmac('sha1', token)
-    .update(url + pairs.flat().join(''))
-    .digest('base64');
-}
-
 function postTwilio(
   id: string,
   fields: Record<string, string>,
   given: { token?: string; sent?: Record<string, string>; path?: string; signed?: string } = {},
 ): Promise<Answer> {
-  const { token = TOKEN, sent = fields, path = `/callbacks/twilio?m=${id}`, signed = path } = given;
-  return service.call('POST', path, {
-    raw: new URLSearchParams(sent).toString(),
-    headers: {
-      'content-type': 'application/x-www-form-urlencoded; charset=utf-8',
-      'x-twilio-signature': signature(token, PUBLIC_URL + signed, fields),
-    },
-  });
+  const { token, sent = fields, path = `/callbacks/twilio?m=${id}`, signed = path } = given;
+  const { headers } = twilioRequest(PUBLIC_URL + signed, fields, token);
+  return service.call('POST', path, { raw: new URLSearchParams(sent).toString(), headers });
 }
 
 describe('POST /callbacks/twilio', () => {
@@ -157,12 +143,11 @@ it('callbacks return 401 for every request without tokens in the settings', asyn
   const { pool } = service;
   const unset = await startService({ pool, publicUrl: PUBLIC_URL, chatCallbacks });
   t.after(() => unset.close());
-  const raw = 'a=b';
   for (const token of ['', 'undefined', 'null']) {
-    const twilio = { 'x-twilio-signature': signature(token, `${PUBLIC_URL}/callbacks/twilio`, { a: 'b' }) };
-    assertRefused(await unset.call('POST', '/callbacks/twilio', { raw, headers: twilio }), 401, 'unauthorized');
-    const meta = { 'x-hub-signature-256': metaSignature(token, raw) };
-    assertRefused(await unset.call('POST', '/callbacks/meta', { raw, headers: meta }), 401, 'unauthorized');
+    const twilio = twilioRequest(`${PUBLIC_URL}/callbacks/twilio`, { a: 'b' }, token);
+    assertRefused(await unset.call('POST', '/callbacks/twilio', twilio), 401, 'unauthorized');
+    const meta = metaRequest('{}', metaSignature('{}', token));
+    assertRefused(await unset.call('POST', '/callbacks/meta', meta), 401, 'unauthorized');
     const query = `hub.mode=subscribe&hub.challenge=1&hub.verify_token=${token}`;
     assertRefused(await unset.call('GET', `/callbacks/meta?${query}`), 401, 'unauthorized');
   }
@@ -179,18 +164,13 @@ function post(...statuses: { id: string; status: string; ours?: string; more?: o
   return JSON.stringify(body).replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-function metaSignature(secret: string, body: string | Buffer): string {
-  return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
-}
-
-function postMeta(body: string | Buffer, signed = metaSignature(SECRET, body)): Promise<Answer> {
-  const headers = { 'content-type': 'application/json', 'x-hub-signature-256': signed };
-  return service.call('POST', '/callbacks/meta', { raw: body, headers });
+function postMeta(body: string | Buffer, signature?: string): Promise<Answer> {
+  return service.call('POST', '/callbacks/meta', metaRequest(body, signature));
 }
 
 describe('GET /callbacks/meta', () => {
   const ask = (query: string) => service.call('GET', `/callbacks/meta?${query}`);
-  const token = encodeURIComponent(VERIFY);
+  const token = encodeURIComponent(CHAT_CALLBACKS.metaVerifyToken);
 
   it('returns the challenge for the verify token', async () => {
     const answer = await ask(`hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=${token}`);
@@ -227,7 +207,7 @@ describe('POST /callbacks/meta', () => {
     const body = post({ id: 'wamid.3', status: 'failed', ours: id, more });
     assert.match(body, /\\u00f6/);
     const unescaped = Buffer.from(JSON.stringify(JSON.parse(body)));
-    assertRefused(await postMeta(unescaped, metaSignature(SECRET, body)), 401, 'unauthorized');
+    assertRefused(await postMeta(unescaped, metaSignature(body)), 401, 'unauthorized');
     assert.equal((await postMeta(body)).status, 200);
     assert.match((await chatRow(service.pool, id)).error ?? '', /möglich/);
   });
@@ -236,9 +216,9 @@ describe('POST /callbacks/meta', () => {
     const id = await acceptMeta();
     const body = post({ id: 'wamid.4', status: 'read', ours: id });
     for (const answer of [
-      await postMeta(body.replace('read', 'sent'), metaSignature(SECRET, body)),
-      await postMeta(body, metaSignature('another secret', body)),
-      await postMeta(body, metaSignature(SECRET, body).replace('sha256=', '')),
+      await postMeta(body.replace('read', 'sent'), metaSignature(body)),
+      await postMeta(body, metaSignature(body, 'another secret')),
+      await postMeta(body, metaSignature(body).replace('sha256=', '')),
       await service.call('POST', '/callbacks/meta', { raw: body }),
     ]) {
       assertRefused(answer, 401, 'unauthorized');
@@ -295,10 +275,8 @@ it('callbacks return 503 while the database is down', async (t) => {
   });
   const id = newId('wa');
   const path = `/callbacks/twilio?m=${id}`;
-  const raw = new URLSearchParams(form('sent')).toString();
-  const twilio = { 'x-twilio-signature': signature(TOKEN, PUBLIC_URL + path, form('sent')) };
-  assertRefused(await down.call('POST', path, { raw, headers: twilio }), 503, 'unavailable');
-  const body = post({ id: 'wamid.8', status: 'sent', ours: id });
-  const meta = { 'x-hub-signature-256': metaSignature(SECRET, body) };
-  assertRefused(await down.call('POST', '/callbacks/meta', { raw: body, headers: meta }), 503, 'unavailable');
+  const twilio = twilioRequest(PUBLIC_URL + path, form('sent'));
+  assertRefused(await down.call('POST', path, twilio), 503, 'unavailable');
+  const meta = metaRequest(post({ id: 'wamid.8', status: 'sent', ours: id }));
+  assertRefused(await down.call('POST', '/callbacks/meta', meta), 503, 'unavailable');
 });

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
@@ -12,11 +11,11 @@ import type { StoredMedia } from '../../src/store/chat/inbound.ts';
 import { secondsFromNow } from '../../src/store/emails/attachments.ts';
 import { connect } from '../store/chats.ts';
 import { eventually } from '../support/eventually.ts';
+import { metaRequest, metaSignature, twilioRequest } from './provider-callbacks.ts';
 import { type Answer, assertRefused, CHAT_CALLBACKS, SECRET_KEY, useService } from './service.ts';
 
 const PUBLIC_URL = 'https://mail.example/base';
 const INBOUND = '/callbacks/twilio/inbound';
-const { twilioAuthToken: TOKEN, metaAppSecret: SECRET } = CHAT_CALLBACKS;
 
 let fetched: StoredMedia[] = [];
 let releases = 0;
@@ -76,19 +75,10 @@ function form(fields: Record<string, string> = {}): Record<string, string> {
 
 function postTwilio(
   fields: Record<string, string>,
-  { token = TOKEN, sent = fields, path = INBOUND, signed = INBOUND } = {},
+  { token = CHAT_CALLBACKS.twilioAuthToken, sent = fields, path = INBOUND, signed = INBOUND } = {},
 ): Promise<Answer> {
-  const pairs = Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1));
-  const signature = createHmac('sha1', token)
-    .update(PUBLIC_URL + signed + pairs.flat().join(''))
-    .digest('base64');
-  return service.call('POST', path, {
-    raw: new URLSearchParams(sent).toString(),
-    headers: {
-      'content-type': 'application/x-www-form-urlencoded; charset=utf-8',
-      'x-twilio-signature': signature,
-    },
-  });
+  const { headers } = twilioRequest(PUBLIC_URL + signed, fields, token);
+  return service.call('POST', path, { raw: new URLSearchParams(sent).toString(), headers });
 }
 
 function metaBody(fields: object, statuses: object[] = []): string {
@@ -104,12 +94,8 @@ function metaBody(fields: object, statuses: object[] = []): string {
   return JSON.stringify({ entry: [{ changes: [{ field: 'messages', value }] }] });
 }
 
-function postMeta(body: string, secret = SECRET): Promise<Answer> {
-  const signature = createHmac('sha256', secret).update(body).digest('hex');
-  return service.call('POST', '/callbacks/meta', {
-    raw: body,
-    headers: { 'content-type': 'application/json', 'x-hub-signature-256': `sha256=${signature}` },
-  });
+function postMeta(body: string, secret?: string): Promise<Answer> {
+  return service.call('POST', '/callbacks/meta', metaRequest(body, metaSignature(body, secret)));
 }
 
 const TEXT = { type: 'text', text: { body: 'Hi.' } };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
 import { eventually } from '../support/eventually.ts';
-import { CHAT_CALLBACKS, inFuture, type Organization } from './service.ts';
+import { metaRequest } from './provider-callbacks.ts';
+import { inFuture, type Organization } from './service.ts';
 
 /** Values of a path's parameters: the ids of one resource of an organization. */
 export type Ids = Readonly<Record<string, string>>;
@@ -43,10 +43,8 @@ async function receiveImage(organization: Organization): Promise<void> {
   await create(organization, '/v1/chatapp/numbers', { provider: 'meta', ...fields });
   const message = { from: '14165550123', id: `wamid.${id}`, timestamp: '1773000000', type: 'image', image: { id } };
   const value = { metadata: { phone_number_id: fields.phone_number_id }, messages: [message] };
-  const raw = JSON.stringify({ entry: [{ changes: [{ field: 'messages', value }] }] });
-  const signature = createHmac('sha256', CHAT_CALLBACKS.metaAppSecret).update(raw).digest('hex');
-  const headers = { 'content-type': 'application/json', 'x-hub-signature-256': `sha256=${signature}` };
-  const answer = await organization.call('POST', '/callbacks/meta', { raw, headers });
+  const request = metaRequest(JSON.stringify({ entry: [{ changes: [{ field: 'messages', value }] }] }));
+  const answer = await organization.call('POST', '/callbacks/meta', request);
   assert.equal(answer.status, 200, answer.text);
 }
 

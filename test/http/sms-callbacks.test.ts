@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { createHmac, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { addSender } from '../../src/accounts/sms-senders.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { connect } from '../store/chats.ts';
+import { twilioRequest } from './provider-callbacks.ts';
 import { allPages, assertRefused, CHAT_CALLBACKS, SECRET_KEY, startService, TIMESTAMP, useService } from './service.ts';
 
 const PUBLIC_URL = 'https://mail.example/base';
@@ -33,14 +34,7 @@ function post(
   fields: Record<string, string>,
   { token = CHAT_CALLBACKS.twilioAuthToken, url = INBOUND_URL, path = '/callbacks/twilio/inbound' } = {},
 ) {
-  const sorted = Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1));
-  const signature = createHmac('sha1', token)
-    .update(url + sorted.flat().join(''))
-    .digest('base64');
-  return service.call('POST', path, {
-    raw: new URLSearchParams(fields).toString(),
-    headers: { 'content-type': 'application/x-www-form-urlencoded', 'x-twilio-signature': signature },
-  });
+  return service.call('POST', path, twilioRequest(url, fields, token));
 }
 
 async function received(text: string, fields?: Record<string, string>): Promise<void> {

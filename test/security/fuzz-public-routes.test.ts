@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type Answer, CHAT_CALLBACKS, POSTMARK_AUTHORIZATION, useService } from '../http/service.ts';
+import { metaRequest, twilioRequest } from '../http/provider-callbacks.ts';
+import { type Answer, POSTMARK_AUTHORIZATION, useService } from '../http/service.ts';
 import * as records from '../providers/postmark-records.ts';
 import { edited, hostileEdits, hostileText, hostileValue, REFUSED_EVERYWHERE, textsOf } from './hostile.ts';
 
@@ -101,9 +101,7 @@ describe('a callback with a valid signature causes no error', () => {
 
   async function postMeta(json: unknown): Promise<void> {
     const raw = JSON.stringify(json);
-    const signature = createHmac('sha256', CHAT_CALLBACKS.metaAppSecret).update(raw).digest('hex');
-    const headers = { 'content-type': 'application/json', 'x-hub-signature-256': `sha256=${signature}` };
-    assertStatus(raw, await service.call('POST', '/callbacks/meta', { raw, headers }), STATUSES);
+    assertStatus(raw, await service.call('POST', '/callbacks/meta', metaRequest(raw)), STATUSES);
   }
 
   it(`from Postmark, with random changes, ${RUNS} times`, async () => {
@@ -135,18 +133,12 @@ describe('a callback with a valid signature causes no error', () => {
     await fuzz(
       fc.asyncProperty(fc.array(field, { maxLength: 4 }), message, async (fields, m) => {
         // Twilio posts one value for each name.
-        const params = new Map([...Object.entries(form), ...fields].map(([name, value]) => [name, wellFormed(value)]));
+        const params = Object.fromEntries(
+          [...Object.entries(form), ...fields].map(([name, value]) => [name, wellFormed(value)]),
+        );
         const path = `/callbacks/twilio${m === undefined ? '' : `?m=${encodeURIComponent(m)}`}`;
-        const sorted = [...params].sort(([a], [b]) => (a < b ? -1 : 1));
-        const text = PUBLIC_URL + path + sorted.flat().join('');
-        const answer = await service.call('POST', path, {
-          raw: new URLSearchParams([...params]).toString(),
-          headers: {
-            'content-type': FORM,
-            'x-twilio-signature': createHmac('sha1', CHAT_CALLBACKS.twilioAuthToken).update(text).digest('base64'),
-          },
-        });
-        assertStatus(text, answer, STATUSES);
+        const request = twilioRequest(PUBLIC_URL + path, params);
+        assertStatus(`${path} ${request.raw}`, await service.call('POST', path, request), STATUSES);
       }),
     );
   });
