@@ -1,5 +1,3 @@
-import { Writable } from 'node:stream';
-import { pino } from 'pino';
 import type { CallResult } from '../../src/delivery/contract.ts';
 import { deliverOnce } from '../../src/delivery/deliver.ts';
 import { messageChannel } from '../../src/delivery/messages/channel.ts';
@@ -12,6 +10,8 @@ import type { MessageChannel } from '../../src/domain/messages/message.ts';
 import type { ChatOutcome, ChatProvider, ChatReport } from '../../src/providers/chat-provider.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { acceptText, connect } from '../store/chats.ts';
+import { captureLog } from '../support/captured-log.ts';
+import { ageAttempts, beginAttempt } from './attempts.ts';
 
 /** The outcome of a scripted provider for one message. A function may read the database first. */
 export type ChatAct = ChatOutcome | ((message: OutgoingChat) => ChatOutcome | Promise<ChatOutcome>);
@@ -66,8 +66,7 @@ export class ScriptedChat implements ChatProvider {
 
 /** The dependencies of `deliverOnce` with a scripted provider and a captured log, and functions that deliver with them. */
 export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partial<MessageDeps> = {}) {
-  const lines: string[] = [];
-  const log = pino({ level: 'debug' }, new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }));
+  const { log, lines } = captureLog('debug');
   const deps: MessageDeps = {
     pool,
     providerOf: () => provider,
@@ -99,20 +98,10 @@ export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partia
       return rows.map(({ outcome }) => outcome);
     },
     /** Ages the attempts of a message. */
-    age: async (id: string, seconds: number): Promise<void> => {
-      await pool.query(
-        `UPDATE attempts SET started_at = started_at - $2 * interval '1 s', denied_at = denied_at - $2 * interval '1 s'
-         WHERE message_id = $1`,
-        [id, seconds],
-      );
-    },
+    age: (id: string, seconds: number) => ageAttempts(pool, id, seconds),
     /** Leaves a message like a worker that dies during its call. */
     die: async (id: string, took: boolean): Promise<void> => {
-      await pool.query(
-        `INSERT INTO attempts (message_id, n, call, provider)
-         SELECT $1, coalesce(max(n), 0) + 1, 'call_dead', $2 FROM attempts WHERE message_id = $1`,
-        [id, provider.name],
-      );
+      await beginAttempt(pool, id, 'call_dead', provider.name);
       if (took) provider.take({ id });
     },
   };

@@ -1,5 +1,3 @@
-import { Writable } from 'node:stream';
-import { pino } from 'pino';
 import type { Member, MemberResult } from '../../src/delivery/contract.ts';
 import type { EmailDeps } from '../../src/delivery/email/contract.ts';
 import { deliver } from '../../src/delivery/email/deliver.ts';
@@ -19,6 +17,9 @@ import { diskStore } from '../../src/store/files/disk.ts';
 import type { EmailProvider } from '../../src/providers/email-provider.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
 import { accept, emailRow, newEmail, timeline } from '../store/mail.ts';
+import { captureLog } from '../support/captured-log.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
+import { ageAttempts, beginAttempt } from './attempts.ts';
 
 /** The outcome of a scripted provider for one email. A function may read the database first. */
 export type Act = SendOutcome | ((email: OutgoingEmail, call: string) => SendOutcome | Promise<SendOutcome>);
@@ -109,16 +110,15 @@ export interface AttemptRow {
 /** An empty file store. */
 export const NO_STORE = diskStore('/nowhere');
 
-const contents = makeEmailContents('a secret key for tests, and long enough');
+const contents = makeEmailContents(SECRET_KEY);
 
 /** The dependencies of `deliver` for one organization, with scripted providers and a captured log. */
 export function harness(pool: Pool, orgId: string, providers: ScriptedProvider[], settings: Partial<EmailDeps> = {}) {
-  const lines: string[] = [];
-  const log = pino({ level: 'debug' }, new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }));
+  const { log, lines } = captureLog('debug');
   const deps: EmailDeps = {
     pool,
     contents,
-    accountLinks: accountLinkSeal('a secret key for tests, and long enough'),
+    accountLinks: accountLinkSeal(SECRET_KEY),
     providers,
     initialIntervalMs: 2_000,
     maxIntervalMs: 1_800_000,
@@ -130,9 +130,9 @@ export function harness(pool: Pool, orgId: string, providers: ScriptedProvider[]
     accountRetryForMs: 72 * 3_600_000,
     recorder: makeAttemptRecorder(pool, log),
     stopping: new AbortController().signal,
-    sendingDomains: makeSendingDomains(dkimSeal('a secret key for tests, and long enough'), log),
+    sendingDomains: makeSendingDomains(dkimSeal(SECRET_KEY), log),
     unsubscribeUrl: (_, emailId, recipient) => `https://mail.example/unsubscribe/${emailId}.${recipient}`,
-    track: makeTrack('https://mail.example', 'a secret key for tests, and long enough', log),
+    track: makeTrack('https://mail.example', SECRET_KEY, log),
     log,
     ...settings,
   };
@@ -170,21 +170,11 @@ export function harness(pool: Pool, orgId: string, providers: ScriptedProvider[]
     /** The outcomes of an email's attempts. */
     outcomes: async (id: string): Promise<(string | null)[]> => (await attempts(id)).map(({ outcome }) => outcome),
     /** Ages the attempts of an email. */
-    age: async (id: string, seconds: number): Promise<void> => {
-      await pool.query(
-        `UPDATE attempts SET started_at = started_at - $2 * interval '1 s', denied_at = denied_at - $2 * interval '1 s'
-         WHERE message_id = $1`,
-        [id, seconds],
-      );
-    },
+    age: (id: string, seconds: number) => ageAttempts(pool, id, seconds),
     /** Leaves an email like a worker that dies during its call: claimed, with an attempt without an outcome. */
     die: async (member: Member, provider: ScriptedProvider, call: string, took: boolean): Promise<void> => {
       await pool.query(`UPDATE emails SET status = 'queued' WHERE id = $1`, [member.id]);
-      await pool.query(
-        `INSERT INTO attempts (message_id, n, call, provider)
-         SELECT $1, coalesce(max(n), 0) + 1, $2, $3 FROM attempts WHERE message_id = $1`,
-        [member.id, call, provider.name],
-      );
+      await beginAttempt(pool, member.id, call, provider.name);
       provider.calls.push({ call, ids: [member.id] });
       if (took) provider.take(member, call);
     },

@@ -12,10 +12,11 @@ import type { SendingNumber } from '../../src/store/messages/delivery.ts';
 import { acceptText, chatRow } from '../store/chats.ts';
 import { inMs, organization } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 import { chatHarness, ScriptedChat } from './chat-harness.ts';
 
 const { pool, orgId } = await organizationFixture(4);
-const seal = chatSeal('a secret key for tests, and long enough');
+const seal = chatSeal(SECRET_KEY);
 
 let count = 0;
 const fresh = () => `+1202555${String(7_000 + ++count)}`;

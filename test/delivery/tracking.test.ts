@@ -8,11 +8,11 @@ import type { EmailProviderName } from '../../src/domain/email/email.ts';
 import type { NewEmail } from '../../src/store/emails/accept.ts';
 import { DOMAIN } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 import { harnessWithProvider } from './harness.ts';
 
 const { pool, orgId } = await organizationFixture(10);
-const SECRET = 'a secret key for tests, and long enough';
-const tokens = makeTrackingTokens(SECRET);
+const tokens = makeTrackingTokens(SECRET_KEY);
 const HTML =
   '<body><a href="https://shop.example/?a=1&amp;b=2">Shop</a><a href="{{{unsubscribe_url}}}">Stop</a>' +
   '<a href="mailto:hi@acme.example">Write</a></body>';
@@ -104,7 +104,7 @@ describe('an email by a provider without tracking', () => {
 
   it('is sent untracked without PUBLIC_URL, and the log names the setting', async () => {
     const lines: string[] = [];
-    const track = makeTrack(undefined, SECRET, pino({}, { write: (line) => void lines.push(line) }));
+    const track = makeTrack(undefined, SECRET_KEY, pino({}, { write: (line) => void lines.push(line) }));
     const { html } = await given({ opens: true, clicks: true, settings: { track } });
     assert.equal(html, HTML);
     assert.match(lines.join(''), /email sent untracked: PUBLIC_URL is not set/);

@@ -12,9 +12,9 @@ import { REACHABLE, site } from '../public-fetch/web.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 import { drainEndpoint } from '../support/webhooks.ts';
 
-const SECRET_KEY = 'a secret key for tests, and long enough';
 const { pool } = await useDatabase(20);
 const intake = makeWebhookIntake(pool, () => undefined, SECRET_KEY, []);
 

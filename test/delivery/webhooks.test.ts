@@ -25,10 +25,10 @@ import { accept, newEmail, organization } from '../store/mail.ts';
 import { databaseProxy } from '../store/proxy.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 import { drainEndpoint } from '../support/webhooks.ts';
 import { assertRemaining } from '../support/remaining.ts';
 
-const SECRET_KEY = 'a secret key for tests, and long enough';
 const ADDRESS = '127.0.0.2';
 
 interface Hit {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { KNOWN_BROWSER_DAYS, makeKnownBrowsers } from '../../src/domain/known-browser.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 
-const browsers = makeKnownBrowsers('a secret key for tests, and long enough');
+const browsers = makeKnownBrowsers(SECRET_KEY);
 const NOW = Date.parse('2026-03-01T00:00:00Z');
 const EMAIL = 'ada@example.com';
 

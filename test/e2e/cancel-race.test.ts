@@ -26,6 +26,7 @@ import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { findEmail } from '../../src/store/emails/emails.ts';
 import { testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 import { testNamespace } from '../support/temporal.ts';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 
@@ -36,7 +37,7 @@ const DUE_IN = [20_000, 40_000, 80_000, 160_000];
 const SPREAD_MS = 1_000;
 /** How many these are. Of the others, two are canceled for each email that is sent. */
 const FIRST = EMAILS / 5;
-const contents = makeEmailContents('a secret key for tests, and long enough');
+const contents = makeEmailContents(SECRET_KEY);
 const RETRY = { maximumAttempts: 3, initialInterval: 500, maximumInterval: 1_000 };
 
 test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused and sent once`, async (t) => {
@@ -62,7 +63,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
   const activities = makeEmailActivities({
     pool,
     contents,
-    accountLinks: accountLinkSeal('a secret key for tests, and long enough'),
+    accountLinks: accountLinkSeal(SECRET_KEY),
     providers: [provider],
     initialIntervalMs: RETRY.initialInterval,
     maxIntervalMs: RETRY.maximumInterval,

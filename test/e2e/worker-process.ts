@@ -12,6 +12,7 @@ import { open } from '../providers/servers.ts';
 import { testDatabase } from '../support/database.ts';
 import { endChild } from '../support/end-child.ts';
 import { programPath } from '../support/program.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 import { testNamespace } from '../support/temporal.ts';
 import { WITHOUT_ENV_FILE } from '../support/without-env-file.ts';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
@@ -92,7 +93,7 @@ export async function startWorkerProcess(
       env: {
         ...process.env,
         DATABASE_URL: database.url,
-        SECRET_KEY: 'a secret key for tests, and long enough',
+        SECRET_KEY,
         TEMPORAL_ADDRESS: temporal.address,
         TEMPORAL_NAMESPACE: namespace,
         LOG_LEVEL: 'error',

@@ -3,9 +3,7 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import { after } from 'node:test';
-import { pino } from 'pino';
 import { Agent, request } from 'undici';
 import type { DashboardDeps } from '../../src/dashboard/page.ts';
 import { makeApp } from '../../src/http/app.ts';
@@ -34,11 +32,13 @@ import { openRequestLog } from '../../src/store/accounts/request-log.ts';
 import type { Preset } from '../../src/store/accounts/keys.ts';
 import { senderDomains } from '../sender-domains/deps.ts';
 import { REACHABLE } from '../public-fetch/web.ts';
+import { captureLog } from '../support/captured-log.ts';
 import { testDatabase } from '../support/database.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 
 /** 43 MB, the contract's limit on a request body. */
 export const MAX_BODY_BYTES = 43 * 1_048_576;
-export const SECRET_KEY = 'a secret key for tests, and long enough';
+export { SECRET_KEY };
 export const CALLBACK = { user: 'postmark', password: 'päss:word' };
 export const POSTMARK_AUTHORIZATION = `Basic ${Buffer.from(`${CALLBACK.user}:${CALLBACK.password}`).toString('base64')}`;
 export const CHAT_CALLBACKS = {
@@ -99,14 +99,8 @@ export async function startService(
   const requestLog = logsRequests ? openRequestLog(pool, () => undefined) : undefined;
   const limits = startRateLimits(pool, perSecond, () => undefined);
   const perOrganization = { ...UNLIMITED_ORGANIZATION, ...organizationLimits };
-  const log: string[] = [];
+  const { log, lines } = captureLog('trace');
   let wakes = 0;
-  const lines = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      log.push(chunk.toString());
-      done();
-    },
-  });
   const folder = await mkdtemp(join(await realpath(tmpdir()), 'sendwright-folder-'));
   const files: FileStore = diskStore(folder);
   const deps: HttpDeps & DashboardDeps = {
@@ -122,7 +116,7 @@ export async function startService(
     },
     networks: makeNetworkLimits(0),
     trustedProxies: [],
-    log: pino({ level: 'trace' }, lines),
+    log,
     secretKey: SECRET_KEY,
     publicUrl: undefined,
     accountEmails: null,
@@ -221,7 +215,7 @@ export async function startService(
     folder,
     server: app.server,
     /** The lines of the log. */
-    log,
+    log: lines,
     /** The number of times that intake woke the relay. */
     wakes: () => wakes,
     call,

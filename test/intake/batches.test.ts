@@ -8,6 +8,7 @@ import { acceptEmail, gatherEmails, noLimits, PLAIN_REQUEST } from '../../src/in
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { useDatabase } from '../support/database.ts';
 import { lockTable } from '../support/locks.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 
 /** As many connections as an API has. */
 const { pool } = await useDatabase(20);
@@ -16,7 +17,7 @@ const deps = {
   wakeRelay: () => undefined,
   withFiles: async () => assert.fail('there are no files'),
   storeEmail: gatherEmails(pool),
-  contents: makeEmailContents('a secret key for tests, and long enough'),
+  contents: makeEmailContents(SECRET_KEY),
   limits: noLimits(),
   sharesWorkflows: true,
 };

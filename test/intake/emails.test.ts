@@ -17,10 +17,11 @@ import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { findEmail } from '../../src/store/emails/emails.ts';
 import { inMs } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 
 const { pool } = await useDatabase(10);
 let relayWakes = 0;
-const contents = makeEmailContents('a secret key for tests, and long enough');
+const contents = makeEmailContents(SECRET_KEY);
 const deps: IntakeDeps = {
   pool,
   wakeRelay: () => relayWakes++,

@@ -6,6 +6,7 @@ import { organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { startDnsServer } from '../support/dns-server.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 import { assertFailed, assertMisused, command, printed } from './command-line.ts';
 
 interface Domain {
@@ -21,7 +22,7 @@ after(() => dns.close());
 const orgId = await organization(database.pool);
 const env = {
   DATABASE_URL: database.url,
-  SECRET_KEY: 'a secret key for tests, and long enough',
+  SECRET_KEY,
   DNS_SERVERS: dns.address,
   SMTP_URL: 'smtp://smtp.example.net:25',
 };

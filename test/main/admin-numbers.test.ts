@@ -6,9 +6,9 @@ import { chatSeal } from '../../src/accounts/chat-numbers.ts';
 import { organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 import { command } from './command-line.ts';
 
-const SECRET_KEY = 'a secret key for tests, and long enough';
 const TOKEN = 'EAAG-token';
 const ACCOUNT = `AC${'a1'.repeat(16)}`;
 const OWN = ['--account-sid', ACCOUNT, '--token'];

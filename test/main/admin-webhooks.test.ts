@@ -8,9 +8,9 @@ import { formatSecret } from '../../src/webhooks/signature.ts';
 import { organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 import { command, printed } from './command-line.ts';
 
-const SECRET_KEY = 'a secret key for tests, and long enough';
 const HOOK_URL = 'https://example.com/hook';
 
 const database = await useDatabase();

@@ -13,10 +13,10 @@ import { closedPort } from '../providers/servers.ts';
 import { connect, TEXT, TO } from '../store/chats.ts';
 import { organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 
 const { pool } = await useDatabase();
 
-const SECRET_KEY = 'a secret key for tests, and long enough';
 const SID = `AC${'0'.repeat(32)}`;
 const log = pino({ level: 'silent' });
 const MESSAGE: OutgoingChat = { id: 'wa_1', type: 'text', from: '+12025550100', to: TO, content: TEXT };

@@ -9,6 +9,7 @@ import { useDatabase } from '../support/database.ts';
 import { endChild } from '../support/end-child.ts';
 import { provided } from '../support/provided.ts';
 import { temporaryFolder } from '../support/folder.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 import { testNamespace } from '../support/temporal.ts';
 import { unstalledMs } from '../support/unstalled-time.ts';
 import { WITHOUT_ENV_FILE } from '../support/without-env-file.ts';
@@ -18,7 +19,7 @@ const { url } = await useDatabase();
 const env = {
   DATABASE_URL: url,
   LOG_LEVEL: 'silent',
-  SECRET_KEY: 'a secret key for tests, and long enough',
+  SECRET_KEY,
   TEMPORAL_ADDRESS: '127.0.0.1:1',
 };
 

@@ -16,6 +16,7 @@ import { endChild } from '../support/end-child.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { provided } from '../support/provided.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 import { WITHOUT_ENV_FILE } from '../support/without-env-file.ts';
 
 const { pool, url } = await useDatabase();
@@ -24,7 +25,7 @@ test('a worker refuses a fleet beside a part of it', async (t) => {
   const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', 'email,email-groups'], {
     cwd: WITHOUT_ENV_FILE,
     execArgv: [],
-    env: { PATH: process.env['PATH'], DATABASE_URL: url, SECRET_KEY: 'a secret key for tests, and long enough' },
+    env: { PATH: process.env['PATH'], DATABASE_URL: url, SECRET_KEY },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
   t.after(() => endChild(worker));
@@ -44,7 +45,7 @@ async function startWebhooksWorker(t: TestContext, databaseUrl: string): Promise
       DATABASE_URL: databaseUrl,
       LOG_LEVEL: 'silent',
       METRICS_PORT: String(port),
-      SECRET_KEY: 'a secret key for tests, and long enough',
+      SECRET_KEY,
     },
   });
   t.after(() => endChild(worker));
@@ -84,7 +85,7 @@ test('a worker of the fleet upkeep checks domains and stops, also while Temporal
       DNS_SERVERS: dns.address,
       LOG_LEVEL: 'silent',
       SENDWRIGHT_HOME: home,
-      SECRET_KEY: 'a secret key for tests, and long enough',
+      SECRET_KEY,
       TEMPORAL_ADDRESS: '127.0.0.1:1',
     },
   });

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import type { Dns } from '../../src/providers/dns.ts';
 import { dkimSeal, type SenderDomainDeps } from '../../src/sender-domains/deps.ts';
 import type { Pool } from '../../src/store/postgres/pool.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 
 /** No name server can be asked: nothing leaves this machine. */
 const NO_DNS: Dns = {
@@ -13,7 +14,7 @@ const NO_DNS: Dns = {
 export function senderDomains(pool: Pool, given: Partial<SenderDomainDeps> = {}): SenderDomainDeps {
   return {
     pool,
-    seal: dkimSeal('a secret key for tests, and long enough'),
+    seal: dkimSeal(SECRET_KEY),
     dns: NO_DNS,
     senders: { postmark: false, smtpHost: 'smtp.example.net' },
     postmark: undefined,

@@ -8,9 +8,10 @@ import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { lockEmails } from '../../src/store/emails/attempts.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { organizationFixture } from '../support/organization.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 import { accept, acceptOne, DOMAIN, inInterval, inMs, newEmail, organization } from './mail.ts';
 
-const contents = makeEmailContents('a secret key for tests, and long enough');
+const contents = makeEmailContents(SECRET_KEY);
 
 const { pool, orgId } = await organizationFixture();
 await insertDomain(pool, 'dm_pending', orgId, 'pending.example', false);

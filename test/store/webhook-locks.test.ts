@@ -7,6 +7,7 @@ import { type Db, transaction } from '../../src/store/postgres/pool.ts';
 import { enqueueEvents } from '../../src/store/webhooks/events.ts';
 import { changeEndpoint, findEndpoint, insertEndpoint, rotateSecret } from '../../src/store/webhooks/endpoints.ts';
 import { organizationFixture } from '../support/organization.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 
 const SECRET = Buffer.from('x');
 
@@ -42,7 +43,7 @@ describe('an endpoint that is written to all the time', () => {
 
   test('is deleted although transactions write to it all the time', async () => {
     const id = await endpoint();
-    const intake = makeWebhookIntake(pool, () => undefined, ['a secret key for tests, and long enough'], []);
+    const intake = makeWebhookIntake(pool, () => undefined, [SECRET_KEY], []);
     let isDeleted = false;
     const deadline = Date.now() + 20_000;
     const writers = [0, 60, 120, 180].map(async (delay) => {

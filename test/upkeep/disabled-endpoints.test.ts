@@ -9,9 +9,9 @@ import { listDeliveries } from '../../src/store/webhooks/deliveries.ts';
 import { findEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
+import { SECRET_KEY } from '../support/secret-key.ts';
 import { drainEndpoint } from '../support/webhooks.ts';
 
-const SECRET_KEY = 'a secret key for tests, and long enough';
 const FAILING = 'https://failing.example/hook';
 const HEALTHY = 'https://healthy.example/hook';
 
