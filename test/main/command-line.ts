@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import type { TestContext } from 'node:test';
 import type { Command } from 'commander';
 import { makeProgram } from '../../src/main/admin/program.ts';
 import { runProgram } from '../../src/main/admin/run.ts';
+import { endChild } from '../support/end-child.ts';
 import { provided } from '../support/provided.ts';
 import { WITHOUT_ENV_FILE } from '../support/without-env-file.ts';
 
@@ -40,6 +42,17 @@ export function startCommand(
   child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
   const ended = once(child, 'close').then(([code]) => code as number | null);
   return { child, out: () => out, err: () => err, ended };
+}
+
+/** Starts a worker with these settings and no others, which has an IPC channel. It is killed at the end of the test. */
+export function forkWorker(t: TestContext, fleets: string, env: Readonly<Record<string, string>>): ChildProcess {
+  const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', fleets], {
+    cwd: WITHOUT_ENV_FILE,
+    execArgv: [],
+    env: { PATH: process.env['PATH'], ...env },
+  });
+  t.after(() => endChild(worker));
+  return worker;
 }
 
 /** Runs a command as a process until it ends. @param input its standard input; undefined leaves the pipe open */

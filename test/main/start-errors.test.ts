@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict';
-import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { reportsPortInUse } from '../../dev/environment/ports.ts';
 import { useDatabase } from '../support/database.ts';
-import { endChild } from '../support/end-child.ts';
-import { provided } from '../support/provided.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { SECRET_KEY } from '../support/secret-key.ts';
 import { testNamespace } from '../support/temporal.ts';
 import { unstalledMs } from '../support/unstalled-time.ts';
-import { WITHOUT_ENV_FILE } from '../support/without-env-file.ts';
-import { runProcess } from './command-line.ts';
+import { forkWorker, runProcess } from './command-line.ts';
 
 const { url } = await useDatabase();
 const env = {
@@ -104,16 +99,11 @@ test('a worker that is stopped while it starts ends promptly with 0', async (t) 
     for (const socket of sockets) socket.destroy();
     proxy.close();
   });
-  const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', 'upkeep'], {
-    cwd: WITHOUT_ENV_FILE,
-    execArgv: [],
-    env: {
-      ...{ PATH: process.env['PATH'], ...env, SENDWRIGHT_HOME: await temporaryFolder(t), SHUTDOWN_TIMEOUT: '30s' },
-      TEMPORAL_ADDRESS: `127.0.0.1:${(proxy.address() as AddressInfo).port}`,
-      TEMPORAL_NAMESPACE: temporal.namespace,
-    },
+  const worker = forkWorker(t, 'upkeep', {
+    ...{ ...env, SENDWRIGHT_HOME: await temporaryFolder(t), SHUTDOWN_TIMEOUT: '30s' },
+    TEMPORAL_ADDRESS: `127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    TEMPORAL_NAMESPACE: temporal.namespace,
   });
-  t.after(() => endChild(worker));
   const began = unstalledMs();
   assert.deepEqual(await once(worker, 'exit'), [0, null]);
   assert.ok(hasSignal);

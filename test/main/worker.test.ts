@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict';
-import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { describe, test, type TestContext } from 'node:test';
 import getPort from 'get-port';
 import { registerDomainForOperator } from '../../src/accounts/domains.ts';
@@ -15,40 +11,28 @@ import { startDnsServer } from '../support/dns-server.ts';
 import { endChild } from '../support/end-child.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/folder.ts';
-import { provided } from '../support/provided.ts';
 import { SECRET_KEY } from '../support/secret-key.ts';
-import { WITHOUT_ENV_FILE } from '../support/without-env-file.ts';
+import { forkWorker, startCommand } from './command-line.ts';
 
 const { pool, url } = await useDatabase();
 
 test('a worker refuses a fleet beside a part of it', async (t) => {
-  const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', 'email,email-groups'], {
-    cwd: WITHOUT_ENV_FILE,
-    execArgv: [],
-    env: { PATH: process.env['PATH'], DATABASE_URL: url, SECRET_KEY },
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-  });
-  t.after(() => endChild(worker));
-  const [written, exit] = await Promise.all([text(worker.stderr as Readable), once(worker, 'exit')]);
-  assert.deepEqual(exit, [1, null]);
-  assert.match(written, /--fleets email,email-groups: email contains email-groups; name one of them/);
+  const args = ['--fleets', 'email,email-groups'];
+  const { child, ended, err } = startCommand(args, { DATABASE_URL: url, SECRET_KEY }, 'worker');
+  t.after(() => endChild(child));
+  assert.equal(await ended, 1);
+  assert.match(err(), /--fleets email,email-groups: email contains email-groups; name one of them/);
 });
 
 /** Starts a worker of the fleet `webhooks`. @returns the status of its `/readyz` */
 async function startWebhooksWorker(t: TestContext, databaseUrl: string): Promise<() => Promise<number>> {
   const port = await getPort();
-  const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', 'webhooks'], {
-    cwd: WITHOUT_ENV_FILE,
-    execArgv: [],
-    env: {
-      PATH: process.env['PATH'],
-      DATABASE_URL: databaseUrl,
-      LOG_LEVEL: 'silent',
-      METRICS_PORT: String(port),
-      SECRET_KEY,
-    },
+  const worker = forkWorker(t, 'webhooks', {
+    DATABASE_URL: databaseUrl,
+    LOG_LEVEL: 'silent',
+    METRICS_PORT: String(port),
+    SECRET_KEY,
   });
-  t.after(() => endChild(worker));
   await once(worker, 'message');
   return async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status;
 }
@@ -76,20 +60,14 @@ test('a worker of the fleet upkeep checks domains and stops, also while Temporal
   t.after(() => dns.close());
   const home = await temporaryFolder(t);
   const { id, name } = await registerDomainForOperator(pool, await organization(pool), 'example.com', false);
-  const worker = fork(join(provided('TEST_COMPILED'), 'src/main/worker.mjs'), ['--fleets', 'upkeep'], {
-    cwd: WITHOUT_ENV_FILE,
-    execArgv: [],
-    env: {
-      PATH: process.env['PATH'],
-      DATABASE_URL: url,
-      DNS_SERVERS: dns.address,
-      LOG_LEVEL: 'silent',
-      SENDWRIGHT_HOME: home,
-      SECRET_KEY,
-      TEMPORAL_ADDRESS: '127.0.0.1:1',
-    },
+  const worker = forkWorker(t, 'upkeep', {
+    DATABASE_URL: url,
+    DNS_SERVERS: dns.address,
+    LOG_LEVEL: 'silent',
+    SENDWRIGHT_HOME: home,
+    SECRET_KEY,
+    TEMPORAL_ADDRESS: '127.0.0.1:1',
   });
-  t.after(() => endChild(worker));
   await eventually('the domain is checked', async () => (await findDomain(pool, null, id))?.last_checked_at ?? false);
   assert.ok(dns.questions.some((question) => question.endsWith(`_sendwright.${name}`)));
   worker.kill('SIGTERM');
