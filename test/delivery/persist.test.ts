@@ -3,10 +3,10 @@ import { performance } from 'node:perf_hooks';
 import { describe, test, type TestContext } from 'node:test';
 import { persist } from '../../src/delivery/persist.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
-import { isUnreachable, makePool, type Pool } from '../../src/store/postgres/pool.ts';
+import { isUnreachable, type Pool } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
 import { organization } from '../store/mail.ts';
-import { databaseProxy, type Proxy } from '../store/proxy.ts';
+import { type Proxy, proxiedPool } from '../store/proxy.ts';
 import { harness, ScriptedProvider } from './harness.ts';
 
 const database = await useDatabase();
@@ -62,12 +62,7 @@ describe('persist', () => {
 describe('when the database breaks during a provider call and', () => {
   /** A harness with a proxy to the database. */
   async function make(t: TestContext) {
-    const proxy = await databaseProxy(database.url);
-    const pool = makePool(proxy.url, 'test', 3, () => undefined);
-    t.after(async () => {
-      await pool.end();
-      await proxy.close();
-    });
+    const { proxy, pool } = await proxiedPool(t, database.url, 3);
     const provider = new ScriptedProvider();
     const { deliverOne } = harness(pool, orgId, [provider]);
     // Reads do not use the proxy.

@@ -20,9 +20,8 @@ import {
 import { makePublicPost } from '../../src/public-fetch/post.ts';
 import { findAttempts, type Delivery, listDeliveries } from '../../src/store/webhooks/deliveries.ts';
 import { findEndpoint } from '../../src/store/webhooks/endpoints.ts';
-import { makePool } from '../../src/store/postgres/pool.ts';
 import { accept, newEmail, organization } from '../store/mail.ts';
-import { databaseProxy } from '../store/proxy.ts';
+import { proxiedPool } from '../store/proxy.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { SECRET_KEY } from '../support/secret-key.ts';
@@ -184,9 +183,8 @@ describe('a run for an endpoint', () => {
     await working;
   });
 
-  test('records attempts in flight when Postgres fails meanwhile, and does not repeat them', async () => {
-    const proxy = await databaseProxy(url);
-    const proxied = makePool(proxy.url, 'test', 2, () => undefined);
+  test('records attempts in flight when Postgres fails meanwhile, and does not repeat them', async (t) => {
+    const { proxy, pool: proxied } = await proxiedPool(t, url);
     const { id } = await endpoint();
     await mail();
     answer = (hit, response) => {
@@ -200,8 +198,6 @@ describe('a run for an endpoint', () => {
     await assert.rejects(work(id, { pool: proxied }));
     assert.equal((await only(id)).status, 'succeeded');
     assert.equal(hits.length, 1);
-    await proxied.end();
-    await proxy.close();
   });
 
   test('retries a failure after the times of decisions 7.3, with the same id and body', async () => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RateLimitExceeded, type RateLimit, startRateLimits } from '../../src/intake/rate-limits.ts';
-import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
-import { databaseProxy } from '../store/proxy.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
+import { proxiedPool } from '../store/proxy.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { unstalledMs } from '../support/unstalled-time.ts';
@@ -138,12 +138,7 @@ describe('limits that processes share', () => {
 
 describe('limits while the database is away', () => {
   it('each process limits by itself, reports one error, and shares again without counting twice', async (t) => {
-    const proxy = await databaseProxy(database.url);
-    const pool = makePool(proxy.url, 'test', 2, () => undefined);
-    t.after(async () => {
-      await pool.end();
-      await proxy.close();
-    });
+    const { proxy, pool } = await proxiedPool(t, database.url);
     const one = start(t, 10, 0, pool);
     await proxy.close();
     assert.equal(drain(one.requests, 'org_away'), 20);

@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { insertOrganization } from '../../src/store/accounts/organizations.ts';
 import { openKeyCache } from '../../src/store/accounts/key-cache.ts';
 import { findKey, insertKey, recordUses, revokeKey, showKey } from '../../src/store/accounts/keys.ts';
-import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
+import type { Pool } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { unstalledMs } from '../support/unstalled-time.ts';
-import { databaseProxy } from './proxy.ts';
+import { proxiedPool } from './proxy.ts';
 
 const database = await useDatabase(10);
 await insertOrganization(database.pool, 'org_a', 'A');
@@ -134,12 +134,7 @@ describe('the API key cache', () => {
   });
 
   test('without a database, rejects once the cached key is too old, and recovers', async (t) => {
-    const proxy = await databaseProxy(database.url);
-    const pool = makePool(proxy.url, 'test', 2, () => undefined);
-    t.after(async () => {
-      await pool.end();
-      await proxy.close();
-    });
+    const { proxy, pool } = await proxiedPool(t, database.url);
     const id = await newKey();
     const cache = await open(t, pool);
     await cache.find(id);
@@ -176,12 +171,8 @@ describe('the API key cache', () => {
     await stopped.stop();
     assert.match((await lastUsed(id)) ?? '', /Z$/);
 
-    const [other, proxy] = [await newKey(), await databaseProxy(database.url)];
-    const pool = makePool(proxy.url, 'test', 2, () => undefined);
-    t.after(async () => {
-      await pool.end();
-      await proxy.close();
-    });
+    const other = await newKey();
+    const { proxy, pool } = await proxiedPool(t, database.url);
     const cache = await open(t, pool);
     await proxy.close();
     cache.recordUse(other);

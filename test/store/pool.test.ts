@@ -13,7 +13,7 @@ import {
 } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { databaseProxy } from './proxy.ts';
+import { proxiedPool } from './proxy.ts';
 import { startTlsDatabase } from './tls-database.ts';
 
 const database = await useDatabase();
@@ -92,9 +92,7 @@ describe('isUnreachable returns true for a database that', { concurrency: true }
   });
 
   test('is cut off in the middle of a statement', async (t) => {
-    const proxy = await databaseProxy(database.url);
-    t.after(() => proxy.close());
-    const one = poolAt(t, proxy.url);
+    const { proxy, pool: one } = await proxiedPool(t, database.url, 3);
     await one.query('SELECT 1');
     const sleeping = unreachable(one.query('SELECT pg_sleep(10)'));
     await sleep(200);
@@ -104,9 +102,8 @@ describe('isUnreachable returns true for a database that', { concurrency: true }
   });
 
   test('falls silent in the middle of a transaction without a network error', async (t) => {
-    const proxy = await databaseProxy(database.url);
-    t.after(() => proxy.close());
-    const one = poolAt(t, withParameters(proxy.url, { query_timeout: '3000', connectionTimeoutMillis: '3000' }));
+    const url = withParameters(database.url, { query_timeout: '3000', connectionTimeoutMillis: '3000' });
+    const { proxy, pool: one } = await proxiedPool(t, url, 3);
     const statements: string[] = [];
     const work = transaction(one, async (client) => {
       const query = client.query.bind(client) as (text: string) => Promise<unknown>;
@@ -266,13 +263,11 @@ describe('a transaction', { concurrency: true }, () => {
     });
 
   test('that cannot begin fails', async (t) => {
-    const proxy = await databaseProxy(database.url);
-    const one = poolAt(t, proxy.url, 1);
+    const { proxy, pool: one } = await proxiedPool(t, database.url, 1);
     await one.query('SELECT 1');
     await proxy.close();
     assert.ok(isUnreachable(await failure(transaction(one, async () => 1))));
     await proxy.open();
-    t.after(() => proxy.close());
     assert.equal(await transaction(one, async () => 1), 1);
   });
 });

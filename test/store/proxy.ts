@@ -1,3 +1,5 @@
+import type { TestContext } from 'node:test';
+import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { startProxy } from '../faults/proxy.ts';
 
 /** A proxy to a database whose connections can be broken. */
@@ -41,4 +43,16 @@ export async function databaseProxy(url: string): Promise<Proxy> {
       });
     },
   };
+}
+
+/** A pool that reaches the database at `url` through a proxy. Both end with the test. */
+export async function proxiedPool(t: TestContext, url: string, connections = 2): Promise<{ proxy: Proxy; pool: Pool }> {
+  const proxy = await databaseProxy(url);
+  const pool = makePool(proxy.url, 'test', connections, () => undefined);
+  t.after(async () => {
+    // Through a silent proxy, the pool could not end its connections.
+    await proxy.close();
+    await pool.end();
+  });
+  return { proxy, pool };
 }
