@@ -126,6 +126,7 @@ export const REPLIES: Readonly<Record<BounceReason, readonly string[]>> = {
     '552 5.2.2 user mailbox size exceeded',
     'cannot append to /var/mail/ada: error writing message: File too large',
     '550 5.1.1 ada mailbox overflow',
+    '552 The mailbox is over its limit of 500 messages',
   ],
   spam_block: [
     '550-5.7.1 [192.0.2.7      12] Our system has detected that this message is\n550-5.7.1 likely unsolicited mail. To reduce the amount of spam sent to Gmail,\n550-5.7.1 this message has been blocked. For more information, go to\n550 5.7.1  https://support.google.com/mail/?p=UnsolicitedMessageError 7 - gsmtp',

@@ -1,6 +1,6 @@
-/** Matches SMTP reply codes within a transcript, if text follows. */
+/** Matches SMTP reply codes within a transcript, if text follows, but not amounts ("limit of 500 attachments"). */
 const REPLY_CODES =
-  /(?<![\w.#/+-])(?:4(?:2[12]|5[0-5]|71)|5(?:0[0-4]|2[135]|3[0458]|4[0-2]|5[0-7]|7[01]))(?=[- ]+["'<#([]{0,2}[\p{L}\d])/gu;
+  /(?<![\w.#/+-])(?<!(?:of|than|least|most|over|exceeds?|after|within|every|past|maximum|max|only|about|up to|limit)\s{1,4})(?:4(?:2[12]|5[0-5]|71)|5(?:0[0-4]|2[135]|3[0458]|4[0-2]|5[0-7]|7[01]))(?=[- ]+["'<#([]{0,2}[\p{L}\d])(?!\s+(?:[kmg]i?b|bytes|octets|char\w*|lines|messages|e?mails|recipients|attachments|connections|seconds|minutes|hours|days)(?!\p{L}))/giu;
 
 /** Matches a reply to a command that failed only because recipients had been refused before, also one that quotes why (Barracuda). */
 const CONSEQUENCE =
