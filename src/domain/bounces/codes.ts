@@ -22,7 +22,7 @@ const REASON_BY_DETAIL = new Map(ENHANCED.flatMap(([reason, codes]) => codes.spl
 const EXACT = new Set('3.4 2.121 2.122 7.20 7.21 7.22 7.24 7.25 7.26 7.30 7.508 7.509 7.515'.split(' '));
 
 /**
- * Reasons by basic code (RFC 5321 §4.2.3, RFC 4954, RFC 7504). 550 and 554 are missing because servers use them for
+ * Reasons by basic code (RFC 5321 §4.2.3, RFC 4954, RFC 7504; 571 as 5.7.1). 550 and 554 are missing because servers use them for
  * everything.
  */
 const BASIC: Readonly<Record<string, BounceReason>> = {
@@ -36,7 +36,9 @@ const BASIC: Readonly<Record<string, BounceReason>> = {
   551: 'mailbox_not_found',
   552: 'mailbox_full',
   553: 'mailbox_not_found',
+  555: 'rate_limited',
   556: 'dns_failure',
+  571: 'reputation_block',
 };
 
 /** Matches enhanced codes. Groups: the class; the subject with the detail. */
@@ -71,7 +73,7 @@ export function reasonByCodes({ basic, details }: ReplyCodes, hasWords: boolean)
     const reason = REASON_BY_DETAIL.get(detail) ?? reasonBySubject(detail, hasWords);
     if (reason) return reason;
   }
-  if (basic === undefined || (hasWords && basic === '521')) return undefined;
+  if (basic === undefined || (hasWords && (basic === '521' || basic === '553'))) return undefined;
   return BASIC[basic];
 }
 

@@ -8,7 +8,7 @@ const LIST_OPERATORS =
 
 /** Placeholders for URLs and host names in a reply: sites of block lists, and help pages about one error. */
 const SITES: readonly (readonly [RegExp, string])[] = [
-  [/(?:^|[/.])(?:uribl\.com|surbl\.org)(?![\w-])/, '@links'],
+  [/(?:^|[/.])(?:uribl\.com|surbl\.org)(?![\w-])|^http.*(?:surbl|uribl)/, '@links'],
   [new RegExp(`(?:^|[/.])(?:${LIST_OPERATORS})(?![\\w.-])`), '@list'],
   [/^http.*(?:\/reputation\b|dnsbl|\brbl|blocklist|blacklist|550-bl)/, '@list'],
   [/(?:^|[/.])openspf\.(?:org|net)|spf\.pobox\.com/, '@spf'],

@@ -9,7 +9,7 @@ export type Phrases = Readonly<Record<string, readonly string[]>>;
 const LISTS: Readonly<Record<string, string>> = {
   who:
     'users?|user ?names?|user ?ids?|rec[ei]{1,2}pi[ea]nts?|rcpts?|receivers?|mailbox(?:es)?|accounts?|' +
-    '(?:e?mail)?address(?:es)?|addressees?|inbox|local ?part|alias(?:es)?|subscriber|customer|mail ?drop|employee',
+    '(?<!(?:from|return|reply|envelope|source|ip|sender|host)(?: e?mail)? )(?:e?mail)?address(?:es)?|addressees?|inbox|local ?part|alias(?:es)?|subscriber|customer|mail ?drop|employee',
   sender:
     '(?:sender|envelope|from|return path|reverse path|mail ?from|originator)(?: email)?(?: address| domain| host)?',
   is: 'is|was|are|has been|have been|has|being|currently|now|temporarily|permanently',
@@ -24,15 +24,15 @@ const LISTS: Readonly<Record<string, string>> = {
   ended:
     'disabled|inactive|inactivated|suspend\\w*|suspension|deactivated|de activated|locked(?! by another)|' +
     'on hold|(?:switched|turned) off|frozen|closed|archived|' +
-    'discontinued|terminated|cancell?ed|dormant|retired|not active|not activated|not enabled|abandoned|blocked|' +
+    'discontinued|terminated|cancell?ed|dormant|retired|not (?:yet |been |yet been )?(?:active|activated|enabled)|abandoned|blocked|' +
     'banned|no longer (?:active|in (?:use|service)|us(?:ed|ing)|accept\\w*|receiv\\w*)|not in use|' +
     '(?<!message )expired|unused|delinquent|barred|restricted',
   blocked:
-    'block(?:ed|ing|s)?|bann?ed|bloqueed?|black ?list(?:ed)?|block ?list(?:ed)?|deny ?list(?:ed)?|reject(?:ed)?|denied|' +
-    '(?<!connection )refused|listed|not accepted|forbidden|not allowed|not authori[sz]ed|not permitted|found in|prohibited|disallowed',
+    'block(?:ed|ing|s)?|bann?ed|bloqueed?|black ?list(?:ed)?|block ?list(?:ed)?|deny ?list(?:ed)?|reject(?:ed|s)?|' +
+    'den(?:ied|ies|y)|refus(?:es|al)|(?<!connection )refused|listed|not accepted|forbidden|not allowed|not authori[sz]ed|not permitted|found in|prohibited|disallowed',
   store: 'quota|storage|disk ?(?:space|usage)|space|capacity|mailbox|inbox|mail ?dir|mail ?folder|dropfile',
   find: 'validate|verify|find|locate|identify|recogni[sz]e|resolve|look ?up',
-  list: '(?:(?:dns|r|rhs)bl|black ?list|block ?list|deny ?list|@list)(?:s|ed|ing)?\\b',
+  list: '(?:(?:dns|r|rhs)bl|black ?list|block(?:ed)? ?list|deny ?list|@list)(?:s|ed|ing)?\\b',
   unproven:
     'fail|invalid|not|missing|require|none|verif|bad|unsigned|unauth\\w*|prohibit|reject|error|policy|sign|record|' +
     'deny|denied|violation|check|mismatch|forbid|hard|soft|must',
