@@ -143,6 +143,8 @@ export const REPLIES: Readonly<Record<BounceReason, readonly string[]>> = {
     '550 Your message was caught by our filter',
     '550 cold email is not accepted',
     '550 5.7.1 reject content, see http://shop.example/why.php?why=SURBL',
+    '554 We reject newsletters',
+    '550 Commercial mail refused',
   ],
   reputation_block: [
     '554 5.7.1 Service unavailable; Client host [192.0.2.7] blocked using zen.spamhaus.org; https://www.spamhaus.org/query/ip/192.0.2.7',
@@ -303,6 +305,8 @@ export const REPLIES: Readonly<Record<BounceReason, readonly string[]>> = {
     '552 Requested mail action aborted: exceeded mailsize limit',
     'The message is larger than the maximum allowed for the recipient',
     '550 Your message is 35 MB, the limit is 25 MB',
+    '550 Your mail was too heavy',
+    '550 mail exceeds it',
   ],
   content_rejected: [
     '554 5.7.7 too many equal X-headers (X-Original-Authentication-Results:)',
@@ -326,6 +330,14 @@ export const REPLIES: Readonly<Record<BounceReason, readonly string[]>> = {
     '550 5.7.1 URL shortener not allowed',
     '550 Message date is in the future',
     '550 Message violates the acceptable use of words',
+    '554 Format restriction violation',
+    '550 stray newline',
+    '5.2.1 Subject is mandatory',
+    '552 Your "received:" header count exceeds the maximum',
+    '554 Encrypted messages are not accepted',
+    '550 Empty message',
+    '550 Profanity found',
+    '550 Your message lacks a date',
   ],
   unknown: [
     '',
