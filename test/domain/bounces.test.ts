@@ -6,8 +6,13 @@ import { expression } from '../../src/domain/bounces/rules/expression.ts';
 import { classifyBounce, statedReason } from '../../src/domain/bounces/bounces.ts';
 import { SUPPRESSING } from '../../src/domain/email/suppression.ts';
 import { BOUNCE_REASONS, type BounceReason } from '../../src/domain/email/email.ts';
-import { REPLIES } from './bounce-replies.ts';
+import { REPLIES_IN_ENGLISH } from './bounce-replies.ts';
+import { REPLIES_IN_OTHER_LANGUAGES } from './bounce-languages.ts';
 import { processorMs } from '../support/processor-time.ts';
+
+function repliesFor(reason: BounceReason): readonly string[] {
+  return [...REPLIES_IN_ENGLISH[reason], ...(REPLIES_IN_OTHER_LANGUAGES[reason] ?? [])];
+}
 
 function assertReasons(cases: readonly (readonly [reply: string, BounceReason | undefined])[]): void {
   for (const [reply, reason] of cases) assert.equal(statedReason(reply), reason, reply);
@@ -16,11 +21,11 @@ function assertReasons(cases: readonly (readonly [reply: string, BounceReason | 
 describe('the reason of a bounce', () => {
   for (const reason of BOUNCE_REASONS) {
     it(`${reason}: is read from the replies of servers`, () => {
-      const wrong = REPLIES[reason]
+      const wrong = repliesFor(reason)
         .map((reply) => ({ reply, ...classifyBounce(reply) }))
         .filter((actual) => actual.reason !== reason || actual.suppress !== SUPPRESSING[reason]);
       assert.deepEqual(wrong, []);
-      assert.ok(REPLIES[reason].length > 0);
+      assert.ok(repliesFor(reason).length > 0);
     });
   }
 
@@ -32,7 +37,7 @@ describe('the reason of a bounce', () => {
   });
 
   it('is undefined if neither words nor codes determine one, and is then shown as unknown', () => {
-    for (const reply of REPLIES.unknown) {
+    for (const reply of repliesFor('unknown')) {
       assert.equal(statedReason(reply), undefined, reply);
       assert.deepEqual(classifyBounce(reply), { reason: 'unknown', suppress: true });
     }
@@ -49,7 +54,7 @@ describe('the reason of a bounce', () => {
     ];
     for (const reason of BOUNCE_REASONS) {
       if (reason === 'unknown') continue;
-      for (const reply of REPLIES[reason].filter((text) => /^5\d\d[ -](?!.*expired)/.test(text))) {
+      for (const reply of repliesFor(reason).filter((text) => /^5\d\d[ -](?!.*expired)/.test(text))) {
         for (const shape of shapes) assert.equal(statedReason(shape(reply)), reason, shape(reply));
       }
     }
@@ -64,7 +69,7 @@ describe('the reason of a bounce', () => {
     ];
     for (const reason of BOUNCE_REASONS) {
       if (reason === 'unknown') continue;
-      for (const reply of REPLIES[reason]) {
+      for (const reply of repliesFor(reason)) {
         for (const shape of shapes) assert.equal(statedReason(shape(reply)), reason, shape(reply));
         // A name like RecipientNotFound is one word in capitals.
         const capitals = reply.toUpperCase();

@@ -40,6 +40,8 @@ export interface Rule {
  *   A conversation that began and was interrupted is not: the server is reachable.
  * - A receiver that is busy, out of order or timing out states nothing about its recipient: rate_limited, not `unknown`.
  *   Our own authentication and encryption failures are authentication_failure for the same reason.
+ * - Greylisting ends by itself, also if a reputation caused it. So does a failure of the receiver's own scanner or database,
+ *   which is not a refusal by it, and a mailbox that is locked or disabled temporarily: rate_limited.
  * - If neither words nor codes state a reason, the party that the text mentions decides: the sending side ("you are", "your",
  *   "blocked" too), then the recipient.
  */
@@ -53,10 +55,10 @@ export const RULES: readonly Rule[] = [
   { reason: 'reputation_block', phrases: SENDER.verification },
   { reason: 'mailbox_not_found', phrases: MAILBOX.templates },
   { reason: 'spam_block', phrases: CONTENT.listedLinks },
-  { reason: 'reputation_block', phrases: SENDER.blockLists },
-  { reason: 'reputation_block', phrases: SENDER.spamSources },
   { reason: 'reputation_block', phrases: SENDER.reverseDns },
   { reason: 'rate_limited', phrases: TRAFFIC.greylisting },
+  { reason: 'reputation_block', phrases: SENDER.blockLists },
+  { reason: 'reputation_block', phrases: SENDER.spamSources },
   { reason: 'authentication_failure', phrases: AUTHENTICATION.ofSender },
   { reason: 'rate_limited', phrases: TRAFFIC.rates },
   { reason: 'reputation_block', phrases: SENDER.blockedNetworks },
@@ -64,12 +66,14 @@ export const RULES: readonly Rule[] = [
   { reason: 'mailbox_full', phrases: MAILBOX.full },
   { reason: 'message_too_large', phrases: CONTENT.size },
   { reason: 'dns_failure', phrases: ROUTES.names },
+  { reason: 'rate_limited', phrases: TRAFFIC.ownPrograms },
   { reason: 'content_rejected', phrases: CONTENT.viruses },
   { reason: 'spam_block', phrases: CONTENT.spam },
   { reason: 'content_rejected', phrases: CONTENT.form },
   { reason: 'spam_block', phrases: CONTENT.suspectedSpam },
   { reason: 'policy_block', phrases: POLICY.closed },
   { reason: 'authentication_failure', phrases: AUTHENTICATION.ofConnection },
+  { reason: 'rate_limited', phrases: TRAFFIC.temporaryStates, isVague: true },
   { reason: 'mailbox_inactive', phrases: MAILBOX.inactive, isExplicit: true },
   { reason: 'mailbox_not_found', phrases: MAILBOX.named, isExplicit: true },
   { reason: 'dns_failure', phrases: ROUTES.unreachable },
