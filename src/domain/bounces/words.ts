@@ -29,13 +29,21 @@ function siteWord(site: string): string {
   return ` ${word ?? (name.startsWith('http') ? '' : '@host')} `;
 }
 
+/** Letters that Unicode does not decompose, or decomposes to more than one. */
+const PLAIN_LETTERS: Readonly<Record<string, string>> = {
+  '’': "'",
+  ß: 'ss',
+  ł: 'l',
+  ё: 'е',
+  ø: 'o',
+  æ: 'ae',
+  ı: 'i',
+  đ: 'd',
+};
+
 /** Removes the accent of a Latin letter. */
 function plainLetter(letter: string): string {
-  if (letter === '’') return "'";
-  if (letter === 'ß') return 'ss';
-  if (letter === 'ł' || letter === 'Ł') return 'l';
-  if (letter === 'ё' || letter === 'Ё') return 'е';
-  return letter.normalize('NFKD').charAt(0);
+  return PLAIN_LETTERS[letter.toLowerCase()] ?? letter.normalize('NFKD').charAt(0);
 }
 
 /** Boilerplate of Gmail, qmail, IronPort and relays that contains words of a reason without stating that reason. */

@@ -19,7 +19,9 @@ export const LANGUAGES = {
   network: [
     'adresse ip … (?:bloque|refuse)|ip … gesperrt',
     '(?:votre|vos|ihre?|su|seu|vostro|tuo) (?:serveur|server|ip|domaine?|messages?|emails?|mail ?server|servidor|dominio) … (?:bloque|refuse|rejete|gesperrt|blockiert|abgelehnt|rechaz|rejeit|blocc|rifiut)',
-    '(?:direccion|endereco|indirizzo) ip|ip адрес',
+    '(?:direccion|endereco|indirizzo) ip|ip адрес|(?:발신|송신|보낸) ?(?:ip|서버)|送信元',
+    '(?:twoj|vas|uw|din|deres|sizin|serverul)\\w*\\b … (?:zablokowan|blokov|geblokkeerd|blokeret|blokkert|blockera|engellen|blocat)',
+    '(?:ваш\\S{0,3}|сервер\\S{0,3}) … (?:заблокир|отклонен|запрещен)',
   ],
   sender: [
     '(?:expediteur|absender)\\w*\\b … (?:refus|rejet|bloqu|invalide|inconnu|interdit|abgelehnt|unbekannt|gesperrt|blockiert|ungultig|nicht)',
@@ -28,11 +30,15 @@ export const LANGUAGES = {
   ],
   /** Words for the recipient, its mailbox and address. */
   recipient: [
+    '수신자|사용자|받는 ?사람|ontvanger|mottagar|mottaker|modtager|vastaanottaja|cimzett|prijemc|kullanici|alici\\b',
     'destin(?:at|ataire)?\\w*\\b|utente|utilisateur|usuario|uzytkownik|benutzer|empfanger|empfaenger|odbior|adresat',
     'indirizzo|adress|direccion|endereco|casella|casilla|buzon|boite|skrzynk|postfach|kont[oa]\\b|compte|cuenta',
     'ящик|адрес|получател|пользовател|ユーザ|宛先|用户|收件人|邮箱|地址',
   ],
   mailboxFull: [
+    '(?:postbus|postvak|brevlada\\w*|inkorg|postkasse\\w*|innboks|postilaatikko|postafiok|posta kutusu|schrank\\w*|casuta|cutia)\\b … (?:vol\\b|full\\b|fuld\\b|taynna|megtelt|dolu|pln[ay]|plina)',
+    'prekrocena kvota',
+    '(?:메일함|편지함|사서함|용량).{0,12}(?:초과|가득|부족)',
     '(?:postfach|mailbox|konto|speicher\\w*|posteingang|briefkasten|benutzer)\\b … (?:\\bvoll|uberfull|ueberfuell|uberlauf|erschopft|uberschritten|ueberschritten|zu ?viele)',
     'kontingent|speicher(?:platz|limit)',
     '(?:boite|messagerie|compte|espace|bal|destinataire|quota)\\b … (?:pleine?\\b|satur|depass|insuffisan)',
@@ -45,6 +51,7 @@ export const LANGUAGES = {
     '(?:邮箱|信箱|容量|空间|空間|郵箱|收件箱).{0,12}(?:满|滿|不足|超|已用完)',
   ],
   messageTooLarge: [
+    'uberschreitet … grosse|te groot|for stor\\b|liian suuri|tul nagy|prilis velk|cok buyuk|prea mare|크기',
     'zu gross|nachrichtengrosse|grosse … (?:uberschr|ueberschr|limit)|maximale grosse|zu grosse|trop (?:gros|grand|volumineu|lourd|long)\\w*',
     'taille … (?:max|depass|limite|trop|message)|demasiado grande|tamano|muito grande|tamanho|troppo grande',
     'dimension\\w+|zbyt (?:duz|wielk)\\w*|rozmiar|слишком (?:больш|велик)|размер\\S{0,12} … превыш',
@@ -52,11 +59,14 @@ export const LANGUAGES = {
   ],
   virus: ['вирус|ウイルス|病毒|wirus|viren\\b|schadsoftware|maliciel'],
   spam: [
+    '스팸|roskaposti|skrappost|nevyzadan|unerwunscht',
     'pourriel|(?:correo|mensaje) no deseado|indesejad|indesiderat|niechcian|спам|迷惑|スパム|垃圾',
     'rechazado por (?:el )?filtro',
   ],
   content: ['pieces? jointes?|(?:anhang|anhange|dateianhang)\\b|adjunto|anexo|allegat|zalacznik|вложени|添付|附件'],
   mailboxInactive: [
+    '휴면|(?:계정|사용자|메일함|사용).{0,12}(?:정지|중지|잠금|비활성)',
+    '(?:schranka|ucet|uzivatel)\\b … (?:zablokov|deaktivov|zrusen|neaktivn)|(?:konto|kontot|kontoen|account) … (?:avaktiver|inaktiver|sparr|sperret|spaerret|geblokkeerd|opgeheven)',
     '(?:konto|postfach|benutzer\\w*|empfanger\\w*|adresse)\\b … (?:deaktiviert|gesperrt|inaktiv|geschlossen|stillgelegt|abgeschaltet|gekundigt|gelo?scht|nicht (?:mehr )?aktiv)',
     '(?:compte|boite|adresse|utilisateur|bal|messagerie|destinataire)\\b … (?:desactiv|inacti|suspendu|ferme|bloque|archive|resili|cloture|verrouill)',
     '(?:cuenta|buzon|usuario|casilla|direccion|destinatario)\\b … (?:desactiv|inactiv|suspendid|deshabilit|bloquead|cancelad|cerrad|inhabilit|expirad|caducad)',
@@ -68,6 +78,7 @@ export const LANGUAGES = {
     '(?:帐号|账号|账户|用户|邮箱|帳號|帳戶|信箱).{0,12}(?:冻结|停用|禁用|锁定|暂停|注销|过期|凍結)',
   ],
   dnsFailure: [
+    '도메인.{0,12}(?:존재하지|찾을 수)',
     '(?:domain\\w*|domane|dominio|domena) … (?:nicht gefunden|desconocid|desconhecid|existiert nicht|unbekannt|introuvable|inconnu|inexistant|no existe|nao existe|inesistente|sconosciut|nie istnieje|не найден|не существует)',
     'домен … не|(?:域名|ドメイン).{0,12}(?:不存在|存在しない|見つかり|无法解析)',
   ],
@@ -84,12 +95,22 @@ export const LANGUAGES = {
     '(?:ユーザ|宛先|アドレス|メールボックス|受信者|アカウント).{0,20}(?:存在し|見つかり|不明|ありません|無効)',
     '(?:用户|收件人|邮箱|地址|帐号|账号|用戶|信箱|帳號|地址).{0,12}(?:不存在|未找到|无效|找不到|无此|沒有)|无此用户|查無此',
     '(?:gebruiker|ontvanger|adres)\\b … (?:onbekend|bestaat niet)|onbekende (?:gebruiker|ontvanger)|anvandaren … finns inte|okand (?:mottagare|anvandare)',
-    '(?:bruger|bruker)\\w* … (?:findes|finnes) ikke|ukj?endt? (?:bruker|bruger|modtager|mottaker)',
+    '(?:bruger|bruker)\\w* … (?:findes|finnes) ikke|ukj?en(?:dt|t|d) (?:bruker|bruger|modtager|mottaker)',
+    '존재하지|없는 (?:메일|사용자|주소|계정|수신)|찾을 수 없|알 수 없는 (?:사용자|수신)|등록되지|(?:mottagar|anvandar|mottaker|modtager|bruger|bruker|adress?e?)\\w* … (?:finns inte|findes ikke|finnes ikke|eksisterer ikke|existerar inte)',
+    'tuntematon|(?:kayttaja|vastaanottaja|osoite)\\w* … (?:ei loydy|ei ole)|(?:cimzett|felhasznalo|postafiok)\\w* … (?:nem (?:letezik|talalhato)|ismeretlen)|kullanici yok',
     '(?:uzivatel|prijemce|schranka)\\w* … neexist|neznam\\w+ (?:prijemce|uzivatel)|nincs ilyen|ismeretlen',
-    'utilizator\\w* … inexistent|nu exista|(?:kullanici|alici|adres)\\w* … bulunamadi',
+    'utilizator\\w* inexistent|utilizator\\w* … inexistent|nu exista|(?:kullanici|alici|adres)\\w* (?:… )?bulunamadi',
+  ],
+  /** The recipient, or a rule for it, refused the sender. */
+  closed: [
+    '(?:vom|durch den) empfanger … (?:abgelehnt|blockiert|verweigert)|(?:abgelehnt|blockiert|verweigert) (?:vom|durch den) empfanger\\b(?! ?server)',
+    '(?:refuse|rejete|bloque|rechazado|rejeitado|rifiutato|recusado)\\w* (?:par le|por el|pelo|dal) (?:destinat\\w+|utilisateur|usuario|utente)|odrzucon\\w* przez (?:odbiorce|adresata)',
+    '(?:keine|nicht|nur) … extern\\w*|expediteurs? externes?|remitentes? externos?|mittenti esterni|remetentes? externos?',
+    '拒收|受信拒否|수신을? ?거부',
   ],
   policy: ['richtlinie|politique|politica|polityk|политик|ポリシー|策略'],
   busy: [
+    'pozdeji|senare\\b|senere\\b|myohemmin|kesobb|daha sonra|tekrar deneyin|mai tarziu|opnieuw|잠시 후|나중에|다시 시도',
     'interner fehler|erreur interne|error interno|errore interno|erro interno|внутренн\\S{2,3} ошибк|内部错误',
     'spater|mas tarde|mais tarde|piu tardi|pozniej|позже|稍后|しばらく',
   ],

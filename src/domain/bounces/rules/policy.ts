@@ -71,6 +71,7 @@ export const POLICY = {
     '(?:rejected|refused|blocked) by (?:the )?(?:destination|recipients|receiver)\\b',
     'not (?:allowed|permitted|authori[sz]ed) to (?:send|mail|post|write|contact|email)(?!(?: \\w+){0,2} to (?:this|our|the) (?:server|host|system|network|domain))',
     'block(?:ed)? send(?!ing)',
+    ...LANGUAGES.closed,
   ],
   /** Words about a policy. */
   rules: [
