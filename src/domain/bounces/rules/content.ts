@@ -135,7 +135,7 @@ export const CONTENT = {
     'not accept (?:any )?(?:\\.?\\w{1,10} )?files?\\b',
     '(?:url|link|shortener)s?\\b … (?:{blocked})',
     'password protected|(?:encrypted|signed|multipart|pgp) (?:e?mails?|messages?)\\b',
-    'nesting',
+    'nest(?:ed|ing)\\b|message ?ids?\\b … (?:invalid|missing|malformed|not)',
     ...LANGUAGES.content,
   ],
   /** Too large. */
@@ -156,7 +156,7 @@ export const CONTENT = {
     'line limit',
     '(?:msg|mail|message) ?size',
     'data exceeds',
-    '(?:larger|bigger) than',
+    '(?:larger|bigger|longer) than',
     ...LANGUAGES.messageTooLarge,
   ],
   /** Names a part of the message without stating the problem. */

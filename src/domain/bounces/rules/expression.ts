@@ -30,7 +30,7 @@ const LISTS: Readonly<Record<string, string>> = {
   blocked:
     'block(?:ed|ing|s)?|bann?ed|bloqueed?|black ?list(?:ed)?|block ?list(?:ed)?|deny ?list(?:ed)?|reject(?:ed|s)?|' +
     'den(?:ied|ies|y)|refus(?:es|al)|(?<!connection )refused|listed|not accepted|forbidden|not allowed|not authori[sz]ed|not permitted|found in|prohibited|disallowed',
-  store: 'quota|storage|disk ?(?:space|usage)|space|capacity|mailbox|inbox|mail ?dir|mail ?folder|dropfile',
+  store: 'quota|storage|disk ?(?:space|usage)|space|capacity|mailbox|mbox|inbox|mail ?dir|mail ?folder|dropfile',
   find: 'validate|verify|find|locate|identify|recogni[sz]e|resolve|look ?up',
   list: '(?:(?:dns|r|rhs)bl|black ?list|block(?:ed)? ?list|deny ?list|@list)(?:s|ed|ing)?\\b',
   unproven:

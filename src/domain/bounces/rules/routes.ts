@@ -26,7 +26,7 @@ export const ROUTES = {
     'domain … not (?:hosted|served)',
     'resol(?:ve|ving|ution) … (?:fail|host|domain|error|mx)',
     '(?:fail\\w*|could not|can not|unable to|error) … resol(?:ve|ving|ution)',
-    '\\bmxs?\\b … (?:record|found|lookup|null|not|no|error|fail|missing|host|points)',
+    '\\bmxs?\\b … (?:record|found|lookup|null|not|no|error|fail|missing|host|points|down)',
     '(?:no|null|missing|invalid) (?:valid )?(?:mxs?|a record|mail exchange\\w*|mail ?(?:servers?|hosts?)|dns)\\b',
     'unable to route\\b',
     'nullmx',
