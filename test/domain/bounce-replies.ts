@@ -43,6 +43,7 @@ export const REPLIES_IN_ENGLISH: Readonly<Record<BounceReason, readonly string[]
     '550 We no longer relay for it',
     '550 Relaying to it is not supported',
     '550 Not here',
+    '550 5.1.1 Recipient address length exceeds maximum (RFC 5321)',
   ],
   mailbox_inactive: [
     '550 5.2.1 The email account that you tried to reach is disabled. For more information, go to https://support.google.com/mail/?p=DisabledUser 2 - gsmtp',
@@ -134,6 +135,11 @@ export const REPLIES_IN_ENGLISH: Readonly<Record<BounceReason, readonly string[]
     '550 owner of the mailbox refuses mail from you',
     '550 subscribers only',
     '550 blocked by corporate policy',
+    "550 Rejected by the user's reject list",
+    '550 blacklisted recipient',
+    '550 The receiver does not want your email',
+    '550 Sender is not in approved senders',
+    '550 Local users only',
   ],
   provider_suppressed: [
     'You tried to send to recipient(s) that have been marked as inactive. Found inactive addresses: ada@shop.example. Inactive recipients are ones that have generated a hard bounce, a spam complaint, or a manual suppression.',
@@ -144,6 +150,7 @@ export const REPLIES_IN_ENGLISH: Readonly<Record<BounceReason, readonly string[]
     'Recipient is on your do-not-send list',
     'ErrorCode 406: InactiveRecipient',
     'Dropped: Spam Reporting Address',
+    '554 Message rejected: Address blacklisted.',
   ],
   mailbox_full: [
     "452-4.2.2 The recipient's inbox is out of storage space. Please direct the\n452-4.2.2 recipient to\n452 4.2.2  https://support.google.com/mail/?p=OverQuotaTemp a640c23a62f3a - gsmtp",
@@ -290,6 +297,9 @@ export const REPLIES_IN_ENGLISH: Readonly<Record<BounceReason, readonly string[]
     '550 Could not create a temp file',
     'stream closed unexpectedly',
     '554 Hourly number of unknown recipients reached',
+    '451 4.3.0 Problem running virus-scanner',
+    '432 Mail filters temporarily unavailable.',
+    '451 4.4.1 No answer from any hosts listed in MX',
   ],
   message_too_large: [
     '550 5.2.3 RESOLVER.RST.RecipSizeLimit; message too large for this recipient',
@@ -299,6 +309,7 @@ export const REPLIES_IN_ENGLISH: Readonly<Record<BounceReason, readonly string[]
     '550 Your mail was too heavy',
     '550 mail exceeds it',
     '550 The message is longer than allowed',
+    '552 The length of the data is above the threshold',
   ],
   content_rejected: [
     '554 5.7.7 too many equal X-headers (X-Original-Authentication-Results:)',

@@ -146,7 +146,7 @@ export const CONTENT = {
     'size\\b(?! guidelines) … (?:exceed\\w*|limit|maximum|too|larger|greater|over|allowed)',
     '(?:exceed\\w*|over|above|larger|greater|bigger) … (?:size\\b(?! guidelines)|bytes|[km]b\\b|maximum message|length|limit of limit)',
     'max\\w* (?:message |mail |e?mail |allowed |permitted |attachment |data )*(?:size|length)',
-    '(?:message|mail|content) size',
+    '(?:message|mail|content) size|length of (?:the |your )?(?:message|e?mail|data|content|body)\\b',
     '(?:message|e?mail) (?:length )?exceeds',
     'oversized?\\b',
     'limit (?:is|of) \\d{1,9} ?(?:[kmg]i?b|bytes)\\b',

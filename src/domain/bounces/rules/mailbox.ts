@@ -61,6 +61,7 @@ export const MAILBOX = {
     'recipient address(?:es)? rejected ?: access denied',
     '@.\\.1\\.[123] .*valid rfc',
     'recipient address [^.]{0,40}valid rfc',
+    '(?:recipient|rcpt|to|forward) (?:address|path|local part)(?: is)? (?:length|too long)',
   ],
   /** States that the recipient is unknown. */
   named: [

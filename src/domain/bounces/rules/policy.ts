@@ -14,6 +14,7 @@ export const POLICY = {
     'spam reporting address',
     'bounced address',
     'not delivering to',
+    'message rejected ?: address black ?listed',
     '(?:marked|reported) your messages? as spam',
     'unsubscribed (?:address|recipient)',
     '(?:recipient|address|user) … unsubscribed',
@@ -21,7 +22,8 @@ export const POLICY = {
   ],
   /** The recipient's own allow and block lists, in the terms of NetEase, Exchange Online and Mimecast. */
   ownLists: [
-    '(?:user|customer|personal|private|recipient|tenant|organi[sz]ation)s? (?:address |allow )?(?:{list})',
+    '(?:user|customer|personal|private|recipient|tenant|organi[sz]ation)s? (?:address |allow )?(?:{list}|(?:reject|deny|refuse) list)',
+    '(?:black ?listed|banned) (?:recipient|user|rcpt)\\b',
     'by (?:your|the|an?|our) organi[sz]ation\\b',
     'organi[sz]ation not (?:allow|permit|accept)',
     'user (?:is )?in black ?list',
@@ -29,7 +31,7 @@ export const POLICY = {
     'tenant inbound attribution',
     'header based (?:manually )?blocked',
     '(?<!(?:dmarc|dkim|spf).{0,40})envelope (?:blocked|rejected)',
-    '(?:recipient|user|addressee|customer) (?:\\w+ )?not want',
+    '(?:recipient|receiver|user|addressee|customer) (?:\\w+ )?not want',
   ],
   /** Only members or internal senders are accepted. */
   closed: [
@@ -45,7 +47,7 @@ export const POLICY = {
     'allowed senders list',
     'not authori[sz]ed to send (?:e?mail |messages )?to',
     'delivery not authori[sz]ed',
-    'not (?:pre )?approved',
+    'not (?:pre )?approved|not (?:in|on) (?:the |our |an? )?approved',
     'moderated\\b',
     'group … (?:not|only) … (?:accept|allow|external|internal)',
     'recipient allowed list',
@@ -55,7 +57,7 @@ export const POLICY = {
     'list of (?:allowed |approved |permitted )?senders',
     'internal (?:e?mail|messages?|senders?|use) only|only (?:for )?internal',
     'delivery (?:restriction|to (?:this|the) (?:address|recipient|group|mailbox) is restricted)|request\\w* not to (?:receive|get)',
-    '(?:only|restricted) … (?:by|for|from|to) (?:\\w+ )?(?:staff|employees|members|colleagues|insiders)\\b|(?:staff|employees|colleagues|internal) (?:\\w+ )?only',
+    '(?:only|restricted) … (?:by|for|from|to) (?:\\w+ )?(?:staff|employees|members|colleagues|insiders)\\b|(?:staff|employees|colleagues|internal|local users?) (?:\\w+ )?only',
     '(?:members|subscribers) only|(?:limited|restricted) to (?:members|subscribers|staff|employees)|non members?\\b|closed (?:mailing )?(?:list|system|group|user group|domain)',
     '(?:external|outside) (?:senders?|addresses|domains?)\\b|outsiders\\b|(?<!or )external (?:e?mails?|messages?) … (?:not|{blocked})',
     '(?:recipient|user|addressee) (?:preferences|restrict\\w*|refus\\w*|rejects|blocks|not want|not accept)',
@@ -65,7 +67,6 @@ export const POLICY = {
     '(?:recipient|user|mailbox|owner)s? (?:configured |defined |personal )?(?:filter|rule|setting)s?\\b',
     '(?:white|allow|safe) ?list (?:of|for) (?:the |this )?(?:recipient|user|mailbox)\\b|(?:recipient|user|mailbox) (?:white|allow|safe) ?list',
     'opt(?:ed|s)? out\\b|(?:personal|individual) (?:filter|rule|block)\\w*|(?:restricted|protected) (?:recipient|group|mailbox)\\b',
-    'banned recipient',
     'mailbox … restricted',
     'bad ?rcptto',
     'access denied, rejected by',

@@ -119,7 +119,7 @@ export const SENDER = {
     '(?:hl|dt|mi):(?:ipb|rbl|ihu|spb)\\b',
     'ip in black',
     'aup#(?! ?cx)',
-    '(?<!not )listed (?:at|in|on|by) ',
+    '(?<!not )listed (?:at|in|on|by) (?!mx)',
     'is listed\\b',
     'blocked see',
     '(?:blocked|banned|rejected) by (?:our )?(?:isp|abuse)',

@@ -14,6 +14,7 @@ export const TRAFFIC = {
   ],
   /** Programs of the receiver that its server cannot use: scanners, databases and delivery commands. */
   ownPrograms: [
+    '(?:virus|spam|mail|content|message) ?(?:scan\\w*|filters?)\\b … (?:failed\\b|(?:temporar\\w+ )?(?:unavailable|not available))|problem running',
     '(?:filter|scanner|ant[iy] ?(?:virus|spam)|milter|daemon|engine|plugin|back ?end|data ?base|ldap|policy (?:server|service|daemon))\\b … (?:initiali[sz]\\w*|crash\\w*|unavailable|not (?:be )?(?:available|running|reachable|responding|contacted|reached)|timed? ?out|busy|overload\\w*|is down|error)\\b',
     'connect\\w* (?:to|with) … (?:daemon|scanner|milter|socket|data ?base|mysql|ldap|policy|back ?end|clam\\w*|spamd|amavis|lmtp|localhost)\\b',
     'could not complete (?:\\w+ )?(?:verif\\w*|call ?out)',
