@@ -4,7 +4,7 @@ import type { MessageStatus } from '../domain/messages/message.ts';
 import type { Attempt, AttemptEnding } from '../store/emails/attempts.ts';
 import type { Db, Pool } from '../store/postgres/pool.ts';
 import type { MessageKind } from '../telemetry/topics.ts';
-import type { AccountAnswer, ProviderPauses } from './pauses.ts';
+import { type AccountAnswer, pauseRetryMs, type ProviderPauses } from './pauses.ts';
 
 /** The dependencies of deliveries on every channel. */
 export interface DeliveryDeps {
@@ -209,6 +209,11 @@ interface Claimable {
 /** Returns the result of a message that is attempted later for a reason of ours: no attempt was made, so no backoff is added. */
 export function postponed(id: string, reason: string, afterMs: number): AgainResult {
   return { id, state: 'again', reason, afterMs, postponed: true };
+}
+
+/** The result for a message of a suspended organization. It uses no attempt. */
+export function suspendedResult(id: string, suspendedForMs: number): AgainResult {
+  return postponed(id, 'Its organization is suspended.', pauseRetryMs(suspendedForMs));
 }
 
 /** Returns the result of a claim whose message is not to be sent now. */

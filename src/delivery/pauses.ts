@@ -5,7 +5,6 @@ import type { EmailProvider } from '../providers/email-provider.ts';
 import type { Attempt } from '../store/emails/attempts.ts';
 import { closePauses, openPauses, type ProviderPause, readPauses, takeProbe } from '../store/upkeep/provider-pauses.ts';
 import type { Db, Pool } from '../store/postgres/pool.ts';
-import { type AgainResult, postponed } from './contract.ts';
 
 /** Time for which a worker caches pauses. */
 const CACHE_TTL_MS = 1_000;
@@ -164,13 +163,8 @@ export function judgePaused(
 }
 
 /** Returns the delay until a waiting message is claimed again. It grows with the age of the pause; up to half is added at random. */
-function pauseRetryMs(ageMs: number): number {
+export function pauseRetryMs(ageMs: number): number {
   return Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, ageMs / 4)) * (1 + Math.random() / 2);
-}
-
-/** The result for a message of a suspended organization. It uses no attempt. */
-export function suspendedResult(id: string, suspendedForMs: number): AgainResult {
-  return postponed(id, 'Its organization is suspended.', pauseRetryMs(suspendedForMs));
 }
 
 /** The error of a message whose account was paused for too long, as a sentence. */

@@ -12,10 +12,10 @@ import {
 import { afterCommit, transaction } from '../../store/postgres/pool.ts';
 import { markSuspects } from '../../store/emails/suspects.ts';
 import { messagesClaimed } from '../../telemetry/topics.ts';
-import { type Claim, done, isDeliveredBy, type Member, unclaimableResult } from '../contract.ts';
+import { type Claim, done, isDeliveredBy, type Member, suspendedResult, unclaimableResult } from '../contract.ts';
 import type { EmailDeps, EmailTypes, LargeContents, LargeEmail } from './contract.ts';
 import { assign, copiesPerCall } from './assign.ts';
-import { makeGate, suspendedResult } from '../pauses.ts';
+import { makeGate } from '../pauses.ts';
 import { isQuarantined, quarantine } from './quarantine.ts';
 
 /** The result of a member whose files cannot be read now. It uses no attempt, since no provider was called. */

@@ -16,8 +16,8 @@ import {
 import { asFallback, lockMessages, type StoredMessage } from '../../store/messages/delivery.ts';
 import { afterCommit, type Db, transaction } from '../../store/postgres/pool.ts';
 import { messagesClaimed } from '../../telemetry/topics.ts';
-import { type Claim, done, type Member, postponed, unclaimableResult } from '../contract.ts';
-import { judgePaused, makeGate, suspendedResult } from '../pauses.ts';
+import { type Claim, done, type Member, postponed, suspendedResult, unclaimableResult } from '../contract.ts';
+import { judgePaused, makeGate } from '../pauses.ts';
 import type { MessageDeps, MessageTypes } from './contract.ts';
 
 type MessageClaim = Claim<MessageTypes>;
