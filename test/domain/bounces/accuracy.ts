@@ -87,8 +87,12 @@ export function table(title: string, accuracies: ReadonlyMap<string, Accuracy>):
 /**
  * Measures each source without what was learned from it alone: phrases that match one of its replies and no reply of
  * another source are left out.
+ * @param keyOf by what the replies are counted
  */
-export function leaveOneSourceOut(replies: readonly LabelledReply[]): Map<string, Accuracy> {
+export function leaveOneSourceOut(
+  replies: readonly LabelledReply[],
+  keyOf: (reply: LabelledReply) => string,
+): Map<string, Accuracy> {
   const words = replies.map(({ reply, source }) => ({ source, words: readableWords(reply, readCodes(reply)) }));
   const onlySource = new Map<string, string>();
   for (const phrase of new Set(RULES.flatMap((rule) => rule.phrases))) {
@@ -104,7 +108,10 @@ export function leaveOneSourceOut(replies: readonly LabelledReply[]): Map<string
       phrases: rule.phrases.filter((phrase) => onlySource.get(phrase) !== source),
     })).filter(({ phrases }) => phrases.length > 0);
     const own = replies.filter((reply) => reply.source === source);
-    for (const [key, accuracy] of measure(own, classifier(rules), () => source)) result.set(key, accuracy);
+    for (const [key, accuracy] of measure(own, classifier(rules), keyOf)) {
+      const before = result.get(key);
+      result.set(key, before ? sum([before, accuracy]) : accuracy);
+    }
   }
   return result;
 }
