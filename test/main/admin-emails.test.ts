@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { inFuture, useService } from '../http/service.ts';
+import { project } from '../../src/projection/emails.ts';
+import { bodyOf, inFuture, useService } from '../http/service.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { assertMisused, command, printed as printedWith, runProcess } from './command-line.ts';
 
@@ -141,9 +142,55 @@ describe('emails', () => {
     assert.deepEqual((await printed<Page>(several)).emails, []);
   });
 
-  it('list reports the option that is not valid', async () => {
-    assert.match(await failed(['emails', 'list', '--limit', '101']), /^limit: /);
+  it('list finds emails by each filter of the API', async () => {
+    const json = { emails: [ours.mail()] };
+    const batch = bodyOf<{ id: string }>(await ours.call('POST', '/v1/emails/batch', { json }), 202).id;
+    const bounced = await ours.sent({ to: 'ada@filters.example', subject: 'Your first receipt' });
+    const sent = await ours.sent({ from: `receipts@${ours.domain}`, subject: 'A receipt' });
+    await project(service.pool, 'sent', [{ id: sent }]);
+    await project(service.pool, 'bounced', [{ id: bounced, error: 'no', bounce_reason: 'mailbox_not_found' }]);
+    const sentAt = String((await ours.email(sent))['created_at']);
+    const word = ['--subject', 'receipt'];
+    for (const [args, expected] of [
+      [['--to', '@filters.example'], [bounced]],
+      [['--from', `receipts@${ours.domain}`], [sent]],
+      [['--subject', 'Receipt first'], [bounced]],
+      [[...word, '--created-after', sentAt], [sent]],
+      [[...word, '--created-before', sentAt], [bounced]],
+      [['--bounce-reason', 'mailbox_not_found'], [bounced]],
+      [
+        [...word, '--status', 'sent', '--status', 'bounced'],
+        [sent, bounced],
+      ],
+    ] as const) {
+      const { emails } = await printed<{ emails: { id: string }[] }>(['emails', 'list', ...args]);
+      const ids = emails.map(({ id }) => id);
+      assert.deepEqual(ids, expected, args.join(' '));
+    }
+    const members = await printed<{ emails: { batch_id: string }[] }>(['emails', 'list', '--batch-id', batch]);
+    assert.deepEqual(
+      members.emails.map(({ batch_id }) => batch_id),
+      [batch],
+    );
   });
+
+  for (const [option, value, param] of [
+    ['--limit', '101', 'limit'],
+    ['--to', 'ada', 'to'],
+    ['--from', '@', 'from'],
+    ['--subject', '...', 'subject'],
+    ['--created-after', 'yesterday', 'created_after'],
+    ['--created-before', '2026-03-01', 'created_before'],
+    ['--bounce-reason', 'full', 'bounce_reason'],
+    ['--status', 'lost', 'status'],
+  ] as const) {
+    it(`list prints the error message of the API about ${option} ${value}`, async () => {
+      const query = `${param}=${encodeURIComponent(value)}`;
+      const { error } = bodyOf<{ error: { message: string } }>(await ours.call('GET', `/v1/emails?${query}`), 422);
+      assert.ok(error.message.startsWith(`${param}: `), error.message);
+      assert.equal(await failed(['emails', 'list', option, value]), error.message);
+    });
+  }
 
   it('show prints one', async () => {
     const id = await ours.sent();

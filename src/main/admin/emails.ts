@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError } from 'commander';
-import type { EmailStatus } from '../../../client/index.ts';
+import type { BounceReason, EmailStatus } from '../../../client/index.ts';
 import { type Api, Refusal } from './api.ts';
 import { matchingText, onApi, option, repeatable, required } from './command.ts';
 import { addRetryCommand } from './retry.ts';
@@ -21,8 +21,15 @@ interface SendOptions {
 }
 
 interface ListOptions {
-  readonly status?: EmailStatus;
+  readonly to?: string;
+  readonly from?: string;
+  readonly subject?: string;
+  readonly createdAfter?: string;
+  readonly createdBefore?: string;
+  readonly status: readonly EmailStatus[];
+  readonly bounceReason?: BounceReason;
   readonly tag: readonly string[];
+  readonly batchId?: string;
   readonly limit?: string;
   readonly cursor?: string;
 }
@@ -49,8 +56,15 @@ export function addEmailCommands(program: Command): void {
   emails
     .command('list')
     .description('List a page of the emails of the organization, latest first.')
-    .addOption(option('--status <status>', 'only emails in this status'))
-    .addOption(tagOption('only emails with this tag'))
+    .addOption(option('--to <address>', 'only emails with this recipient; @example.com for all of a domain'))
+    .addOption(option('--from <address>', 'only emails from this sender; @example.com for all of a domain'))
+    .addOption(option('--subject <words>', 'only emails with all of these words in the subject'))
+    .addOption(option('--created-after <time>', 'only emails accepted then or later, such as 2026-03-02T08:00:00Z'))
+    .addOption(option('--created-before <time>', 'only emails accepted before then'))
+    .addOption(repeatable('--status <status>', 'only emails in one of these statuses'))
+    .addOption(option('--bounce-reason <reason>', 'only emails that bounced for this reason'))
+    .addOption(tagOption('only emails with all of these tags'))
+    .addOption(option('--batch-id <id>', 'only emails of this batch'))
     .addOption(option('--limit <n>', 'emails per page').argParser(matchingText(/^\d{1,6}$/, 'a whole number')))
     .addOption(option('--cursor <cursor>', 'next_cursor of the page before'))
     .action(onApi(list));
@@ -87,8 +101,17 @@ async function send({ client, from }: Api, options: SendOptions): Promise<unknow
   });
 }
 
-async function list({ client }: Api, { tag, status, limit, cursor }: ListOptions): Promise<unknown> {
-  return client.emails.list({ tag, status, limit: limit === undefined ? undefined : Number(limit), cursor }).page();
+async function list({ client }: Api, options: ListOptions): Promise<unknown> {
+  const { createdAfter, createdBefore, bounceReason, batchId, limit, ...filters } = options;
+  const query = {
+    ...filters,
+    created_after: createdAfter,
+    created_before: createdBefore,
+    bounce_reason: bounceReason,
+    batch_id: batchId,
+    limit: limit === undefined ? undefined : Number(limit),
+  };
+  return client.emails.list(query).page();
 }
 
 /** Validates the id: other text could address another route of the API. */
