@@ -7,6 +7,7 @@ import { addKeyCommands } from './keys.ts';
 import { addListenCommand } from './listen.ts';
 import { addNumberCommands, addSenderCommands } from './numbers.ts';
 import { addMaintenanceCommands } from './maintenance.ts';
+import { addStatisticsCommand } from './statistics.ts';
 import { addSuppressionCommands } from './suppressions.ts';
 import { addUserCommands } from './users.ts';
 import { addWebhookCommands } from './webhooks.ts';
@@ -20,6 +21,7 @@ export function makeProgram(name: string): AdminCommand {
     .helpCommand('help [command]', 'show help for a command');
   const groups = [
     addEmailCommands,
+    addStatisticsCommand,
     addListenCommand,
     addAccountCommands,
     addKeyCommands,
