@@ -20,7 +20,7 @@ interface List<Row> {
   readonly actions?: Html;
   /** A link for owners to the page for adding an entry. */
   readonly add?: { readonly href: string; readonly label: string };
-  /** True if a row may change soon; the list then refreshes itself. */
+  /** Returns true if a row may change soon. Set for a list that refreshes itself. */
   readonly isMoving?: (row: Row) => boolean;
   readonly footer?: Html;
 }
@@ -70,7 +70,7 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
         }
       >
         {isMoving ? (
-          <Live path={context.url} moves={rows.some(isMoving)}>
+          <Live path={context.url} moves={context.query.cursor === undefined || rows.some(isMoving)}>
             {content}
           </Live>
         ) : (

@@ -8,7 +8,10 @@ interface LiveProps {
   readonly children: Children;
 }
 
-/** The part of a page that refreshes itself while `moves` is true. At most one per page. */
+/**
+ * The part of a page that refreshes itself while `moves` is true. At most one per page. A list refreshes its first page, where new
+ * rows appear, and other pages while a row on them may change soon.
+ */
 export function Live({ path, moves, children }: LiveProps): Html {
   if (!moves) return <div id="live">{children}</div>;
   return (

@@ -98,14 +98,15 @@ function listOf(of: ChannelPages) {
       : { rows: [], next: null };
     const { safeHint } = empty;
     const isEmpty = isValid && messages.length === 0;
-    const isUnfiltered = status === null && to === undefined && cursor === undefined;
+    const isFirst = cursor === undefined;
+    const isUnfiltered = status === null && to === undefined && isFirst;
     const shown = (
       <Layout context={context} title={title}>
         <Filters visit={context}>
           {select(filled, 'status', 'Status', optionsOf(statuses))}
           {field(filled, 'to', 'To', { type: 'tel', placeholder: '+14165550123', autocomplete: 'off' })}
         </Filters>
-        <Live path={context.url} moves={messages.some(isMoving)}>
+        <Live path={context.url} moves={isValid && (isFirst || messages.some(isMoving))}>
           {isEmpty && isUnfiltered && (
             <Empty title={empty.title} command={curl(context, empty.api, { to: '+14165550123', text: 'Hi.' })}>
               {safeHint}

@@ -12,6 +12,7 @@ import { LinkHeading, NumberCell, Pager, Section, StatusCell, Table, Text, TimeC
 import { formProblems } from '../errors.tsx';
 import { field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { zonedInstant } from '../instants.ts';
+import { Live } from '../live.tsx';
 import { type Context, type Filled, type Html, zoneOf } from '../page.ts';
 import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { PATH } from './webhook-form.tsx';
@@ -65,35 +66,37 @@ export async function Deliveries({ context, endpoint, filled }: DeliveriesProps)
   return (
     <Section title="Deliveries">
       <FilterFields context={context} filled={filled} />
-      {rows.length > 0 && (
-        <Table
-          layout="deliveries"
-          caption="Deliveries, newest first"
-          columns={[
-            'Event',
-            'Status',
-            ['Code', 'number'],
-            ['Attempts', 'number'],
-            'Recipient',
-            'Created',
-            'Next attempt',
-          ]}
-        >
-          {rows.map((delivery) => (
-            <DeliveryRow endpoint={endpoint} delivery={delivery} />
-          ))}
-        </Table>
-      )}
-      {rows.length === 0 && isValid && (
-        <p class="muted">
-          {next !== null
-            ? 'None of these deliveries match the filter; there are older ones.'
-            : isFiltered
-              ? 'No deliveries match this filter.'
-              : 'No events yet.'}
-        </p>
-      )}
-      <Pager visit={context} next={next} />
+      <Live path={context.url} moves={isValid && query.cursor === undefined}>
+        {rows.length > 0 && (
+          <Table
+            layout="deliveries"
+            caption="Deliveries, newest first"
+            columns={[
+              'Event',
+              'Status',
+              ['Code', 'number'],
+              ['Attempts', 'number'],
+              'Recipient',
+              'Created',
+              'Next attempt',
+            ]}
+          >
+            {rows.map((delivery) => (
+              <DeliveryRow endpoint={endpoint} delivery={delivery} />
+            ))}
+          </Table>
+        )}
+        {rows.length === 0 && isValid && (
+          <p class="muted">
+            {next !== null
+              ? 'None of these deliveries match the filter; there are older ones.'
+              : isFiltered
+                ? 'No deliveries match this filter.'
+                : 'No events yet.'}
+          </p>
+        )}
+        <Pager visit={context} next={next} />
+      </Live>
       {role !== 'viewer' && endpoint.status === 'enabled' && (
         <p class="after">
           <a href={`${PATH}/${endpoint.id}/replay`}>Replay deliveries</a>
@@ -123,7 +126,12 @@ function DeliveryRow({ endpoint, delivery }: { endpoint: Endpoint; delivery: Fou
   const isPaused = endpoint.status === 'disabled' && status === 'pending';
   return (
     <tr>
-      <LinkHeading href={`${PATH}/${endpoint.id}/deliveries/${id}`} text={type} title={`${type}, ${eventId}`} />
+      <LinkHeading
+        href={`${PATH}/${endpoint.id}/deliveries/${id}`}
+        id={`open-${id}`}
+        text={type}
+        title={`${type}, ${eventId}`}
+      />
       <StatusCell status={status} />
       <NumberCell text={code === null ? '–' : String(code)} />
       <NumberCell text={formatNumber(tries)} />
