@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { cursorToText } from '../../src/dashboard/cursors.ts';
+import { project } from '../../src/projection/emails.ts';
 import { inFuture, type Organization, useService } from '../http/service.ts';
 import { type Page, signedIn, textOf, type Visitor } from './visitor.ts';
 
@@ -58,5 +59,31 @@ describe('the first page of a list', () => {
       assert.ok(html.includes('name="status"') && !live.includes('name="status"'), 'fields keep their input');
       assert.ok(!isLive(await page(`${path}&${invalid}`, 422)), 'the answer would be refused again');
     }
+  });
+});
+
+describe('the overview', () => {
+  it('refreshes itself until the first emails have changed for the last time', async () => {
+    const ours = await service.organization();
+    const viewer = await signedIn(service, ours.id, 'viewer');
+    const shown = async (): Promise<Page> => {
+      const page = await viewer.get('/dashboard?range=7d');
+      assert.equal(page.status, 200, textOf(page.html));
+      assert.ok(page.html.includes('<div id="live"'), 'each version replaces the one before');
+      return page;
+    };
+    const empty = await shown();
+    assert.ok(isLive(empty) && textOf(empty.html).includes('No emails yet'), 'the first email is awaited');
+    assert.ok(empty.html.includes('hx-get="/dashboard?range=7d"'), 'with the chosen time');
+    assert.ok(!empty.html.slice(empty.html.indexOf('<div id="live"')).includes('id="checklist"'));
+    const id = await ours.sent({ subject: 'The first one' });
+    const queued = await shown();
+    assert.ok(isLive(queued) && textOf(queued.html).includes('The first one'), 'it is queued');
+    await project(service.pool, 'delivered', [{ id }]);
+    assert.ok(!isLive(await shown()), 'it was delivered');
+    for (let n = 0; n < 8; n++) await ours.sent();
+    assert.ok(isLive(await shown()), 'nine emails');
+    await ours.sent();
+    assert.ok(!isLive(await shown()), 'the statistics of many emails are not read every three seconds');
   });
 });

@@ -9,10 +9,12 @@ import {
   readBacklog,
 } from '../../store/outbox/backlog.ts';
 import { listEmails } from '../../store/emails/lists.ts';
+import type { EmailSummary } from '../../store/emails/summary.ts';
 import { readSeries } from '../../store/statistics/series.ts';
 import { MailChart } from '../chart.tsx';
 import { curl, Empty, inWords, NumberCell, Section, Table, Time } from '../elements.tsx';
 import { Layout } from '../layout.tsx';
+import { isMoving, Live } from '../live.tsx';
 import { type Context, type Html, page, type PageRow } from '../page.ts';
 import { shareInWords } from '../rates.ts';
 import { emailsPath, lastSteps, type Period } from '../periods.ts';
@@ -53,39 +55,46 @@ const overview = page(Query, async (context) => {
     readBacklog(pool, organization.id),
     listIssues(pool, organization.id),
   ]);
-  if (emails.length === 0) return <EmptyOverview context={context} issues={issues} />;
   return (
     <Layout context={context} title="Overview" actions={<Ranges chosen={chosen} />}>
       <Notices issues={issues} />
       <Checklist context={context} />
-      <RateFigures figures={figures} before={range.before} />
-      <Section title={`Emails per ${range.by}`}>
-        {figures.now.accepted === 0 ? (
-          <p class="muted">No email was accepted in this time.</p>
+      <Live path={context.url} moves={areFirstMoving(emails)}>
+        {emails.length === 0 ? (
+          <NoEmails context={context} />
         ) : (
-          <MailChart points={figures.series.points} period={period} />
+          <>
+            <RateFigures figures={figures} before={range.before} />
+            <Section title={`Emails per ${range.by}`}>
+              {figures.now.accepted === 0 ? (
+                <p class="muted">No email was accepted in this time.</p>
+              ) : (
+                <MailChart points={figures.series.points} period={period} />
+              )}
+            </Section>
+            <BacklogFigures backlog={backlog} />
+            {figures.now.accepted > 0 && (
+              <div class="columns">
+                <Section title="By state">
+                  <StateTable counts={figures.now} linkTo={(state) => emailsPath(period, {}, state)} />
+                  <p>
+                    <a href="/dashboard/tags">By tag</a>
+                  </p>
+                </Section>
+                <Section title="Bounces by reason">
+                  <Bounces bounces={bounces} period={period} />
+                </Section>
+                <Section title="Delivery time">
+                  <TimesTable times={figures.series.times} />
+                </Section>
+              </div>
+            )}
+            <Section title="Newest emails">
+              <EmailRows emails={emails} />
+            </Section>
+          </>
         )}
-      </Section>
-      <BacklogFigures backlog={backlog} />
-      {figures.now.accepted > 0 && (
-        <div class="columns">
-          <Section title="By state">
-            <StateTable counts={figures.now} linkTo={(state) => emailsPath(period, {}, state)} />
-            <p>
-              <a href="/dashboard/tags">By tag</a>
-            </p>
-          </Section>
-          <Section title="Bounces by reason">
-            <Bounces bounces={bounces} period={period} />
-          </Section>
-          <Section title="Delivery time">
-            <TimesTable times={figures.series.times} />
-          </Section>
-        </div>
-      )}
-      <Section title="Newest emails">
-        <EmailRows emails={emails} />
-      </Section>
+      </Live>
     </Layout>
   );
 });
@@ -100,27 +109,31 @@ async function readBounces({ pool, organization }: Context, { step, from, to }: 
 
 export const rows: readonly PageRow[] = [['GET', '/dashboard', 'viewer', overview]];
 
-async function EmptyOverview({ context, issues }: { context: Context; issues: readonly Issue[] }): Promise<string> {
+/**
+ * Returns true while the first emails are awaited or may change soon. With more emails the overview does not refresh itself, since
+ * its statistics cost more to read than a list.
+ */
+function areFirstMoving(emails: readonly EmailSummary[]): boolean {
+  return emails.length === 0 || (emails.length < LATEST_EMAILS && emails.some(isMoving));
+}
+
+async function NoEmails({ context }: { context: Context }): Promise<string> {
   const { pool, organization, user } = context;
   const domain = await findVerifiedDomain(pool, organization.id);
   return (
-    <Layout context={context} title="Overview">
-      <Notices issues={issues} />
-      <Checklist context={context} />
-      <Empty title="No emails yet" command={curl(context, '/v1/emails', exampleFrom(domain, user.email))}>
-        {domain !== undefined ? (
-          <p>
-            Send one to yourself from a <a href="/dashboard/domains">domain</a> of this organization with an{' '}
-            <a href="/dashboard/keys">API key</a>, and watch it here.
-          </p>
-        ) : (
-          <p>
-            First this organization needs a verified <a href="/dashboard/domains">domain</a>. Then put it in place of
-            the one below, and send with an <a href="/dashboard/keys">API key</a>.
-          </p>
-        )}
-      </Empty>
-    </Layout>
+    <Empty title="No emails yet" command={curl(context, '/v1/emails', exampleFrom(domain, user.email))}>
+      {domain !== undefined ? (
+        <p>
+          Send one to yourself from a <a href="/dashboard/domains">domain</a> of this organization with an{' '}
+          <a href="/dashboard/keys">API key</a>, and watch it here.
+        </p>
+      ) : (
+        <p>
+          First this organization needs a verified <a href="/dashboard/domains">domain</a>. Then put it in place of the
+          one below, and send with an <a href="/dashboard/keys">API key</a>.
+        </p>
+      )}
+    </Empty>
   );
 }
 
