@@ -50,6 +50,9 @@ export function RateFigures({
 
 const percentOf = (share: number) => shareInWords(share, 1);
 
+/** The beginning of the advice on a rate, by its judgement. */
+const ADVICE = { good: 'Keep', warning: 'High: keep', bad: 'Too high: keep' } as const;
+
 function RateFigure({
   kind,
   figures: { now, before },
@@ -71,9 +74,9 @@ function RateFigure({
         {beforeName !== null && (
           <Sub text={change === null ? `nothing to compare with ${beforeName}` : `${change} from ${beforeName}`} />
         )}
-        {kind.limits !== undefined && (judged === 'warning' || judged === 'bad') && (
+        {kind.limits !== undefined && (
           <Sub
-            text={`${judged === 'bad' ? 'Too high' : 'High'}: keep it below ${percentOf(kind.limits.warning)}, never above ${percentOf(kind.limits.bad)}`}
+            text={`${ADVICE[judged ?? 'good']} it below ${percentOf(kind.limits.warning)}, never above ${percentOf(kind.limits.bad)}`}
           />
         )}
       </dd>

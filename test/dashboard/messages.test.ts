@@ -79,7 +79,10 @@ describe('tags', () => {
     assert.ok(textOf(list.html).includes('kind:receipt 1'), textOf(list.html));
     assert.ok(list.html.includes('href="/dashboard/tags?tag=kind%3Areceipt"'));
     const shown = await page(member, '/dashboard/tags?tag=kind:receipt');
-    assert.ok(textOf(shown.html).includes('Delivered 100 % 1 of 1 sent'), textOf(shown.html));
+    const text = textOf(shown.html);
+    assert.ok(text.includes('Delivered 100 % 1 of 1 sent'), text);
+    assert.match(text, /Bounced 0 % 0 of 1 sent .{0,60} Keep it below 2\.0 %, never above 5\.0 % Complained/);
+    assert.match(text, /Complained 0 % 0 of 1 delivered .{0,60} Keep it below 0\.10 %, never above 0\.30 % Opened/);
     assert.match(shown.html, /\/dashboard\/emails\?tag=kind%3Areceipt&(?:amp;|#38;)?status=delivered/);
     assert.equal((await member.get('/dashboard/tags?tag=x')).status, 404);
   });
@@ -216,6 +219,7 @@ describe('the overview', () => {
       'Delivered 0 % 0 of 2 sent',
       'Bounced 50.0 % 1 of 2 sent',
       'Too high: keep it below 2.0 %, never above 5.0 %',
+      'Keep it below 0.10 %, never above 0.30 %',
       'accepted 3 100 % sent 2 66.7 % bounced 1 33.3 %',
       'Queued now 0',
       'Scheduled for the next hour 1',
