@@ -2,7 +2,10 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { DefaultLogger, type LogMetadata, NativeConnection, Runtime } from '@temporalio/worker';
+// The package's root exports these too, but also loads workers and the bundler of their code, which the API does not need.
+import { NativeConnection } from '@temporalio/worker/lib/connection.js';
+import { DefaultLogger, type LogMetadata } from '@temporalio/worker/lib/logger.js';
+import { Runtime } from '@temporalio/worker/lib/runtime.js';
 import type { Logger } from 'pino';
 import { SEARCH_ATTRIBUTES } from '../../relay/temporal.ts';
 import { exitWith } from '../process.ts';
