@@ -32,11 +32,11 @@ import { readSettings } from './env.ts';
 import { openOidc } from './wiring/oidc.ts';
 import { openMetrics } from './wiring/metrics.ts';
 import { makeFetchMedia } from './wiring/chat-media.ts';
-import { makeVerifyNumber } from './wiring/chat-providers.ts';
 import { exitWith, makeLog, notifyReady, stopOnSignals, tuneHeap, warnOfWeakSecretKey } from './process.ts';
 import { makeSenderDomains } from './wiring/sender-domains.ts';
 import { connectToTemporal, installWithMetrics, readTemporalSettings, temporalUi } from './wiring/temporal.ts';
 import { openTracer, traceWorkflowStarts } from './wiring/tracing.ts';
+import { makeVerifyNumber } from './wiring/verify-number.ts';
 import { startWatchdog } from './watchdog.ts';
 
 /** The process that serves HTTP and dispatches the outbox to Temporal. It accepts messages while Temporal is unreachable. */

@@ -3,7 +3,7 @@ import { after, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { connectNumberForOperator, chatSeal } from '../../src/accounts/chat-numbers.ts';
-import { makeVerifyNumber } from '../../src/main/wiring/chat-providers.ts';
+import { makeVerifyNumber } from '../../src/main/wiring/verify-number.ts';
 import { startSimulator } from '../../dev/simulator/simulator.ts';
 import { assertRefused, SECRET_KEY, startService, useService } from './service.ts';
 

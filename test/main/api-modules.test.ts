@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/folder.ts';
 
 const { url: DATABASE_URL } = await useDatabase();
 
-test('the API starts without the bundler of workflow code', async (t) => {
+test('the API starts without the bundler of workflow code and without Twilio’s SDK', async (t) => {
   // At its end, Node lists the scripts that each thread has loaded there.
   const coverage = await temporaryFolder(t);
   const api = await startApi({ DATABASE_URL, LOG_LEVEL: 'silent', NODE_V8_COVERAGE: coverage });
@@ -20,4 +20,5 @@ test('the API starts without the bundler of workflow code', async (t) => {
   const loaded = (start: string) => scripts.filter((script) => script.startsWith(start));
   assert.ok(loaded('@temporalio/worker/').includes('@temporalio/worker/lib/connection.js'), 'the list is complete');
   assert.deepEqual(['@temporalio/worker/lib/index.js', 'webpack/', 'memfs/', 'rxjs/'].flatMap(loaded), []);
+  assert.deepEqual(loaded('twilio/'), ['twilio/lib/webhooks/webhooks.js']);
 });

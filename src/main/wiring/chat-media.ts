@@ -11,7 +11,7 @@ import { twilioMedia } from '../../providers/twilio/media.ts';
 import { makePublicFetch, openBudget } from '../../public-fetch/fetch.ts';
 import { Unfetchable } from '../../public-fetch/unfetchable.ts';
 import type { SendingNumber } from '../../store/messages/delivery.ts';
-import { twilioAccount } from './chat-providers.ts';
+import { twilioAccount } from './twilio-account.ts';
 
 /** Maximum bytes of files in memory, per process and per organization. */
 const MAX_MEDIA_BYTES = 4 * ATTACHMENTS_BYTES;

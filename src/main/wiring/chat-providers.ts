@@ -1,22 +1,20 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
-import type { ChatProviderName, NumberClaim, NumberVerification } from '../../domain/chat/chat.ts';
+import type { ChatProviderName } from '../../domain/chat/chat.ts';
 import { isPublicUrl } from '../../lib/public-url.ts';
 import { secretKeysOf } from '../../lib/secret-key.ts';
 import { chatSeal, openNumberToken } from '../../accounts/chat-numbers.ts';
 import type { ChatProvider } from '../../providers/chat-provider.ts';
 import { metaProvider } from '../../providers/meta/meta.ts';
-import { verifyMetaNumber } from '../../providers/meta/numbers.ts';
 import { observeChatProvider } from '../../providers/observed.ts';
-import type { TwilioAccount } from '../../providers/twilio/client.ts';
-import { verifyTwilioNumber } from '../../providers/twilio/senders.ts';
 import { twilioSms } from '../../providers/twilio/sms.ts';
 import { twilioProvider } from '../../providers/twilio/twilio.ts';
 import type { SendingNumber } from '../../store/messages/delivery.ts';
 import { findContent } from '../../store/chat/contents.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import type { Tracer } from '../../telemetry/tracer.ts';
+import { twilioAccount } from './twilio-account.ts';
 import { makeContents } from './twilio-contents.ts';
 
 const MAX_CACHED_PROVIDERS = 1_000;
@@ -91,14 +89,6 @@ export function makeChatProviders(
   };
 }
 
-/** Returns the Twilio account of a number, or that of the settings; undefined without credentials. */
-export function twilioAccount(config: Config, ownSid: string | null = null, own?: string): TwilioAccount | undefined {
-  const accountSid = ownSid ?? config.TWILIO_ACCOUNT_SID;
-  const authToken = own ?? config.TWILIO_AUTH_TOKEN;
-  if (accountSid === undefined || authToken === undefined) return undefined;
-  return { accountSid, authToken, baseUrl: config.TWILIO_BASE_URL };
-}
-
 /**
  * Returns the URL to which Twilio can report statuses; undefined if statuses must be polled. Twilio refuses a message whose
  * `statusCallback` it cannot reach (error 21609). A server in our own network, such as the simulator, can reach any URL.
@@ -115,18 +105,5 @@ function makeUnconfiguredProvider(name: ChatProviderName, detail: string): ChatP
     name,
     refusal: () => undefined,
     send: () => Promise.resolve({ kind: 'account', detail }),
-  };
-}
-
-/** Returns a function that verifies at the provider that a number belongs to the account of a token. */
-export function makeVerifyNumber(config: Config): (claim: NumberClaim) => Promise<NumberVerification> {
-  return async ({ provider, number, phone_number_id: phoneNumberId, account_sid, token }) => {
-    if (provider === 'meta') {
-      const settings = { phoneNumberId: phoneNumberId ?? '', accessToken: token, baseUrl: config.META_BASE_URL };
-      return verifyMetaNumber(settings, number);
-    }
-    const account = twilioAccount(config, account_sid, token);
-    if (!account) return { kind: 'refused', param: 'account_sid', message: 'is required' };
-    return verifyTwilioNumber(account, number);
   };
 }
