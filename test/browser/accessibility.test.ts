@@ -37,7 +37,7 @@ async function inviteElsewhere({ database_url, dashboard_email }: DevFile): Prom
   }
 }
 
-test('axe finds nothing serious on any page, light or dark, wide or narrow', async (t) => {
+test('axe finds nothing on any page, light or dark, wide or narrow', async (t) => {
   const dev = await (await startSendwright(t, await emptyHome())).dev();
   const browser = await openBrowser(t);
   await fillOrganization(t, dev);

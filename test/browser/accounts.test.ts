@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.ts';
 import { CLIENT, type Issuer, startIssuer } from '../support/oidc-issuer.ts';
 import { emptyHome, startSendwright } from '../support/start.ts';
 import { violations } from './axe.ts';
-import { enterPassword, openBrowser, openTab, PHONE } from './browser.ts';
+import { DESKTOP, enterPassword, openBrowser, openTab, PHONE } from './browser.ts';
 import { linkIn, sendMail } from './content.ts';
 
 /** Scenarios of accounts in the dashboard of `npm start`, all of them also without scripts: every page must work without them. */
@@ -70,18 +70,16 @@ const SCENARIOS: Readonly<Record<string, (t: TestContext, fixture: Fixture) => P
     await useSecondFactor(t, fixture, 'careful@example.com', WITHOUT_SCRIPTS, async () => undefined);
   },
 
-  async 'the pages of two-factor authentication are accessible and fit a phone'(t, fixture) {
-    await useSecondFactor(t, fixture, 'mobile@example.com', { viewport: PHONE }, async (page) => {
-      await checkOnPhone(page);
-    });
+  async 'the pages of two-factor authentication are accessible and fit the window'(t, fixture) {
+    await useSecondFactor(t, fixture, 'mobile@example.com', { viewport: PHONE }, checkPage);
   },
 
   async 'an owner signs in by OpenID Connect and requires it of all members'(t, fixture) {
     await useOidc(t, fixture, 'federated@example.com', WITHOUT_SCRIPTS, async () => undefined);
   },
 
-  async 'the pages of OpenID Connect are accessible and fit a phone'(t, fixture) {
-    await useOidc(t, fixture, 'roaming@example.com', { viewport: PHONE }, checkOnPhone);
+  async 'the pages of OpenID Connect are accessible and fit the window'(t, fixture) {
+    await useOidc(t, fixture, 'roaming@example.com', { viewport: PHONE }, checkPage);
   },
 
   async 'a user links an identity without a verified address on the account page'(t, fixture) {
@@ -118,8 +116,8 @@ const SCENARIOS: Readonly<Record<string, (t: TestContext, fixture: Fixture) => P
     assert.ok(await page.getByText('No emails yet').isVisible());
   },
 
-  async 'the pages that link an identity are accessible and fit a phone'(t, fixture) {
-    await linkIdentity(t, fixture, 'linking@example.com', { viewport: PHONE }, checkOnPhone);
+  async 'the pages that link an identity are accessible and fit the window'(t, fixture) {
+    await linkIdentity(t, fixture, 'linking@example.com', { viewport: PHONE }, checkPage);
   },
 };
 
@@ -137,10 +135,17 @@ async function openAccount(
   return page;
 }
 
-async function checkOnPhone(page: Page): Promise<void> {
-  assert.deepEqual(await violations(page), []);
-  const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-  assert.ok(width <= PHONE.width, `${page.url()} is ${width} px wide`);
+/** Checks the page light and dark, on a screen and on a phone. Afterwards it is light and on a phone, as before. */
+async function checkPage(page: Page): Promise<void> {
+  for (const viewport of [DESKTOP, PHONE]) {
+    await page.setViewportSize(viewport);
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme });
+      assert.deepEqual(await violations(page), [], `${page.url()}, ${colorScheme}, ${viewport.width} px`);
+    }
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    assert.ok(width <= viewport.width, `${page.url()} is ${width} px wide`);
+  }
 }
 
 /** @param check is called on every page, in each of its states */

@@ -5,7 +5,7 @@ import type { DevFile } from '../../src/main/dev-file.ts';
 import { findChromium } from '../support/chromium.ts';
 import type { DnsServer } from '../support/dns-server.ts';
 
-export const DESKTOP = { width: 1280, height: 800 };
+export const DESKTOP = { width: 1440, height: 900 };
 export const PHONE = { width: 390, height: 844 };
 const TIMEOUT_MS = 15_000;
 

@@ -4,9 +4,8 @@ import type { Page } from 'playwright-core';
 import { useService } from '../http/service.ts';
 import { eventually } from '../support/eventually.ts';
 import { violations } from './axe.ts';
-import { openBrowser, openTab, PHONE } from './browser.ts';
+import { DESKTOP, openBrowser, openTab, PHONE } from './browser.ts';
 
-const SCREEN = { width: 1440, height: 900 };
 const service = await useService();
 
 /** Every page of the documentation, from the links of its navigation. */
@@ -25,7 +24,7 @@ async function open(t: TestContext, page: Page, path: string): Promise<void> {
 
 test('axe finds nothing on any page of the documentation, light or dark, wide or narrow', async (t) => {
   const browser = await openBrowser(t);
-  for (const viewport of [SCREEN, PHONE]) {
+  for (const viewport of [DESKTOP, PHONE]) {
     const page = await openTab(t, browser, { viewport });
     const all = await paths(page);
     assert.ok(all.length >= 25, all.join(' '));
@@ -46,7 +45,7 @@ test('axe finds nothing on any page of the documentation, light or dark, wide or
 });
 
 test('the search shows sections while one types, and keys lead to them', async (t) => {
-  const page = await openTab(t, await openBrowser(t), { viewport: SCREEN });
+  const page = await openTab(t, await openBrowser(t), { viewport: DESKTOP });
   await open(t, page, '/docs');
   await page.keyboard.press('/');
   await page.keyboard.type('suppression lst');
@@ -64,7 +63,7 @@ test('the search shows sections while one types, and keys lead to them', async (
 });
 
 test('the search loads its files again after they could not be loaded', async (t) => {
-  const page = await openTab(t, await openBrowser(t), { viewport: SCREEN });
+  const page = await openTab(t, await openBrowser(t), { viewport: DESKTOP });
   const refused = new Set<string>();
   await page.route(/(?:search\.json|minisearch\.js)(?:\?\d+)?$/, async (route) => {
     const [url = ''] = route.request().url().split('?');
@@ -87,7 +86,7 @@ test('the search loads its files again after they could not be loaded', async (t
 });
 
 test('pages work where the browser blocks the storage', async (t) => {
-  const page = await openTab(t, await openBrowser(t), { viewport: SCREEN });
+  const page = await openTab(t, await openBrowser(t), { viewport: DESKTOP });
   await page.addInitScript(`Object.defineProperty(window, 'localStorage', {
     get() { throw new DOMException('Access is denied for this document.', 'SecurityError'); },
   })`);
@@ -99,7 +98,7 @@ test('pages work where the browser blocks the storage', async (t) => {
 });
 
 test('/ with Control or Alt stays with the browser', async (t) => {
-  const page = await openTab(t, await openBrowser(t), { viewport: SCREEN });
+  const page = await openTab(t, await openBrowser(t), { viewport: DESKTOP });
   await open(t, page, '/docs');
   const isFocused = () => page.evaluate<boolean>(`document.activeElement.matches('input[type="search"]')`);
   for (const keys of ['Control+/', 'Alt+/', 'Meta+/']) {
@@ -111,7 +110,7 @@ test('/ with Control or Alt stays with the browser', async (t) => {
 });
 
 test('a language that is chosen once counts for every request, also on the next page', async (t) => {
-  const page = await openTab(t, await openBrowser(t), { viewport: SCREEN });
+  const page = await openTab(t, await openBrowser(t), { viewport: DESKTOP });
   await open(t, page, '/docs/api/emails');
   const visible = async () => [
     ...new Set(

@@ -3,10 +3,9 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { eventually } from '../support/eventually.ts';
 import { call, emptyHome, startSendwright } from '../support/start.ts';
-import { openBrowser, openTab, PHONE, signIn } from './browser.ts';
+import { DESKTOP, openBrowser, openTab, PHONE, signIn } from './browser.ts';
 import { sendMail } from './content.ts';
 
-const SCREEN = { width: 1440, height: 900 };
 const LONG_TO = 'bounced+mailbox_not_found@dorothy2274.example.com';
 const TAGS = [
   { name: 'campaign', value: 'black-friday-early-access' },
@@ -37,7 +36,7 @@ test('tables with long values', async (t) => {
   for (let n = 0; n < 20; n++) await sendMail(dev, { to: [LONG_TO, 'ada@example.com'], tags: TAGS });
 
   await t.test('a list of emails has 17 rows of one line on a screen', async (inner) => {
-    const page = await openTab(inner, browser, { viewport: SCREEN });
+    const page = await openTab(inner, browser, { viewport: DESKTOP });
     await signIn(page, dev, '/emails');
     assert.deepEqual(await cutOff(page), []);
     const heights = await rowHeights(page);
@@ -49,7 +48,7 @@ test('tables with long values', async (t) => {
   });
 
   await t.test('the whole row leads to the email, and a tag to its list', async (inner) => {
-    const page = await openTab(inner, browser, { viewport: SCREEN });
+    const page = await openTab(inner, browser, { viewport: DESKTOP });
     await signIn(page, dev, '/emails');
     const cell = await page.locator('tbody tr').first().locator('td').nth(1).boundingBox();
     assert.ok(cell);
@@ -61,7 +60,7 @@ test('tables with long values', async (t) => {
   });
 
   await t.test('times of today have no day, and their title has all of it', async (inner) => {
-    const page = await openTab(inner, browser, { viewport: SCREEN, locale: 'en-US', timezoneId: 'UTC' });
+    const page = await openTab(inner, browser, { viewport: DESKTOP, locale: 'en-US', timezoneId: 'UTC' });
     await signIn(page, dev, '/emails');
     const time = page.locator('tbody tr').first().locator('td:last-child time');
     const accepted = new Date((await time.getAttribute('datetime')) ?? '');
@@ -96,7 +95,7 @@ test('tables with long values', async (t) => {
 
   for (const path of ['', '/audit']) {
     await t.test(`nothing is cut off on /dashboard${path}`, async (inner) => {
-      const page = await openTab(inner, browser, { viewport: SCREEN });
+      const page = await openTab(inner, browser, { viewport: DESKTOP });
       await signIn(page, dev, path);
       await page.locator('.table:visible').first().waitFor();
       assert.deepEqual(await cutOff(page), []);
@@ -109,7 +108,7 @@ test('tables with long values', async (t) => {
   }
 
   await t.test('headings of number columns stand over their numbers', async (inner) => {
-    const page = await openTab(inner, browser, { viewport: SCREEN });
+    const page = await openTab(inner, browser, { viewport: DESKTOP });
     await signIn(page, dev, '/emails');
     await page.locator('tbody tr').first().getByRole('link').first().click();
     const table = page.getByRole('region', { name: 'Attempts' });
@@ -122,7 +121,7 @@ test('tables with long values', async (t) => {
   });
 
   await t.test('an id stays on one line', async (inner) => {
-    for (const viewport of [SCREEN, PHONE]) {
+    for (const viewport of [DESKTOP, PHONE]) {
       const page = await openTab(inner, browser, { viewport });
       await signIn(page, dev, '/emails');
       await page.locator('tbody tr').first().getByRole('link').first().click();
@@ -132,7 +131,7 @@ test('tables with long values', async (t) => {
   });
 
   await t.test('badges of all kinds make rows of one height', async (inner) => {
-    const page = await openTab(inner, browser, { viewport: SCREEN });
+    const page = await openTab(inner, browser, { viewport: DESKTOP });
     await signIn(page, dev, '/emails');
     const tops = await page.evaluate<number[]>(`[...'abc'].map((_, n) => {
       const badge = document.querySelector('.badge');
@@ -145,8 +144,8 @@ test('tables with long values', async (t) => {
   await t.test('the subject of an email is visible at every width of the window', async (inner) => {
     const page = await openTab(inner, browser);
     await signIn(page, dev, '/emails');
-    for (const width of [390, 769, 900, 1100, SCREEN.width]) {
-      await page.setViewportSize({ width, height: SCREEN.height });
+    for (const width of [390, 769, 900, 1100, DESKTOP.width]) {
+      await page.setViewportSize({ width, height: DESKTOP.height });
       const box = await page.locator('tbody th a').first().boundingBox();
       assert.ok(box !== null && box.width > 120, `${box?.width} px at ${width} px`);
     }
@@ -179,7 +178,7 @@ test('tables with long values', async (t) => {
   });
 
   await t.test('a long name of the organization leaves room for the search field', async (inner) => {
-    const page = await openTab(inner, browser, { viewport: SCREEN });
+    const page = await openTab(inner, browser, { viewport: DESKTOP });
     await signIn(page, dev);
     await page.evaluate(
       `document.querySelector('.organization').textContent = 'Northwind Books and Records '.repeat(20)`,
