@@ -37,7 +37,11 @@ rules['code_inline'] = (tokens, index) => {
   const code = `<code>${escapeHtml(content)}</code>`;
   return OWN_PATH.test(content) ? `<a href="${escapeHtml(content)}">${code}</a>` : code;
 };
-rules['table_open'] = () => '<div class="table" tabindex="0" role="region" aria-label="Table"><table>\n';
+// Regions of a page need different names.
+rules['table_open'] = (tokens, index) => {
+  const number = tokens.slice(0, index + 1).filter(({ type }) => type === 'table_open').length;
+  return `<div class="table" tabindex="0" role="region" aria-label="Table ${number}"><table>\n`;
+};
 rules['table_close'] = () => '</table></div>\n';
 rules['heading_open'] = (tokens, index) => {
   const heading = tokens[index] as Token;
