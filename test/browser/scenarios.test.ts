@@ -234,11 +234,16 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     const secret = await page.locator('code', { hasText: /^whsec_/ }).textContent();
     assert.match(secret ?? '', /^whsec_[\w+/=]{32,}$/);
 
+    await page.getByRole('link', { name: 'Go to the endpoint' }).click();
+    await page.getByText('No events yet.').waitFor();
+    assert.ok(!(await page.content()).includes(secret ?? ''), 'the secret is shown once');
+    await mark(page);
     await sendMail(dev);
     await eventually('the endpoint gets a delivery', () => hook.posts.length > 0, 20_000);
-    await page.getByRole('link', { name: 'Go to the endpoint' }).click();
-    assert.ok(!(await page.content()).includes(secret ?? ''), 'the secret is shown once');
-    await page.getByRole('link', { name: 'email.delivered' }).click();
+    const delivery = page.getByRole('link', { name: 'email.delivered' });
+    await delivery.waitFor();
+    assert.ok(await isMarked(page), 'the list was refreshed without a reload');
+    await delivery.click();
     const progress = page.locator('#progress');
     await progress.getByRole('cell', { name: '500' }).waitFor();
     hook.status = 200;

@@ -15,7 +15,7 @@ describe('the first page of a list', () => {
   let member: Visitor;
   let hook: string;
   const idOf = async (path: string, json: object): Promise<string> =>
-    ((await ours.call('POST', path, { json: json as Record<string, unknown> })).body as { id: string }).id;
+    ((await ours.call('POST', path, { json })).body as { id: string }).id;
   const page = async (path: string, status = 200): Promise<Page> => {
     const shown = await member.get(path);
     assert.equal(shown.status, status, textOf(shown.html));
