@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { registerDomainForOperator } from '../../src/accounts/domains.ts';
+import { createOrganization } from '../../src/accounts/organizations.ts';
+import { createUser } from '../../src/accounts/users.ts';
+import { makePool } from '../../src/store/postgres/pool.ts';
 import { eventually } from '../support/eventually.ts';
 import { call, emptyHome, startSendwright } from '../support/start.ts';
 import { DESKTOP, openBrowser, openTab, PHONE, signIn } from './browser.ts';
@@ -20,6 +24,17 @@ async function cutOff(page: Page): Promise<string[]> {
   );
 }
 
+/** Labels below the chart, each with the title of the bar above its begin. */
+async function axisLabels(page: Page): Promise<{ text: string; at: string; bar: string }[]> {
+  return page.evaluate(`[...document.querySelectorAll('.axis > *')].map((label) => {
+    const { left } = label.getBoundingClientRect();
+    const bar = [...document.querySelectorAll('.chart svg a')].findLast(
+      (bar) => bar.querySelector('.empty').getBoundingClientRect().left <= left + 4,
+    );
+    return { text: label.textContent, at: label.dateTime ?? '', bar: bar.querySelector('title').textContent };
+  })`);
+}
+
 /** Heights of the rows of the first table, in pixels. */
 async function rowHeights(page: Page): Promise<number[]> {
   return page.evaluate(
@@ -27,9 +42,28 @@ async function rowHeights(page: Page): Promise<number[]> {
   );
 }
 
-test('tables with long values', async (t) => {
+test('lists, tables and the overview', async (t) => {
   const dev = await (await startSendwright(t, await emptyHome())).dev();
   const browser = await openBrowser(t);
+  const pool = makePool(dev.database_url, 'test', 1, () => undefined);
+  t.after(() => pool.end());
+
+  await t.test('an empty list of emails, which the overview leads to, shows a new one by itself', async (inner) => {
+    const { id } = await createOrganization(pool, 'Empty');
+    const user = { email: 'owner@empty.example', password: 'a long password' };
+    await createUser(pool, id, user);
+    await registerDomainForOperator(pool, id, 'mail.empty.example', true);
+    const page = await openTab(inner, browser);
+    await signIn(page, { ...dev, dashboard_email: user.email, dashboard_password: user.password });
+    const overview = await page.context().newPage();
+    await overview.goto(dev.dashboard_url);
+    await page.getByRole('link', { name: 'list of emails' }).click();
+    await page.getByText('No emails yet').waitFor();
+    await overview.getByRole('button', { name: `Send test email to ${user.email}` }).click();
+    await page.bringToFront();
+    await page.locator('.table tbody tr').getByText(user.email).waitFor();
+  });
+
   await sendMail(dev, { to: LONG_TO, subject: 'The order that you have waited for '.repeat(5), tags: TAGS });
   const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
   await sendMail(dev, { to: `${'a'.repeat(50)}@example.com`, scheduled_at, tags: TAGS });
@@ -93,6 +127,24 @@ test('tables with long values', async (t) => {
     assert.ok(width <= PHONE.width, `the page is ${width} px wide`);
   });
 
+  await t.test('each label of the axis stands below its hour or day, in the language of the browser', async (inner) => {
+    const page = await openTab(inner, browser, { locale: 'de-DE', timezoneId: 'America/New_York' });
+    await signIn(page, dev);
+    const hours = await axisLabels(page);
+    const inNewYork = new Intl.DateTimeFormat('de-DE', { timeZone: 'America/New_York', hour: '2-digit' });
+    assert.equal(hours.length, 4);
+    for (const { text, at, bar } of hours) {
+      const [, hour] = /(\d+):00$/.exec(text) ?? [];
+      assert.equal(Number(hour), parseInt(inNewYork.format(new Date(at)), 10), `${text}: ${at}`);
+      assert.ok(bar.startsWith(`${at.slice(0, 10)} ${at.slice(11, 16)} UTC`), `${text}, ${at}: ${bar}`);
+    }
+    await page.getByRole('link', { name: 'Last 30 days' }).click();
+    await page.waitForURL(/range=30d/);
+    const days = await axisLabels(page);
+    assert.equal(days.length, 5);
+    for (const { text, bar } of days) assert.equal(text, `${bar.slice(5, 10)} UTC`);
+  });
+
   for (const path of ['', '/audit']) {
     await t.test(`nothing is cut off on /dashboard${path}`, async (inner) => {
       const page = await openTab(inner, browser, { viewport: DESKTOP });
@@ -106,6 +158,44 @@ test('tables with long values', async (t) => {
       );
     });
   }
+
+  await t.test('the controls of filters are level, with an error below one or a long label too', async (inner) => {
+    for (const timezoneId of ['UTC', 'America/New_York']) {
+      const page = await openTab(inner, browser, { timezoneId });
+      await signIn(page, dev);
+      await page.goto(`${dev.dashboard_url}/emails?created_after=bad`);
+      await page.getByLabel(`Since (${timezoneId})`).and(page.locator('[aria-invalid=true]')).waitFor();
+      const boxes = await page.evaluate<{ top: number; inField: number; height: number }[]>(
+        `[...document.querySelectorAll('.filters > .field > :is(input, select, .choices)')].map((control) => {
+           const { top, height } = control.getBoundingClientRect();
+           return { top, inField: top - control.parentElement.getBoundingClientRect().top, height };
+         })`,
+      );
+      assert.equal(boxes.length, 5);
+      // With longer labels the filters need two lines.
+      for (const name of timezoneId === 'UTC' ? (['top', 'height'] as const) : (['inField', 'height'] as const))
+        assert.equal(new Set(boxes.map((box) => box[name])).size, 1, JSON.stringify(boxes));
+    }
+  });
+
+  await t.test('breadcrumbs have separators only between them, and the title is level with its tabs', async (inner) => {
+    const page = await openTab(inner, browser);
+    await signIn(page, dev);
+    const middleOf = async (selector: string) => {
+      const { y, height } = (await page.locator(selector).boundingBox()) ?? { y: NaN, height: NaN };
+      return y + height / 2;
+    };
+    const [title, tabs] = [await middleOf('h1'), await middleOf('.title .tabs')];
+    assert.ok(Math.abs(title - tabs) < 1, `${title} px and ${tabs} px`);
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Domains' }).click();
+    await page.locator('tbody th a').first().click();
+    await page.waitForURL(/domains\/dm_/);
+    await page.goto(`${page.url()}/tracking`);
+    const separators = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('.crumbs li')].map((crumb) => getComputedStyle(crumb, '::after').content)`,
+    );
+    assert.deepEqual(separators, ['"/"', 'none']);
+  });
 
   await t.test('headings of number columns stand over their numbers', async (inner) => {
     const page = await openTab(inner, browser, { viewport: DESKTOP });
@@ -213,5 +303,24 @@ test('tables with long values', async (t) => {
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       assert.ok(width <= PHONE.width, `${path} is ${width} px wide`);
     }
+  });
+
+  await t.test('large numbers of the overview have separators, and bounces their share', async (inner) => {
+    await pool.query(
+      `INSERT INTO stat_additions (org_id, channel, hour, domain, states, bounced_for, bounced_states, messages)
+       VALUES ($1, 'email', date_trunc('hour', now(), 'UTC'), 'example.com', 19, 'mailbox_full', 19, 12345)`,
+      [dev.organization_id],
+    );
+    const page = await openTab(inner, browser);
+    await signIn(page, dev);
+    const bounces = page.getByRole('region', { name: 'Bounces by reason' }).getByRole('row', { name: 'mailbox full' });
+    const [emails, share] = await bounces.locator('td').allTextContents();
+    assert.equal(emails, '12,345');
+    assert.match(share ?? '', /^99\.\d+ %$/);
+    const texts = await page.locator('td.number, .rates dd, .scale span').allTextContents();
+    assert.deepEqual(
+      texts.filter((text) => /(?<![.\d])\d{4}/.test(text)),
+      [],
+    );
   });
 });
