@@ -48,20 +48,23 @@ test('lists, tables and the overview', async (t) => {
   const pool = makePool(dev.database_url, 'test', 1, () => undefined);
   t.after(() => pool.end());
 
-  await t.test('an empty list of emails, which the overview leads to, shows a new one by itself', async (inner) => {
+  await t.test('an empty list of emails and an empty overview show a new one by themselves', async (inner) => {
     const { id } = await createOrganization(pool, 'Empty');
     const user = { email: 'owner@empty.example', password: 'a long password' };
     await createUser(pool, id, user);
     await registerDomainForOperator(pool, id, 'mail.empty.example', true);
     const page = await openTab(inner, browser);
     await signIn(page, { ...dev, dashboard_email: user.email, dashboard_password: user.password });
-    const overview = await page.context().newPage();
-    await overview.goto(dev.dashboard_url);
-    await page.getByRole('link', { name: 'list of emails' }).click();
     await page.getByText('No emails yet').waitFor();
-    await overview.getByRole('button', { name: `Send test email to ${user.email}` }).click();
-    await page.bringToFront();
-    await page.locator('.table tbody tr').getByText(user.email).waitFor();
+    const [list, other] = [await page.context().newPage(), await page.context().newPage()];
+    await list.goto(`${dev.dashboard_url}/emails`);
+    await list.getByText('No emails yet').waitFor();
+    await other.goto(dev.dashboard_url);
+    await other.getByRole('button', { name: `Send test email to ${user.email}` }).click();
+    for (const waiting of [list, page]) {
+      await waiting.bringToFront();
+      await waiting.locator('.table tbody tr').getByText(user.email).waitFor();
+    }
   });
 
   await sendMail(dev, { to: LONG_TO, subject: 'The order that you have waited for '.repeat(5), tags: TAGS });
