@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type Column, Pager, Table } from './elements.tsx';
 import { Layout } from './layout.tsx';
-import { Live } from './live.tsx';
+import { isListMoving, Live } from './live.tsx';
 import { type Context, type Html, page, type Page } from './page.ts';
 import { cutPage, type Cursor } from '../store/postgres/page.ts';
 import { parseCursor, ROWS_PER_PAGE } from './cursors.ts';
@@ -70,7 +70,7 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
         }
       >
         {isMoving ? (
-          <Live path={context.url} moves={context.query.cursor === undefined || rows.some(isMoving)}>
+          <Live path={context.url} moves={isListMoving(context.query.cursor, rows, isMoving)}>
             {content}
           </Live>
         ) : (

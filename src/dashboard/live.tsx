@@ -8,10 +8,7 @@ interface LiveProps {
   readonly children: Children;
 }
 
-/**
- * The part of a page that refreshes itself while `moves` is true. At most one per page. A list refreshes its first page, where new
- * rows appear, and other pages while a row on them may change soon.
- */
+/** The part of a page that refreshes itself while `moves` is true. At most one per page. */
 export function Live({ path, moves, children }: LiveProps): Html {
   if (!moves) return <div id="live">{children}</div>;
   return (
@@ -27,6 +24,15 @@ export function Live({ path, moves, children }: LiveProps): Html {
       {children}
     </div>
   );
+}
+
+/** Returns true for the first page of a list, where new rows appear, and for another one while a row of it may change soon. */
+export function isListMoving<Row>(
+  cursor: string | undefined,
+  rows: readonly Row[],
+  isRowMoving: (row: Row) => boolean,
+): boolean {
+  return cursor === undefined || rows.some(isRowMoving);
 }
 
 /** A sent message is refreshed at most this long, since not every provider reports. */

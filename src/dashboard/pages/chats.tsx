@@ -26,7 +26,7 @@ import {
 } from '../elements.tsx';
 import { BLANK, confirm, field, Filters, optionsOf, Problem, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { isMoving, Live } from '../live.tsx';
+import { isListMoving, isMoving, Live } from '../live.tsx';
 import { type Context, type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
@@ -98,15 +98,14 @@ function listOf(of: ChannelPages) {
       : { rows: [], next: null };
     const { safeHint } = empty;
     const isEmpty = isValid && messages.length === 0;
-    const isFirst = cursor === undefined;
-    const isUnfiltered = status === null && to === undefined && isFirst;
+    const isUnfiltered = status === null && to === undefined && cursor === undefined;
     const shown = (
       <Layout context={context} title={title}>
         <Filters visit={context}>
           {select(filled, 'status', 'Status', optionsOf(statuses))}
           {field(filled, 'to', 'To', { type: 'tel', placeholder: '+14165550123', autocomplete: 'off' })}
         </Filters>
-        <Live path={context.url} moves={isValid && (isFirst || messages.some(isMoving))}>
+        <Live path={context.url} moves={isValid && isListMoving(cursor, messages, isMoving)}>
           {isEmpty && isUnfiltered && (
             <Empty title={empty.title} command={curl(context, empty.api, { to: '+14165550123', text: 'Hi.' })}>
               {safeHint}

@@ -5,7 +5,7 @@ import type { EmailSummary } from '../../store/emails/summary.ts';
 import { findVerifiedDomain } from '../../store/outbox/backlog.ts';
 import { curl, Empty, inWords, LinkHeading, Pager, StatusBadge, Sub, Table, Time, TimeCell } from '../elements.tsx';
 import { Layout } from '../layout.tsx';
-import { isMoving, Live } from '../live.tsx';
+import { isListMoving, isMoving, Live } from '../live.tsx';
 import { type Context, type Html, page, type PageRow, Redirect, Reply } from '../page.ts';
 import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { isTargetId, targetPath } from '../targets.ts';
@@ -38,7 +38,7 @@ const list = page(Query, async (context) => {
       }
     >
       <EmailFilterForm context={context} filled={filled} />
-      <Live path={context.url} moves={isValid && (isFirst || emails.some(isMoving))}>
+      <Live path={context.url} moves={isValid && isListMoving(query.cursor, emails, isMoving)}>
         {emails.length === 0 && isEmpty && isValid ? (
           <Empty title="No emails yet" command={curl(context, '/v1/emails', await exampleEmail(context))}>
             <p>
