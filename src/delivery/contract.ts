@@ -206,7 +206,7 @@ interface Claimable {
   readonly copies_left: boolean;
 }
 
-/** Returns the result of a message that is attempted later for a reason of ours: no attempt was made, so no backoff is added. */
+/** Returns the result of a message that is attempted again after `afterMs`, without backoff: see `postponed` of `AgainResult`. */
 export function postponed(id: string, reason: string, afterMs: number): AgainResult {
   return { id, state: 'again', reason, afterMs, postponed: true };
 }

@@ -104,7 +104,7 @@ for (const [name, reset] of Object.entries(resets)) {
       assert.equal((await signInByOidc(pool, own, CLIENT)).userId, user.id);
     });
 
-    it('keeps its identity if an organization of the user requires OpenID Connect, so that nobody is locked out', async () => {
+    it('keeps its identity if an organization of the user requires OpenID Connect, so that the user can sign in there', async () => {
       const { id } = await createOrganization(pool, 'Strict');
       const { user, identity } = await confirmedAccount(id);
       await pool.query('UPDATE organizations SET requires_oidc = true WHERE id = $1', [id]);

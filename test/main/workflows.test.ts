@@ -110,9 +110,13 @@ test('does not count a workflow as failing whose tasks time out, as they do whil
   silenceTemporal();
   const { connection, namespace, client, close } = await testNamespace();
   t.after(close);
-  await client.workflow.start('deliverEmail', { workflowId: 'em_1', taskQueue: 'nobody', workflowTaskTimeout: '1s' });
+  await client.workflow.start('deliverEmail', {
+    workflowId: 'em_1',
+    taskQueue: 'unanswered',
+    workflowTaskTimeout: '1s',
+  });
   // Takes tasks and never answers.
-  const taskQueue = { name: 'nobody' };
+  const taskQueue = { name: 'unanswered' };
   const isMarked = async () =>
     (await client.workflow.count("WorkflowId = 'em_1' AND TemporalReportedProblems IS NOT NULL")).count === 1;
   await eventually(
