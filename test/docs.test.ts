@@ -88,8 +88,10 @@ test('docs/webhooks.md lists every event, docs/statuses.md every status', () => 
   );
 });
 
-test('docs/statuses.md lists every reason of a bounce, and whether it suppresses', () => {
-  const listed = rows(documentAt('docs/statuses.md')).filter(([, suppresses = '']) => /^(?:yes|no)$/.test(suppresses));
+test('docs/bounce-reasons.md lists every reason, and whether it suppresses', () => {
+  const listed = rows(documentAt('docs/bounce-reasons.md')).filter(([, suppresses = '']) =>
+    /^(?:yes|no)$/.test(suppresses),
+  );
   assert.deepEqual(
     listed,
     BOUNCE_REASONS.map((reason) => {

@@ -66,7 +66,17 @@ export const NAVIGATION: readonly PageGroup[] = [
   {
     title: 'Troubleshooting',
     pages: [
-      page('troubleshooting', 'Symptoms with causes and remedies: queued, undelivered, pending, 403, spam, bounces'),
+      page('troubleshooting', 'Where to begin, and the page of each symptom'),
+      page('email-stays-queued', 'An email stays queued: refused or unreachable providers, no worker, a large batch'),
+      page('sent-not-delivered', 'An email is sent but not delivered: SMTP, missing webhooks, greylisting'),
+      page('domain-stays-pending', 'A domain stays pending: doubled names, cut values, caches of DNS'),
+      page('403-when-sending', '403 when sending: unknown or unverified domains, and keys that may not'),
+      page('webhook-signature-fails', 'A webhook signature fails: parsed bodies, wrong secrets, clocks'),
+      page('webhook-does-not-arrive', 'A webhook does not arrive: subscriptions, disabled endpoints, timeouts'),
+      page('emails-land-in-spam', 'Emails land in spam: DNS records, volume, complaints, links'),
+      page('email-arrives-twice', 'An email arrives twice: repeated requests, lost responses, forwarding'),
+      page('email-suppressed', 'An email is suppressed: its entry in the suppression list'),
+      page('bounce-reasons', 'Every bounce reason: its meaning, whether it suppresses, and what to do'),
     ],
   },
 ];
