@@ -5,17 +5,20 @@ interface LiveProps {
   /** The page's path with its query string. It differs from the URL of a refused form, whose answer is the same page. */
   readonly path: string;
   readonly moves: boolean;
+  /** The selector of another part that refreshes with it, such as `#facts`; it must contain neither forms nor dialogs. */
+  readonly also?: string;
   readonly children: Children;
 }
 
-/** The part of a page that refreshes itself while `moves` is true. At most one per page. */
-export function Live({ path, moves, children }: LiveProps): Html {
+/** The part of a page that refreshes itself while `moves` is true. At most one per page; `also` names a second one. */
+export function Live({ path, moves, also, children }: LiveProps): Html {
   if (!moves) return <div id="live">{children}</div>;
   return (
     <div
       id="live"
       hx-get={path}
       hx-select="#live"
+      hx-select-oob={also}
       hx-target="this"
       hx-swap="outerHTML"
       hx-trigger="every 3s"

@@ -66,7 +66,7 @@ export async function Deliveries({ context, endpoint, filled }: DeliveriesProps)
   return (
     <Section title="Deliveries">
       <FilterFields context={context} filled={filled} />
-      <Live path={context.url} moves={isValid && query.cursor === undefined}>
+      <Live path={context.url} moves={isValid && query.cursor === undefined} also="#state">
         {rows.length > 0 && (
           <Table
             layout="deliveries"

@@ -47,8 +47,10 @@ const show = page(DeliveryQuery, async (context) => {
   const filled = readDeliveryFilters(context);
   const shown = (
     <Layout context={context} title={nameOf(endpoint)} crumbs={CRUMBS} actions={actions(context, endpoint)}>
-      <EndpointNotice endpoint={endpoint} pending={health?.pending ?? 0} />
-      <EndpointFacts endpoint={endpoint} health={health} />
+      <div id="state">
+        <EndpointNotice endpoint={endpoint} pending={health?.pending ?? 0} />
+        <EndpointFacts endpoint={endpoint} health={health} />
+      </div>
       <Deliveries context={context} endpoint={endpoint} filled={filled} />
       {context.role === 'owner' && ownerSection(context, endpoint)}
     </Layout>
