@@ -5,7 +5,7 @@ import { batchBody, postBatch, PROVIDER_LATENCY_MS, warmUp } from './load.ts';
 import { handOvers, others } from './meanwhile.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
-import { withStack } from './stack.ts';
+import { type Processes, withStack } from './stack.ts';
 import type { Row } from './table.ts';
 import { watchMemory } from './usage.ts';
 import { untilBatchSent, untilQuiet } from './waiting.ts';
@@ -17,9 +17,9 @@ const RUNS = size('BENCH_RUNS', 3);
 export async function batch(): Promise<void> {
   const rows = [];
   for (const provider of ['postmark', 'smtp']) {
-    const row = await withStack({ env: { EMAIL_PROVIDERS: provider } }, async (stack, pool) => {
+    const row = await withStack({ env: { EMAIL_PROVIDERS: provider } }, async (stack, pool, processes) => {
       await warmUp(stack, 4, 2);
-      return repeat(RUNS, () => measure(stack, pool));
+      return repeat(RUNS, () => measure(stack, pool, processes));
     });
     rows.push({ provider, ...row });
   }
@@ -30,12 +30,12 @@ export async function batch(): Promise<void> {
   });
 }
 
-async function measure(stack: DevFile, pool: Pool): Promise<Row> {
+async function measure(stack: DevFile, pool: Pool, processes: readonly Processes[]): Promise<Row> {
   const body = batchBody(stack, SIZE);
   await untilQuiet(pool);
   const over = new AbortController();
   const watching = others(stack, over.signal);
-  const memory = watchMemory(stack, over.signal);
+  const memory = watchMemory(processes, over.signal);
   try {
     const began = performance.now();
     const id = await postBatch(stack, body);

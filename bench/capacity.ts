@@ -4,7 +4,7 @@ import { PROVIDER_LATENCY_MS, postSingles, warmUp } from './load.ts';
 import { report } from './report.ts';
 import { byPart, type Cost, type Costs, type Plan, simulate, summary } from './simulation.ts';
 import { size } from './sizes.ts';
-import { type StackOptions, withStack } from './stack.ts';
+import { type Processes, type StackOptions, withStack } from './stack.ts';
 import { perEmail, processorTime } from './usage.ts';
 import { untilQuiet } from './waiting.ts';
 
@@ -44,20 +44,25 @@ export async function capacity(): Promise<void> {
 }
 
 async function measure(options: StackOptions): Promise<Cost> {
-  return withStack(options, async (stack, pool) => {
+  return withStack(options, async (stack, pool, processes) => {
     await warmUp(stack, 32, 3);
-    return measureLoad(stack, pool, !options.without);
+    return measureLoad(stack, pool, processes, !options.without);
   });
 }
 
-async function measureLoad(stack: DevFile, pool: Pool, isSent: boolean): Promise<Cost> {
-  const load = { processes: { load: process.pid } };
+async function measureLoad(
+  stack: DevFile,
+  pool: Pool,
+  processes: readonly Processes[],
+  isSent: boolean,
+): Promise<Cost> {
+  const load = { load: process.pid };
   if (isSent) await untilQuiet(pool);
-  const before = await processorTime(stack, load);
+  const before = await processorTime([...processes, load]);
   const { accepted } = await postSingles(stack, { connections: 32, seconds: SECONDS, rate: MEASURED_RATE });
-  const after = await processorTime(load);
+  const after = await processorTime([load]);
   if (isSent) await untilQuiet(pool);
-  const used = perEmail(before, { ...(await processorTime(stack)), ...after }, accepted);
+  const used = perEmail(before, { ...(await processorTime(processes)), ...after }, accepted);
   return byPart((part) => used[`${part} µs`] ?? 0);
 }
 

@@ -11,7 +11,7 @@ import { PROVIDER_LATENCY_MS, postSome } from './load.ts';
 import { setBehaviour } from '../dev/simulator/set-behaviour.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
-import { withStack } from './stack.ts';
+import { type Processes, withStack } from './stack.ts';
 import type { Row } from './table.ts';
 import { perEmail, postgresTime, processorTime } from './usage.ts';
 
@@ -34,13 +34,13 @@ const ACTIVITIES = 'floor-activities';
  */
 export async function floor(): Promise<void> {
   const options = { env: { EMAIL_PROVIDERS: 'postmark', WORKFLOW_STARTS_PER_SECOND: '1000000' }, reports: false };
-  const rows = await withStack(options, async (stack) => {
+  const rows = await withStack(options, async (stack, _pool, own) => {
     await setBehaviour(stack.inbox_url ?? '', { latency_ms: PROVIDER_LATENCY_MS });
     const worker = await startWorker(stack);
     const connection = await NativeConnection.connect({ address: stack.temporal_address });
     try {
-      const processes = { ...stack.processes, 'empty worker': worker.pid ?? 0 };
-      return await compare({ ...stack, processes }, new Client({ connection }));
+      const processes = [...own, { 'empty worker': worker.pid ?? 0 }];
+      return await compare(stack, processes, new Client({ connection }));
     } finally {
       await connection.close();
       await endWorker(worker);
@@ -66,7 +66,7 @@ async function endWorker(worker: ChildProcess): Promise<void> {
   await once(worker, 'exit');
 }
 
-async function compare(stack: DevFile, client: Client) {
+async function compare(stack: DevFile, processes: readonly Processes[], client: Client) {
   const empty = (what: string, type: string, activities: string) => ({
     what,
     type,
@@ -80,12 +80,12 @@ async function compare(stack: DevFile, client: Client) {
   ].map((kind) => ({ ...kind, runs: [] as Row[] }));
   const measure = async ({ what, type, begin }: (typeof kinds)[number], count: number): Promise<Row> => {
     const before = await countCompleted(client, type);
-    const usedBefore = await usedTime(stack);
+    const usedBefore = await usedTime(processes);
     const began = performance.now();
     await begin(count);
     await untilEnded(client, type, before + count);
     const rate = count / ((performance.now() - began) / 1_000);
-    return { what, '/s': rate, ...perEmail(usedBefore, await usedTime(stack), count) };
+    return { what, '/s': rate, ...perEmail(usedBefore, await usedTime(processes), count) };
   };
   for (const kind of kinds) await measure(kind, WARM_UP_COUNT);
   // Kinds alternate, so that a temporary slowdown of the machine affects all of them.
@@ -97,8 +97,8 @@ async function compare(stack: DevFile, client: Client) {
   return rows.map((row) => ({ ...row, 'of the floor': Number(row['/s']) / least }));
 }
 
-async function usedTime(stack: DevFile) {
-  return { ...(await processorTime(stack)), ...(await postgresTime(stack.processes.postgres)) };
+async function usedTime(processes: readonly Processes[]) {
+  return { ...(await processorTime(processes)), ...(await postgresTime(processes[0]?.postgres)) };
 }
 
 /** Starts empty workflows. @param activities the task queue of their activity */

@@ -6,7 +6,7 @@ import { mediansByRow } from './figures.ts';
 import { batchBody, email, headers, postBatch, postSingles } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
-import { withStack } from './stack.ts';
+import { type Processes, withStack } from './stack.ts';
 import type { Row } from './table.ts';
 import { watchMemory } from './usage.ts';
 import { untilQuiet } from './waiting.ts';
@@ -22,17 +22,17 @@ export async function memory(): Promise<void> {
   const runs = [];
   for (let run = 0; run < RUNS; run++) {
     runs.push(
-      await withStack({}, async (stack, pool) => {
-        const idle = await watch('nothing', stack, () => sleep(IDLE_MS, ''));
+      await withStack({}, async (stack, pool, processes) => {
+        const idle = await watch('nothing', processes, () => sleep(IDLE_MS, ''));
         await postSingles(stack, { connections: 4, seconds: 2 });
-        const batches = await watch(`${BATCHES} batches of ${SIZE}`, stack, async () => {
+        const batches = await watch(`${BATCHES} batches of ${SIZE}`, processes, async () => {
           const body = batchBody(stack, SIZE);
           for (let i = 0; i < BATCHES; i++) await postBatch(stack, body);
           await untilQuiet(pool);
           return `${BATCHES} × 202`;
         });
-        const after = await watch('nothing again', stack, () => sleep(IDLE_MS, ''));
-        const posts = await watch(`${LARGE_POSTS} concurrent posts of 42 MB`, stack, async () => {
+        const after = await watch('nothing again', processes, () => sleep(IDLE_MS, ''));
+        const posts = await watch(`${LARGE_POSTS} concurrent posts of 42 MB`, processes, async () => {
           const answers = await postLarge(stack);
           await untilQuiet(pool);
           return answers;
@@ -45,9 +45,9 @@ export async function memory(): Promise<void> {
 }
 
 /** @param run resolves to a description of the responses */
-async function watch(during: string, stack: DevFile, run: () => Promise<string>): Promise<Row> {
+async function watch(during: string, processes: readonly Processes[], run: () => Promise<string>): Promise<Row> {
   const over = new AbortController();
-  const held = watchMemory(stack, over.signal);
+  const held = watchMemory(processes, over.signal);
   try {
     const answers = await run();
     over.abort();

@@ -6,7 +6,7 @@ import { batchBody, postBatch, PROVIDER_LATENCY_MS, warmUp } from './load.ts';
 import { type HandOver, handOvers, others } from './meanwhile.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
-import { withStack } from './stack.ts';
+import { COMPOSE_FLEETS, withStack } from './stack.ts';
 import type { Row } from './table.ts';
 import { untilBatchSent, untilQuiet } from './waiting.ts';
 
@@ -16,8 +16,8 @@ const RUNS = size('BENCH_RUNS', 5);
 /** Single emails are sent for so long without other load. */
 const ALONE_MS = 5_000;
 
-/** The worker processes: one with all fleets, or one that sends groups and one with all others. */
-const FLEETS = [['all'], ['messages,email-single,chat,webhooks,upkeep', 'email-groups']];
+/** The fleets of the worker processes: one process with all, or one for each. */
+const FLEETS = [['all'], COMPOSE_FLEETS];
 
 /** Measures how soon a one-time password reaches the provider, on an idle service and while a batch is sent. */
 export async function otp(): Promise<void> {

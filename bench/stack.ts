@@ -8,13 +8,17 @@ import { type Home, lockHome } from '../dev/environment/home.ts';
 import { makePorts } from '../dev/environment/ports.ts';
 import { makeProgress, type Progress } from '../dev/environment/progress.ts';
 import { readSecrets } from '../dev/environment/secrets.ts';
-import { makeSupervisor, type Processes, type Supervisor } from '../dev/environment/supervisor.ts';
+import { makeSupervisor, type Processes as Running, type Supervisor } from '../dev/environment/supervisor.ts';
 import { migrate } from '../src/store/postgres/migrate.ts';
 import { makePool, type Pool } from '../src/store/postgres/pool.ts';
 import { BENCH_PROFILE, processPart } from '../dev/production/processes.ts';
 import { type Servers, startServers } from '../dev/production/servers.ts';
 import { sharedSettings } from '../dev/production/settings.ts';
+import { checkHealth } from './health-checks.ts';
 import { printStatements } from './statements.ts';
+
+/** The fleets of the worker processes in `docker-compose.yml`. */
+export const COMPOSE_FLEETS = ['messages', 'email-single', 'email-groups', 'chat', 'webhooks', 'upkeep'];
 
 /** The measured service, as far as it differs from the default. */
 export interface StackOptions {
@@ -26,23 +30,24 @@ export interface StackOptions {
   readonly without?: readonly ('temporal' | 'worker')[];
   /** True if the provider reports about emails, which doubles the work; true by default. */
   readonly reports?: boolean;
-  /** The number of APIs, each with its relay, and of workers; the provider reports to the first. */
+  /** The number of APIs, each with its relay, and of workers of each fleet; the provider reports to the first API. */
   readonly copies?: number;
-  /** The fleets of each worker process; by default one process has all. */
+  /** The fleets of each worker process; by default those of `docker-compose.yml`. */
   readonly fleets?: readonly string[];
 }
 
-/** One of the APIs, and a worker; or a worker of other fleets. */
-export type Copy = Pick<DevFile, 'base_url' | 'processes'>;
+/** The process ids of an API or worker; the first API is together with the servers and the simulator. */
+export type Processes = Readonly<Partial<Record<PartName | 'load' | 'empty worker', number>>>;
 
 /**
  * Runs a measurement against the service as in production: from `dist/`, with Temporal's full server on Postgres and
- * simulated providers, each in a separate process, in a temporary folder. Ends all of them.
- * @param measure receives the application's database, and all copies, of which the stack itself is the first
+ * simulated providers, each in a separate process, in a temporary folder. Ends all of them. Health checks run as in
+ * production.
+ * @param measure receives the application's database, all processes, and the URLs of all APIs
  */
 export async function withStack<T>(
-  { env = {}, postgres = {}, without = [], reports = true, copies = 1, fleets = ['all'] }: StackOptions,
-  measure: (stack: DevFile, pool: Pool, copies: readonly Copy[]) => Promise<T>,
+  { env = {}, postgres = {}, without = [], reports = true, copies = 1, fleets = COMPOSE_FLEETS }: StackOptions,
+  measure: (stack: DevFile, pool: Pool, processes: readonly Processes[], urls: readonly string[]) => Promise<T>,
 ): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'sendwright-bench-'));
   // Postgres may run as another account, which needs access.
@@ -51,37 +56,40 @@ export async function withStack<T>(
   const { home, release } = await lockHome(folder);
   const { supervisor, pids } = supervise(progress);
   const supervisors = [supervisor];
+  const over = new AbortController();
   // Makes the measurement fail, which ends all parts.
   const end = () => void stopAll(supervisors);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   try {
     const servers = await startServers(home, supervisor, progress, !without.includes('temporal'), postgres);
-    const parts = (['api', 'worker', 'simulator'] as const).filter(
-      (name) => name !== 'worker' || !without.includes(name),
-    );
-    const { stack, env: settings } = await startService(home, supervisor, servers, { env, reports, fleets }, parts);
-    const processes = pids();
-    const others: Copy[] = [];
-    const startMore = async (start: (supervisor: Supervisor) => Promise<string>) => {
+    const { stack, env: settings } = await startService(home, supervisor, servers, { env, reports });
+    void checkHealth('api', settings, over.signal);
+    const processes = [pids()];
+    const urls = [stack.base_url];
+    const startMore = async (name: 'api' | 'worker', args: string[] = []) => {
       const more = supervise(progress);
       supervisors.push(more.supervisor);
-      const base_url = await start(more.supervisor);
-      others.push({ base_url, processes: more.pids() });
+      const ports = makePorts();
+      const port = String(await ports.choose(0));
+      const own = { ...settings, [name === 'api' ? 'PORT' : 'METRICS_PORT']: port };
+      await more.supervisor.start(name, processPart(name, own, home.logs, args));
+      await ports.release();
+      processes.push(more.pids());
+      if (name === 'api') urls.push(`http://127.0.0.1:${port}`);
+      void checkHealth(name, own, over.signal);
     };
-    while (others.length < copies - 1) await startMore((own) => startCopy(home, own, settings));
-    for (const fleet of fleets.slice(1)) {
-      await startMore(async (own) => {
-        await own.start('worker', processPart('worker', settings, home.logs, ['--fleets', fleet]));
-        return stack.base_url;
-      });
+    for (let copy = 1; copy < copies; copy++) await startMore('api');
+    if (!without.includes('worker')) {
+      const workers = Array.from({ length: copies }, () => fleets).flat();
+      for (const fleet of workers) await startMore('worker', ['--fleets', fleet]);
     }
     const pool = makePool(servers.DATABASE_URL, 'bench', 4, () => undefined);
-    const all = [{ base_url: stack.base_url, processes }, ...others];
-    const result = await measure({ ...stack, processes }, pool, all).finally(() => pool.end());
+    const result = await measure(stack, pool, processes, urls).finally(() => pool.end());
     if (BENCH_PROFILE) await printStatements(servers.adminUrl);
     return result;
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, end);
+    over.abort();
     await stopAll(supervisors);
     await release();
     await rm(folder, { recursive: true, force: true });
@@ -93,32 +101,19 @@ async function stopAll(supervisors: readonly Supervisor[]): Promise<void> {
   for (const supervisor of supervisors.toReversed()) await supervisor.stop();
 }
 
-function supervise(progress: Progress): { supervisor: Supervisor; pids: () => DevFile['processes'] } {
-  let running: Processes = {};
+function supervise(progress: Progress): { supervisor: Supervisor; pids: () => Processes } {
+  let running: Running = {};
   const supervisor = makeSupervisor(progress, (current) => {
     running = current;
   });
   return { supervisor, pids: () => Object.fromEntries(Object.entries(running).map(([name, { pid }]) => [name, pid])) };
 }
 
-/** Starts another API and worker with the settings of the first. @returns the URL of the API */
-async function startCopy(home: Home, supervisor: Supervisor, env: NodeJS.ProcessEnv): Promise<string> {
-  const ports = makePorts();
-  const port = String(await ports.choose(0));
-  const copy = { ...env, PORT: port };
-  await Promise.all(
-    (['api', 'worker'] as const).map((name) => supervisor.start(name, processPart(name, copy, home.logs))),
-  );
-  await ports.release();
-  return `http://127.0.0.1:${port}`;
-}
-
 async function startService(
   home: Home,
   supervisor: Supervisor,
   { DATABASE_URL, TEMPORAL_ADDRESS }: Servers,
-  { env: given, reports, fleets }: Required<Pick<StackOptions, 'env' | 'reports' | 'fleets'>>,
-  parts: readonly PartName[],
+  { env: given, reports }: Required<Pick<StackOptions, 'env' | 'reports'>>,
 ): Promise<{ stack: DevFile; env: NodeJS.ProcessEnv }> {
   await migrate(DATABASE_URL);
   const secrets = await readSecrets(home.secrets);
@@ -135,18 +130,16 @@ async function startService(
     POSTMARK_BASE_URL: `http://127.0.0.1:${simulator}`,
     ...given,
   };
-  const own: Partial<Record<PartName, NodeJS.ProcessEnv>> = {
-    simulator: {
-      SIMULATOR_PORT: String(simulator),
-      SIMULATOR_SMTP_PORT: String(smtp),
-      SIMULATOR_FOLDER: home.inbox,
-      ...(reports && { SIMULATOR_CALLBACK_URL: `${url}/callbacks/postmark` }),
-    },
+  const provider = {
+    SIMULATOR_PORT: String(simulator),
+    SIMULATOR_SMTP_PORT: String(smtp),
+    SIMULATOR_FOLDER: home.inbox,
+    ...(reports && { SIMULATOR_CALLBACK_URL: `${url}/callbacks/postmark` }),
   };
-  const args = (name: PartName) => (name === 'worker' ? ['--fleets', fleets[0] ?? 'all'] : []);
-  await Promise.all(
-    parts.map((name) => supervisor.start(name, processPart(name, { ...env, ...own[name] }, home.logs, args(name)))),
-  );
+  await Promise.all([
+    supervisor.start('api', processPart('api', env, home.logs)),
+    supervisor.start('simulator', processPart('simulator', { ...env, ...provider }, home.logs)),
+  ]);
   await ports.release();
   const temporal = { address: TEMPORAL_ADDRESS, namespace: 'default', uiUrl: null };
   const inboxUrl = `http://127.0.0.1:${simulator}/inbox`;

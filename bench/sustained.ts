@@ -3,7 +3,7 @@ import type { Pool } from '../src/store/postgres/pool.ts';
 import { PROVIDER_LATENCY_MS, postSingles, warmUp } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
-import { withStack } from './stack.ts';
+import { type Processes, withStack } from './stack.ts';
 import type { Row } from './table.ts';
 import { perEmail, processorTime } from './usage.ts';
 import { countPending, untilQuiet, untilSent } from './waiting.ts';
@@ -25,9 +25,9 @@ export async function sustained(): Promise<void> {
   for (const reports of [true, false]) {
     const options = { env: { EMAIL_PROVIDERS: 'postmark' }, reports };
     rows.push(
-      ...(await withStack(options, async (stack, pool) => {
+      ...(await withStack(options, async (stack, pool, processes) => {
         await warmUp(stack, 32, 3);
-        return climb((rate, seconds) => measure(stack, pool, { reports, rate, seconds }));
+        return climb((rate, seconds) => measure(stack, pool, processes, { reports, rate, seconds }));
       })),
     );
   }
@@ -54,15 +54,16 @@ async function climb(measure: (rate: number, seconds: number) => Promise<Row & {
 async function measure(
   stack: DevFile,
   pool: Pool,
+  processes: readonly Processes[],
   { reports, rate, seconds }: { reports: boolean; rate: number; seconds: number },
 ) {
   await untilQuiet(pool);
   const { unreported: before } = await countPending(pool);
-  const start = await processorTime(stack);
+  const start = await processorTime(processes);
   const { accepted, perSecond, p50, p99 } = await postSingles(stack, { connections: CONNECTIONS, seconds, rate });
   const { pending, unreported } = await countPending(pool);
   await untilSent(pool);
-  const used = perEmail(start, await processorTime(stack), accepted);
+  const used = perEmail(start, await processorTime(processes), accepted);
   return {
     'emails/s': rate,
     s: seconds,

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DevFile } from '../src/main/dev-file.ts';
+import type { Processes } from './stack.ts';
 
 /** A clock tick, the unit in which Linux counts CPU time. */
 const TICK_US = 10_000;
@@ -14,14 +14,17 @@ async function resident(pid: number | undefined): Promise<number> {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1_024;
 }
 
-/** Returns the maximum memory of api and worker until `signal` aborts, in megabytes. */
+/** Returns the maximum memory of an API and of a worker until `signal` aborts, in megabytes. */
 export async function watchMemory(
-  { processes }: Pick<DevFile, 'processes'>,
+  processes: readonly Processes[],
   signal: AbortSignal,
 ): Promise<{ api: number; worker: number }> {
   let [api, worker] = [0, 0];
   while (!signal.aborted) {
-    [api, worker] = [Math.max(api, await resident(processes.api)), Math.max(worker, await resident(processes.worker))];
+    for (const own of processes) {
+      api = Math.max(api, await resident(own.api));
+      worker = Math.max(worker, await resident(own.worker));
+    }
     await sleep(POLL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
   }
   return { api, worker };
@@ -47,16 +50,14 @@ async function listProcesses(): Promise<Process[]> {
 }
 
 /**
- * Returns the microseconds of CPU time that each part has used since it started, summed over all stacks; nothing if the
+ * Returns the microseconds of CPU time that each part has used since it started, summed over its processes; nothing if the
  * system does not report it.
  */
-export async function processorTime(
-  ...stacks: readonly { readonly processes: Readonly<Partial<Record<string, number>>> }[]
-): Promise<Use> {
-  const processes = await listProcesses();
+export async function processorTime(processes: readonly Processes[]): Promise<Use> {
+  const running = await listProcesses();
   const use: Use = {};
-  for (const [part, pid] of stacks.flatMap((stack) => Object.entries(stack.processes))) {
-    const own = processes.filter((each) => each.pid === pid || each.parent === pid);
+  for (const [part, pid] of processes.flatMap(Object.entries<number | undefined>)) {
+    const own = running.filter((each) => each.pid === pid || each.parent === pid);
     use[part] = own.reduce((sum, { used }) => sum + used, use[part] ?? 0);
   }
   return use;
