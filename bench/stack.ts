@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { demoOrganization } from '../dev/environment/demo.ts';
@@ -17,8 +17,9 @@ import { sharedSettings } from '../dev/production/settings.ts';
 import { checkHealth } from './health-checks.ts';
 import { printStatements } from './statements.ts';
 
+const compose = await readFile(new URL('../docker-compose.yml', import.meta.url), 'utf8');
 /** The fleets of the worker processes in `docker-compose.yml`. */
-export const COMPOSE_FLEETS = ['messages', 'email-single', 'email-groups', 'chat', 'webhooks', 'upkeep'];
+export const COMPOSE_FLEETS = [...compose.matchAll(/worker\.js --fleets (\S+)/g)].map(([, fleets = '']) => fleets);
 
 /** The measured service, as far as it differs from the default. */
 export interface StackOptions {
