@@ -5,8 +5,8 @@ interface LiveProps {
   /** The page's path with its query string. It differs from the URL of a refused form, whose answer is the same page. */
   readonly path: string;
   readonly moves: boolean;
-  /** The selector of another part that refreshes with it, such as `#facts`; it must contain neither forms nor dialogs. */
-  readonly also?: string;
+  /** The selector of another part that refreshes with it, such as `#state`. A form in it would be replaced while it is used. */
+  readonly also?: string | undefined;
   readonly children: Children;
 }
 

@@ -66,7 +66,12 @@ export async function Deliveries({ context, endpoint, filled }: DeliveriesProps)
   return (
     <Section title="Deliveries">
       <FilterFields context={context} filled={filled} />
-      <Live path={context.url} moves={isValid && query.cursor === undefined} also="#state">
+      <Live
+        path={context.url}
+        moves={isValid && query.cursor === undefined}
+        // The button of a disabled endpoint must not be replaced while it is clicked.
+        also={endpoint.status === 'enabled' ? '#state' : undefined}
+      >
         {rows.length > 0 && (
           <Table
             layout="deliveries"

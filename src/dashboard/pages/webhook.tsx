@@ -48,7 +48,7 @@ const show = page(DeliveryQuery, async (context) => {
   const shown = (
     <Layout context={context} title={nameOf(endpoint)} crumbs={CRUMBS} actions={actions(context, endpoint)}>
       <div id="state">
-        <EndpointNotice endpoint={endpoint} pending={health?.pending ?? 0} />
+        <EndpointNotice context={context} endpoint={endpoint} pending={health?.pending ?? 0} />
         <EndpointFacts endpoint={endpoint} health={health} />
       </div>
       <Deliveries context={context} endpoint={endpoint} filled={filled} />
@@ -146,23 +146,23 @@ function actions(context: Context, { id, status }: Endpoint): Html {
         </Form>
       )}
       {context.role === 'owner' && (
-        <>
-          <a class="button" href={`${PATH}/${id}/edit`}>
-            Edit
-          </a>
-          {status === 'disabled' && (
-            <Form visit={context} action={`${PATH}/${id}/enable`}>
-              <button class="primary">Enable</button>
-            </Form>
-          )}
-        </>
+        <a class="button" href={`${PATH}/${id}/edit`}>
+          Edit
+        </a>
       )}
     </>
   );
 }
 
-/** The problem of an endpoint, if it has one. @param props.pending the number of pending deliveries */
-function EndpointNotice({ endpoint, pending }: { endpoint: Endpoint; pending: number }): Html {
+interface NoticeProps {
+  readonly context: Context;
+  readonly endpoint: Endpoint;
+  /** The number of pending deliveries. */
+  readonly pending: number;
+}
+
+/** The problem of an endpoint, if it has one. */
+function EndpointNotice({ context, endpoint, pending }: NoticeProps): Html {
   const { status, disabled_reason: reason, disabled_at: disabledAt, failing_since: failing } = endpoint;
   if (status === 'enabled') {
     if (failing === null) return '';
@@ -174,28 +174,35 @@ function EndpointNotice({ endpoint, pending }: { endpoint: Endpoint; pending: nu
     );
   }
   return (
-    <p class="notice bad" role="status">
-      {reason === null ? (
-        'This endpoint is disabled. '
-      ) : (
-        <>
-          Sendwright disabled this endpoint
-          {disabledAt !== null && (
-            <>
-              {' '}
-              on <Time at={disabledAt} />
-            </>
-          )}
-          : <strong safe>{reason}</strong>.{' '}
-        </>
+    <div class="notice bad remedy" role="status">
+      <p>
+        {reason === null ? (
+          'This endpoint is disabled. '
+        ) : (
+          <>
+            Sendwright disabled this endpoint
+            {disabledAt !== null && (
+              <>
+                {' '}
+                on <Time at={disabledAt} />
+              </>
+            )}
+            : <strong safe>{reason}</strong>.{' '}
+          </>
+        )}
+        Events that happen while it is disabled are not delivered later.
+        {pending > 0 && (
+          <Text
+            text={` ${countOf(pending)} from before ${pending === 1 ? 'is' : 'are'} waiting and will be sent when you enable it.`}
+          />
+        )}
+      </p>
+      {context.role === 'owner' && (
+        <Form visit={context} action={`${PATH}/${endpoint.id}/enable`}>
+          <button class="primary">Enable</button>
+        </Form>
       )}
-      Events that happen while it is disabled are not delivered later.
-      {pending > 0 && (
-        <Text
-          text={` ${countOf(pending)} from before ${pending === 1 ? 'is' : 'are'} waiting and will be sent when you enable it.`}
-        />
-      )}
-    </p>
+    </div>
   );
 }
 
