@@ -18,8 +18,8 @@ const CONNECTIONS = 32;
 const BATCHES = 2;
 
 /**
- * Measures one API with its relay and one worker, and two of each, on one Postgres and one Temporal. On one machine they share
- * its processors, so the processor time of an email shows whether two of each do the work of twice as many emails.
+ * Measures one API with its relay and one worker of each fleet, and two of each, on one Postgres and one Temporal. On one machine
+ * they share its processors, so the processor time of an email shows whether two of each do the work of twice as many emails.
  */
 export async function scale(): Promise<void> {
   const rows: Row[] = [];
