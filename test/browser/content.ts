@@ -44,7 +44,7 @@ const HTML = `<div style="font-family: sans-serif; max-width: 32rem; margin: 2re
 <h1 style="color: #0b6475">On its way</h1><p>Hello Ada,</p><p>your books left our store this morning.</p>
 <p><a href="https://example.com/orders/4711">Follow the parcel</a></p></div>`;
 
-const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+export const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
 const receipt = [{ name: 'kind', value: 'receipt' }];
 
 /** Emails with every outcome, by the simulator's addresses. */

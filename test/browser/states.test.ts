@@ -8,7 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { call, emptyHome, startSendwright } from '../support/start.ts';
 import { violations } from './axe.ts';
 import { openBrowser, openTab, signIn } from './browser.ts';
-import { listenToHooks, mail, sendMail } from './content.ts';
+import { inDays, listenToHooks, mail, sendMail } from './content.ts';
 
 /** What pages say about the state of emails, batches, endpoints and roles, in the dashboard of `npm start`. */
 test('states in a browser', async (t) => {
@@ -212,8 +212,4 @@ async function openEmail(
 
 function timeline(page: Page) {
   return page.locator('ol.timeline');
-}
-
-function inDays(days: number): string {
-  return new Date(Date.now() + days * 86_400_000).toISOString();
 }
