@@ -109,7 +109,7 @@ async function startDatabase(context: Context, secrets: Secrets): Promise<string
   });
   // A database that is not stopped with this process may never answer.
   const applied = await untilAborted(migrated, signal);
-  if (applied.length > 0) progress.print(`  ✓ Migrations applied: ${applied.join(', ')}`);
+  if (applied.length > 0) progress.print(`  ✓ Migrations applied: ${applied.length}, up to ${applied.at(-1)}`);
   return url;
 }
 
