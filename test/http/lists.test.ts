@@ -180,7 +180,7 @@ describe('a query parameter', () => {
     ...['x', 'a:', 'a:b:c', `a:${'b'.repeat(257)}`, 'a:%00'].map((tag) => [`tag=${tag}`, 'tag']),
     ['tag=a:b&tag=c', 'tag.1'],
     ...['', 'Sent', 'sent,failed', 'constructor', 'sent&status='].map((status) => [`status=${status}`, 'status']),
-    ...['%00', 'a&batch_id=b'].map((batch) => [`batch_id=${batch}`, 'batch_id']),
+    ...['', '%00', 'a&batch_id=b'].map((batch) => [`batch_id=${batch}`, 'batch_id']),
     ...['x', '', 'a&cursor=b'].map((cursor) => [`cursor=${cursor}`, 'cursor']),
     ['tag[]=a:b', 'tag[]'],
     ['Limit=1', 'Limit'],
@@ -190,7 +190,7 @@ describe('a query parameter', () => {
     });
   }
 
-  for (const query of ['batch_id=', 'batch_id=bt_x', 'tag=a:b&tag=a:c']) {
+  for (const query of ['batch_id=bt_x', 'tag=a:b&tag=a:c']) {
     it(`${query} gives an empty page`, async () => {
       assert.deepEqual(await list(`?${query}`), { emails: [], has_more: false, next_cursor: null });
     });

@@ -75,6 +75,7 @@ export const EmailFilters = {
   batch_id: Type.Optional(
     Type.String({
       'x-rule': 'one-line',
+      minLength: 1,
       description: 'Only emails of this batch',
       examples: ['bt_01kajc8wz6h3xkq3m1x8e6v5tn'],
     }),
