@@ -17,7 +17,7 @@ import { closeAfterLastResponse } from './plugins/closing.ts';
 import { respondToBrokenRequest, sendError, tooLarge } from './plugins/errors.ts';
 import { registerIdempotency } from './plugins/idempotency.ts';
 import { readJson, refuseBodies, refuseCompression } from './plugins/json.ts';
-import { methodsOf } from './plugins/methods.ts';
+import { addParametersConstraint, methodsOf, PARAMETERS } from './plugins/methods.ts';
 import { limitRequests, reportRateLimits } from './plugins/rate-limit.ts';
 import { recordRequest } from './plugins/request-log.ts';
 import { acceptAnyBody } from './plugins/any-body.ts';
@@ -177,6 +177,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     },
     clientErrorHandler: respondToBrokenRequest,
   });
+  addParametersConstraint(app, ROUTES);
   decorateCaller(app);
   app.decorateRequest('createdId', null);
   app.decorateReply('errorCode', null);
@@ -246,6 +247,7 @@ function serve(app: FastifyInstance, deps: RouteDeps, row: RouteRow): void {
   app.route({
     method,
     url,
+    ...(url.includes(':') && { constraints: { [PARAMETERS]: true } }),
     schema: { ...schema, response: { ...schema.response, ...errors }, hide: schema.operationId === undefined },
     handler: (request, reply) => handle(request, reply.code(success)),
     attachValidation,

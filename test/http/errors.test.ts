@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ROUTES } from '../../src/http/app.ts';
 import { describeErrors } from '../../src/http/docs/errors.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertRefused, bodyOf, type Call, REQUEST_ID, useService } from './service.ts';
@@ -196,6 +197,7 @@ describe('405 method_not_allowed with Allow', () => {
     ['DELETE', '/v1/emails', 'POST, GET'],
     ['POST', '/v1/emails/a%2Fb', 'GET, PATCH'],
     ['DELETE', `/v1/emails/${ID}/cancel?x=1`, 'POST'],
+    ['PATCH', '/v1/emails/b%61tch', 'POST, GET'],
     ['POST', '/healthz', 'GET'],
     ['GET', '/callbacks/postmark', 'POST'],
   ] as const) {
@@ -213,6 +215,17 @@ describe('405 method_not_allowed with Allow', () => {
         );
     });
   }
+
+  it('for each method that a path without parameters does not have, also if a path with parameters has it', async () => {
+    const paths = new Set(ROUTES.map(([, url]) => url).filter((url) => !url.includes(':')));
+    for (const path of paths) {
+      const allowed = ROUTES.filter(([, url]) => url === path).map(([method]) => String(method));
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((each) => !allowed.includes(each))) {
+        const answer = await ours.call(method, path);
+        assert.deepEqual([answer.status, answer.headers['allow']], [405, allowed.join(', ')], `${method} ${path}`);
+      }
+    }
+  });
 });
 
 describe('a request that is not HTTP', () => {

@@ -1,4 +1,19 @@
+import type { FastifyInstance } from 'fastify';
 import type { RouteRow } from '../route.ts';
+import { pathOf } from './target.ts';
+
+/** The constraint of a route with parameters: it does not match a path of the table that has none. */
+export const PARAMETERS = 'parameters';
+
+/** Adds the constraint. Without it, PATCH /v1/emails/batch would match PATCH /v1/emails/:id instead of being 405. */
+export function addParametersConstraint(app: FastifyInstance, table: readonly RouteRow[]): void {
+  const fixedPaths = new Set(table.map(([, url]) => url).filter((url) => !url.includes(':')));
+  app.addConstraintStrategy({
+    name: PARAMETERS,
+    storage: () => new Map(),
+    deriveConstraint: ({ url = '' }) => !fixedPaths.has(decodeURIComponent(pathOf(url))),
+  });
+}
 
 /**
  * Returns the methods of the routes that match a path, in the order of the table.
