@@ -167,6 +167,8 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     requestIdHeader: false,
     return503OnClosing: false,
     requestTimeout: REQUEST_TIMEOUT_MS,
+    // A request without Host gets 400 from a hook. That of Node has no request id and no error envelope.
+    http: { requireHostHeader: false },
     trustProxy: deps.trustedProxies.length > 0 && ((address) => isInRanges(address, deps.trustedProxies)),
     rewriteUrl: (request) => normalizeTarget(request.url as string),
     // No id is that long; the request line limits the length anyway.
@@ -177,6 +179,8 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     },
     clientErrorHandler: respondToBrokenRequest,
   });
+  // RFC 9110 §10.1.1: an unknown expectation may be ignored. Node would respond with a bare 417.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   addParametersConstraint(app, ROUTES);
   decorateCaller(app);
   app.decorateRequest('createdId', null);
@@ -195,6 +199,8 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   const routeDeps = makeRouteDeps(deps, describeApi);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
+    if (lacksHost(request))
+      return sendError(new ServiceError('invalid_json', 'the request has no Host header'), request, reply);
     await admit(routeDeps, request, reply);
     if (request.is404) throw noRoute(request, reply);
   });
@@ -255,6 +261,11 @@ function serve(app: FastifyInstance, deps: RouteDeps, row: RouteRow): void {
     ...hooks,
     config,
   });
+}
+
+/** Returns true for an HTTP/1.1 request without Host: its response is 400, also of the dashboard (RFC 9112 §3.2). */
+function lacksHost({ raw, headers }: FastifyRequest): boolean {
+  return raw.httpVersion === '1.1' && headers.host === undefined;
 }
 
 /** Authenticates, authorizes, rate-limits and checks Content-Length before the body is read. */

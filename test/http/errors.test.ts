@@ -76,6 +76,13 @@ describe('X-Request-Id is on every response, and the log line has the same id', 
     ['a callback without a password', () => service.call('POST', '/callbacks/postmark', { json: {} }), 401],
     ['HEAD', () => ours.call('HEAD', `/v1/emails/${ID}`), 404],
     ['a request that is not HTTP', () => sendBytes(service.port, 'nonsense\r\n\r\n'), 400],
+    ['a request without Host', () => sendBytes(service.port, 'GET /dashboard HTTP/1.1\r\n\r\n'), 400],
+    ['an HTTP/1.0 request without Host', () => sendBytes(service.port, 'GET /healthz HTTP/1.0\r\n\r\n'), 200],
+    [
+      'an unknown expectation',
+      () => sendBytes(service.port, 'GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: foo\r\n\r\n'),
+      200,
+    ],
   ] as const) {
     it(name, async () => {
       const answer = await ask();
