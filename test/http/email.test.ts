@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { BOUNCE_REASONS } from '../../src/domain/email/email.ts';
 import { project } from '../../src/projection/emails.ts';
 import { assertRefused, assertTimes, inFuture, TIMESTAMP, useService } from './service.ts';
+import { head, sendBytes } from './socket.ts';
 
 /** Get, reschedule and cancel. Another organization's ids are tested in two-organizations.test.ts. */
 const service = await useService();
@@ -159,6 +160,12 @@ describe('POST /v1/emails/:id/cancel', () => {
       assert.equal(answer.status, 200, answer.text);
     });
   }
+
+  it('accepts a foreign content type with neither a body nor Content-Length', async () => {
+    const path = `/v1/emails/${await scheduled()}/cancel`;
+    const answer = await sendBytes(service.port, head(path, ours.key, 'Content-Type: text/plain'));
+    assert.equal(answer.status, 200, answer.text);
+  });
 
   it('refuses any other body and changes nothing', async () => {
     const id = await scheduled();

@@ -50,8 +50,9 @@ export function readJson(app: FastifyInstance, limit: number): void {
     });
 
   app.addHook('onRequest', async ({ routeOptions, headers }) => {
-    // `curl -d ''` and `fetch` send a content type with an empty body.
-    if (!routeOptions.schema?.body && headers['content-length'] === '0') delete headers['content-type'];
+    // `curl -d ''` and `fetch` send a content type with an empty body, and `curl -H` with none.
+    const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers;
+    if (!routeOptions.schema?.body && length === '0' && encoding === undefined) delete headers['content-type'];
   });
   app.addHook('preValidation', async ({ body, routeOptions }) => {
     if (routeOptions.schema?.body && body === undefined) {
