@@ -1,11 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { repeat } from './figures.ts';
 import { batchBody, postBatch, PROVIDER_LATENCY_MS, warmUp } from './load.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
-import { withStack } from './stack.ts';
+import { type Processes, withStack } from './stack.ts';
 import type { Row } from './table.ts';
+import { perEmail, processorTime } from './usage.ts';
 import { untilQuiet, untilSent, untilStarted } from './waiting.ts';
 
 const SIZE = size('BENCH_SIZE', 10_000);
@@ -21,18 +23,18 @@ const LEAD_MS_PER_EMAIL = 0.7;
 
 /** Measures the delay of emails that are scheduled for one instant, and whether any is sent before it. */
 export async function due(): Promise<void> {
-  const rows = await withStack({ env: { EMAIL_PROVIDERS: 'postmark' } }, async (stack, pool) => {
+  const rows = await withStack({ env: { EMAIL_PROVIDERS: 'postmark' } }, async (stack, pool, processes) => {
     await warmUp(stack, 4, 2);
     const measured = [];
     for (const { batches, runs } of BATCHES) {
-      measured.push({ ...(await repeat(runs, () => measure(stack, pool, batches))), runs });
+      measured.push({ ...(await repeat(runs, () => measure(stack, pool, processes, batches))), runs });
     }
     return measured;
   });
   report('due', 'emails scheduled for one instant: how late they were sent', rows, { latency_ms: PROVIDER_LATENCY_MS });
 }
 
-async function measure(stack: DevFile, pool: Pool, batches: number): Promise<Row> {
+async function measure(stack: DevFile, pool: Pool, processes: readonly Processes[], batches: number): Promise<Row> {
   await untilQuiet(pool);
   const emails = batches * SIZE;
   const dueAt = Date.now() + MIN_LEAD_MS + emails * LEAD_MS_PER_EMAIL;
@@ -42,7 +44,10 @@ async function measure(stack: DevFile, pool: Pool, batches: number): Promise<Row
   await untilStarted(pool);
   const spare = dueAt - Date.now();
   if (spare < 0) throw new Error('the emails were due before all of them had a workflow');
+  await sleep(spare);
+  const before = await processorTime(processes);
   await untilSent(pool);
+  const used = perEmail(before, await processorTime(processes), emails);
   const { rows } = await pool.query<Row>(
     `SELECT count(*)::int AS emails,
             count(*) FILTER (WHERE EXISTS (
@@ -59,5 +64,5 @@ async function measure(stack: DevFile, pool: Pool, batches: number): Promise<Row
   );
   const [row = {}] = rows;
   if (row['emails'] !== emails) throw new Error(`of ${emails} emails ${String(row['emails'])} were sent`);
-  return { ...row, 'ready s before': spare / 1_000 };
+  return { ...row, 'ready s before': spare / 1_000, ...used };
 }
