@@ -56,6 +56,7 @@ export function describeLimit({ keyword, params, parentSchema }: ErrorObject): P
       return params as unknown as Problem;
     case 'minLength':
     case 'maxLength':
+      if (schema['minLength'] === 1 && schema['maxLength'] === undefined) return { message: 'must not be empty' };
       return { message: `must be ${range(schema['minLength'], schema['maxLength'])} characters` };
     case 'minItems':
     case 'maxItems':

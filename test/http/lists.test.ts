@@ -190,6 +190,11 @@ describe('a query parameter', () => {
     });
   }
 
+  it('without a value is refused in plain words', async () => {
+    const answer = await ours.call('GET', '/v1/emails?batch_id=');
+    assertRefused(answer, 422, 'validation_error', 'batch_id', 'must not be empty');
+  });
+
   for (const query of ['batch_id=bt_x', 'tag=a:b&tag=a:c']) {
     it(`${query} gives an empty page`, async () => {
       assert.deepEqual(await list(`?${query}`), { emails: [], has_more: false, next_cursor: null });
