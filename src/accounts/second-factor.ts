@@ -4,6 +4,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { digest } from '../lib/digest.ts';
 import { makeSeal, type Seal } from '../lib/seal.ts';
 import { deriveKeys, type SecretKeys } from '../lib/secret-key.ts';
+import { formatWait } from '../lib/text.ts';
 import {
   deleteSecondFactor,
   findSecondFactor,
@@ -107,7 +108,8 @@ export async function checkCode(deps: SecondFactorDeps, user: User, code: string
 async function requireCode({ pool }: SecondFactorDeps, user: User, take: (db: Db) => Promise<boolean>): Promise<void> {
   const seconds = await countCheck(pool, 'code', user);
   if (seconds !== undefined) {
-    throw new ServiceError('rate_limit_exceeded', 'the code was wrong too often', undefined, seconds);
+    const message = `the code was wrong too often; try again in ${formatWait(seconds)}`;
+    throw new ServiceError('rate_limit_exceeded', message, undefined, seconds);
   }
   if (!(await take(pool))) throw new ServiceError('validation_error', 'is wrong or was used already', 'code');
   await forgiveChecks(pool, 'code', user);

@@ -2,7 +2,7 @@ import { requireAddress } from '../domain/email/address.ts';
 import { digest } from '../lib/digest.ts';
 import { refuseProblem, ServiceError } from '../domain/errors.ts';
 import { newId } from '../lib/ids.ts';
-import { characters, controlProblem } from '../lib/text.ts';
+import { characters, controlProblem, formatWait } from '../lib/text.ts';
 import { insertAudit } from '../store/accounts/audit.ts';
 import { deleteInvitationsTo, insertInvitation } from '../store/accounts/invitations.ts';
 import { type Db, isDuplicate, type Pool, transaction } from '../store/postgres/pool.ts';
@@ -215,7 +215,8 @@ export async function changePassword(
 export async function requirePassword(db: Db, { id, email }: User, current: string): Promise<string> {
   const seconds = await countCheck(db, 'password', { id, email });
   if (seconds !== undefined) {
-    throw new ServiceError('rate_limit_exceeded', 'the current password was wrong too often', undefined, seconds);
+    const message = `the current password was wrong too often; try again in ${formatWait(seconds)}`;
+    throw new ServiceError('rate_limit_exceeded', message, undefined, seconds);
   }
   const user = await findUser(db, id);
   if (!user || !(await isPassword(current, user.password, id))) throw wrongPassword();

@@ -1,4 +1,5 @@
 import { type ErrorCode, ServiceError } from '../domain/errors.ts';
+import { formatWait } from '../lib/text.ts';
 import { FileStoreUnavailable } from '../store/files/file-store.ts';
 import { isUnreachable } from '../store/postgres/pool.ts';
 import { Form } from './form-elements.tsx';
@@ -72,9 +73,8 @@ function toServiceError(error: unknown): ServiceError {
 
 /** Returns the error for too many attempts to sign in, or too many requested emails. */
 export function tooManyAttempts(seconds: number): ServiceError {
-  const minutes = Math.ceil(seconds / 60);
-  const duration = minutes === 1 ? 'a minute' : `${minutes} minutes`;
-  return new ServiceError('rate_limit_exceeded', `Too many attempts. Try again in ${duration}.`, undefined, seconds);
+  const message = `Too many attempts. Try again in ${formatWait(seconds)}.`;
+  return new ServiceError('rate_limit_exceeded', message, undefined, seconds);
 }
 
 interface FormProblems {

@@ -6,6 +6,7 @@ import type { EmailRequest } from '../domain/email/email.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { html, type Html } from '../lib/html.ts';
 import type { Seal } from '../lib/seal.ts';
+import { formatWait } from '../lib/text.ts';
 import { type Invitation, markEmailed } from '../store/accounts/invitations.ts';
 import { findVerifiedHolder } from '../store/domains/domains.ts';
 import { insertAccountLink } from '../store/emails/account-links.ts';
@@ -47,7 +48,8 @@ export async function emailInvitation(
 ): Promise<void> {
   const seconds = await countInvitation(deps.pool, orgId, email);
   if (seconds !== undefined) {
-    throw new ServiceError('rate_limit_exceeded', 'too many invitations were emailed', undefined, seconds);
+    const message = `too many invitations were emailed; try again in ${formatWait(seconds)}`;
+    throw new ServiceError('rate_limit_exceeded', message, undefined, seconds);
   }
   const senderId = await findSender(deps.pool, settings);
   const address = email.toLowerCase();

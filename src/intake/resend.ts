@@ -16,6 +16,7 @@ import type { Db } from '../store/postgres/pool.ts';
 import { acceptEmail, type AcceptOptions, type IntakeDeps } from './emails.ts';
 
 const CONTENT_GONE = 'The content of this email is no longer stored, so it cannot be resent.';
+const FILE_GONE = 'An attachment of this email is no longer stored, so it cannot be resent.';
 const LINK_GONE = 'The link in this email is not stored with it, so it cannot be resent; request another.';
 
 export interface ResendDeps extends IntakeDeps {
@@ -59,7 +60,8 @@ export async function findResendBlocker(
   content: EmailContent | undefined,
   attachments: readonly Pick<ListedAttachment, 'kept'>[],
 ): Promise<string | undefined> {
-  if (!content || attachments.some(({ kept }) => !kept)) return CONTENT_GONE;
+  if (!content) return CONTENT_GONE;
+  if (attachments.some(({ kept }) => !kept)) return FILE_GONE;
   return (await isAboutAccount(db, id, content)) ? LINK_GONE : undefined;
 }
 
@@ -87,7 +89,7 @@ async function readFiles(files: FileStore, attachments: readonly ListedAttachmen
   const requests: AttachmentRequest[] = [];
   for (const { id, filename, content_type, content_id } of attachments) {
     const stream = await files.open(id);
-    if (!stream) throw new ServiceError('conflict', CONTENT_GONE);
+    if (!stream) throw new ServiceError('conflict', FILE_GONE);
     const content = (await buffer(stream)).toString('base64');
     requests.push({ filename, content, path: null, content_type, content_id });
   }

@@ -31,6 +31,13 @@ export function formatNumber(number: number): string {
   return number.toLocaleString('en');
 }
 
+/** Formats a time to wait, rounded up: `a minute`, `15 minutes`, `24 hours`. */
+export function formatWait(seconds: number): string {
+  const minutes = Math.ceil(seconds / 60);
+  if (minutes >= 120) return `${Math.ceil(minutes / 60)} hours`;
+  return minutes === 1 ? 'a minute' : `${minutes} minutes`;
+}
+
 /** Returns why text does not fit in one header line, or undefined. */
 export function controlProblem(text: string): string | undefined {
   if (CONTROL.test(text)) return 'must not contain control characters or line breaks';

@@ -165,10 +165,13 @@ describe('changing an email', () => {
     const [withFile, without] = [await ours.sent({ attachments }), await ours.sent()];
     await service.pool.query('UPDATE attachments SET deleted_at = now() WHERE email_id = $1', [withFile]);
     await service.pool.query('DELETE FROM email_bodies WHERE email_id = $1', [without]);
-    for (const id of [withFile, without]) {
+    for (const [id, gone] of [
+      [withFile, 'An attachment'],
+      [without, 'The content'],
+    ] as const) {
       const { status, html } = await member.post(`/dashboard/emails/${id}/again`, { request_id: id });
       assert.equal(status, 409);
-      assert.ok(textOf(html).includes('is no longer stored'), textOf(html));
+      assert.ok(textOf(html).includes(`${gone} of this email is no longer stored`), textOf(html));
       const shown = await page(`/dashboard/emails/${id}`);
       assert.ok(!shown.html.includes(`/dashboard/emails/${id}/again`), 'it is not offered');
       assert.ok(textOf(shown.html).includes('is no longer stored, so it cannot be resent.'), textOf(shown.html));

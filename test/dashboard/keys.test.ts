@@ -191,10 +191,10 @@ describe('the list of keys', () => {
     const counted = await service.organization();
     const ada = await signedIn(service, counted.id);
     await counted.sent();
-    assert.match(textOf((await ada.get(`${PATH}/usage`)).html), /Accepted this month \(UTC\) 1 Quota none/);
+    assert.match(textOf((await ada.get(`${PATH}/usage`)).html), /Used this month \(UTC\) 1 Quota none/);
     await setQuota(service.pool, counted.id, 5_000);
     await counted.sent();
-    assert.match(textOf((await ada.get(`${PATH}/usage`)).html), /Accepted this month \(UTC\) 2 Quota 5,000/);
+    assert.match(textOf((await ada.get(`${PATH}/usage`)).html), /Used this month \(UTC\) 2 Quota 5,000/);
     assert.ok((await ada.get(PATH)).html.includes(`<a href="${PATH}/usage">`));
   });
 });

@@ -278,7 +278,10 @@ describe('the current password of an account', () => {
     await service.pool.query(`UPDATE sign_in_attempts SET attempts = 10 WHERE kind = 'password' AND attempts = 1`);
     const right = await change(PASSWORD);
     assert.equal(right.status, 429);
-    assert.ok(textOf(right.html).includes('The current password was wrong too often.'), textOf(right.html));
+    assert.ok(
+      textOf(right.html).includes('The current password was wrong too often; try again in '),
+      textOf(right.html),
+    );
   });
 });
 

@@ -107,7 +107,10 @@ describe('a second factor', () => {
     );
     const limited = await ada.post(`${PATH}/complete`, { code, current: PASSWORD });
     assert.equal(limited.status, 429);
-    assert.ok(textOf(limited.html).includes('The current password was wrong too often.'), textOf(limited.html));
+    assert.ok(
+      textOf(limited.html).includes('The current password was wrong too often; try again in '),
+      textOf(limited.html),
+    );
     await visitor(service).signIn(ada.email, PASSWORD);
   });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { bodyProblem, characters, controlProblem } from '../../src/lib/text.ts';
+import { bodyProblem, characters, controlProblem, formatWait } from '../../src/lib/text.ts';
 import { anyString } from '../domain/near-addresses.ts';
 
 const CONTROL = 'must not contain control characters or line breaks';
@@ -32,6 +32,22 @@ describe('the length of a text', () => {
       }),
       { numRuns: 5_000 },
     );
+  });
+});
+
+describe('a time to wait', () => {
+  it('is rounded up to minutes, and to hours from two hours on', () => {
+    for (const [seconds, text] of [
+      [1, 'a minute'],
+      [60, 'a minute'],
+      [61, '2 minutes'],
+      [7_140, '119 minutes'],
+      [7_141, '2 hours'],
+      [7_201, '3 hours'],
+      [86_400, '24 hours'],
+    ] as const) {
+      assert.equal(formatWait(seconds), text);
+    }
   });
 });
 

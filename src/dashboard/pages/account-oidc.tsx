@@ -79,7 +79,7 @@ async function oidcPage(context: Context, filled: Filled): Promise<Html> {
       <Form visit={context} action={`${PATH}/${isLinked ? 'unlink' : 'link'}`} class="card">
         <p>
           {isLinked
-            ? 'You will then sign in with your password. Unlinking signs you out everywhere else.'
+            ? `Unlinking signs you out everywhere else. A later sign-in at the identity provider with the verified address ${user.email} links it again.`
             : 'You can then sign in with your password or at the identity provider.'}
         </p>
         <FormProblem filled={filled} />

@@ -108,7 +108,7 @@ const show = page(Type.Object({}), async (context) => {
             confirm(context, 'Cancel sending', {
               action: `${PATH}/${id}/cancel`,
               id: 'cancel-batch',
-              question: `${formatNumber(scheduled)} of its emails are still scheduled. They will not be sent.`,
+              question: `${scheduled === 1 ? '1 email is' : `${formatNumber(scheduled)} emails are`} still scheduled and will not be sent. This cannot be undone.`,
               keep: 'Keep scheduled',
             })}
         </>
@@ -132,7 +132,7 @@ const show = page(Type.Object({}), async (context) => {
               <td class="number">
                 <a
                   href={`/dashboard/emails?batch_id=${id}&status=${status}`}
-                  aria-label={`${formatNumber(members)} emails: show them`}
+                  aria-label={members === 1 ? '1 email: show it' : `${formatNumber(members)} emails: show them`}
                   safe
                 >
                   {formatNumber(members)}

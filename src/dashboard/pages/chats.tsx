@@ -185,7 +185,7 @@ function cancelButton(context: Context, path: string): Html {
   return confirm(context, 'Cancel message', {
     action: `${path}/cancel`,
     id: 'cancel-message',
-    question: "Cancel this message? It won't be sent.",
+    question: "Cancel this message? It won't be sent. This cannot be undone.",
     keep: 'Keep scheduled',
   });
 }

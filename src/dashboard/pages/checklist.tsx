@@ -88,7 +88,7 @@ export function TestEmailButton({ context }: { context: Context }): Html {
 const show = page(Type.Object({}), async (context) => (
   <Layout context={context} title="First steps">
     <Checklist context={context} />
-    <p class="hint">The overview shows this list until every step is done or a member dismisses it.</p>
+    <p class="hint">The overview shows the first steps until all are done or a member dismisses them.</p>
   </Layout>
 ));
 

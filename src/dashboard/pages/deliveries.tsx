@@ -227,7 +227,10 @@ async function periodPage(context: Context, filled: Filled): Promise<Html> {
         <p>Deliveries created in this period are sent again, oldest first, with the same IDs and bodies.</p>
         <input type="hidden" name="time_zone" value={zone} />
         {field(filled, 'since', `From (${zone})`, { type: 'datetime-local', required: true })}
-        {field(filled, 'until', `To (${zone})`, { type: 'datetime-local', hint: 'Leave empty for now.' })}
+        {field(filled, 'until', `To (${zone})`, {
+          type: 'datetime-local',
+          hint: 'Leave empty to replay up to the present time.',
+        })}
         {select(filled, 'status', 'Status', optionsOf(DELIVERY_STATUSES), 'failed')}
         <button class="primary">Replay deliveries</button>
       </Form>

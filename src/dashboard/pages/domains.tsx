@@ -79,7 +79,7 @@ const show = page(Type.Object({}), async (context) => {
           {confirm(context, 'Delete domain', {
             action: `${PATH}/${domain.id}/delete`,
             id: 'delete',
-            question: `Email can no longer be sent from ${domain.name}, and pending email from it fails.`,
+            question: `Email can no longer be sent from ${domain.name}, and pending email from it fails. This cannot be undone: after the domain is added again, DNS needs new records.`,
           })}
         </section>
       )}
@@ -157,7 +157,7 @@ const EXPLANATIONS: Readonly<Record<DomainStatus, string>> = {
   verified: 'Email can be sent from this domain. We check its records every day.',
   pending: 'Add these records at your DNS provider. We check automatically for 72 hours.',
   failed:
-    'Verification failed: records were not found in 72 hours, were removed, or another account verified this domain. Check now to restart.',
+    'Verification failed: records were not found within 72 hours or were removed, or another organization verified this domain. Correct the records, then check now. While another organization has the domain, each check fails.',
 };
 
 function DomainFacts({ domain }: { domain: ShownDomain }): Html {

@@ -19,7 +19,8 @@ export function EmailButtons({ context, email, mayResend }: Props): Html {
         confirm(context, 'Cancel email', {
           action: `${PATH}/${id}/cancel`,
           id: 'cancel-email',
-          question: "Cancel this email? It won't be sent. You can resend it later.",
+          question:
+            "Cancel this email? It won't be sent. You can resend it while its content and attachments are stored.",
           keep: 'Keep scheduled',
         })}
       {mayResend &&

@@ -107,7 +107,10 @@ function Headers({ email }: { email: Email }): Html {
       <pre class="preview" tabindex="0" safe>
         {headersOf(message)}
       </pre>
-      <p class="hint">{description} The provider adds others, such as Date and DKIM-Signature.</p>
+      <p class="hint">
+        {description} Others, such as Date and DKIM-Signature, are added when it is sent: by SMTP by Sendwright,
+        otherwise by the provider.
+      </p>
     </>
   );
 }

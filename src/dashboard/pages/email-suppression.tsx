@@ -16,7 +16,7 @@ const ORIGINS: Readonly<Record<SuppressionOrigin, string>> = {
   bounce: 'email to it bounced',
   complaint: 'the recipient marked an email as spam',
   unsubscribe: 'the recipient unsubscribed from marketing email',
-  manual: 'a member of your organization added it',
+  manual: 'it was added in the dashboard, by the API or by the operator',
   provider: 'it is on the suppression list of the provider',
 };
 
@@ -36,13 +36,13 @@ export function Remedy({ context, email, details, suppressions }: RemedyProps): 
         <p>Sent without the recipients that were on your suppression list.</p>
       )}
       {(hadSuppressed || status === 'suppressed') && applied.length === 0 && (
-        <p>None of the recipients is on the list now: it can be resent.</p>
+        <p>None of the recipients is on the list now.</p>
       )}
       {applied.slice(0, MAX_SHOWN).map((entry) => (
         <Entry context={context} entry={entry} isByThis={entry.email_id === email.id} />
       ))}
       {applied.length > MAX_SHOWN && (
-        <p safe>{`${applied.length - MAX_SHOWN} more recipients are on your suppression list.`}</p>
+        <p safe>{`${applied.length} recipients are on your suppression list. These are the first ${MAX_SHOWN}.`}</p>
       )}
     </div>
   );

@@ -17,7 +17,7 @@ import { CRUMBS, PATH } from './keys.tsx';
 
 const PRESET_CHOICES = [
   ['sending_access', 'Sending access: send, reschedule and cancel; no reading'],
-  ['full_access', 'Full access: every request'],
+  ['full_access', 'Full access: every request, unless it is restricted below'],
   ['read_only', 'Read only: read everything but API keys and requests'],
 ] as const;
 
@@ -111,8 +111,9 @@ function DomainBoxes({ domains, filled }: { domains: readonly Domain[]; filled: 
     <fieldset>
       <legend>Domains</legend>
       <p class="hint">
-        Restrict sending to selected domains (the key then can't send WhatsApp messages or SMS). Reading is not
-        restricted. Leave empty to allow all.
+        Restrict the key to selected domains. It then cannot send WhatsApp messages or SMS, read the API request log, or
+        change what concerns the whole organization, such as webhooks and suppressions. It still reads all messages.
+        Leave empty to allow all.
       </p>
       <Problem text={problem} isAlert />
       {domains.map(({ id, name }) => (

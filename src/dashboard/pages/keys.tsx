@@ -98,7 +98,7 @@ const list = listPage({
   footer: (
     <Section title="This month">
       {/* A page of its own: without a quota, all emails of the month are read. */}
-      <a href={`${PATH}/usage`}>Show how many emails were accepted this month</a>
+      <a href={`${PATH}/usage`}>Show the quota used this month</a>
     </Section>
   ),
 });
@@ -106,10 +106,10 @@ const list = listPage({
 const showUsage = page(Type.Object({}), async (context) => {
   const quotaUsage = await usage(context.pool, context.organization.id);
   return (
-    <Layout context={context} title="Emails this month" crumbs={CRUMBS}>
+    <Layout context={context} title="Quota used this month" crumbs={CRUMBS}>
       <Facts
         facts={[
-          ['Accepted this month (UTC)', <Text text={formatNumber(quotaUsage?.used ?? 0)} />],
+          ['Used this month (UTC)', <Text text={formatNumber(quotaUsage?.used ?? 0)} />],
           ['Quota', <Text text={quotaUsage?.monthly == null ? 'none' : formatNumber(quotaUsage.monthly)} />],
           ['Resets on', <Time at={quotaUsage?.resets_at ?? null} />],
         ]}

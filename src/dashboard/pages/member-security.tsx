@@ -38,12 +38,13 @@ export function SecuritySection({ context }: { context: Context }): Html {
         <Checkbox
           name="second_factor"
           value="on"
-          label="Require two-factor authentication of all members"
+          label="Require two-factor authentication for sign-in by password"
           given={BLANK.given}
           checked={requiresFactor}
         />
         <p class="hint">
-          Members without it can open only the page on which they set it up. API keys are not affected.
+          Members who sign in by password without it can open only the page on which they set it up. Sign-in at the
+          identity provider and API keys are not affected.
         </p>
         <OidcRequirement context={context} />
         <button>Save requirements</button>

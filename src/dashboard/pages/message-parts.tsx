@@ -26,7 +26,7 @@ export function Timeline({ entries }: { entries: readonly TimelineEntry[] }): Ht
         {shown(hidden === 0 ? entries : entries.slice(0, SHOWN_AT_END))}
         {hidden > 0 && (
           <li class="ended">
-            <Text text={`${formatNumber(hidden)} more events`} />
+            <Text text={hidden === 1 ? '1 more event' : `${formatNumber(hidden)} more events`} />
           </li>
         )}
         {hidden > 0 && shown(entries.slice(-SHOWN_AT_END))}

@@ -69,7 +69,7 @@ export function SecondFactorSection({ context }: { context: Context }): Html {
     <Section title="Two-factor authentication">
       <p>
         {context.session.hasSecondFactor
-          ? 'Sign-in asks for a code of your authenticator app.'
+          ? 'Sign-in by password asks for a code of your authenticator app.'
           : 'Off. A code of an authenticator app protects your account when your password is known to others.'}
       </p>
       <p>

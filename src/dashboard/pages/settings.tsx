@@ -42,8 +42,11 @@ async function settingsPage(context: Context, filled: Filled): Promise<Html> {
           ['ID', <Copy value={organization.id} />],
           ['Created', <Time at={created} />],
           ['First steps', <a href="/dashboard/checklist">Show checklist</a>],
-          ['Monthly quota', <Text text={quota === null ? 'No limit' : `${formatNumber(quota)} emails`} />],
-          ['Usage', <a href="/dashboard/keys/usage">Emails this month</a>],
+          [
+            'Monthly quota',
+            <Text text={quota === null ? 'No limit' : `${formatNumber(quota)} ${quota === 1 ? 'email' : 'emails'}`} />,
+          ],
+          ['Usage', <a href="/dashboard/keys/usage">Quota used this month</a>],
           ['Email content kept for', <Text text={retention(days ?? deps.retention.bodyDays)} />],
           ['Email records kept for', <Text text={retention(deps.retention.emailDays)} />],
           ['API request log kept for', <Text text={logRetention(deps.retention.requestLogDays)} />],

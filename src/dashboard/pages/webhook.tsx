@@ -251,7 +251,7 @@ function ownerSection(context: Context, { id, status }: Endpoint): Html {
         {confirm(context, 'Delete', {
           action: `${PATH}/${id}/delete`,
           id: 'delete',
-          question: 'Delete this endpoint and its deliveries?',
+          question: 'Delete this endpoint and its deliveries? Pending ones are not sent. This cannot be undone.',
         })}
       </div>
     </Section>

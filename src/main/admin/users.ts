@@ -34,7 +34,12 @@ export function addUserCommands(program: Command): void {
     'Create a user, with the password that a pipe brings or a generated one, which is printed.',
   )
     .addOption(required('--email <address>', 'address that the user signs in with'))
-    .addOption(option('--role <role>', 'role in the organization, owner by default').choices(ROLES))
+    .addOption(
+      option(
+        '--role <role>',
+        'role in the organization; by default owner for a new user, member for an existing one',
+      ).choices(ROLES),
+    )
     .option('--reset-password', 'take over an account that was created from an invitation link')
     .action(onDatabase(create));
   addListOfAll(user, 'List the users of an organization, or of all.', showUsers);
