@@ -5,6 +5,7 @@ import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { EnvHttpProxyAgent, fetch, type Dispatcher } from 'undici';
 import { run } from './command.ts';
+import { makeDeadline } from '../../src/lib/deadline.ts';
 import type { Step } from './progress.ts';
 
 /** A file of temporal.download: https://github.com/temporalio/cli#install-via-download and the SDKs' own downloads. */
@@ -64,8 +65,8 @@ async function describe(
   dispatcher: Dispatcher,
   signal: AbortSignal | undefined,
 ): Promise<{ archiveUrl: string; fileToExtract: string }> {
-  const limits = [AbortSignal.timeout(FIRST_ANSWER_TIMEOUT_MS), ...(signal ? [signal] : [])];
-  const response = await fetch(url, { dispatcher, signal: AbortSignal.any(limits) });
+  const deadline = makeDeadline(FIRST_ANSWER_TIMEOUT_MS, signal ? [signal] : []);
+  const response = await fetch(url, { dispatcher, signal: deadline });
   if (!response.ok) throw new Error(`${url} answered ${response.status}`);
   return (await response.json()) as { archiveUrl: string; fileToExtract: string };
 }

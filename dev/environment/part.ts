@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Account } from './command.ts';
 import { reportsPortInUse } from './ports.ts';
+import { makeDeadline } from '../../src/lib/deadline.ts';
 import { untilAborted } from '../../src/lib/until-aborted.ts';
 import { Problem } from './problem.ts';
 import { killGroup, send } from './processes.ts';
@@ -165,7 +166,7 @@ async function waitUntilReady<Facts>(
   running: RunningProcess,
   stopping: AbortSignal,
 ): Promise<Facts> {
-  const signal = AbortSignal.any([running.endedSignal, stopping, AbortSignal.timeout(READY_TIMEOUT_MS)]);
+  const signal = makeDeadline(READY_TIMEOUT_MS, [running.endedSignal, stopping]);
   return untilAborted(spec.waitUntilReady(running.message, signal), signal);
 }
 

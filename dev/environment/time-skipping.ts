@@ -7,6 +7,7 @@ import { CommandError, run } from './command.ts';
 import { download } from './download.ts';
 import { waitUntilListening } from './probe.ts';
 import { Problem } from './problem.ts';
+import { makeDeadline } from '../../src/lib/deadline.ts';
 import type { Progress, Step } from './progress.ts';
 
 /** Temporal's test server is part of its Java SDK; pom.xml pins the same version. */
@@ -99,8 +100,8 @@ async function obtain(workspace: string, step: Step, signal: AbortSignal | undef
 async function requireStart(program: string, signal: AbortSignal | undefined): Promise<void> {
   const port = await getPort();
   const enough = new AbortController();
-  const limits = [enough.signal, AbortSignal.timeout(START_TIMEOUT_MS), ...(signal ? [signal] : [])];
-  const running = run(program, [String(port)], { signal: AbortSignal.any(limits) });
+  const deadline = makeDeadline(START_TIMEOUT_MS, [enough.signal, ...(signal ? [signal] : [])]);
+  const running = run(program, [String(port)], { signal: deadline });
   const listening = waitUntilListening(port, enough.signal).then(() => enough.abort());
   await Promise.race([running, listening]).catch(() => undefined);
   const listened = enough.signal.aborted;

@@ -2,6 +2,7 @@ import type { BatchStatus } from '../domain/email/batch.ts';
 import { costOf } from '../domain/email/cost.ts';
 import type { EmailRequest, Tag } from '../domain/email/email.ts';
 import { notFound, ServiceError } from '../domain/errors.ts';
+import { makeDeadline } from '../lib/deadline.ts';
 import { newId } from '../lib/ids.ts';
 import { GROUP_SIZE } from '../domain/limits.ts';
 import { chunksOf } from '../lib/group.ts';
@@ -108,8 +109,7 @@ async function inBatchSlot<T>(
   { orgId, disconnected }: { readonly orgId: string; readonly disconnected?: AbortSignal | undefined },
   work: (client: Db) => Promise<T>,
 ): Promise<T> {
-  const deadline = AbortSignal.timeout(MAX_SLOT_WAIT_MS);
-  const signal = disconnected ? AbortSignal.any([disconnected, deadline]) : deadline;
+  const signal = makeDeadline(MAX_SLOT_WAIT_MS, disconnected ? [disconnected] : []);
   const release = await limits.batches.take(1, { signal, holder: orgId }).catch(() => {
     throw new ServiceError('unavailable', 'too many batches at a time; try again');
   });

@@ -1,5 +1,6 @@
 import type { LookupFunction } from 'node:net';
 import { buildConnector, Client } from 'undici';
+import { makeDeadline } from '../lib/deadline.ts';
 import { type Semaphore, makeSemaphore } from '../lib/semaphore.ts';
 import { parseRanges, type Ranges } from '../lib/ip-ranges.ts';
 import { untilAborted } from '../lib/until-aborted.ts';
@@ -125,7 +126,7 @@ export async function waitFor<T>(turn: Turn, withinMs: number, take: (signal: Ab
   turn.signal.throwIfAborted();
   const began = performance.now();
   try {
-    return await take(AbortSignal.any([turn.signal, AbortSignal.timeout(withinMs)]));
+    return await take(makeDeadline(withinMs, [turn.signal]));
   } catch {
     throw new FetchBusy();
   } finally {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { cacheFor } from '../lib/cached.ts';
+import { makeDeadline } from '../lib/deadline.ts';
 import { isNotFound, queryDns } from '../lib/dns-query.ts';
 import { isLocalhost, LOOPBACK } from './public-address.ts';
 
@@ -45,7 +46,7 @@ export function makeResolver({ servers = [], hostsFile, resolvConf, hasSearchLis
     if (fromFile) return fromFile;
     if (isLocalhost(name)) return LOOPBACK;
     const suffixes = hasSearchList && name === hostname ? await readSearch() : [];
-    const deadline = AbortSignal.any([signal, AbortSignal.timeout(LOOKUP_DEADLINE_MS)]);
+    const deadline = makeDeadline(LOOKUP_DEADLINE_MS, [signal]);
     for (const candidate of [name, ...suffixes.map((suffix) => `${name}.${suffix}`)]) {
       const addresses = await query(candidate, servers, deadline);
       if (addresses.length > 0) return addresses;

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { makePool } from '../../src/store/postgres/pool.ts';
 import { acceptOne, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { lockTable } from '../support/locks.ts';
 import { assertFailed, command } from './command-line.ts';
 
@@ -65,6 +66,12 @@ describe('admin after-restore', () => {
       assertFailed(await afterRestore(), line);
       connection.release();
       await pool.end();
+      await eventually('the connection has ended', async () => {
+        const { rowCount } = await database.pool.query('SELECT FROM pg_stat_activity WHERE application_name = $1', [
+          `sendwright ${name}`,
+        ]);
+        return rowCount === 0;
+      });
     });
   }
 });

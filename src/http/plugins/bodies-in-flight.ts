@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { makeDeadline } from '../../lib/deadline.ts';
 import { type Semaphore, makeSemaphore } from '../../lib/semaphore.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { networkOf } from '../../lib/ip-ranges.ts';
@@ -75,7 +76,7 @@ export function limitBodiesInFlight(app: FastifyInstance, maxBodyBytes: number):
 
 /** Reserves the bytes until the response is sent or the caller disconnects. */
 async function reserve({ limit, waitMs, holder }: Budget, bytes: number, reply: FastifyReply): Promise<void> {
-  const signal = AbortSignal.any([makeClosedSignal(reply), AbortSignal.timeout(waitMs)]);
+  const signal = makeDeadline(waitMs, [makeClosedSignal(reply)]);
   const release = await limit.take(bytes, { signal, holder }).catch(() => {
     throw new ServiceError('unavailable', 'too many large requests at a time; try again');
   });
