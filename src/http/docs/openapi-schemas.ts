@@ -45,7 +45,7 @@ function rewrite(part: unknown, named: Map<string, Json>): unknown {
   return typeof schema['title'] === 'string' ? refer(schema['title'], schema, named) : oneOfTypes(schema);
 }
 
-/** Returns true for the schema of a property that must be left out or null. */
+/** Returns true for the schema of a property that no request may have. */
 function isNever(schema: unknown): boolean {
   return typeof schema === 'object' && schema !== null && 'not' in schema;
 }

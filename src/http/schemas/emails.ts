@@ -93,8 +93,7 @@ export const SendEmailBody = ruledObject('some-body', 'SendEmailRequest', 'One e
 
 export const BatchMember = ruledObject('some-body', 'BatchEmail', 'One email', {
   ...emailFields,
-  // Null is accepted, as for every optional field.
-  attachments: Type.Optional(Type.Unsafe<null>({ not: { type: ['string', 'number', 'boolean', 'array', 'object'] } })),
+  attachments: Type.Optional(Type.Unsafe<never>({ not: {}, description: 'Not accepted in a batch' })),
 });
 
 export const RescheduleBody = closedObject('RescheduleEmailRequest', null, { scheduled_at: Type.String(scheduledAt) });
