@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import getPort from 'get-port';
 import { waitUntilListening } from '../../dev/environment/probe.ts';
+import { makeDeadline } from '../../src/lib/deadline.ts';
 import { endChild } from './end-child.ts';
 import { provided } from './provided.ts';
 import { addSearchAttributes } from './temporal.ts';
@@ -45,5 +46,5 @@ async function awaitListening(server: ChildProcess, port: number): Promise<void>
   const ended = new AbortController();
   const stop = (error?: Error) => ended.abort(error ?? new Error('the time-skipping server ended before it listened'));
   server.once('error', stop).once('exit', () => stop());
-  await waitUntilListening(port, AbortSignal.any([ended.signal, AbortSignal.timeout(LISTEN_TIMEOUT_MS)]));
+  await waitUntilListening(port, makeDeadline(LISTEN_TIMEOUT_MS, [ended.signal]));
 }
