@@ -44,6 +44,8 @@ export const cancel = defineSignal('cancel');
 
 /** Patch id: a schedule that is ahead of Postgres gives way to Postgres's. */
 const POSTGRES_DECIDES = 'postgres-decides';
+/** Patch id: a schedule that is newer than Postgres's answer does not wait until that answer's time. */
+const NEWER_SIGNAL_DECIDES = 'newer-signal-decides';
 
 type Activities = EmailActivities & MessageActivities;
 
@@ -104,7 +106,13 @@ async function deliverMessage(
     }
     if (delivery.version >= schedule.version) schedule = delivery;
     // Only a signal that arrived during the attempt can be newer than Postgres's answer.
-    else if (schedule.version === version && patched(POSTGRES_DECIDES)) schedule = delivery;
+    else if (schedule.version === version) {
+      if (patched(POSTGRES_DECIDES)) schedule = delivery;
+    } else if (patched(NEWER_SIGNAL_DECIDES)) {
+      minWaitMs = 0;
+      isRepeated = false;
+      continue;
+    }
     const isDue = delivery.inMs <= 0;
     minWaitMs = isDue && isRepeated && patched(PAUSE_BETWEEN_ROUNDS) ? ROUND_PAUSE_MS : delivery.inMs;
     isRepeated = isDue;

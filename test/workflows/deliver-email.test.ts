@@ -332,6 +332,23 @@ function suite(recorded: string, { taskQueue, firstAttempt }: Start): void {
     assertOnTime(id);
   });
 
+  test('sends at the time of a newer signal that comes while Postgres’s answer has a later time', async (t) => {
+    const { id, result } = await deliver(t, MINUTE, async ({ handle, id }) => {
+      let isFirst = true;
+      emails.beforeClaim = () => {
+        if (isFirst) emails.reschedule(id, emails.row(id).dueAt + 10 * DAY);
+        isFirst = false;
+      };
+      emails.afterEarlyClaim = async () => {
+        emails.afterEarlyClaim = async () => undefined;
+        await move(handle, id, (await now()) + 60 * MINUTE);
+      };
+    });
+    emails.beforeClaim = () => undefined;
+    assert.equal(result, 'sent');
+    assertOnTime(id);
+  });
+
   test('ignores signals with a payload that is no schedule', async (t) => {
     const { id, result, handle } = await deliver(t, DAY, async ({ handle }) => {
       for (const payload of [

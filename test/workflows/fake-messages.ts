@@ -26,6 +26,8 @@ export class FakeMessages {
   readonly now: () => Promise<number>;
   /** Runs inside an attempt, before the claim. */
   beforeClaim: (id: string) => void = () => undefined;
+  /** Runs inside an attempt, after the claim returned that the message is not due. */
+  afterEarlyClaim: (id: string) => Promise<void> = async () => undefined;
   /** Runs inside an attempt, after the provider took the message. */
   afterSend: (id: string) => Promise<void> = async () => undefined;
 
@@ -60,13 +62,14 @@ export class FakeMessages {
   }
 
   private readonly steps = {
-    attempt: async ({ id, version }: Member): Promise<MemberResult> => {
+    attempt: async ({ id, version: requested }: Member): Promise<MemberResult> => {
       this.beforeClaim(id);
       const row = this.row(id);
       const now = await this.now();
-      if (row.status === 'scheduled' && (row.version !== version || row.dueAt > now)) {
-        const inMs = Math.max(0, row.dueAt - now);
-        return { id, state: 'waiting', version: row.version, dueAt: new Date(row.dueAt).toISOString(), inMs };
+      if (row.status === 'scheduled' && (row.version !== requested || row.dueAt > now)) {
+        const { version, dueAt } = row;
+        await this.afterEarlyClaim(id);
+        return { id, state: 'waiting', version, dueAt: new Date(dueAt).toISOString(), inMs: Math.max(0, dueAt - now) };
       }
       if (row.status !== 'queued' && row.status !== 'scheduled') return { id, state: 'ended', status: row.status };
       const answer = this.answers.shift() ?? 'take';
@@ -91,7 +94,7 @@ export class FakeMessages {
       if (result.state !== 'again') return result;
       const { reason: message, afterMs } = result;
       throw ApplicationFailure.create({
-        type: 'NotTaken',
+        type: 'NotAccepted',
         message,
         nonRetryable: hasReachedLimit(result, maximumAttempts),
         ...(afterMs !== undefined && { nextRetryDelay: afterMs }),
