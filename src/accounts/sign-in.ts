@@ -17,7 +17,7 @@ import { findSecondFactor } from '../store/accounts/second-factors.ts';
 import { findUserByEmail, lockPassword, type User, type UserWithPassword } from '../store/accounts/users.ts';
 import { type Detail, auditBySystem, auditByUser } from './audit.ts';
 import { isPassword } from './passwords.ts';
-import { type Attempt, countAttempt, forgiveAttempt } from './sign-in-limits.ts';
+import { type Attempt, countAttempt, recordSuccess } from './sign-in-limits.ts';
 
 /** Longer emails and passwords are rejected without a check. */
 const MAX_LENGTH = 1_000;
@@ -78,11 +78,12 @@ export async function signIn(
     if (user) await auditFailure(pool, user, detail);
     return { kind: 'wrong_credentials' };
   }
-  await forgiveAttempt(pool, attempt);
   if (await needsOidc(pool, user.id)) {
+    // The attempt stays counted, since each one adds an entry to the audit log.
     await auditFailure(pool, user, { ...detail, reason: 'OpenID Connect is required' });
     return { kind: 'oidc_required' };
   }
+  await recordSuccess(pool, attempt);
   const factor = await findSecondFactor(pool, user.id);
   if (factor?.is_confirmed) return { kind: 'code_required', challenge: issueChallenge(user, Date.now()) };
   const token = await startPasswordSession(pool, user, { address, userAgent }, detail);

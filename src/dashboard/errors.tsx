@@ -18,6 +18,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   payload_too_large: 413,
   unsupported_media_type: 415,
   rate_limit_exceeded: 429,
+  quota_exceeded: 429,
   internal_error: 500,
   unavailable: 503,
 };
@@ -51,7 +52,7 @@ const WORDS: Readonly<Record<number, readonly [title: string, sentence: string |
   405: ['Not found', 'There is nothing at this address.'],
   413: ['Too large', 'That was more than this form takes.'],
   415: ['That did not work', 'This form was sent in a way that is not understood.'],
-  429: ['Too many requests', undefined],
+  429: ['Limit reached', undefined],
   500: ['Something went wrong', 'It is our fault, and was noted. Please try again.'],
   503: ['Not available just now', undefined],
 };

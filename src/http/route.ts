@@ -42,8 +42,8 @@ interface RouteOptions {
   /** Calls the handler even if validation fails, with `validationError` set. */
   readonly attachValidation?: boolean;
   /**
-   * Applies the rate limit of the caller's network to a public route. A token is taken for each request, or only for each failed
-   * authentication (401).
+   * Applies the rate limit of the caller's network to a public route: `requests` takes a token for each request, `failures` takes none
+   * and refuses a network that has none left. Each failed authentication (401) on a public route takes a token in any case.
    */
   readonly networkLimit?: 'requests' | 'failures';
   /** The maximum size of a body in bytes, if it is smaller than on other routes. */

@@ -132,6 +132,7 @@ async function recordInbound(
 /** Responds to Meta's verification request, which contains the configured token. */
 export const metaChallenge = hiddenRoute({
   ...anyQuery,
+  options: { networkLimit: 'failures' },
   handler: async ({ chatCallbacks: { metaVerifyToken: token } }, request, reply) => {
     const answer = token === undefined ? undefined : answerMetaChallenge(token, request.query);
     if (answer === undefined)
