@@ -1,9 +1,9 @@
 import type { ChannelEndings, DeliveryDeps, DeliveryStatus, Member, MemberResult } from '../src/delivery/contract.ts';
 import { deliverOnce } from '../src/delivery/deliver.ts';
-import { announce } from '../src/delivery/email/announce.ts';
+import { publishCompletedBatches } from '../src/delivery/email/completed-batches.ts';
 import { emailChannel } from '../src/delivery/email/channel.ts';
 import type { EmailDeps } from '../src/delivery/email/contract.ts';
-import { deliver as deliverEmails } from '../src/delivery/email/deliver.ts';
+import { deliverEmails } from '../src/delivery/email/deliver.ts';
 import { cancelScheduled, giveUp } from '../src/delivery/endings.ts';
 import { KIND_NAMES, logId } from '../src/delivery/log-names.ts';
 import { messageChannel } from '../src/delivery/messages/channel.ts';
@@ -14,7 +14,7 @@ import {
   endedAs,
   hasReachedLimit,
   isPending,
-  notTaken,
+  notAccepted,
   retryDelayMs,
   withHeartbeat,
 } from './temporal.ts';
@@ -23,7 +23,7 @@ import {
 export function makeEmailActivities(deps: EmailDeps) {
   const email = makeDeliveryActivities(deps, emailChannel(deps), {
     deliver: (member) => deliverEmails(deps, [member]),
-    onEnded: (ids) => announce(deps, ids),
+    onEnded: (ids) => publishCompletedBatches(deps, ids),
   });
   return {
     attemptEmail: email.attempt,
@@ -123,12 +123,12 @@ function makeDeliveryActivities(
 
     /**
      * Sends one message that is due, under the retry policy of the activity.
-     * @throws ApplicationFailure of type NotTaken when it should be tried again, or given up
+     * @throws ApplicationFailure of type NotAccepted when it should be tried again, or given up
      */
     deliver: async ({ maximumAttempts, ...member }: Member & AttemptLimit): Promise<Delivery> => {
       const result = await withHeartbeat(() => attempt(member));
       if (result.state !== 'again') return result;
-      throw notTaken(result.reason, hasReachedLimit(result, maximumAttempts), retryDelayMs(deps, result));
+      throw notAccepted(result.reason, hasReachedLimit(result, maximumAttempts), retryDelayMs(deps, result));
     },
 
     giveUp: giveUpMessage,

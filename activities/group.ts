@@ -2,14 +2,14 @@ import { Context } from '@temporalio/activity';
 import { SMALL_BODY_BYTES, readSendSizes, type SendSize } from '../src/store/emails/attempts.ts';
 import { groupBy } from '../src/lib/group.ts';
 import { detachFromGroup } from '../src/store/outbox/outbox.ts';
-import { announce } from '../src/delivery/email/announce.ts';
+import { publishCompletedBatches } from '../src/delivery/email/completed-batches.ts';
 import { MAX_CALL_BYTES } from '../src/delivery/email/assign.ts';
 import type { AgainResult, DeliveryStatus, Member, MemberResult } from '../src/delivery/contract.ts';
 import { emailChannel } from '../src/delivery/email/channel.ts';
 import type { EmailDeps } from '../src/delivery/email/contract.ts';
-import { deliver } from '../src/delivery/email/deliver.ts';
+import { deliverEmails } from '../src/delivery/email/deliver.ts';
 import { cancelScheduled, giveUp } from '../src/delivery/endings.ts';
-import { type AttemptLimit, endedAs, hasReachedLimit, notTaken, retryDelayMs, withHeartbeat } from './temporal.ts';
+import { type AttemptLimit, endedAs, hasReachedLimit, notAccepted, retryDelayMs, withHeartbeat } from './temporal.ts';
 import { makeCallOverlap } from '../src/delivery/email/call-overlap.ts';
 
 /** Emails that one workflow delivers, due at the same instant. */
@@ -38,57 +38,15 @@ export function makeGroupActivities(deps: EmailDeps) {
   return {
     /**
      * Sends the emails of a group that are due. If few were not accepted, these are detached: workflows of their own retry them.
-     * @throws ApplicationFailure of type NotTaken when the others should be retried together, or all be given up
+     * @throws ApplicationFailure of type NotAccepted when the others should be retried together, or all be given up
      */
-    async deliverGroup({ id, members, maximumAttempts }: Group & AttemptLimit): Promise<GroupDelivery> {
-      const { cancellationSignal } = Context.current();
-      // Also aborted when Temporal has given this activity to another worker, and after CLAIM_DEADLINE_MS.
-      const signals = [deps.stopping, cancellationSignal, AbortSignal.timeout(CLAIM_DEADLINE_MS)];
-      const stopping = {
-        get aborted() {
-          return signals.some(({ aborted }) => aborted);
-        },
-      };
-      const attempted = await withHeartbeat(() =>
-        deliverInSlices(
-          { ...deps, stopping },
-          members.map((member) => Object.assign({}, member, { workflowId: id })),
-        ),
-      );
-      const results = await endUsedUp(deps, id, attempted, maximumAttempts);
-      await announce(
-        deps,
-        members.map((member) => member.id),
-      );
-      const again = results.filter((result) => result.state === 'again');
-      const areFew = again.length < results.length && again.length <= MAX_DETACHED;
-      const detached = again.filter((result) => result.alone === true || areFew);
-      const waitMsOf = (result: AgainResult) => retryDelayMs(deps, result);
-      await detachFromGroup(
-        deps.pool,
-        id,
-        detached.map((result) => ({ id: result.id, waitMs: waitMsOf(result) })),
-      );
-      const remaining = again.filter((result) => !detached.includes(result));
-      const delivery = summary(results, detached.length);
-      const { counts } = delivery;
-      deps.log.info({ group: id, emails: members.length, ...counts, again: remaining.length }, 'group attempted');
-      const [first] = remaining;
-      if (first) {
-        throw notTaken(
-          `${remaining.length} of ${members.length} emails were not accepted. ${first.reason}`,
-          remaining.every((result) => hasReachedLimit(result, maximumAttempts)),
-          groupWaitMs(remaining, waitMsOf),
-        );
-      }
-      return delivery;
-    },
+    deliverGroup: (input: Group & AttemptLimit): Promise<GroupDelivery> => attemptGroup(deps, input),
 
     /** Ends those emails of a group whose attempts are used up: they fail with their last answers. */
     async giveUpGroup({ id, members, maximumAttempts }: Group & { maximumAttempts: number }): Promise<void> {
       const ids = members.map((member) => member.id);
       await giveUpEmails(deps, id, ids, maximumAttempts);
-      await announce(deps, ids);
+      await publishCompletedBatches(deps, ids);
     },
 
     /** Cancels those emails of a group that are still scheduled and still belong to it. */
@@ -99,6 +57,53 @@ export function makeGroupActivities(deps: EmailDeps) {
   };
 }
 export type GroupActivities = ReturnType<typeof makeGroupActivities>;
+
+async function attemptGroup(
+  deps: EmailDeps,
+  { id, members, maximumAttempts }: Group & AttemptLimit,
+): Promise<GroupDelivery> {
+  const { cancellationSignal } = Context.current();
+  // Also aborted when Temporal has given this activity to another worker, and after CLAIM_DEADLINE_MS.
+  const signals = [deps.stopping, cancellationSignal, AbortSignal.timeout(CLAIM_DEADLINE_MS)];
+  const stopping = {
+    get aborted() {
+      return signals.some(({ aborted }) => aborted);
+    },
+  };
+  const attempted = await withHeartbeat(() =>
+    deliverInSlices(
+      { ...deps, stopping },
+      members.map((member) => Object.assign({}, member, { workflowId: id })),
+    ),
+  );
+  const results = await endUsedUp(deps, id, attempted, maximumAttempts);
+  await publishCompletedBatches(
+    deps,
+    members.map((member) => member.id),
+  );
+  const again = results.filter((result) => result.state === 'again');
+  const areFew = again.length < results.length && again.length <= MAX_DETACHED;
+  const detached = again.filter((result) => result.alone === true || areFew);
+  const waitMsOf = (result: AgainResult) => retryDelayMs(deps, result);
+  await detachFromGroup(
+    deps.pool,
+    id,
+    detached.map((result) => ({ id: result.id, waitMs: waitMsOf(result) })),
+  );
+  const remaining = again.filter((result) => !detached.includes(result));
+  const delivery = summary(results, detached.length);
+  const { counts } = delivery;
+  deps.log.info({ group: id, emails: members.length, ...counts, again: remaining.length }, 'group attempted');
+  const [first] = remaining;
+  if (first) {
+    throw notAccepted(
+      `${remaining.length} of ${members.length} emails were not accepted. ${first.reason}`,
+      remaining.every((result) => hasReachedLimit(result, maximumAttempts)),
+      groupWaitMs(remaining, waitMsOf),
+    );
+  }
+  return delivery;
+}
 
 async function giveUpEmails(
   deps: EmailDeps,
@@ -153,7 +158,7 @@ async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Pro
     }
     if (open.length === 0) continue;
     calls.run(open.length, async (onResults) => {
-      results.push(...(await deliver(deps, open, onResults)));
+      results.push(...(await deliverEmails(deps, open, onResults)));
     });
   }
   await calls.end();

@@ -47,9 +47,9 @@ export function retryDelayMs(deps: Pick<DeliveryDeps, 'initialIntervalMs'>, resu
 }
 
 /** Returns the failure of an activity whose messages are attempted again after `delayMs`, or given up if `nonRetryable`. */
-export function notTaken(message: string, nonRetryable: boolean, delayMs: number): ApplicationFailure {
+export function notAccepted(message: string, nonRetryable: boolean, delayMs: number): ApplicationFailure {
   return ApplicationFailure.create({
-    type: 'NotTaken',
+    type: 'NotAccepted',
     message,
     category: ApplicationFailureCategory.BENIGN,
     nonRetryable,

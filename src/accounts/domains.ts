@@ -27,14 +27,14 @@ interface DomainLimits {
   readonly domains: { readonly take: (orgId: string, tokens: number) => void } | null;
 }
 
-export interface DomainIntakeDeps extends SenderDomainDeps {
-  /** Called after each commit that may have added outbox rows. */
+export interface DomainDeps extends SenderDomainDeps {
+  /** Called after each commit that may have added outbox rows or webhook deliveries that are due. */
   readonly wakeRelay: () => void;
   /** Undefined for the operator's command line, which has no limits. */
   readonly limits?: DomainLimits | undefined;
 }
 
-type ShowDeps = Pick<DomainIntakeDeps, 'pool' | 'senders'>;
+type ShowDeps = Pick<DomainDeps, 'pool' | 'senders'>;
 
 /** A domain in its organization's list. */
 type ListedDomain = Omit<Domain, 'org_id'>;
@@ -49,7 +49,7 @@ const CHECK_INTERVAL_SECONDS = 5;
  * @throws ServiceError rate_limit_exceeded, validation_error for its name, conflict if this organization has registered it or
  * another one has verified it, or limit_exceeded
  */
-export async function registerDomain(deps: DomainIntakeDeps, orgId: string, name: string): Promise<ShownDomain> {
+export async function registerDomain(deps: DomainDeps, orgId: string, name: string): Promise<ShownDomain> {
   deps.limits?.domains?.take(orgId, 1);
   const { id } = await insert(deps.pool, orgId, name, false, deps.limits?.organization);
   deps.wakeRelay();
@@ -124,7 +124,7 @@ export async function findDomainId(db: Db, orgId: string, text: string): Promise
  * domain becomes pending again.
  * @throws ServiceError rate_limit_exceeded or not_found
  */
-export async function checkDomain(deps: DomainIntakeDeps, orgId: string, id: string): Promise<ShownDomain> {
+export async function checkDomain(deps: DomainDeps, orgId: string, id: string): Promise<ShownDomain> {
   deps.limits?.domains?.take(orgId, 1);
   const isDue = await requestCheck(deps.pool, orgId, id, CHECK_INTERVAL_SECONDS);
   if (isDue === undefined) throw notFound('domain');
@@ -166,7 +166,7 @@ export async function changeTracking(
  * @throws ServiceError not_found
  */
 export async function removeDomain(
-  { pool, wakeRelay }: Pick<DomainIntakeDeps, 'pool' | 'wakeRelay'>,
+  { pool, wakeRelay }: Pick<DomainDeps, 'pool' | 'wakeRelay'>,
   orgId: string,
   id: string,
 ): Promise<void> {

@@ -10,7 +10,7 @@ import {
   insertInvitation,
   type Invitation,
   listInvitationsOf,
-  takeInvitation,
+  redeemInvitation,
 } from '../store/accounts/invitations.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { findMember, findUser, findUserByEmail, type Role, type User } from '../store/accounts/users.ts';
@@ -44,7 +44,7 @@ export async function invite(
 }
 
 /** @throws ServiceError not_found */
-export async function withdrawInvitation(db: Db, orgId: string, id: string): Promise<void> {
+export async function revokeInvitation(db: Db, orgId: string, id: string): Promise<void> {
   if (!(await deleteInvitation(db, orgId, id))) throw new ServiceError('not_found', 'there is no such invitation');
 }
 
@@ -114,7 +114,7 @@ export async function acceptOwnInvitation(
 export async function declineInvitation(pool: Pool, user: User, id: string): Promise<Invitation> {
   return transaction(pool, async (client) => {
     const invitation = await requireOwnInvitation(client, user, id);
-    await withdrawInvitation(client, invitation.org_id, id);
+    await revokeInvitation(client, invitation.org_id, id);
     await auditInvitation(client, invitation, 'members.decline', user.id);
     return invitation;
   });
@@ -127,7 +127,7 @@ async function requireOwnInvitation(db: Db, user: User, id: string): Promise<Inv
 }
 
 async function useInvitation(db: Db, invitation: Invitation, userId: string): Promise<void> {
-  if (!(await takeInvitation(db, invitation.id))) {
+  if (!(await redeemInvitation(db, invitation.id))) {
     throw new ServiceError('not_found', 'this invitation was used or revoked');
   }
   await joinOrganization(db, invitation.org_id, userId, invitation.role);

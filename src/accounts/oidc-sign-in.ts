@@ -14,7 +14,7 @@ import type { OidcIdentity } from './oidc.ts';
 import { generatePassword } from './passwords.ts';
 import { auditByUser } from './audit.ts';
 import { auditFailure, createRecordedSession } from './sign-in.ts';
-import { addUser, newPasswordHash, newUser, requirePassword, takeOver } from './users.ts';
+import { addUser, newPasswordHash, newUser, requirePassword, recoverAccount } from './users.ts';
 
 interface OidcSignIn {
   /** The token of the session. */
@@ -57,8 +57,8 @@ async function linkIdentity(
     // password.
     const hash = existing.proved_at === null ? await newPasswordHash(generatePassword()) : undefined;
     const isLinked = await transaction(pool, async (client) => {
-      // Take over first, because that deletes an identity that the other person may have linked.
-      if (hash !== undefined) await takeOver(client, existing, hash);
+      // First, because that deletes an identity that the other person may have linked.
+      if (hash !== undefined) await recoverAccount(client, existing, hash);
       return link(client, identity, existing);
     });
     if (isLinked) return { user: existing, isNew: false };

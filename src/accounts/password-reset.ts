@@ -1,10 +1,10 @@
 import { digest } from '../lib/digest.ts';
-import { findReset, insertReset, takeReset } from '../store/accounts/password-resets.ts';
+import { findReset, insertReset, redeemReset } from '../store/accounts/password-resets.ts';
 import { findUser, findUserByEmail, lockPassword } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { auditBySystem, auditByUser } from './audit.ts';
 import { newToken } from './sign-in.ts';
-import { newPasswordHash, takeOver } from './users.ts';
+import { newPasswordHash, recoverAccount } from './users.ts';
 
 /** Creates a link to choose a new password. @returns its token, or undefined if no user has this address */
 export async function createReset(pool: Pool, email: string): Promise<string | undefined> {
@@ -36,9 +36,9 @@ export async function resetPassword(pool: Pool, token: string, password: string)
   return transaction(pool, async (client) => {
     // Lock the user before the link, in the same order as a change of the password, to avoid a deadlock.
     await lockPassword(client, userId);
-    const user = (await takeReset(client, sha256)) ? await findUser(client, userId) : undefined;
+    const user = (await redeemReset(client, sha256)) ? await findUser(client, userId) : undefined;
     if (!user) return false;
-    const sessions = await takeOver(client, user, hash);
+    const sessions = await recoverAccount(client, user, hash);
     await auditByUser(client, user, 'account.reset-password', { sessions });
     return true;
   });

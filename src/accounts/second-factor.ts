@@ -10,13 +10,13 @@ import {
   findSecondFactor,
   insertSecondFactor,
   replaceRecoveryCodes,
-  takeRecoveryCode,
-  takeStep,
+  redeemRecoveryCode,
+  redeemStep,
 } from '../store/accounts/second-factors.ts';
 import type { User } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { auditByUser } from './audit.ts';
-import { countCheck, forgiveChecks } from './sign-in-limits.ts';
+import { countCheck, resetChecks } from './sign-in-limits.ts';
 import { requirePassword } from './users.ts';
 
 /** RFC 4226 §4 recommends 160 bits. */
@@ -98,7 +98,7 @@ export async function turnOff(deps: SecondFactorDeps, user: User, code: string):
 export async function checkCode(deps: SecondFactorDeps, user: User, code: string): Promise<void> {
   await requireCode(deps, user, async (db) => {
     if (await takeTotp(db, deps.seal, user, code, false)) return true;
-    const isTaken = await takeRecoveryCode(db, user.id, digestOf(code));
+    const isTaken = await redeemRecoveryCode(db, user.id, digestOf(code));
     if (isTaken) await auditByUser(db, user, 'account.recovery-code');
     return isTaken;
   });
@@ -112,7 +112,7 @@ async function requireCode({ pool }: SecondFactorDeps, user: User, take: (db: Db
     throw new ServiceError('rate_limit_exceeded', message, undefined, seconds);
   }
   if (!(await take(pool))) throw new ServiceError('validation_error', 'is wrong or was used already', 'code');
-  await forgiveChecks(pool, 'code', user);
+  await resetChecks(pool, 'code', user);
 }
 
 async function takeTotp(db: Db, seal: Seal, { id, email }: User, code: string, confirms: boolean): Promise<boolean> {
@@ -122,7 +122,7 @@ async function takeTotp(db: Db, seal: Seal, { id, email }: User, code: string, c
   const totp = makeTotp(seal.open(factor.sealed, id), email);
   const timestamp = Date.now();
   const delta = totp.validate({ token, window: WINDOW_STEPS, timestamp });
-  return delta !== null && takeStep(db, id, totp.counter({ timestamp }) + delta, confirms);
+  return delta !== null && redeemStep(db, id, totp.counter({ timestamp }) + delta, confirms);
 }
 
 function makeTotp(secret: Buffer, email: string): TOTP {

@@ -8,7 +8,7 @@ import {
   countAttempts,
   deleteAttempts,
   deleteAttemptsOf,
-  uncountAttempts,
+  uncountAttempts as refundAttempts,
 } from '../store/accounts/sign-ins.ts';
 
 const WINDOW_SECONDS = 900;
@@ -61,10 +61,10 @@ async function countStages(db: Db, stages: readonly AttemptSubject[][]): Promise
 }
 
 /** Reverts the counts of a successful attempt. Clears earlier failures of the same browser, or of the same email and network. */
-export async function forgiveAttempt(db: Db, attempt: Attempt): Promise<void> {
+export async function recordSuccess(db: Db, attempt: Attempt): Promise<void> {
   const subjects = stagesOf(attempt).flat();
   const shared = subjects.filter(({ kind }) => kind === 'network' || kind === 'email');
-  await uncountAttempts(db, shared);
+  await refundAttempts(db, shared);
   await deleteAttempts(
     db,
     subjects.filter((each) => !shared.includes(each)),
@@ -101,7 +101,7 @@ export async function countCheck(db: Db, check: Check, user: CheckedUser): Promi
 }
 
 /** Deletes the counts of a user's checks after one has succeeded. */
-export async function forgiveChecks(db: Db, check: Check, user: CheckedUser): Promise<void> {
+export async function resetChecks(db: Db, check: Check, user: CheckedUser): Promise<void> {
   await deleteAttempts(db, [checkSubject(check, user)]);
 }
 
@@ -111,8 +111,8 @@ export async function countNetworkAttempt(db: Db, address: string): Promise<numb
 }
 
 /** Reverts the count of an attempt that succeeded, or that failed because the identity provider was unavailable. */
-export async function forgiveNetworkAttempt(db: Db, address: string): Promise<void> {
-  await uncountAttempts(db, [networkSubject(address)]);
+export async function refundNetworkAttempt(db: Db, address: string): Promise<void> {
+  await refundAttempts(db, [networkSubject(address)]);
 }
 
 /** Clears every limit that counts an email. @returns the number of deleted counts */

@@ -20,7 +20,7 @@ import { requireOrganization } from './organizations.ts';
 import { OPERATOR } from './audit.ts';
 import { generatePassword } from './passwords.ts';
 import { unlock } from './sign-in-limits.ts';
-import { newPasswordHash, takeOver } from './users.ts';
+import { newPasswordHash, recoverAccount } from './users.ts';
 
 /** Identifies a user in the operator's commands. */
 export type UserName = { readonly id: string } | { readonly email: string };
@@ -54,7 +54,7 @@ export async function resetUser(
   const chosen = password ?? generatePassword();
   const hash = await newPasswordHash(chosen);
   return transaction(pool, async (client) => {
-    const sessions = await takeOver(client, user, hash);
+    const sessions = await recoverAccount(client, user, hash);
     await auditByOperator(client, id, 'members.reset', { email, sessions });
     return { id, email, ...(password === undefined && { password: chosen }), sessions_ended: sessions };
   });

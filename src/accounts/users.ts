@@ -23,7 +23,7 @@ import {
   type Role,
   setMemberRole,
   setPassword,
-  setProved,
+  markEmailVerified,
   setUserName,
   type User,
   type UserWithPassword,
@@ -31,7 +31,7 @@ import {
 import { requireOrganization } from './organizations.ts';
 import { auditByUser, OPERATOR } from './audit.ts';
 import { generatePassword, hashPassword, isPassword, passwordProblem } from './passwords.ts';
-import { clearPasswordLimits, countCheck, forgiveChecks } from './sign-in-limits.ts';
+import { clearPasswordLimits, countCheck, resetChecks } from './sign-in-limits.ts';
 import { newToken } from './sign-in.ts';
 
 const MAX_NAME_LENGTH = 200;
@@ -42,7 +42,7 @@ interface UserRequest {
   readonly password?: string | undefined;
   /** Defaults to owner for a new user and member for an existing one. */
   readonly role?: Role | undefined;
-  /** Takes over an account whose address was never confirmed: sets a new password and ends its sessions. */
+  /** Recovers an account whose address was never confirmed: sets a new password and ends its sessions. */
   readonly resetPassword?: boolean;
 }
 
@@ -86,7 +86,7 @@ export async function createUser(
   const joinedRole = role ?? (existing ? 'member' : 'owner');
   const id = existing?.id ?? user.id;
   await transaction(pool, async (client) => {
-    if (existing) await takeOver(client, existing, user.password);
+    if (existing) await recoverAccount(client, existing, user.password);
     else await addUser(client, user, true);
     await joinOrganization(client, orgId, id, joinedRole);
     await deleteInvitationsTo(client, orgId, address);
@@ -124,14 +124,14 @@ async function inviteExisting(
  * the address was not confirmed before, it removes the second factor and the identities in any case.
  * @returns the number of ended sessions
  */
-export async function takeOver(db: Db, { id, email }: User, passwordHash: string): Promise<number> {
+export async function recoverAccount(db: Db, { id, email }: User, passwordHash: string): Promise<number> {
   await setPassword(db, id, passwordHash);
   // The address was never confirmed: remove what another person may have added, which would lock out the holder of the address.
-  const isProved = Boolean((await findUser(db, id))?.proved_at);
-  if (!isProved) await deleteSecondFactor(db, id);
+  const isEmailVerified = Boolean((await findUser(db, id))?.proved_at);
+  if (!isEmailVerified) await deleteSecondFactor(db, id);
   // Such an organization would be closed to a user whose identity cannot be linked again, as one without a verified address.
-  if (!isProved || !(await hasOidcOrganization(db, id))) await deleteIdentities(db, id);
-  await setProved(db, id);
+  if (!isEmailVerified || !(await hasOidcOrganization(db, id))) await deleteIdentities(db, id);
+  await markEmailVerified(db, id);
   await clearPasswordLimits(db, email);
   return deleteOtherSessions(db, id, null);
 }
@@ -155,8 +155,12 @@ export async function newPasswordHash(password: string): Promise<string> {
   return hashPassword(password);
 }
 
-export async function addUser(db: Db, user: Omit<UserWithPassword, 'proved_at'>, isProved: boolean): Promise<void> {
-  await insertUser(db, user, isProved).catch((error: unknown) => {
+export async function addUser(
+  db: Db,
+  user: Omit<UserWithPassword, 'proved_at'>,
+  isEmailVerified: boolean,
+): Promise<void> {
+  await insertUser(db, user, isEmailVerified).catch((error: unknown) => {
     throw isDuplicate(error) ? new ServiceError('conflict', 'is a user already', 'email') : error;
   });
 }
@@ -220,7 +224,7 @@ export async function requirePassword(db: Db, { id, email }: User, current: stri
   }
   const user = await findUser(db, id);
   if (!user || !(await isPassword(current, user.password, id))) throw wrongPassword();
-  await forgiveChecks(db, 'password', { id, email });
+  await resetChecks(db, 'password', { id, email });
   return user.password;
 }
 

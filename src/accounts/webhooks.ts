@@ -33,9 +33,9 @@ import { payloadOfDelivery } from '../webhooks/payload.ts';
 import { newSecret, formatSecret } from '../webhooks/signature.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION, withinLimit } from './organization-limits.ts';
 
-export interface WebhookIntakeDeps {
+export interface EndpointDeps {
   readonly pool: Pool;
-  /** Called after each commit that may have added outbox rows. */
+  /** Called after each commit that may have added outbox rows or webhook deliveries that are due. */
   readonly wakeRelay: () => void;
   readonly seal: Seal;
   /** Ranges of the operator's network in which endpoints are allowed. */
@@ -43,13 +43,13 @@ export interface WebhookIntakeDeps {
   readonly limits: OrganizationLimits;
 }
 
-export function makeWebhookIntake(
+export function makeEndpointDeps(
   pool: Pool,
   wakeRelay: () => void,
   secretKey: SecretKeys,
   allowedCidrs: readonly string[],
   limits = UNLIMITED_ORGANIZATION,
-): WebhookIntakeDeps {
+): EndpointDeps {
   return { pool, wakeRelay, seal: webhookSeal(secretKey), allowed: parseRanges(allowedCidrs), limits };
 }
 
@@ -69,7 +69,7 @@ export interface EndpointRequest {
  * @throws ServiceError validation_error for its URL, or limit_exceeded
  */
 export async function createEndpoint(
-  { pool, seal, allowed, limits }: WebhookIntakeDeps,
+  { pool, seal, allowed, limits }: EndpointDeps,
   orgId: string,
   { url, events, description }: EndpointRequest,
 ): Promise<Endpoint & { secret: string }> {
@@ -85,7 +85,7 @@ export async function createEndpoint(
 
 /** Changes an endpoint. @throws ServiceError not_found, or validation_error for its URL */
 export async function editEndpoint(
-  deps: WebhookIntakeDeps,
+  deps: EndpointDeps,
   orgId: string,
   id: string,
   change: EndpointChange,
@@ -106,11 +106,7 @@ function refuseBadUrl(allowed: Ranges, url: string): void {
 }
 
 /** @throws ServiceError not_found */
-export async function removeEndpoint(
-  { pool }: Pick<WebhookIntakeDeps, 'pool'>,
-  orgId: string,
-  id: string,
-): Promise<void> {
+export async function removeEndpoint({ pool }: Pick<EndpointDeps, 'pool'>, orgId: string, id: string): Promise<void> {
   if (!(await deleteEndpoint(pool, orgId, id))) throw notFound('webhook endpoint');
 }
 
@@ -119,7 +115,7 @@ export async function removeEndpoint(
  * @throws ServiceError not_found
  */
 export async function rotateEndpoint(
-  deps: WebhookIntakeDeps,
+  deps: EndpointDeps,
   orgId: string,
   id: string,
 ): Promise<Endpoint & { secret: string }> {
@@ -133,7 +129,7 @@ export async function rotateEndpoint(
  * @throws ServiceError not_found
  */
 export async function revealSecret(
-  { pool, seal }: WebhookIntakeDeps,
+  { pool, seal }: EndpointDeps,
   orgId: string,
   id: string,
 ): Promise<Endpoint & { secret: string }> {
@@ -146,7 +142,7 @@ export async function revealSecret(
  * Sends a test event to an endpoint, even if it is not subscribed to the type.
  * @throws ServiceError not_found, or conflict if it is disabled
  */
-export async function testEndpoint(deps: WebhookIntakeDeps, orgId: string, id: string): Promise<Delivery> {
+export async function testEndpoint(deps: EndpointDeps, orgId: string, id: string): Promise<Delivery> {
   await requireEndpoint(deps.pool, orgId, id);
   const event = { id: newId('evt'), type: 'webhook.test', data: { webhookId: id } };
   const delivery = await addDelivery(deps.pool, id, event);
@@ -159,12 +155,7 @@ export async function testEndpoint(deps: WebhookIntakeDeps, orgId: string, id: s
  * Sends a delivery again with the full number of attempts.
  * @throws ServiceError not_found, or conflict if the endpoint is disabled
  */
-export async function replayOne(
-  deps: WebhookIntakeDeps,
-  orgId: string,
-  id: string,
-  deliveryId: string,
-): Promise<Delivery> {
+export async function replayOne(deps: EndpointDeps, orgId: string, id: string, deliveryId: string): Promise<Delivery> {
   await requireEndpoint(deps.pool, orgId, id);
   requireFound(await findDelivery(deps.pool, id, deliveryId), 'delivery');
   const delivery = await replayDelivery(deps.pool, id, deliveryId);
@@ -189,7 +180,7 @@ const DELIVERIES_PER_STATEMENT = 2_000;
  * @throws ServiceError not_found, validation_error for a period that ends before it begins, or conflict if the endpoint is
  * disabled
  */
-export async function replayMany(deps: WebhookIntakeDeps, orgId: string, id: string, period: Period): Promise<number> {
+export async function replayMany(deps: EndpointDeps, orgId: string, id: string, period: Period): Promise<number> {
   const since = instant(period.since);
   const requestedUntil = period.until === null ? null : instant(period.until);
   if (requestedUntil !== null && requestedUntil < since)

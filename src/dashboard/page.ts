@@ -26,7 +26,7 @@ export interface DashboardDeps extends IntakeDeps {
   /** The identity provider for sign-in by OpenID Connect, or null. */
   readonly oidc: Oidc | null;
   readonly webhookAllowCidrs: readonly string[];
-  /** Rate limits of requests without a session, by network. */
+  /** Limits requests for public pages and those with invalid sessions, by network. */
   readonly networks: NetworkLimits;
   readonly senderDomains: SenderDomainDeps;
   readonly files: FileStore;

@@ -44,7 +44,7 @@ export async function deliverOnce<T extends ChannelTypes>(
     const applied = await applyRecorded(channel, messagesOf(first, 'unapplied'));
     const reconciled = await reconcile(deps, channel, messagesOf(first, 'ambiguous'));
     // Messages that the provider does not have are claimed again with a new attempt.
-    const second = await claim(deps, channel, reconciled.lost);
+    const second = await claim(deps, channel, reconciled.claimable);
     const overtaken = [...messagesOf(second, 'ambiguous'), ...messagesOf(second, 'unapplied')];
     const results = [
       ...resultsOf(second),

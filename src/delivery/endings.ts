@@ -54,7 +54,7 @@ function attemptsUsedUpError(
   }
   const tries = usedUpTries(last, maximumAttempts, isLookedUp);
   if (tries === undefined) return undefined;
-  const caveat = isAmbiguous(last) ? ' The provider may have taken it all the same.' : '';
+  const caveat = isAmbiguous(last) ? ' The provider may have accepted it.' : '';
   return `${last.detail ?? 'The provider did not answer.'} Given up after ${tries}.${caveat}`;
 }
 

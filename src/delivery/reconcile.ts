@@ -33,8 +33,8 @@ export function resultKey(change: 'sent' | 'bounced' | 'rejected', { n }: Pick<A
 }
 
 interface Reconciled {
-  /** The provider does not have them, or AMBIGUOUS_SEND allows a repeated send: they may be attempted again. */
-  readonly lost: readonly Member[];
+  /** To be claimed again: the provider does not have them, AMBIGUOUS_SEND allows a repeated send, or other copies are left. */
+  readonly claimable: readonly Member[];
   readonly results: readonly MemberResult[];
 }
 
@@ -48,7 +48,10 @@ export async function reconcile<T extends ChannelTypes>(
   const reconciled = await mapConcurrently(calls, MAX_CONCURRENT_LOOKUPS, (members) =>
     reconcileCall(deps, channel, members),
   );
-  return { lost: reconciled.flatMap(({ lost }) => lost), results: reconciled.flatMap(({ results }) => results) };
+  return {
+    claimable: reconciled.flatMap(({ claimable }) => claimable),
+    results: reconciled.flatMap(({ results }) => results),
+  };
 }
 
 async function reconcileCall<T extends ChannelTypes>(
@@ -64,40 +67,46 @@ async function reconcileCall<T extends ChannelTypes>(
     deps.log.warn({ err: error, call: attempt.call, provider: attempt.provider }, 'could not look up ambiguous call');
     return undefined;
   });
-  const { taken, lost, open } = await transaction(deps.pool, async (client) => {
-    const taken = found ? await channel.recordFound(client, messages, found) : [];
-    const notFound = messages.filter((message) => found && !taken.includes(message));
-    const lost = notFound.filter(({ attempt }) => (attempt.notFoundForMs ?? -1) >= deps.confirmNotFoundAfterMs);
-    const open = messages.filter((message) => !taken.includes(message) && !lost.includes(message));
+  const { accepted, notFound, unconfirmed } = await transaction(deps.pool, async (client) => {
+    const accepted = found ? await channel.recordFound(client, messages, found) : [];
+    const missing = messages.filter((message) => found && !accepted.includes(message));
+    const notFound = missing.filter(({ attempt }) => (attempt.notFoundForMs ?? -1) >= deps.confirmNotFoundAfterMs);
+    const unconfirmed = messages.filter((message) => !accepted.includes(message) && !notFound.includes(message));
     await endAttempts(
       client,
-      taken.map((message) => {
+      accepted.map((message) => {
         const messageId = found?.get(message.member.id);
         return { ...ending('sent', null)(message), ...(messageId !== undefined && { provider_message_id: messageId }) };
       }),
     );
-    await endAttempts(client, lost.map(ending('lost', `${attempt.provider} does not have it.`)));
+    await endAttempts(client, notFound.map(ending('lost', `${attempt.provider} does not have it.`)));
     await recordLookups(
       client,
       attempt.call,
-      open.map(({ member }) => member.id),
+      unconfirmed.map(({ member }) => member.id),
       found !== undefined,
     );
-    return { taken, lost, open };
+    return { accepted, notFound, unconfirmed };
   });
-  countOutcomes(channel, 'found', taken);
-  countOutcomes(channel, 'lost', lost);
+  countOutcomes(channel, 'found', accepted);
+  countOutcomes(channel, 'lost', notFound);
   if (found) {
     deps.log.info(
-      { call: attempt.call, provider: attempt.provider, taken: taken.length, lost: lost.length, open: open.length },
+      {
+        call: attempt.call,
+        provider: attempt.provider,
+        accepted: accepted.length,
+        notFound: notFound.length,
+        unconfirmed: unconfirmed.length,
+      },
       'ambiguous call looked up at provider',
     );
   }
   return {
-    lost: lost.map(({ member }) => member),
+    claimable: notFound.map(({ member }) => member),
     results: [
-      ...taken.map(({ member: { id } }) => ended(id, 'sent', attempt.provider)),
-      ...open.map(({ member: { id }, attempt: { checks } }): MemberResult => {
+      ...accepted.map(({ member: { id } }) => ended(id, 'sent', attempt.provider)),
+      ...unconfirmed.map(({ member: { id }, attempt: { checks } }): MemberResult => {
         if (!found) return { id, state: 'again', reason: 'The provider cannot be asked now.', checks: checks + 1 };
         const reason = 'The provider may not have it; it is asked once more.';
         return postponed(id, reason, deps.confirmNotFoundAfterMs);
@@ -118,7 +127,7 @@ async function applyAmbiguousSend<T extends ChannelTypes>(
     .map(({ member: { id }, attempt }) =>
       postponed(id, 'An earlier call may still be under way.', channel.callIsOverInMs(attempt)),
     );
-  if (over.length === 0) return { lost: [], results };
+  if (over.length === 0) return { claimable: [], results };
 
   deps.log.warn(
     { messages: over.map(({ member }) => member.id), provider: over[0]?.attempt.provider, policy: deps.ambiguousSend },
@@ -148,7 +157,7 @@ async function applyAmbiguousSend<T extends ChannelTypes>(
   );
   const open = failed.flatMap(({ message }) => (statuses.has(message.member.id) ? [] : [message]));
   return {
-    lost: [...repeated, ...open].map(({ member }) => member),
+    claimable: [...repeated, ...open].map(({ member }) => member),
     results: [...results, ...[...statuses].map(([id, status]) => ended(id, status))],
   };
 }

@@ -54,5 +54,5 @@ export const ATTACHMENTS_BYTES = 30 * 1_048_576;
 /** Our limit in UTF-16 units, larger than that of many browsers and servers. */
 export const ATTACHMENT_PATH_LENGTH = 8_192;
 
-/** The maximum number of emails in one workflow: Postmark's limit for one call. */
+/** The maximum number of emails in one workflow, which delivers them in several provider calls. */
 export const GROUP_SIZE = 500;

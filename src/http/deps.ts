@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { chatSeal, type ConnectDeps } from '../accounts/chat-numbers.ts';
-import { makeWebhookIntake } from '../accounts/webhooks.ts';
+import { makeEndpointDeps } from '../accounts/webhooks.ts';
 import { makeMetadataSigner } from '../domain/email/metadata-signature.ts';
 import { makeUnsubscribeTokens } from '../domain/email/unsubscribe-token.ts';
 import { makeTrackingTokens } from '../domain/email/tracked-links.ts';
@@ -85,7 +85,7 @@ export function makeRouteDeps(deps: HttpDeps, describeApi: CurrentDescription) {
     seal,
     numbers: { pool, seal, verifyNumber, limits: limits.organization },
     domains: { ...senderDomains, wakeRelay, limits, publicUrl },
-    webhooks: makeWebhookIntake(pool, wakeRelay, secretKey, webhookAllowCidrs, limits.organization),
+    webhooks: makeEndpointDeps(pool, wakeRelay, secretKey, webhookAllowCidrs, limits.organization),
     projectFeedback: gatherFeedback(pool),
     missingMigrations: makeMigrationCheck(pool),
   };

@@ -80,7 +80,7 @@ export const PLAIN_REQUEST = {
 
 export interface IntakeDeps {
   readonly pool: Pool;
-  /** Called after each commit that may have added outbox rows. */
+  /** Called after each commit that may have added outbox rows or webhook deliveries that are due. */
   readonly wakeRelay: () => void;
   readonly withFiles: WithFiles;
   readonly storeEmail: StoreEmail;

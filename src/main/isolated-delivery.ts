@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { makeAttemptRecorder } from '../delivery/call.ts';
-import { deliver } from '../delivery/email/deliver.ts';
+import { deliverEmails } from '../delivery/email/deliver.ts';
 import { openAttachmentStore } from './wiring/attachment-store.ts';
 import { openPool } from './wiring/database.ts';
 import { makeEmailDeps } from './wiring/email-deps.ts';
@@ -22,4 +22,4 @@ process.on('disconnect', () => stopping.abort());
 const files = await openAttachmentStore(config);
 const deps = makeEmailDeps(config, { pool, recorder, stopping: stopping.signal, files, log });
 
-serveIsolatedDelivery((member) => deliver(deps, [member]));
+serveIsolatedDelivery((member) => deliverEmails(deps, [member]));

@@ -71,6 +71,6 @@ export class GroupingPace {
 
 /** Counts the members of batches that workers can send immediately. */
 function countBatchEmails(groups: readonly GroupRow[]): number {
-  const immediate = groups.filter(({ bulk, due_at }) => bulk && due_at === null);
+  const immediate = groups.filter(({ is_bulk, due_at }) => is_bulk && due_at === null);
   return immediate.reduce((sum, { members }) => sum + members.length, 0);
 }

@@ -50,7 +50,7 @@ export function plan(rows: readonly EmailRow[], tokens: number, mode: Mode = 'ea
 
 /** Returns true for a start that may be one of many at the same time. */
 export function needsToken(row: EmailRow): boolean {
-  return row.action === 'start' && row.open && (!row.waits || !isSingle(row));
+  return row.action === 'start' && row.is_open && (!row.is_later || !isSingle(row));
 }
 
 /** Returns true if an email belongs to no batch. */
@@ -60,7 +60,7 @@ export function isSingle({ batch_id }: EmailRow): boolean {
 
 /** Puts emails that are due before those scheduled for later, of which one organization may have added many. */
 function dueFirst(rows: readonly EmailRow[]): EmailRow[] {
-  const isLater = ({ action, waits }: EmailRow) => action === 'start' && waits;
+  const isLater = ({ action, is_later }: EmailRow) => action === 'start' && is_later;
   return [...rows.filter((row) => !isLater(row)), ...rows.filter(isLater)];
 }
 
@@ -72,7 +72,7 @@ function firstRowOfEachEmail(rows: readonly EmailRow[]): EmailRow[] {
 }
 
 function groupRows(rows: readonly EmailRow[]): EmailRow[][] {
-  const dueTogether = groupBy(rows, (row) => (row.waits ? row.due_at : null));
+  const dueTogether = groupBy(rows, (row) => (row.is_later ? row.due_at : null));
   return [...dueTogether.values()].flatMap((due) => chunksOf(byOrganization(due), GROUP_SIZE));
 }
 

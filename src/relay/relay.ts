@@ -193,7 +193,7 @@ async function lockPendingEmails(
   tokens: number,
   isPending: boolean,
 ): Promise<{ rows: EmailRow[]; isFull: boolean }> {
-  // With a token for each row that can be dispatched together, nothing is grouped, so no further rows are locked.
+  // With a token for each of the oldest rows that can be dispatched together, no further ones are locked.
   const limit = tokens < MAX_DISPATCHED_ROWS ? MAX_PLANNED_ROWS : MAX_DISPATCHED_ROWS;
   const oldest = isPending ? await lockEmailRows(client, limit) : [];
   if (oldest.length < limit) return { rows: oldest, isFull: false };

@@ -64,7 +64,7 @@ export function makeTemporalDispatcher(
       }
       return;
     }
-    if (!row.open) return;
+    if (!row.is_open) return;
     const type = WORKFLOWS[isAboutEmail(row) ? 'email' : row.channel];
     const options = {
       ...(isAboutEmail(row) ? emailOptions(row) : messageOptions(row)),
@@ -172,7 +172,7 @@ export async function ignoreNotFound(request: Promise<unknown>): Promise<void> {
 /** The request for each action about an email or message, by its name in spans. */
 const REQUESTS = {
   start: 'start',
-  leave: 'leave',
+  leave: 'start',
   reschedule: 'reschedule',
   cancel: 'cancel',
   message: 'start',
@@ -206,11 +206,11 @@ function messageOptions(row: MessageRow) {
 }
 
 function groupOptions(row: GroupRow, retry: RetryPolicy) {
-  const { members, due_at, message_id: id, bulk } = row;
+  const { members, due_at, message_id: id, is_bulk } = row;
   const batch = row.batch_id === null ? '' : ` of batch ${row.batch_id}`;
-  const taskQueue = bulk ? 'email-groups' : 'email-bursts';
+  const taskQueue = is_bulk ? 'email-groups' : 'email-bursts';
   return {
-    ...options(row, 'email', QUEUES.groups, bulk ? BULK_PRIORITY : SINGLE_PRIORITY),
+    ...options(row, 'email', QUEUES.groups, is_bulk ? BULK_PRIORITY : SINGLE_PRIORITY),
     args: [{ id, members, dueAt: due_at, retry, taskQueue }] as [DeliverGroup],
     staticSummary: `${members.length === 1 ? '1 email' : `${members.length} emails`}${batch}, ${due(due_at)}`,
   };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { type Attempt, countAttempt, forgiveAttempt, unlock } from '../../src/accounts/sign-in-limits.ts';
+import { type Attempt, countAttempt, recordSuccess, unlock } from '../../src/accounts/sign-in-limits.ts';
 import { useDatabase } from '../support/database.ts';
 
 const { pool } = await useDatabase();
@@ -71,7 +71,7 @@ describe('failed sign-ins', () => {
     await countAllowed(5, () => from('203.0.113.1'));
     await countAllowed(5, () => from('203.0.113.2'));
     await countAttempt(pool, from('203.0.113.1'));
-    await forgiveAttempt(pool, from('203.0.113.1'));
+    await recordSuccess(pool, from('203.0.113.1'));
     assert.deepEqual(await kinds(), { network: 10, pair: 5, pair_day: 5, email: 10 });
   });
 

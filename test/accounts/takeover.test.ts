@@ -5,7 +5,7 @@ import { createOrganization } from '../../src/accounts/organizations.ts';
 import { createReset, resetPassword } from '../../src/accounts/password-reset.ts';
 import { createSession } from '../../src/accounts/sign-in.ts';
 import { resetUser } from '../../src/accounts/user-accounts.ts';
-import { changePassword, createUser, takeOver } from '../../src/accounts/users.ts';
+import { changePassword, createUser, recoverAccount } from '../../src/accounts/users.ts';
 import { insertIdentity } from '../../src/store/accounts/oidc-identities.ts';
 import { findUser, lockPassword, setPassword, type User } from '../../src/store/accounts/users.ts';
 import { transaction } from '../../src/store/postgres/pool.ts';
@@ -33,7 +33,7 @@ async function account(organizationId = orgId) {
 async function takeOverDuring(userId: string, request: () => Promise<unknown>): Promise<void> {
   const user = (await findUser(pool, userId)) ?? assert.fail('there is no user');
   const pending = await transaction(pool, async (client) => {
-    await takeOver(client, user, 'the new hash');
+    await recoverAccount(client, user, 'the new hash');
     let isOver = false;
     const ended = request().finally(() => (isOver = true));
     ended.catch(() => undefined);

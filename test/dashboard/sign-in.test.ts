@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { digest } from '../../src/lib/digest.ts';
 import { startPasswordSession } from '../../src/accounts/sign-in.ts';
-import { createUser, takeOver } from '../../src/accounts/users.ts';
+import { createUser, recoverAccount } from '../../src/accounts/users.ts';
 import { findUserByEmail } from '../../src/store/accounts/users.ts';
 import { startService, useService } from '../http/service.ts';
 import { PASSWORD, signedIn, textOf, visitor } from './visitor.ts';
@@ -208,7 +208,7 @@ describe('a session', () => {
     assert.ok(user);
     const start = () => startPasswordSession(service.pool, user, { address: '127.0.0.1', userAgent: undefined }, {});
     assert.equal(typeof (await start()), 'string');
-    await takeOver(service.pool, user, 'another hash');
+    await recoverAccount(service.pool, user, 'another hash');
     assert.equal(await start(), undefined);
     const { rowCount } = await service.pool.query('SELECT FROM sessions WHERE user_id = $1', [ada.id]);
     assert.equal(rowCount, 0);

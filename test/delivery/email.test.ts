@@ -65,11 +65,11 @@ describe('delivering an email', () => {
     return error;
   }
 
-  test('throws NotTaken with a reason without addresses when it should be retried', async () => {
+  test('throws NotAccepted with a reason without addresses when it should be retried', async () => {
     const error = await failure({ kind: 'busy', detail: '450 <someone@example.net> later' }, 1);
     assert.deepEqual(
       [error.type, error.message, error.category, error.nonRetryable],
-      ['NotTaken', '450 <s***@example.net> later', 'BENIGN', false],
+      ['NotAccepted', '450 <s***@example.net> later', 'BENIGN', false],
     );
   });
 
@@ -208,7 +208,7 @@ describe('giving an email up', () => {
     assert.equal(await giveUpEmail(member.id), 'failed');
     assert.equal(
       (await email(member.id)).error,
-      'The provider did not answer. Given up after 3 look-ups at the provider. The provider may have taken it all the same.',
+      'The provider did not answer. Given up after 3 look-ups at the provider. The provider may have accepted it.',
     );
   });
 

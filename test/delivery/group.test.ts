@@ -121,7 +121,7 @@ describe('delivering a group', () => {
     const { deliver, provider, members, left } = await group(3);
     provider.acts.push(BUSY, { ...BUSY, afterMs: 7_000 }, BUSY);
     const error = await failure(deliver());
-    assert.equal(error.type, 'NotTaken');
+    assert.equal(error.type, 'NotAccepted');
     assert.equal(error.message, '3 of 3 emails were not accepted. busy now');
     assert.equal(error.nextRetryDelay, 7_000);
     assert.deepEqual(await left(), []);

@@ -1,6 +1,6 @@
 import type { Member, MemberResult } from '../../src/delivery/contract.ts';
 import type { EmailDeps } from '../../src/delivery/email/contract.ts';
-import { deliver } from '../../src/delivery/email/deliver.ts';
+import { deliverEmails } from '../../src/delivery/email/deliver.ts';
 import { makeLargeEmails } from '../../src/delivery/email/large-emails.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import { makeAttemptRecorder } from '../../src/delivery/call.ts';
@@ -158,10 +158,10 @@ export function harness(pool: Pool, orgId: string, providers: ScriptedProvider[]
       const [member] = await acceptMany(1, () => fields);
       return member as Member;
     },
-    deliver: (...members: Member[]): Promise<MemberResult[]> => deliver(deps, members),
+    deliver: (...members: Member[]): Promise<MemberResult[]> => deliverEmails(deps, members),
     /** Delivers one email. */
     deliverOne: async (member: Member): Promise<MemberResult> => {
-      const results = await deliver(deps, [member]);
+      const results = await deliverEmails(deps, [member]);
       if (results.length !== 1) throw new Error(`${results.length} results for one email`);
       return results[0] as MemberResult;
     },

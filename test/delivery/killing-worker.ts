@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { deliver } from '../../src/delivery/email/deliver.ts';
+import { deliverEmails } from '../../src/delivery/email/deliver.ts';
 import type { OutgoingEmail } from '../../src/domain/email/outgoing.ts';
 import { serveIsolatedDelivery } from '../../src/main/isolated-server.ts';
 import { makeIsolation } from '../../src/main/isolation.ts';
@@ -25,14 +25,14 @@ class KillingProvider extends ScriptedProvider {
 const { deps, lines } = harness(pool, orgId, [new KillingProvider()], { confirmNotFoundAfterMs: -1 });
 
 if (ids[0] === 'isolated') {
-  serveIsolatedDelivery((member) => deliver(deps, [member]));
+  serveIsolatedDelivery((member) => deliverEmails(deps, [member]));
 } else {
   const start = () => {
     const script = fileURLToPath(import.meta.url);
     return fork(script, [databaseUrl, orgId, 'isolated'], { execArgv: process.execArgv, serialization: 'advanced' });
   };
   const isolation = makeIsolation(start, deps.log);
-  const results = await deliver(
+  const results = await deliverEmails(
     { ...deps, isolation },
     ids.map((id) => ({ id, version: 0 })),
   );

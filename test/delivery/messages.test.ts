@@ -211,13 +211,13 @@ describe('a number at its rate limit', () => {
 });
 
 describe('the activities', () => {
-  test('throw NotTaken without the recipient, with the time of the retry', async () => {
+  test('throw NotAccepted without the recipient, with the time of the retry', async () => {
     const { id, provider, deps } = await accepted();
     provider.acts.push({ kind: 'busy', detail: `${TO} is busy.`, afterMs: 90_000 });
     const activities = makeMessageActivities(deps);
     const attempt = () => new MockActivityEnvironment().run(() => activities.deliverChat({ id, version: 0 }));
     await assert.rejects(attempt(), {
-      type: 'NotTaken',
+      type: 'NotAccepted',
       message: '+491***89 is busy.',
       nextRetryDelay: 90_000,
     });

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { MemberResult } from '../../src/delivery/contract.ts';
 import type { Isolation } from '../../src/delivery/email/contract.ts';
-import { deliver } from '../../src/delivery/email/deliver.ts';
+import { deliverEmails } from '../../src/delivery/email/deliver.ts';
 import { markSuspects, recordCrash } from '../../src/store/emails/suspects.ts';
 import { messagesQuarantined } from '../../src/telemetry/topics.ts';
 import { organizationFixture } from '../support/organization.ts';
@@ -149,7 +149,7 @@ describe('a suspect', () => {
       return result;
     };
     const unreliable = Object.assign(Object.create(pool) as typeof pool, { query });
-    await deliver({ ...deps, pool: unreliable }, [member]);
+    await deliverEmails({ ...deps, pool: unreliable }, [member]);
     assert.deepEqual([lost, await crashesOf(member.id)], [2, { crashes: 1, suspect: true }]);
   });
 

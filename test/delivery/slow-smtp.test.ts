@@ -89,7 +89,7 @@ test('a worker that stops during a group claims no more and records all outcomes
   const delivery = deliver({ stopping: stopping.signal });
   await eventually('some are taken', () => server.messages.length >= 30);
   stopping.abort();
-  await assert.rejects(delivery, { type: 'NotTaken' });
+  await assert.rejects(delivery, { type: 'NotAccepted' });
   const taken = server.messages.length;
   assert.ok(taken < 150, `${taken} were sent after all`);
   assert.deepEqual(await statuses(), { sent: taken, queued: 150 - taken });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { createEndpoint, editEndpoint, makeWebhookIntake, webhookSeal } from '../../src/accounts/webhooks.ts';
+import { createEndpoint, editEndpoint, makeEndpointDeps, webhookSeal } from '../../src/accounts/webhooks.ts';
 import type { WebhookDeps } from '../../src/delivery/webhooks/contract.ts';
 import { startWebhookDispatcher } from '../../src/delivery/webhooks/dispatcher.ts';
 import { MAX_IN_FLIGHT } from '../../src/delivery/webhooks/in-flight.ts';
@@ -16,7 +16,7 @@ import { SECRET_KEY } from '../support/secret-key.ts';
 import { drainEndpoint } from '../support/webhooks.ts';
 
 const { pool } = await useDatabase(20);
-const intake = makeWebhookIntake(pool, () => undefined, SECRET_KEY, []);
+const intake = makeEndpointDeps(pool, () => undefined, SECRET_KEY, []);
 
 /** A request to an endpoint. */
 interface Post {

@@ -11,7 +11,7 @@ import { MAX_IN_FLIGHT } from '../../src/delivery/webhooks/in-flight.ts';
 import {
   createEndpoint,
   editEndpoint,
-  makeWebhookIntake,
+  makeEndpointDeps,
   removeEndpoint,
   replayOne,
   rotateEndpoint,
@@ -55,7 +55,7 @@ after(() => {
   server.close();
 });
 const base = `http://${ADDRESS}:${(server.address() as AddressInfo).port}`;
-const intake = makeWebhookIntake(pool, () => undefined, SECRET_KEY, [ADDRESS]);
+const intake = makeEndpointDeps(pool, () => undefined, SECRET_KEY, [ADDRESS]);
 const deps: WebhookDeps = {
   pool,
   seal: webhookSeal(SECRET_KEY),

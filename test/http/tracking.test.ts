@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
-import { deliver } from '../../src/delivery/email/deliver.ts';
+import { deliverEmails } from '../../src/delivery/email/deliver.ts';
 import { makeTrack } from '../../src/delivery/email/tracking.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { makeTrackingTokens } from '../../src/domain/email/tracked-links.ts';
@@ -192,7 +192,7 @@ test('an email by SMTP is tracked from its domain setting to the events of its r
     providers: [smtp(smtpUrl)],
     track: makeTrack(service.url, SECRET_KEY, deps.log),
   };
-  await deliver(sendingDeps, [{ id, version: 0 }]);
+  await deliverEmails(sendingDeps, [{ id, version: 0 }]);
   const [message = assert.fail()] = await inbox(to);
   assert.equal(message.text?.trim(), `Shop: ${TARGET}`);
   const [link = '', image = ''] = [...(message.html ?? '').matchAll(/"(http:[^"]+\/t\/[oc]\/[^"]+)"/g)].map(

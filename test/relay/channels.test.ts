@@ -35,7 +35,7 @@ describe('chat-app messages in the outbox', () => {
     const { id, message_id, ...row } = relay.rows[0] as MessageRow;
     assert.ok(id && message_id);
     const expected = { action: 'message', channel: 'chatapp', tries: 0, org_id: orgId, to: TO, type: 'text' };
-    assert.deepEqual(row, { ...expected, due_at: null, version: 0, open: true, traceparent: null });
+    assert.deepEqual(row, { ...expected, due_at: null, version: 0, is_open: true, traceparent: null });
   });
 
   test('are not open when they were reported before', async () => {
@@ -45,7 +45,7 @@ describe('chat-app messages in the outbox', () => {
     const { rows } = relays.start();
     await relays.isEmpty();
     assert.deepEqual(
-      rows.filter(isAction('message')).map(({ open }) => open),
+      rows.filter(isAction('message')).map(({ is_open }) => is_open),
       [false],
     );
   });
@@ -89,7 +89,7 @@ describe('the dispatcher', () => {
   const common = { id: '1', tries: 0, org_id: 'org_1' };
   const message = (message_id: string, fields: Partial<MessageRow> = {}): MessageRow => ({
     ...{ ...common, action: 'message', message_id, channel: 'chatapp', due_at: null, version: 0 },
-    ...{ to: TO, type: 'template', open: true, traceparent: null },
+    ...{ to: TO, type: 'template', is_open: true, traceparent: null },
     ...fields,
   });
 
@@ -120,7 +120,7 @@ describe('the dispatcher', () => {
   });
 
   test('starts no deliverChat for an ended message, and a new run only for message_again', async () => {
-    const ended = message('wa_2', { open: false });
+    const ended = message('wa_2', { is_open: false });
     await dispatch(ended);
     await assert.rejects(handleOf(ended).describe(), { name: 'WorkflowNotFoundError' });
 

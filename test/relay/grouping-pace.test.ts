@@ -16,7 +16,7 @@ const emails = (count: number, batch_id: string | null = null) =>
   Array.from({ length: count }, () => ({ batch_id }) as EmailRow);
 
 const batchGroup = (size: number, due_at: string | null = null) =>
-  ({ bulk: true, due_at, members: Array.from({ length: size }, () => ({})) }) as unknown as GroupRow;
+  ({ is_bulk: true, due_at, members: Array.from({ length: size }, () => ({})) }) as unknown as GroupRow;
 
 describe('the pace of grouping', () => {
   test('leaves single emails their own workflows while nothing was grouped', () => {
@@ -61,7 +61,7 @@ describe('the pace of grouping', () => {
   });
 
   test('groups of batches that wait for their time, and groups of singles, do not occupy workers', () => {
-    pace.recordStarts([batchGroup(500, '2026-11-27T10:00:00.000Z'), { ...batchGroup(500), bulk: false }]);
+    pace.recordStarts([batchGroup(500, '2026-11-27T10:00:00.000Z'), { ...batchGroup(500), is_bulk: false }]);
     assert.equal(pace.chooseMode(1), 'each');
   });
 });

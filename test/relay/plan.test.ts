@@ -20,10 +20,10 @@ function row(fields: Partial<EmailRow> = {}): EmailRow {
     first_to: 'a@example.net',
     more_to: 0,
     due_at: null,
-    waits: false,
+    is_later: false,
     version: 0,
     workflow_id: id,
-    open: true,
+    is_open: true,
     traceparent: null,
     ...fields,
   };
@@ -64,7 +64,7 @@ describe('plan', () => {
   });
 
   test('puts them into one also below the limit in mode group', () => {
-    const waiting = [...rows(20), ...rows(3, { due_at: LATER, waits: true })];
+    const waiting = [...rows(20), ...rows(3, { due_at: LATER, is_later: true })];
     const { alone, groups, deferred } = plan(waiting, 50, 'group');
     assert.deepEqual([alone.length, sizes(groups), deferred], [3, [20], 0]);
   });
@@ -77,7 +77,7 @@ describe('plan', () => {
   });
 
   test('starts only rows without a token in mode defer', () => {
-    const waiting = [...rows(2), ...rows(3, { due_at: LATER, waits: true })];
+    const waiting = [...rows(2), ...rows(3, { due_at: LATER, is_later: true })];
     const { alone, groups, deferred } = plan(waiting, 50, 'defer');
     assert.deepEqual([alone, groups, deferred], [waiting.slice(2), [], 2]);
   });
@@ -86,8 +86,8 @@ describe('plan', () => {
     const bulk = { batch_id: 'bt_1' };
     const waiting = [
       ...rows(3, bulk),
-      ...rows(4, { ...bulk, due_at: LATER, waits: true }),
-      ...rows(5, { ...bulk, due_at: '2026-03-01T10:00:00.001Z', waits: true }),
+      ...rows(4, { ...bulk, due_at: LATER, is_later: true }),
+      ...rows(5, { ...bulk, due_at: '2026-03-01T10:00:00.001Z', is_later: true }),
       // Long due, since Temporal was away: it goes with those that are due at once.
       ...rows(6, { ...bulk, due_at: '2026-01-01T00:00:00.000Z' }),
     ];
@@ -104,10 +104,10 @@ describe('plan', () => {
   test('scheduled single emails, changes and ended emails need no token', () => {
     const free = [
       row({ action: 'reschedule' }),
-      row({ action: 'cancel', open: false }),
+      row({ action: 'cancel', is_open: false }),
       row({ action: 'leave' }),
-      row({ open: false }),
-      row({ due_at: LATER, waits: true }),
+      row({ is_open: false }),
+      row({ due_at: LATER, is_later: true }),
     ];
     assert.ok(!free.some(needsToken));
     assert.deepEqual(plan(free, 0), { alone: free, groups: [], deferred: 0 });
@@ -115,7 +115,7 @@ describe('plan', () => {
   });
 
   test('emails that are due precede those scheduled for later', () => {
-    const [later, due] = [rows(3, { due_at: LATER, waits: true }), rows(2)];
+    const [later, due] = [rows(3, { due_at: LATER, is_later: true }), rows(2)];
     assert.deepEqual(plan([...later, ...due], 2).alone, [...due, ...later]);
     const { alone, groups } = plan([...later, ...due, row({ batch_id: 'bt_1' })], 2);
     assert.deepEqual([sizes(groups), alone.slice(1)], [[2], later]);
@@ -150,7 +150,7 @@ describe('plan', () => {
           assert.ok(alone.filter(needsToken).length + groups.length <= budget);
           for (const group of groups) {
             assert.ok(group.length > 1 && group.length <= GROUP_SIZE && group.every(needsToken));
-            assert.equal(new Set(group.map(({ waits, due_at }) => (waits ? due_at : null))).size, 1);
+            assert.equal(new Set(group.map(({ is_later, due_at }) => (is_later ? due_at : null))).size, 1);
             assert.equal(new Set(group.map(({ batch_id }) => batch_id === null)).size, 1);
           }
         },

@@ -33,9 +33,9 @@ function outboxRow(fields: Partial<EmailRow> = {}): EmailRow {
     first_to: 'Jane Doe <jane.doe@example.net>',
     more_to: 0,
     due_at: null,
-    waits: false,
+    is_later: false,
     version: 0,
-    open: true,
+    is_open: true,
     traceparent: null,
     ...fields,
   };
@@ -50,7 +50,7 @@ function groupRow(fields: Partial<GroupRow> = {}): GroupRow {
     members: [{ id: 'em_1', version: 0 }],
     org_id: 'org_1',
     batch_id: 'bt_1',
-    bulk: true,
+    is_bulk: true,
     due_at: null,
     traceparents: [],
     ...fields,
@@ -118,7 +118,7 @@ describe('the dispatcher', { concurrency: true }, () => {
 
   test('no workflow is started or signaled for an ended email', async () => {
     for (const action of ['start', 'reschedule'] as const) {
-      const row = outboxRow({ action, open: false });
+      const row = outboxRow({ action, is_open: false });
       await dispatch(row);
       assert.equal(await isThere(row), false);
     }
@@ -192,7 +192,7 @@ describe('the dispatcher', { concurrency: true }, () => {
   });
 
   test('a group of several organizations and batches names none of them', async () => {
-    const row = groupRow({ org_id: null, batch_id: null, bulk: false });
+    const row = groupRow({ org_id: null, batch_id: null, is_bulk: false });
     await dispatch(row);
     const described = await handleOf(row).describe();
     assert.equal(await described.staticSummary(), '1 email, immediately');
@@ -200,7 +200,7 @@ describe('the dispatcher', { concurrency: true }, () => {
   });
 
   test('a group of single emails does not wait for the activity slots of batches', async () => {
-    const row = groupRow({ batch_id: null, bulk: false });
+    const row = groupRow({ batch_id: null, is_bulk: false });
     await dispatch(row);
     const { input } = await readHistory(handleOf(row));
     assert.equal((input as DeliverGroup).taskQueue, 'email-bursts');
@@ -213,7 +213,7 @@ describe('the dispatcher', { concurrency: true }, () => {
     };
     const { priorityKey: single, fairnessKey } = (await priorityOf(outboxRow())) ?? {};
     const { priorityKey: member } = (await priorityOf(outboxRow({ batch_id: 'bt_1' }))) ?? {};
-    const { priorityKey: singles } = (await priorityOf(groupRow({ bulk: false }))) ?? {};
+    const { priorityKey: singles } = (await priorityOf(groupRow({ is_bulk: false }))) ?? {};
     const { priorityKey: bulk } = (await priorityOf(groupRow())) ?? {};
     assert.equal(fairnessKey, 'org_1');
     assert.equal(single, singles);
@@ -224,16 +224,16 @@ describe('the dispatcher', { concurrency: true }, () => {
   test('a cancellation is signaled to the workflow of the email, and not to that of a group', async () => {
     const row = outboxRow({ due_at: inMs(HOUR) });
     await dispatch(row);
-    await dispatch({ ...row, action: 'cancel', open: false, workflow_id: 'grp_1' });
-    await dispatch({ ...row, action: 'cancel', open: false });
+    await dispatch({ ...row, action: 'cancel', is_open: false, workflow_id: 'grp_1' });
+    await dispatch({ ...row, action: 'cancel', is_open: false });
     assert.deepEqual((await readHistory(handleOf(row))).signals, [['cancel', undefined]]);
   });
 
   test('a cancellation without a workflow or after its end succeeds', async () => {
-    const row = outboxRow({ action: 'cancel', open: false });
+    const row = outboxRow({ action: 'cancel', is_open: false });
     await dispatch(row);
     assert.equal(await isThere(row), false);
-    await dispatch({ ...row, action: 'start', open: true });
+    await dispatch({ ...row, action: 'start', is_open: true });
     await handleOf(row).terminate();
     await dispatch(row);
   });

@@ -63,7 +63,7 @@ describe('the outbox', () => {
       ['failed', false],
     ] as const) {
       await force(pool, id, status);
-      assert.equal((await lockEmailRows(pool, 10))[0]?.open, open, status);
+      assert.equal((await lockEmailRows(pool, 10))[0]?.is_open, open, status);
     }
   });
 
@@ -174,7 +174,13 @@ describe('the outbox', () => {
     await groupOutboxRows(pool, [{ id: 'grp_2', members: await rowsFor([three.id, four]) }]);
     const groups = await lockGroups(pool, 10);
     assert.deepEqual(
-      groups.map(({ message_id, org_id, batch_id, bulk, due_at }) => ({ message_id, org_id, batch_id, bulk, due_at })),
+      groups.map(({ message_id, org_id, batch_id, is_bulk, due_at }) => ({
+        message_id,
+        org_id,
+        batch_id,
+        is_bulk,
+        due_at,
+      })),
       [
         { message_id: 'grp_1', org_id: orgId, batch_id: null, bulk: false, due_at: null },
         { message_id: 'grp_2', org_id: null, batch_id: 'bt_2', bulk: true, due_at: null },

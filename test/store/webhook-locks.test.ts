@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newId } from '../../src/lib/ids.ts';
-import { makeWebhookIntake, removeEndpoint } from '../../src/accounts/webhooks.ts';
+import { makeEndpointDeps, removeEndpoint } from '../../src/accounts/webhooks.ts';
 import { type Db, transaction } from '../../src/store/postgres/pool.ts';
 import { enqueueEvents } from '../../src/store/webhooks/events.ts';
 import { changeEndpoint, findEndpoint, insertEndpoint, rotateSecret } from '../../src/store/webhooks/endpoints.ts';
@@ -43,7 +43,7 @@ describe('an endpoint that is written to all the time', () => {
 
   test('is deleted although transactions write to it all the time', async () => {
     const id = await endpoint();
-    const intake = makeWebhookIntake(pool, () => undefined, [SECRET_KEY], []);
+    const intake = makeEndpointDeps(pool, () => undefined, [SECRET_KEY], []);
     let isDeleted = false;
     const deadline = Date.now() + 20_000;
     const writers = [0, 60, 120, 180].map(async (delay) => {

@@ -119,7 +119,7 @@ describe('an email that was open when the backup was made', () => {
     const rows = await lockEmailRows(client, 10);
     client.release();
     assert.deepEqual(
-      rows.map(({ action, message_id, open }) => [action, message_id, open]),
+      rows.map(({ action, message_id, is_open }) => [action, message_id, is_open]),
       [['leave', member.id, true]],
     );
     provider.take({ id: member.id, copy: 1 }, 'call_forgotten');

@@ -3,7 +3,7 @@ import { beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import type { WebhookDeps } from '../../src/delivery/webhooks/contract.ts';
 import type { EventType } from '../../src/domain/event-types.ts';
-import { createEndpoint, editEndpoint, makeWebhookIntake, webhookSeal } from '../../src/accounts/webhooks.ts';
+import { createEndpoint, editEndpoint, makeEndpointDeps, webhookSeal } from '../../src/accounts/webhooks.ts';
 import { listAudit } from '../../src/store/accounts/audit.ts';
 import { listDeliveries } from '../../src/store/webhooks/deliveries.ts';
 import { findEndpoint } from '../../src/store/webhooks/endpoints.ts';
@@ -46,7 +46,7 @@ describe('an endpoint that Sendwright disables', () => {
     bodies.length = 0;
   });
 
-  const intake = () => makeWebhookIntake(pool, () => undefined, SECRET_KEY, []);
+  const intake = () => makeEndpointDeps(pool, () => undefined, SECRET_KEY, []);
   const endpoint = async (url: string, events: EventType[]): Promise<string> =>
     (await createEndpoint(intake(), orgId, { url, events, description: null })).id;
   const mail = () => accept(pool, orgId, [newEmail({ from_domain: domain })]);

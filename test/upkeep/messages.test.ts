@@ -144,7 +144,7 @@ describe('overdue messages', () => {
     await transaction(pool, async (client) => {
       const rows = await lockMessageRows(client, 10);
       assert.deepEqual(
-        rows.map((row) => [row.message_id, row.action, row.open]),
+        rows.map((row) => [row.message_id, row.action, row.is_open]),
         [[id, 'message_again', true]],
       );
       await deleteOutbox(

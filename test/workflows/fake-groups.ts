@@ -63,7 +63,7 @@ export class FakeGroups {
       }
       if (busy > 0) {
         const nonRetryable = members.every(({ id }) => this.emails.row(id).attempts >= maximumAttempts);
-        throw ApplicationFailure.create({ type: 'NotTaken', message: `${busy} were not taken`, nonRetryable });
+        throw ApplicationFailure.create({ type: 'NotAccepted', message: `${busy} were not taken`, nonRetryable });
       }
       const inMs = Math.max(0, ...early.map(({ id }) => this.emails.row(id).dueAt - now));
       return { counts, providers: ['postmark'], ...(early.length > 0 && { early: { members: early, inMs } }) };

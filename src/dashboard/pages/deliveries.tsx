@@ -20,7 +20,7 @@ import {
   Redirect,
   zoneOfForm,
 } from '../page.ts';
-import { crumbsTo, intakeOf, PATH } from './webhook-form.tsx';
+import { crumbsTo, endpointDepsOf, PATH } from './webhook-form.tsx';
 import { formatNumber } from '../../lib/text.ts';
 
 /** The page refreshes more often if the next attempt is due within this time. */
@@ -48,7 +48,7 @@ const show = page(Type.Object({}), async (context) => {
 
 const replay = buttonAction((context) => ({
   action: 'webhooks.deliveries.replay',
-  run: () => replayOne(intakeOf(context), context.organization.id, idOf(context), deliveryIdOf(context)),
+  run: () => replayOne(endpointDepsOf(context), context.organization.id, idOf(context), deliveryIdOf(context)),
   target: deliveryIdOf(context),
   next: deliveryPath(context),
   flash: 'Delivery queued again.',
@@ -75,7 +75,7 @@ const replayPeriod = action(Period, {
     };
     return act(context, {
       action: 'webhooks.replay',
-      run: () => replayMany(intakeOf(context), context.organization.id, id, period),
+      run: () => replayMany(endpointDepsOf(context), context.organization.id, id, period),
       target: id,
       detail: (replayed) => ({ ...period, replayed }),
       next: (replayed) => new Redirect(`${PATH}/${id}`, { flash: replayedMessage(replayed) }),

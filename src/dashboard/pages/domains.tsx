@@ -3,7 +3,7 @@ import type { DomainStatus } from '../../domain/senders/sender-domain.ts';
 import { zoneFile } from '../../domain/senders/zone-file.ts';
 import {
   checkDomain,
-  type DomainIntakeDeps,
+  type DomainDeps,
   registerDomain,
   removeDomain,
   showDomain,
@@ -52,7 +52,7 @@ const add = action(Type.Object({ name: Type.String({ maxLength: 1_000 }) }), {
   run: (context, { name }) =>
     act(context, {
       action: 'domains.create',
-      run: () => registerDomain(intakeOf(context), context.organization.id, name.trim()),
+      run: () => registerDomain(domainDepsOf(context), context.organization.id, name.trim()),
       target: ({ id }) => id,
       detail: (domain) => ({ name: domain.name }),
       next: ({ id }) =>
@@ -61,7 +61,7 @@ const add = action(Type.Object({ name: Type.String({ maxLength: 1_000 }) }), {
 });
 
 const show = page(Type.Object({}), async (context) => {
-  const domain = await showDomain(intakeOf(context), context.organization.id, idOf(context));
+  const domain = await showDomain(domainDepsOf(context), context.organization.id, idOf(context));
   const verify = context.role !== 'viewer' && !domain.trusted && (
     <Form visit={context} action={`${PATH}/${domain.id}/verify`}>
       <button class="primary">Check now</button>
@@ -88,7 +88,7 @@ const show = page(Type.Object({}), async (context) => {
 });
 
 const downloadZone = page(Type.Object({}), async (context) => {
-  const { name, records } = await showDomain(intakeOf(context), context.organization.id, idOf(context));
+  const { name, records } = await showDomain(domainDepsOf(context), context.organization.id, idOf(context));
   return new Reply(zoneFile(records), {
     headers: {
       'content-type': 'text/plain; charset=utf-8',
@@ -99,16 +99,16 @@ const downloadZone = page(Type.Object({}), async (context) => {
 
 const verify = buttonAction<ShownDomain>((context) => ({
   action: 'domains.verify',
-  run: () => checkDomain(intakeOf(context), context.organization.id, idOf(context)),
+  run: () => checkDomain(domainDepsOf(context), context.organization.id, idOf(context)),
   detail: ({ name, status }) => ({ name, status }),
   next: ({ status }) => new Redirect(`${PATH}/${idOf(context)}`, { flash: CHECKED[status] }),
 }));
 
 const remove = buttonAction(async (context) => {
-  const { id, name } = await showDomain(intakeOf(context), context.organization.id, idOf(context));
+  const { id, name } = await showDomain(domainDepsOf(context), context.organization.id, idOf(context));
   return {
     action: 'domains.delete',
-    run: () => removeDomain(intakeOf(context), context.organization.id, id),
+    run: () => removeDomain(domainDepsOf(context), context.organization.id, id),
     detail: { name },
     next: PATH,
     flash: `${name} was deleted.`,
@@ -131,7 +131,7 @@ const CHECKED: Readonly<Record<DomainStatus, string>> = {
   failed: 'The domain is not verified.',
 };
 
-function intakeOf({ deps }: Context): DomainIntakeDeps {
+function domainDepsOf({ deps }: Context): DomainDeps {
   return { ...deps.senderDomains, wakeRelay: deps.wakeRelay, limits: deps.limits };
 }
 

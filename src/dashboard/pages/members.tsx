@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { emailInvitation } from '../../intake/account-emails.ts';
-import { invite, withdrawInvitation } from '../../accounts/invitations.ts';
+import { invite, revokeInvitation } from '../../accounts/invitations.ts';
 import { organizationSuspended } from '../../accounts/suspension.ts';
 import { removeMember, requireMember, setRole } from '../../accounts/users.ts';
 import { type Invitation, listInvitations } from '../../store/accounts/invitations.ts';
@@ -97,7 +97,7 @@ const remove = buttonAction(async (context) => {
 
 const withdraw = buttonAction((context) => ({
   action: 'members.withdraw',
-  run: () => withdrawInvitation(context.pool, context.organization.id, idOf(context)),
+  run: () => revokeInvitation(context.pool, context.organization.id, idOf(context)),
   next: PATH,
   flash: 'The invitation was revoked. Its link no longer works.',
 }));

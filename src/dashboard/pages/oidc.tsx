@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Oidc } from '../../accounts/oidc.ts';
 import { linkToUser, signInByOidc } from '../../accounts/oidc-sign-in.ts';
-import { countNetworkAttempt, forgiveNetworkAttempt } from '../../accounts/sign-in-limits.ts';
+import { countNetworkAttempt, refundNetworkAttempt } from '../../accounts/sign-in-limits.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { tooManyAttempts } from '../errors.tsx';
 import { Form } from '../form-elements.tsx';
@@ -44,16 +44,16 @@ const callback = publicPage(Type.Object({}), async (visit) => {
     const { pool, address, session } = visit;
     const identity = await oidc.finish(new URL(visit.url, visit.baseUrl).search, flow).catch(async (error: unknown) => {
       // An outage of the identity provider must not count as an attempt of the network.
-      if (error instanceof ServiceError && error.code === 'unavailable') await forgiveNetworkAttempt(pool, address);
+      if (error instanceof ServiceError && error.code === 'unavailable') await refundNetworkAttempt(pool, address);
       throw error;
     });
     if (linkSession !== undefined && session) {
       await linkToUser(pool, identity, session);
-      await forgiveNetworkAttempt(pool, address);
+      await refundNetworkAttempt(pool, address);
       return new Redirect(flow.next, { oidcFlow: null, flash: `${oidc.name} was linked to your account.` });
     }
     const { isNew, ...user } = await signInByOidc(pool, identity, visit);
-    await forgiveNetworkAttempt(pool, address);
+    await refundNetworkAttempt(pool, address);
     // A new user has no organization yet, but may have an invitation to accept.
     const next = isNew && !flow.next.startsWith('/dashboard/invitations/') ? '/dashboard/my-invitations' : flow.next;
     return signedIn(visit, { ...user, oidcFlow: null }, next);

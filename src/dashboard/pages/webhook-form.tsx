@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
 import { ENDPOINT_DESCRIPTION_LENGTH, ENDPOINT_URL_LENGTH } from '../../domain/webhooks.ts';
-import { makeWebhookIntake, type WebhookIntakeDeps } from '../../accounts/webhooks.ts';
+import { makeEndpointDeps, type EndpointDeps } from '../../accounts/webhooks.ts';
 import { type DeliveryHealth, HEALTH_SAMPLE } from '../../store/webhooks/delivery-search.ts';
 import type { Endpoint } from '../../store/webhooks/endpoints.ts';
 import { Copy } from '../elements.tsx';
@@ -19,8 +19,8 @@ export const EndpointFields = Type.Object({
   events: Type.Optional(Type.Array(Type.Enum([...EVENT_TYPES]))),
 });
 
-export function intakeOf({ deps }: Context): WebhookIntakeDeps {
-  return makeWebhookIntake(deps.pool, deps.wakeRelay, deps.secretKey, deps.webhookAllowCidrs, deps.limits.organization);
+export function endpointDepsOf({ deps }: Context): EndpointDeps {
+  return makeEndpointDeps(deps.pool, deps.wakeRelay, deps.secretKey, deps.webhookAllowCidrs, deps.limits.organization);
 }
 
 export function nameOf({ description, url }: Endpoint): string {

@@ -33,7 +33,7 @@ import {
   crumbsTo,
   EndpointFields,
   endpointForm,
-  intakeOf,
+  endpointDepsOf,
   nameOf,
   PATH,
   secretPage,
@@ -65,7 +65,8 @@ const edit = action(EndpointFields, {
   run: (context, { url, description = '', events = [] }) =>
     act(context, {
       action: 'webhooks.update',
-      run: () => editEndpoint(intakeOf(context), context.organization.id, idOf(context), { url, description, events }),
+      run: () =>
+        editEndpoint(endpointDepsOf(context), context.organization.id, idOf(context), { url, description, events }),
       target: idOf(context),
       detail: { url },
       next: endpointPath(context),
@@ -78,26 +79,26 @@ const disable = statusAction('disabled', 'Endpoint disabled.');
 
 const rotate = buttonAction<Endpoint & { secret: string }>((context) => ({
   action: 'webhooks.rotate-secret',
-  run: () => rotateEndpoint(intakeOf(context), context.organization.id, idOf(context)),
+  run: () => rotateEndpoint(endpointDepsOf(context), context.organization.id, idOf(context)),
   next: (endpoint) => secretPage(context, endpoint, 'The previous secret also signs for 24 hours.'),
 }));
 
 /** A POST action, so that no link opens the secret. */
 const reveal = buttonAction<Endpoint & { secret: string }>((context) => ({
   action: 'webhooks.reveal-secret',
-  run: () => revealSecret(intakeOf(context), context.organization.id, idOf(context)),
+  run: () => revealSecret(endpointDepsOf(context), context.organization.id, idOf(context)),
   next: (endpoint) => secretPage(context, endpoint, 'This secret verifies the deliveries of the endpoint.'),
 }));
 
 const test = buttonAction<Delivery>((context) => ({
   action: 'webhooks.test',
-  run: () => testEndpoint(intakeOf(context), context.organization.id, idOf(context)),
+  run: () => testEndpoint(endpointDepsOf(context), context.organization.id, idOf(context)),
   next: ({ id }) => new Redirect(`${endpointPath(context)}/deliveries/${id}`, { flash: 'Test event queued.' }),
 }));
 
 const remove = buttonAction((context) => ({
   action: 'webhooks.delete',
-  run: () => removeEndpoint(intakeOf(context), context.organization.id, idOf(context)),
+  run: () => removeEndpoint(endpointDepsOf(context), context.organization.id, idOf(context)),
   next: PATH,
   flash: 'Endpoint deleted.',
 }));
@@ -121,7 +122,7 @@ function endpointPath(context: Context): string {
 function statusAction(status: EndpointStatus, flash: string): Page<'members'> {
   return buttonAction((context) => ({
     action: 'webhooks.update',
-    run: () => editEndpoint(intakeOf(context), context.organization.id, idOf(context), { status }),
+    run: () => editEndpoint(endpointDepsOf(context), context.organization.id, idOf(context), { status }),
     detail: { status },
     next: endpointPath(context),
     flash,

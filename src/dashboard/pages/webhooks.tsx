@@ -12,7 +12,7 @@ import {
   CRUMBS,
   EndpointFields,
   endpointForm,
-  intakeOf,
+  endpointDepsOf,
   PATH,
   secretPage,
   stateOf,
@@ -74,7 +74,7 @@ const create = action(EndpointFields, {
   run: (context, { url, description = '', events = [] }) =>
     act(context, {
       action: 'webhooks.create',
-      run: () => createEndpoint(intakeOf(context), context.organization.id, { url, description, events }),
+      run: () => createEndpoint(endpointDepsOf(context), context.organization.id, { url, description, events }),
       target: ({ id }) => id,
       detail: { url },
       next: (endpoint) => secretPage(context, endpoint, 'Endpoint added. It receives events from now on.'),

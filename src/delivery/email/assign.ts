@@ -18,7 +18,7 @@ import { chooseRecipients, type OpenedEmail, type Sendable, suppressionOf, toMes
 /** The result of a member whose content cannot be decrypted because SECRET_KEY has changed since it was accepted. */
 const UNDECRYPTABLE_RESULT = {
   state: 'again',
-  reason: 'Its content cannot be decrypted: SECRET_KEY is another one.',
+  reason: 'Its content cannot be decrypted: SECRET_KEY has changed since it was accepted.',
   alone: true,
 } as const;
 /**

@@ -18,7 +18,7 @@ const NO_MEMORY_RETRY_MS = 3_000;
  * isolated process.
  * @returns one result for each member, in any order
  */
-export async function deliver(
+export async function deliverEmails(
   deps: EmailDeps,
   members: readonly Member[],
   onResults: OnResults = () => undefined,
@@ -95,7 +95,7 @@ async function deliverParts(
     if (left.length === 0) break;
     deadline ??= performance.now() + COPIES_DEADLINE_MS;
     if (performance.now() > deadline) {
-      results.push(...left.map(({ id }) => postponed(id, 'The other copies are to follow.', 1)));
+      results.push(...left.map(({ id }) => postponed(id, 'Its remaining copies are sent by the next attempt.', 1)));
       break;
     }
   }

@@ -23,7 +23,7 @@ export const postmark = hiddenRoute({
         ? await projectFeedback(callback.feedback)
         : callback.kind === 'suppression' && (await projectProviderSuppression(pool, callback.suppression));
     if (!isAccepted) await keepCallback(pool, 'postmark', JSON.stringify(body));
-    // The outbox may contain webhook deliveries.
+    // The report may have added webhook deliveries.
     wakeRelay();
     return {};
   },

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { EventType } from '../../domain/event-types.ts';
 import { requireOrganization } from '../../accounts/organizations.ts';
-import { createEndpoint, makeWebhookIntake, removeEndpoint } from '../../accounts/webhooks.ts';
+import { createEndpoint, makeEndpointDeps, removeEndpoint } from '../../accounts/webhooks.ts';
 import { secretKeysOf } from '../../lib/secret-key.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { listEndpoints } from '../../store/webhooks/endpoints.ts';
@@ -26,7 +26,7 @@ async function add(pool: Pool, options: OfOrganization & { readonly url: string;
   const { organization, url, event: events } = options;
   const settings = await readCommandSettings('SECRET_KEY');
   const allowedCidrs = settings.WEBHOOK_ALLOW_CIDRS ?? [];
-  const intake = makeWebhookIntake(pool, wakeRelay, secretKeysOf(settings), allowedCidrs);
+  const intake = makeEndpointDeps(pool, wakeRelay, secretKeysOf(settings), allowedCidrs);
   await requireOrganization(pool, organization);
   return audited(pool, { organization, action: 'webhooks.create' }, async () => {
     const { id, secret } = await createEndpoint(intake, organization, { url, events, description: null });

@@ -49,7 +49,7 @@ const MAX_BYTES_PER_UNIT = 6;
 const CALL_DEADLINE_MS = 20_000;
 const NOT_TRIED_OUTCOME: SendOutcome = {
   kind: 'busy',
-  detail: 'The files of its other copies took all the time there was.',
+  detail: 'The call ended before this copy was sent, because of its large attachments.',
 };
 /** UTF-16 units of both bodies up to which an email without files cannot exceed MAX_MESSAGE_BYTES. */
 const MAX_UNMEASURED_UNITS = 1_000_000;

@@ -83,7 +83,7 @@ export function hasInvitation(db: Db, email: string): Promise<boolean> {
 }
 
 /** Redeems an invitation. @returns false if it was redeemed or has expired */
-export function takeInvitation(db: Db, id: string): Promise<boolean> {
+export function redeemInvitation(db: Db, id: string): Promise<boolean> {
   return executeOne(db, `DELETE FROM invitations WHERE id = $1 AND expires_at > now()`, [id]);
 }
 

@@ -15,6 +15,6 @@ export function findReset(db: Db, sha256: Buffer): Promise<string | undefined> {
 }
 
 /** Redeems a link. @returns false if it was redeemed or has expired */
-export function takeReset(db: Db, sha256: Buffer): Promise<boolean> {
+export function redeemReset(db: Db, sha256: Buffer): Promise<boolean> {
   return executeOne(db, `DELETE FROM password_resets WHERE sha256 = $1 AND expires_at > now()`, [sha256]);
 }

@@ -36,7 +36,7 @@ export async function insertSecondFactor(db: Db, userId: string, sealed: Buffer)
  * @returns false if this step or a later one was used up, or if `confirms` does not fit the set-up: true though it is completed,
  * or false though it is not
  */
-export function takeStep(db: Db, userId: string, step: number, confirms: boolean): Promise<boolean> {
+export function redeemStep(db: Db, userId: string, step: number, confirms: boolean): Promise<boolean> {
   return executeOne(
     db,
     `UPDATE second_factors SET last_step = $2, confirmed_at = coalesce(confirmed_at, now())
@@ -52,7 +52,7 @@ export async function replaceRecoveryCodes(db: Db, userId: string, digests: read
 }
 
 /** Uses up a recovery code. @returns false if the user has no such code */
-export function takeRecoveryCode(db: Db, userId: string, sha256: Buffer): Promise<boolean> {
+export function redeemRecoveryCode(db: Db, userId: string, sha256: Buffer): Promise<boolean> {
   return executeOne(db, `DELETE FROM recovery_codes WHERE user_id = $1 AND sha256 = $2`, [userId, sha256]);
 }
 

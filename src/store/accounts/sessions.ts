@@ -37,7 +37,7 @@ export interface Session {
 
 /** The client that uses a session. */
 export interface SessionClient {
-  /** The address of the network peer. */
+  /** The IP address of the client. */
   readonly address: string;
   readonly userAgent: string | undefined;
   /** True if it begins by a sign-in by OpenID Connect; false by default. */

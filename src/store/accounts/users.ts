@@ -1,7 +1,10 @@
 import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, execute, executeOne, queryColumn, queryRow, queryRows, queryValue } from '../postgres/pool.ts';
 
-/** Viewers read, members also change, owners also manage members. */
+/**
+ * Viewers read. Members also change messages and suppressions, and test and replay webhooks. Owners also manage keys, domains,
+ * numbers, endpoints, members and settings.
+ */
 export const ROLES = ['viewer', 'member', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -26,12 +29,12 @@ const COLUMNS = 'id, email, name, password, proved_at';
 export async function insertUser(
   db: Db,
   user: Readonly<Omit<UserWithPassword, 'proved_at'>>,
-  isProved: boolean,
+  isEmailVerified: boolean,
 ): Promise<void> {
   await execute(
     db,
     `INSERT INTO users (id, email, name, password, proved_at) VALUES ($1, $2, $3, $4, CASE WHEN $5 THEN now() END)`,
-    [user.id, user.email, user.name, user.password, isProved],
+    [user.id, user.email, user.name, user.password, isEmailVerified],
   );
 }
 
@@ -43,7 +46,7 @@ export function findUser(db: Db, id: string): Promise<UserWithPassword | undefin
   return queryRow(db, `SELECT ${COLUMNS} FROM users WHERE id = $1`, [id]);
 }
 
-export async function setProved(db: Db, id: string): Promise<void> {
+export async function markEmailVerified(db: Db, id: string): Promise<void> {
   await execute(db, `UPDATE users SET proved_at = coalesce(proved_at, now()) WHERE id = $1`, [id]);
 }
 

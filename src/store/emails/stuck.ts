@@ -145,13 +145,13 @@ export async function putBackEmails(
   return queryColumn(db, {
     name: 'put_back_emails',
     text: `WITH open AS MATERIALIZED (
-             SELECT wanted.id, email.is_whole
+             SELECT requested.id, email.is_whole
              FROM (
-               SELECT * FROM unnest($2::text[]) AS wanted(id)
+               SELECT * FROM unnest($2::text[]) AS requested(id)
                WHERE id NOT IN (SELECT message_id FROM outbox) ORDER BY id COLLATE "C"
-             ) AS wanted CROSS JOIN LATERAL (
+             ) AS requested CROSS JOIN LATERAL (
                SELECT status IN ('queued', 'scheduled') AS is_whole FROM emails
-               WHERE id = wanted.id AND workflow_id = $1
+               WHERE id = requested.id AND workflow_id = $1
                  AND ${IS_OPEN('emails')}
                FOR UPDATE
              ) AS email
@@ -179,28 +179,28 @@ export async function postponeCheck(db: Db, id: string, waitMs: number): Promise
  * for messages that a provider accepted. These are not checked after three days. A later time that was set while upkeep checked the
  * row, such as by a reschedule, is kept.
  * @param where selects the rows, among those with the ids `$1`
- * @param isTaken the condition that a provider accepted a message for all recipients
+ * @param isAccepted the condition that a provider accepted a message for all recipients
  * @param never `look_at` of a row that is not to be checked again
  */
-export const SCHEDULE_CHECK = (table: string, where: string, isTaken: string, never: string): string => `
+export const SCHEDULE_CHECK = (table: string, where: string, isAccepted: string, never: string): string => `
   UPDATE ${table}
-  SET look_at = CASE WHEN stuck.taken AND now() + stuck.since > ${table}.last_event_at + interval '72 hours'
+  SET look_at = CASE WHEN stuck.accepted AND now() + stuck.since > ${table}.last_event_at + interval '72 hours'
                      THEN ${never} ELSE greatest(${table}.look_at, now() + least(stuck.since, stuck.most)) END
   FROM (
-    SELECT id, taken, CASE WHEN taken THEN interval '24 hours' ELSE interval '1 hour' END AS most,
-           now() - CASE WHEN taken THEN last_event_at ELSE coalesce(scheduled_at, created_at) END AS since
-    FROM (SELECT *, ${isTaken} AS taken FROM ${table} WHERE ${where}) AS looked_at
+    SELECT id, accepted, CASE WHEN accepted THEN interval '24 hours' ELSE interval '1 hour' END AS most,
+           now() - CASE WHEN accepted THEN last_event_at ELSE coalesce(scheduled_at, created_at) END AS since
+    FROM (SELECT *, ${isAccepted} AS accepted FROM ${table} WHERE ${where}) AS looked_at
   ) AS stuck
   WHERE ${table}.id = stuck.id AND ${table}.id = ANY ($1)`;
 
-const IS_TAKEN = `NOT ${IS_OPEN('emails')}`;
+const IS_ACCEPTED = `NOT ${IS_OPEN('emails')}`;
 
 /** Schedules the next check of emails: see `SCHEDULE_CHECK`. */
 export async function scheduleNextCheck(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await execute(db, {
     name: 'schedule_next_check',
-    text: SCHEDULE_CHECK('emails', 'id = ANY ($1)', IS_TAKEN, `'infinity'`),
+    text: SCHEDULE_CHECK('emails', 'id = ANY ($1)', IS_ACCEPTED, `'infinity'`),
     values: [ids],
   });
 }

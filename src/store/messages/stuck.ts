@@ -36,14 +36,14 @@ export async function postponeMessageCheck(db: Db, id: string, waitMs: number): 
   );
 }
 
-const IS_TAKEN = `status NOT IN ('queued', 'scheduled')`;
+const IS_ACCEPTED = `status NOT IN ('queued', 'scheduled')`;
 
 /** Schedules the next check of messages that have one: see `SCHEDULE_CHECK`. */
 export async function scheduleNextMessageCheck(db: Db, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await execute(db, {
     name: 'schedule_next_message_check',
-    text: SCHEDULE_CHECK('chat_messages', 'id = ANY ($1) AND look_at IS NOT NULL', IS_TAKEN, 'NULL'),
+    text: SCHEDULE_CHECK('chat_messages', 'id = ANY ($1) AND look_at IS NOT NULL', IS_ACCEPTED, 'NULL'),
     values: [ids],
   });
 }

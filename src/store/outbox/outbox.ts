@@ -18,12 +18,12 @@ export interface EmailRow {
   more_to: number;
   due_at: string | null;
   /** True if it is due later than now. */
-  waits: boolean;
+  is_later: boolean;
   version: number;
   /** The workflow that delivers it. */
   workflow_id: string;
   /** True while something is left to deliver: false once the email is canceled or has ended. */
-  open: boolean;
+  is_open: boolean;
   /** The span of its request. Set when tracing is enabled. */
   traceparent: string | null;
 }
@@ -39,7 +39,7 @@ export interface GroupRow {
   org_id: string | null;
   batch_id: string | null;
   /** True if all members belong to batches. */
-  bulk: boolean;
+  is_bulk: boolean;
   due_at: string | null;
   /** The spans of the members' requests, at most MAX_LINKS. */
   traceparents: string[];
@@ -48,6 +48,7 @@ export interface GroupRow {
 /** A maintenance task to run immediately. */
 export interface MaintenanceRow {
   id: string;
+  /** The name of this action in the rows of all versions. */
   action: 'chore';
   /** The task's name. */
   message_id: string;
@@ -70,11 +71,11 @@ export interface MessageRow {
   due_at: string | null;
   version: number;
   /** True while it is to be delivered. */
-  open: boolean;
+  is_open: boolean;
   traceparent: string | null;
 }
 
-/** The kinds of rows in the outbox, locked or not. */
+/** The kinds of rows in the outbox, including locked and deferred ones. */
 export interface PendingKinds {
   maintenance: boolean;
   messages: boolean;
@@ -89,7 +90,7 @@ export const MESSAGE_ACTIONS = `('chat', 'chat_again', 'message', 'message_again
 
 const DUE_MESSAGE = `action IN ${MESSAGE_ACTIONS} AND (retry_at IS NULL OR retry_at <= now())`;
 
-/** Returns which kinds of rows a relay has to lock: mostly none, or one. */
+/** Returns the kinds of rows that the outbox contains: mostly none, or one. */
 export async function findPendingKinds(db: Db): Promise<PendingKinds> {
   return queryOneRow(db, {
     name: 'find_pending_kinds',
@@ -104,9 +105,9 @@ export async function findPendingKinds(db: Db): Promise<PendingKinds> {
 const EMAIL_ROWS = `
   SELECT outbox.id, outbox.action, outbox.message_id, outbox.tries, email.org_id, email.batch_id,
          email."to" ->> 0 AS first_to, jsonb_array_length(email."to") - 1 AS more_to,
-         email.scheduled_at AS due_at, coalesce(email.scheduled_at > now(), false) AS waits,
+         email.scheduled_at AS due_at, coalesce(email.scheduled_at > now(), false) AS is_later,
          email.schedule_version AS version, email.workflow_id,
-         ${IS_OPEN('email')} AS open, outbox.traceparent
+         ${IS_OPEN('email')} AS is_open, outbox.traceparent
   FROM outbox JOIN emails AS email ON email.id = outbox.message_id
   WHERE outbox.action IN ('start', 'leave', 'reschedule', 'cancel') AND (outbox.retry_at IS NULL OR outbox.retry_at <= now())`;
 
@@ -135,7 +136,7 @@ export function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
   return queryRows(db, {
     name: 'lock_groups',
     text: `SELECT id, action, message_id, tries, group_of -> 'members' AS members, group_of ->> 'org_id' AS org_id,
-                  group_of ->> 'batch_id' AS batch_id, (group_of ->> 'bulk')::boolean AS bulk,
+                  group_of ->> 'batch_id' AS batch_id, (group_of ->> 'bulk')::boolean AS is_bulk,
                   (group_of ->> 'due_at')::timestamptz AS due_at,
                   ARRAY(SELECT jsonb_array_elements_text(group_of -> 'traceparents')) AS traceparents
            FROM outbox WHERE action = 'group' AND (retry_at IS NULL OR retry_at <= now())
@@ -148,20 +149,20 @@ export function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
 export function lockMaintenance(db: Db, limit: number): Promise<MaintenanceRow[]> {
   return queryRows(db, {
     name: 'lock_maintenance',
-    text: `WITH held AS MATERIALIZED (
+    text: `WITH locked AS MATERIALIZED (
              SELECT id, message_id, tries FROM outbox
              WHERE action = 'chore' AND (retry_at IS NULL OR retry_at <= now())
              ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
            )
            SELECT min(id) AS id, 'chore' AS action, message_id, max(tries) AS tries,
                   (array_agg(id::text ORDER BY id))[2:] AS more_ids
-           FROM held GROUP BY message_id`,
+           FROM locked GROUP BY message_id`,
     values: [limit],
   });
 }
 
-/** The oldest and as many of the latest rows, among which organizations take turns. */
-const MESSAGE_TURNS = 500;
+/** Organizations take turns among this many of the oldest and as many of the latest rows. */
+const MAX_TURN_CANDIDATES = 500;
 
 /**
  * Locks rows about chat-app messages and SMS that no other relay has locked, the oldest of each organization first. Organizations
@@ -181,11 +182,11 @@ export async function lockMessageRows(db: Db, limit: number): Promise<MessageRow
            )
            SELECT outbox.id, replace(outbox.action, 'chat', 'message') AS action, outbox.message_id, outbox.tries,
                   message.channel, message.org_id, message."to", message.type, message.scheduled_at AS due_at,
-                  message.schedule_version AS version, message.status IN ('queued', 'scheduled') AS open, outbox.traceparent
+                  message.schedule_version AS version, message.status IN ('queued', 'scheduled') AS is_open, outbox.traceparent
            FROM outbox CROSS JOIN LATERAL (SELECT * FROM chat_messages WHERE id = outbox.message_id OFFSET 0) AS message
            WHERE outbox.id = ANY (ARRAY(SELECT id FROM turns ORDER BY turn, random() LIMIT $1))
            ORDER BY outbox.id FOR UPDATE OF outbox SKIP LOCKED`,
-    values: [limit, MESSAGE_TURNS],
+    values: [limit, MAX_TURN_CANDIDATES],
   });
 }
 
@@ -233,7 +234,7 @@ export async function groupOutboxRows(db: Db, groups: readonly NewGroup[]): Prom
   const members = groups.flatMap(({ id: group, members }) => members.map((member) => ({ ...member, group })));
   await execute(db, {
     name: 'group_outbox_rows',
-    text: `WITH joining AS MATERIALIZED (
+    text: `WITH members AS MATERIALIZED (
              SELECT input.*, email.org_id, email.batch_id, email.scheduled_at
              FROM (
                SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::integer[], $5::text[])
@@ -244,10 +245,10 @@ export async function groupOutboxRows(db: Db, groups: readonly NewGroup[]): Prom
              ) AS email
              WHERE email.schedule_version = input.version AND email.status IN ('queued', 'scheduled')
            ), assigned AS (
-             UPDATE emails SET workflow_id = joining.workflow_id
-             FROM joining WHERE emails.id = joining.id AND emails.id = ANY (ARRAY(SELECT id FROM joining))
-           ), gone AS (
-             DELETE FROM outbox WHERE id = ANY (ARRAY(SELECT outbox_id FROM joining))
+             UPDATE emails SET workflow_id = members.workflow_id
+             FROM members WHERE emails.id = members.id AND emails.id = ANY (ARRAY(SELECT id FROM members))
+           ), deleted AS (
+             DELETE FROM outbox WHERE id = ANY (ARRAY(SELECT outbox_id FROM members))
            )
            INSERT INTO outbox (message_id, action, group_of)
            SELECT workflow_id, 'group', jsonb_build_object(
@@ -257,7 +258,7 @@ export async function groupOutboxRows(db: Db, groups: readonly NewGroup[]): Prom
              'bulk', bool_and(batch_id IS NOT NULL),
              'due_at', min(scheduled_at),
              'traceparents', coalesce((array_agg(DISTINCT traceparent) FILTER (WHERE traceparent IS NOT NULL))[:$6], '{}'))
-           FROM joining GROUP BY workflow_id ORDER BY min(outbox_id)`,
+           FROM members GROUP BY workflow_id ORDER BY min(outbox_id)`,
     values: [...columns(members, 'group', 'outboxId', 'id', 'version', 'traceparent'), MAX_LINKS],
   });
 }
@@ -274,7 +275,7 @@ export async function detachFromGroup(
   if (emails.length === 0) return;
   await execute(db, {
     name: 'detach_from_group',
-    text: `WITH leaving AS MATERIALIZED (
+    text: `WITH detached AS MATERIALIZED (
              SELECT input.*
              FROM (
                SELECT * FROM unnest($2::text[], $3::float8[]) AS input(id, wait_ms) ORDER BY id COLLATE "C"
@@ -283,10 +284,10 @@ export async function detachFromGroup(
              ) AS email
              WHERE email.workflow_id = $1
            ), assigned AS (
-             UPDATE emails SET workflow_id = id WHERE id = ANY (ARRAY(SELECT id FROM leaving))
+             UPDATE emails SET workflow_id = id WHERE id = ANY (ARRAY(SELECT id FROM detached))
            )
            INSERT INTO outbox (message_id, action, retry_at)
-           SELECT id, 'leave', now() + wait_ms * interval '1 millisecond' FROM leaving`,
+           SELECT id, 'leave', now() + wait_ms * interval '1 millisecond' FROM detached`,
     values: [group, ...columns(emails, 'id', 'waitMs')],
   });
 }
