@@ -40,7 +40,8 @@ export function makeGroupActivities(deps: EmailDeps) {
      * Sends the emails of a group that are due. If few were not accepted, these are detached: workflows of their own retry them.
      * @throws ApplicationFailure of type NotAccepted when the others should be retried together, or all be given up
      */
-    deliverGroup: (input: Group & AttemptLimit): Promise<GroupDelivery> => attemptGroup(deps, input),
+    deliverGroup: (input: Group & AttemptLimit): Promise<GroupDelivery> =>
+      withHeartbeat(() => attemptGroup(deps, input)),
 
     /** Ends those emails of a group whose attempts are used up: they fail with their last answers. */
     async giveUpGroup({ id, members, maximumAttempts }: Group & { maximumAttempts: number }): Promise<void> {
@@ -70,11 +71,9 @@ async function attemptGroup(
       return signals.some(({ aborted }) => aborted);
     },
   };
-  const attempted = await withHeartbeat(() =>
-    deliverInSlices(
-      { ...deps, stopping },
-      members.map((member) => Object.assign({}, member, { workflowId: id })),
-    ),
+  const attempted = await deliverInSlices(
+    { ...deps, stopping },
+    members.map((member) => Object.assign({}, member, { workflowId: id })),
   );
   const results = await endUsedUp(deps, id, attempted, maximumAttempts);
   await publishCompletedBatches(
@@ -154,7 +153,7 @@ async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Pro
     const open = slice.filter((member) => !refusals.has(orgOf(member)));
     for (const member of slice) {
       const refused = refusals.get(orgOf(member));
-      if (refused) results.push({ ...refused, id: member.id });
+      if (refused) results.push(notAttempted(member.id, refused));
     }
     if (open.length === 0) continue;
     calls.run(open.length, async (onResults) => {
@@ -163,6 +162,11 @@ async function deliverInSlices(deps: EmailDeps, members: readonly Member[]): Pro
   }
   await calls.end();
   return results;
+}
+
+/** Returns the result of an email that was not attempted after another one's refusal, without the failures of that one. */
+function notAttempted(id: string, { reason, afterMs }: AgainResult): AgainResult {
+  return { id, state: 'again', reason, failures: 0, ...(afterMs !== undefined && { afterMs }) };
 }
 
 /** Returns the last refusal of each organization of which no email was accepted yet. Other organizations may not be affected. */

@@ -206,6 +206,30 @@ describe('delivering a group', () => {
     assert.deepEqual(await outcomes(members[29]?.id ?? ''), []);
   });
 
+  test('does not count the refusals of others as attempts of members that were not attempted', async () => {
+    const { deliver, provider, statuses } = await group(40);
+    provider.callSize = 10;
+    provider.acts.push(...Array.from({ length: 10 }, () => BUSY));
+    const error = await failure(deliver(undefined, { maximumAttempts: 1 }));
+    assert.match(error.message, /^30 of 40 /);
+    assert.equal(error.nonRetryable, false);
+    assert.deepEqual(await statuses(), [...Array<string>(10).fill('failed'), ...Array<string>(30).fill('queued')]);
+  });
+
+  test('sends heartbeats until its results are stored', async (t) => {
+    const [started, stopped] = [t.mock.method(globalThis, 'setInterval'), t.mock.method(globalThis, 'clearInterval')];
+    const { deliver, provider, deps } = await group(2);
+    provider.acts.push(BUSY);
+    let isStopped: boolean | undefined;
+    t.mock.method(deps.log, 'info', (_fields: object, message: string) => {
+      if (message !== 'group attempted') return;
+      const heartbeats = started.mock.calls.find(({ arguments: [, ms] }) => ms === 5_000)?.result;
+      isStopped = !heartbeats || stopped.mock.calls.some(({ arguments: [timer] }) => timer === heartbeats);
+    });
+    await deliver();
+    assert.equal(isStopped, false);
+  });
+
   test('attempts the emails of an organization although the provider took none of another', async () => {
     const { deliver, provider, members, statuses } = await group(40);
     provider.callSize = 10;
