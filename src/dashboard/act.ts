@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { auditCommitted, type Detail } from '../accounts/audit.ts';
-import { action, type Answer, type Context, idOf, type Page, Redirect } from './page.ts';
+import { action, type PageResponse, type Context, idOf, type Page, Redirect } from './page.ts';
 
 /** A form that sends an email. Posts with the same id send it once. */
 export const RequestIdForm = Type.Object({
@@ -15,14 +15,14 @@ export interface Change<T> {
   readonly target?: string | null | ((result: T) => string | null);
   /** Further fields of the audit entry, without secrets. */
   readonly detail?: Detail | ((result: T) => Detail);
-  /** The path to redirect to, or the answer itself: a page for a value that is shown only once, such as a key. */
-  readonly next: string | ((result: T) => Answer | Promise<Answer>);
+  /** The path to redirect to, or the response itself: a page for a value that is shown only once, such as a key. */
+  readonly next: string | ((result: T) => PageResponse | Promise<PageResponse>);
   /** The flash message on the page at that path. */
   readonly flash?: string;
 }
 
 /** Makes a change for a member and writes it to the audit log. */
-export async function act<T>(context: Context, change: Change<T>): Promise<Answer> {
+export async function act<T>(context: Context, change: Change<T>): Promise<PageResponse> {
   const result = await change.run();
   const { target = null, detail = {}, next, flash } = change;
   await auditCommitted(context.pool, context.deps.log, {

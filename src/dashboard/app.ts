@@ -7,9 +7,9 @@ import { acceptsGzip } from '../lib/negotiation.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { type OrganizationOfUser, setFlash } from '../store/accounts/sessions.ts';
 import type { Asset, Assets } from './assets.ts';
-import { formProblems, TroublePage, troubleOf } from './errors.tsx';
-import { check, type Given, queryOf, readFields } from './forms.ts';
-import type { Answer, Context, DashboardDeps, Page, PageRow, SignedIn, Visit } from './page.ts';
+import { formProblems, ErrorPage, toErrorView } from './errors.tsx';
+import { validateFields, type FormInput, queryOf, readFields } from './forms.ts';
+import type { Context, DashboardDeps, FormState, Page, PageResponse, PageRow, SignedIn, Visit } from './page.ts';
 import { baseUrlOf, pathOf, Redirect, Reply } from './page.ts';
 import * as account from './pages/account.tsx';
 import * as accountOidc from './pages/account-oidc.tsx';
@@ -142,9 +142,9 @@ export function dashboard(deps: DashboardDeps, assets: Assets): FastifyPluginAsy
     });
     app.addHook('onRequest', async (request, reply) => admit(site, request, reply));
     app.addHook('onSend', async (request, reply) => setSecurityHeaders(request, reply));
-    app.setErrorHandler((error, request, reply) => showTrouble(site, error, request, reply));
+    app.setErrorHandler((error, request, reply) => sendErrorPage(site, error, request, reply));
     app.setNotFoundHandler((request, reply) =>
-      showTrouble(site, new ServiceError('not_found', 'there is nothing at this address'), request, reply),
+      sendErrorPage(site, new ServiceError('not_found', 'there is nothing at this address'), request, reply),
     );
     for (const asset of assets.values()) serveAsset(app, asset);
     for (const row of PAGES) servePage(app, site, row);
@@ -196,8 +196,8 @@ function servePage(app: FastifyInstance, site: Site, row: PageRow): void {
       if (method === 'GET' && visit.session?.flash && request.headers['hx-request'] === undefined) {
         await setFlash(site.deps.pool, digest(visit.session.token), null);
       }
-      const answer = await answerOf(page, visit, request.body as Given | undefined);
-      return send(site, answer, visit, reply);
+      const response = await respond(page, visit, request.body as FormInput | undefined);
+      return send(site, response, visit, reply);
     },
   });
 }
@@ -246,8 +246,8 @@ function readSession({ deps, knownSessions: known }: Site, request: FastifyReque
 function visitOf(site: Site, request: FastifyRequest, page: Page | undefined): Visit {
   const { deps, asset } = site;
   const [, search = ''] = /\?(.*)$/s.exec(request.url) ?? [];
-  const given = readFields(search);
-  const { values, problems } = page ? check(page.query, given) : { values: {}, problems: {} };
+  const input = readFields(search);
+  const { values, problems } = page ? validateFields(page.query, input) : { values: {}, problems: {} };
   return {
     deps,
     pool: deps.pool,
@@ -259,7 +259,7 @@ function visitOf(site: Site, request: FastifyRequest, page: Page | undefined): V
     requestId: request.id,
     params: (request.params ?? {}) as Record<string, string>,
     query: values,
-    given,
+    input,
     problems,
     session: null,
     asset,
@@ -293,41 +293,41 @@ function redirectTo(path: string, request: FastifyRequest, reply: FastifyReply):
   return reply.redirect(path, 303);
 }
 
-async function answerOf(page: Page, visit: Visit, body: Given | undefined): Promise<Answer> {
-  const run = page.run as (context: Visit, form: unknown) => Promise<Answer>;
+async function respond(page: Page, visit: Visit, body: FormInput | undefined): Promise<PageResponse> {
+  const run = page.run as (context: Visit, form: unknown) => Promise<PageResponse>;
   if (!page.form) return run(visit, undefined);
-  const given = body ?? {};
+  const input = body ?? {};
   // Forms of visitors, such as "Sign out", do not act on the selected organization.
-  if (page.isFor === 'members' && pathOf(visit) !== CHANGE_ORGANIZATION) refuseStalePage(visit, given['_org']);
-  const again = page.again as ((context: Visit, filled: object) => Answer) | undefined;
-  const { values, problems: invalid } = check(page.form, given);
+  if (page.isFor === 'members' && pathOf(visit) !== CHANGE_ORGANIZATION) refuseStalePage(visit, input['_org']);
+  const renderForm = page.renderForm as ((context: Visit, formState: FormState) => PageResponse) | undefined;
+  const { values, problems: invalid } = validateFields(page.form, input);
   const [[field, problem] = []] = Object.entries(invalid);
   if (problem !== undefined) {
-    if (!again) throw new ServiceError('validation_error', problem, field);
-    return new Reply((await again(visit, { given, problems: invalid })) as string, { status: 422 });
+    if (!renderForm) throw new ServiceError('validation_error', problem, field);
+    return new Reply((await renderForm(visit, { input, problems: invalid })) as string, { status: 422 });
   }
   try {
     return await run(visit, values);
   } catch (error) {
-    const refused = again && formProblems(error);
+    const refused = renderForm && formProblems(error);
     if (!refused) throw error;
     const { problems, ...reply } = refused;
-    return new Reply((await again(visit, { given, problems })) as string, reply);
+    return new Reply((await renderForm(visit, { input, problems })) as string, reply);
   }
 }
 
-async function send(site: Site, answer: Answer, visit: Visit, reply: FastifyReply): Promise<FastifyReply> {
-  if (answer instanceof Redirect) {
+async function send(site: Site, response: PageResponse, visit: Visit, reply: FastifyReply): Promise<FastifyReply> {
+  if (response instanceof Redirect) {
     const { pool, publicUrl } = site.deps;
-    const { flash, token, browser, oidcFlow } = answer.options;
+    const { flash, token, browser, oidcFlow } = response.options;
     const session = token ?? visit.session?.token;
     if (flash !== undefined && session !== undefined) await setFlash(pool, digest(session), flash);
     if (token !== undefined) setSessionCookie(reply, publicUrl, token);
     if (browser !== undefined) setBrowserCookie(reply, publicUrl, browser);
     if (oidcFlow !== undefined) reply.header('set-cookie', oidcCookie(publicUrl, oidcFlow));
-    return reply.redirect(answer.to, 303);
+    return reply.redirect(response.to, 303);
   }
-  const { body, status, headers } = answer instanceof Reply ? answer : new Reply(answer);
+  const { body, status, headers } = response instanceof Reply ? response : new Reply(response);
   const content = await body;
   const hasProblems = Object.keys(visit.problems).length > 0;
   reply
@@ -338,7 +338,7 @@ async function send(site: Site, answer: Answer, visit: Visit, reply: FastifyRepl
 }
 
 /**
- * Sends text, compressed if the browser accepts it. The answer to a form is not compressed: it may contain a new secret
+ * Sends text, compressed if the browser accepts it. The response to a form is not compressed: it may contain a new secret
  * beside the form's input, and the compressed length would reveal how similar they are.
  */
 async function sendText(text: string, reply: FastifyReply): Promise<FastifyReply> {
@@ -348,7 +348,7 @@ async function sendText(text: string, reply: FastifyReply): Promise<FastifyReply
   return reply.header('content-encoding', 'gzip').send(await gzipAsync(text));
 }
 
-/** Sets the headers that the answer has not set itself. */
+/** Sets the headers that the response has not set itself. */
 function setSecurityHeaders(request: FastifyRequest, reply: FastifyReply): void {
   const hasSecretPath = request.routeOptions.url?.includes(':token') ?? false;
   const headers = {
@@ -364,16 +364,16 @@ function setSecurityHeaders(request: FastifyRequest, reply: FastifyReply): void 
   for (const [name, value] of Object.entries(headers)) if (!reply.hasHeader(name)) reply.header(name, value);
 }
 
-async function showTrouble(site: Site, error: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const trouble = troubleOf(error);
-  reply.errorCode = trouble.code;
-  if (trouble.status >= 500) request.log.error({ err: error }, trouble.title);
-  if (trouble.status === 503) reply.header('retry-after', '1');
+async function sendErrorPage(site: Site, error: unknown, request: FastifyRequest, reply: FastifyReply) {
+  const errorView = toErrorView(error);
+  reply.errorCode = errorView.code;
+  if (errorView.status >= 500) request.log.error({ err: error }, errorView.title);
+  if (errorView.status === 503) reply.header('retry-after', '1');
   if (error instanceof ServiceError && error.retryAfterSeconds)
     reply.header('retry-after', String(error.retryAfterSeconds));
   const visit = request.visit ?? (await visitWithoutRow(site, request));
-  const page = TroublePage({ visit, trouble });
-  return send(site, new Reply(page, { status: trouble.status }), visit, reply);
+  const page = ErrorPage({ visit, errorView });
+  return send(site, new Reply(page, { status: errorView.status }), visit, reply);
 }
 
 /**

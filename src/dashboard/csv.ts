@@ -6,7 +6,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { startTimeSlices } from '../intake/time-slices.ts';
 import type { Cursor, Page } from '../store/postgres/page.ts';
 import { act, type Change } from './act.ts';
-import { type Answer, type Context, Reply } from './page.ts';
+import { type PageResponse, type Context, Reply } from './page.ts';
 
 interface CsvRow {
   /** Counted from 1. */
@@ -143,7 +143,7 @@ export function exportCsv(
   change: Pick<Change<void>, 'action' | 'detail'>,
   name: string,
   parts: AsyncIterable<string>,
-): Promise<Answer> {
+): Promise<PageResponse> {
   return act(context, { ...change, run: () => Promise.resolve(), next: () => csvDownload(name, parts) });
 }
 

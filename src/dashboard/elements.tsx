@@ -135,9 +135,9 @@ const FIRST_PAGE = '0';
  * @param next the end of this page, or null
  */
 export function Pager({ visit, next }: { visit: Visit; next: Cursor | null }): Html {
-  const cursor = valueOf(visit.given, 'cursor');
+  const cursor = valueOf(visit.input, 'cursor');
   if (cursor === undefined && next === null) return '';
-  const trail = (valueOf(visit.given, 'before') ?? '').split('.').filter((position) => position !== '');
+  const trail = (valueOf(visit.input, 'before') ?? '').split('.').filter((position) => position !== '');
   const isFirst = cursor === undefined || cursor === '';
   const previous = trail.at(-1);
   return (
@@ -166,7 +166,7 @@ export function Pager({ visit, next }: { visit: Visit; next: Cursor | null }): H
 
 /** Returns the link to a page. @param trail positions of earlier pages */
 function withCursor(visit: Visit, cursor: string | null, trail: readonly string[] = []): string {
-  return pathOf(visit) + queryOf({ ...visit.given, cursor: cursor ?? '', before: trail.join('.') });
+  return pathOf(visit) + queryOf({ ...visit.input, cursor: cursor ?? '', before: trail.join('.') });
 }
 
 /** The heading of a column; `number` marks a column of numbers. */

@@ -30,7 +30,7 @@ const FRAMEWORK: Readonly<Record<string, ErrorCode>> = {
 };
 
 /** Returns an error's status and texts for the page, without internal details. */
-export function troubleOf(error: unknown) {
+export function toErrorView(error: unknown) {
   const { code, message } = toServiceError(error);
   const status = STATUS[code] ?? 422;
   const [title, sentence] = WORDS[status] ?? ['That did not work', undefined];
@@ -99,20 +99,20 @@ export function formProblems(error: unknown): FormProblems | undefined {
 }
 
 /** An error page. Members of an organization keep the navigation. */
-export function TroublePage({ visit, trouble }: { visit: Visit; trouble: ReturnType<typeof troubleOf> }): Html {
+export function ErrorPage({ visit, errorView }: { visit: Visit; errorView: ReturnType<typeof toErrorView> }): Html {
   const { session } = visit;
   if (session !== null && session.organization !== null) {
     const { user, organization } = session;
     return (
-      <Layout context={{ ...visit, session, user, organization, role: organization.role }} title={trouble.title}>
-        <p safe>{trouble.sentence}</p>
-        <RequestHint visit={visit} trouble={trouble} />
+      <Layout context={{ ...visit, session, user, organization, role: organization.role }} title={errorView.title}>
+        <p safe>{errorView.sentence}</p>
+        <RequestHint visit={visit} errorView={errorView} />
       </Layout>
     );
   }
   return (
-    <PlainLayout visit={visit} title={trouble.title}>
-      <p safe>{trouble.sentence}</p>
+    <PlainLayout visit={visit} title={errorView.title}>
+      <p safe>{errorView.sentence}</p>
       {session !== null ? (
         <>
           <p>
@@ -127,13 +127,13 @@ export function TroublePage({ visit, trouble }: { visit: Visit; trouble: ReturnT
           <a href="/dashboard">Go to the overview</a>
         </p>
       )}
-      <RequestHint visit={visit} trouble={trouble} />
+      <RequestHint visit={visit} errorView={errorView} />
     </PlainLayout>
   );
 }
 
-function RequestHint({ visit, trouble }: { visit: Visit; trouble: ReturnType<typeof troubleOf> }): Html {
-  if (trouble.status < 500) return '';
+function RequestHint({ visit, errorView }: { visit: Visit; errorView: ReturnType<typeof toErrorView> }): Html {
+  if (errorView.status < 500) return '';
   return (
     <p class="hint">
       Request{' '}

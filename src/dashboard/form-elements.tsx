@@ -1,10 +1,10 @@
 import type { Children } from '@kitajs/html';
 import { escapeHtml } from '../lib/html.ts';
 import { inWords } from './elements.tsx';
-import { type Given, queryOf, valueOf } from './forms.ts';
-import { type Filled, type Html, pathOf, type Visit } from './page.ts';
+import { type FormInput, queryOf, valueOf } from './forms.ts';
+import { type FormState, type Html, pathOf, type Visit } from './page.ts';
 
-export const BLANK: Filled = { given: {}, problems: {} };
+export const BLANK: FormState = { input: {}, problems: {} };
 
 interface FormProps {
   readonly visit: Visit;
@@ -46,8 +46,8 @@ export function Problem({ text, id, isWhole = false, isAlert = false }: ProblemP
   );
 }
 
-export function FormProblem({ filled }: { filled: Filled }): Html {
-  return <Problem text={filled.problems['']} isWhole isAlert />;
+export function FormProblem({ formState }: { formState: FormState }): Html {
+  return <Problem text={formState.problems['']} isWhole isAlert />;
 }
 
 interface FieldOptions {
@@ -65,13 +65,13 @@ interface FieldOptions {
 }
 
 /** A field with its label, hint and problem. It keeps its input, except for passwords. */
-export function field(filled: Filled, name: string, label: string, options: FieldOptions = {}): Html {
+export function field(formState: FormState, name: string, label: string, options: FieldOptions = {}): Html {
   const { type = 'text', value, hint, rows, required, autocomplete, placeholder, autofocus, list } = options;
-  const shared = attributesOf(name, filled, hint);
+  const shared = attributesOf(name, formState, hint);
   const attributes = { ...shared, required, autocomplete, placeholder, autofocus: shared.autofocus || autofocus };
-  const shown = type === 'password' ? undefined : (valueOf(filled.given, name) ?? value);
+  const shown = type === 'password' ? undefined : (valueOf(formState.input, name) ?? value);
   return (
-    <Labelled label={label} name={name} filled={filled} hint={hint}>
+    <Labelled label={label} name={name} formState={formState} hint={hint}>
       {rows === undefined ? (
         <input type={type} value={shown === undefined ? undefined : escapeHtml(shown)} list={list} {...attributes} />
       ) : (
@@ -84,26 +84,26 @@ export function field(filled: Filled, name: string, label: string, options: Fiel
 }
 
 /** The user's current password. The hidden address lets password managers find it. */
-export function currentPasswordField(filled: Filled, email: string, autofocus = false): Html {
+export function currentPasswordField(formState: FormState, email: string, autofocus = false): Html {
   const options = { type: 'password', autocomplete: 'current-password', required: true, autofocus } as const;
   return (
     <>
       <input type="text" value={escapeHtml(email)} autocomplete="username" readonly hidden />
-      {field(filled, 'current', 'Current password', options)}
+      {field(formState, 'current', 'Current password', options)}
     </>
   );
 }
 
 /** A field for the name of a time zone; a script fills its suggestions. At most one per page. */
 export function timeZoneField(
-  filled: Filled,
+  formState: FormState,
   value: string,
   { hint, required = false }: Pick<FieldOptions, 'hint' | 'required'> = {},
 ): Html {
   const options = { value, required, list: 'time-zones', autocomplete: 'off', ...(hint !== undefined && { hint }) };
   return (
     <>
-      {field(filled, 'time_zone', 'Time zone', options)}
+      {field(formState, 'time_zone', 'Time zone', options)}
       <datalist id="time-zones" />
     </>
   );
@@ -118,11 +118,11 @@ export function optionsOf(values: readonly string[]): Options {
 }
 
 /** @param value the initial value */
-export function select(filled: Filled, name: string, label: string, options: Options, value?: string): Html {
-  const chosen = valueOf(filled.given, name) ?? value;
+export function select(formState: FormState, name: string, label: string, options: Options, value?: string): Html {
+  const chosen = valueOf(formState.input, name) ?? value;
   return (
-    <Labelled label={label} name={name} filled={filled}>
-      <select {...attributesOf(name, filled)}>
+    <Labelled label={label} name={name} formState={formState}>
+      <select {...attributesOf(name, formState)}>
         {options.map(([option, text]) => (
           <option value={escapeHtml(option)} selected={option === chosen} safe>
             {text}
@@ -138,17 +138,17 @@ interface CheckboxProps {
   /** Checkboxes with the same name form a list. */
   readonly name: string;
   readonly value: string;
-  readonly given: Given;
+  readonly input: FormInput;
   readonly checked?: boolean;
 }
 
-export function Checkbox({ label, name, value, given, checked = false }: CheckboxProps): Html {
+export function Checkbox({ label, name, value, input, checked = false }: CheckboxProps): Html {
   const id = `field-${name}-${value}`;
-  const isBlank = Object.keys(given).length === 0;
-  const isGiven = Object.hasOwn(given, name) && [given[name]].flat().includes(value);
+  const isBlank = Object.keys(input).length === 0;
+  const isSubmitted = Object.hasOwn(input, name) && [input[name]].flat().includes(value);
   return (
     <div class="field check">
-      <input type="checkbox" id={id} name={name} value={escapeHtml(value)} checked={isBlank ? checked : isGiven} />
+      <input type="checkbox" id={id} name={name} value={escapeHtml(value)} checked={isBlank ? checked : isSubmitted} />
       <label for={id} safe>
         {label}
       </label>
@@ -186,15 +186,15 @@ export function FilterMenu({ label, chosen, whenEmpty, isOpen = false, children 
 }
 
 /** A filter with several alternatives. None selected means any. */
-export function choices(filled: Filled, name: string, label: string, options: Options): Html {
-  const values = [filled.given[name] ?? []].flat();
+export function choices(formState: FormState, name: string, label: string, options: Options): Html {
+  const values = [formState.input[name] ?? []].flat();
   const chosen = options.filter(([value]) => values.includes(value)).map(([, text]) => text);
-  const problem = problemOf(name, filled);
+  const problem = problemOf(name, formState);
   return (
     <FilterMenu label={label} chosen={chosen} whenEmpty="Any" isOpen={problem !== undefined}>
       <Problem text={problem} id={`field-${name}-problem`} />
       {options.map(([value, text]) => (
-        <Checkbox label={text} name={name} value={value} given={filled.given} />
+        <Checkbox label={text} name={name} value={value} input={formState.input} />
       ))}
     </FilterMenu>
   );
@@ -213,13 +213,13 @@ export function FileInto({ label, into, accept }: { label: string; into: string;
   );
 }
 
-function problemOf(name: string, { problems }: Filled): string | undefined {
+function problemOf(name: string, { problems }: FormState): string | undefined {
   return Object.hasOwn(problems, name) ? problems[name] : undefined;
 }
 
-function attributesOf(name: string, filled: Filled, hint?: string) {
+function attributesOf(name: string, formState: FormState, hint?: string) {
   const id = `field-${name}`;
-  const hasProblem = problemOf(name, filled) !== undefined;
+  const hasProblem = problemOf(name, formState) !== undefined;
   const notes = [hasProblem && `${id}-problem`, hint !== undefined && `${id}-hint`].filter(Boolean).join(' ');
   return {
     id,
@@ -234,12 +234,12 @@ function attributesOf(name: string, filled: Filled, hint?: string) {
 interface LabelledProps {
   readonly label: string;
   readonly name: string;
-  readonly filled: Filled;
+  readonly formState: FormState;
   readonly hint?: string | undefined;
   readonly children: Children;
 }
 
-function Labelled({ label, name, filled, hint, children }: LabelledProps): Html {
+function Labelled({ label, name, formState, hint, children }: LabelledProps): Html {
   const id = `field-${name}`;
   return (
     <div class="field">
@@ -247,7 +247,7 @@ function Labelled({ label, name, filled, hint, children }: LabelledProps): Html 
         {label}
       </label>
       {children}
-      <Problem text={problemOf(name, filled)} id={`${id}-problem`} />
+      <Problem text={problemOf(name, formState)} id={`${id}-problem`} />
       {hint !== undefined && (
         <p class="hint" id={`${id}-hint`} safe>
           {hint}
@@ -302,7 +302,7 @@ export function confirm(visit: Visit, label: string, confirmation: Confirmation)
 /** The filters of a list. They are a GET form, so that a filtered list has a URL. */
 export function Filters({ visit, label, children }: { visit: Visit; label?: string; children: Children }): Html {
   const path = pathOf(visit);
-  const isFiltered = queryOf({ ...visit.given, cursor: '', before: '' }) !== '';
+  const isFiltered = queryOf({ ...visit.input, cursor: '', before: '' }) !== '';
   return (
     <form method="get" action={path} class="filters" role="search" aria-label={label ?? 'Filter this list'}>
       {children}

@@ -4,7 +4,7 @@ import { describeLimit, makeSchemaValidator, toWholeNumber } from '../intake/sch
 import { collectFields } from '../lib/form-fields.ts';
 
 /** Fields as sent by a browser: text, or several texts of one name. */
-export type Given = Readonly<Record<string, string | readonly string[]>>;
+export type FormInput = Readonly<Record<string, string | readonly string[]>>;
 /** Problems by field; problems of the whole form are under `''`. */
 export type Problems = Readonly<Record<string, string>>;
 
@@ -15,7 +15,7 @@ export interface Checked {
   readonly problems: Problems;
 }
 
-export function readFields(text: string): Given {
+export function readFields(text: string): FormInput {
   const fields = Array.from(new URLSearchParams(text), ([name, value]) => {
     // Browsers send line breaks as CRLF.
     return [name, value.replaceAll('\r\n', '\n')] as const;
@@ -24,15 +24,15 @@ export function readFields(text: string): Given {
 }
 
 /** Returns the value of a field; the first one if there are several. */
-export function valueOf(given: Given, name: string): string | undefined {
-  const value = Object.hasOwn(given, name) ? given[name] : undefined;
+export function valueOf(input: FormInput, name: string): string | undefined {
+  const value = Object.hasOwn(input, name) ? input[name] : undefined;
   return typeof value === 'string' ? value : value?.[0];
 }
 
 /** Returns the query string of fields, without those that are empty; '' if all are. */
-export function queryOf(given: Given): string {
+export function queryOf(input: FormInput): string {
   const query = new URLSearchParams();
-  for (const [name, values] of Object.entries(given)) {
+  for (const [name, values] of Object.entries(input)) {
     for (const value of [values].flat()) if (value !== '') query.append(name, value);
   }
   const text = query.toString();
@@ -46,10 +46,10 @@ const compiled = new WeakMap<TObject, ValidateFunction>();
  * Validates fields against a schema. An empty field counts as missing. Text is converted if the schema requires a number, a
  * boolean or an array. Fields that are not in the schema are ignored.
  */
-export function check(schema: TObject, given: Given): Checked {
+export function validateFields(schema: TObject, input: FormInput): Checked {
   const values: Record<string, unknown> = {};
   for (const [name, property] of Object.entries(schema.properties)) {
-    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    const value = Object.hasOwn(input, name) ? input[name] : undefined;
     const typed = value === undefined ? undefined : read((property as { type?: string }).type, value);
     if (typed !== undefined) values[name] = typed;
   }

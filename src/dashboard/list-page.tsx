@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type Column, Pager, Table } from './elements.tsx';
 import { Layout } from './layout.tsx';
-import { isListMoving, Live } from './live.tsx';
+import { mayListChangeSoon, Live } from './live.tsx';
 import { type Context, type Html, page, type Page } from './page.ts';
 import { cutPage, type Cursor } from '../store/postgres/page.ts';
 import { parseCursor, ROWS_PER_PAGE } from './cursors.ts';
@@ -21,7 +21,7 @@ interface List<Row> {
   /** A link for owners to the page for adding an entry. */
   readonly add?: { readonly href: string; readonly label: string };
   /** Returns true if a row may change soon. Set for a list that refreshes itself. */
-  readonly isMoving?: (row: Row) => boolean;
+  readonly mayChangeSoon?: (row: Row) => boolean;
   readonly footer?: Html;
 }
 
@@ -35,7 +35,7 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
     limit = ROWS_PER_PAGE,
     add,
     actions: safeActions = <></>,
-    isMoving,
+    mayChangeSoon: isMoving,
     footer = <></>,
   } = list;
   return page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
@@ -70,7 +70,7 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
         }
       >
         {isMoving ? (
-          <Live path={context.url} moves={isListMoving(context.query.cursor, rows, isMoving)}>
+          <Live path={context.url} shouldRefresh={mayListChangeSoon(context.query.cursor, rows, isMoving)}>
             {content}
           </Live>
         ) : (

@@ -4,15 +4,15 @@ import type { Html } from './page.ts';
 interface LiveProps {
   /** The page's path with its query string. It differs from the URL of a refused form, whose answer is the same page. */
   readonly path: string;
-  readonly moves: boolean;
+  readonly shouldRefresh: boolean;
   /** The selector of another part that refreshes with it, such as `#state`. A form in it would be replaced while it is used. */
   readonly also?: string | undefined;
   readonly children: Children;
 }
 
-/** The part of a page that refreshes itself while `moves` is true. At most one per page; `also` names a second one. */
-export function Live({ path, moves, also, children }: LiveProps): Html {
-  if (!moves) return <div id="live">{children}</div>;
+/** The part of a page that refreshes itself while `shouldRefresh` is true. At most one per page; `also` names a second one. */
+export function Live({ path, shouldRefresh, also, children }: LiveProps): Html {
+  if (!shouldRefresh) return <div id="live">{children}</div>;
   return (
     <div
       id="live"
@@ -30,12 +30,12 @@ export function Live({ path, moves, also, children }: LiveProps): Html {
 }
 
 /** Returns true for the first page of a list, where new rows appear, and for another one while a row of it may change soon. */
-export function isListMoving<Row>(
+export function mayListChangeSoon<Row>(
   cursor: string | undefined,
   rows: readonly Row[],
-  isRowMoving: (row: Row) => boolean,
+  mayRowChangeSoon: (row: Row) => boolean,
 ): boolean {
-  return cursor === undefined || rows.some(isRowMoving);
+  return cursor === undefined || rows.some(mayRowChangeSoon);
 }
 
 /** A sent message is refreshed at most this long, since not every provider reports. */
@@ -43,7 +43,7 @@ const REPORT_TIMEOUT_MS = 10 * 60_000;
 const DUE_SOON_MS = 2 * 60_000;
 
 /** Returns true if an email, chat-app message or SMS may change soon. */
-export function isMoving(message: {
+export function mayChangeSoon(message: {
   readonly status: string;
   readonly scheduled_at?: string | null;
   readonly last_event_at: string;

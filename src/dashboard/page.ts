@@ -11,7 +11,7 @@ import type { OrganizationOfUser } from '../store/accounts/sessions.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import type { Role, User } from '../store/accounts/users.ts';
-import type { Given, Problems } from './forms.ts';
+import type { FormInput, Problems } from './forms.ts';
 import { findTimeZone } from './instants.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
 
@@ -60,7 +60,7 @@ export interface Visit<Query = unknown> {
   readonly params: Readonly<Record<string, string>>;
   /** The valid parameters; the invalid ones are in `problems`. */
   readonly query: Query;
-  readonly given: Given;
+  readonly input: FormInput;
   readonly problems: Problems;
   readonly session: SignedIn | null;
   /** Returns the path of an asset. */
@@ -137,7 +137,7 @@ interface RedirectOptions {
   readonly oidcFlow?: string | null;
 }
 
-/** An answer with its own status or headers, such as a download. */
+/** A response with its own status or headers, such as a download. */
 export class Reply {
   readonly body: Html | Buffer | Readable;
   readonly status: number;
@@ -150,19 +150,19 @@ export class Reply {
   }
 }
 
-export type Answer = Html | Redirect | Reply;
+export type PageResponse = Html | Redirect | Reply;
 
 /** The input of a form that is shown again after an error. */
-export interface Filled {
-  readonly given: Given;
+export interface FormState {
+  readonly input: FormInput;
   /** Problems by field; problems of the whole form are under `''`. */
   readonly problems: Problems;
 }
 
 interface Action<C, S extends TObject> {
   /** Shows the form again with its problems; without it, the error page is shown. */
-  readonly again?: (context: C, filled: Filled) => Html | Promise<Html>;
-  readonly run: (context: C, form: Static<S>) => Promise<Answer>;
+  readonly renderForm?: (context: C, formState: FormState) => Html | Promise<Html>;
+  readonly run: (context: C, form: Static<S>) => Promise<PageResponse>;
   /** The limit of the body in bytes; 100 kB by default. */
   readonly bodyLimit?: number;
 }
@@ -172,8 +172,8 @@ export interface Page<For extends 'visitors' | 'members' = 'visitors' | 'members
   readonly query: TObject;
   readonly form?: TObject;
   readonly bodyLimit?: number;
-  readonly again?: (context: never, filled: Filled) => Html | Promise<Html>;
-  readonly run: (context: never, form: never) => Promise<Answer>;
+  readonly renderForm?: (context: never, formState: FormState) => Html | Promise<Html>;
+  readonly run: (context: never, form: never) => Promise<PageResponse>;
 }
 
 /** A row of the route table. The access is the role that a page requires; `public` pages need no session. */
@@ -186,7 +186,7 @@ const NOTHING = Type.Object({});
 /** Defines a page of an organization. @param query the schema of its query string; unknown parameters are ignored */
 export function page<Q extends TObject>(
   query: Q,
-  run: (context: Context<Static<Q>>) => Promise<Answer>,
+  run: (context: Context<Static<Q>>) => Promise<PageResponse>,
 ): Page<'members'> {
   return { isFor: 'members', query, run };
 }
@@ -197,7 +197,7 @@ export function action<S extends TObject>(form: S, does: Action<Context, S>): Pa
 
 export function publicPage<Q extends TObject>(
   query: Q,
-  run: (visit: Visit<Static<Q>>) => Promise<Answer>,
+  run: (visit: Visit<Static<Q>>) => Promise<PageResponse>,
 ): Page<'visitors'> {
   return { isFor: 'visitors', query, run };
 }

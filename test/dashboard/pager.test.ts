@@ -9,7 +9,7 @@ const LAST = 30;
 
 /** The links of a page in a list, by `rel`; the cursor of page `n` is the position with the id `em_n`. */
 function linksOf(url: string, page: number): Record<string, string> {
-  const visit = { url, given: readFields(url.split('?')[1] ?? '') } as unknown as Visit;
+  const visit = { url, input: readFields(url.split('?')[1] ?? '') } as unknown as Visit;
   const next = page < LAST ? { created_at: '2026-03-01T00:00:00.000Z', id: `em_${page + 1}` } : null;
   const links = [...(Pager({ visit, next }) as string).matchAll(/<a href="([^"]*)" rel="(\w+)"/g)];
   return Object.fromEntries(links.map(([, href = '', rel = '']) => [rel, href.replaceAll('&amp;', '&')]));

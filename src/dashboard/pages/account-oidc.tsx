@@ -6,7 +6,7 @@ import { Section, Text } from '../elements.tsx';
 import { BLANK, currentPasswordField, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { makeFlowCookie, sessionDigest } from '../oidc-flow.ts';
-import { action, type Context, type Filled, type Html, page, type PageRow, Redirect, Reply } from '../page.ts';
+import { action, type Context, type FormState, type Html, page, type PageRow, Redirect, Reply } from '../page.ts';
 import { oidcCookie } from '../session.ts';
 import { requireOidc } from './oidc.tsx';
 
@@ -18,7 +18,7 @@ const Password = Type.Object({ current: Type.String() });
 const show = page(Type.Object({}), (context) => oidcPage(context, BLANK));
 
 const link = action(Password, {
-  again: oidcPage,
+  renderForm: oidcPage,
   run: async (context, { current }) => {
     const { deps, pool, session, user } = context;
     const oidc = requireOidc(context);
@@ -38,7 +38,7 @@ const link = action(Password, {
 });
 
 const unlink = action(Password, {
-  again: oidcPage,
+  renderForm: oidcPage,
   run: async ({ pool, session, user }, { current }) => {
     await unlinkFromUser(pool, user, session.organizations, { current, keep: session.token });
     return new Redirect(ACCOUNT, { flash: 'The identity provider was unlinked; you are signed out everywhere else.' });
@@ -70,7 +70,7 @@ export async function oidcSection({ deps, pool, user }: Context): Promise<Html> 
   );
 }
 
-async function oidcPage(context: Context, filled: Filled): Promise<Html> {
+async function oidcPage(context: Context, formState: FormState): Promise<Html> {
   const { pool, user } = context;
   const isLinked = (await listIdentities(pool, user.id)).length > 0;
   const name = isLinked ? 'the identity provider' : requireOidc(context).name;
@@ -82,8 +82,8 @@ async function oidcPage(context: Context, filled: Filled): Promise<Html> {
             ? `Unlinking signs you out everywhere else. A later sign-in at the identity provider with the verified address ${user.email} links it again.`
             : 'You can then sign in with your password or at the identity provider.'}
         </p>
-        <FormProblem filled={filled} />
-        {currentPasswordField(filled, user.email, true)}
+        <FormProblem formState={formState} />
+        {currentPasswordField(formState, user.email, true)}
         <button class={isLinked ? 'danger' : 'primary'}>{isLinked ? 'Unlink' : 'Link'}</button>
       </Form>
     </Layout>

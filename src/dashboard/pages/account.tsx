@@ -5,7 +5,7 @@ import { act, buttonAction } from '../act.ts';
 import { Facts, Text, Section } from '../elements.tsx';
 import { BLANK, confirm, currentPasswordField, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
+import { action, type Context, type FormState, type Html, page, type PageRow, Redirect } from '../page.ts';
 import { oidcSection } from './account-oidc.tsx';
 import { sessionsSection } from './account-sessions.tsx';
 import { SecondFactorSection } from './second-factor.tsx';
@@ -15,7 +15,7 @@ const PATH = '/dashboard/account';
 const show = page(Type.Object({}), async (context) => accountPage(context, BLANK, BLANK));
 
 const rename = action(Type.Object({ name: Type.Optional(Type.String()) }), {
-  again: (context, filled) => accountPage(context, filled, BLANK),
+  renderForm: (context, formState) => accountPage(context, formState, BLANK),
   run: (context, { name = '' }) =>
     act(context, {
       action: 'account.rename',
@@ -27,9 +27,9 @@ const rename = action(Type.Object({ name: Type.Optional(Type.String()) }), {
 });
 
 const setNewPassword = action(Type.Object({ current: Type.String(), password: Type.String() }), {
-  again: (context, filled) => accountPage(context, BLANK, filled),
-  run: async (context, given) => {
-    await changePassword(context.pool, context.user, given, context.session.token);
+  renderForm: (context, formState) => accountPage(context, BLANK, formState),
+  run: async (context, input) => {
+    await changePassword(context.pool, context.user, input, context.session.token);
     return new Redirect(PATH, { flash: 'Your password was changed; you are signed out everywhere else.' });
   },
 });
@@ -49,7 +49,7 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/leave`, 'viewer', leave],
 ];
 
-async function accountPage(context: Context, name: Filled, password: Filled): Promise<Html> {
+async function accountPage(context: Context, name: FormState, password: FormState): Promise<Html> {
   const { user, organization, role } = context;
   const { length: invitations } = await listInvitationsOf(context.pool, user.id);
   const safeOidc = await oidcSection(context);
@@ -77,14 +77,14 @@ async function accountPage(context: Context, name: Filled, password: Filled): Pr
       )}
       <Section title="Name">
         <Form visit={context} action={`${PATH}/name`} class="card">
-          <FormProblem filled={name} />
+          <FormProblem formState={name} />
           {field(name, 'name', 'Name', { value: user.name, autocomplete: 'name' })}
           <button>Change the name</button>
         </Form>
       </Section>
       <Section title="Password">
         <Form visit={context} action={`${PATH}/password`} class="card">
-          <FormProblem filled={password} />
+          <FormProblem formState={password} />
           {currentPasswordField(password, user.email)}
           {field(password, 'password', 'New password', {
             type: 'password',

@@ -69,7 +69,7 @@ const list = listPage({
       <TimeCell at={batch.completed_at} short />
     </tr>
   ),
-  isMoving: isUnderWay,
+  mayChangeSoon: isUnderWay,
   empty: async (context) => (
     <Empty
       title="No batches yet"
@@ -114,7 +114,7 @@ const show = page(Type.Object({}), async (context) => {
         </>
       }
     >
-      <Live path={context.url} moves={isUnderWay(batch)}>
+      <Live path={context.url} shouldRefresh={isUnderWay(batch)}>
         <Facts
           facts={[
             ['Status', <StatusBadge status={shownStatus(batch)} />],

@@ -26,8 +26,8 @@ import {
 } from '../elements.tsx';
 import { BLANK, confirm, field, Filters, optionsOf, Problem, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { isListMoving, isMoving, Live } from '../live.tsx';
-import { type Context, type Filled, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
+import { mayListChangeSoon, mayChangeSoon, Live } from '../live.tsx';
+import { type Context, type FormState, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';
 import { RescheduleForm, rescheduleAction, tooLateProblem } from './reschedule.tsx';
@@ -83,14 +83,14 @@ function listOf(of: ChannelPages) {
     cursor: Type.Optional(Type.String()),
   });
   return page(Query, async (context) => {
-    const { pool, organization, query, given, problems } = context;
+    const { pool, organization, query, input, problems } = context;
     const { status = null, to, cursor } = query;
     const recipient = to === undefined ? null : parseRecipientQuery(phoneInQuery(to).trim());
-    const filled: Filled = {
-      given,
+    const formState: FormState = {
+      input,
       problems: { ...problems, ...(typeof recipient === 'string' && { to: recipient }) },
     };
-    const isValid = Object.keys(filled.problems).length === 0;
+    const isValid = Object.keys(formState.problems).length === 0;
     const address = typeof recipient === 'object' && recipient !== null ? recipient.to : null;
     const filters = { status, to: address, tag: null, created_after: null, created_before: null };
     const { rows: messages, next } = isValid
@@ -102,10 +102,10 @@ function listOf(of: ChannelPages) {
     const shown = (
       <Layout context={context} title={title}>
         <Filters visit={context}>
-          {select(filled, 'status', 'Status', optionsOf(statuses))}
-          {field(filled, 'to', 'To', { type: 'tel', placeholder: '+14165550123', autocomplete: 'off' })}
+          {select(formState, 'status', 'Status', optionsOf(statuses))}
+          {field(formState, 'to', 'To', { type: 'tel', placeholder: '+14165550123', autocomplete: 'off' })}
         </Filters>
-        <Live path={context.url} moves={isValid && isListMoving(cursor, messages, isMoving)}>
+        <Live path={context.url} shouldRefresh={isValid && mayListChangeSoon(cursor, messages, mayChangeSoon)}>
           {isEmpty && isUnfiltered && (
             <Empty title={empty.title} command={curl(context, empty.api, { to: '+14165550123', text: 'Hi.' })}>
               {safeHint}
@@ -131,8 +131,8 @@ function listOf(of: ChannelPages) {
   });
 }
 
-/** The page of a message. @param filled the input of the reschedule form */
-async function messagePage(of: ChannelPages, context: Context, filled: Filled): Promise<Html> {
+/** The page of a message. @param formState the input of the reschedule form */
+async function messagePage(of: ChannelPages, context: Context, formState: FormState): Promise<Html> {
   const { channel, path, title, detail } = of;
   const { pool, organization } = context;
   const id = idOf(context);
@@ -150,8 +150,8 @@ async function messagePage(of: ChannelPages, context: Context, filled: Filled): 
       crumbs={[{ path, name: title }]}
       actions={mayChange && cancelButton(context, `${path}/${id}`)}
     >
-      <Problem text={tooLateProblem(message.status, filled)} isWhole isAlert />
-      <Live path={`${path}/${id}`} moves={isMoving(message)}>
+      <Problem text={tooLateProblem(message.status, formState)} isWhole isAlert />
+      <Live path={`${path}/${id}`} shouldRefresh={mayChangeSoon(message)}>
         <Facts
           facts={[
             ['Status', <StatusBadge status={message.status} />],
@@ -171,7 +171,9 @@ async function messagePage(of: ChannelPages, context: Context, filled: Filled): 
         <Timeline entries={details.timeline} />
         <Attempts attempts={details.attempts} status={message.status} />
       </Live>
-      {mayChange && at !== null && <RescheduleForm context={context} path={`${path}/${id}`} at={at} filled={filled} />}
+      {mayChange && at !== null && (
+        <RescheduleForm context={context} path={`${path}/${id}`} at={at} formState={formState} />
+      )}
       <Section title="Content">
         <pre class="preview" tabindex="0" safe>
           {contentOf(message)}
@@ -196,7 +198,7 @@ const rescheduleOf = (of: ChannelPages) =>
   rescheduleAction({
     name: `${of.channel}.reschedule`,
     list: of.path,
-    again: (context, filled) => messagePage(of, context, filled),
+    renderForm: (context, formState) => messagePage(of, context, formState),
     reschedule: ({ deps, organization }, id, at) => rescheduleMessage(deps, organization.id, of.channel, id, at),
   });
 

@@ -12,7 +12,7 @@ import { Layout } from '../layout.tsx';
 import {
   action,
   type Context,
-  type Filled,
+  type FormState,
   type Html,
   idOf,
   page,
@@ -64,7 +64,7 @@ const Period = Type.Object({
 });
 
 const replayPeriod = action(Period, {
-  again: periodPage,
+  renderForm: periodPage,
   run: (context, { since, until, time_zone, status = null }) => {
     const id = idOf(context);
     const zone = zoneOfForm(context, time_zone);
@@ -217,21 +217,21 @@ function Disclosed({ summary, text }: { summary: string; text: string }): Html {
   );
 }
 
-async function periodPage(context: Context, filled: Filled): Promise<Html> {
+async function periodPage(context: Context, formState: FormState): Promise<Html> {
   const endpoint = await requireEndpoint(context.pool, context.organization.id, idOf(context));
-  const zone = zoneOfForm(context, valueOf(filled.given, 'time_zone'));
+  const zone = zoneOfForm(context, valueOf(formState.input, 'time_zone'));
   return (
     <Layout context={context} title="Replay deliveries" crumbs={crumbsTo(endpoint)}>
       <Form visit={context} action={`${PATH}/${endpoint.id}/replay`} class="card">
-        <FormProblem filled={filled} />
+        <FormProblem formState={formState} />
         <p>Deliveries created in this period are sent again, oldest first, with the same IDs and bodies.</p>
         <input type="hidden" name="time_zone" value={zone} />
-        {field(filled, 'since', `From (${zone})`, { type: 'datetime-local', required: true })}
-        {field(filled, 'until', `To (${zone})`, {
+        {field(formState, 'since', `From (${zone})`, { type: 'datetime-local', required: true })}
+        {field(formState, 'until', `To (${zone})`, {
           type: 'datetime-local',
           hint: 'Leave empty to replay up to the present time.',
         })}
-        {select(filled, 'status', 'Status', optionsOf(DELIVERY_STATUSES), 'failed')}
+        {select(formState, 'status', 'Status', optionsOf(DELIVERY_STATUSES), 'failed')}
         <button class="primary">Replay deliveries</button>
       </Form>
     </Layout>

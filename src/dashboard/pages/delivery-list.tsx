@@ -13,7 +13,7 @@ import { formProblems } from '../errors.tsx';
 import { field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { zonedInstant } from '../instants.ts';
 import { Live } from '../live.tsx';
-import { type Context, type Filled, type Html, zoneOf } from '../page.ts';
+import { type Context, type FormState, type Html, zoneOf } from '../page.ts';
 import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { PATH } from './webhook-form.tsx';
 import { formatNumber } from '../../lib/text.ts';
@@ -31,8 +31,8 @@ export const DeliveryQuery = Type.Object({
 type Query = Static<typeof DeliveryQuery>;
 
 /** Returns the filters of a request, with the problems of its fields. */
-export function readDeliveryFilters(context: Context<Query>): Filled & { filters: DeliveryFilters } {
-  const { query, given } = context;
+export function readDeliveryFilters(context: Context<Query>): FormState & { filters: DeliveryFilters } {
+  const { query, input } = context;
   const problems = { ...context.problems };
   const instant = (name: 'since' | 'until'): string | null => {
     try {
@@ -46,29 +46,29 @@ export function readDeliveryFilters(context: Context<Query>): Filled & { filters
   };
   const { status = null, type = null, response = null, message } = query;
   const period = { since: instant('since'), until: instant('until') };
-  return { given, problems, filters: { status, type, response, ...period, messageId: message?.trim() || null } };
+  return { input, problems, filters: { status, type, response, ...period, messageId: message?.trim() || null } };
 }
 
 interface DeliveriesProps {
   readonly context: Context<Query>;
   readonly endpoint: Endpoint;
-  readonly filled: ReturnType<typeof readDeliveryFilters>;
+  readonly formState: ReturnType<typeof readDeliveryFilters>;
 }
 
 /** The deliveries of an endpoint with their filters. Lists none if a filter is invalid. */
-export async function Deliveries({ context, endpoint, filled }: DeliveriesProps): Promise<string> {
-  const { query, given, role } = context;
-  const isValid = Object.keys(filled.problems).length === 0;
+export async function Deliveries({ context, endpoint, formState }: DeliveriesProps): Promise<string> {
+  const { query, input, role } = context;
+  const isValid = Object.keys(formState.problems).length === 0;
   const { rows, next } = isValid
-    ? await searchDeliveries(context.pool, endpoint.id, filled.filters, parseCursor(query.cursor), ROWS_PER_PAGE)
+    ? await searchDeliveries(context.pool, endpoint.id, formState.filters, parseCursor(query.cursor), ROWS_PER_PAGE)
     : { rows: [], next: null };
-  const isFiltered = Object.values(given).some((value) => value !== '');
+  const isFiltered = Object.values(input).some((value) => value !== '');
   return (
     <Section title="Deliveries">
-      <FilterFields context={context} filled={filled} />
+      <FilterFields context={context} formState={formState} />
       <Live
         path={context.url}
-        moves={isValid && query.cursor === undefined}
+        shouldRefresh={isValid && query.cursor === undefined}
         // The button of a disabled endpoint must not be replaced while it is clicked.
         also={endpoint.status === 'enabled' ? '#state' : undefined}
       >
@@ -111,16 +111,16 @@ export async function Deliveries({ context, endpoint, filled }: DeliveriesProps)
   );
 }
 
-function FilterFields({ context, filled }: { context: Context; filled: Filled }): Html {
+function FilterFields({ context, formState }: { context: Context; formState: FormState }): Html {
   const responses = RESPONSES.map((each) => [each, each === 'none' ? 'No response' : each] as const);
   return (
     <Filters visit={context}>
-      {select(filled, 'type', 'Event', optionsOf(EVENT_TYPES))}
-      {select(filled, 'status', 'Status', optionsOf(DELIVERY_STATUSES))}
-      {select(filled, 'response', 'Status code', [['', 'Any'], ...responses])}
-      {field(filled, 'message', 'Message ID', { type: 'search', placeholder: 'em_…', autocomplete: 'off' })}
-      {field(filled, 'since', `From (${zoneOf(context)})`, { type: 'datetime-local' })}
-      {field(filled, 'until', `To (${zoneOf(context)})`, { type: 'datetime-local' })}
+      {select(formState, 'type', 'Event', optionsOf(EVENT_TYPES))}
+      {select(formState, 'status', 'Status', optionsOf(DELIVERY_STATUSES))}
+      {select(formState, 'response', 'Status code', [['', 'Any'], ...responses])}
+      {field(formState, 'message', 'Message ID', { type: 'search', placeholder: 'em_…', autocomplete: 'off' })}
+      {field(formState, 'since', `From (${zoneOf(context)})`, { type: 'datetime-local' })}
+      {field(formState, 'until', `To (${zoneOf(context)})`, { type: 'datetime-local' })}
     </Filters>
   );
 }

@@ -4,7 +4,7 @@ import { act } from '../act.ts';
 import { Facts, Section, Text } from '../elements.tsx';
 import { BLANK, Checkbox, Form, FormProblem, Problem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
+import { action, type Context, type FormState, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
 
 const PATH = '/dashboard/domains';
 
@@ -36,7 +36,7 @@ const Fields = Type.Object({
 const showForm = page(Type.Object({}), async (context) => formPage(context, BLANK));
 
 const change = action(Fields, {
-  again: formPage,
+  renderForm: formPage,
   run: (context, { open_tracking = false, click_tracking = false }) => {
     const { deps, organization } = context;
     const id = idOf(context);
@@ -57,9 +57,9 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/:id/tracking`, 'owner', change],
 ];
 
-async function formPage(context: Context, filled: Filled): Promise<Html> {
+async function formPage(context: Context, formState: FormState): Promise<Html> {
   const { id, name, ...domain } = await showDomain(context.deps.senderDomains, context.organization.id, idOf(context));
-  const [problem] = Object.entries(filled.problems).flatMap(([field, text]) => (field === '' ? [] : text));
+  const [problem] = Object.entries(formState.problems).flatMap(([field, text]) => (field === '' ? [] : text));
   const crumbs = [
     { path: PATH, name: 'Domains' },
     { path: `${PATH}/${id}`, name },
@@ -67,7 +67,7 @@ async function formPage(context: Context, filled: Filled): Promise<Html> {
   return (
     <Layout context={context} title="Change tracking" crumbs={crumbs}>
       <Form visit={context} action={`${PATH}/${id}/tracking`} class="card">
-        <FormProblem filled={filled} />
+        <FormProblem formState={formState} />
         <Problem text={problem} isAlert />
         <fieldset>
           <legend>Track in email from this domain</legend>
@@ -75,14 +75,14 @@ async function formPage(context: Context, filled: Filled): Promise<Html> {
             label="Opens, by an invisible image in the HTML"
             name="open_tracking"
             value="on"
-            given={filled.given}
+            input={formState.input}
             checked={domain.open_tracking}
           />
           <Checkbox
             label="Clicks, by links in the HTML that lead through this service, or through Postmark for email that it sends"
             name="click_tracking"
             value="on"
-            given={filled.given}
+            input={formState.input}
             checked={domain.click_tracking}
           />
           <p class="hint">

@@ -16,7 +16,7 @@ import { BLANK, confirm, field, Form, FormProblem } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
 import { Statistics } from '../statistics.tsx';
-import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect, Reply } from '../page.ts';
+import { action, type Context, type FormState, type Html, idOf, page, type PageRow, Redirect, Reply } from '../page.ts';
 import { TestEmailButton } from './checklist.tsx';
 import { Records } from './domain-records.tsx';
 import { TrackingSection } from './domain-tracking.tsx';
@@ -48,7 +48,7 @@ const list = listPage({
 const showNew = page(Type.Object({}), async (context) => newPage(context, BLANK));
 
 const add = action(Type.Object({ name: Type.String({ maxLength: 1_000 }) }), {
-  again: newPage,
+  renderForm: newPage,
   run: (context, { name }) =>
     act(context, {
       action: 'domains.create',
@@ -135,12 +135,12 @@ function domainDepsOf({ deps }: Context): DomainDeps {
   return { ...deps.senderDomains, wakeRelay: deps.wakeRelay, limits: deps.limits };
 }
 
-function newPage(context: Context, filled: Filled): Html {
+function newPage(context: Context, formState: FormState): Html {
   return (
     <Layout context={context} title="Add domain" crumbs={CRUMBS}>
       <Form visit={context} action={`${PATH}/new`} class="card">
-        <FormProblem filled={filled} />
-        {field(filled, 'name', 'Domain', {
+        <FormProblem formState={formState} />
+        {field(formState, 'name', 'Domain', {
           placeholder: 'mail.example.com',
           hint: 'A domain whose DNS you control. Add subdomains separately.',
           autocomplete: 'off',

@@ -9,7 +9,7 @@ import { rescheduleAction } from './reschedule.tsx';
 const reschedule = rescheduleAction({
   name: 'emails.reschedule',
   list: PATH,
-  again: emailPage,
+  renderForm: emailPage,
   reschedule: ({ deps, organization }, id, scheduledAt) => rescheduleEmail(deps, organization.id, id, scheduledAt),
 });
 

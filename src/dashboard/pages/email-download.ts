@@ -11,14 +11,14 @@ const CHUNK = 500;
 
 /** Returns all emails that match the filters of the list, as comma-separated values. */
 export const download = page(Query, async (context) => {
-  const { filters, filled, isValid } = readFilters(context);
+  const { filters, formState, isValid } = readFilters(context);
   if (!isValid) {
-    const [[param, problem] = ['', '']] = Object.entries(filled.problems);
+    const [[param, problem] = ['', '']] = Object.entries(formState.problems);
     throw new ServiceError('validation_error', problem, param);
   }
-  const { pool, organization, given } = context;
+  const { pool, organization, input } = context;
   const read = (after: Cursor | null) => listEmails(pool, organization.id, filters, after, CHUNK);
-  const change = { action: 'emails.export', detail: { filters: filterQuery(given) } };
+  const change = { action: 'emails.export', detail: { filters: filterQuery(input) } };
   return exportCsv(context, change, 'emails', csvParts(COLUMNS, read, rowOf));
 });
 

@@ -6,9 +6,9 @@ import { parseInstant } from '../../domain/instant.ts';
 import { TAGS } from '../../domain/limits.ts';
 import type { EmailFilters } from '../../store/emails/lists.ts';
 import { choices, field, FilterMenu, Filters, optionsOf, select } from '../form-elements.tsx';
-import { type Given, queryOf, valueOf } from '../forms.ts';
+import { type FormInput, queryOf, valueOf } from '../forms.ts';
 import { startOfDay } from '../instants.ts';
-import { type Context, type Filled, type Html, zoneOf } from '../page.ts';
+import { type Context, type FormState, type Html, zoneOf } from '../page.ts';
 
 export const Query = Type.Object({
   /** An address, `@domain`, or words of the subject. */
@@ -27,13 +27,13 @@ export const Query = Type.Object({
 /** Parsed filters, with their text as entered. */
 interface ReadFilters {
   readonly filters: EmailFilters;
-  readonly filled: Filled;
+  readonly formState: FormState;
   readonly isValid: boolean;
 }
 
 /** Parses the filters of a URL. */
 export function readFilters(context: Context<Static<typeof Query>>): ReadFilters {
-  const { query, given } = context;
+  const { query, input } = context;
   const problems: Record<string, string> = { ...context.problems };
   const parsed = <T,>(name: string, text: string | undefined, parse: (text: string) => T | string): T | null => {
     const value = text === undefined ? null : parse(text);
@@ -61,7 +61,7 @@ export function readFilters(context: Context<Static<typeof Query>>): ReadFilters
       created_after: since?.toISOString() ?? null,
       created_before: before?.toISOString() ?? null,
     },
-    filled: { given: { ...given, tag: written.join(' ') }, problems },
+    formState: { input: { ...input, tag: written.join(' ') }, problems },
     isValid: Object.keys(problems).length === 0,
   };
 }
@@ -87,26 +87,26 @@ function readTags(text: string): Tag[] | string {
     : known;
 }
 
-export function EmailFilterForm({ context, filled }: { context: Context; filled: Filled }): Html {
+export function EmailFilterForm({ context, formState }: { context: Context; formState: FormState }): Html {
   const chosen = Object.entries(MORE)
-    .filter(([name]) => valueOf(filled.given, name))
+    .filter(([name]) => valueOf(formState.input, name))
     .map(([, label]) => label);
-  const hasProblem = Object.keys(MORE).some((name) => name in filled.problems);
+  const hasProblem = Object.keys(MORE).some((name) => name in formState.problems);
   return (
     <Filters visit={context} label="Filter emails">
-      {field(filled, 'q', 'Address, subject or id', {
+      {field(formState, 'q', 'Address, subject or id', {
         type: 'search',
         autocomplete: 'off',
         placeholder: 'ada@example.com',
       })}
-      {choices(filled, 'status', 'Status', optionsOf(EMAIL_STATUSES).slice(1))}
-      {dayField(filled, 'created_after', `Since (${zoneOf(context)})`)}
-      {dayField(filled, 'created_before', `Before (${zoneOf(context)})`)}
+      {choices(formState, 'status', 'Status', optionsOf(EMAIL_STATUSES).slice(1))}
+      {dayField(formState, 'created_after', `Since (${zoneOf(context)})`)}
+      {dayField(formState, 'created_before', `Before (${zoneOf(context)})`)}
       <FilterMenu label="More filters" chosen={chosen} whenEmpty="None" isOpen={hasProblem}>
-        {select(filled, 'bounce_reason', MORE.bounce_reason, optionsOf(BOUNCE_REASONS))}
-        {field(filled, 'from', MORE.from, { placeholder: 'Address or @domain', autocomplete: 'off' })}
-        {field(filled, 'tag', MORE.tag, { placeholder: 'kind:receipt plan:pro', autocomplete: 'off' })}
-        {field(filled, 'batch_id', MORE.batch_id, { placeholder: 'bt_…', autocomplete: 'off' })}
+        {select(formState, 'bounce_reason', MORE.bounce_reason, optionsOf(BOUNCE_REASONS))}
+        {field(formState, 'from', MORE.from, { placeholder: 'Address or @domain', autocomplete: 'off' })}
+        {field(formState, 'tag', MORE.tag, { placeholder: 'kind:receipt plan:pro', autocomplete: 'off' })}
+        {field(formState, 'batch_id', MORE.batch_id, { placeholder: 'bt_…', autocomplete: 'off' })}
       </FilterMenu>
     </Filters>
   );
@@ -116,12 +116,12 @@ export function EmailFilterForm({ context, filled }: { context: Context; filled:
 const MORE = { bounce_reason: 'Bounce reason', from: 'From', tag: 'Tags', batch_id: 'Batch' };
 
 /** A date field. A link may contain an instant, which such a field cannot show. */
-function dayField(filled: Filled, name: string, label: string): Html {
-  const value = valueOf(filled.given, name) ?? '';
-  return field(filled, name, label, { type: value === '' || isDay(value) ? 'date' : 'text' });
+function dayField(formState: FormState, name: string, label: string): Html {
+  const value = valueOf(formState.input, name) ?? '';
+  return field(formState, name, label, { type: value === '' || isDay(value) ? 'date' : 'text' });
 }
 
 /** Returns the query string of a list without its position, for a link to the same emails. */
-export function filterQuery(given: Given): string {
-  return queryOf({ ...given, cursor: '' });
+export function filterQuery(input: FormInput): string {
+  return queryOf({ ...input, cursor: '' });
 }

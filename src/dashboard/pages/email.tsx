@@ -24,8 +24,8 @@ import {
 } from '../elements.tsx';
 import { BLANK, Problem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { isMoving, Live } from '../live.tsx';
-import { type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
+import { mayChangeSoon, Live } from '../live.tsx';
+import { type Context, type FormState, type Html, idOf, page, type PageRow } from '../page.ts';
 import * as content from './email-content.tsx';
 import { VIEWS, WIDTHS } from './email-content.tsx';
 import { EmailButtons } from './email-buttons.tsx';
@@ -44,8 +44,8 @@ const show = page(View, (context) => emailPage(context, BLANK, context.query));
 
 export const rows: readonly PageRow[] = [['GET', `${PATH}/:id`, 'viewer', show], ...content.rows];
 
-/** The page of an email. @param filled the input of the reschedule form */
-export async function emailPage(context: Context, filled: Filled, view: Static<typeof View> = {}): Promise<Html> {
+/** The page of an email. @param formState the input of the reschedule form */
+export async function emailPage(context: Context, formState: FormState, view: Static<typeof View> = {}): Promise<Html> {
   const { pool, organization, role, deps } = context;
   const id = idOf(context);
   const [email, details, stored, files] = await Promise.all([
@@ -75,8 +75,8 @@ export async function emailPage(context: Context, filled: Filled, view: Static<t
           {resendBlocker}
         </p>
       )}
-      <Problem text={tooLateProblem(email.status, filled)} isWhole isAlert />
-      <Live path={`${PATH}/${id}`} moves={isMoving(email)}>
+      <Problem text={tooLateProblem(email.status, formState)} isWhole isAlert />
+      <Live path={`${PATH}/${id}`} shouldRefresh={mayChangeSoon(email)}>
         {emailFacts(context, email, details)}
         <Problem text={email.error} isWhole />
         <Remedy context={context} email={email} details={details} suppressions={suppressions} />
@@ -86,7 +86,7 @@ export async function emailPage(context: Context, filled: Filled, view: Static<t
       </Live>
       <CustomHeaders headers={email.headers} />
       {mayChange && email.status === 'scheduled' && email.scheduled_at !== null && (
-        <RescheduleForm context={context} path={`${PATH}/${id}`} at={email.scheduled_at} filled={filled} />
+        <RescheduleForm context={context} path={`${PATH}/${id}`} at={email.scheduled_at} formState={formState} />
       )}
       {content.contentSection(email, stored, view)}
       {fileSection(context, id, files ?? [])}

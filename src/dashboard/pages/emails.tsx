@@ -5,7 +5,7 @@ import type { EmailSummary } from '../../store/emails/summary.ts';
 import { findVerifiedDomain } from '../../store/outbox/backlog.ts';
 import { curl, Empty, inWords, LinkHeading, Pager, StatusBadge, Sub, Table, Time, TimeCell } from '../elements.tsx';
 import { Layout } from '../layout.tsx';
-import { isListMoving, isMoving, Live } from '../live.tsx';
+import { mayListChangeSoon, mayChangeSoon, Live } from '../live.tsx';
 import { type Context, type Html, page, type PageRow, Redirect, Reply } from '../page.ts';
 import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { isTargetId, targetPath } from '../targets.ts';
@@ -16,29 +16,29 @@ import { subjectText } from './message-parts.tsx';
 export const PATH = '/dashboard/emails';
 
 const list = page(Query, async (context) => {
-  const { pool, organization, query, given } = context;
+  const { pool, organization, query, input } = context;
   const opened = await pathOfId(context, query.q?.trim() ?? '');
   if (opened !== undefined) return new Redirect(opened);
-  const { filters, filled, isValid } = readFilters(context);
+  const { filters, formState, isValid } = readFilters(context);
   const { rows: emails, next } = isValid
     ? await listEmails(pool, organization.id, filters, parseCursor(query.cursor), ROWS_PER_PAGE)
     : { rows: [], next: null };
   const isFirst = query.cursor === undefined;
-  const isEmpty = isFirst && filterQuery(given) === '';
+  const isEmpty = isFirst && filterQuery(input) === '';
   const shown = (
     <Layout
       context={context}
       title="Emails"
       actions={
         isValid && (
-          <a class="button" href={`${PATH}/download${filterQuery(given)}`}>
+          <a class="button" href={`${PATH}/download${filterQuery(input)}`}>
             Download as CSV
           </a>
         )
       }
     >
-      <EmailFilterForm context={context} filled={filled} />
-      <Live path={context.url} moves={isValid && isListMoving(query.cursor, emails, isMoving)}>
+      <EmailFilterForm context={context} formState={formState} />
+      <Live path={context.url} shouldRefresh={isValid && mayListChangeSoon(query.cursor, emails, mayChangeSoon)}>
         {emails.length === 0 && isEmpty && isValid ? (
           <Empty title="No emails yet" command={curl(context, '/v1/emails', await exampleEmail(context))}>
             <p>

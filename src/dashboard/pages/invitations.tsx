@@ -15,7 +15,7 @@ import { PlainLayout } from '../layout.tsx';
 import { SignInLink } from './oidc.tsx';
 import { FORGOT_PASSWORD } from './password-reset.tsx';
 import {
-  type Filled,
+  type FormState,
   type Html,
   type PageRow,
   pathOf,
@@ -33,7 +33,7 @@ const Acceptance = Type.Object({
 const showInvitation = publicPage(Type.Object({}), (visit) => invitationPage(visit, BLANK));
 
 const accept = publicAction(Acceptance, {
-  again: invitationPage,
+  renderForm: invitationPage,
   run: async (visit, { name = '', password = '' }) => {
     const { pool, session, params, deps } = visit;
     const who = session?.user ?? { name, password };
@@ -114,7 +114,7 @@ function OwnInvitationsPage({ visit, invitations }: { visit: Visit; invitations:
 }
 
 /** @throws ServiceError not_found */
-async function invitationPage(visit: Visit, filled: Filled): Promise<Html> {
+async function invitationPage(visit: Visit, formState: FormState): Promise<Html> {
   const invitation = await requireInvitation(visit.pool, visit.params['token'] ?? '');
   const account = await findUserByEmail(visit.pool, invitation.email);
   return (
@@ -123,13 +123,18 @@ async function invitationPage(visit: Visit, filled: Filled): Promise<Html> {
         You are invited as <strong>{invitation.role}</strong>, with the address <strong safe>{invitation.email}</strong>
         .
       </p>
-      {nextStep(visit, filled, invitation, account)}
+      {nextStep(visit, formState, invitation, account)}
     </PlainLayout>
   );
 }
 
 /** @param account the one with the invited address */
-function nextStep(visit: Visit, filled: Filled, invitation: Invitation, account: UserWithPassword | undefined): Html {
+function nextStep(
+  visit: Visit,
+  formState: FormState,
+  invitation: Invitation,
+  account: UserWithPassword | undefined,
+): Html {
   const path = pathOf(visit);
   const { session } = visit;
   if (session && session.user.email !== invitation.email) {
@@ -156,11 +161,11 @@ function nextStep(visit: Visit, filled: Filled, invitation: Invitation, account:
   return (
     <>
       <form method="post" action={path} class="card">
-        <FormProblem filled={filled} />
+        <FormProblem formState={formState} />
         {!session && (
           <>
-            {field(filled, 'name', 'Your name', { autocomplete: 'name' })}
-            {field(filled, 'password', 'Choose a password', {
+            {field(formState, 'name', 'Your name', { autocomplete: 'name' })}
+            {field(formState, 'password', 'Choose a password', {
               type: 'password',
               autocomplete: 'new-password',
               hint: 'At least 8 characters; a password manager makes a good one.',

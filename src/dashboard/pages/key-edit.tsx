@@ -4,7 +4,7 @@ import { changeKeyName, requireKey } from '../../accounts/keys.ts';
 import { act } from '../act.ts';
 import { BLANK, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
+import { action, type Context, type FormState, type Html, idOf, page, type PageRow } from '../page.ts';
 import { CRUMBS, PATH } from './keys.tsx';
 
 const show = page(Type.Object({}), (context) => editPage(context, BLANK));
@@ -14,7 +14,7 @@ const Name = Type.Object({
 });
 
 const rename = action(Name, {
-  again: editPage,
+  renderForm: editPage,
   run: (context, { name = null }) =>
     act(context, {
       action: 'keys.update',
@@ -31,13 +31,13 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/:id/edit`, 'owner', rename],
 ];
 
-async function editPage(context: Context, filled: Filled): Promise<Html> {
+async function editPage(context: Context, formState: FormState): Promise<Html> {
   const { id, name } = await requireKey(context.pool, context.organization.id, idOf(context));
   return (
     <Layout context={context} title="Edit API key" crumbs={CRUMBS}>
       <Form visit={context} action={`${PATH}/${id}/edit`} class="card">
-        <FormProblem filled={filled} />
-        {field(filled, 'name', 'Name', {
+        <FormProblem formState={formState} />
+        {field(formState, 'name', 'Name', {
           value: name ?? '',
           hint: 'Optional. Helps you recognize this key. Its permissions cannot be changed: create another key instead.',
           autocomplete: 'off',

@@ -12,7 +12,7 @@ import { BLANK, Checkbox, field, Form, FormProblem, Problem, select } from '../f
 import { valueOf } from '../forms.ts';
 import { zonedInstant } from '../instants.ts';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow, zoneOfForm } from '../page.ts';
+import { action, type Context, type FormState, type Html, page, type PageRow, zoneOfForm } from '../page.ts';
 import { CRUMBS, PATH } from './keys.tsx';
 
 const PRESET_CHOICES = [
@@ -33,7 +33,7 @@ const KeyFields = Type.Object({
 const showNew = page(Type.Object({}), (context) => newPage(context, BLANK));
 
 const make = action(KeyFields, {
-  again: newPage,
+  renderForm: newPage,
   run: async (context, { preset, name = null, domain_ids = null, expires_at, time_zone, allowed_ips }) => {
     const zone = zoneOfForm(context, time_zone);
     const requested = {
@@ -74,26 +74,26 @@ function rangesOf(text: string): string[] | null {
   return ranges.length === 0 ? null : ranges;
 }
 
-async function newPage(context: Context, filled: Filled): Promise<Html> {
+async function newPage(context: Context, formState: FormState): Promise<Html> {
   const domains = await listDomains(context.pool, context.organization.id, null, DOMAINS_PER_KEY);
-  const zone = zoneOfForm(context, valueOf(filled.given, 'time_zone'));
+  const zone = zoneOfForm(context, valueOf(formState.input, 'time_zone'));
   return (
     <Layout context={context} title="Create API key" crumbs={CRUMBS}>
       <Form visit={context} action={`${PATH}/new`} class="card">
-        <FormProblem filled={filled} />
-        {select(filled, 'preset', 'Permission', PRESET_CHOICES, 'sending_access')}
-        {field(filled, 'name', 'Name', {
+        <FormProblem formState={formState} />
+        {select(formState, 'preset', 'Permission', PRESET_CHOICES, 'sending_access')}
+        {field(formState, 'name', 'Name', {
           placeholder: 'Shop, production',
           hint: 'Optional. Helps you recognize this key.',
           autocomplete: 'off',
         })}
-        <DomainBoxes domains={domains} filled={filled} />
+        <DomainBoxes domains={domains} formState={formState} />
         <input type="hidden" name="time_zone" value={zone} />
-        {field(filled, 'expires_at', `Expires (${zone})`, {
+        {field(formState, 'expires_at', `Expires (${zone})`, {
           type: 'datetime-local',
           hint: 'Optional. Leave empty for a key that does not expire.',
         })}
-        {field(filled, 'allowed_ips', 'Allowed IPs', {
+        {field(formState, 'allowed_ips', 'Allowed IPs', {
           rows: 2,
           placeholder: '203.0.113.7 2001:db8::/32',
           hint: 'Addresses or CIDR ranges. Leave empty to allow any.',
@@ -104,8 +104,8 @@ async function newPage(context: Context, filled: Filled): Promise<Html> {
   );
 }
 
-function DomainBoxes({ domains, filled }: { domains: readonly Domain[]; filled: Filled }): Html {
-  const [, problem] = Object.entries(filled.problems).find(([field]) => /^domain_ids\b/.test(field)) ?? [];
+function DomainBoxes({ domains, formState }: { domains: readonly Domain[]; formState: FormState }): Html {
+  const [, problem] = Object.entries(formState.problems).find(([field]) => /^domain_ids\b/.test(field)) ?? [];
   if (domains.length === 0 && problem === undefined) return '';
   return (
     <fieldset>
@@ -117,7 +117,7 @@ function DomainBoxes({ domains, filled }: { domains: readonly Domain[]; filled: 
       </p>
       <Problem text={problem} isAlert />
       {domains.map(({ id, name }) => (
-        <Checkbox label={name} name="domain_ids" value={id} given={filled.given} />
+        <Checkbox label={name} name="domain_ids" value={id} input={formState.input} />
       ))}
     </fieldset>
   );

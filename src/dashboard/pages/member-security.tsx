@@ -39,7 +39,7 @@ export function SecuritySection({ context }: { context: Context }): Html {
           name="second_factor"
           value="on"
           label="Require two-factor authentication for sign-in by password"
-          given={BLANK.given}
+          input={BLANK.input}
           checked={requiresFactor}
         />
         <p class="hint">
@@ -70,7 +70,7 @@ function OidcRequirement({ context }: { context: Context }): Html {
         name="oidc"
         value="on"
         label={`Require sign-in with ${name} of all members`}
-        given={BLANK.given}
+        input={BLANK.input}
         checked={organization.requires_oidc}
       />
       <p class="hint">

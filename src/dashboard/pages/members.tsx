@@ -10,7 +10,7 @@ import { act, buttonAction } from '../act.ts';
 import { Copy, Pager, Sub, Table, TimeCell, Section } from '../elements.tsx';
 import { BLANK, confirm, field, Form, FormProblem, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
+import { action, type Context, type FormState, type Html, idOf, page, type PageRow, Redirect } from '../page.ts';
 import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { ROLE_NAMES, RoleTable } from '../roles.tsx';
 import { cutPage } from '../../store/postgres/page.ts';
@@ -25,7 +25,7 @@ const Query = Type.Object({ cursor: Type.Optional(Type.String()) });
 const list = page(Query, (context) => membersPage(context, BLANK, context.query.cursor));
 
 const inviteMember = action(Type.Object({ email: Type.String(), role: RoleName }), {
-  again: (context, filled) => membersPage(context, filled),
+  renderForm: (context, formState) => membersPage(context, formState),
   run: (context, { email, role }) =>
     act(context, {
       action: 'members.invite',
@@ -110,7 +110,7 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/invitations/:id/withdraw`, 'owner', withdraw],
 ];
 
-async function membersPage(context: Context, filled: Filled, cursor?: string): Promise<Html> {
+async function membersPage(context: Context, formState: FormState, cursor?: string): Promise<Html> {
   const { pool, organization, role } = context;
   const after = parseCursor(cursor);
   const [memberRows, invitations] = await Promise.all([
@@ -130,9 +130,9 @@ async function membersPage(context: Context, filled: Filled, cursor?: string): P
       {role === 'owner' ? (
         <Section title="Invite a member">
           <Form visit={context} action={PATH} class="card">
-            <FormProblem filled={filled} />
-            {field(filled, 'email', 'Email', { type: 'email', autocomplete: 'off', required: true })}
-            {select(filled, 'role', 'Role', ROLE_NAMES, 'member')}
+            <FormProblem formState={formState} />
+            {field(formState, 'email', 'Email', { type: 'email', autocomplete: 'off', required: true })}
+            {select(formState, 'role', 'Role', ROLE_NAMES, 'member')}
             <button class="primary">Invite</button>
           </Form>
         </Section>

@@ -16,7 +16,7 @@ import { curl, Empty, Facts, Id, LinkHeading, Table, Text, Time, TimeCell, Secti
 import { BLANK, confirm, field, Form, FormProblem, select } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, idOf, page, type PageRow } from '../page.ts';
+import { action, type Context, type FormState, type Html, idOf, page, type PageRow } from '../page.ts';
 import { readTemplates } from '../templates.ts';
 
 const PATH = '/dashboard/numbers';
@@ -71,7 +71,7 @@ const NumberFields = Type.Object({
 });
 
 const connect = action(NumberFields, {
-  again: connectPage,
+  renderForm: connectPage,
   run: async (context, form) => {
     const { number, provider } = form;
     // The hidden fields of the other provider may contain anything, so only those of the chosen one are validated.
@@ -179,21 +179,21 @@ function Templates({ number: { templates } }: { number: ChatNumber }): Html {
   );
 }
 
-function connectPage(context: Context, filled: Filled): Html {
+function connectPage(context: Context, formState: FormState): Html {
   return (
     <Layout context={context} title="Connect a number" crumbs={CRUMBS}>
       <Form visit={context} action={`${PATH}/new`} class="card by-provider">
-        <FormProblem filled={filled} />
-        {field(filled, 'number', 'Number', {
+        <FormProblem formState={formState} />
+        {field(formState, 'number', 'Number', {
           type: 'tel',
           placeholder: '+12025550142',
           hint: 'With country code, such as +1.',
           autocomplete: 'off',
           required: true,
         })}
-        {select(filled, 'provider', 'Provider', PROVIDERS, 'meta')}
-        <MetaFields context={context} filled={filled} />
-        <TwilioFields context={context} filled={filled} />
+        {select(formState, 'provider', 'Provider', PROVIDERS, 'meta')}
+        <MetaFields context={context} formState={formState} />
+        <TwilioFields context={context} formState={formState} />
         <button class="primary">Connect</button>
       </Form>
     </Layout>
@@ -203,15 +203,15 @@ function connectPage(context: Context, filled: Filled): Html {
 const OWN =
   'A token of the account that owns the number. We check it with the provider, store it encrypted and never show it.';
 
-function MetaFields({ context, filled }: { context: Context; filled: Filled }): Html {
+function MetaFields({ context, formState }: { context: Context; formState: FormState }): Html {
   return (
     <fieldset class="for-meta">
       <legend>Meta</legend>
-      {field(filled, 'phone_number_id', 'Phone number ID', {
+      {field(formState, 'phone_number_id', 'Phone number ID', {
         hint: 'In your Meta app, under WhatsApp, API setup.',
         autocomplete: 'off',
       })}
-      {field(filled, 'access_token', 'Access token', { type: 'password', hint: OWN, autocomplete: 'new-password' })}
+      {field(formState, 'access_token', 'Access token', { type: 'password', hint: OWN, autocomplete: 'new-password' })}
       <p class="hint">
         Callback URL to enter at Meta: <code safe>{`${context.baseUrl}/callbacks/meta`}</code>
       </p>
@@ -219,13 +219,16 @@ function MetaFields({ context, filled }: { context: Context; filled: Filled }): 
   );
 }
 
-function TwilioFields({ context, filled }: { context: Context; filled: Filled }): Html {
+function TwilioFields({ context, formState }: { context: Context; formState: FormState }): Html {
   return (
     <fieldset class="for-twilio">
       <legend>Twilio</legend>
-      {field(filled, 'account_sid', 'Account SID', { hint: 'The account that owns the number.', autocomplete: 'off' })}
-      {field(filled, 'auth_token', 'Auth token', { type: 'password', hint: OWN, autocomplete: 'new-password' })}
-      {field(filled, 'templates', 'Templates', {
+      {field(formState, 'account_sid', 'Account SID', {
+        hint: 'The account that owns the number.',
+        autocomplete: 'off',
+      })}
+      {field(formState, 'auth_token', 'Auth token', { type: 'password', hint: OWN, autocomplete: 'new-password' })}
+      {field(formState, 'templates', 'Templates', {
         rows: 4,
         placeholder: 'receipt,en_US,HX00000000000000000000000000000000,1,2',
         hint: "One per line: name, language, content SID, and the content's variables in the order of a message's parameters.",

@@ -7,7 +7,7 @@ import { tooManyAttempts } from '../errors.tsx';
 import { Form } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
 import { makeFlowCookie, OIDC_CALLBACK, OIDC_SIGN_IN, sessionDigest, type StoredFlow } from '../oidc-flow.ts';
-import { type Answer, type Html, type PageRow, publicPage, Redirect, Reply, type Visit } from '../page.ts';
+import { type PageResponse, type Html, type PageRow, publicPage, Redirect, Reply, type Visit } from '../page.ts';
 import { oidcCookie, safeNext } from '../session.ts';
 import { signedIn } from './signed-in.ts';
 
@@ -146,7 +146,7 @@ const STATUS: Readonly<Record<string, number>> = {
 /** A sign-in, or the link of an account. */
 type Purpose = Pick<StoredFlow, 'next' | 'linkSession'>;
 
-async function orFailure(visit: Visit, purpose: Purpose, run: () => Promise<Answer>): Promise<Answer> {
+async function orFailure(visit: Visit, purpose: Purpose, run: () => Promise<PageResponse>): Promise<PageResponse> {
   try {
     return await run();
   } catch (error) {

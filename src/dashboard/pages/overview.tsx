@@ -14,7 +14,7 @@ import { readSeries } from '../../store/statistics/series.ts';
 import { MailChart } from '../chart.tsx';
 import { curl, Empty, inWords, NumberCell, Section, Table, Time } from '../elements.tsx';
 import { Layout } from '../layout.tsx';
-import { isMoving, Live } from '../live.tsx';
+import { mayChangeSoon, Live } from '../live.tsx';
 import { type Context, type Html, page, type PageRow } from '../page.ts';
 import { shareInWords } from '../rates.ts';
 import { emailsPath, lastSteps, type Period } from '../periods.ts';
@@ -59,7 +59,7 @@ const overview = page(Query, async (context) => {
     <Layout context={context} title="Overview" actions={<Ranges chosen={chosen} />}>
       <Notices issues={issues} />
       <Checklist context={context} />
-      <Live path={context.url} moves={areFirstMoving(emails)}>
+      <Live path={context.url} shouldRefresh={mayFirstChangeSoon(emails)}>
         {emails.length === 0 ? (
           <NoEmails context={context} />
         ) : (
@@ -113,8 +113,8 @@ export const rows: readonly PageRow[] = [['GET', '/dashboard', 'viewer', overvie
  * Returns true while the first emails are awaited or may change soon. With more emails the overview does not refresh itself, since
  * its statistics cost more to read than a list.
  */
-function areFirstMoving(emails: readonly EmailSummary[]): boolean {
-  return emails.length === 0 || (emails.length < LATEST_EMAILS && emails.some(isMoving));
+function mayFirstChangeSoon(emails: readonly EmailSummary[]): boolean {
+  return emails.length === 0 || (emails.length < LATEST_EMAILS && emails.some(mayChangeSoon));
 }
 
 async function NoEmails({ context }: { context: Context }): Promise<string> {

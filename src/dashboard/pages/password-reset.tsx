@@ -7,7 +7,7 @@ import { tooManyAttempts } from '../errors.tsx';
 import { BLANK, field, FormProblem } from '../form-elements.tsx';
 import { BackToSignIn, PlainLayout } from '../layout.tsx';
 import {
-  type Filled,
+  type FormState,
   type Html,
   type PageRow,
   pathOf,
@@ -22,10 +22,10 @@ export const FORGOT_PASSWORD = '/dashboard/forgot-password';
 const SENT = `${FORGOT_PASSWORD}/sent`;
 const RESET = '/dashboard/reset-password/:token';
 
-const ask = publicPage(Type.Object({}), async (visit) => <RequestPage visit={visit} filled={BLANK} />);
+const ask = publicPage(Type.Object({}), async (visit) => <RequestPage visit={visit} formState={BLANK} />);
 
 const request = publicAction(Type.Object({ email: Type.String({ maxLength: 1_000 }) }), {
-  again: (visit, filled) => <RequestPage visit={visit} filled={filled} />,
+  renderForm: (visit, formState) => <RequestPage visit={visit} formState={formState} />,
   run: async ({ deps, pool, address }, { email }) => {
     const { accountEmails, log } = deps;
     const to = requireAddress(email, 'email');
@@ -53,11 +53,11 @@ const showSent = publicPage(Type.Object({}), async (visit) => (
 
 const showReset = publicPage(Type.Object({}), async (visit) => {
   const isOpen = await isResetToken(visit.pool, tokenOf(visit));
-  return isOpen ? <ResetPage visit={visit} filled={BLANK} /> : expired(visit);
+  return isOpen ? <ResetPage visit={visit} formState={BLANK} /> : expired(visit);
 });
 
 const reset = publicAction(Type.Object({ password: Type.String() }), {
-  again: (visit, filled) => <ResetPage visit={visit} filled={filled} />,
+  renderForm: (visit, formState) => <ResetPage visit={visit} formState={formState} />,
   run: async (visit, { password }) => {
     if (!(await resetPassword(visit.pool, tokenOf(visit), password))) return expired(visit);
     return (
@@ -97,7 +97,7 @@ export const rows: readonly PageRow[] = [
   ['POST', RESET, 'public', reset],
 ];
 
-function RequestPage({ visit, filled }: { visit: Visit; filled: Filled }): Html {
+function RequestPage({ visit, formState }: { visit: Visit; formState: FormState }): Html {
   if (visit.deps.accountEmails === null) {
     return (
       <PlainLayout visit={visit} title="Reset your password">
@@ -112,8 +112,8 @@ function RequestPage({ visit, filled }: { visit: Visit; filled: Filled }): Html 
   return (
     <PlainLayout visit={visit} title="Reset your password">
       <form method="post" action={FORGOT_PASSWORD} class="card">
-        <FormProblem filled={filled} />
-        {field(filled, 'email', 'Email', {
+        <FormProblem formState={formState} />
+        {field(formState, 'email', 'Email', {
           type: 'email',
           autocomplete: 'username',
           hint: 'We email you a link to choose a new password.',
@@ -127,12 +127,12 @@ function RequestPage({ visit, filled }: { visit: Visit; filled: Filled }): Html 
   );
 }
 
-function ResetPage({ visit, filled }: { visit: Visit; filled: Filled }): Html {
+function ResetPage({ visit, formState }: { visit: Visit; formState: FormState }): Html {
   return (
     <PlainLayout visit={visit} title="Choose a new password">
       <form method="post" action={pathOf(visit)} class="card">
-        <FormProblem filled={filled} />
-        {field(filled, 'password', 'New password', {
+        <FormProblem formState={formState} />
+        {field(formState, 'password', 'New password', {
           type: 'password',
           autocomplete: 'new-password',
           hint: 'At least 8 characters. Changing it signs you out everywhere.',

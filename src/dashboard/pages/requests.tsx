@@ -31,7 +31,7 @@ const Query = Type.Object({
 });
 
 const list = page(Query, async (context) => {
-  const { pool, organization, query, given, problems } = context;
+  const { pool, organization, query, input, problems } = context;
   const isValid = Object.keys(problems).length === 0;
   const keys = await listKeys(pool, organization.id, null, KEYS);
   const options = keys.map(({ id, name }) => [id, name ?? id] as const);
@@ -43,7 +43,7 @@ const list = page(Query, async (context) => {
     organization.id,
     rows.flatMap(({ key_id }) => key_id ?? []),
   );
-  const isFiltered = Object.values(given).some((value) => value !== '');
+  const isFiltered = Object.values(input).some((value) => value !== '');
   return (
     <Layout context={context} title="API requests">
       {rows.length === 0 && !isFiltered ? (

@@ -3,7 +3,7 @@ import { act } from '../act.ts';
 import { Section } from '../elements.tsx';
 import { field, Form, FormProblem, timeZoneField } from '../form-elements.tsx';
 import { timeZoneOf, zonedInstant, zonedValue, zonedWords } from '../instants.ts';
-import { action, type Context, type Filled, type Html, idOf, type Page, zoneOf } from '../page.ts';
+import { action, type Context, type FormState, type Html, idOf, type Page, zoneOf } from '../page.ts';
 
 interface Rescheduling {
   /** The name in the audit log. */
@@ -11,15 +11,15 @@ interface Rescheduling {
   /** The path of the list of messages. */
   readonly list: string;
   /** Shows the page of the message with the problems of the form. */
-  readonly again: (context: Context, filled: Filled) => Promise<Html>;
+  readonly renderForm: (context: Context, formState: FormState) => Promise<Html>;
   /** @param scheduledAt in the API's format */
   readonly reschedule: (context: Context, id: string, scheduledAt: string) => Promise<unknown>;
 }
 
 /** Returns the action of `RescheduleForm`. */
-export function rescheduleAction({ name, list, again, reschedule }: Rescheduling): Page<'members'> {
+export function rescheduleAction({ name, list, renderForm, reschedule }: Rescheduling): Page<'members'> {
   return action(Type.Object({ scheduled_at: Type.String(), time_zone: Type.String() }), {
-    again,
+    renderForm,
     run: async (context, { scheduled_at: local, time_zone: zone }) => {
       const id = idOf(context);
       const timeZone = timeZoneOf(zone.trim());
@@ -37,7 +37,7 @@ export function rescheduleAction({ name, list, again, reschedule }: Rescheduling
 }
 
 /** Returns the problem of a form that is not shown again, because its message is no longer scheduled; undefined for none. */
-export function tooLateProblem(status: string, { problems }: Filled): string | undefined {
+export function tooLateProblem(status: string, { problems }: FormState): string | undefined {
   if (status === 'scheduled' || Object.keys(problems).length === 0) return undefined;
   return 'It is no longer scheduled, so it was not rescheduled.';
 }
@@ -48,22 +48,22 @@ interface FormProps {
   readonly path: string;
   /** The current time, in the API's format. */
   readonly at: string;
-  readonly filled: Filled;
+  readonly formState: FormState;
 }
 
 /** A time field with the name of its time zone. */
-export function RescheduleForm({ context, path, at, filled }: FormProps): Html {
+export function RescheduleForm({ context, path, at, formState }: FormProps): Html {
   const timeZone = zoneOf(context);
   return (
     <Section title="Reschedule">
       <Form visit={context} action={`${path}/reschedule`} class="card">
-        <FormProblem filled={filled} />
-        {field(filled, 'scheduled_at', 'Send at', {
+        <FormProblem formState={formState} />
+        {field(formState, 'scheduled_at', 'Send at', {
           type: 'datetime-local',
           value: zonedValue(at, timeZone),
           required: true,
         })}
-        {timeZoneField(filled, timeZone, { hint: 'A name such as Europe/Berlin, or UTC.', required: true })}
+        {timeZoneField(formState, timeZone, { hint: 'A name such as Europe/Berlin, or UTC.', required: true })}
         <button class="primary">Reschedule</button>
       </Form>
     </Section>

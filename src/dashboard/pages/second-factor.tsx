@@ -12,7 +12,7 @@ import {
 import { Command, Copy, Section } from '../elements.tsx';
 import { BLANK, currentPasswordField, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
+import { action, type Context, type FormState, type Html, page, type PageRow, Redirect } from '../page.ts';
 
 export const SECOND_FACTOR = '/dashboard/account/second-factor';
 const CRUMBS = [{ path: '/dashboard/account', name: 'Your account' }];
@@ -31,16 +31,16 @@ const start = action(Type.Object({}), {
 });
 
 const complete = action(CodeAndPassword, {
-  again: secondFactorPage,
+  renderForm: secondFactorPage,
   run: async (context, { code, current = '' }) => {
-    const given = { code, current: context.session.byOidc ? null : current };
-    const codes = await completeSetUp(depsOf(context), context.user, given);
+    const input = { code, current: context.session.byOidc ? null : current };
+    const codes = await completeSetUp(depsOf(context), context.user, input);
     return <RecoveryCodesPage context={context} codes={codes} />;
   },
 });
 
 const renew = action(Code, {
-  again: secondFactorPage,
+  renderForm: secondFactorPage,
   run: async (context, { code }) => {
     const codes = await renewRecoveryCodes(depsOf(context), context.user, code);
     return <RecoveryCodesPage context={context} codes={codes} />;
@@ -48,7 +48,7 @@ const renew = action(Code, {
 });
 
 const off = action(Code, {
-  again: secondFactorPage,
+  renderForm: secondFactorPage,
   run: async (context, { code }) => {
     await turnOff(depsOf(context), context.user, code);
     return new Redirect(SECOND_FACTOR, { flash: 'Two-factor authentication is off.' });
@@ -81,7 +81,7 @@ export function SecondFactorSection({ context }: { context: Context }): Html {
   );
 }
 
-async function secondFactorPage(context: Context, filled: Filled): Promise<Html> {
+async function secondFactorPage(context: Context, formState: FormState): Promise<Html> {
   const { isOn, recoveryCodes, setUp } = await readSecondFactor(depsOf(context), context.user);
   return (
     <Layout context={context} title="Two-factor authentication" crumbs={CRUMBS}>
@@ -92,9 +92,9 @@ async function secondFactorPage(context: Context, filled: Filled): Promise<Html>
         </p>
       )}
       {isOn ? (
-        <Manage context={context} filled={filled} recoveryCodes={recoveryCodes} />
+        <Manage context={context} formState={formState} recoveryCodes={recoveryCodes} />
       ) : setUp ? (
-        <SetUpForm context={context} filled={filled} setUp={setUp} />
+        <SetUpForm context={context} formState={formState} setUp={setUp} />
       ) : (
         <Form visit={context} action={SECOND_FACTOR} class="card">
           <p>You need an authenticator app, such as the one of your password manager or phone.</p>
@@ -107,7 +107,7 @@ async function secondFactorPage(context: Context, filled: Filled): Promise<Html>
 
 const CODE_FIELD = { autocomplete: 'one-time-code', required: true } as const;
 
-function SetUpForm({ context, filled, setUp }: { context: Context; filled: Filled; setUp: SetUp }): Html {
+function SetUpForm({ context, formState, setUp }: { context: Context; formState: FormState; setUp: SetUp }): Html {
   const { user, session } = context;
   const { byOidc } = session;
   const image = `data:image/svg+xml;base64,${Buffer.from(renderSVG(setUp.uri)).toString('base64')}`;
@@ -120,21 +120,21 @@ function SetUpForm({ context, filled, setUp }: { context: Context; filled: Fille
       <p>
         Secret: <Copy value={setUp.secret} />
       </p>
-      <FormProblem filled={filled} />
-      {!byOidc && currentPasswordField(filled, user.email, true)}
-      {field(filled, 'code', 'Code', { ...CODE_FIELD, hint: 'Six digits.', autofocus: byOidc })}
+      <FormProblem formState={formState} />
+      {!byOidc && currentPasswordField(formState, user.email, true)}
+      {field(formState, 'code', 'Code', { ...CODE_FIELD, hint: 'Six digits.', autofocus: byOidc })}
       <button class="primary">Turn on</button>
     </Form>
   );
 }
 
-function Manage(props: { context: Context; filled: Filled; recoveryCodes: number }): Html {
-  const { context, filled, recoveryCodes } = props;
+function Manage(props: { context: Context; formState: FormState; recoveryCodes: number }): Html {
+  const { context, formState, recoveryCodes } = props;
   return (
     <Form visit={context} action={`${SECOND_FACTOR}/recovery-codes`} class="card">
       <p>Two-factor authentication is on. Unused recovery codes: {recoveryCodes}.</p>
-      <FormProblem filled={filled} />
-      {field(filled, 'code', 'Code', { ...CODE_FIELD, hint: 'A code of the app, or a recovery code.' })}
+      <FormProblem formState={formState} />
+      {field(formState, 'code', 'Code', { ...CODE_FIELD, hint: 'A code of the app, or a recovery code.' })}
       <div class="row">
         <button>Create new recovery codes</button>
         <button class="danger" formaction={`${SECOND_FACTOR}/off`}>

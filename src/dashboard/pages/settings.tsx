@@ -6,7 +6,7 @@ import { act } from '../act.ts';
 import { Copy, Facts, Section, Text, Time } from '../elements.tsx';
 import { BLANK, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
+import { action, type Context, type FormState, type Html, page, type PageRow } from '../page.ts';
 import { formatNumber } from '../../lib/text.ts';
 
 const PATH = '/dashboard/settings';
@@ -14,7 +14,7 @@ const PATH = '/dashboard/settings';
 const show = page(Type.Object({}), (context) => settingsPage(context, BLANK));
 
 const rename = action(Type.Object({ name: Type.String({ maxLength: 200 }) }), {
-  again: settingsPage,
+  renderForm: settingsPage,
   run: (context, { name }) =>
     act(context, {
       action: 'organizations.update',
@@ -31,7 +31,7 @@ export const rows: readonly PageRow[] = [
   ['POST', PATH, 'owner', rename],
 ];
 
-async function settingsPage(context: Context, filled: Filled): Promise<Html> {
+async function settingsPage(context: Context, formState: FormState): Promise<Html> {
   const { pool, organization, role, deps } = context;
   const settings = requireFound(await readOrganizationSettings(pool, organization.id), 'organization');
   const { created_at: created, monthly_quota: quota, body_retention_days: days } = settings;
@@ -56,8 +56,12 @@ async function settingsPage(context: Context, filled: Filled): Promise<Html> {
       <Section title="Name">
         {role === 'owner' ? (
           <Form visit={context} action={PATH} class="card">
-            <FormProblem filled={filled} />
-            {field(filled, 'name', 'Name', { value: organization.name, autocomplete: 'organization', required: true })}
+            <FormProblem formState={formState} />
+            {field(formState, 'name', 'Name', {
+              value: organization.name,
+              autocomplete: 'organization',
+              required: true,
+            })}
             <button>Save name</button>
           </Form>
         ) : (

@@ -6,7 +6,7 @@ import { secondFactorSeal } from '../../accounts/second-factor.ts';
 import { BLANK, field, FormProblem } from '../form-elements.tsx';
 import { valueOf } from '../forms.ts';
 import { BackToSignIn, PlainLayout } from '../layout.tsx';
-import { type Filled, type Html, type PageRow, publicAction, Redirect, type Visit } from '../page.ts';
+import { type FormState, type Html, type PageRow, publicAction, Redirect, type Visit } from '../page.ts';
 import { safeNext } from '../session.ts';
 import { signedIn } from './signed-in.ts';
 
@@ -19,9 +19,9 @@ const Entry = Type.Object({
 });
 
 const enterCode = publicAction(Entry, {
-  again: (visit, filled) => {
-    const [challenge, next] = [valueOf(filled.given, 'challenge') ?? '', valueOf(filled.given, 'next')];
-    return <CodePage visit={visit} filled={filled} challenge={challenge} next={safeNext(next)} />;
+  renderForm: (visit, formState) => {
+    const [challenge, next] = [valueOf(formState.input, 'challenge') ?? '', valueOf(formState.input, 'next')];
+    return <CodePage visit={visit} formState={formState} challenge={challenge} next={safeNext(next)} />;
   },
   run: async (visit, { challenge, code, next }) => {
     const { pool, deps } = visit;
@@ -39,17 +39,17 @@ export const rows: readonly PageRow[] = [['POST', PATH, 'public', enterCode]];
 
 interface CodePageProps {
   readonly visit: Visit;
-  readonly filled?: Filled;
+  readonly formState?: FormState;
   readonly challenge: string;
   readonly next: string;
 }
 
-export function CodePage({ visit, filled = BLANK, challenge, next }: CodePageProps): Html {
+export function CodePage({ visit, formState = BLANK, challenge, next }: CodePageProps): Html {
   return (
     <PlainLayout visit={visit} title="Enter your code">
       <form method="post" action={PATH} class="card">
-        <FormProblem filled={filled} />
-        {field(filled, 'code', 'Code', {
+        <FormProblem formState={formState} />
+        {field(formState, 'code', 'Code', {
           autocomplete: 'one-time-code',
           hint: 'A code of your authenticator app, or a recovery code.',
           required: true,

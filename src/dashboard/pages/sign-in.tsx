@@ -11,7 +11,7 @@ import { valueOf } from '../forms.ts';
 import { PlainLayout } from '../layout.tsx';
 import {
   action,
-  type Filled,
+  type FormState,
   type Html,
   type PageRow,
   publicAction,
@@ -41,11 +41,13 @@ const Query = Type.Object({
 const showSignIn = publicPage(Query, async (visit) => {
   const { next, ended = false } = visit.query;
   if (visit.session) return new Redirect(safeNext(next));
-  return <SignInPage visit={visit} filled={BLANK} next={safeNext(next)} hasEnded={ended} />;
+  return <SignInPage visit={visit} formState={BLANK} next={safeNext(next)} hasEnded={ended} />;
 });
 
 const doSignIn = publicAction(Credentials, {
-  again: (visit, filled) => <SignInPage visit={visit} filled={filled} next={safeNext(valueOf(filled.given, 'next'))} />,
+  renderForm: (visit, formState) => (
+    <SignInPage visit={visit} formState={formState} next={safeNext(valueOf(formState.input, 'next'))} />
+  ),
   run: async (visit, { email, password, next }) => {
     const { pool, address, userAgent, browser, deps } = visit;
     const knownBrowsers = makeKnownBrowsers(deps.secretKey);
@@ -60,11 +62,11 @@ const doSignIn = publicAction(Credentials, {
     }
     if (result.kind === 'oidc_required') return passwordRefused(visit, safeNext(next));
     if (result.kind === 'rate_limited') throw tooManyAttempts(result.seconds);
-    const filled = {
-      given: { email, ...(next !== undefined && { next }) },
+    const formState = {
+      input: { email, ...(next !== undefined && { next }) },
       problems: { '': 'That email or password is not right.' },
     };
-    return new Reply(<SignInPage visit={visit} filled={filled} next={safeNext(next)} />, { status: 401 });
+    return new Reply(<SignInPage visit={visit} formState={formState} next={safeNext(next)} />, { status: 401 });
   },
 });
 
@@ -92,12 +94,12 @@ export const rows: readonly PageRow[] = [
 
 interface SignInPageProps {
   readonly visit: Visit;
-  readonly filled: Filled;
+  readonly formState: FormState;
   readonly next: string;
   readonly hasEnded?: boolean;
 }
 
-function SignInPage({ visit, filled, next, hasEnded = false }: SignInPageProps): Html {
+function SignInPage({ visit, formState, next, hasEnded = false }: SignInPageProps): Html {
   return (
     <PlainLayout visit={visit} title="Sign in">
       {hasEnded && (
@@ -106,9 +108,18 @@ function SignInPage({ visit, filled, next, hasEnded = false }: SignInPageProps):
         </p>
       )}
       <form method="post" action="/dashboard/sign-in" class="card">
-        <FormProblem filled={filled} />
-        {field(filled, 'email', 'Email', { type: 'email', autocomplete: 'username', required: true, autofocus: true })}
-        {field(filled, 'password', 'Password', { type: 'password', autocomplete: 'current-password', required: true })}
+        <FormProblem formState={formState} />
+        {field(formState, 'email', 'Email', {
+          type: 'email',
+          autocomplete: 'username',
+          required: true,
+          autofocus: true,
+        })}
+        {field(formState, 'password', 'Password', {
+          type: 'password',
+          autocomplete: 'current-password',
+          required: true,
+        })}
         <input type="hidden" name="next" value={escapeHtml(next)} />
         <button class="primary">Sign in</button>
       </form>

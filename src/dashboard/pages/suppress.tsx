@@ -7,7 +7,7 @@ import { type AddressList, readAddresses, type RefusedLine } from '../address-li
 import { Section, Table } from '../elements.tsx';
 import { BLANK, field, FileInto, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow, Redirect } from '../page.ts';
+import { action, type Context, type FormState, type Html, page, type PageRow, Redirect } from '../page.ts';
 import { PATH } from './suppressions.tsx';
 import { chunksOf } from '../../lib/group.ts';
 import { formatNumber } from '../../lib/text.ts';
@@ -26,7 +26,7 @@ const showAdd = page(Type.Object({ addresses: Type.Optional(Type.String()) }), a
 
 const add = action(Type.Object({ addresses: Type.String() }), {
   bodyLimit: MAX_FORM_BYTES,
-  again: addPage,
+  renderForm: addPage,
   run: async (context, { addresses: text }) => {
     const read = await readAddresses(text);
     refuseWhole(read);
@@ -81,19 +81,19 @@ function addedMessage(added: number, before: number): string {
   return `${formatNumber(added)} ${added === 1 ? 'address was' : 'addresses were'} added.${there}`;
 }
 
-function addPage(context: Context, filled: Filled, value?: string): Html {
+function addPage(context: Context, formState: FormState, value?: string): Html {
   return (
     <Layout context={context} title="Add addresses" crumbs={CRUMBS}>
-      {addForm(context, filled, value)}
+      {addForm(context, formState, value)}
     </Layout>
   );
 }
 
-function addForm(context: Context, filled: Filled, value?: string): Html {
+function addForm(context: Context, formState: FormState, value?: string): Html {
   return (
     <Form visit={context} action={`${PATH}/add`} class="card">
-      <FormProblem filled={filled} />
-      {field(filled, 'addresses', 'Addresses', {
+      <FormProblem formState={formState} />
+      {field(formState, 'addresses', 'Addresses', {
         value,
         rows: 10,
         hint: `One in each line, or CSV with a column “email”; up to ${formatNumber(MAX_ADDRESSES)} at a time. Nothing is sent to them from then on. Other columns of the CSV are ignored.`,

@@ -24,14 +24,14 @@ const Search = Type.Object({
 });
 
 const list = page(Search, async (context) => {
-  const { pool, organization, query, given, problems } = context;
+  const { pool, organization, query, input, problems } = context;
   const after = parseCursor(query.cursor);
   const isValid = Object.keys(problems).length === 0;
   const suppressions = isValid
     ? await listSuppressions(pool, organization.id, filtersOf(query), after, ROWS_PER_PAGE + 1)
     : [];
   const { rows: entries, next } = cutPage(suppressions, ROWS_PER_PAGE);
-  const isWhole = Object.values(given).every((value) => value === '');
+  const isWhole = Object.values(input).every((value) => value === '');
   return (
     <Layout context={context} title="Suppressions" actions={<Actions context={context} origin={query.origin} />}>
       {isWhole && entries.length === 0 ? (

@@ -4,7 +4,7 @@ import { act } from '../act.ts';
 import { BLANK, Form, FormProblem, timeZoneField } from '../form-elements.tsx';
 import { timeZoneOf } from '../instants.ts';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
+import { action, type Context, type FormState, type Html, page, type PageRow } from '../page.ts';
 
 const PATH = '/dashboard/account/time-zone';
 const CRUMBS = [{ path: '/dashboard/account', name: 'Your account' }];
@@ -12,9 +12,9 @@ const CRUMBS = [{ path: '/dashboard/account', name: 'Your account' }];
 const show = page(Type.Object({}), async (context) => zonePage(context, BLANK));
 
 const change = action(Type.Object({ time_zone: Type.Optional(Type.String()) }), {
-  again: zonePage,
-  run: (context, { time_zone: given }) => {
-    const timeZone = given === undefined ? null : timeZoneOf(given.trim());
+  renderForm: zonePage,
+  run: (context, { time_zone: text }) => {
+    const timeZone = text === undefined ? null : timeZoneOf(text.trim());
     return act(context, {
       action: 'account.time-zone',
       run: () => setUserTimeZone(context.pool, context.user.id, timeZone),
@@ -31,12 +31,12 @@ export const rows: readonly PageRow[] = [
   ['POST', PATH, 'viewer', change],
 ];
 
-function zonePage(context: Context, filled: Filled): Html {
+function zonePage(context: Context, formState: FormState): Html {
   return (
     <Layout context={context} title="Time zone" crumbs={CRUMBS}>
       <Form visit={context} action={PATH} class="card">
-        <FormProblem filled={filled} />
-        {timeZoneField(filled, context.session.timeZone ?? '', {
+        <FormProblem formState={formState} />
+        {timeZoneField(formState, context.session.timeZone ?? '', {
           hint: "A name such as Europe/Berlin, or UTC. Leave empty for your browser's time zone; without JavaScript, times are in UTC.",
         })}
         <button class="primary">Save time zone</button>

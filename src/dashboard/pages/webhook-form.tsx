@@ -7,7 +7,7 @@ import type { Endpoint } from '../../store/webhooks/endpoints.ts';
 import { Copy } from '../elements.tsx';
 import { Checkbox, field, Form, FormProblem, Problem } from '../form-elements.tsx';
 import { type Crumb, Layout } from '../layout.tsx';
-import type { Context, Filled, Html } from '../page.ts';
+import type { Context, FormState, Html } from '../page.ts';
 import { formatNumber } from '../../lib/text.ts';
 
 export const PATH = '/dashboard/webhooks';
@@ -45,22 +45,22 @@ export function successRate(health: DeliveryHealth | undefined): string {
 }
 
 /** The form of an endpoint. @param endpoint null for a new one */
-export function endpointForm(context: Context, action: string, filled: Filled, endpoint: Endpoint | null): Html {
+export function endpointForm(context: Context, action: string, formState: FormState, endpoint: Endpoint | null): Html {
   return (
     <Form visit={context} action={action} class="card">
-      <FormProblem filled={filled} />
-      {field(filled, 'url', 'URL', {
+      <FormProblem formState={formState} />
+      {field(formState, 'url', 'URL', {
         type: 'url',
         value: endpoint?.url,
         placeholder: 'https://example.com/webhooks',
         hint: 'A public https URL that responds with 2xx within 15 seconds.',
         required: true,
       })}
-      {field(filled, 'description', 'Description', {
+      {field(formState, 'description', 'Description', {
         value: endpoint?.description ?? undefined,
         hint: 'Optional. Shown in place of the URL.',
       })}
-      <EventBoxes filled={filled} chosen={endpoint?.events ?? []} />
+      <EventBoxes formState={formState} chosen={endpoint?.events ?? []} />
       <button class="primary">{endpoint === null ? 'Add endpoint' : 'Save'}</button>
     </Form>
   );
@@ -78,18 +78,18 @@ const TOPICS: Readonly<Record<Topic, string>> = {
   webhook: 'Webhooks',
 };
 
-function EventBoxes({ filled, chosen }: { filled: Filled; chosen: readonly string[] }): Html {
+function EventBoxes({ formState, chosen }: { formState: FormState; chosen: readonly string[] }): Html {
   const typesOf = (topic: string): readonly EventType[] => EVENT_TYPES.filter((type) => type.startsWith(`${topic}.`));
   return (
     <fieldset>
       <legend>Events</legend>
       <p class="hint">Leave empty to receive all events, including types that are added later.</p>
-      <Problem text={filled.problems['events']} />
+      <Problem text={formState.problems['events']} />
       {Object.entries(TOPICS).map(([topic, title]) => (
         <fieldset class="group">
           <legend safe>{title}</legend>
           {typesOf(topic).map((type) => (
-            <Checkbox label={type} name="events" value={type} given={filled.given} checked={chosen.includes(type)} />
+            <Checkbox label={type} name="events" value={type} input={formState.input} checked={chosen.includes(type)} />
           ))}
         </fieldset>
       ))}

@@ -18,7 +18,7 @@ import { Layout } from '../layout.tsx';
 import {
   action,
   type Context,
-  type Filled,
+  type FormState,
   type Html,
   idOf,
   type Page,
@@ -44,24 +44,24 @@ import {
 const show = page(DeliveryQuery, async (context) => {
   const endpoint = await requireEndpoint(context.pool, context.organization.id, idOf(context));
   const health = (await readDeliveryHealth(context.pool, [endpoint.id])).get(endpoint.id);
-  const filled = readDeliveryFilters(context);
+  const formState = readDeliveryFilters(context);
   const shown = (
     <Layout context={context} title={nameOf(endpoint)} crumbs={CRUMBS} actions={actions(context, endpoint)}>
       <div id="state">
         <EndpointNotice context={context} endpoint={endpoint} pending={health?.pending ?? 0} />
         <EndpointFacts endpoint={endpoint} health={health} />
       </div>
-      <Deliveries context={context} endpoint={endpoint} filled={filled} />
+      <Deliveries context={context} endpoint={endpoint} formState={formState} />
       {context.role === 'owner' && ownerSection(context, endpoint)}
     </Layout>
   );
-  return Object.keys(filled.problems).length === 0 ? shown : new Reply(shown, { status: 422 });
+  return Object.keys(formState.problems).length === 0 ? shown : new Reply(shown, { status: 422 });
 });
 
 const showEdit = page(Type.Object({}), (context) => editPage(context, BLANK));
 
 const edit = action(EndpointFields, {
-  again: editPage,
+  renderForm: editPage,
   run: (context, { url, description = '', events = [] }) =>
     act(context, {
       action: 'webhooks.update',
@@ -129,11 +129,11 @@ function statusAction(status: EndpointStatus, flash: string): Page<'members'> {
   }));
 }
 
-async function editPage(context: Context, filled: Filled): Promise<Html> {
+async function editPage(context: Context, formState: FormState): Promise<Html> {
   const endpoint = await requireEndpoint(context.pool, context.organization.id, idOf(context));
   return (
     <Layout context={context} title="Edit endpoint" crumbs={crumbsTo(endpoint)}>
-      {endpointForm(context, `${PATH}/${endpoint.id}/edit`, filled, endpoint)}
+      {endpointForm(context, `${PATH}/${endpoint.id}/edit`, formState, endpoint)}
     </Layout>
   );
 }

@@ -7,7 +7,7 @@ import { curl, Empty, LinkHeading, StatusBadge, Sub, Time, TimeCell } from '../e
 import { BLANK } from '../form-elements.tsx';
 import { listPage } from '../list-page.tsx';
 import { Layout } from '../layout.tsx';
-import { action, type Context, type Filled, type Html, page, type PageRow } from '../page.ts';
+import { action, type Context, type FormState, type Html, page, type PageRow } from '../page.ts';
 import {
   CRUMBS,
   EndpointFields,
@@ -70,7 +70,7 @@ function EndpointRow({ endpoint, health }: { endpoint: Endpoint; health: Deliver
 const showNew = page(Type.Object({}), async (context) => newPage(context, BLANK));
 
 const create = action(EndpointFields, {
-  again: newPage,
+  renderForm: newPage,
   run: (context, { url, description = '', events = [] }) =>
     act(context, {
       action: 'webhooks.create',
@@ -87,10 +87,10 @@ export const rows: readonly PageRow[] = [
   ['POST', `${PATH}/new`, 'owner', create],
 ];
 
-function newPage(context: Context, filled: Filled): Html {
+function newPage(context: Context, formState: FormState): Html {
   return (
     <Layout context={context} title="Add endpoint" crumbs={CRUMBS}>
-      {endpointForm(context, `${PATH}/new`, filled, null)}
+      {endpointForm(context, `${PATH}/new`, formState, null)}
     </Layout>
   );
 }
