@@ -30,8 +30,10 @@ export function refuseBroaderKey(issuer: KeyBounds, requested: KeyBounds): void 
   if (!INCLUDES[issuer.preset].includes(requested.preset))
     refuse('preset', 'a key may create keys of its own preset only');
 
-  const domains = firstBeyond(issuer.domain_ids, requested.domain_ids, (id, allowed) => allowed.includes(id));
-  if (domains !== undefined) refuse(`domain_ids${domains}`, 'it may create keys only for the domains it may send from');
+  const domains = findExcess('domain_ids', issuer.domain_ids, requested.domain_ids, (id, allowed) =>
+    allowed.includes(id),
+  );
+  if (domains !== undefined) refuse(domains, 'it may create keys only for the domains it may send from');
 
   const expires = issuer.expires_at === null ? null : Date.parse(issuer.expires_at);
   const requestedExpires = requested.expires_at === null ? null : parseInstant(requested.expires_at)?.getTime();
@@ -40,23 +42,24 @@ export function refuseBroaderKey(issuer: KeyBounds, requested: KeyBounds): void 
     refuse('expires_at', `must be given, and at most ${issuer.expires_at}`);
   }
 
-  const addresses = firstBeyond(issuer.allowed_ips, requested.allowed_ips, (range, allowed) => {
+  const addresses = findExcess('allowed_ips', issuer.allowed_ips, requested.allowed_ips, (range, allowed) => {
     const [parsed] = parseRanges([range]);
     return parsed !== undefined && isWithin(parsed, parseRanges(allowed));
   });
-  if (addresses !== undefined) refuse(`allowed_ips${addresses}`, 'must lie within its own addresses');
+  if (addresses !== undefined) refuse(addresses, 'must lie within its own addresses');
 }
 
-/** @returns `.3` for the first item that is not allowed, '' if `requested` is unrestricted, undefined if all are allowed */
-function firstBeyond(
+/** Returns the path of the first item that is not allowed, that of the field if `requested` is unrestricted, undefined for none. */
+function findExcess(
+  field: string,
   allowed: readonly string[] | null,
   requested: readonly string[] | null,
   isAllowed: (item: string, allowed: readonly string[]) => boolean,
 ): string | undefined {
   if (allowed === null) return undefined;
-  if (requested === null) return '';
+  if (requested === null) return field;
   const index = requested.findIndex((item) => !isAllowed(item, allowed));
-  return index < 0 ? undefined : `.${index}`;
+  return index < 0 ? undefined : `${field}.${index}`;
 }
 
 /**

@@ -1,4 +1,5 @@
-import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { randomBytes, scrypt, type ScryptOptions, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
 import { ServiceError } from '../domain/errors.ts';
 import { makeFairSlots } from '../lib/fair-slots.ts';
 import { characters } from '../lib/text.ts';
@@ -11,6 +12,8 @@ const HASH_BYTES = 32;
 const MAX_CONCURRENT_HASHES = 2;
 /** The maximum number of waiting hashes, for known browsers and for all others each. */
 const MAX_WAITING_HASHES = 50;
+
+const scryptAsync = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
 const LENGTH = { min: 8, max: 200 } as const;
 
@@ -71,12 +74,7 @@ function derive(
   salt: Buffer,
   { log2N, r, p }: { log2N: number; r: number; p: number },
 ): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const N = 2 ** log2N;
-    // Keyboards produce different encodings of the same text (UAX #15), so normalize it.
-    scrypt(password.normalize('NFKC'), salt, HASH_BYTES, { N, r, p, maxmem: 256 * N * r }, (error, key) => {
-      if (error) reject(error);
-      else resolve(key);
-    });
-  });
+  const N = 2 ** log2N;
+  // Keyboards produce different encodings of the same text (UAX #15), so normalize it.
+  return scryptAsync(password.normalize('NFKC'), salt, HASH_BYTES, { N, r, p, maxmem: 256 * N * r });
 }

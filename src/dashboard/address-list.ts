@@ -36,7 +36,7 @@ export async function readAddresses(text: string): Promise<AddressList> {
   const column = begin < 0 ? -1 : await headingOf(lines[begin] ?? '');
   const addresses = new Set<string>();
   const refused: RefusedLine[] = [];
-  const turn = startTimeSlices();
+  const yieldIfDue = startTimeSlices();
   const refuse = (line: number, text: string, problem: string): void => {
     refused.push({ line, text, problem });
     if (refused.length <= MAX_REFUSED) return;
@@ -48,7 +48,7 @@ export async function readAddresses(text: string): Promise<AddressList> {
       const mailbox = parseMailbox(candidate);
       if (typeof mailbox === 'string') refuse(line, candidate, mailbox);
       else addresses.add(mailbox.address.toLowerCase());
-      await turn();
+      await yieldIfDue();
     }
   };
   if (column >= 0) {
@@ -60,7 +60,7 @@ export async function readAddresses(text: string): Promise<AddressList> {
       if (line.length > MAX_LINE_LENGTH)
         refuse(index + 1, line.slice(0, 100), 'is too long; write one address per line');
       else if (line.trim() !== '') await take(index + 1, await addressesIn(line.trim()), line.trim());
-      await turn();
+      await yieldIfDue();
     }
   }
   return { addresses: [...addresses], refused };

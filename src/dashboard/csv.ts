@@ -55,11 +55,11 @@ export function readCsv(text: string, param: string): CsvRow[] {
  * @throws ServiceError validation_error with the line of invalid quotes
  */
 export async function* readLongCsv(text: string, param: string, first: number): AsyncGenerator<CsvRow> {
-  const turn = startTimeSlices();
+  const yieldIfDue = startTimeSlices();
   try {
-    for await (const row of Readable.from(piecesOf(text, turn)).compose(parseStream(OPTIONS))) {
+    for await (const row of Readable.from(piecesOf(text, yieldIfDue)).compose(parseStream(OPTIONS))) {
       yield toRow(row as ParsedRow, first);
-      await turn();
+      await yieldIfDue();
     }
   } catch (error) {
     throw toServiceError(error, param, first);
@@ -80,11 +80,11 @@ export async function readLine(line: string): Promise<readonly string[]> {
 }
 
 /** Cuts a text into bytes, because a piece of text might end within a surrogate pair. */
-async function* piecesOf(text: string, turn: () => Promise<void> | undefined): AsyncGenerator<Buffer> {
+async function* piecesOf(text: string, yieldIfDue: () => Promise<void> | undefined): AsyncGenerator<Buffer> {
   const bytes = Buffer.from(text);
   for (let start = 0; start < bytes.length; start += PIECE_BYTES) {
     yield bytes.subarray(start, start + PIECE_BYTES);
-    await turn();
+    await yieldIfDue();
   }
 }
 

@@ -9,7 +9,7 @@ import { changeInWords, judgeRate, RATE_KINDS, type RateKind, shareInWords } fro
 import { formatNumber } from '../lib/text.ts';
 
 /** Counts of emails with one key of a dimension, in a period and in the preceding period. */
-export interface Figures {
+interface Figures {
   readonly series: Series;
   readonly now: Counts;
   readonly before: Counts;

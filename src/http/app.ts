@@ -9,7 +9,7 @@ import { type HttpDeps, makeRouteDeps, type RouteDeps } from './deps.ts';
 import { makeCurrentDescription } from './docs/current-examples.ts';
 import { errorStatuses } from './docs/errors.ts';
 import { openapi } from './docs/openapi.ts';
-import { auditChange, recordCreatedId } from './plugins/audit.ts';
+import { auditChange, recordTargetId } from './plugins/audit.ts';
 import { authenticate, authorize, decorateCaller, type Scope } from './plugins/auth.ts';
 import { limitBodiesInFlight } from './plugins/bodies-in-flight.ts';
 import { serveHtml } from './plugins/browser-pages.ts';
@@ -183,7 +183,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   addParametersConstraint(app, ROUTES);
   decorateCaller(app);
-  app.decorateRequest('createdId', null);
+  app.decorateRequest('targetId', null);
   app.decorateReply('errorCode', null);
   app.setValidatorCompiler(makeValidatorCompiler());
   app.setErrorHandler(sendError);
@@ -219,7 +219,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
       ms: Math.round(elapsedTime),
       org: caller?.org_id,
       key: caller?.id,
-      made: request.createdId ?? undefined,
+      target: request.targetId ?? undefined,
     };
     request.log.info(line, 'request');
   });
@@ -246,7 +246,7 @@ function serve(app: FastifyInstance, deps: RouteDeps, row: RouteRow): void {
   // Changes of the account are recorded in the audit log.
   const isAudited = scope.startsWith('manage') && method !== 'GET';
   const hooks = {
-    ...(scope !== 'public' && method !== 'GET' && { preSerialization: recordCreatedId }),
+    ...(scope !== 'public' && method !== 'GET' && { preSerialization: recordTargetId }),
     ...(isAudited && { onSend: auditChange(deps.pool) }),
   };
   const config = { scope, guard, ...(networkLimit && { networkLimit }) };

@@ -136,9 +136,9 @@ async function decode(file: IncomingFile, text: string, budget: Budget): Promise
     throw invalid(file, 'content', `makes the attachments larger than ${ATTACHMENTS_BYTES / BYTES_PER_MB} MB together`);
   }
   const decoding = decodeBase64InSteps(text);
-  const turn = startTimeSlices();
+  const yieldIfDue = startTimeSlices();
   let step = decoding.next();
-  for (; !step.done; step = decoding.next()) await turn();
+  for (; !step.done; step = decoding.next()) await yieldIfDue();
   if (!step.value) {
     throw invalid(file, 'content', 'is not base64: the standard alphabet with padding and without white space');
   }

@@ -138,10 +138,10 @@ async function registerTags(
   { caller: { orgId, domainIds }, requests, parsed }: Batch,
 ): Promise<void> {
   const newTags = new Map<string, Tag>();
-  const turn = startTimeSlices();
+  const yieldIfDue = startTimeSlices();
   for (const { tags } of requests) {
     limits.tags.collectUnknown(orgId, tags, newTags);
-    await turn();
+    await yieldIfDue();
   }
   if (newTags.size === 0) return;
   const first = await judgeEmails(pool, orgId, domainIds, parsed);
@@ -204,10 +204,10 @@ function isGroup(members: readonly SenderAndTime[]): boolean {
 
 async function sealEmails(deps: IntakeDeps, orgId: string, emails: readonly NewEmail[]): Promise<NewEmail[]> {
   const sealed: NewEmail[] = [];
-  const turn = startTimeSlices();
+  const yieldIfDue = startTimeSlices();
   for (const email of emails) {
     sealed.push(await sealEmail(deps, orgId, email));
-    await turn();
+    await yieldIfDue();
   }
   return sealed;
 }

@@ -19,10 +19,10 @@ export function startTimeSlices(): () => Promise<void> | undefined {
 /** Maps items in their order, in time slices. */
 export async function mapInSlices<T, R>(items: readonly T[], map: (item: T) => R): Promise<R[]> {
   const results: R[] = [];
-  const turn = startTimeSlices();
+  const yieldIfDue = startTimeSlices();
   for (const item of items) {
     results.push(map(item));
-    await turn();
+    await yieldIfDue();
   }
   return results;
 }

@@ -105,10 +105,10 @@ describe('X-Request-Id is on every response, and the log line has the same id', 
 
   it('is logged with the ids of the organization, the key and the new email', async () => {
     const { headers, body } = await ours.send();
-    const { method, route, org, key, made } = lines().find((line) => line['reqId'] === headers['x-request-id']) ?? {};
+    const { method, route, org, key, target } = lines().find((line) => line['reqId'] === headers['x-request-id']) ?? {};
     const { id } = body as { id: string };
     const keyId = `key_${ours.key.split('_')[2]}`;
-    assert.deepEqual([method, route, org, key, made], ['POST', '/v1/emails', ours.id, keyId, id]);
+    assert.deepEqual([method, route, org, key, target], ['POST', '/v1/emails', ours.id, keyId, id]);
   });
 });
 

@@ -44,7 +44,7 @@ describe('a process that is killed', () => {
       const keys = makeKeyLocks(service.pool);
       const unlock = await eventually('the key is free', async () => {
         const lock = await keys.lock(ours.id, key);
-        return lock.outcome === 'locked' && lock.unlock;
+        return lock.kind === 'locked' && lock.unlock;
       });
       await unlock();
       await unblock();

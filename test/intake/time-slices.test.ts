@@ -10,11 +10,11 @@ test('long work gives others their turn, again and again', async () => {
     if (running) setImmediate(beOther);
   };
   setImmediate(beOther);
-  const turn = startTimeSlices();
-  let given = 0;
-  while (given < 3) {
-    const over = turn();
-    if (over) given++;
+  const yieldIfDue = startTimeSlices();
+  let yields = 0;
+  while (yields < 3) {
+    const over = yieldIfDue();
+    if (over) yields++;
     await over;
   }
   running = false;
@@ -22,6 +22,6 @@ test('long work gives others their turn, again and again', async () => {
 });
 
 test('short work is not divided', () => {
-  const turn = startTimeSlices();
-  assert.equal(turn(), undefined);
+  const yieldIfDue = startTimeSlices();
+  assert.equal(yieldIfDue(), undefined);
 });

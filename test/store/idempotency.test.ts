@@ -32,7 +32,7 @@ async function withProcess(work: (keys: ReturnType<typeof makeKeyLocks>, own: Po
 
 async function locked(locking: Promise<KeyLock>): Promise<Unlock> {
   const lock = await locking;
-  if (lock.outcome !== 'locked') throw new Error(`the key is not free: ${lock.outcome}`);
+  if (lock.kind !== 'locked') throw new Error(`the key is not free: ${lock.kind}`);
   return lock.unlock;
 }
 
@@ -41,7 +41,7 @@ async function lockAndUnlock(locking: Promise<KeyLock>): Promise<void> {
   await unlock();
 }
 
-const IN_PROGRESS = { outcome: 'in progress' };
+const IN_PROGRESS = { kind: 'in_progress' };
 
 describe('an idempotency key', () => {
   test('is held by one request at a time, in one process and across processes', async () => {
@@ -89,7 +89,7 @@ describe('an idempotency key', () => {
       await eventually('the lock is gone', async () => (await locks()) === 0);
       await eventually('another key', async () => {
         const other = await keys.lock(orgId, 'e').catch(() => undefined);
-        if (other?.outcome !== 'locked') return false;
+        if (other?.kind !== 'locked') return false;
         await other.unlock();
         return true;
       });
@@ -112,8 +112,8 @@ describe('an idempotency key', () => {
     const [answer] = await acceptEmails(pool, orgId, null, [{ ...email, idempotency: keyed('g') }]);
     const { refusal, has_quota, ...expected } = answer ?? {};
     assert.deepEqual([refusal, has_quota], [null, false]);
-    const response = { fingerprint: keyed('g').fingerprint, answer: expected };
-    assert.deepEqual(await keys.lock(orgId, 'g'), { outcome: 'answered', response });
+    const response = { fingerprint: keyed('g').fingerprint, body: expected };
+    assert.deepEqual(await keys.lock(orgId, 'g'), { kind: 'completed', response });
     assert.equal(await locks(), 0);
     await assert.rejects(acceptEmails(pool, orgId, null, [{ ...newEmail(), idempotency: keyed('g') }]), {
       code: '23505',

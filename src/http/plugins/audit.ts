@@ -6,24 +6,24 @@ import type { Db } from '../../store/postgres/pool.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     /** The id of the object that the request created or changed, for the log and the audit log. */
-    createdId: string | null;
+    targetId: string | null;
   }
 }
 
-export async function recordCreatedId(
+export async function recordTargetId(
   request: FastifyRequest,
   _reply: FastifyReply,
   payload: unknown,
 ): Promise<unknown> {
   const { id } = (payload ?? {}) as { id?: unknown };
-  if (typeof id === 'string') request.createdId = id;
+  if (typeof id === 'string') request.targetId = id;
   return payload;
 }
 
 /** Writes a successful change to the audit log before the response is sent. If that fails, it logs the error. */
 export function auditChange(db: Db) {
   return async (request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> => {
-    const { caller, method, routeOptions, params, createdId } = request;
+    const { caller, method, routeOptions, params, targetId } = request;
     if (!caller || reply.statusCode >= 400) return payload;
     const named = Object.values((params ?? {}) as Record<string, string>).at(-1);
     await auditCommitted(db, request.log, {
@@ -32,7 +32,7 @@ export function auditChange(db: Db) {
       actor_id: caller.id,
       action: actionOf(method, routeOptions.url ?? ''),
       // An address is normalized, so that an erasure finds it in the audit log.
-      target: named === undefined ? createdId : toIdOrAddress(named),
+      target: named === undefined ? targetId : toIdOrAddress(named),
       detail: {},
     });
     return payload;

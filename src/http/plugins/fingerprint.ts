@@ -12,10 +12,10 @@ const MAX_DEPTH = 64;
  */
 export async function fingerprint(method: string, path: string, body: unknown): Promise<Buffer> {
   const hash = createHash('sha256').update(`${method} ${path}\n`);
-  const turn = startTimeSlices();
+  const yieldIfDue = startTimeSlices();
   for (const part of parts(body)) {
     hash.update(part);
-    await turn();
+    await yieldIfDue();
   }
   return hash.digest();
 }

@@ -32,15 +32,15 @@ export function registerIdempotency(app: FastifyInstance, pool: Pool): void {
     if (key === undefined) return;
     const bodyFingerprint = await fingerprint(method, routeOptions.url ?? '', body);
     const lock = await keys.lock(request.orgId, key);
-    if (lock.outcome === 'in progress') throw concurrentRequest();
-    if (lock.outcome === 'locked') {
+    if (lock.kind === 'in_progress') throw concurrentRequest();
+    if (lock.kind === 'locked') {
       request.idempotency = { key, fingerprint: bodyFingerprint };
       request.unlockKey = lock.unlock;
       return;
     }
     if (!lock.response.fingerprint.equals(bodyFingerprint)) throw reusedKey();
     reply.code(202).header('idempotent-replayed', 'true');
-    return reply.send(lock.response.answer);
+    return reply.send(lock.response.body);
   });
   app.addHook('onSend', async (request, reply) => {
     const unlocked = request.unlockKey?.();

@@ -121,7 +121,7 @@ function receive(payload: IncomingMessage, limit: number): Promise<Buffer | Larg
     }
   };
 
-  const turn = startTimeSlices();
+  const yieldIfDue = startTimeSlices();
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void => {
       payload.off('data', onData).off('end', onEnd).off('error', fail);
@@ -134,7 +134,7 @@ function receive(payload: IncomingMessage, limit: number): Promise<Buffer | Larg
         fail(error as Error);
         return;
       }
-      const nextSlice = turn();
+      const nextSlice = yieldIfDue();
       if (!nextSlice) return;
       payload.pause();
       void nextSlice.then(() => payload.resume());

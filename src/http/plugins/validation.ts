@@ -64,11 +64,11 @@ function validateInSlices(
   const validate = async (value: unknown): Promise<true> => {
     const error = outer(value);
     if (error) throw error;
-    const turn = startTimeSlices();
+    const yieldIfDue = startTimeSlices();
     for (const [index, item] of (value as Record<string, unknown[]>)[name]?.entries() ?? []) {
       const problem = inner(item);
       if (problem) throw Object.assign(problem.within(`${name}.${index}`), { itemIndex: index }) satisfies ItemError;
-      await turn();
+      await yieldIfDue();
     }
     return true;
   };

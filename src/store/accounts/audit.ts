@@ -3,7 +3,7 @@ import { type Cursor, cursorValues } from '../postgres/page.ts';
 import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
 
 /** A member in the dashboard, a program with a key, or Sendwright itself. */
-export type ActorKind = 'user' | 'key' | 'system';
+type ActorKind = 'user' | 'key' | 'system';
 
 /** An audit log entry to store. */
 export interface AuditChange {

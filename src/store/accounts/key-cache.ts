@@ -16,7 +16,7 @@ const USE_INTERVAL_MS = 60_000;
 const WRITE_USES_INTERVAL_MS = 1_000;
 
 /** A key with parsed address ranges. */
-export interface CachedKey extends ApiKey {
+interface CachedKey extends ApiKey {
   readonly allowed: Ranges | null;
 }
 

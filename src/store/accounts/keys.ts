@@ -28,7 +28,7 @@ export interface ApiKey extends Omit<KeySummary, 'name' | 'last_used_at' | 'crea
   sha256: Buffer;
 }
 
-export type NewKey = Omit<ApiKey, 'expires_in'> & { name: string | null };
+type NewKey = Omit<ApiKey, 'expires_in'> & { name: string | null };
 
 const SUMMARY = 'id, name, preset, domain_ids, expires_at, allowed_ips, last_used_at, created_at';
 

@@ -21,7 +21,7 @@ export function organizationExists(db: Db, id: string): Promise<boolean> {
 }
 
 /** The settings of an organization that its members see. */
-export interface OrganizationSettings {
+interface OrganizationSettings {
   created_at: string;
   /** Emails that may be accepted in a calendar month (UTC); null is any number. */
   monthly_quota: number | null;

@@ -1,6 +1,6 @@
 import { type Db, execute, executeOne, queryRow } from '../postgres/pool.ts';
 
-export interface SecondFactor {
+interface SecondFactor {
   /** The sealed secret of its codes. */
   sealed: Buffer;
   /** True if the set-up was completed. */

@@ -18,7 +18,7 @@ export interface OrganizationOfUser {
   requires_oidc: boolean;
 }
 
-export interface Session {
+interface Session {
   user: User;
   /** The time zone of the user; null is that of the browser. */
   time_zone: string | null;

@@ -12,19 +12,19 @@ export interface IdempotencyKey {
 /** The fingerprint and the response of the first request with a key. */
 export interface StoredResponse {
   readonly fingerprint: Buffer;
-  readonly answer: unknown;
+  readonly body: unknown;
 }
 
 /** Unlocks a key. Never throws: the key of a lost connection is unlocked already. */
 export type Unlock = () => Promise<void>;
 
 /** The result of a request for the lock on a key. */
-export type KeyLock = { readonly outcome: 'locked'; readonly unlock: Unlock } | NotLocked;
+export type KeyLock = { readonly kind: 'locked'; readonly unlock: Unlock } | NotLocked;
 type NotLocked =
-  /** Another request has locked the key and was not answered yet. */
-  | { readonly outcome: 'in progress' }
-  /** The first request with the key was answered. */
-  | { readonly outcome: 'answered'; readonly response: StoredResponse };
+  /** Another request has locked the key and has no response yet. */
+  | { readonly kind: 'in_progress' }
+  /** The first request with the key has a response. */
+  | { readonly kind: 'completed'; readonly response: StoredResponse };
 
 /** Locks each key for one request at a time, across all processes. */
 export interface KeyLocks {
@@ -44,7 +44,7 @@ export function makeKeyLocks(pool: Pool): KeyLocks {
   return {
     async lock(orgId, key) {
       const name = `${orgId} ${key}`;
-      if (locked.has(name)) return { outcome: 'in progress' };
+      if (locked.has(name)) return { kind: 'in_progress' };
       locked.add(name);
       const [high, low] = lockOf(name);
       const { run, leave } = (connection = connection?.open ? connection : shareConnection(pool)).join();
@@ -65,7 +65,7 @@ export function makeKeyLocks(pool: Pool): KeyLocks {
         locked.delete(name);
         await run((client) => unlockKey(client, high, low)).then(() => leave(), leave);
       };
-      return { outcome: 'locked', unlock };
+      return { kind: 'locked', unlock };
     },
   };
 }
@@ -134,15 +134,15 @@ async function lockKey(db: Db, orgId: string, key: string, high: number, low: nu
     text: `WITH expired AS (
              DELETE FROM idempotency_keys WHERE org_id = $1 AND key = $2 AND created_at <= now() - interval '24 hours'
            )
-           SELECT known.key IS NOT NULL AS found, known.fingerprint, known.answer,
+           SELECT known.key IS NOT NULL AS found, known.fingerprint, known.answer AS body,
                   CASE WHEN known.key IS NULL THEN pg_try_advisory_lock($3, $4) END AS locked
            FROM (SELECT) AS request LEFT JOIN idempotency_keys AS known
                 ON known.org_id = $1 AND known.key = $2 AND known.created_at > now() - interval '24 hours'`,
     values: [orgId, key, high, low],
   });
   const { found, locked, ...response } = row;
-  if (found) return { outcome: 'answered', response };
-  return locked ? 'locked' : { outcome: 'in progress' };
+  if (found) return { kind: 'completed', response };
+  return locked ? 'locked' : { kind: 'in_progress' };
 }
 
 async function unlockKey(db: Db, high: number, low: number): Promise<void> {

@@ -75,7 +75,7 @@ export function changeEndpoint(
 }
 
 /** An endpoint that Sendwright has just disabled. */
-export interface DisabledEndpoint {
+interface DisabledEndpoint {
   id: string;
   org_id: string;
   url: string;

@@ -16,7 +16,7 @@ export interface NewWebhookEvent {
 }
 
 /** An enabled endpoint; one without `events` subscribes to all. */
-export interface SubscribedEndpoint {
+interface SubscribedEndpoint {
   readonly id: string;
   readonly org_id: string;
   readonly events: readonly string[];
