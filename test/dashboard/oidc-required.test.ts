@@ -63,6 +63,11 @@ describe('an organization that requires OpenID Connect', () => {
     const wrong = await browser.post('/dashboard/sign-in', { email: bob.email, password: 'a wrong password' });
     assert.equal(wrong.status, 401);
     assert.ok(!textOf(wrong.html).includes('Your organization'), textOf(wrong.html));
+    const counted = await pool.query(
+      `SELECT attempts FROM sign_in_attempts WHERE kind = 'pair' AND email_sha256 = sha256(convert_to($1, 'UTF8'))`,
+      [bob.email],
+    );
+    assert.deepEqual(counted.rows, [{ attempts: 2 }], 'both count, since both are in the audit log');
     await signedInBy(personOf(bob.email));
     const { rows } = await pool.query(
       `SELECT detail->>'reason' AS reason FROM audit_log

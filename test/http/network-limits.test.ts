@@ -43,6 +43,7 @@ const call =
     service.call(method, path, { headers: { ...headers, 'x-forwarded-for': address }, ...(raw && { raw }) });
 
 const CALLBACK_PATH = `/callbacks/twilio?m=wa_${'0'.repeat(26)}`;
+const META_VERIFICATION = '/callbacks/meta?hub.mode=subscribe&hub.verify_token=wrong&hub.challenge=1';
 const unknownKey = call('GET', '/v1/emails', { authorization: `Bearer sw_live_${'0'.repeat(26)}_${'a'.repeat(64)}` });
 
 describe('the limit of a network', () => {
@@ -52,6 +53,7 @@ describe('the limit of a network', () => {
     ['callbacks with a wrong signature of Twilio', call('POST', CALLBACK_PATH, TWILIO, 'a=b'), 401],
     ['callbacks with a malformed signature of Twilio', call('POST', CALLBACK_PATH, {}, 'a=b'), 401],
     ['callbacks with a wrong signature of Meta', call('POST', '/callbacks/meta', META, '{}'), 401],
+    ['verification requests of Meta with a wrong token', call('GET', META_VERIFICATION), 401],
     ['callbacks with a wrong password of Postmark', call('POST', '/callbacks/postmark', {}, '{}'), 401],
     ['unknown API keys', unknownKey, 401],
   ] as const) {
