@@ -17,7 +17,7 @@ import {
   type WholeDomain,
 } from '../store/domains/domains.ts';
 import { type Db, isDuplicate, transaction } from '../store/postgres/pool.ts';
-import { keepProviderDomain } from '../store/domains/provider-domains.ts';
+import { saveProviderDomain } from '../store/domains/provider-domains.ts';
 import { enqueueEvents } from '../store/webhooks/events.ts';
 import { lookUpRecords } from './ask.ts';
 import type { SenderDomainDeps } from './deps.ts';
@@ -63,7 +63,7 @@ export async function checkDomain(deps: SenderDomainDeps, stored: WholeDomain, i
 async function askPostmark(deps: SenderDomainDeps, name: string, id: number): Promise<boolean> {
   try {
     const registered = await deps.postmark?.verify(id);
-    if (registered) await keepProviderDomain(deps.pool, name, registered, false);
+    if (registered) await saveProviderDomain(deps.pool, name, registered, false);
     else await addToPostmark(deps, name);
     return true;
   } catch (error) {

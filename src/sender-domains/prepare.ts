@@ -1,6 +1,6 @@
 import { ServiceError } from '../domain/errors.ts';
 import { findDomain, saveDkimKey, type WholeDomain } from '../store/domains/domains.ts';
-import { keepProviderDomain } from '../store/domains/provider-domains.ts';
+import { saveProviderDomain } from '../store/domains/provider-domains.ts';
 import { makeDkimKey } from './dkim-keys.ts';
 import { dkimOwner, type SenderDomainDeps } from './deps.ts';
 
@@ -34,7 +34,7 @@ async function makeKey({ pool, seal, log }: SenderDomainDeps, domain: WholeDomai
 export async function addToPostmark({ pool, postmark, log }: SenderDomainDeps, name: string): Promise<void> {
   try {
     const added = await postmark?.add(name);
-    if (added) await keepProviderDomain(pool, name, added, added.isCreated);
+    if (added) await saveProviderDomain(pool, name, added, added.isCreated);
   } catch (error) {
     log.warn({ reason: (error as Error).message }, 'could not register a domain at Postmark');
   }

@@ -20,9 +20,10 @@ export function makeDomainUpkeep({ pool, removeFromPostmark, log }: DomainUpkeep
      * Deletes domains at Postmark that we created and no organization uses. Failures are retried with exponential backoff.
      */
     async clearProviderDomains(): Promise<UpkeepStep> {
-      const unused = await dueUnusedDomains(pool, DOMAINS_PER_STEP);
-      let done = 0;
-      for (const domain of unused) {
+      for (let done = 0; done < DOMAINS_PER_STEP; done++) {
+        // One at a time, because an organization may register the next one again meanwhile.
+        const [domain] = await dueUnusedDomains(pool, 1);
+        if (!domain) return toStep(done, DOMAINS_PER_STEP);
         try {
           if (domain.ours && !domain.is_used) await removeFromPostmark?.(domain.provider_id);
         } catch (error) {
@@ -32,9 +33,8 @@ export function makeDomainUpkeep({ pool, removeFromPostmark, log }: DomainUpkeep
           return { done, next: null };
         }
         await endUnusedDomain(pool, domain);
-        done++;
       }
-      return toStep(done, DOMAINS_PER_STEP, unused.length);
+      return toStep(DOMAINS_PER_STEP, DOMAINS_PER_STEP);
     },
   };
 }

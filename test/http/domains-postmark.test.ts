@@ -3,7 +3,7 @@ import { after, describe, it } from 'node:test';
 import { AccountClient } from 'postmark';
 import { pino } from 'pino';
 import { makeDomainUpkeep } from '../../src/upkeep/domains.ts';
-import { dueUnusedDomains, endUnusedDomain } from '../../src/store/domains/provider-domains.ts';
+import { dueUnusedDomains, endUnusedDomain, saveProviderDomain } from '../../src/store/domains/provider-domains.ts';
 import { startDomainChecks } from '../../src/sender-domains/background-checks.ts';
 import { makeDns } from '../../src/providers/dns.ts';
 import { postmarkDomains } from '../../src/providers/postmark/domains.ts';
@@ -162,6 +162,28 @@ describe('a domain that is deleted', () => {
     await endUnusedDomain(service.pool, read);
     assert.equal((await upkeep().clearProviderDomains()).done, 1);
     assert.equal((await named(name)).length, 0);
+  });
+
+  it('is deleted at Postmark also if it was deleted here before Postmark answered', async () => {
+    const added = await postmark.add(fresh());
+    const name = `p${count}.example.com`;
+    await saveProviderDomain(service.pool, name, added, added.isCreated);
+    assert.equal((await upkeep().clearProviderDomains()).done, 1);
+    assert.equal((await named(name)).length, 0);
+  });
+
+  it('stays at Postmark if it is registered again while another one is deleted there', async () => {
+    const [first, second] = [await add(fresh()), await add(fresh())];
+    await remove(first.id);
+    await remove(second.id);
+    let again: Domain | undefined;
+    await upkeep(async (id) => {
+      again ??= await add(second.name);
+      await postmark.remove(id);
+    }).clearProviderDomains();
+    assert.deepEqual([(await named(first.name)).length, (await named(second.name)).length], [0, 1]);
+    await remove(again?.id ?? '');
+    await upkeep().clearProviderDomains();
   });
 
   it('stays at Postmark if it was there before', async () => {

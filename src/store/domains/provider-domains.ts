@@ -8,8 +8,11 @@ export interface ProviderDomain {
   readonly records: ProviderRecords;
 }
 
-/** Records a provider's state of a domain. @param ours true if we created it there now; an earlier true is kept */
-export async function keepProviderDomain(
+/**
+ * Records a provider's state of a domain, as unused if its last registration was deleted before the provider answered.
+ * @param ours true if we created it there now; an earlier true is kept
+ */
+export async function saveProviderDomain(
   db: Db,
   name: string,
   { id, records }: ProviderDomain,
@@ -17,11 +20,13 @@ export async function keepProviderDomain(
 ): Promise<void> {
   await execute(
     db,
-    `INSERT INTO provider_domains (name, provider_id, ours, details) VALUES ($1, $2, $3, $4)
+    `INSERT INTO provider_domains (name, provider_id, ours, details, unused_since)
+     VALUES ($1, $2, $3, $4, CASE WHEN NOT EXISTS (SELECT FROM domains WHERE name = $1) THEN now() END)
      ON CONFLICT (name) DO UPDATE SET
        details = excluded.details,
        ours = excluded.ours OR (provider_domains.ours AND provider_domains.provider_id = excluded.provider_id),
-       provider_id = excluded.provider_id`,
+       provider_id = excluded.provider_id,
+       unused_since = coalesce(provider_domains.unused_since, excluded.unused_since)`,
     [name, id, ours, JSON.stringify(records)],
   );
 }
