@@ -10,7 +10,10 @@ const activities = proxyActivities<UpkeepActivities>({
   retry: { initialInterval: '1 second', maximumInterval: '1 minute', maximumAttempts: 10 },
 });
 
-/** Limits the steps of one task in one run, so that the history stays far below its limit. The next run continues. */
+/**
+ * Limits the steps of one task in one run; the next run continues. A step adds six events to the history, of which Temporal allows
+ * 51,200, so a run of tasks that may all need this many steps has at most eight of them.
+ */
 const MAX_STEPS = 1_000;
 
 /**

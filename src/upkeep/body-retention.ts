@@ -10,8 +10,10 @@ import {
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import type { UpkeepStep } from './task.ts';
 
-/** The cursor of the last phase, which checks emails whose bodies were held back. */
+/** The cursor of the first phase, which checks emails whose bodies were held back. */
 const HELD = '~';
+/** The prefix of a cursor if an organization before it has more expired emails: another pass over all of them follows. */
+const AGAIN = '+';
 /** A step visits organizations for this time. A run has 1,000 steps, and there may be more organizations. */
 const STEP_MS = 5_000;
 
@@ -28,7 +30,7 @@ export async function expireBodies(
   limit: number,
 ): Promise<UpkeepStep> {
   const deadline = performance.now() + STEP_MS;
-  let next: string | null = from ?? '';
+  let next: string | null = from ?? HELD;
   let done = 0;
   while (next !== null && done < limit && performance.now() < deadline) {
     const step: UpkeepStep =
@@ -41,7 +43,7 @@ export async function expireBodies(
   return { done, next };
 }
 
-/** Visits the first organization after `from`. */
+/** Visits the first organization after `from`. A large one does not delay the others, which each pass visits once. */
 async function expireNextOrganization(
   pool: Pool,
   defaultDays: number,
@@ -49,15 +51,16 @@ async function expireNextOrganization(
   limit: number,
 ): Promise<UpkeepStep> {
   return transaction(pool, async (client) => {
-    const organization = await nextExpiringOrganization(client, from, defaultDays);
-    if (!organization) return { done: 0, next: HELD };
+    const hasMore = from.startsWith(AGAIN);
+    const organization = await nextExpiringOrganization(client, hasMore ? from.slice(AGAIN.length) : from, defaultDays);
+    if (!organization) return { done: 0, next: hasMore ? '' : null };
     const emails = await listExpiring(client, organization, limit);
     const last = emails.at(-1);
     if (last) {
       await expire(client, organization.id, emails);
       await noteExpired(client, organization.id, last);
     }
-    return { done: emails.length, next: emails.length === limit ? from : organization.id };
+    return { done: emails.length, next: (hasMore || emails.length === limit ? AGAIN : '') + organization.id };
   });
 }
 
@@ -65,7 +68,7 @@ async function expireHeld(pool: Pool, defaultDays: number, limit: number): Promi
   return transaction(pool, async (client) => {
     const held = await takeHeldBodies(client, defaultDays, limit);
     for (const [orgId, emails] of groupBy(held, ({ org_id }) => org_id)) await expire(client, orgId, emails);
-    return { done: held.length, next: held.length === limit ? HELD : null };
+    return { done: held.length, next: held.length === limit ? HELD : '' };
   });
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { mapConcurrently } from '../lib/map-concurrently.ts';
 import { projectMessageReports } from '../projection/messages.ts';
 import type { ChatProvider } from '../providers/chat-provider.ts';
 import { findMessages, type SendingNumber, type StoredMessage } from '../store/messages/delivery.ts';
@@ -7,12 +8,13 @@ import type { Pool } from '../store/postgres/pool.ts';
 import {
   findOverdueMessages,
   findUnreported,
+  type OverdueMessage,
   putBackMessages,
   scheduleNextMessageCheck,
 } from '../store/messages/stuck.ts';
 import { messagesRescued } from '../telemetry/topics.ts';
 import { STEP_DEADLINE_MS, toStep, type UpkeepStep } from './task.ts';
-import type { Workflows } from './workflow-state.ts';
+import type { Workflows, WorkflowState } from './workflow-state.ts';
 
 export interface MessageUpkeepDeps {
   readonly pool: Pool;
@@ -26,6 +28,7 @@ export interface MessageUpkeepDeps {
 const REPORTS_PER_STEP = 100;
 const REQUEST_INTERVAL_MS = 100;
 const OVERDUE_PER_STEP = 200;
+const MAX_CONCURRENT_REQUESTS = 10;
 
 /** Maintenance tasks that recover lost provider reports and lost workflows. */
 export function makeMessageUpkeep(deps: MessageUpkeepDeps) {
@@ -53,24 +56,28 @@ export function makeMessageUpkeep(deps: MessageUpkeepDeps) {
 
     /** Starts a new workflow for overdue messages whose workflow was lost, closed early or makes no progress. */
     async putBackOverdueChats(): Promise<UpkeepStep> {
-      const { pool, workflows, log } = deps;
-      const overdue = await findOverdueMessages(pool, OVERDUE_PER_STEP);
-      for (const { id, channel: kind } of overdue) {
-        const state = await workflows.describe(id);
-        if (state === 'running') continue;
-        if (state === 'idle' || state === 'failing') await workflows.terminate(id);
-        const open = await putBackMessages(pool, [id]);
-        if (open.length === 0) continue;
-        messagesRescued.publish({ kind, state, count: open.length });
-        log.warn({ message: id, state }, 'started a new workflow for an overdue message');
-      }
-      await scheduleNextMessageCheck(
-        pool,
-        overdue.map(({ id }) => id),
-      );
+      const overdue = await findOverdueMessages(deps.pool, OVERDUE_PER_STEP);
+      // A message that fails does not block the others.
+      await mapConcurrently(overdue, MAX_CONCURRENT_REQUESTS, async (message) => {
+        const state = await deps.workflows.describe(message.id);
+        if (state !== 'running') await putBack(deps, message, state);
+        await scheduleNextMessageCheck(deps.pool, [message.id]);
+      });
       return toStep(overdue.length, OVERDUE_PER_STEP);
     },
   };
+}
+
+async function putBack(
+  { pool, workflows, log }: MessageUpkeepDeps,
+  { id, channel: kind }: OverdueMessage,
+  state: Exclude<WorkflowState, 'running'>,
+): Promise<void> {
+  if (state === 'idle' || state === 'failing') await workflows.terminate(id);
+  const open = await putBackMessages(pool, [id]);
+  if (open.length === 0) return;
+  messagesRescued.publish({ kind, state, count: open.length });
+  log.warn({ message: id, state }, 'started a new workflow for an overdue message');
 }
 
 /** Catches errors, so that one unreachable provider does not block the messages of other numbers. */

@@ -13,10 +13,13 @@ import { testNamespace } from '../support/temporal.ts';
 import { silenceTemporal, workflowBundle } from '../support/workflows.ts';
 
 const SCHEDULES = [
+  'upkeep-bodies',
   'upkeep-chats',
   'upkeep-counts',
   'upkeep-daily',
+  'upkeep-deliveries',
   'upkeep-hourly',
+  'upkeep-keys',
   'upkeep-reports',
   'upkeep-rescue',
   'upkeep-scheduled',
@@ -143,8 +146,8 @@ test('schedules run every maintenance task, and a paused schedule stays paused w
     await running;
   });
 
-  await client.schedule.getHandle('upkeep-daily').trigger();
-  await client.schedule.getHandle('upkeep-hourly').trigger();
+  const triggered = ['upkeep-bodies', 'upkeep-daily', 'upkeep-deliveries', 'upkeep-hourly', 'upkeep-keys'];
+  for (const id of triggered) await client.schedule.getHandle(id).trigger();
   const expected = [
     'addPartitions first',
     'deleteExpiredKeys first',
@@ -166,7 +169,7 @@ test('schedules run every maintenance task, and a paused schedule stays paused w
   ];
   await eventually('all steps were done', () => expected.every((line) => asked.includes(line)), 60_000);
   // Other schedules may run at their time meanwhile.
-  const ours = new Set(['upkeep-hourly', 'upkeep-daily'].flatMap((id) => tasks.get(id) ?? []));
+  const ours = new Set(triggered.flatMap((id) => tasks.get(id) ?? []));
   const distinct = [...new Set(asked)].filter((line) => ours.has(line.split(' ')[0] as UpkeepTaskName));
   assert.deepEqual(distinct.sort(), expected);
   assert.deepEqual([...tasks.values()].flat().sort(), Object.keys(activities).sort(), 'every task has a schedule');

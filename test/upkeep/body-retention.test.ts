@@ -63,6 +63,18 @@ describe('bodies expire', () => {
     return rows[0]?.bodies ?? -1;
   }
 
+  it('of other organizations between the steps of a large one', async () => {
+    const [first, second] = [await newOrganization(), await newOrganization()].toSorted() as [string, string];
+    const [large, small] = [await insertSentDaysAgo(first, 8, 6), await insertSentDaysAgo(second, 8, 1)];
+    let from: string | null = null;
+    do ({ next: from } = await expireBodies(pool, 7, from, 2));
+    while (from !== null && (await kept(small)) > 0);
+    assert.equal(await kept(small), 0);
+    assert.ok((await kept(large)) > 0, `${await kept(large)} of the large one are left`);
+    await run(7);
+    assert.equal(await kept(large), 0);
+  });
+
   it('after the setting or the retention of their organization, in steps', async () => {
     const [ours, keeping, longer] = [await newOrganization(), await newOrganization(), await newOrganization()];
     await changeBodyRetention(pool, keeping, 0);

@@ -166,6 +166,17 @@ describe('overdue messages', () => {
     });
   }
 
+  test('that cannot be checked do not block others', async () => {
+    const [broken, other] = [await left(12), await left(11)];
+    const describe = async (id: string): Promise<WorkflowState> => {
+      if (id === broken) throw new Error('not now');
+      return 'missing';
+    };
+    await assert.rejects(make('running', { describe }).putBackOverdueChats(), /not now/);
+    const { rows } = await pool.query('SELECT message_id, action FROM outbox');
+    assert.deepEqual(rows, [{ message_id: other, action: 'message_again' }]);
+  });
+
   test('are not checked before they are due again if they are rescheduled during the check', async () => {
     const id = await overdueScheduled();
     const time = inMs(7 * 24 * 3_600_000);

@@ -97,6 +97,8 @@ describe('emails without a report', () => {
     }
     assert.deepEqual(waits.slice(0, 3), [16, 33, 67]);
     assert.equal(waits.at(-1), Infinity);
+    const waited = waits.slice(0, -1).reduce<number>((sum, wait) => sum + Number(wait), 0);
+    assert.ok(waited > 48 * 60, `for ${waited} minutes`);
     assert.ok(asked.length >= 8 && asked.length <= 10, `${asked.length} questions`);
     await makeOlder(id, 100_000);
     assert.equal((await reconcileSent()).done, 0);

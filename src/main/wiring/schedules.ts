@@ -23,18 +23,19 @@ const UPKEEP_INTERVALS: Readonly<
   'upkeep-scheduled': { intervalMs: 30_000, tasks: ['putBackScheduled'] },
   'upkeep-reports': { intervalMs: 5 * MINUTE_MS, tasks: ['reconcileSent'] },
   'upkeep-chats': { intervalMs: MINUTE_MS, tasks: ['reconcileChats'] },
+  // Of these, a large service has more in an hour than a run has steps, and their backlog must not delay other tasks.
+  'upkeep-bodies': { intervalMs: 10 * MINUTE_MS, tasks: ['expireBodies'] },
+  'upkeep-deliveries': { intervalMs: 10 * MINUTE_MS, tasks: ['deleteOldDeliveries'] },
+  'upkeep-keys': { intervalMs: 10 * MINUTE_MS, tasks: ['deleteExpiredKeys'] },
   'upkeep-hourly': {
     intervalMs: 60 * MINUTE_MS,
     tasks: [
       'expireAttachments',
       'sweepFiles',
-      'expireBodies',
       'addPartitions',
       'expireEmails',
       'rotateRequestLog',
-      'deleteExpiredKeys',
       'deleteOldCallbacks',
-      'deleteOldDeliveries',
       'deleteExpiredSignIns',
       'deleteOldStatistics',
     ],

@@ -184,7 +184,7 @@ export async function postponeCheck(db: Db, id: string, waitMs: number): Promise
  */
 export const SCHEDULE_CHECK = (table: string, where: string, isAccepted: string, never: string): string => `
   UPDATE ${table}
-  SET look_at = CASE WHEN stuck.accepted AND now() + stuck.since > ${table}.last_event_at + interval '72 hours'
+  SET look_at = CASE WHEN stuck.accepted AND now() + least(stuck.since, stuck.most) > ${table}.last_event_at + interval '72 hours'
                      THEN ${never} ELSE greatest(${table}.look_at, now() + least(stuck.since, stuck.most)) END
   FROM (
     SELECT id, accepted, CASE WHEN accepted THEN interval '24 hours' ELSE interval '1 hour' END AS most,

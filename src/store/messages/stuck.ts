@@ -13,8 +13,13 @@ export function findUnreported(db: Db, limit: number): Promise<string[]> {
   });
 }
 
+export interface OverdueMessage {
+  id: string;
+  channel: MessageChannel;
+}
+
 /** Overdue messages without an outbox row. Those of suspended organizations wait on purpose: they are left out. */
-export function findOverdueMessages(db: Db, limit: number): Promise<{ id: string; channel: MessageChannel }[]> {
+export function findOverdueMessages(db: Db, limit: number): Promise<OverdueMessage[]> {
   return queryRows(db, {
     name: 'find_overdue_messages',
     text: `SELECT id, channel FROM chat_messages
