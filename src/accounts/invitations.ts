@@ -14,6 +14,7 @@ import {
 } from '../store/accounts/invitations.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { findMember, findUser, findUserByEmail, type Role, type User } from '../store/accounts/users.ts';
+import { lockLimit } from '../store/accounts/organization-limits.ts';
 import { type OrganizationLimits, requireCapacity, UNLIMITED_ORGANIZATION } from './organization-limits.ts';
 import { newToken } from './sign-in.ts';
 import { addUser, joinOrganization, alreadyMember, newUser } from './users.ts';
@@ -35,6 +36,8 @@ export async function invite(
   if (existing && (await findMember(pool, orgId, existing.id))) throw alreadyMember();
   const [id, token] = [newId('inv'), newToken()];
   await transaction(pool, async (client) => {
+    // Locked before the row, as by the acceptance of an invitation.
+    await lockLimit(client, 'members', orgId);
     // Delete an earlier invitation first, so that it does not count against the limit.
     await deleteInvitationsTo(client, orgId, address);
     await requireCapacity(client, limits, 'invitations', orgId);

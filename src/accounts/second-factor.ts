@@ -72,7 +72,7 @@ export async function completeSetUp(
   { code, current }: { readonly code: string; readonly current: string | null },
 ): Promise<string[]> {
   if (current !== null) await requirePassword(deps.pool, user, current);
-  await requireCode(deps, user, (db) => takeTotp(db, deps.seal, user, code, true));
+  await requireCode(deps, user, (db) => redeemTotp(db, deps.seal, user, code, true));
   return issueRecoveryCodes(deps.pool, user, 'account.second-factor-on');
 }
 
@@ -97,10 +97,10 @@ export async function turnOff(deps: SecondFactorDeps, user: User, code: string):
  */
 export async function checkCode(deps: SecondFactorDeps, user: User, code: string): Promise<void> {
   await requireCode(deps, user, async (db) => {
-    if (await takeTotp(db, deps.seal, user, code, false)) return true;
-    const isTaken = await redeemRecoveryCode(db, user.id, digestOf(code));
-    if (isTaken) await auditByUser(db, user, 'account.recovery-code');
-    return isTaken;
+    if (await redeemTotp(db, deps.seal, user, code, false)) return true;
+    const isRedeemed = await redeemRecoveryCode(db, user.id, digestOf(code));
+    if (isRedeemed) await auditByUser(db, user, 'account.recovery-code');
+    return isRedeemed;
   });
 }
 
@@ -115,14 +115,14 @@ async function requireCode({ pool }: SecondFactorDeps, user: User, take: (db: Db
   await resetChecks(pool, 'code', user);
 }
 
-async function takeTotp(db: Db, seal: Seal, { id, email }: User, code: string, confirms: boolean): Promise<boolean> {
+async function redeemTotp(db: Db, seal: Seal, { id, email }: User, code: string, confirms: boolean): Promise<boolean> {
   const factor = await findSecondFactor(db, id);
   const token = code.replace(/\s/g, '');
   if (!factor || !/^\d{6}$/.test(token)) return false;
   const totp = makeTotp(seal.open(factor.sealed, id), email);
   const timestamp = Date.now();
   const delta = totp.validate({ token, window: WINDOW_STEPS, timestamp });
-  return delta !== null && redeemStep(db, id, totp.counter({ timestamp }) + delta, confirms);
+  return delta !== null && redeemStep(db, id, factor, totp.counter({ timestamp }) + delta, confirms);
 }
 
 function makeTotp(secret: Buffer, email: string): TOTP {

@@ -8,7 +8,7 @@ import {
   countAttempts,
   deleteAttempts,
   deleteAttemptsOf,
-  uncountAttempts as refundAttempts,
+  refundAttempts,
 } from '../store/accounts/sign-ins.ts';
 
 const WINDOW_SECONDS = 900;

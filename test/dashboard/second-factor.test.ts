@@ -5,6 +5,7 @@ import { createSession } from '../../src/accounts/sign-in.ts';
 import { makeChallenges } from '../../src/accounts/sign-in-challenge.ts';
 import { removeSecondFactor } from '../../src/accounts/user-accounts.ts';
 import { digest } from '../../src/lib/digest.ts';
+import { findSecondFactor, redeemStep } from '../../src/store/accounts/second-factors.ts';
 import { SECRET_KEY } from '../http/service.ts';
 import { foundIn } from '../security/canaries.ts';
 import { deliverTo, pathIn, startWithAccountEmails } from './account-mail.ts';
@@ -112,6 +113,16 @@ describe('a second factor', () => {
       textOf(limited.html),
     );
     await visitor(service).signIn(ada.email, PASSWORD);
+  });
+
+  it('is not turned on with a secret that was replaced while its code was checked', async () => {
+    const person = await signedIn(service, organization.id);
+    await startSetUp(person);
+    const checked = await findSecondFactor(service.pool, person.id);
+    await startSetUp(person);
+    assert.ok(checked);
+    assert.equal(await redeemStep(service.pool, person.id, checked, 1, true), false);
+    assert.equal((await findSecondFactor(service.pool, person.id))?.is_confirmed, false);
   });
 
   it('is turned on without a password in a session by OpenID Connect', async () => {

@@ -32,21 +32,30 @@ export async function insertSecondFactor(db: Db, userId: string, sealed: Buffer)
 
 /**
  * Uses up a time step, so that its code and earlier ones are not accepted again.
+ * @param factor the sealed secret whose code was checked
  * @param confirms completes the set-up
- * @returns false if this step or a later one was used up, or if `confirms` does not fit the set-up: true though it is completed,
- * or false though it is not
+ * @returns false if this or a later step was used, if the secret was replaced meanwhile, or if `confirms` is true for a completed
+ * set-up or false for an open one
  */
-export function redeemStep(db: Db, userId: string, step: number, confirms: boolean): Promise<boolean> {
+export function redeemStep(
+  db: Db,
+  userId: string,
+  { sealed }: Pick<SecondFactor, 'sealed'>,
+  step: number,
+  confirms: boolean,
+): Promise<boolean> {
   return executeOne(
     db,
     `UPDATE second_factors SET last_step = $2, confirmed_at = coalesce(confirmed_at, now())
-     WHERE user_id = $1 AND last_step < $2 AND (confirmed_at IS NULL) = $3`,
-    [userId, step, confirms],
+     WHERE user_id = $1 AND last_step < $2 AND (confirmed_at IS NULL) = $3 AND sealed = $4`,
+    [userId, step, confirms, sealed],
   );
 }
 
 /** Replaces the recovery codes of a user. @param digests SHA-256 of each */
 export async function replaceRecoveryCodes(db: Db, userId: string, digests: readonly Buffer[]): Promise<void> {
+  // Of two concurrent replacements, the second deletes the codes of the first.
+  await execute(db, `SELECT FROM second_factors WHERE user_id = $1 FOR UPDATE`, [userId]);
   await execute(db, `DELETE FROM recovery_codes WHERE user_id = $1`, [userId]);
   await execute(db, `INSERT INTO recovery_codes (user_id, sha256) SELECT $1, unnest($2::bytea[])`, [userId, digests]);
 }

@@ -24,7 +24,7 @@ interface Session {
   time_zone: string | null;
   /** All of the user's organizations, by name. */
   organizations: OrganizationOfUser[];
-  /** The selected one, unless the user has left it since. */
+  /** The selected one; the user may have left it since. */
   org_id: string | null;
   flash: string | null;
   /** True if it began by a sign-in by OpenID Connect. */

@@ -31,7 +31,7 @@ export function countAttempts(
     db,
     `INSERT INTO sign_in_attempts AS earlier (kind, subject, email_sha256, attempts, expires_at)
      SELECT kind, subject, email_sha256, 1, now() + make_interval(secs => window_seconds)
-     FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::float8[]) AS given(kind, subject, email_sha256, window_seconds)
+     FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::float8[]) AS input(kind, subject, email_sha256, window_seconds)
      ORDER BY kind, subject
      ON CONFLICT (kind, subject) DO UPDATE SET
        attempts = CASE WHEN earlier.expires_at <= now() THEN 1 ELSE least(earlier.attempts, ${MAX_COUNT}) + 1 END,
@@ -42,23 +42,26 @@ export function countAttempts(
 }
 
 /** Subtracts an attempt that succeeded. Deletes counts of zero. */
-export async function uncountAttempts(
+export async function refundAttempts(
   db: Db,
   subjects: readonly Pick<AttemptSubject, 'kind' | 'subject'>[],
 ): Promise<void> {
   const values = columns(subjects, 'kind', 'subject');
-  const given = `(kind, subject) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))`;
-  await execute(db, `UPDATE sign_in_attempts SET attempts = attempts - 1 WHERE ${given} AND attempts > 0`, values);
-  await execute(db, `DELETE FROM sign_in_attempts WHERE ${given} AND attempts = 0`, values);
+  const isSubject = `(kind, subject) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))`;
+  await execute(db, `UPDATE sign_in_attempts SET attempts = attempts - 1 WHERE ${isSubject} AND attempts > 0`, values);
+  await execute(db, `DELETE FROM sign_in_attempts WHERE ${isSubject} AND attempts = 0`, values);
 }
 
+/** Deletes counts, in the order in which `countAttempts` locks them. */
 export async function deleteAttempts(
   db: Db,
   subjects: readonly Pick<AttemptSubject, 'kind' | 'subject'>[],
 ): Promise<void> {
   await execute(
     db,
-    `DELETE FROM sign_in_attempts WHERE (kind, subject) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))`,
+    `DELETE FROM sign_in_attempts WHERE (kind, subject) IN (
+       SELECT kind, subject FROM sign_in_attempts WHERE (kind, subject) IN (SELECT * FROM unnest($1::text[], $2::bytea[]))
+       ORDER BY kind, subject FOR UPDATE)`,
     columns(subjects, 'kind', 'subject'),
   );
 }
