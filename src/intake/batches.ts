@@ -33,7 +33,7 @@ import {
 } from './emails.ts';
 import { refuseOtherSenders } from '../accounts/key-bounds.ts';
 import { rejectReusedKey } from './idempotency.ts';
-import { quotaExceeded } from './quota.ts';
+import { quotaExceeded, requireQuota } from './quota.ts';
 import { mapInSlices, startTimeSlices } from './time-slices.ts';
 
 /**
@@ -72,7 +72,7 @@ export async function acceptBatch(
   const traceparent = deps.tracer?.current();
   const cost = await countCost(requests);
   const batch: Batch = { caller, requests, parsed };
-  await registerTags(deps, batch);
+  await registerTags(deps, batch, cost);
   await deps.contents.prepare(deps.pool, caller.orgId);
   let hasTokens = false;
   const storing = inBatchSlot(deps, { orgId: caller.orgId, disconnected }, async (client) => {
@@ -136,6 +136,7 @@ function refusedEmailError(requests: readonly EmailRequest[], { index, refusal }
 async function registerTags(
   { pool, limits }: IntakeDeps,
   { caller: { orgId, domainIds }, requests, parsed }: Batch,
+  cost: number,
 ): Promise<void> {
   const newTags = new Map<string, Tag>();
   const yieldIfDue = startTimeSlices();
@@ -146,6 +147,8 @@ async function registerTags(
   if (newTags.size === 0) return;
   const first = await judgeEmails(pool, orgId, domainIds, parsed);
   if (first) throw refusedEmailError(requests, first);
+  // Tags stay registered, so a batch that the quota refuses must not register them.
+  await requireQuota(pool, orgId, cost);
   await limits.tags.register(orgId, newTags);
 }
 

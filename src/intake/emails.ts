@@ -30,7 +30,7 @@ import { rejectReusedKey } from './idempotency.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from '../accounts/organization-limits.ts';
 import { makeBatchSlots } from './batch-slots.ts';
 import { makeQuotaQueue, type QuotaQueue } from './quota-queue.ts';
-import { quotaExceeded } from './quota.ts';
+import { quotaExceeded, requireQuota } from './quota.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { organizationSuspended } from '../accounts/suspension.ts';
 import { type TagRegistry, UNLIMITED_TAGS } from './tag-registry.ts';
@@ -182,7 +182,7 @@ async function storeInTransaction(submission: Submission, files: readonly Attach
   return deps.limits.quota.run(orgId, () => transaction(deps.pool, store));
 }
 
-/** Takes tokens of the rate limit and registers new tags. @throws ServiceError rate_limit_exceeded or limit_exceeded */
+/** Takes tokens of the rate limit and registers new tags. @throws ServiceError rate_limit_exceeded, quota_exceeded or limit_exceeded */
 async function admit(submission: Submission): Promise<void> {
   const { deps, caller, cost, newTags } = submission;
   try {
@@ -193,7 +193,10 @@ async function admit(submission: Submission): Promise<void> {
     throw limit;
   }
   submission.hasTokens = true;
-  if (newTags.size > 0) await deps.limits.tags.register(caller.orgId, newTags);
+  if (newTags.size === 0) return;
+  // Tags stay registered, so an email that the quota refuses must not register them.
+  await requireQuota(deps.pool, caller.orgId, cost);
+  await deps.limits.tags.register(caller.orgId, newTags);
 }
 
 /** @throws ServiceError if the statement that stores the email refused it */

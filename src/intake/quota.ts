@@ -1,7 +1,7 @@
 import { noOrganization, ServiceError } from '../domain/errors.ts';
 import { formatNumber } from '../lib/text.ts';
 import type { Db } from '../store/postgres/pool.ts';
-import { setQuota, type Usage, usage } from '../store/limits/quota.ts';
+import { findLeftOfQuota, setQuota, type Usage, usage } from '../store/limits/quota.ts';
 
 /** Creates the error for an exceeded quota. @param cost what the refused request would take from the quota (`costOf`) */
 export async function quotaExceeded(db: Db, orgId: string, cost: number): Promise<ServiceError> {
@@ -11,6 +11,12 @@ export async function quotaExceeded(db: Db, orgId: string, cost: number): Promis
     `the quota of ${formatNumber(monthly ?? 0)} emails a month leaves ${formatNumber(remaining)}, ` +
     `and this takes ${formatNumber(cost)}; the next month begins at ${resets_at}`;
   return new ServiceError('quota_exceeded', message, undefined, resets_in);
+}
+
+/** @throws ServiceError quota_exceeded if the quota leaves fewer emails than `cost` */
+export async function requireQuota(db: Db, orgId: string, cost: number): Promise<void> {
+  const left = await findLeftOfQuota(db, orgId);
+  if (left !== null && left < cost) throw await quotaExceeded(db, orgId, cost);
 }
 
 /**

@@ -11,8 +11,9 @@ import { limitExceeded } from '../accounts/organization-limits.ts';
 const MAX_REMEMBERED_TAGS = 50_000;
 
 /**
- * Limits the distinct tags of an organization. Every tag is registered before the first message with it is stored. A process
- * caches registered tags, so that only messages with new tags need statements and locks.
+ * Limits the distinct tags of an organization. A tag is registered before the first message with it is stored. A process caches
+ * registered tags, so that only messages with new tags need statements and locks. It may use a tag whose emails have all expired,
+ * and which no longer counts, without registering it again.
  */
 export interface TagRegistry {
   /** Adds the tags that are not in the cache to `unknown`. */

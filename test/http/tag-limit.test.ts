@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { makeTagRegistry } from '../../src/intake/tag-registry.ts';
+import { setQuota } from '../../src/store/limits/quota.ts';
 import { connectNumber } from './resources.ts';
 import { assertRefused, type Organization, useService } from './service.ts';
 
@@ -46,6 +47,16 @@ describe('distinct tags beyond the limit of an organization', () => {
     };
     await register(1, 2, 3);
     await assert.rejects(register(4, 5), /this request would add 1 new ones$/);
+  });
+
+  it('are not used up by emails that the quota refuses', async () => {
+    const ours = await service.organization();
+    await setQuota(service.pool, ours.id, 0);
+    assertRefused(await ours.send(tags(1, 2, 3, 4)), 429, 'quota_exceeded');
+    const batch = await ours.call('POST', '/v1/emails/batch', { json: { emails: [ours.mail(tags(1, 2, 3, 4))] } });
+    assertRefused(batch, 429, 'quota_exceeded');
+    await setQuota(service.pool, ours.id, null);
+    await ours.sent(tags(5, 6, 7, 8));
   });
 
   it('refuse all of a batch', async () => {

@@ -36,6 +36,15 @@ export const LEFT_OF_QUOTA = (org: string): string => `(
            (SELECT emails FROM monthly_usage WHERE org_id = ${org} AND month = ${MONTH}), 0))::float8
   FROM organizations WHERE id = ${org})`;
 
+/** Returns the emails that an organization's quota leaves; null without one. */
+export function findLeftOfQuota(db: Db, orgId: string): Promise<number | null> {
+  return queryOneValue(db, {
+    name: 'left_of_quota',
+    text: `SELECT ${LEFT_OF_QUOTA('$1')} AS remaining`,
+    values: [orgId],
+  });
+}
+
 /**
  * Counts `wanted.emails` of organization `$1` if its quota leaves as many; counts nothing without a quota. Other transactions of
  * the organization wait until the end of this one, so that two cannot use the same rest of the quota.
@@ -54,14 +63,14 @@ export const COUNT_WANTED = `
 export const WITHIN_QUOTA = `(NOT EXISTS (SELECT FROM quota, wanted) OR EXISTS (SELECT FROM counted_wanted))`;
 
 /**
- * Counts emails against their organization's quota, each by `costOf`.
+ * Counts copies of emails, the sum of `costOf`, against the quota of an organization.
  * @returns false if the quota leaves fewer; then nothing is counted
  */
-export async function countAgainstQuota(db: Db, orgId: string, emails: number): Promise<boolean> {
+export async function countAgainstQuota(db: Db, orgId: string, copies: number): Promise<boolean> {
   return queryOneValue(db, {
     name: 'count_against_quota',
     text: `WITH wanted AS (SELECT $2::bigint AS emails), ${COUNT_WANTED} SELECT ${WITHIN_QUOTA} AS within`,
-    values: [orgId, emails],
+    values: [orgId, copies],
   });
 }
 
