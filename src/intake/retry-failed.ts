@@ -1,4 +1,5 @@
 import { ServiceError } from '../domain/errors.ts';
+import { FileStoreUnavailable } from '../store/files/file-store.ts';
 import { type FailedEmail, type FailedFilter, listFailedEmails } from '../store/emails/failed.ts';
 import { readAll } from '../store/postgres/page.ts';
 import { requireOrganization } from '../accounts/organizations.ts';
@@ -8,7 +9,10 @@ interface RetrySummary {
   readonly matched: number;
   /** Resent emails, with the id of the new email. */
   readonly sent: { readonly id: string; readonly sent_as: string }[];
-  /** Emails that were not resent: they were resent or reported meanwhile, their content was erased, or the new email was refused. */
+  /**
+   * Emails that were not resent: they were resent or reported meanwhile, their content was erased, their files cannot be read, or the
+   * new email was refused.
+   */
   readonly refused: { readonly id: string; readonly reason: string }[];
 }
 
@@ -25,7 +29,7 @@ export async function retryFailed(deps: ResendDeps, orgId: string, filter: Faile
       const { id: sentAs } = await resendEmail(deps, orgId, { id, status: filter.status }, `retry ${id}`);
       summary.sent.push({ id, sent_as: sentAs });
     } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
+      if (!(error instanceof ServiceError || error instanceof FileStoreUnavailable)) throw error;
       summary.refused.push({ id, reason: error.message });
     }
   }

@@ -171,6 +171,16 @@ describe('emails retry', () => {
     }
   });
 
+  it('resends the others although the attachment store is unavailable', async () => {
+    const theirs = await service.organization();
+    const attachments = [{ filename: 'a.txt', content: Buffer.from('a file').toString('base64') }];
+    const [withFile, without] = [await failed('x', 1, { attachments }, theirs), await failed('x', 1, {}, theirs)];
+    const args = ['emails', 'retry', '--organization', theirs.id, '--status', 'failed', '--since', since(24)];
+    const away = { ...env, ATTACHMENT_STORE: `file:${service.folder}/not-mounted` };
+    const { sent, refused } = JSON.parse((await command(args, away)).out) as Summary;
+    assert.deepEqual([sent.map(({ id }) => id), refused.map(({ id }) => id)], [[without], [withFile]]);
+  });
+
   it('does not touch another organization', async () => {
     const theirs = await service.organization();
     await failed('x', 1);

@@ -34,6 +34,18 @@ describe('webhook add, list and remove', () => {
     return { url: endpoint?.url, events: rows[0]?.events };
   }
 
+  it('prints the secret, which is shown once, also if the audit entry cannot be recorded', async () => {
+    await database.pool.query('ALTER TABLE audit_log RENAME TO hidden_log');
+    try {
+      const { code, out, err } = await add(env, '--url', HOOK_URL);
+      assert.equal(code, 0);
+      await stored(out);
+      assert.match(err, /^warning: webhooks\.create is missing in the audit log: /);
+    } finally {
+      await database.pool.query('ALTER TABLE hidden_log RENAME TO audit_log');
+    }
+  });
+
   it('adds an endpoint and prints {id, secret}', async () => {
     const { out, err } = await add(env, '--url', HOOK_URL, '--event', 'email.sent', '--event', 'email.failed');
     assert.equal(err, '');

@@ -23,10 +23,13 @@ export async function auditedInTransaction<T extends object>(
   });
 }
 
-/** Makes a change with its own transaction, then records it in the audit log. */
+/**
+ * Makes a change with its own transaction, then records it in the audit log. If the entry cannot be recorded, it prints a warning:
+ * the result may contain a secret that is shown only once.
+ */
 export async function audited<T>(pool: Pool, command: AuditedCommand, change: () => Promise<T>): Promise<T> {
   const result = await change();
-  await recordAudit(pool, command, result);
+  await recordAuditOrWarn(pool, command, result);
   return result;
 }
 
@@ -38,10 +41,14 @@ export async function auditedInParts<T>(pool: Pool, command: AuditedCommand, cha
   try {
     return await change();
   } finally {
-    await recordAudit(pool, command, null).catch((error: unknown) => {
-      console.error(`warning: ${command.action} is missing in the audit log: ${String(error)}`);
-    });
+    await recordAuditOrWarn(pool, command, null);
   }
+}
+
+async function recordAuditOrWarn(db: Db, command: AuditedCommand, result: unknown): Promise<void> {
+  await recordAudit(db, command, result).catch((error: unknown) => {
+    console.error(`warning: ${command.action} is missing in the audit log: ${String(error)}`);
+  });
 }
 
 async function recordAudit(
