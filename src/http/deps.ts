@@ -42,7 +42,8 @@ export interface HttpDeps extends BatchIntakeDeps, Pick<ConnectDeps, 'verifyNumb
     /** The user name and password of HTTP Basic authentication (RFC 7617); null refuses every callback. */
     readonly credentials: { readonly user: string; readonly password: string } | null;
     /** The message stream for marketing email. */
-    readonly broadcastStream: string;
+    /** The stream of marketing email alone; null if one stream sends all email. */
+    readonly broadcastStream: string | null;
   };
   /** Secrets that authenticate callbacks of chat-app providers. Without them, callbacks are refused. */
   readonly chatCallbacks: {

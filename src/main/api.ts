@@ -130,7 +130,8 @@ const deps = {
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
   postmarkCallbacks: {
     credentials: user && password ? { user, password } : null,
-    broadcastStream: config.POSTMARK_BROADCAST_STREAM,
+    broadcastStream:
+      config.POSTMARK_BROADCAST_STREAM === config.POSTMARK_MESSAGE_STREAM ? null : config.POSTMARK_BROADCAST_STREAM,
   },
   senderDomains: makeSenderDomains(config, pool, secretKeysOf(config), log),
   verifyNumber: makeVerifyNumber(config),

@@ -216,6 +216,14 @@ describe("a change of Postmark's own suppression list", () => {
     assert.deepEqual(read({ SuppressSending: false, SuppressionReason: null, MessageStream }), change(null, false));
   });
 
+  test('concerns all email if one stream sends it', () => {
+    const record = { ...SUBSCRIPTION_CHANGE, Origin: 'Customer' };
+    assert.deepEqual(
+      parsePostmarkCallback(record, () => true, null),
+      change('provider', false),
+    );
+  });
+
   test('needs no message', () => {
     const evidence = { messageId: '', isSigned: false };
     assert.deepEqual(read({ MessageID: null, Origin: 'Customer' }), change('unsubscribe', true, evidence));

@@ -40,7 +40,7 @@ export interface ProviderSuppression {
   readonly recipient: string;
   /** The reason for its entry; null if it was removed from the list. */
   readonly origin: SuppressionOrigin | null;
-  /** True for the list of marketing email. Each of Postmark's streams has a list of its own. */
+  /** True for the list of marketing email alone. Each of Postmark's streams has a list of its own; one stream may send all email. */
   readonly isMarketing: boolean;
   readonly evidence: ReportEvidence;
 }

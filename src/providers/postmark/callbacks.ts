@@ -20,7 +20,7 @@ const NO_EFFECT: Callback = { kind: 'none' };
 export function parsePostmarkCallback(
   body: unknown,
   isSignature: (emailId: string, signature: string) => boolean,
-  broadcastStream: string,
+  broadcastStream: string | null,
 ): Callback {
   if (!isObject(body)) return NO_EFFECT;
   const { email: emailId, sig: signature } = isObject(body['Metadata']) ? body['Metadata'] : {};
@@ -28,7 +28,12 @@ export function parsePostmarkCallback(
   const isSigned = isText(signature) && isSignature(emailId, signature);
   const evidence = { messageId: isText(body['MessageID']) ? body['MessageID'] : '', isSigned };
   if (body['RecordType'] === 'SubscriptionChange') {
-    return readSubscription(emailId, body, evidence, body['MessageStream'] === broadcastStream);
+    return readSubscription(
+      emailId,
+      body,
+      evidence,
+      broadcastStream !== null && body['MessageStream'] === broadcastStream,
+    );
   }
   const feedback = readFeedback(emailId, body);
   return feedback ? { kind: 'feedback', feedback: Object.assign({}, feedback, { evidence }) } : NO_EFFECT;
