@@ -120,10 +120,14 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
 
   // A counter that first appears with the value 1 shows no increase in Prometheus, so each starts at 0.
   const emailEvents = Object.values(TRANSITIONS).flatMap(({ event }) => event?.slice('email.'.length) ?? []);
+  const messageEvents = (statuses: readonly string[]) => [
+    'rescheduled',
+    ...statuses.filter((status) => status !== 'queued' && status !== 'scheduled'),
+  ];
   const kinds: readonly [MessageKind, readonly string[], readonly string[]][] = [
     ['email', emailEvents, EMAIL_PROVIDERS],
-    ['chatapp', CHAT_STATUSES.filter((status) => status !== 'queued'), CHAT_PROVIDERS],
-    ['sms', SMS_STATUSES.filter((status) => status !== 'queued'), ['twilio']],
+    ['chatapp', messageEvents(CHAT_STATUSES), CHAT_PROVIDERS],
+    ['sms', messageEvents(SMS_STATUSES), ['twilio']],
   ];
   for (const [kind, names, providers] of kinds) {
     for (const event of names) events.inc({ kind, event }, 0);

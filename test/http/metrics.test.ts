@@ -31,6 +31,11 @@ test('GET /metrics needs no key and returns the format of Prometheus', async () 
   assert.equal((await service.call('POST', '/metrics')).status, 405);
 });
 
+test('changes of chat-app messages and SMS start at 0', async () => {
+  for (const kind of ['chatapp', 'sms'])
+    assert.equal(await value(`sendwright_message_events_total{kind="${kind}",event="rescheduled"}`), 0);
+});
+
 test('an accepted email is counted once, refused and repeated requests are not', async () => {
   const single = 'sendwright_messages_accepted_total{kind="email",by="single"}';
   const batch = 'sendwright_messages_accepted_total{kind="email",by="batch"}';
