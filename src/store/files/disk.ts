@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { FilesNotRemoved, type FileStore, guarded, isFileId, requireFileId } from './file-store.ts';
 
 /** The folder of files that are being written. */
@@ -77,8 +77,14 @@ export function diskStore(folder: string): FileStore {
   });
 }
 
+/** Creates a folder if it is missing, so that its name survives a crash. */
 async function makeFolder(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 });
+  const first = await mkdir(path, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  for (let created = path; ; created = dirname(created)) {
+    await sync(dirname(created));
+    if (created === first) return;
+  }
 }
 
 async function write(path: string, content: Buffer): Promise<void> {
