@@ -9,7 +9,7 @@ export type ChatOutcome =
   | { readonly kind: 'busy'; readonly detail: string; readonly code?: string; readonly afterMs?: number }
   /** Not accepted because of our account at the provider, until the operator has repaired it. */
   | { readonly kind: 'account'; readonly detail: string; readonly code?: string }
-  /** The request was sent and not answered: the provider may have accepted the message. */
+  /** Ambiguous: no response arrived, or one that does not decide it. The provider may have accepted the message. */
   | { readonly kind: 'unknown'; readonly detail: string };
 
 /** A provider's report about a message that it has accepted. */

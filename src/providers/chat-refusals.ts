@@ -42,7 +42,7 @@ export function classifyRefusal(
   return decided === 'busy' && afterMs !== undefined ? { ...refusal, kind: decided, afterMs } : refusal;
 }
 
-/** Without a code of the provider, a 5xx may come from something in front of it that passed the message on. */
+/** Without a code of the provider, a 5xx may come from a proxy that passed the request on. 503 counts as not accepted (decision 148). */
 function kindOfStatus(status: number, isProvider: boolean): Kind | 'unknown' {
   if (status === 429 || status === 503) return 'busy';
   if (status === 408 || status >= 500) return isProvider ? 'busy' : 'unknown';

@@ -117,5 +117,5 @@ export function classifyUnanswered(provider: string, { failure }: Trace): Unacce
 
 /** Classifies a successful response without a message id. */
 export function unclearAnswer(provider: string): UnacceptedOutcome {
-  return { kind: 'unknown', detail: `${provider} answered without saying whether it took the message.` };
+  return { kind: 'unknown', detail: `${provider} responded without confirming that it accepted the message.` };
 }

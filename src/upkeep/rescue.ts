@@ -30,7 +30,10 @@ const MAX_CONCURRENT_REQUESTS = 10;
 /** Maintenance tasks that start a new workflow for messages whose workflow was lost, closed early or makes no progress. */
 export function makeRescueUpkeep(deps: RescueDeps) {
   return {
-    /** Finds emails, and copies of marketing emails, that have been due for more than ten minutes. */
+    /**
+     * Starts a new workflow for emails, and for copies of marketing emails, that have been due for more than ten minutes and have no
+     * running workflow.
+     */
     async putBackOverdue(): Promise<UpkeepStep> {
       const emails = await findOverdue(deps.pool, OVERDUE_PER_STEP);
       const ofWorkflows = groupBy(emails, (email) => email.workflow_id);
@@ -44,7 +47,7 @@ export function makeRescueUpkeep(deps: RescueDeps) {
     },
 
     /**
-     * Finds scheduled emails without a workflow before they are due, so that they leave on time. Temporal is asked about
+     * Starts a new workflow for scheduled emails without one before they are due, so that they leave on time. Temporal is asked about
      * many workflows at a time; only those that it does not list as running are described one by one.
      */
     async putBackScheduled(from: string | null): Promise<UpkeepStep> {

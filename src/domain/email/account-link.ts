@@ -19,8 +19,8 @@ export function hasAccountLink({ html, text }: Pick<OutgoingEmail, 'html' | 'tex
 export const AUTO_SUBMITTED = ['Auto-Submitted', 'auto-generated'] as const;
 
 /**
- * Returns true for an email about an account, also when its link is no longer stored. A customer's email that contains the
- * placeholder was accepted with an API key. If it was resent, it was not, but normally has not both this header and the placeholders.
+ * Returns true for an email about an account, even if its link is no longer stored. A customer's email may contain the placeholder
+ * too. It has an API key, unless it was resent from the dashboard; then it normally lacks the header or one of the placeholders.
  */
 export function isAccountEmail(
   { html, text, headers }: Pick<OutgoingEmail, 'html' | 'text' | 'headers'>,

@@ -31,7 +31,7 @@ export type SendOutcome =
    * concerns only this sender, or only the provider's stream of the email: the rest of the account continues to send.
    */
   | { readonly kind: 'account'; readonly detail: string; readonly scope?: 'sender' | 'stream' }
-  /** No response arrived, so the attempt is ambiguous: the provider may have accepted it. */
+  /** Ambiguous: no response arrived, or one that does not decide it. The provider may have accepted the email. */
   | { readonly kind: 'unknown'; readonly detail: string };
 
 /** One of several recipients that the provider refused permanently, regardless of the others. */

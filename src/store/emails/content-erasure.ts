@@ -61,7 +61,7 @@ export function nextExpiringOrganization(
 
 export interface ExpiringEmail {
   readonly id: string;
-  /** The time in Postgres's notation, to the microsecond. */
+  /** The time in Postgres's notation. */
   readonly created_at: string;
   /** True if the retention has passed since the email was due. */
   readonly is_expired: boolean;

@@ -117,7 +117,7 @@ async function uncountTags(db: Db, after: string, last: string): Promise<void> {
   const isSame = (table: string) =>
     `${table}.org_id = counted.org_id AND ${table}.name = counted.name AND ${table}.value = counted.value`;
   await lockAggregation(db);
-  // A count must not become 0: such tags leave, the others are reduced.
+  // Tags that no email has are deleted, since they would count against the limit of distinct tags.
   await execute(
     db,
     `WITH counted AS (${counted}), removed AS (

@@ -161,7 +161,8 @@ export async function replayPeriod(
 }
 
 /**
- * Deletes deliveries with their attempts, and then events, with older ids than `before`, at most `limit` of each.
+ * Deletes deliveries with their attempts, and events, with older ids than `before`, at most `limit` of each. A delivery whose event
+ * is deleted first is not posted.
  * @param before the time of ids, as `idTime` writes it
  * @returns the number of deleted deliveries or events, whichever is larger
  */
