@@ -14,7 +14,7 @@ import type { OidcIdentity } from './oidc.ts';
 import { generatePassword } from './passwords.ts';
 import { auditByUser } from './audit.ts';
 import { auditFailure, createRecordedSession } from './sign-in.ts';
-import { addUser, newPasswordHash, newUser, requirePassword, recoverAccount } from './users.ts';
+import { addUser, newPasswordHash, newUser, recoverAccount, requirePassword } from './users.ts';
 
 interface OidcSignIn {
   /** The token of the session. */

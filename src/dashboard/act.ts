@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { auditCommitted, type Detail } from '../accounts/audit.ts';
-import { action, type PageResponse, type Context, idOf, type Page, Redirect } from './page.ts';
+import { action, type Context, idOf, type Page, type PageResponse, Redirect } from './page.ts';
 
 /** A form that sends an email. Posts with the same id send it once. */
 export const RequestIdForm = Type.Object({

@@ -6,7 +6,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { startTimeSlices } from '../intake/time-slices.ts';
 import type { Cursor, Page } from '../store/postgres/page.ts';
 import { act, type Change } from './act.ts';
-import { type PageResponse, type Context, Reply } from './page.ts';
+import { type Context, type PageResponse, Reply } from './page.ts';
 
 interface CsvRow {
   /** Counted from 1. */

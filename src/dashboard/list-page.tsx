@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type Column, Pager, Table } from './elements.tsx';
 import { Layout } from './layout.tsx';
-import { mayListChangeSoon, Live } from './live.tsx';
+import { Live, mayListChangeSoon } from './live.tsx';
 import { type Context, type Html, page, type Page } from './page.ts';
 import { cutPage, type Cursor } from '../store/postgres/page.ts';
 import { parseCursor, ROWS_PER_PAGE } from './cursors.ts';
@@ -35,7 +35,7 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
     limit = ROWS_PER_PAGE,
     add,
     actions: safeActions = <></>,
-    mayChangeSoon: isMoving,
+    mayChangeSoon,
     footer = <></>,
   } = list;
   return page(Type.Object({ cursor: Type.Optional(Type.String()) }), async (context) => {
@@ -69,8 +69,8 @@ export function listPage<Row extends Cursor>(list: List<Row>): Page<'members'> {
           </>
         }
       >
-        {isMoving ? (
-          <Live path={context.url} shouldRefresh={mayListChangeSoon(context.query.cursor, rows, isMoving)}>
+        {mayChangeSoon ? (
+          <Live path={context.url} shouldRefresh={mayListChangeSoon(context.query.cursor, rows, mayChangeSoon)}>
             {content}
           </Live>
         ) : (

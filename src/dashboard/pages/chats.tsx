@@ -26,7 +26,7 @@ import {
 } from '../elements.tsx';
 import { BLANK, confirm, field, Filters, optionsOf, Problem, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { mayListChangeSoon, mayChangeSoon, Live } from '../live.tsx';
+import { Live, mayChangeSoon, mayListChangeSoon } from '../live.tsx';
 import { type Context, type FormState, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { Attempts, Timeline, Workflow } from './message-parts.tsx';

@@ -24,7 +24,7 @@ import {
 } from '../elements.tsx';
 import { BLANK, Problem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { mayChangeSoon, Live } from '../live.tsx';
+import { Live, mayChangeSoon } from '../live.tsx';
 import { type Context, type FormState, type Html, idOf, page, type PageRow } from '../page.ts';
 import * as content from './email-content.tsx';
 import { VIEWS, WIDTHS } from './email-content.tsx';

@@ -5,7 +5,7 @@ import type { EmailSummary } from '../../store/emails/summary.ts';
 import { findVerifiedDomain } from '../../store/outbox/backlog.ts';
 import { curl, Empty, inWords, LinkHeading, Pager, StatusBadge, Sub, Table, Time, TimeCell } from '../elements.tsx';
 import { Layout } from '../layout.tsx';
-import { mayListChangeSoon, mayChangeSoon, Live } from '../live.tsx';
+import { Live, mayChangeSoon, mayListChangeSoon } from '../live.tsx';
 import { type Context, type Html, page, type PageRow, Redirect, Reply } from '../page.ts';
 import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
 import { isTargetId, targetPath } from '../targets.ts';

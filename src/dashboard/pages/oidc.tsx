@@ -7,7 +7,7 @@ import { tooManyAttempts } from '../errors.tsx';
 import { Form } from '../form-elements.tsx';
 import { PlainLayout } from '../layout.tsx';
 import { makeFlowCookie, OIDC_CALLBACK, OIDC_SIGN_IN, sessionDigest, type StoredFlow } from '../oidc-flow.ts';
-import { type PageResponse, type Html, type PageRow, publicPage, Redirect, Reply, type Visit } from '../page.ts';
+import { type Html, type PageResponse, type PageRow, publicPage, Redirect, Reply, type Visit } from '../page.ts';
 import { oidcCookie, safeNext } from '../session.ts';
 import { signedIn } from './signed-in.ts';
 

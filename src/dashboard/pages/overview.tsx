@@ -14,7 +14,7 @@ import { readSeries } from '../../store/statistics/series.ts';
 import { MailChart } from '../chart.tsx';
 import { curl, Empty, inWords, NumberCell, Section, Table, Time } from '../elements.tsx';
 import { Layout } from '../layout.tsx';
-import { mayChangeSoon, Live } from '../live.tsx';
+import { Live, mayChangeSoon } from '../live.tsx';
 import { type Context, type Html, page, type PageRow } from '../page.ts';
 import { shareInWords } from '../rates.ts';
 import { emailsPath, lastSteps, type Period } from '../periods.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
 import { ENDPOINT_DESCRIPTION_LENGTH, ENDPOINT_URL_LENGTH } from '../../domain/webhooks.ts';
-import { makeEndpointDeps, type EndpointDeps } from '../../accounts/webhooks.ts';
+import { type EndpointDeps, makeEndpointDeps } from '../../accounts/webhooks.ts';
 import { type DeliveryHealth, HEALTH_SAMPLE } from '../../store/webhooks/delivery-search.ts';
 import type { Endpoint } from '../../store/webhooks/endpoints.ts';
 import { Copy } from '../elements.tsx';
