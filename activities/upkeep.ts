@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
 import { createdAt } from '../src/lib/ids.ts';
 import { findExpired, findKnownFiles, markDeleted } from '../src/store/emails/attachments.ts';
-import { foldBatchMoves } from '../src/store/emails/batches.ts';
+import { aggregateBatchMoves } from '../src/store/emails/batches.ts';
 import { abandonReservations, deleteReservations } from '../src/store/files/reservations.ts';
 import { type FileStore, FilesNotRemoved } from '../src/store/files/file-store.ts';
 import { readClock } from '../src/store/postgres/clock.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { deleteOldStatistics } from '../src/store/statistics/totals.ts';
 import { deleteExpired, type ExpiringTable } from '../src/store/upkeep/expired.ts';
-import { noteUpkeepSuccess } from '../src/store/upkeep/tasks.ts';
+import { recordUpkeepSuccess } from '../src/store/upkeep/tasks.ts';
 import { expireBodies } from '../src/upkeep/body-retention.ts';
 import { toStep, type UpkeepStep } from '../src/upkeep/task.ts';
 import { type MessageUpkeepDeps, makeMessageUpkeep } from '../src/upkeep/messages.ts';
@@ -63,7 +63,7 @@ function recordSuccesses<T extends Record<string, (from: string | null) => Promi
   const wrapped = Object.entries(tasks).map(([name, task]) => {
     const run = async (from: string | null): Promise<UpkeepStep> => {
       const step = await task(from);
-      if (step.next === null) await noteUpkeepSuccess(pool, name);
+      if (step.next === null) await recordUpkeepSuccess(pool, name);
       return step;
     };
     return [name, run];
@@ -181,7 +181,7 @@ function makeTasks(deps: UpkeepDeps) {
 
     /** Merges recorded status changes into the counts of batches. */
     async foldBatchMoves(): Promise<UpkeepStep> {
-      const done = await foldBatchMoves(deps.pool, BATCHES_PER_STEP);
+      const done = await aggregateBatchMoves(deps.pool, BATCHES_PER_STEP);
       // Many of the oldest moves may be of one batch, so a step with few batches is not the last one.
       return { done, next: done > 0 ? '' : null };
     },

@@ -2,7 +2,7 @@ import { bareAddress } from '../domain/email/address.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { newId } from '../lib/ids.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
-import { askForProviderRemoval } from '../store/suppressions/provider-lists.ts';
+import { enqueueProviderRemovals } from '../store/suppressions/provider-lists.ts';
 import {
   addSuppressions,
   findSuppressions,
@@ -71,7 +71,7 @@ export async function unsuppress(
   const count = await transaction(pool, async (client) => {
     const removed = await removeSuppressions(client, orgId, toIdOrAddress(idOrEmail), null);
     if (removed.length === 0) throw notListed();
-    await askForProviderRemoval(
+    await enqueueProviderRemovals(
       client,
       orgId,
       removed.map(({ email }) => email),

@@ -100,13 +100,13 @@ export interface AttemptedMessage {
 
 /** The result of a claim for one member. `held` needs something of its channel before it can be claimed. */
 export type Claim<T extends ChannelTypes> =
-  | { readonly state: 'ready'; readonly message: T['claimed'] }
+  | { readonly kind: 'ready'; readonly message: T['claimed'] }
   /** Its last attempt must be looked up at the provider. */
-  | { readonly state: 'ambiguous'; readonly message: T['attempted'] }
+  | { readonly kind: 'ambiguous'; readonly message: T['attempted'] }
   /** The provider's answer is recorded but not applied. */
-  | { readonly state: 'unapplied'; readonly message: T['attempted'] }
-  | { readonly state: 'held'; readonly message: T['held'] }
-  | { readonly state: 'done'; readonly result: MemberResult };
+  | { readonly kind: 'unapplied'; readonly message: T['attempted'] }
+  | { readonly kind: 'held'; readonly message: T['held'] }
+  | { readonly kind: 'done'; readonly result: MemberResult };
 
 /** The provider's answer about one message. */
 export interface Answer {
@@ -217,8 +217,8 @@ export function suspendedResult(id: string, suspendedForMs: number): AgainResult
 }
 
 /** Returns the result of a claim whose message is not to be sent now. */
-export function done(result: MemberResult): { readonly state: 'done'; readonly result: MemberResult } {
-  return { state: 'done', result };
+export function done(result: MemberResult): { readonly kind: 'done'; readonly result: MemberResult } {
+  return { kind: 'done', result };
 }
 
 /** Returns true if the member's workflow is the one that delivers the message. */

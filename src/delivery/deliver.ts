@@ -78,20 +78,20 @@ async function claim<T extends ChannelTypes>(
   return members.map(({ id }) => done(postponed(id, reason, BLOCKED_RETRY_MS)));
 }
 
-/** The messages of claims in one state. */
-function messagesOf<T extends ChannelTypes>(claims: readonly Claim<T>[], state: 'ready'): T['claimed'][];
+/** Returns the messages of claims of one kind. */
+function messagesOf<T extends ChannelTypes>(claims: readonly Claim<T>[], kind: 'ready'): T['claimed'][];
 function messagesOf<T extends ChannelTypes>(
   claims: readonly Claim<T>[],
-  state: 'ambiguous' | 'unapplied',
+  kind: 'ambiguous' | 'unapplied',
 ): T['attempted'][];
-function messagesOf<T extends ChannelTypes>(claims: readonly Claim<T>[], state: 'held'): T['held'][];
-function messagesOf<T extends ChannelTypes>(claims: readonly Claim<T>[], state: string): unknown[] {
-  return claims.flatMap((each) => (each.state === state && 'message' in each ? [each.message] : []));
+function messagesOf<T extends ChannelTypes>(claims: readonly Claim<T>[], kind: 'held'): T['held'][];
+function messagesOf<T extends ChannelTypes>(claims: readonly Claim<T>[], kind: string): unknown[] {
+  return claims.flatMap((each) => (each.kind === kind && 'message' in each ? [each.message] : []));
 }
 
-/** The results of members that were decided without a call. */
+/** Returns the results of members that were decided without a call. */
 function resultsOf<T extends ChannelTypes>(claims: readonly Claim<T>[]): MemberResult[] {
-  return claims.flatMap((each) => (each.state === 'done' ? each.result : []));
+  return claims.flatMap((each) => (each.kind === 'done' ? each.result : []));
 }
 
 async function applyRecorded<T extends ChannelTypes>(

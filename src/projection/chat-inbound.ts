@@ -43,8 +43,8 @@ async function projectMessage(
   const id = newId('in');
   const recorded = await recordInbound(db, number, id, message);
   if (!recorded) return;
-  const found = await findContacts(db, number, message.user);
-  const plan = contactAfterMessage(found, message.user, recorded.sent_at);
+  const contacts = await findContacts(db, number, message.user);
+  const plan = contactAfterMessage(contacts, message.user, recorded.sent_at);
   await applyPlan(db, number, plan);
   const data = {
     ...(await dataOf(db, number, message, plan.save)),
@@ -62,10 +62,10 @@ async function projectMessage(
 }
 
 async function projectUserChange(db: Db, number: ReceivingNumber, change: UserChange): Promise<void> {
-  const found = await findContacts(db, number, change.before);
-  const ids = new Set(found.map(({ id }) => id));
+  const contacts = await findContacts(db, number, change.before);
+  const ids = new Set(contacts.map(({ id }) => id));
   const others = (await findContacts(db, number, change.after)).filter(({ id }) => !ids.has(id));
-  await applyPlan(db, number, contactAfterChange([...found, ...others], change));
+  await applyPlan(db, number, contactAfterChange([...contacts, ...others], change));
 }
 
 /** Deletes contacts and withdraws the number before saving, because user ids and numbers are unique among contacts. */

@@ -82,7 +82,7 @@ function idsOf(changes: readonly RequestedChange<EmailChange>[]): string[] {
 interface Step extends RecordedChange {
   readonly change: EmailChange;
   /** True if the email gets the status of the transition; otherwise it only gets an event. */
-  readonly moves: boolean;
+  readonly isMoved: boolean;
 }
 
 /** Locks emails and finds the changes that their status and timeline allow. */
@@ -115,14 +115,14 @@ async function findSteps(
     if (is_recorded || keys.has(key)) continue;
     const { event, from, recordOnly, isByMachine: machine }: Transition = TRANSITIONS[change];
     const from_status = statuses.get(input.id) ?? email.status;
-    const moves = from.includes(from_status);
-    if (!moves && !recordOnly.includes(from_status)) continue;
+    const isMoved = from.includes(from_status);
+    if (!isMoved && !recordOnly.includes(from_status)) continue;
     const to_status = nextStatus(from_status, change);
     const time = times.get(input.id) ?? email.next_event_at;
     const at = event === null ? undefined : (sent_at ?? new Date(time).toISOString());
     const { link, error, bounce_reason } = input;
     const detail = eventDetail({ link, error, bounce_reason, machine });
-    steps.push({ change, event, input, event_id, email, moves, from_status, to_status, at, detail });
+    steps.push({ change, event, input, event_id, email, isMoved, from_status, to_status, at, detail });
     statuses.set(input.id, to_status);
     times.set(input.id, time + 1);
     keys.add(key);
@@ -191,14 +191,14 @@ function statisticsOf(steps: readonly Step[]): { additions: StatAddition[]; prog
 
 /** Returns the update of a change's email, after earlier changes of the same transaction. */
 function toUpdate(
-  { email: { id }, moves, to_status, at, input }: Step,
+  { email: { id }, isMoved, to_status, at, input }: Step,
   earlier?: EmailUpdate,
 ): Omit<EmailUpdate, keyof Progress> {
   return {
     id,
-    status: moves ? to_status : earlier?.status,
-    error: moves ? input.error : earlier?.error,
-    bounce_reason: moves ? input.bounce_reason : earlier?.bounce_reason,
+    status: isMoved ? to_status : earlier?.status,
+    error: isMoved ? input.error : earlier?.error,
+    bounce_reason: isMoved ? input.bounce_reason : earlier?.bounce_reason,
     provider: input.provider ?? earlier?.provider,
     provider_message_id: input.provider_message_id ?? earlier?.provider_message_id,
     last_event_at: at ?? earlier?.last_event_at,

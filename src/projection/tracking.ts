@@ -13,7 +13,7 @@ import { type RequestedChange, projectChanges } from './emails.ts';
 export interface TrackingHit extends TrackedEmail {
   /** For a click: the target of the link. */
   readonly url?: string;
-  readonly machine: boolean;
+  readonly isByMachine: boolean;
 }
 
 /** Records hits in the background, so that responses do not depend on the database. */
@@ -58,9 +58,9 @@ export function makeTrackingRecorder({ pool, wakeRelay, log, burstMs = BURST_MS 
     if (remembered.has(key)) return;
     remembered.set(key, true);
     const written = write(hit)
-      .then(({ machine }) => {
+      .then(({ isByMachine }) => {
         // A person's later request is another hit.
-        if (machine !== hit.machine) remembered.delete(key);
+        if (isByMachine !== hit.isByMachine) remembered.delete(key);
       })
       .catch((error: unknown) => {
         remembered.delete(key);
@@ -76,8 +76,8 @@ export function makeTrackingRecorder({ pool, wakeRelay, log, burstMs = BURST_MS 
     clearTimeout(burst.timer);
     bursts.delete(key);
     held -= burst.hits.length;
-    const machine = isScan(burst.hits.flatMap(({ url }) => url ?? []));
-    for (const hit of burst.hits) enqueue(machine ? { ...hit, machine } : hit);
+    const isByMachine = isScan(burst.hits.flatMap(({ url }) => url ?? []));
+    for (const hit of burst.hits) enqueue(isByMachine ? { ...hit, isByMachine } : hit);
   };
 
   return {
@@ -105,13 +105,13 @@ export function makeTrackingRecorder({ pool, wakeRelay, log, burstMs = BURST_MS 
 }
 
 /** Identifies a hit among those of its email. Links may be longer than an index takes. */
-function keyOf({ recipient, url, machine }: TrackingHit): string {
+function keyOf({ recipient, url, isByMachine }: TrackingHit): string {
   const link = url === undefined ? [] : [hash('sha256', url, 'base64url')];
   return [
     'tracked',
     url === undefined ? 'open' : 'click',
     recipient ?? '',
-    machine ? 'machine' : 'person',
+    isByMachine ? 'machine' : 'person',
     ...link,
   ].join(' ');
 }
@@ -124,17 +124,17 @@ function keyOf({ recipient, url, machine }: TrackingHit): string {
  */
 async function projectHits(pool: Pool, hits: readonly TrackingHit[]): Promise<TrackingHit[]> {
   // Read without a lock: an email or copy that was accepted stays so.
-  const found = await findTrackedEmails(pool, [...new Set(hits.map(({ emailId }) => emailId))]);
-  const emails = new Map(found.map((email) => [email.id, { ...email, all: recipients(addressees(email)) }]));
+  const rows = await findTrackedEmails(pool, [...new Set(hits.map(({ emailId }) => emailId))]);
+  const emails = new Map(rows.map((email) => [email.id, { ...email, all: recipients(addressees(email)) }]));
   const recipientOf = ({ emailId, recipient: position }: TrackingHit): string | undefined =>
     position === null ? undefined : emails.get(emailId)?.all[position]?.address.toLowerCase();
   const recorded = hits.map((hit): TrackingHit => {
     const email = emails.get(hit.emailId);
     const mayBeAccepted = email?.copies?.[recipientOf(hit) ?? ''] ?? email?.may_be_accepted;
-    return { ...hit, machine: hit.machine || mayBeAccepted === false };
+    return { ...hit, isByMachine: hit.isByMachine || mayBeAccepted === false };
   });
   const changes = recorded.map((hit): RequestedChange => {
-    const { emailId: id, url: link, machine } = hit;
+    const { emailId: id, url: link, isByMachine } = hit;
     const recipient = recipientOf(hit);
     const input = {
       id,
@@ -143,7 +143,7 @@ async function projectHits(pool: Pool, hits: readonly TrackingHit[]): Promise<Tr
       ...(link !== undefined && { link }),
     };
     const change = link === undefined ? 'opened' : 'clicked';
-    return { change: machine ? `${change}_by_machine` : change, input };
+    return { change: isByMachine ? `${change}_by_machine` : change, input };
   });
   await projectChanges(pool, changes);
   return recorded;

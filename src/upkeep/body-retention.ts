@@ -4,7 +4,7 @@ import {
   holdBodies,
   listExpiring,
   nextExpiringOrganization,
-  noteExpired,
+  recordExpired,
   takeHeldBodies,
 } from '../store/emails/content-erasure.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
@@ -58,7 +58,7 @@ async function expireNextOrganization(
     const last = emails.at(-1);
     if (last) {
       await expire(client, organization.id, emails);
-      await noteExpired(client, organization.id, last);
+      await recordExpired(client, organization.id, last);
     }
     return { done: emails.length, next: (hasMore || emails.length === limit ? AGAIN : '') + organization.id };
   });

@@ -9,7 +9,7 @@ import {
   findOverdueMessages,
   findUnreported,
   type OverdueMessage,
-  putBackMessages,
+  requeueMessages,
   scheduleNextMessageCheck,
 } from '../store/messages/stuck.ts';
 import { messagesRescued } from '../telemetry/topics.ts';
@@ -74,7 +74,7 @@ async function putBack(
   state: Exclude<WorkflowState, 'running'>,
 ): Promise<void> {
   if (state === 'idle' || state === 'failing') await workflows.terminate(id);
-  const open = await putBackMessages(pool, [id]);
+  const open = await requeueMessages(pool, [id]);
   if (open.length === 0) return;
   messagesRescued.publish({ kind, state, count: open.length });
   log.warn({ message: id, state }, 'started a new workflow for an overdue message');

@@ -4,7 +4,7 @@ import { readClock } from '../store/postgres/clock.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import {
   addPartition,
-  deleteBeside,
+  deleteDependentRows,
   dropPartition,
   expirePartition,
   type IdRange,
@@ -92,7 +92,7 @@ export async function expireEmails(
 
   await dropOrphans(pool, partitions);
   for (const gap of gapsBetween(partitions)) {
-    if ((await deleteBeside(pool, gap, limits.rows)) === limits.rows) return { done: 0, next: '' };
+    if ((await deleteDependentRows(pool, gap, limits.rows)) === limits.rows) return { done: 0, next: '' };
   }
   if (kept.length > 0)
     log.info(

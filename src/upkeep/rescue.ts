@@ -2,13 +2,13 @@ import type { Logger } from 'pino';
 import { groupBy } from '../lib/group.ts';
 import { mapConcurrently } from '../lib/map-concurrently.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
-import { putBackMessages } from '../store/messages/stuck.ts';
+import { requeueMessages } from '../store/messages/stuck.ts';
 import {
   findAlmostDue,
   findAlmostDueWorkflows,
   findOverdue,
   scheduleNextCheck,
-  putBackEmails,
+  requeueEmails,
 } from '../store/emails/stuck.ts';
 import { messagesRescued } from '../telemetry/topics.ts';
 import { toStep, type UpkeepStep } from './task.ts';
@@ -89,7 +89,7 @@ async function replace(deps: RescueDeps, { id, type }: FailingWorkflow): Promise
   }
   await deps.workflows.terminate(id);
   if (type === 'deliverChat' || type === 'deliverSms') {
-    const open = await putBackMessages(deps.pool, [id]);
+    const open = await requeueMessages(deps.pool, [id]);
     messagesRescued.publish({ kind: type === 'deliverSms' ? 'sms' : 'chatapp', state: 'failing', count: open.length });
   }
   // Members of a group are found by the other two tasks when they are almost due, or overdue.
@@ -104,7 +104,7 @@ async function putBack(
 ): Promise<number> {
   // The claim, not the workflow, prevents a second send: the old workflow finds that another one delivers the email.
   if (state === 'idle' || state === 'failing') await workflows.terminate(workflowId);
-  const open = await transaction(pool, (client) => putBackEmails(client, workflowId, ids, state === 'missing'));
+  const open = await transaction(pool, (client) => requeueEmails(client, workflowId, ids, state === 'missing'));
   if (open.length === 0) return 0;
   messagesRescued.publish({ kind: 'email', state, count: open.length });
   log.warn({ workflow: workflowId, state, emails: open.length, first: open[0] }, 'started a new workflow for emails');

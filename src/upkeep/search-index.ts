@@ -5,8 +5,8 @@ import {
   findUnindexed,
   insertTerms,
   lockSearchRange,
-  noteNewest,
-  noteOldest,
+  recordNewest,
+  recordOldest,
   readAfter,
   readBefore,
   readSettledTime,
@@ -71,14 +71,14 @@ async function indexBlock(pool: Pool, orgId: string, settledAt: string, blockSiz
     if (following.length === blockSize) {
       const block = ofOnePartition(following);
       await insertTerms(client, orgId, block);
-      await noteNewest(client, orgId, block.at(-1) ?? newest);
+      await recordNewest(client, orgId, block.at(-1) ?? newest);
       return block.length;
     }
     if (range.oldest_at === null) return 0;
     const before = { created_at: range.oldest_at, id: range.oldest_id };
     const block = ofOnePartition(await readBefore(client, orgId, before, blockSize)).toReversed();
     if (block.length > 0) await insertTerms(client, orgId, block);
-    await noteOldest(client, orgId, block[0] ?? null);
+    await recordOldest(client, orgId, block[0] ?? null);
     return block.length;
   });
 }

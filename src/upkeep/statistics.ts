@@ -17,7 +17,7 @@ import {
   lockBackfill,
   lockNextEmails,
   lockNextMessages,
-  noteBackfill,
+  recordBackfill,
   readEmailTimelines,
   readMessageTimelines,
   storeEmailProgress,
@@ -75,7 +75,7 @@ async function backfillChannel(db: Db, channel: StatisticsChannel, now: number, 
   const counted = added.map(({ id, progress }) => ({ id, ...progress }));
   await (channel === 'email' ? storeEmailProgress(db, counted) : storeMessageProgress(db, counted));
   const last = found.at(-1)?.id;
-  if (last !== undefined) await noteBackfill(db, channel, last);
+  if (last !== undefined) await recordBackfill(db, channel, last);
   else if (backfill.end_id === whole.end_id) await endPass(db, whole, idAt(now - SECOND_PASS_MS));
   return found.length;
 }

@@ -4,7 +4,7 @@ import { request } from 'undici';
 import { cursorToText } from '../../src/dashboard/cursors.ts';
 import { project } from '../../src/projection/emails.ts';
 import { beginAttempts, endAttempts } from '../../src/store/emails/attempts.ts';
-import { noteSuppressed } from '../../src/store/emails/recipients.ts';
+import { recordSuppressed } from '../../src/store/emails/recipients.ts';
 import { inFuture, type Organization, useService } from '../http/service.ts';
 import { latestAudit, type Page, signedIn, textOf, type Visitor } from './visitor.ts';
 
@@ -210,7 +210,7 @@ describe('one email', () => {
       tags: [{ name: 'kind', value: 'receipt' }],
       headers: { 'X-Order': '17' },
     });
-    await noteSuppressed(service.pool, [{ email_id: id, recipient: 'dan@example.net' }]);
+    await recordSuppressed(service.pool, [{ email_id: id, recipient: 'dan@example.net' }]);
     await beginAttempts(service.pool, [
       { message_id: id, n: 1, call: 'call_1', provider: 'postmark' },
       { message_id: id, n: 2, call: 'call_2', provider: 'smtp' },
@@ -330,7 +330,7 @@ describe('one email', () => {
     assert.ok(!(await page(`/dashboard/emails/${id}`, viewer)).html.includes('/remove"'), 'not for viewers');
 
     const suppressed = await ours.sent({ to });
-    await noteSuppressed(service.pool, [{ email_id: suppressed, recipient: to }]);
+    await recordSuppressed(service.pool, [{ email_id: suppressed, recipient: to }]);
     await project(service.pool, 'suppressed', [{ id: suppressed }]);
     const why = await page(`/dashboard/emails/${suppressed}`);
     assert.ok(textOf(why.html).includes('every address in To was on your suppression list'), textOf(why.html));

@@ -33,7 +33,8 @@ async function queuedEmail(fields: Parameters<typeof acceptOne>[2] = { to: ['Ada
   const recorder = makeTrackingRecorder({ pool, wakeRelay: () => wakes++, log, burstMs: 600_000 });
   const id = await acceptOne(pool, orgId, fields);
   const hits = async (...some: Partial<TrackingHit>[]): Promise<void> => {
-    for (const hit of some) recorder.record({ emailId: id, recipient: 0, sentAt: AN_HOUR_AGO, machine: false, ...hit });
+    for (const hit of some)
+      recorder.record({ emailId: id, recipient: 0, sentAt: AN_HOUR_AGO, isByMachine: false, ...hit });
     await recorder.flush();
   };
   const events = async (): Promise<string[]> =>
@@ -87,7 +88,7 @@ describe('an open or click of a person', () => {
       wakeRelay: () => undefined,
       log: { warn: (line: unknown) => assert.fail(String(line)) },
     });
-    other.record({ emailId: email.id, recipient: 1, sentAt: AN_HOUR_AGO, machine: false });
+    other.record({ emailId: email.id, recipient: 1, sentAt: AN_HOUR_AGO, isByMachine: false });
     await other.flush();
     assert.deepEqual((await email.events()).sort(), ['clicked', 'clicked', 'opened', 'opened']);
   });
@@ -106,7 +107,7 @@ describe('an open or click of a person', () => {
 describe('an open or click of a machine', () => {
   it('is recorded and published as such, and moves neither the email nor its recipient', async () => {
     const email = await sentEmail();
-    await email.hits({ machine: true }, { machine: true, url: SHOP });
+    await email.hits({ isByMachine: true }, { isByMachine: true, url: SHOP });
     assert.equal(await email.status(), 'sent');
     assert.deepEqual(await email.events(), ['opened', 'clicked']);
     for (const data of await email.published()) assert.deepEqual([data['machine'], data['status']], [true, 'sent']);
@@ -116,7 +117,7 @@ describe('an open or click of a machine', () => {
 
   it('does not hide that of a person', async () => {
     const email = await sentEmail();
-    await email.hits({ machine: true }, {}, { machine: true });
+    await email.hits({ isByMachine: true }, {}, { isByMachine: true });
     assert.equal(await email.status(), 'opened');
     assert.deepEqual(await email.events(), ['opened', 'opened']);
   });
@@ -233,7 +234,7 @@ describe('recording', () => {
       wakeRelay: () => undefined,
       log: { warn: (...line: unknown[]) => void warnings.push(line) },
     });
-    const hit = { emailId: id, recipient: 0, sentAt: AN_HOUR_AGO, machine: false };
+    const hit = { emailId: id, recipient: 0, sentAt: AN_HOUR_AGO, isByMachine: false };
     recorder.record(hit);
     await recorder.flush();
     assert.equal(warnings.length, 1);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { newId } from '../../src/lib/ids.ts';
 import { project } from '../../src/projection/emails.ts';
-import { findBatch, foldBatchMoves, insertBatch } from '../../src/store/emails/batches.ts';
+import { findBatch, aggregateBatchMoves, insertBatch } from '../../src/store/emails/batches.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { accept, inMs, newEmail } from './mail.ts';
 
@@ -65,14 +65,14 @@ describe('foldBatchMoves', () => {
     await aMinuteLater();
     const before = await findBatch(pool, orgId, id);
     assert.deepEqual([before?.status, before?.counts], ['completed', { sent: 40, delivered: 20 }]);
-    assert.ok((await foldBatchMoves(pool, 1_000)) >= 1);
+    assert.ok((await aggregateBatchMoves(pool, 1_000)) >= 1);
     // Created as queued and as scheduled, claimed, sent, delivered.
     assert.equal(await moves(id), 5);
     assert.deepEqual(await findBatch(pool, orgId, id), before);
 
     await project(pool, 'opened', members.slice(0, 1));
     await aMinuteLater();
-    await foldBatchMoves(pool, 1_000);
+    await aggregateBatchMoves(pool, 1_000);
     const after = await findBatch(pool, orgId, id);
     assert.deepEqual(after?.counts, { sent: 40, delivered: 19, opened: 1 });
     assert.equal(after.status, 'completed');
@@ -80,9 +80,9 @@ describe('foldBatchMoves', () => {
 
   test('skips moves of the last minute and aggregated rows', async () => {
     await aMinuteLater();
-    while ((await foldBatchMoves(pool, 1_000)) > 0);
+    while ((await aggregateBatchMoves(pool, 1_000)) > 0);
     const { id } = await batch(2);
-    assert.equal(await foldBatchMoves(pool, 1_000), 0);
+    assert.equal(await aggregateBatchMoves(pool, 1_000), 0);
     assert.equal(await moves(id), 2);
   });
 
@@ -96,7 +96,7 @@ describe('foldBatchMoves', () => {
         }
       }),
       ...Array.from({ length: 10 }, async () => {
-        const step = aMinuteLater().then(() => foldBatchMoves(pool, 1_000));
+        const step = aMinuteLater().then(() => aggregateBatchMoves(pool, 1_000));
         await step.catch((error: unknown) => {
           // A deadlock; the next round aggregates these rows.
           if ((error as { code?: string }).code !== '40P01') throw error;
@@ -105,7 +105,7 @@ describe('foldBatchMoves', () => {
     ]);
     assert.deepEqual((await findBatch(pool, orgId, id))?.counts, { sent: 200 });
     await aMinuteLater();
-    await foldBatchMoves(pool, 1_000);
+    await aggregateBatchMoves(pool, 1_000);
     assert.deepEqual((await findBatch(pool, orgId, id))?.counts, { sent: 200 });
   });
 });

@@ -20,7 +20,7 @@ import { replaceAddressed } from '../../src/store/emails/erasure.ts';
 import {
   endCopies,
   failCopies,
-  noteSuppressed,
+  recordSuppressed,
   prepareCopies,
   reportRecipients,
   statusesOfCopies,
@@ -30,7 +30,7 @@ import { lockMessages, lockReported } from '../../src/store/messages/delivery.ts
 import { scheduleNextMessageCheck } from '../../src/store/messages/stuck.ts';
 import { groupOutboxRows, detachFromGroup, lockEmailRows, lockLateSingles } from '../../src/store/outbox/outbox.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
-import { askForProviderRemoval } from '../../src/store/suppressions/provider-lists.ts';
+import { enqueueProviderRemovals } from '../../src/store/suppressions/provider-lists.ts';
 import { addSuppressions, findSuppressed } from '../../src/store/suppressions/suppressions.ts';
 import { findEndpointsOf } from '../../src/store/webhooks/events.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
@@ -144,7 +144,7 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
       ids.map((id) => ({ id, to: [RECIPIENT], cc: null, bcc: null, reply_to: null, is_open: false })),
     ),
   findFileIds: (db, ids) => findFileIds(db, ids),
-  askForProviderRemoval: (db, ids) => askForProviderRemoval(db, orgId, ids.map(addressOf)),
+  askForProviderRemoval: (db, ids) => enqueueProviderRemovals(db, orgId, ids.map(addressOf)),
   lockMessages: (db, ids) => lockMessages(db, ids),
   lockReported: (db, ids) => lockReported(db, ids),
   requeueAsFallback: (db, ids) => requeueAsFallback(db, ids),
@@ -184,7 +184,7 @@ for (const rows of [0, ASKED])
         ids.map((id) => ({ ...attemptOf(id), call: id, provider: 'postmark' })),
       );
       await recordBatchMoves(pool, sent(ids));
-      await noteSuppressed(
+      await recordSuppressed(
         pool,
         ids.map((email_id) => ({ email_id, recipient: RECIPIENT })),
       );

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { newId } from '../../src/lib/ids.ts';
 import type { Db } from '../../src/store/postgres/pool.ts';
-import { askForProviderRemoval, dueProviderRemovals } from '../../src/store/suppressions/provider-lists.ts';
+import { enqueueProviderRemovals, dueProviderRemovals } from '../../src/store/suppressions/provider-lists.ts';
 import {
   addSuppressions,
   findSuppressed,
@@ -54,7 +54,7 @@ describe('no statement about suppressions reads much more than it shows', () => 
     'one by id': (db) => findSuppressions(db, LARGE, [`sup_${'77'.padStart(26, '0')}`]),
     'suppressed recipients of an email': (db) => findSuppressed(db, [{ org_id: LARGE, email: EMAIL }]),
     removal: (db) => removeSuppressions(db, LARGE, EMAIL, null),
-    'request a removal at the provider': (db) => askForProviderRemoval(db, LARGE, ['nobody@example.net']),
+    'request a removal at the provider': (db) => enqueueProviderRemovals(db, LARGE, ['nobody@example.net']),
     'due removals at the provider': (db) => dueProviderRemovals(db, 50),
   };
 

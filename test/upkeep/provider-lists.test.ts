@@ -5,7 +5,7 @@ import { makeProviderListUpkeep } from '../../src/upkeep/provider-lists.ts';
 import { newId } from '../../src/lib/ids.ts';
 import type { SuppressionOrigin } from '../../src/domain/email/suppression.ts';
 import { suppress, unsuppress } from '../../src/accounts/suppressions.ts';
-import { askForProviderRemoval, dueProviderRemovals } from '../../src/store/suppressions/provider-lists.ts';
+import { enqueueProviderRemovals, dueProviderRemovals } from '../../src/store/suppressions/provider-lists.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
 import { organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
@@ -69,9 +69,9 @@ describe('an address that is removed from a suppression list', () => {
 
   test('does not wait for all those of another organization', async () => {
     const many = Array.from({ length: 700 }, address);
-    await askForProviderRemoval(pool, ours, many);
+    await enqueueProviderRemovals(pool, ours, many);
     const email = address();
-    await askForProviderRemoval(pool, theirs, [email]);
+    await enqueueProviderRemovals(pool, theirs, [email]);
     // The column rounds its time up to half a millisecond.
     await pool.query(`UPDATE provider_list_removals SET retry_at = now() - interval '1 second'`);
     const removals = await dueProviderRemovals(pool, 50);

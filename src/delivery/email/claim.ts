@@ -48,8 +48,8 @@ export async function claim(
       const email = emails.get(member.id);
       return { email, verdict: judge(deps, member, email, attempts.get(member.id), contents) };
     });
-    const emailsOf = (state: Verdict['state']) =>
-      judged.flatMap(({ email, verdict }) => (email && verdict.state === state ? [email] : []));
+    const emailsOf = (kind: Verdict['kind']) =>
+      judged.flatMap(({ email, verdict }) => (email && verdict.kind === kind ? [email] : []));
     const due = emailsOf('due');
     const ambiguous = emailsOf('ambiguous');
     await markSuspects(
@@ -69,17 +69,17 @@ export async function claim(
     const assigned = await assign(deps, { client, commitWith, attempts, contents, gate }, due);
     return [
       ...judged.flatMap(({ verdict }) => (isClaim(verdict) ? verdict : [])),
-      ...assigned.ready.map((message): EmailClaim => ({ state: 'ready', message })),
+      ...assigned.ready.map((message): EmailClaim => ({ kind: 'ready', message })),
       ...[...assigned.results, ...quarantined].map(done),
     ];
   });
 }
 
 /** The decision for an email: its claim, or the step that creates one inside the transaction. */
-type Verdict = EmailClaim | { readonly state: 'due' | 'quarantine' };
+type Verdict = EmailClaim | { readonly kind: 'due' | 'quarantine' };
 
 function isClaim(verdict: Verdict): verdict is EmailClaim {
-  return verdict.state !== 'due' && verdict.state !== 'quarantine';
+  return verdict.kind !== 'due' && verdict.kind !== 'quarantine';
 }
 
 /** Decides how one email is handled. The order of the rules matters. */
@@ -95,22 +95,21 @@ function judge(
   const message = attempt && { member, attempt, hasCopiesLeft: email.copies_left };
   // A report may have ended the email before the provider's answer was applied, so this comes before the status.
   if (message && isDeliveredBy(email, member) && isUnapplied(email, message.attempt))
-    return { state: 'unapplied', message };
+    return { kind: 'unapplied', message };
   const ambiguous = message && isAmbiguous(message.attempt) ? message : undefined;
   const isLookedUp = ambiguous !== undefined && canBeLookedUp(deps, ambiguous.attempt);
   const blocked = unclaimableResult(email, member);
   // Unlike a report, a look-up restores what the lost answer would have recorded: the event `sent`, the provider and its id.
   const isOvertaken = isLookedUp && isReported(email.status) && isDeliveredBy(email, member);
   if (blocked && !isOvertaken) return done(blocked);
-  if (isQuarantined(email, isLookedUp)) return { state: 'quarantine' };
-  if (ambiguous) return { state: 'ambiguous', message: ambiguous };
+  if (isQuarantined(email, isLookedUp)) return { kind: 'quarantine' };
+  if (ambiguous) return { kind: 'ambiguous', message: ambiguous };
   if (email.suspendedForMs !== null) return done(suspendedResult(id, email.suspendedForMs));
   const content = contents.get(id);
-  if (!content && email.is_suspect && deps.isolation) return { state: 'held', message: { needs: 'isolation', member } };
-  if (!content && isLarge(email))
-    return { state: 'held', message: { needs: 'content', email: toLarge(email, member) } };
+  if (!content && email.is_suspect && deps.isolation) return { kind: 'held', message: { kind: 'isolation', member } };
+  if (!content && isLarge(email)) return { kind: 'held', message: { kind: 'content', email: toLarge(email, member) } };
   if (content?.files === 'lost' && email.overdueMs < FILES_LOST_AFTER_MS) return done({ id, ...UNREADABLE_RESULT });
-  return { state: 'due' };
+  return { kind: 'due' };
 }
 
 /** Returns true if the provider of an attempt can be asked about it. */

@@ -62,9 +62,9 @@ export interface AttemptedEmail extends AttemptedMessage {
 /** An email that cannot be claimed yet. */
 export type HeldEmail =
   /** Its bodies or files must be read first. */
-  | { readonly needs: 'content'; readonly email: LargeEmail }
+  | { readonly kind: 'content'; readonly email: LargeEmail }
   /** The isolated process delivers it. */
-  | { readonly needs: 'isolation'; readonly member: Member };
+  | { readonly kind: 'isolation'; readonly member: Member };
 
 /** A sent email with the outcome of each of its copies. */
 export interface EmailOutcomes {

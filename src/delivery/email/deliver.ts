@@ -24,8 +24,8 @@ export async function deliverEmails(
   onResults: OnResults = () => undefined,
 ): Promise<MemberResult[]> {
   const { results, held } = await deliverParts(deps, members, new Map(), onResults);
-  const large = held.flatMap((each) => (each.needs === 'content' ? each.email : []));
-  const suspects = held.flatMap((each) => (each.needs === 'isolation' ? each.member : []));
+  const large = held.flatMap((each) => (each.kind === 'content' ? each.email : []));
+  const suspects = held.flatMap((each) => (each.kind === 'isolation' ? each.member : []));
   let hasMemory = true;
   // Large emails are read before they are claimed, so that an unavailable store or a lack of memory uses no attempt.
   for (const some of callsOf(large)) {

@@ -55,9 +55,9 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     if (attempt && isAmbiguous(attempt)) {
       // It was claimed before, unless a restored backup is older than its claim.
       await markClaimed(client, stored);
-      return { state: 'ambiguous', message: { member, attempt, stored } };
+      return { kind: 'ambiguous', message: { member, attempt, stored } };
     }
-    if (attempt && hasFinalOutcome(attempt)) return { state: 'unapplied', message: { member, attempt, stored } };
+    if (attempt && hasFinalOutcome(attempt)) return { kind: 'unapplied', message: { member, attempt, stored } };
     if (stored.suspendedForMs !== null) return done(suspendedResult(id, stored.suspendedForMs));
     await markClaimed(client, stored);
     const { number, overdueMs } = stored;
@@ -85,7 +85,7 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     // Read before the commit, since the attempt's age in Postgres also includes the duration of the commit.
     const times = { claimedAt: performance.now(), claimedAtUnixMs: Date.now(), overdueMs };
     await commitWith(beginAttempts(client, [{ message_id: id, n, call, provider: provider.name }]));
-    return { state: 'ready', message: { id, orgId: stored.org_id, stored, provider, n, failures, call, ...times } };
+    return { kind: 'ready', message: { id, orgId: stored.org_id, stored, provider, n, failures, call, ...times } };
   });
 }
 

@@ -52,11 +52,11 @@ export const followLink = hiddenRoute({
 function record(
   { trackingRecorder }: RouteDeps,
   { method, headers }: FastifyRequest,
-  hit: Omit<TrackingHit, 'machine'>,
+  hit: Omit<TrackingHit, 'isByMachine'>,
 ): void {
   if (method === 'HEAD') return;
   const purposes = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].flatMap((name) => headers[name] ?? []);
-  trackingRecorder.record({ ...hit, machine: isMachine({ userAgent: headers['user-agent'], purposes }) });
+  trackingRecorder.record({ ...hit, isByMachine: isMachine({ userAgent: headers['user-agent'], purposes }) });
 }
 
 function noSuchLink(): ServiceError {

@@ -14,6 +14,6 @@ export async function readCommandSettings<N extends SettingName = never>(...requ
   const { database_url: url } = (await readDevFile(join(SENDWRIGHT_HOME, 'dev.json'))) ?? {};
   if (typeof url !== 'string' || (DATABASE_URL ?? url) !== url) return parseSettings(environment, ...required);
   const settings = await readRunningSettings(join(SENDWRIGHT_HOME, 'settings.json'));
-  const given = Object.entries(environment).filter(([, value]) => value);
-  return parseSettings({ ...settings, DATABASE_URL: url, ...Object.fromEntries(given) }, ...required);
+  const nonEmpty = Object.entries(environment).filter(([, value]) => value);
+  return parseSettings({ ...settings, DATABASE_URL: url, ...Object.fromEntries(nonEmpty) }, ...required);
 }

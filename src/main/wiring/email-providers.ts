@@ -44,10 +44,10 @@ export async function updateCredentialPauses(config: Config, pool: Pool, log: Pi
 
 /** Returns the names of the email providers, including those without credentials. */
 export function emailProviderNames(config: Config): readonly EmailProviderName[] {
-  const given: EmailProviderName[] = [];
-  if (config.POSTMARK_SERVER_TOKEN !== undefined) given.push('postmark');
-  if (config.SMTP_URL !== undefined) given.push('smtp');
-  return config.EMAIL_PROVIDERS ?? (given.length > 0 ? given : ['postmark']);
+  const configured: EmailProviderName[] = [];
+  if (config.POSTMARK_SERVER_TOKEN !== undefined) configured.push('postmark');
+  if (config.SMTP_URL !== undefined) configured.push('smtp');
+  return config.EMAIL_PROVIDERS ?? (configured.length > 0 ? configured : ['postmark']);
 }
 
 /**

@@ -10,7 +10,7 @@ export interface Bounce {
   /** Postmark's description of bounces of this type. */
   readonly description: string;
   /** True if Postmark refuses further messages to the address. */
-  readonly inactive: boolean;
+  readonly isInactive: boolean;
 }
 
 type BounceMeaning = Pick<Feedback, 'change' | 'error' | 'bounceReason'>;
@@ -95,7 +95,7 @@ function endOrDelay(
   bounce: Bounce,
 ): BounceMeaning | undefined {
   const reason = statedReason(bounce.details);
-  if (bounce.inactive || (isFinalByReply && reason)) return toBounce(reason ?? fallback, detail, bounce);
+  if (bounce.isInactive || (isFinalByReply && reason)) return toBounce(reason ?? fallback, detail, bounce);
   return changeIfNotFinal && { change: changeIfNotFinal };
 }
 

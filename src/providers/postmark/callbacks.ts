@@ -82,7 +82,7 @@ export function readBounce(emailId: string, record: Fields): Feedback | undefine
     type: record['RecordType'] === 'SpamComplaint' ? 'SpamComplaint' : textOf(record['Type']),
     details: textOf(record['Details']),
     description: textOf(record['Description']),
-    inactive: record['Inactive'] === true,
+    isInactive: record['Inactive'] === true,
   });
   if (!meaning) return undefined;
   const { change } = meaning;

@@ -10,7 +10,7 @@ import {
 import type { SendOutcome } from '../../domain/email/retry.ts';
 import type { EmailProvider } from '../email-provider.ts';
 import { classifyUnanswered, type Trace, traced, tracedFetch, unclearAnswer } from '../http-trace.ts';
-import { askForReports } from './reports.ts';
+import { fetchReports } from './reports.ts';
 
 export interface PostmarkApi {
   readonly baseUrl: string;
@@ -112,9 +112,9 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
       return outcomes;
     },
     async find(call) {
-      const found = await Promise.all(streamsOf(settings).map((stream) => search(stream, call)));
+      const messages = await Promise.all(streamsOf(settings).map((stream) => search(stream, call)));
       return new Map(
-        found
+        messages
           .flat()
           .map(({ Metadata: { email = '', copy }, MessageID }) => [
             copyKey(email, copy === undefined ? null : Number(copy)),
@@ -122,7 +122,7 @@ export function postmark(settings: PostmarkSettings): EmailProvider {
           ]),
       );
     },
-    reports: (emailId, messageId) => askForReports(client, emailId, messageId),
+    reports: (emailId, messageId) => fetchReports(client, emailId, messageId),
   };
 }
 

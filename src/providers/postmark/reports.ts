@@ -20,7 +20,7 @@ interface HistoryEntry {
  * Returns Postmark's reports about one message so far, each equal to its callback
  * (https://postmarkapp.com/developer/api/messages-api). Returns none if Postmark does not have the message.
  */
-export async function askForReports(client: ServerClient, emailId: string, messageId: string): Promise<Feedback[]> {
+export async function fetchReports(client: ServerClient, emailId: string, messageId: string): Promise<Feedback[]> {
   const details = await unlessMissing(client.getOutboundMessageDetails(messageId));
   const events = (details?.MessageEvents ?? []) as unknown as readonly HistoryEntry[];
   const reports: Feedback[] = [];

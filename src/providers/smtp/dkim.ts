@@ -60,9 +60,9 @@ async function signature(head: string, bodyHash: string, { domain, selector, key
   const signed: string[] = [];
   for (const name of SIGNED_HEADERS) {
     // Verifiers read repeated headers from the last to the first (RFC 6376 §5.4.2).
-    const found = (fields.get(name) ?? []).toReversed();
-    names.push(...found.map(() => name), ...(OVERSIGNED_HEADERS.has(name) ? [name] : []));
-    signed.push(...found.map(relaxHeader));
+    const occurrences = (fields.get(name) ?? []).toReversed();
+    names.push(...occurrences.map(() => name), ...(OVERSIGNED_HEADERS.has(name) ? [name] : []));
+    signed.push(...occurrences.map(relaxHeader));
   }
   const tags = ['v=1', 'a=rsa-sha256', 'c=relaxed/relaxed', `d=${domain}`, `s=${selector}`, `bh=${bodyHash}`];
   const field = `DKIM-Signature: ${[...tags, `h=${fold(names)}`, 'b='].join(';\r\n ')}`;

@@ -141,7 +141,7 @@ export async function fetchTwilioTemplates(account: TwilioAccount): Promise<Twil
   const contents: readonly ListedContent[] = await twilioClient(account).content.v1.contentAndApprovals.list({
     pageSize: 500,
   });
-  const found = new Map<string, TwilioTemplate>();
+  const templates = new Map<string, TwilioTemplate>();
   const approvedFirst = contents.toSorted((a, b) => Number(isApproved(b)) - Number(isApproved(a)));
   for (const content of approvedFirst) {
     const { sid: contentSid, language, types, approvalRequests } = content;
@@ -149,9 +149,10 @@ export async function fetchTwilioTemplates(account: TwilioAccount): Promise<Twil
     if (typeof name !== 'string' || name === '') continue;
     const key = `${name} ${language}`;
     const variables = orderOf(types, Object.keys(content.variables ?? {}));
-    if (!found.has(key)) found.set(key, { name, language, contentSid, variables, isApproved: isApproved(content) });
+    if (!templates.has(key))
+      templates.set(key, { name, language, contentSid, variables, isApproved: isApproved(content) });
   }
-  return [...found.values()];
+  return [...templates.values()];
 }
 
 interface ListedContent {

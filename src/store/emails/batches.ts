@@ -211,7 +211,7 @@ export function findUnannounced(db: Db, after: string | null, limit: number): Pr
  * Readers see the same sums before and after; concurrent calls take different rows.
  * @param limit the maximum number of batches @returns the number of batches
  */
-export async function foldBatchMoves(db: Db, limit: number): Promise<number> {
+export async function aggregateBatchMoves(db: Db, limit: number): Promise<number> {
   return queryOneValue(
     db,
     `WITH due AS MATERIALIZED (

@@ -86,7 +86,7 @@ export function listExpiring(
 }
 
 /** Stores the position of upkeep in an organization. */
-export async function noteExpired(
+export async function recordExpired(
   db: Db,
   orgId: string,
   last: Pick<ExpiringEmail, 'id' | 'created_at'>,

@@ -12,7 +12,7 @@ export interface Recipient {
 }
 
 /** Records suppressed recipients of an email. One with an error may have received it before and has `failed`. */
-export async function noteSuppressed(
+export async function recordSuppressed(
   db: Db,
   recipients: readonly (Recipient & { readonly error?: string })[],
 ): Promise<void> {

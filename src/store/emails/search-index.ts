@@ -144,12 +144,12 @@ function toBits(numbers: readonly number[], length: number): Buffer {
 }
 
 /** Records that the emails up to this one are indexed. */
-export async function noteNewest(db: Db, orgId: string, { created_at: at, id }: Cursor): Promise<void> {
+export async function recordNewest(db: Db, orgId: string, { created_at: at, id }: Cursor): Promise<void> {
   await execute(db, `UPDATE search_ranges SET newest_at = $2, newest_id = $3 WHERE org_id = $1`, [orgId, at, id]);
 }
 
 /** Records that the emails from this one on are indexed; null when no older ones are left. */
-export async function noteOldest(db: Db, orgId: string, oldest: Cursor | null): Promise<void> {
+export async function recordOldest(db: Db, orgId: string, oldest: Cursor | null): Promise<void> {
   const { created_at: at, id } = oldest ?? { created_at: null, id: '' };
   await execute(db, `UPDATE search_ranges SET oldest_at = $2, oldest_id = $3 WHERE org_id = $1`, [orgId, at, id]);
 }

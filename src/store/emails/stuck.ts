@@ -135,7 +135,7 @@ const PUT_BACK_LOCK = 6_120_455_908;
  * @param isMissing true if Temporal has no such workflow
  * @returns the ids of the emails that were open
  */
-export async function putBackEmails(
+export async function requeueEmails(
   db: Db,
   workflowId: string,
   ids: readonly string[],

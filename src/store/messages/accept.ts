@@ -85,7 +85,7 @@ export async function insertMessage(db: Db, orgId: string, message: NewMessage):
                                         encoding, segments, content, tags, created_at, last_event_at, look_at, key_id, reached)
              SELECT id, org_id, channel, number_id, "from", "to", country, type, status, scheduled_at,
                     encoding, segments, $2::json, $3::jsonb, now(), now(), coalesce(scheduled_at, now()) + interval '10 minutes', key_id, ${ACCEPTED}
-             FROM jsonb_to_record($1) AS given(id text, org_id text, channel text, number_id text, "from" text, "to" text,
+             FROM jsonb_to_record($1) AS input(id text, org_id text, channel text, number_id text, "from" text, "to" text,
                     country text, type text, status text, scheduled_at timestamptz, encoding text, segments integer,
                     key_id text)
              RETURNING id, channel, status, created_at, scheduled_at, key_id, tags

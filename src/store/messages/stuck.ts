@@ -54,7 +54,7 @@ export async function scheduleNextMessageCheck(db: Db, ids: readonly string[]): 
 }
 
 /** Starts new workflows for messages that are still to be sent. @returns their ids */
-export function putBackMessages(db: Db, ids: readonly string[]): Promise<string[]> {
+export function requeueMessages(db: Db, ids: readonly string[]): Promise<string[]> {
   return queryColumn(db, {
     name: 'put_back_messages',
     text: `WITH open AS MATERIALIZED (

@@ -20,11 +20,11 @@ export function lockBackfill(db: Db, channel: StatisticsChannel): Promise<Backfi
 }
 
 /** Stores the last id that a backfill has counted. */
-export async function noteBackfill(db: Db, channel: StatisticsChannel, lastId: string): Promise<void> {
+export async function recordBackfill(db: Db, channel: StatisticsChannel, lastId: string): Promise<void> {
   await execute(db, `UPDATE stat_backfills SET last_id = $2 WHERE channel = $1`, [channel, lastId]);
 }
 
-/** Marks the `end_id` of a second pass. It sorts behind all characters of ids, so that the mark leaves out none. */
+/** The suffix of `end_id` in a second pass. It sorts after all characters of ids, so that the bound excludes no message. */
 const SECOND_PASS = '~';
 
 /** Ends a pass of a backfill. The first one is followed by a second one over the messages after `secondFrom`. */

@@ -7,7 +7,7 @@ import { type Db, execute, queryRows } from '../postgres/pool.ts';
  * that reads the organization's whole list.
  * @param emails bare, in lower case
  */
-export async function askForProviderRemoval(db: Db, orgId: string, emails: readonly string[]): Promise<void> {
+export async function enqueueProviderRemovals(db: Db, orgId: string, emails: readonly string[]): Promise<void> {
   if (emails.length === 0) return;
   await execute(db, {
     name: 'ask_for_provider_removal',
@@ -35,8 +35,8 @@ export interface ProviderRemoval {
   readonly is_shared: boolean;
 }
 
-/** The oldest and as many of the latest removals, among which organizations take turns. */
-const REMOVAL_TURNS = 500;
+/** Organizations take turns among this many of the oldest and as many of the latest removals. */
+const MAX_TURN_CANDIDATES = 500;
 
 /**
  * Returns removals that are due, the oldest of each organization first. They are not locked, because a repeated removal has no
@@ -58,7 +58,7 @@ export function dueProviderRemovals(db: Db, limit: number): Promise<ProviderRemo
                AND other.origin IN ('bounce', 'complaint', 'provider')
            ) AS is_shared
            FROM (SELECT * FROM turns ORDER BY turn, id LIMIT $1) AS removal ORDER BY turn, id`,
-    values: [limit, REMOVAL_TURNS],
+    values: [limit, MAX_TURN_CANDIDATES],
   });
 }
 

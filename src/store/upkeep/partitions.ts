@@ -22,11 +22,11 @@ export interface Partition {
   readonly suffix: string;
   /** The lower bound of its ids; the first partition has none. */
   readonly first_id: string | null;
-  /** The lower bound of the ids behind it. */
+  /** The exclusive upper bound of its ids. */
   readonly end_id: string;
 }
 
-/** Ids of emails: the first one, and the first one behind them. */
+/** A range of ids of emails: its start, and its exclusive end. */
 export interface IdRange {
   readonly first_id: string;
   readonly end_id: string;
@@ -52,9 +52,9 @@ export async function dropPartition(db: Db, table: AnyPartitioned, suffix: strin
 }
 
 /**
- * Takes the tags of at most `limit` emails of a partition out of the counts, from where the last call ended. Behind the last one,
+ * Subtracts the tags of at most `limit` emails of a partition from the counts, from where the last call ended. After the last email,
  * drops the partition of `emails` in the same transaction.
- * @returns how many emails it took; null if one of them is still to be sent, or has a file that was not deleted yet
+ * @returns the number of emails; null if the partition is kept, because an email is unsent or has a file that is not deleted
  */
 export function expirePartition(
   pool: Pool,
@@ -69,7 +69,7 @@ export function expirePartition(
       [suffix, first_id ?? ''],
     );
     const after = expiring?.last_id ?? '';
-    // Asked before its first emails leave the counts: while the partition is kept, lists show all of its emails.
+    // The whole partition is checked before the first subtraction: the emails of a kept one must stay counted.
     if (after === (first_id ?? '') && (await isInUse(client, after, end_id))) return null;
     const found = await queryRow<{ emails: number; last_id: string; in_use: boolean }>(
       client,
@@ -129,8 +129,8 @@ async function uncountTags(db: Db, after: string, last: string): Promise<void> {
   );
 }
 
-/** What is kept beside the partitions of an email: the table, its key, and the column with the id of the email. */
-const BESIDE = [
+/** Tables with rows of emails that are not partitioned: the table, its key, and the column with the id of the email. */
+const DEPENDENT_TABLES = [
   { table: 'attempts', key: 'message_id, n', id: 'message_id' },
   { table: 'attachments', key: 'id', id: 'email_id' },
   { table: 'held_bodies', key: 'email_id', id: 'email_id' },
@@ -141,7 +141,7 @@ const BESIDE = [
  * @param range the ids of these emails
  * @returns how many rows were deleted of the table with the most
  */
-export async function deleteBeside(db: Db, { first_id, end_id }: IdRange, limit: number): Promise<number> {
+export async function deleteDependentRows(db: Db, { first_id, end_id }: IdRange, limit: number): Promise<number> {
   const counts = [
     await execute(
       db,
@@ -159,7 +159,7 @@ export async function deleteBeside(db: Db, { first_id, end_id }: IdRange, limit:
       [first_id, end_id, limit],
     ),
   ];
-  for (const { table, key, id } of BESIDE) {
+  for (const { table, key, id } of DEPENDENT_TABLES) {
     const oldest = `SELECT ${key} FROM ${table} WHERE ${id} >= $1 AND ${id} < $2 ORDER BY ${id} LIMIT $3`;
     counts.push(await execute(db, `DELETE FROM ${table} WHERE (${key}) IN (${oldest})`, [first_id, end_id, limit]));
   }

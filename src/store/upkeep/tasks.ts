@@ -20,7 +20,7 @@ export async function registerUpkeepTasks(db: Db, tasks: readonly UpkeepTask[]):
   });
 }
 
-export async function noteUpkeepSuccess(db: Db, name: string): Promise<void> {
+export async function recordUpkeepSuccess(db: Db, name: string): Promise<void> {
   await execute(db, {
     name: 'note_upkeep_success',
     text: `UPDATE upkeep_tasks SET succeeded_at = now() WHERE name = $1`,
