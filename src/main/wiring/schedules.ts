@@ -24,7 +24,7 @@ const UPKEEP_INTERVALS: Readonly<
   'upkeep-reports': { intervalMs: 5 * MINUTE_MS, tasks: ['reconcileSent'] },
   'upkeep-chats': { intervalMs: MINUTE_MS, tasks: ['reconcileChats'] },
   // Of these, a large service has more in an hour than a run has steps, and their backlog must not delay other tasks.
-  'upkeep-bodies': { intervalMs: 10 * MINUTE_MS, tasks: ['expireBodies'] },
+  'upkeep-bodies': { intervalMs: 5 * MINUTE_MS, tasks: ['expireBodies'] },
   'upkeep-deliveries': { intervalMs: 10 * MINUTE_MS, tasks: ['deleteOldDeliveries'] },
   'upkeep-keys': { intervalMs: 10 * MINUTE_MS, tasks: ['deleteExpiredKeys'] },
   'upkeep-hourly': {
