@@ -42,10 +42,10 @@ describe('the outbox', () => {
       first_to: 'Ann <a@example.net>',
       more_to: 2,
       due_at: due,
-      waits: true,
+      is_later: true,
       version: 0,
       workflow_id: id,
-      open: true,
+      is_open: true,
       traceparent: null,
     });
   });
@@ -157,7 +157,7 @@ describe('the outbox', () => {
       members: ids.map((id) => ({ id, version: 0 })),
       org_id: orgId,
       batch_id: 'bt_1',
-      bulk: true,
+      is_bulk: true,
       traceparents: [],
       due_at: due,
     });
@@ -182,8 +182,8 @@ describe('the outbox', () => {
         due_at,
       })),
       [
-        { message_id: 'grp_1', org_id: orgId, batch_id: null, bulk: false, due_at: null },
-        { message_id: 'grp_2', org_id: null, batch_id: 'bt_2', bulk: true, due_at: null },
+        { message_id: 'grp_1', org_id: orgId, batch_id: null, is_bulk: false, due_at: null },
+        { message_id: 'grp_2', org_id: null, batch_id: 'bt_2', is_bulk: true, due_at: null },
       ],
     );
   });
