@@ -14,7 +14,7 @@ import {
 } from '../store/messages/stuck.ts';
 import { messagesRescued } from '../telemetry/topics.ts';
 import { STEP_DEADLINE_MS, toStep, type UpkeepStep } from './task.ts';
-import type { Workflows, WorkflowState } from './workflow-state.ts';
+import { MAX_CONCURRENT_REQUESTS, type Workflows, type WorkflowState } from './workflow-state.ts';
 
 export interface MessageUpkeepDeps {
   readonly pool: Pool;
@@ -28,7 +28,6 @@ export interface MessageUpkeepDeps {
 const REPORTS_PER_STEP = 100;
 const REQUEST_INTERVAL_MS = 100;
 const OVERDUE_PER_STEP = 200;
-const MAX_CONCURRENT_REQUESTS = 10;
 
 /** Maintenance tasks that recover lost provider reports and lost workflows. */
 export function makeMessageUpkeep(deps: MessageUpkeepDeps) {

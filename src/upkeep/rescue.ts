@@ -12,7 +12,7 @@ import {
 } from '../store/emails/stuck.ts';
 import { messagesRescued } from '../telemetry/topics.ts';
 import { toStep, type UpkeepStep } from './task.ts';
-import type { FailingWorkflow, Workflows, WorkflowState } from './workflow-state.ts';
+import { type FailingWorkflow, MAX_CONCURRENT_REQUESTS, type Workflows, type WorkflowState } from './workflow-state.ts';
 
 export interface RescueDeps {
   readonly pool: Pool;
@@ -25,7 +25,6 @@ const OVERDUE_PER_STEP = 200;
 const ALMOST_DUE_PER_STEP = 10_000;
 /** Failing workflows that one run replaces: after a bad deployment there may be more than Temporal should restart together. */
 const FAILING_PER_RUN = 100;
-const MAX_CONCURRENT_REQUESTS = 10;
 
 /** Maintenance tasks that start a new workflow for messages whose workflow was lost, closed early or makes no progress. */
 export function makeRescueUpkeep(deps: RescueDeps) {

@@ -8,6 +8,9 @@
  */
 export type WorkflowState = 'running' | 'idle' | 'failing' | 'closed' | 'missing';
 
+/** The maximum number of concurrent requests to Temporal in one step. */
+export const MAX_CONCURRENT_REQUESTS = 10;
+
 export interface FailingWorkflow {
   readonly id: string;
   readonly type: string;

@@ -4,7 +4,7 @@ import { type OutgoingEmail, recipients, toCopy } from '../../domain/email/outgo
 import { SUPPRESSED_AFTER_CALL_ERROR } from '../../domain/email/suppression.ts';
 import { project } from '../../projection/emails.ts';
 import type { Attempt, LockedEmail } from '../../store/emails/attempts.ts';
-import { deleteUnsentCopies, recordSuppressed, prepareCopies } from '../../store/emails/recipients.ts';
+import { deleteUnsentCopies, prepareCopies, recordSuppressed } from '../../store/emails/recipients.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import { findSuppressed } from '../../store/suppressions/suppressions.ts';
 import type { MemberResult } from '../contract.ts';
