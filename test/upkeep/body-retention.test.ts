@@ -110,12 +110,12 @@ describe('bodies expire', () => {
 
     await force(pool, queued, 'sent');
     await pool.query(`UPDATE email_recipients SET status = 'sent' WHERE email_id = $1`, [copied]);
-    await pool.query(`UPDATE held_bodies SET look_at = now()`);
+    await pool.query(`UPDATE held_bodies SET look_at = now() - interval '1 second'`);
     await run(0);
     assert.deepEqual([await kept([queued, copied]), await kept([late])], [0, 1]);
 
     await pool.query(`UPDATE emails SET scheduled_at = $2 WHERE id = $1`, [late, inMs(-8 * DAY)]);
-    await pool.query(`UPDATE held_bodies SET look_at = now()`);
+    await pool.query(`UPDATE held_bodies SET look_at = now() - interval '1 second'`);
     await run(0);
     assert.equal(await kept([late]), 0);
     const { rows } = await pool.query('SELECT FROM held_bodies');
@@ -128,7 +128,7 @@ describe('bodies expire', () => {
     const ids = await insertSentDaysAgo(ours, 9, 1, 'queued');
     await run(0);
     await changeBodyRetention(pool, ours, 0);
-    await pool.query(`UPDATE held_bodies SET look_at = now()`);
+    await pool.query(`UPDATE held_bodies SET look_at = now() - interval '1 second'`);
     await run(0);
     await force(pool, ids[0] ?? '', 'sent');
     assert.equal(await kept(ids), 1);
