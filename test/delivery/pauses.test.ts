@@ -35,7 +35,7 @@ async function forget(...deps: { deps: { pauses: unknown } }[]): Promise<void> {
     Object.assign(each.deps, { pauses: makeProviderPauses(pool, { error() {}, info() {}, warn() {} }) });
 }
 
-const probeNow = () => pool.query("UPDATE provider_pauses SET next_probe_at = now() - interval '1 s'");
+const probeNow = () => pool.query("UPDATE provider_pauses SET next_probe_at = now() - interval '1 min'");
 async function pauses(): Promise<unknown[]> {
   const { rows } = await pool.query<object>('SELECT provider, sender, probes FROM provider_pauses ORDER BY 1, 2');
   return rows;
