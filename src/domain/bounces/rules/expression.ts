@@ -38,6 +38,8 @@ const LISTS: Readonly<Record<string, string>> = {
     'deny|denied|violation|check|mismatch|forbid|hard|soft|must',
   broken:
     'fail\\w*|errors?\\b|down\\b|offline|crash\\w*|out of order|not (?:be )?(?:available|reached|contacted|responding|respond)',
+  owner:
+    'recipients?|(?:this|the|target|destination) (?:user|address|mailbox)|mailbox(?:es)?(?! unavailable)|addressees?|user or domain|sending to|compan(?:y|ies)|corporate|organi[sz]ation\\w*|tenant|administrators?|destination|internal',
   identity:
     '(?:sender|(?<!(?:e?mail|message|received|messages|came) )from|mail ?from|return path|envelope from|reply to|sending(?! (?:server|host|ip|mta|network|system))|outbound|identity)(?: e?mail)?(?: profile| identity| address| domain| field| header)*|' +
     '(?<!(?:recipient|destination|rcpt) )(?:domain(?! of)|e?mail address)',
