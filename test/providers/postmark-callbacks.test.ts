@@ -72,7 +72,8 @@ describe('a record of Postmark and what it reports', () => {
 describe('a bounce by its type', () => {
   const NO_REPLY = '';
   const FULL = 'smtp;552 5.2.2 mailbox full';
-  const YAHOO = 'smtp;554 5.7.9 Message not accepted for policy reasons. See https://postmaster.yahooinc.com/error-codes';
+  const YAHOO =
+    'smtp;554 5.7.9 Message not accepted for policy reasons. See https://postmaster.yahooinc.com/error-codes';
   const active = { Inactive: false };
   const pairs: readonly (readonly [
     string,

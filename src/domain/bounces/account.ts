@@ -13,6 +13,7 @@ export type MessagePhase = 'RCPT TO' | 'DATA';
 export type RefusedParty = 'sender' | 'account';
 
 const SENDER = expression(ACCOUNT.sender);
+const RELAYING = expression(ACCOUNT.relaying);
 const OURS = expression(ACCOUNT.ours);
 const WHOLE_ACCOUNT = expression(ACCOUNT.account);
 const UNNAMED = expression(ACCOUNT.unnamed);
@@ -21,11 +22,12 @@ const OF_FILTER = expression(ACCOUNT.ofFilter);
 const OF_MAILBOX = expression([...ACCOUNT.ofMailbox, ...ACCOUNT.ofNetwork]);
 const MAILBOX_WORDS = expression(MAILBOX.mentioned);
 
-/** Reasons that are about the message, or about an address that does not exist. */
+/** Reasons that are about the message, an address that does not exist or a rule of the recipient's side. */
 const NOT_UNNAMED: ReadonlySet<BounceReason | undefined> = new Set([
   'content_rejected',
   'spam_block',
   'mailbox_not_found',
+  'dns_failure',
   'policy_block',
 ] as const);
 
@@ -42,6 +44,7 @@ export function refusedParty(reply: string, phase: MessagePhase): RefusedParty |
   const reason = statedReason(reply);
   if (reason === 'message_too_large' || reason === 'provider_suppressed') return undefined;
   if (OURS.test(words)) return 'account';
+  if (RELAYING.test(words)) return 'sender';
   if (OF_RECIPIENT.test(words) || OF_FILTER.test(words)) return undefined;
   if (WHOLE_ACCOUNT.test(words)) return 'account';
   if (SENDER.test(words)) return 'sender';

@@ -5,6 +5,12 @@ import type { Phrases } from './expression.ts';
  * to send. Phrases combine a party with a state, as in the other rules; see `account.ts` beside this folder for their use.
  */
 export const ACCOUNT = {
+  /** Our mail is not relayed. */
+  relaying: [
+    'relay\\w*\\b … (?:denied|disabled|not (?:permitted|allowed|authori[sz]ed|enabled)|prohibited|refused|reject\\w*|forbidden|disallowed)',
+    '(?:unable|not (?:allowed|permitted|authori[sz]ed|able|configured)|refuse|can not)(?: \\w+){0,3} (?:to )?relay(?:ing|s)?\\b|no relaying',
+    'forward\\w* … (?:outside|external|other|remote|foreign) … not (?:allowed|permitted)',
+  ],
   /** One sender is refused: its address or domain is not verified, or is not ours. */
   sender: [
     '@53[058] ',
@@ -19,9 +25,6 @@ export const ACCOUNT = {
     'not (?:owned by|belong to|associated with|assigned to|registered (?:with|under|for))\\b',
     '(?:authentication|auth|log ?in) (?:is )?(?:required|needed)(?!;)|must (?:first )?(?:authenticate|log ?in)|not (?:logged in(?! for| since)|authenticated)\\b',
     'client host rejected|helo command rejected',
-    'relay\\w*\\b … (?:denied|disabled|not (?:permitted|allowed|authori[sz]ed|enabled)|prohibited|refused|reject\\w*|forbidden|disallowed)',
-    '(?:unable|not (?:allowed|permitted|authori[sz]ed|able|configured)|refuse|can not)(?: \\w+){0,3} (?:to )?relay(?:ing|s)?\\b|no relaying',
-    'forward\\w* … (?:outside|external|other|remote|foreign) … not (?:allowed|permitted)',
   ],
   /** Our account, addressed as ours. */
   ours: [
@@ -38,10 +41,11 @@ export const ACCOUNT = {
     '(?:{spent}) … (?:{sending}) (?:\\w+ ){0,2}(?:{allowance})\\b|(?:{allowance}) … (?:{sending}) … (?:{spent})',
     '(?:{allowance})\\b … (?:for|of|on|to) (?:\\w+ )?(?:{sending})',
     '(?:you|client|customer) (?:have |has )?(?:already )?(?:{spent}) (?:\\w+ ){0,5}(?:{allowance}|{credit}|e?mails?|messages)\\b',
+    '(?:{spent}) … (?:e?mails?|messages|recipients) (?:per|each|an?|every) (?:hour|day|month)\\b|unusual (?:sending|outgoing) activity',
     'number of (?:\\w+ )?(?:outgoing|outbound|sent|e?mails|messages) … (?:reached|exceeded|used)',
     '(?:only |can |may )(?:send )?\\d{1,9} (?:e?mails?|messages?) (?:per|each|a|every) (?:hour|day|month)',
     '(?:test|demo|trial) (?:mode|purposes|account|period|domain)\\b|trial … (?:ended|expired|over)|probation|free (?:plan|account|tier)s?\\b|upgrade (?:your|the|to)\\b',
-    '(?:allowed|authori[sz]ed|approved|permitted|white ?listed) ips?\\b|ip (?:allow|white|access) ?list|(?:\\bips?|connecting) (?:address )?… not (?:\\w+ ){0,2}(?:white ?listed|(?:allowed|permitted|authori[sz]ed) to (?:send(?! (?:e?mail |messages )?(?:for|to))|use|relay))',
+    '(?:allowed|authori[sz]ed|approved|permitted|white ?listed) ips?\\b|ip (?:allow|white|access) ?list|(?:\\bips?|connecting)(?: address)? … not (?:\\w+ ){0,2}(?:white ?listed|(?:allowed|permitted|authori[sz]ed) to (?:send(?! (?:e?mail |messages )?(?:for|to))|use|relay))',
     '(?:not|un)(?: ?authori[sz]ed| allowed| permitted| entitled) to (?:perform|submit|use this|relay)',
     '(?:api (?:key|user)|credentials?|token|log ?in|access key) … (?:not|lacks?|invalid|expired|revoked|disabled|missing)',
     'no (?:active )?(?:plan|subscription|package|licen[sc]e) … (?:user|account|customer|found)|(?:control panel|dashboard)\\b',
@@ -53,7 +57,7 @@ export const ACCOUNT = {
    */
   unnamed: [
     '(?:quota|kontingent|credits?|allowance|volume)\\b',
-    '(?:limits?|maximum number|threshold)\\b … (?:{spent}|of)|(?:{spent}) … (?:limits?|maximum|threshold)\\b|too many (?:e?mails?|messages?)\\b',
+    '(?:limits?|max(?:imum)?|threshold)\\b … (?:{spent}|of)|(?:{spent}) … (?:limits?|maximum|threshold)\\b|too many (?:e?mails?|messages?)\\b',
     '(?:accounts?|customers?|clients?|service|subscriptions?|plan|profile|licen[sc]e|log ?in|domain|sender|tenant|compte|konto|cuenta|conta) … (?:{halted})',
     '(?:{unconfirmed})',
     '(?<!(?:message|e?mail|mail|content|attachment|files?|type|link) (?:(?:is|was|are) )?)(?:not (?:allowed|permitted|authori[sz]ed|entitled|eligible)|unauthori[sz]ed|access denied|permissions?|privileges?|scopes?)\\b',

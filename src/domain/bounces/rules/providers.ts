@@ -16,6 +16,11 @@ export const PROVIDERS = {
     'dt:rbl\\b',
   ],
   limited: ['(?:ofr|lpn|ouk)\\w{0,3} (?:104|505)\\b', '\\bib(?:007|101|504|510|605|607)\\b', 'aup# ?(?:cxcnct|cxmxrt)'],
-  unauthenticated: ['(?:ofr|lpn|ouk)\\w{0,3} (?:305|401|402|515|517)\\b', '\\bib(?:401|508)\\b', 'dt:sum\\b', '@.\\.7\\.9 [^.]{0,80}polic'],
+  unauthenticated: [
+    '(?:ofr|lpn|ouk)\\w{0,3} (?:305|401|402|515|517)\\b',
+    '\\bib(?:401|508)\\b',
+    'dt:sum\\b',
+    '@.\\.7\\.9 [^.]{0,80}polic',
+  ],
   spam: ['(?:ofr|lpn|ouk)\\w{0,3} 506\\b', '\\bib212\\b', 'dt:spm\\b', '\\burlbl\\d+', '\\b(?:ph|cs)\\d\\d\\b'],
 } as const satisfies Phrases;
