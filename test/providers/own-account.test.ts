@@ -14,7 +14,7 @@ function outcomeOf(phase: string, reply: string): SendOutcome {
 
 /**
  * Replies of relays and mail servers: the phase, the outcome, the words. `own-account.tsv` has wordings of issue trackers and
- * documentation, of which the errors led to phrases; `own-account-unseen.tsv` was written before the rules, and no error was found in it.
+ * documentation and some of our own, of which the errors led to phrases; `own-account-unseen.tsv` was written before the rules.
  */
 for (const file of ['own-account.tsv', 'own-account-unseen.tsv']) {
   const rows = readFileSync(new URL(file, import.meta.url), 'utf8')

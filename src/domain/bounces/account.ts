@@ -1,4 +1,4 @@
-import { statedReason } from './bounces.ts';
+import { MAX_REPLY_LENGTH, statedReason } from './bounces.ts';
 import { readCodes } from './codes.ts';
 import { ACCOUNT } from './rules/account.ts';
 import { expression } from './rules/expression.ts';
@@ -36,7 +36,8 @@ const NOT_UNNAMED: ReadonlySet<BounceReason | undefined> = new Set([
  * recipient or about the message. Replies to RCPT TO concern the recipient unless they name us. Replies to DATA concern us
  * unless they name a mailbox, a fault of the message or a filter, but only if their words fit an account.
  */
-export function refusedParty(reply: string, phase: MessagePhase): RefusedParty | undefined {
+export function refusedParty(response: string, phase: MessagePhase): RefusedParty | undefined {
+  const reply = response.slice(0, MAX_REPLY_LENGTH);
   const codes = readCodes(reply);
   const allWords = readableWords(reply, codes);
   // Postfix begins refusals by any rule with these words.
@@ -60,7 +61,8 @@ function isOfMailbox(detail: string): boolean {
 }
 
 /** Returns true if a reply names the recipient's mailbox: by words, or by a code for its address or its state (RFC 3463). */
-export function namesMailbox(reply: string): boolean {
+export function namesMailbox(response: string): boolean {
+  const reply = response.slice(0, MAX_REPLY_LENGTH);
   const codes = readCodes(reply);
   return codes.details.some(isOfMailbox) || MAILBOX_WORDS.test(readableWords(reply, codes));
 }

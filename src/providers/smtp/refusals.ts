@@ -60,7 +60,7 @@ function refusedScope(error: SmtpError, phase: MessagePhase): 'sender' | 'organi
 function aboutData(reply: string, recipientCount: number, refused: readonly RefusedRecipient[]): SendOutcome {
   const reason = statedReason(reply);
   const detail = sentence(reply);
-  const isCertain = recipientCount - refused.length === 1 && (reason === 'provider_suppressed' || namesMailbox(reply));
+  const isCertain = recipientCount - refused.length === 1 && namesMailbox(reply);
   if (!reason || (SUPPRESSING[reason] && !isCertain)) return { kind: 'rejected', detail };
   return { kind: 'bounced', reason, detail, ...(refused.length > 0 && { refused }) };
 }

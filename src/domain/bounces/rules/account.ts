@@ -8,7 +8,7 @@ export const ACCOUNT = {
   /** Our mail is not relayed. */
   relaying: [
     'relay\\w*\\b … (?:denied|disabled|not (?:permitted|allowed|authori[sz]ed|enabled)|prohibited|refused|reject\\w*|forbidden|disallowed)',
-    '(?:unable|not (?:allowed|permitted|authori[sz]ed|able|configured)|refuse|can not)(?: \\w+){0,3} (?:to )?relay(?:ing|s)?\\b|no relaying',
+    '(?:unable|not (?:allowed|permitted|authori[sz]ed|able|configured)|refuse|can not)(?: \\w+){0,3} (?:to )?relay(?:ing|s)?\\b|no relaying|not relay\\w*|relays? only|only relays?\\b',
     'forward\\w* … (?:outside|external|other|remote|foreign) … not (?:allowed|permitted)',
   ],
   /** One sender is refused: its address or domain is not verified, or is not ours. */
@@ -19,7 +19,8 @@ export const ACCOUNT = {
     '(?:unverified|unconfirmed|unauthenticated|unregistered|unapproved|unauthori[sz]ed) (?:outbound )?(?:senders?|from|sending|domain|identity|mail ?from)\\b',
     '(?:verify|confirm|validate|authenticate|register|prove) (?:the |your |this |that |a )?(?:\\w+ )?(?:senders?|sending|from|domains?|identity|ownership)\\b',
     'ownership … (?:prove\\w*|verif\\w*|confirm\\w*)|(?:verif|confirm|validat)\\w*\\b … (?:in|for|with) your (?:account|workspace|tenant|dashboard)',
-    'identit(?:y|ies) … failed the check',
+    '(?:verified|validated|confirmed|registered) (?:senders?|(?:sender |sending )?domains?|identit\\w*)\\b|identit(?:y|ies) … failed the check',
+    '(?:rights?|permissions?|privileges?|allowed|permitted) to (?:use|submit|send) (?:\\w+ ){0,2}(?:sender|from|domain|identity)\\b',
     'sender (?:address )?(?:verify failed|verification failed|rejected|reject\\b)|bad outbound sender|sender domain … can ?not be used',
     'send ?as ?denied|(?:permissions?|allowed|permitted|authori[sz]ed|entitled|right|able) to (?:send|submit|use|relay) (?:(?:any )?(?:e?mail|messages?) )?(?:as|from|on behalf|in the name|under)\\b',
     'not (?:owned by|belong to|associated with|assigned to|registered (?:with|under|for))\\b',
@@ -34,6 +35,7 @@ export const ACCOUNT = {
   ],
   /** The whole account is refused, or has nothing left. */
   account: [
+    '(?:{submission}) (?:{is} )?not (?:yet )?(?:possible|available|allowed|permitted)\\b|(?:configured|set up|ready) (?:for|to) (?:send\\w*|submission)',
     '(?:{submission})(?: \\w+){0,3} … (?:{halted})|(?:{halted}) … (?:{submission})\\b',
     '(?:sending|submission|smtp|relay|mailing) (?:privileges?|permissions?|rights?)\\b',
     '(?:{credit})\\b … (?:{spent})|(?:{spent}|maximum|no|more) (?:\\w+ ){0,2}(?:{credit})\\b',
@@ -42,6 +44,7 @@ export const ACCOUNT = {
     '(?:{allowance})\\b … (?:for|of|on|to) (?:\\w+ )?(?:{sending})',
     '(?:you|client|customer) (?:have |has )?(?:already )?(?:{spent}) (?:\\w+ ){0,5}(?:{allowance}|{credit}|e?mails?|messages)\\b',
     '(?:{spent}) … (?:e?mails?|messages|recipients) (?:per|each|an?|every) (?:hour|day|month)\\b|unusual (?:sending|outgoing) activity',
+    '(?:account|identity|sender|domain|business|company) (?:verification|validation|activation|approval|confirmation|review)\\b',
     'number of (?:\\w+ )?(?:outgoing|outbound|sent|e?mails|messages) … (?:reached|exceeded|used)',
     '(?:only |can |may )(?:send )?\\d{1,9} (?:e?mails?|messages?) (?:per|each|a|every) (?:hour|day|month)',
     '(?:test|demo|trial) (?:mode|purposes|account|period|domain)\\b|trial … (?:ended|expired|over)|probation|free (?:plan|account|tier)s?\\b|upgrade (?:your|the|to)\\b',
@@ -61,8 +64,11 @@ export const ACCOUNT = {
     '(?:accounts?|customers?|clients?|service|subscriptions?|plan|profile|licen[sc]e|log ?in|domain|sender|tenant|compte|konto|cuenta|conta) … (?:{halted})',
     '(?:{unconfirmed})',
     '(?<!(?:message|e?mail|mail|content|attachment|files?|type|link) (?:(?:is|was|are) )?)(?:not (?:allowed|permitted|authori[sz]ed|entitled|eligible)|unauthori[sz]ed|access denied|permissions?|privileges?|scopes?)\\b',
+    'requires? (?:prior )?(?:approval|verification|activation|authori[sz]ation)|(?:verification|validation|activation) (?:{is} )?(?:incomplete|pending|required|missing)|contract|prepaid',
+    'n(?:on|icht|ao|o) (?:verifi|bestatigt|freigegeben|autori[sz])',
     'billing|past due|overdue|unpaid|payment|invoice|(?:un|in)?activat\\w*|compliance (?:team|review)|under review|awaiting review',
     '(?:suspended|suspension|deactivated|revoked)\\b',
+    '(?<!if )you (?:are|were|have|had|may|must|need|can|not|do|use|should)\\b|your (?!messages?|e?mails?|request)|(?:senders?|sender (?:address|domain)|from (?:address|header|domain|field)|return path|identit(?:y|ies)|api|api ?key|this key|token|smtp|relays?|workspace|tenant|plan|hosting)\\b',
   ],
   /** The recipient, a group or a list is named as the cause. */
   ofRecipient: [

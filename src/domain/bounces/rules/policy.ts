@@ -10,7 +10,7 @@ export const POLICY = {
     '406: inactive',
     'inactive recipients? (?:are|have)',
     '(?:previously|repeatedly|recently) (?:hard )?bounced',
-    '(?:history of|too many|prior|previous|existing) (?:hard )?bounc(?!\\w* from (?:your|this|the|@))',
+    '(?:history of|too many|prior|previous|existing) (?:hard )?bounc(?!\\w* (?:from|on) (?:your|this|the|@))',
     'spam reporting address',
     'bounced address',
     'not delivering to',
