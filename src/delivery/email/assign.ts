@@ -126,10 +126,11 @@ async function chooseProvider(
   const refusals = deps.providers.map((provider) => refusal(provider, candidates));
   const able = deps.providers.filter((_, index) => refusals[index] === undefined);
   if (able.length === 0) return { kind: 'fail', error: `No provider can deliver this email. ${refusals.join(' ')}` };
-  const open = await firstUnpaused(gate, client, able, outgoing);
+  const attempt = attempts.get(email.id);
+  const open = await firstUnpaused(gate, client, able, outgoing, email.org_id, attempt);
   if ('pause' in open) {
     const { pause } = open;
-    const verdict = judgePaused(pause, attempts.get(email.id), email.overdueMs, deps.accountRetryForMs);
+    const verdict = judgePaused(pause, attempt, email.overdueMs, deps.accountRetryForMs);
     return verdict.kind === 'fail' ? verdict : { ...verdict, reason: pause.reason };
   }
   const { provider } = open;

@@ -10,13 +10,12 @@ import { endingOf, outcomeOf } from './record.ts';
 /** Derives the state of our account from an email's outcome. Other messages may fail with the reason, so addresses are masked. */
 function accountAnswerOf({ email, outcomes }: EmailOutcomes): AccountAnswer[] {
   const outcome = outcomeOf(outcomes);
-  const { provider, copies } = email;
-  const [copy] = copies;
-  const answer = { provider: provider.name, senders: copy ? sendersOf(provider, copy) : [] };
+  const { provider, copies, orgId } = email;
+  const senders = copies[0] && sendersOf(provider, copies[0], orgId);
+  const answer = { provider: provider.name, senders: Object.values(senders ?? {}) };
   if (outcome.kind === 'sent') return [answer];
   if (outcome.kind !== 'account') return [];
-  const [domain = '', stream = ''] = answer.senders;
-  const sender = outcome.scope === 'sender' ? domain : outcome.scope === 'stream' ? stream : '';
+  const sender = (outcome.scope && senders?.[outcome.scope]) ?? '';
   return [{ ...answer, refusal: { reason: maskAddresses(outcome.detail), sender } }];
 }
 

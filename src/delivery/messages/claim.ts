@@ -72,7 +72,7 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     const refusal = provider.refusal(stored);
     if (refusal !== undefined) return fail(client, id, storableText(refusal));
 
-    const pause = await gate(client, provider.name, [number.id]);
+    const pause = await gate(client, provider.name, [number.id], attempt);
     if (pause) {
       const paused = judgePaused(pause, attempt, overdueMs, deps.accountRetryForMs);
       if (paused.kind === 'fail') return fail(client, id, paused.error);

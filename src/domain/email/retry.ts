@@ -29,8 +29,10 @@ export type SendOutcome =
   /**
    * Refused because of our account with the provider, until an operator fixes the account. `scope` is set when the refusal
    * concerns only this sender, or only the provider's stream of the email: the rest of the account continues to send.
+   * `organization` is for an answer that may concern the whole account or one message: it counts for the email's organization
+   * until the provider refuses a second one.
    */
-  | { readonly kind: 'account'; readonly detail: string; readonly scope?: 'sender' | 'stream' }
+  | { readonly kind: 'account'; readonly detail: string; readonly scope?: 'sender' | 'stream' | 'organization' }
   /** Ambiguous: no response arrived, or one that does not decide it. The provider may have accepted the email. */
   | { readonly kind: 'unknown'; readonly detail: string };
 

@@ -1,3 +1,4 @@
+import { type MessagePhase, namesMailbox, refusedParty } from '../../domain/bounces/account.ts';
 import { classifyBounce, statedReason } from '../../domain/bounces/bounces.ts';
 import type { RefusedRecipient, SendOutcome } from '../../domain/email/retry.ts';
 import { SUPPRESSING } from '../../domain/email/suppression.ts';
@@ -15,13 +16,6 @@ export interface SmtpError extends Error {
 }
 
 /**
- * Replies that concern the client or the sender, in any phase: many servers delay these refusals until a recipient is named
- * (Postfix's `smtpd_delay_reject`).
- */
-const ABOUT_US =
-  /^53[058]|relay(?:ing)? (?:access )?(?:is )?(?:denied|prohibited|not (?:permitted|allowed))|not (?:permitted|allowed|authori[sz]ed) to relay|authentication (?:is )?(?:required|needed)|must (?:first )?authenticate|not (?:logged in|authenticated)|sender address rejected|client host rejected|helo command rejected|sendasdenied/i;
-
-/**
  * Classifies a 4xx or 5xx reply that ended the SMTP session.
  * @param recipientCount recipients of its envelope
  * @param refusedBefore recipients that were refused individually before the reply
@@ -35,12 +29,14 @@ export function classifyRefusal(
   const reply = replyOf(failure);
   const detail = sentence(reply);
   if (responseCode < 500) return { kind: 'busy', detail };
-  // Greeting, EHLO, AUTH and MAIL FROM concern the account; RCPT TO and DATA this message, unless the reply matches ABOUT_US.
-  // From MAIL FROM on, a refusal may concern this sender alone.
+  // Greeting, EHLO, AUTH and MAIL FROM concern the account; RCPT TO and DATA this message, unless the reply names us.
+  // From MAIL FROM on, a refusal may concern this sender or its organization alone.
   if (command === 'MAIL FROM') return { kind: 'account', detail, scope: 'sender' };
   if (command !== 'RCPT TO' && command !== 'DATA') return { kind: 'account', detail };
-  if (rejectedErrors.some((error) => ABOUT_US.test(replyOf(error))))
-    return { kind: 'account', detail, scope: 'sender' };
+  for (const error of rejectedErrors) {
+    const scope = refusedScope(error, command);
+    if (scope) return { kind: 'account', detail: sentence(replyOf(error)), scope };
+  }
   if (command === 'DATA') return aboutData(reply, recipientCount, refusedRecipients(refusedBefore));
 
   const refused = refusedRecipients(rejectedErrors);
@@ -50,11 +46,22 @@ export function classifyRefusal(
   return { kind: 'bounced', reason: first.reason, detail: first.detail, refused };
 }
 
-/** A reply to DATA names no recipient, so it suppresses an address only if a single recipient was not refused before. */
+/** The scope of a permanent refusal of our account or sender; undefined if the reply is about a recipient or the message. */
+function refusedScope(error: SmtpError, phase: MessagePhase): 'sender' | 'organization' | undefined {
+  const party = refusedParty(replyOf(error), phase);
+  // Words do not prove that the whole account is refused: a second organization's refusal does (`delivery/pauses.ts`).
+  return party === 'account' ? 'organization' : party;
+}
+
+/**
+ * A reply to DATA suppresses an address only if its words name the mailbox, and if a single recipient was not refused before: the
+ * reply does not name which.
+ */
 function aboutData(reply: string, recipientCount: number, refused: readonly RefusedRecipient[]): SendOutcome {
   const reason = statedReason(reply);
   const detail = sentence(reply);
-  if (!reason || (SUPPRESSING[reason] && recipientCount - refused.length > 1)) return { kind: 'rejected', detail };
+  const isCertain = recipientCount - refused.length === 1 && namesMailbox(reply);
+  if (!reason || (SUPPRESSING[reason] && !isCertain)) return { kind: 'rejected', detail };
   return { kind: 'bounced', reason, detail, ...(refused.length > 0 && { refused }) };
 }
 
@@ -68,7 +75,8 @@ export function refusedRecipients(errors: readonly SmtpError[]): RefusedRecipien
     if (recipient === undefined) return [];
     const reply = replyOf(error);
     // A refusal of our server says nothing about the recipient.
-    if (ABOUT_US.test(reply)) return { recipient, reason: 'reputation_block', detail: sentence(reply) };
+    if (responseCode >= 500 && refusedParty(reply, 'RCPT TO'))
+      return { recipient, reason: 'reputation_block', detail: sentence(reply) };
     if (responseCode >= 500) return { recipient, reason: classifyBounce(reply).reason, detail: sentence(reply) };
     const reason = statedReason(reply);
     const transientReason = reason && !SUPPRESSING[reason] ? reason : 'rate_limited';
