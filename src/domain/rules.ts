@@ -23,8 +23,8 @@ import { parseTag } from './email/tag-filter.ts';
 import { parseStatusFilter } from './status-filter.ts';
 import { bodyProblem, characters, controlProblem } from '../lib/text.ts';
 
-/** Checks a value of valid type and length. Returns a problem or undefined. */
-export type Rule = (value: never) => Problem | undefined;
+/** Checks a value of valid type and length. Returns its problems, or undefined. */
+export type Rule<Value = never> = (value: Value) => Problem | readonly Problem[] | undefined;
 
 const problem = (message: string | undefined): Problem | undefined => (message === undefined ? undefined : { message });
 
@@ -50,17 +50,17 @@ export const REFUSED_HEADERS: ReadonlySet<string> = new Set([
 
 export const REPEATED_HEADER = 'appears twice; header names are case-insensitive';
 
-function headers(value: Record<string, string>): Problem | undefined {
+function headers(value: Record<string, string>): Problem | readonly Problem[] | undefined {
   const names = Object.keys(value);
   if (names.length > HEADERS) return { message: `must have at most ${HEADERS} headers` };
   const seen = new Set<string>();
-  for (const name of names) {
+  const problems = names.flatMap((name) => {
     const message = headerNameProblem(name, seen) ?? headerValueProblem(value[name] as string);
-    // The path repeats the name in the response, so it is truncated to the maximum length of a name.
-    if (message !== undefined) return { path: name.slice(0, HEADER_NAME_LENGTH), message };
     seen.add(name.toLowerCase());
-  }
-  return undefined;
+    // The path repeats the name in the response, so it is truncated to the maximum length of a name.
+    return message === undefined ? [] : [{ path: name.slice(0, HEADER_NAME_LENGTH), message }];
+  });
+  return problems.length > 0 ? problems : undefined;
 }
 
 function headerNameProblem(name: string, seen: ReadonlySet<string>): string | undefined {
