@@ -1,4 +1,4 @@
-import { parseMailbox } from './email/address.ts';
+import { addressInQuery, parseMailbox } from './email/address.ts';
 import { contentIdProblem, contentTypeProblem, filenameProblem, pathProblem } from './email/attachments.ts';
 import {
   contentProblem,
@@ -16,8 +16,8 @@ import { rangeProblem } from '../lib/ip-ranges.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from './instant.ts';
 import { HEADER_NAME_LENGTH, HEADER_VALUE_LENGTH, HEADERS, TAG_LENGTH } from './limits.ts';
 import { parseSender, SENDER_PROBLEM } from './sms/senders.ts';
-import { parsePhone, phoneInQuery } from './chat/phone.ts';
-import { parsePhoneRecipient, parseRecipient, parseRecipientQuery } from './chat/recipient.ts';
+import { parsePhone } from './chat/phone.ts';
+import { parseContact, parsePhoneQuery, parseRecipientQuery, parseSmsRecipient } from './chat/recipient.ts';
 import { parseAddressFilter, wordsProblem } from './email/search.ts';
 import { parseTag } from './email/tag-filter.ts';
 import { parseStatusFilter } from './status-filter.ts';
@@ -127,6 +127,7 @@ function unparsed(parsed: object | string): Problem | undefined {
 export const RULES = {
   'statistics-dimension': (value: string) => problem(DIMENSION.test(value) ? undefined : DIMENSION_FORM),
   mailbox: (value: string) => unparsed(parseMailbox(value)),
+  'mailbox-in-query': (value: string) => unparsed(parseMailbox(addressInQuery(value))),
   'one-line': (value: string) => problem(controlProblem(value)),
   body: (value: string) => problem(bodyProblem(value)),
   instant: (value: string) => problem(parseInstant(value) ? undefined : SCHEDULE_PROBLEMS.form),
@@ -141,9 +142,9 @@ export const RULES = {
   'unique-content-ids': uniqueContentIds,
   'one-or-many': oneOrMany,
   phone: (value: string) => unparsed(parsePhone(value)),
-  'phone-in-query': (value: string) => unparsed(parsePhone(phoneInQuery(value))),
-  recipient: (value: string) => unparsed(parsePhoneRecipient(value)),
-  'chat-recipient': (value: string) => unparsed(parseRecipient(value)),
+  'phone-in-query': (value: string) => unparsed(parsePhoneQuery(value)),
+  recipient: (value: string) => unparsed(parseSmsRecipient(value)),
+  'chat-recipient': (value: string) => unparsed(parseContact(value)),
   'chat-recipient-in-query': (value: string) => unparsed(parseRecipientQuery(value)),
   'sms-sender': (value: string) => problem(parseSender(value) === undefined ? SENDER_PROBLEM : undefined),
   'chat-content': contentProblem,
