@@ -177,8 +177,20 @@ describe('joiners in a display name', () => {
       it(`are spelling in ${text}`, () => assert.equal((parseMailbox(text) as Mailbox).name, name));
   }
   for (const text of [
-    ...['A\u200Dda <a@x.test>', 'ع\u200C <a@x.test>', '\u200Dع <a@x.test>', 'ع\u200Ca <a@x.test>', 'ع\u200C\u200Cع <a@x.test>'],
-    ...['👨\u200D <a@x.test>', '👨\u200C👩 <a@x.test>', 'ع\u200Bع <a@x.test>', 'ع\u202Eع <a@x.test>', 'ع\uFEFFع <a@x.test>'],
+    ...[
+      'A\u200Dda <a@x.test>',
+      'ع\u200C <a@x.test>',
+      '\u200Dع <a@x.test>',
+      'ع\u200Ca <a@x.test>',
+      'ع\u200C\u200Cع <a@x.test>',
+    ],
+    ...[
+      '👨\u200D <a@x.test>',
+      '👨\u200C👩 <a@x.test>',
+      'ع\u200Bع <a@x.test>',
+      'ع\u202Eع <a@x.test>',
+      'ع\uFEFFع <a@x.test>',
+    ],
     ...['x <ع\u200Cع@x.test>', 'ع\u200Cع@x.test', 'я\u200Dя <a@x.test>', 'x <a@ع\u200Cع.test>'],
   ])
     it(`are refused in ${JSON.stringify(text)}`, () => assert.equal(parseMailbox(text), MESSAGES.invisible));

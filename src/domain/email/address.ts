@@ -64,7 +64,9 @@ export function addressInQuery(text: string): string {
   const trimmed = text.trim();
   const start = trimmed.lastIndexOf('<') + 1;
   const at = trimmed.lastIndexOf('@');
-  return at < start ? trimmed : trimmed.slice(0, start) + trimmed.slice(start, at).replaceAll(' ', '+') + trimmed.slice(at);
+  return at < start
+    ? trimmed
+    : trimmed.slice(0, start) + trimmed.slice(start, at).replaceAll(' ', '+') + trimmed.slice(at);
 }
 
 /** Returns the bare address in lower case, as addresses are compared and stored; undefined for an invalid field. */

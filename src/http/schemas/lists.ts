@@ -1,12 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email/email.ts';
-import {
-  MAILBOX_LENGTH,
-  PAGE_LENGTH,
-  PAGE_LENGTH_MAX,
-  SEARCH_WORDS,
-  SUBJECT_LENGTH,
-} from '../../domain/limits.ts';
+import { MAILBOX_LENGTH, PAGE_LENGTH, PAGE_LENGTH_MAX, SEARCH_WORDS, SUBJECT_LENGTH } from '../../domain/limits.ts';
 import { enumOf, nullable, objectOf } from './common.ts';
 import { EmailBody } from './emails.ts';
 import { instantFilter, tagsFilter } from './messages.ts';

@@ -190,7 +190,9 @@ const LIKE_ENCODED_WORD = /=\?.*\?=/;
  * and one with a word as long as a line, which folding puts on a line of its own after a space, so that line would be too long.
  */
 function toSubject(subject: string): string {
-  return WORD_OF_A_WHOLE_LINE.test(subject) || LIKE_ENCODED_WORD.test(subject) ? encodeWord(subject, 'Q', ENCODED_WORD_LENGTH) : subject;
+  return WORD_OF_A_WHOLE_LINE.test(subject) || LIKE_ENCODED_WORD.test(subject)
+    ? encodeWord(subject, 'Q', ENCODED_WORD_LENGTH)
+    : subject;
 }
 
 const ASCII = /^[\x20-\x7E]*$/;
