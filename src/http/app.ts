@@ -186,6 +186,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   app.decorateRequest('targetId', null);
   app.decorateReply('errorCode', null);
   app.setValidatorCompiler(makeValidatorCompiler());
+  app.decorate('publicUrl', deps.publicUrl);
   app.setErrorHandler(sendError);
   readJson(app, deps.maxBodyBytes);
   registerIdempotency(app, deps.pool);

@@ -10,7 +10,9 @@ const json = (pairs: readonly (readonly [name: string, value: string])[]) =>
     `{${pairs.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`,
   ) as Record<string, string>;
 
-const header = (name: string, value = 'x'): Problem | undefined => RULES.headers(json([[name, value]]));
+const firstOf = (problems: Problem | readonly Problem[] | undefined): Problem | undefined => [problems ?? []].flat()[0];
+const headers = (value: Record<string, string>) => firstOf(RULES.headers(value));
+const header = (name: string, value = 'x') => firstOf(RULES.headers(json([[name, value]])));
 
 const MESSAGES = {
   name: 'must be named in printable ASCII without spaces or colons',
@@ -26,9 +28,9 @@ const MESSAGES = {
 describe('custom headers', () => {
   it('may be none, and at most 20', () => {
     const many = (count: number) => json(Array.from({ length: count }, (_, index) => [`X-${index}`, 'x']));
-    assert.equal(RULES.headers({}), undefined);
-    assert.equal(RULES.headers(many(20)), undefined);
-    assert.deepEqual(RULES.headers(many(21)), { message: 'must have at most 20 headers' });
+    assert.equal(headers({}), undefined);
+    assert.equal(headers(many(20)), undefined);
+    assert.deepEqual(headers(many(21)), { message: 'must have at most 20 headers' });
   });
 
   it('have names of any printable ASCII but the colon and the space', () => {
@@ -92,7 +94,7 @@ describe('custom headers', () => {
       ['__proto__', 'x'],
       ['__PROTO__', 'x'],
     ]);
-    assert.deepEqual(RULES.headers(twice), { path: '__PROTO__', message: MESSAGES.twice });
+    assert.deepEqual(headers(twice), { path: '__PROTO__', message: MESSAGES.twice });
   });
 
   it('appear once each, in whatever case', () => {
@@ -101,7 +103,7 @@ describe('custom headers', () => {
       ['X-Other', '2'],
       ['x-REF', '3'],
     ]);
-    assert.deepEqual(RULES.headers(twice), { path: 'x-REF', message: MESSAGES.twice });
+    assert.deepEqual(headers(twice), { path: 'x-REF', message: MESSAGES.twice });
   });
 
   it('have values of at most 870 code points', () => {
@@ -126,7 +128,7 @@ describe('custom headers', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(text, text), { maxLength: 4 }), (pairs) => {
         const value = json(pairs);
-        if (RULES.headers(value)) return;
+        if (headers(value)) return;
         for (const [name, one] of Object.entries(value)) assert.doesNotMatch(`${name}: ${one}`, /[\r\n]/);
       }),
       { numRuns: 2_000 },

@@ -4,7 +4,7 @@ import { MESSAGE_NAMES, type MessageChannel, type MessageStatus } from '../../do
 import { SMS_STATUSES } from '../../domain/sms/sms.ts';
 import { notFound } from '../../domain/errors.ts';
 import { cancelMessage, rescheduleMessage } from '../../intake/messages.ts';
-import { phoneInQuery } from '../../domain/chat/phone.ts';
+import { withPlus } from '../../domain/chat/phone.ts';
 import { parseRecipientQuery } from '../../domain/chat/recipient.ts';
 import { findMessage, listMessages, type Message, type MessageSummary } from '../../store/messages/messages.ts';
 import { findChatDetails } from '../../store/emails/message-details.ts';
@@ -85,14 +85,14 @@ function listOf(of: ChannelPages) {
   return page(Query, async (context) => {
     const { pool, organization, query, input, problems } = context;
     const { status = null, to, cursor } = query;
-    const recipient = to === undefined ? null : parseRecipientQuery(phoneInQuery(to).trim());
+    const recipient = to === undefined ? null : parseRecipientQuery(withPlus(to));
     const formState: FormState = {
       input,
       problems: { ...problems, ...(typeof recipient === 'string' && { to: recipient }) },
     };
     const isValid = Object.keys(formState.problems).length === 0;
     const address = typeof recipient === 'object' && recipient !== null ? recipient.to : null;
-    const filters = { status, to: address, tag: null, created_after: null, created_before: null };
+    const filters = { status, to: address, tags: [], created_after: null, created_before: null };
     const { rows: messages, next } = isValid
       ? await listMessages(pool, organization.id, channel, filters, parseCursor(cursor), ROWS_PER_PAGE)
       : { rows: [], next: null };

@@ -43,7 +43,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
   },
   domain_not_found: {
     when: 'The domain of `from` is not registered on the account.',
-    message: 'the domain example.org is not registered on this account',
+    message: 'the domain example.org is not registered on this account; a subdomain is registered on its own',
     param: 'from',
     only: SENDING_EMAIL,
   },
@@ -125,7 +125,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
   not_scheduled: [
     {
       when: 'The email is no longer scheduled.',
-      message: notScheduled('an email').message,
+      message: notScheduled('an email', 'sent').message,
       only: ['PATCH /v1/emails/{id}', 'POST /v1/emails/{id}/cancel'],
     },
     {
@@ -135,7 +135,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
     },
     {
       when: 'The chat-app message or SMS is no longer scheduled.',
-      message: notScheduled('a message').message,
+      message: notScheduled('a message', 'sent').message,
       only: [
         'PATCH /v1/chatapp/{id}',
         'POST /v1/chatapp/{id}/cancel',

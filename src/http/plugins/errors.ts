@@ -44,6 +44,13 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   unavailable: 503,
 };
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** `PUBLIC_URL`, which links in errors begin with. */
+    publicUrl?: string | undefined;
+  }
+}
+
 /** Maps Fastify's errors to errors of the API. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['payload_too_large', 'the request body is too large'],
@@ -95,7 +102,12 @@ export function sendError(failure: unknown, request: FastifyRequest, reply: Fast
   return reply
     .code(status)
     .type('application/json; charset=utf-8')
-    .send(JSON.stringify(envelope(error, request.id)));
+    .send(JSON.stringify(envelope(error, request.id, docsBaseOf(request))));
+}
+
+/** Returns the address of the service that links in a response begin with: `PUBLIC_URL`, or the one that the caller used. */
+function docsBaseOf({ server, protocol, host }: FastifyRequest): string {
+  return (server.publicUrl ?? `${protocol}://${host}`).replace(/\/$/, '');
 }
 
 /** Returns true if reading the rest of a refused body costs more than a new connection. */
@@ -164,8 +176,20 @@ export function shortParam(param: string): string {
   return param.slice(0, MAX_PARAM_LENGTH).toWellFormed();
 }
 
-/** The body of every error response: `{"error":{code, message, param?, request_id}}`. */
-export function envelope(error: ServiceError, requestId: string) {
+/**
+ * The body of every error response: `{"error":{code, message, param?, errors?, docs, request_id}}`.
+ * @param base the address of the service; '' for a link without a host
+ */
+export function envelope(error: ServiceError, requestId: string, base = '') {
   const { code, message, param } = error;
-  return { error: { code, message, ...(param !== undefined && { param }), request_id: requestId } };
+  return {
+    error: {
+      code,
+      message,
+      ...(param !== undefined && { param }),
+      ...(code === 'validation_error' && { errors: error.faults }),
+      docs: `${base}/docs/errors#${code}`,
+      request_id: requestId,
+    },
+  };
 }

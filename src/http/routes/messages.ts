@@ -1,6 +1,6 @@
 import type { TObject, TProperties, TSchema } from 'typebox';
-import { parseRecipientQuery } from '../../domain/chat/recipient.ts';
-import { parseTag } from '../../domain/email/tag-filter.ts';
+import { parsePhoneQuery, parseRecipientQuery } from '../../domain/chat/recipient.ts';
+import { parseTags } from '../../domain/email/tag-filter.ts';
 import { requireFound, requireValid } from '../../domain/errors.ts';
 import { parseInstant } from '../../domain/instant.ts';
 import { MESSAGE_NAMES, type MessageChannel, type MessageStatus } from '../../domain/messages/message.ts';
@@ -30,7 +30,7 @@ interface ChannelRoutes {
 interface MessageQuery {
   readonly status?: MessageStatus;
   readonly to?: string;
-  readonly tag?: string;
+  readonly tag?: string | string[];
   readonly created_after?: string;
   readonly created_before?: string;
 }
@@ -61,8 +61,8 @@ export function messageRoutes(of: ChannelRoutes) {
         return {
           channel,
           status,
-          to: to === undefined ? null : recipientOf(to),
-          tag: (tag !== undefined && parseTag(tag)) || null,
+          to: to === undefined ? null : recipientOf(channel, to),
+          tags: parseTags(tag),
           created_after: instantOf(created_after),
           created_before: instantOf(created_before),
         };
@@ -95,8 +95,8 @@ export function messageRoutes(of: ChannelRoutes) {
 }
 
 /** Converts a recipient in a query to its stored form. */
-function recipientOf(text: string): string {
-  return requireValid(parseRecipientQuery(text), 'to').to;
+function recipientOf(channel: MessageChannel, text: string): string {
+  return requireValid(channel === 'sms' ? parsePhoneQuery(text) : parseRecipientQuery(text), 'to').to;
 }
 
 /** Converts a time that the rule `instant` has validated to the API's format; null without one. */

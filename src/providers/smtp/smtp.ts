@@ -182,12 +182,17 @@ const ENCODED_WORD_LENGTH = 52;
 
 const WORD_OF_A_WHOLE_LINE = new RegExp(`\\S{${MAX_LINE_LENGTH}}`);
 
+/** Matches text that readers would decode (RFC 2047), although it was not encoded by us. */
+const LIKE_ENCODED_WORD = /=\?.*\?=/;
+
 /**
- * Encodes a subject with a word as long as a line: folding puts the word on a line of its own after a space, so that line would be
- * too long.
+ * Encodes a subject that nodemailer would send as it is but that would not arrive as it is: one that looks like an encoded word,
+ * and one with a word as long as a line, which folding puts on a line of its own after a space, so that line would be too long.
  */
 function toSubject(subject: string): string {
-  return WORD_OF_A_WHOLE_LINE.test(subject) ? encodeWord(subject, 'Q', ENCODED_WORD_LENGTH) : subject;
+  return WORD_OF_A_WHOLE_LINE.test(subject) || LIKE_ENCODED_WORD.test(subject)
+    ? encodeWord(subject, 'Q', ENCODED_WORD_LENGTH)
+    : subject;
 }
 
 const ASCII = /^[\x20-\x7E]*$/;

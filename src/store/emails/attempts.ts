@@ -281,7 +281,10 @@ export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Pr
   await execute(db, {
     name: 'end_attempts',
     text: `UPDATE attempts AS attempt
-           SET outcome = ending.outcome, detail = ending.detail, code = ending.code, ended_at = clock_timestamp(),
+           SET outcome = ending.outcome, code = ending.code, ended_at = clock_timestamp(),
+               -- What the provider answered stays in front of what a look-up found.
+               detail = CASE WHEN ending.outcome = 'lost' THEN concat_ws('. ', rtrim(attempt.detail, '.'), ending.detail)
+                             ELSE ending.detail END,
                provider_message_id = coalesce(ending.provider_message_id, attempt.provider_message_id),
                changes = coalesce(ending.changes, attempt.changes)
            FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::jsonb[])

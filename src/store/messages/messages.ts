@@ -54,7 +54,8 @@ export interface MessageFilters {
   readonly status: MessageStatus | null;
   /** As stored: E.164. */
   readonly to: string | null;
-  readonly tag: Tag | null;
+  /** A message must have all of them. */
+  readonly tags: readonly Tag[];
   /** Inclusive. */
   readonly created_after: string | null;
   /** Exclusive. */
@@ -73,7 +74,7 @@ export async function listMessages(
   after: Cursor | null,
   limit: number,
 ): Promise<Page<MessageSummary>> {
-  const { name, text, values } = filters.tag === null ? listBy(filters) : listByTag(filters, filters.tag);
+  const { name, text, values } = filters.tags.length === 0 ? listBy(filters) : listByTags(filters);
   const read = await queryRows<MessageSummary & ReadRow>(db, {
     name,
     text,
@@ -113,9 +114,10 @@ function listBy({ status, to }: MessageFilters): ListStatement {
   };
 }
 
-function listByTag({ status, to }: MessageFilters, { name, value }: Tag): ListStatement {
+/** Reads the entries of the first tag, and looks up the others for each of them. */
+function listByTags({ status, to, tags: [first, ...others] }: MessageFilters): ListStatement {
   return {
-    name: 'list_messages_by_tag',
+    name: 'list_messages_by_tags',
     text: `WITH entry AS MATERIALIZED (
              SELECT message_id, created_at, row_number() OVER (ORDER BY created_at DESC, message_id DESC) = $12 AS is_last
              FROM message_tags AS tag
@@ -124,11 +126,22 @@ function listByTag({ status, to }: MessageFilters, { name, value }: Tag): ListSt
            )
            SELECT ${SUMMARY}, message.is_match, entry.is_last
            FROM entry CROSS JOIN LATERAL (
-             SELECT *, ($10::text IS NULL OR status = $10) AND ($11::text IS NULL OR "to" = $11) AS is_match
+             SELECT *, ($10::text IS NULL OR status = $10) AND ($11::text IS NULL OR "to" = $11) AND NOT EXISTS (
+               SELECT FROM unnest($13::text[], $14::text[]) AS other (name, value)
+               WHERE NOT EXISTS (
+                 SELECT FROM message_tags AS tag
+                 WHERE tag.org_id = $1 AND tag.channel = $2 AND tag.name = other.name AND tag.value = other.value
+                   AND tag.created_at = entry.created_at AND tag.message_id = entry.message_id
+               )
+             ) AS is_match
              FROM chat_messages WHERE id = entry.message_id OFFSET 0
            ) AS message
            WHERE message.is_match OR entry.is_last
            ORDER BY entry.created_at DESC, entry.message_id DESC LIMIT $7`,
-    values: [name, value, status, to, MAX_TAGGED_ENTRIES],
+    values: [
+      ...[first?.name, first?.value, status, to, MAX_TAGGED_ENTRIES],
+      others.map(({ name }) => name),
+      others.map(({ value }) => value),
+    ],
   };
 }
