@@ -29,10 +29,25 @@ function streamSender(stream: string): string {
   return `stream:${stream}`;
 }
 
-/** The senders of an email that can be paused separately: its domain and the provider's stream. */
-export function sendersOf(provider: EmailProvider, email: OutgoingEmail): string[] {
+/** The sender name of an organization, which is paused while too many of its calls hang. */
+function organizationSender(orgId: string): string {
+  return `organization:${orgId}`;
+}
+
+/**
+ * The senders of an email that can be paused separately: its domain, its organization and the provider's stream, if that has any.
+ */
+export function sendersOf(provider: EmailProvider, email: OutgoingEmail, orgId: string): EmailSenders {
   const stream = provider.streamOf?.(email);
-  return [email.from.domain, ...(stream === undefined ? [] : [streamSender(stream)])];
+  return [email.from.domain, organizationSender(orgId), ...(stream === undefined ? [] : [streamSender(stream)])];
+}
+type EmailSenders = readonly [domain: string, organization: string, ...stream: string[]];
+
+/** The answer that pauses an organization at a provider, which leaves too many of its calls without a reply. */
+export function hangingAnswer(provider: string, orgId: string): AccountAnswer {
+  const sender = organizationSender(orgId);
+  const reason = 'The provider does not answer in time for emails of this organization.';
+  return { provider, senders: [], refusal: { reason, sender } };
 }
 
 /** Circuit breakers of provider accounts, shared by all workers through Postgres. */
@@ -130,10 +145,11 @@ export async function firstUnpaused(
   db: Db,
   providers: readonly EmailProvider[],
   email: OutgoingEmail,
+  orgId: string,
 ): Promise<{ readonly provider: EmailProvider } | { readonly pause: ProviderPause }> {
   const pauses: ProviderPause[] = [];
   for (const provider of providers) {
-    const pause = await gate(db, provider.name, sendersOf(provider, email));
+    const pause = await gate(db, provider.name, sendersOf(provider, email, orgId));
     if (!pause) return { provider };
     pauses.push(pause);
   }

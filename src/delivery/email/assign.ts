@@ -8,7 +8,8 @@ import { type Attempt, beginAttempts, type LockedEmail } from '../../store/email
 import { type CommitWith, type Db, isUnreachable } from '../../store/postgres/pool.ts';
 import { beginCopies, type Recipient } from '../../store/emails/recipients.ts';
 import { clearSuspects } from '../../store/emails/suspects.ts';
-import { type Failure, type MemberResult, postponed } from '../contract.ts';
+import { NO_CONNECTION } from '../call.ts';
+import { type Failure, type MemberResult, postponed, uncalled } from '../contract.ts';
 import type { ClaimedEmail, Copy, EmailDeps, LargeContents } from './contract.ts';
 import { insertAccountLinks } from './account-links.ts';
 import { fail } from './copies.ts';
@@ -126,13 +127,17 @@ async function chooseProvider(
   const refusals = deps.providers.map((provider) => refusal(provider, candidates));
   const able = deps.providers.filter((_, index) => refusals[index] === undefined);
   if (able.length === 0) return { kind: 'fail', error: `No provider can deliver this email. ${refusals.join(' ')}` };
-  const open = await firstUnpaused(gate, client, able, outgoing);
+  const open = await firstUnpaused(gate, client, able, outgoing, email.org_id);
   if ('pause' in open) {
     const { pause } = open;
     const verdict = judgePaused(pause, attempts.get(email.id), email.overdueMs, deps.accountRetryForMs);
     return verdict.kind === 'fail' ? verdict : { ...verdict, reason: pause.reason };
   }
   const { provider } = open;
+  if (deps.line.isStalled({ provider, orgId: email.org_id })) {
+    const { detail, afterMs } = uncalled(NO_CONNECTION);
+    return { kind: 'wait', reason: detail, afterMs };
+  }
   const inCall = candidates.slice(0, provider.callSize);
   return { kind: 'send', provider, copies: inCall, bytes: inCall.length * sizeBytes };
 }

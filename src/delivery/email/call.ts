@@ -1,57 +1,102 @@
 import { maskAddresses } from '../../lib/mask.ts';
 import { storableText } from '../../lib/text.ts';
 import type { SendOutcome } from '../../domain/email/retry.ts';
-import { CLAIM_EXPIRED, isClaimExpired } from '../call.ts';
-import { type AccountAnswer, sendersOf } from '../pauses.ts';
-import type { AnsweredEmail, ClaimedEmail, EmailDeps, EmailOutcomes } from './contract.ts';
+import { awaitAll } from '../../lib/await-all.ts';
+import { CLAIM_EXPIRED, isClaimExpired, NO_CONNECTION } from '../call.ts';
+import { uncalled } from '../contract.ts';
+import { type AccountAnswer, hangingAnswer, sendersOf } from '../pauses.ts';
+import type { AnsweredEmail, ClaimedEmail, Copy, EmailDeps, EmailOutcomes } from './contract.ts';
 import { toMessage } from './recipients.ts';
 import { endingOf, outcomeOf } from './record.ts';
 
 /** Derives the state of our account from an email's outcome. Other messages may fail with the reason, so addresses are masked. */
 function accountAnswerOf({ email, outcomes }: EmailOutcomes): AccountAnswer[] {
   const outcome = outcomeOf(outcomes);
-  const { provider, copies } = email;
-  const [copy] = copies;
-  const answer = { provider: provider.name, senders: copy ? sendersOf(provider, copy) : [] };
+  const { provider, copies, orgId } = email;
+  const [copy] = copies as [Copy];
+  const senders = sendersOf(provider, copy, orgId);
+  const answer = { provider: provider.name, senders };
   if (outcome.kind === 'sent') return [answer];
   if (outcome.kind !== 'account') return [];
-  const [domain = '', stream = ''] = answer.senders;
+  const [domain, , stream = ''] = senders;
   const sender = outcome.scope === 'sender' ? domain : outcome.scope === 'stream' ? stream : '';
   return [{ ...answer, refusal: { reason: maskAddresses(outcome.detail), sender } }];
 }
 
 /**
- * Sends emails in one provider call; if their claim has expired, answers `busy` for each instead.
+ * Sends emails in one provider call. Emails that got no connection in time, or whose claim has expired before, are `postponed`.
  * @param onAnswer called for each email once the outcomes of all its copies are known
+ * @param onLate called for each email once only late copies of it are unanswered
  */
 export async function callProvider(
-  { track }: Pick<EmailDeps, 'track'>,
+  { track, line, pauses }: Pick<EmailDeps, 'track' | 'line' | 'pauses'>,
   emails: readonly ClaimedEmail[],
   onAnswer: (answer: AnsweredEmail) => void,
+  onLate: (email: ClaimedEmail) => void,
 ): Promise<void> {
   const [first] = emails as [ClaimedEmail];
-  const copies = emails.flatMap((email) => email.copies);
+  const { provider, call } = first;
+  const copies = emails.flatMap((email) => email.copies.map((copy) => ({ email, copy })));
+  const answers = collectAnswers(emails, onAnswer, onLate);
+
+  /** Sends the copies at these positions on one connection. */
+  async function send(positions: readonly number[], orgId: string | undefined): Promise<void> {
+    const onHanging = (): void => {
+      if (orgId !== undefined) void pauses.record([hangingAnswer(provider.name, orgId)]);
+    };
+    const isSingle = copies.length === 1;
+    const onLate = (): void => positions.forEach(answers.markLate);
+    const outcomes = await line.run({ provider, orgId, isSingle, onLate, onHanging }, async () => {
+      if (isClaimExpired(first)) return positions.map(() => uncalled(CLAIM_EXPIRED));
+      const messages = positions.map((position) => {
+        const { copy } = copies[position] as (typeof copies)[number];
+        return provider.hasTracking ? toMessage(copy) : track(toMessage(copy), copy.recipient);
+      });
+      return provider.send(messages, call, (index, outcome) => answers.add(positions[index] as number, outcome));
+    });
+    positions.forEach((position, index) => answers.add(position, outcomes?.[index] ?? uncalled(NO_CONNECTION)));
+  }
+
+  if (provider.connections) {
+    await awaitAll(copies.map(({ email }, position) => send([position], email.orgId)));
+  } else {
+    const isShared = emails.some(({ orgId }) => orgId !== first.orgId);
+    await send([...copies.keys()], isShared ? undefined : first.orgId);
+  }
+}
+
+/** Collects the outcomes of copies, counted through all emails of a call. */
+function collectAnswers(
+  emails: readonly ClaimedEmail[],
+  onAnswer: (answer: AnsweredEmail) => void,
+  onLate: (email: ClaimedEmail) => void,
+) {
   const owners = emails.flatMap((email) => email.copies.map((_, index) => ({ email, index })));
   const outcomesOf = new Map(emails.map((email) => [email, new Map<number, SendOutcome>()]));
-  const addOutcome = (position: number, outcome: SendOutcome): void => {
-    const owner = owners[position];
-    const outcomes = owner && outcomesOf.get(owner.email);
-    if (!outcomes || outcomes.has(owner.index)) return;
-    outcomes.set(owner.index, storable(outcome));
-    if (outcomes.size < owner.email.copies.length) return;
-    const inOrder = owner.email.copies.map((_, index) => outcomes.get(index) as SendOutcome);
-    onAnswer(toAnswer({ email: owner.email, outcomes: inOrder as [SendOutcome, ...SendOutcome[]] }));
+  const lateOf = new Map(emails.map((email) => [email, new Set<number>()]));
+  const reportIfLate = (email: ClaimedEmail): void => {
+    const late = lateOf.get(email) ?? new Set();
+    const outcomes = outcomesOf.get(email) ?? new Map<number, SendOutcome>();
+    const isLate = email.copies.every((_, index) => outcomes.has(index) || late.has(index));
+    if (isLate && outcomes.size < email.copies.length) onLate(email);
   };
-  if (isClaimExpired(first)) {
-    copies.forEach((_, position) => addOutcome(position, CLAIM_EXPIRED));
-    return;
-  }
-  const { provider, call } = first;
-  const messages = copies.map((copy) =>
-    provider.hasTracking ? toMessage(copy) : track(toMessage(copy), copy.recipient),
-  );
-  const outcomes = await provider.send(messages, call, addOutcome);
-  outcomes.forEach((outcome, position) => addOutcome(position, outcome));
+  return {
+    /** Adds the first outcome of a copy; further ones are ignored. */
+    add(position: number, outcome: SendOutcome): void {
+      const { email, index } = owners[position] as (typeof owners)[number];
+      const outcomes = outcomesOf.get(email);
+      if (!outcomes || outcomes.has(index)) return;
+      outcomes.set(index, storable(outcome));
+      if (outcomes.size < email.copies.length) return reportIfLate(email);
+      const inOrder = email.copies.map((_, each) => outcomes.get(each) as SendOutcome);
+      onAnswer(toAnswer({ email, outcomes: inOrder as [SendOutcome, ...SendOutcome[]] }));
+    },
+    markLate(position: number): void {
+      const { email, index } = owners[position] as (typeof owners)[number];
+      lateOf.get(email)?.add(index);
+      reportIfLate(email);
+    },
+  };
 }
 
 /** Bounds a server's text and removes NUL, which Postgres rejects: the outcome could otherwise never be recorded. */
