@@ -205,7 +205,10 @@ function splitIntoSlices(
   // A large email may take a minute; members of other organizations do not wait for it.
   const isLarge = ({ id }: Member) => (sizes.get(id)?.bytes ?? 0) > SMALL_BODY_BYTES;
   const smallFirst = [
-    ...takeTurns(members.filter((member) => !isLarge(member)), sizes),
+    ...takeTurns(
+      members.filter((member) => !isLarge(member)),
+      sizes,
+    ),
     ...takeTurns(members.filter(isLarge), sizes),
   ];
   const slices: Member[][] = [];

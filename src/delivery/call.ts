@@ -105,7 +105,7 @@ export async function makeCall<T extends ChannelTypes>(
     late.push(lateResult(channel, message));
     onResults(stopWaiting([message]));
   };
-  const ended = channel.call(messages, recording.add, onLate).finally(recording.end).then(recording.results);
+  const ended = channel.call(messages, recording.add, onLate).finally(recording.end).then(recording.finish);
   await Promise.race([ended, left]);
   if (late.length === 0) return { results: await ended, ended };
   const applied = ended
@@ -144,6 +144,7 @@ function startRecording<T extends ChannelTypes>(
     recording.catch(() => undefined);
     recordings.push(recording);
   };
+  const results = async (): Promise<CallResult[]> => (await awaitAll(recordings)).flat();
   const timer = setInterval(record, RECORD_INTERVAL_MS);
   return {
     add(answer: T['answer']): void {
@@ -153,9 +154,13 @@ function startRecording<T extends ChannelTypes>(
     end(): void {
       clearInterval(timer);
       record();
-      if (all.length > 0) logCall(deps.log, channel.kind, all);
     },
-    results: async (): Promise<CallResult[]> => (await awaitAll(recordings)).flat(),
+    results,
+    async finish(): Promise<CallResult[]> {
+      const finished = await results();
+      logCall(deps.log, channel.kind, all);
+      return finished;
+    },
   };
 }
 

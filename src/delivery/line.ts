@@ -6,6 +6,8 @@ import type { CallCounts } from '../telemetry/gauges.ts';
 interface LineTimes {
   /** A call that takes longer is late: it moves to a late connection if one is free, and its delivery no longer waits for it. */
   readonly lateAfterMs: number;
+  /** The delivery of a group stops waiting for a call after this time: few groups are delivered at a time. */
+  readonly groupWaitMs: number;
   /** A call that takes longer hangs. */
   readonly hangingAfterMs: number;
   /** An organization is stalled if it has used up its share and none of its calls has begun or ended for this long. */
@@ -14,7 +16,13 @@ interface LineTimes {
   readonly maxWaitMs: number;
 }
 
-const TIMES: LineTimes = { lateAfterMs: 30_000, hangingAfterMs: 60_000, stalledAfterMs: 3_000, maxWaitMs: 12_000 };
+const TIMES: LineTimes = {
+  lateAfterMs: 30_000,
+  groupWaitMs: 3_000,
+  hangingAfterMs: 60_000,
+  stalledAfterMs: 3_000,
+  maxWaitMs: 12_000,
+};
 
 /** For a provider whose calls end by a timeout of 30 s, such as one with an HTTP API. */
 const HTTP_CONNECTIONS: Connections = { usual: 100, late: 0 };
@@ -31,7 +39,7 @@ export interface LineCall {
   readonly orgId: string | undefined;
   /** True if a whole activity waits for it. */
   readonly isSingle: boolean;
-  /** Called if its delivery should no longer wait for it: it is late, or other calls cannot get a connection because of it. */
+  /** Called when its delivery should no longer wait for it; possibly twice. */
   readonly onLate?: () => void;
   /** Called when it hangs and with it at least as many calls of its organization as the organization has a share. */
   readonly onHanging?: () => void;
@@ -169,7 +177,7 @@ class Lane {
   async #watch<T>(call: LineCall, holder: Holder, usual: Release, work: () => Promise<T>): Promise<T> {
     const ended = new AbortController();
     const connection = { release: usual };
-    const { lateAfterMs, hangingAfterMs, stalledAfterMs } = this.#times;
+    const { lateAfterMs, groupWaitMs, hangingAfterMs } = this.#times;
     const onLate = (): void => {
       call.onLate?.();
       void this.#moveToLate(call, holder, connection, ended.signal);
@@ -180,14 +188,10 @@ class Lane {
       holder.hanging++;
       if (holder.hanging >= this.#share) call.onHanging?.();
     };
-    // The other messages of a group, also those of other organizations, do not wait for calls that may hang.
-    const onInterval = (): void => {
-      if (!call.isSingle && this.isStalled(call.orgId)) call.onLate?.();
-    };
     const timers = [
       setTimeout(onLate, lateAfterMs),
       setTimeout(onHanging, hangingAfterMs),
-      setInterval(onInterval, stalledAfterMs),
+      ...(call.isSingle ? [] : [setTimeout(() => call.onLate?.(), groupWaitMs)]),
     ];
     holder.progressAt = performance.now();
     try {

@@ -48,7 +48,7 @@ describe('a message is sent', () => {
     assert.equal((await deliver(id)).state, 'again');
     t.mock.restoreAll();
     assert.equal(provider.given.length, 0);
-    assert.deepEqual(await outcomes(id), ['again']);
+    assert.deepEqual(await outcomes(id), [], 'it was not attempted');
   });
 
   test('not after its claim has expired while the provider prepared the request', async (t) => {
@@ -63,9 +63,9 @@ describe('a message is sent', () => {
       return expired?.() ?? took(message);
     };
     const result = await deliver(id);
-    assert.deepEqual(result, { state: 'again', reason: 'The worker was too slow to send it.', failures: 1 });
+    assert.ok(result.state === 'again' && result.postponed && result.reason === 'The worker was too slow to send it.');
     assert.equal(provider.took.length, 0);
-    assert.deepEqual(await outcomes(id), ['again']);
+    assert.deepEqual(await outcomes(id), [], 'it was not attempted');
   });
 
   test('without its text and number in the log', async () => {

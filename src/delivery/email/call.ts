@@ -41,12 +41,12 @@ export async function callProvider(
 
   /** Sends the copies at these positions on one connection. */
   async function send(positions: readonly number[], orgId: string | undefined): Promise<void> {
-    const onHanging = (): void => {
-      if (orgId !== undefined) void pauses.record([hangingAnswer(provider.name, orgId)]);
+    const slow = {
+      onLate: (): void => positions.forEach(answers.markLate),
+      onHanging: (): void => void pauses.record([hangingAnswer(provider.name, orgId ?? '')]),
     };
-    const isSingle = copies.length === 1;
-    const onLate = (): void => positions.forEach(answers.markLate);
-    const outcomes = await line.run({ provider, orgId, isSingle, onLate, onHanging }, async () => {
+    const isSingle = !provider.connections || copies.length === 1;
+    const outcomes = await line.run({ provider, orgId, isSingle, ...(provider.connections && slow) }, async () => {
       if (isClaimExpired(first)) return positions.map(() => uncalled(CLAIM_EXPIRED));
       const messages = positions.map((position) => {
         const { copy } = copies[position] as (typeof copies)[number];
