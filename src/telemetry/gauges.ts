@@ -29,7 +29,7 @@ interface UpkeepAge {
 /** A provider account, or one of its senders, that cannot send now. */
 interface PausedAccount {
   readonly provider: string;
-  /** Empty for the whole account; `stream:` or `organization:` and a name for a part of it; otherwise a sender. */
+  /** Empty for the whole account; `stream:` `organization:` and an id for one that hangs; otherwise a sender. */
   readonly sender: string;
 }
 
@@ -81,7 +81,7 @@ export interface CallCounts {
 export function watchProviderLine(registry: Registry, read: () => readonly CallCounts[]): void {
   new Gauge({
     name: 'sendwright_provider_calls',
-    help: 'Calls of this process that send messages to a provider: running, late (moved to another connection budget after 30 s), and waiting for a connection.',
+    help: 'Calls of this process that send: running, late (for more than 30 s, on other connections), and waiting for a connection.',
     labelNames: ['provider', 'state'],
     registers: [registry],
     collect() {
@@ -158,7 +158,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
   );
   gauge(
     'sendwright_provider_paused',
-    'Provider accounts or message streams that cannot send now (scope="account"), senders that their provider refuses (scope="sender"), and organizations whose calls hang (scope="organization").',
+    'Provider accounts or streams (scope="account"), senders (scope="sender") and organizations (scope="organization") that cannot send.',
     ['provider', 'scope'],
     ({ pauses }) => pausedSamples(pauses),
   );
