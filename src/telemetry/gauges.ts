@@ -29,7 +29,7 @@ interface UpkeepAge {
 /** A provider account, or one of its senders, that cannot send now. */
 interface PausedAccount {
   readonly provider: string;
-  /** Empty for the whole account; `stream:` `organization:` and an id for one that hangs; otherwise a sender. */
+  /** Empty for the whole account; `stream:` or `organization:` and what alone is paused; otherwise a sender. */
   readonly sender: string;
 }
 
@@ -158,7 +158,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
   );
   gauge(
     'sendwright_provider_paused',
-    'Provider accounts or streams (scope="account"), senders (scope="sender") and organizations (scope="organization") that cannot send.',
+    'Provider accounts, streams (scope="account"), senders (scope="sender"), and organizations (scope="organization") that cannot send now.',
     ['provider', 'scope'],
     ({ pauses }) => pausedSamples(pauses),
   );
