@@ -15,7 +15,7 @@ import { projectReschedule } from '../../src/projection/emails.ts';
 import { inMs, organization } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { assertRemaining, CLOCK_STEP_MS } from '../support/remaining.ts';
-import { harness, ScriptedProvider } from './harness.ts';
+import { type Act, harness, ScriptedProvider } from './harness.ts';
 
 const { pool, orgId } = await organizationFixture();
 
