@@ -14,11 +14,12 @@ import { report } from './report.ts';
 import { size } from './sizes.ts';
 import { withStack } from './stack.ts';
 
-const SECONDS = size('BENCH_SECONDS', 75);
 const RUNS = size('BENCH_RUNS', 1);
-/** Emails of the organization whose emails get no reply: the first ones occupy connections, the others wait. */
-const UNANSWERED = 40;
-const WAITING = 300;
+/** Emails of the organization whose emails get no reply, and the seconds of measurement from then on. */
+const PHASES = [
+  [40, 30],
+  [300, 45],
+] as const;
 const ALONE_MS = 10_000;
 const INTERVAL_MS = 250;
 const HANGING_DOMAIN = 'hanging.example';
@@ -45,26 +46,33 @@ async function measureOnce() {
   try {
     return await withStack({ env, fleets: ['all'], reports: false }, async (stack, pool) => {
       const hanging = await addOrganization(stack, pool);
-      const alone = await measure(stack, server, ALONE_MS);
-      const posted = mapConcurrently(Array.from({ length: UNANSWERED + WAITING }), 32, async () => {
-        await call(hanging, 'POST', '/v1/emails', email(hanging, 'person@example.net'));
-      });
-      const beside = await measure(stack, server, SECONDS * 1_000);
-      await posted;
-      const { rows } = await pool.query<{ failed: number; attempts: number }>(
-        `SELECT count(*) FILTER (WHERE status = 'failed')::int AS failed,
-                coalesce(max((SELECT count(*) FROM attempts WHERE message_id = email.id)), 0)::int AS attempts
-         FROM emails AS email`,
-      );
-      const unread = server.unanswered();
-      return [
-        { meanwhile: 'nothing', ...alone },
-        { meanwhile: `${UNANSWERED + WAITING} unanswered`, ...beside, 'at the server': unread, ...rows[0] },
+      const rows = [
+        { meanwhile: 'nothing', ...(await measure(stack, server, ALONE_MS)), ...(await state(pool, server)) },
       ];
+      for (const [count, seconds] of PHASES) {
+        const posted = mapConcurrently(Array.from({ length: count }), 32, () =>
+          call(hanging, 'POST', '/v1/emails', email(hanging, 'person@example.net')),
+        );
+        const times = await measure(stack, server, seconds * 1_000);
+        await posted;
+        rows.push({ meanwhile: `${count} more unanswered`, ...times, ...(await state(pool, server)) });
+      }
+      return rows;
     });
   } finally {
     await server.close();
   }
+}
+
+/** Returns what became of the unanswered emails so far. */
+async function state(pool: Pool, server: Awaited<ReturnType<typeof startSmtp>>) {
+  const { rows } = await pool.query<{ failed: number; attempts: number }>(
+    `SELECT count(*) FILTER (WHERE status = 'failed')::int AS failed,
+            coalesce(max((SELECT count(*) FROM attempts WHERE message_id = email.id)), 0)::int AS attempts
+     FROM emails AS email`,
+  );
+  const { failed = 0, attempts = 0 } = rows[0] ?? {};
+  return { 'at the server': server.unanswered(), failed, 'most attempts': attempts };
 }
 
 /** Posts an email every INTERVAL_MS. @returns the times until the server has them; those that it does not have count as the rest */

@@ -147,16 +147,16 @@ function startRecording<T extends ChannelTypes>(
   const results = async (): Promise<CallResult[]> => (await awaitAll(recordings)).flat();
   const timer = setInterval(record, RECORD_INTERVAL_MS);
   return {
-    add(answer: T['answer']): void {
+    add: (answer: T['answer']): void => {
       all.push(answer);
       unrecorded.push(answer);
     },
-    end(): void {
+    end: (): void => {
       clearInterval(timer);
       record();
     },
     results,
-    async finish(): Promise<CallResult[]> {
+    finish: async (): Promise<CallResult[]> => {
       const finished = await results();
       logCall(deps.log, channel.kind, all);
       return finished;

@@ -224,12 +224,18 @@ export function postponed(id: string, reason: string, afterMs: number): AgainRes
   return { id, state: 'again', reason, afterMs, postponed: true };
 }
 
-/** The minimum delay of a message that waited for something of ours in vain; up to twice as long at random, so that not all coincide. */
-const BUSY_RETRY_MS = 2_000;
+/** Bounds of the delay of a message that waited for something of ours in vain. */
+const MIN_UNCALLED_RETRY_MS = 2_000;
+const MAX_UNCALLED_RETRY_MS = 60_000;
 
-/** The outcome of a message for which no call was made, for a reason of ours. It uses no attempt. */
-export function uncalled(detail: string) {
-  return { kind: 'postponed', detail, afterMs: BUSY_RETRY_MS * (1 + Math.random()) } as const;
+/**
+ * Returns the outcome of a message for which no call was made, for a reason of ours. It uses no attempt. Up to as much is added to its
+ * delay at random, so that not all retries coincide.
+ * @param stalledForMs the time for which the reason has lasted
+ */
+export function uncalled(detail: string, stalledForMs = 0) {
+  const delayMs = Math.min(MAX_UNCALLED_RETRY_MS, Math.max(MIN_UNCALLED_RETRY_MS, stalledForMs));
+  return { kind: 'postponed', detail, afterMs: delayMs * (1 + Math.random()) } as const;
 }
 
 /** The result for a message of a suspended organization. It uses no attempt. */

@@ -52,8 +52,11 @@ export interface LineCall {
 export interface ProviderLine {
   /** Makes a call once it has a connection. @returns undefined if it got none in time and was not made */
   readonly run: <T>(call: LineCall, work: () => Promise<T>) => Promise<T | undefined>;
-  /** Returns true if a call would get no connection now, nor by waiting. */
-  readonly isStalled: (call: Pick<LineCall, 'provider' | 'orgId'>) => boolean;
+  /**
+   * Returns how long no call of an organization has begun or ended, if another one would get no connection now, nor by waiting;
+   * otherwise 0. In milliseconds.
+   */
+  readonly stalledForMs: (call: Pick<LineCall, 'provider' | 'orgId'>) => number;
   /** Registers a call that outlasts its delivery. */
   readonly keep: (call: Promise<unknown>) => void;
   /** Waits until the registered calls have ended. */
@@ -73,7 +76,7 @@ export function makeProviderLine(times: Partial<LineTimes> = {}): ProviderLine {
 
   return {
     run: (call, work) => laneOf(call.provider).run(call, work),
-    isStalled: ({ provider, orgId }) => laneOf(provider).isStalled(orgId),
+    stalledForMs: ({ provider, orgId }) => laneOf(provider).stalledForMs(orgId),
     keep(call) {
       const ended = call.catch(() => undefined).finally(() => kept.delete(ended));
       kept.add(ended);
@@ -126,12 +129,12 @@ class Lane {
     }
   }
 
-  isStalled(orgId: string | undefined): boolean {
-    const holder = this.#holders.get(orgId);
-    if (!holder || performance.now() < holder.progressAt + this.#times.stalledAfterMs) return false;
+  stalledForMs(orgId: string | undefined): number {
+    const ageMs = performance.now() - (this.#holders.get(orgId)?.progressAt ?? Infinity);
+    if (ageMs < this.#times.stalledAfterMs) return 0;
     const release = this.#usual.tryTake(1, orgId);
     release?.();
-    return release === undefined;
+    return release ? 0 : ageMs;
   }
 
   counts(): Omit<CallCounts, 'provider'> {
@@ -208,7 +211,10 @@ class Lane {
   async #moveToLate({ orgId }: LineCall, holder: Holder, connection: { release: Release }, ended: AbortSignal) {
     const late = await this.#late.take(1, { signal: ended, holder: orgId }).catch(() => undefined);
     if (!late) return;
-    if (ended.aborted) return late();
+    if (ended.aborted) {
+      late();
+      return;
+    }
     connection.release();
     holder.progressAt = performance.now();
     this.#lateCount++;

@@ -134,8 +134,9 @@ async function chooseProvider(
     return verdict.kind === 'fail' ? verdict : { ...verdict, reason: pause.reason };
   }
   const { provider } = open;
-  if (deps.line.isStalled({ provider, orgId: email.org_id })) {
-    const { detail, afterMs } = uncalled(NO_CONNECTION);
+  const stalledForMs = deps.line.stalledForMs({ provider, orgId: email.org_id });
+  if (stalledForMs > 0) {
+    const { detail, afterMs } = uncalled(NO_CONNECTION, stalledForMs);
     return { kind: 'wait', reason: detail, afterMs };
   }
   const inCall = candidates.slice(0, provider.callSize);

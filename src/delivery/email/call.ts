@@ -54,7 +54,8 @@ export async function callProvider(
       });
       return provider.send(messages, call, (index, outcome) => answers.add(positions[index] as number, outcome));
     });
-    positions.forEach((position, index) => answers.add(position, outcomes?.[index] ?? uncalled(NO_CONNECTION)));
+    const postponed = () => uncalled(NO_CONNECTION, line.stalledForMs({ provider, orgId }));
+    positions.forEach((position, index) => answers.add(position, outcomes?.[index] ?? postponed()));
   }
 
   if (provider.connections) {
@@ -87,11 +88,14 @@ function collectAnswers(
       const outcomes = outcomesOf.get(email);
       if (!outcomes || outcomes.has(index)) return;
       outcomes.set(index, storable(outcome));
-      if (outcomes.size < email.copies.length) return reportIfLate(email);
+      if (outcomes.size < email.copies.length) {
+        reportIfLate(email);
+        return;
+      }
       const inOrder = email.copies.map((_, each) => outcomes.get(each) as SendOutcome);
       onAnswer(toAnswer({ email, outcomes: inOrder as [SendOutcome, ...SendOutcome[]] }));
     },
-    markLate(position: number): void {
+    markLate: (position: number): void => {
       const { email, index } = owners[position] as (typeof owners)[number];
       lateOf.get(email)?.add(index);
       reportIfLate(email);

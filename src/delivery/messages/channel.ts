@@ -66,7 +66,8 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
         const { provider, orgId, stored } = message;
         const expired = () => (isClaimExpired(message) ? uncalled(CLAIM_EXPIRED) : undefined);
         const send = async () => expired() ?? (await provider.send(stored, expired));
-        const outcome = (await deps.line.run({ provider, orgId, isSingle: true }, send)) ?? uncalled(NO_CONNECTION);
+        const called = await deps.line.run({ provider, orgId, isSingle: true }, send);
+        const outcome = called ?? uncalled(NO_CONNECTION, deps.line.stalledForMs({ provider, orgId }));
         onAnswer(toAnswer(message, storable(afterWindow(message, outcome))));
       }
     },

@@ -79,8 +79,9 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
       if (paused.kind === 'fail') return fail(client, id, paused.error);
       return done(postponed(id, pause.reason, paused.afterMs));
     }
-    if (deps.line.isStalled({ provider, orgId: stored.org_id })) {
-      const { detail, afterMs } = uncalled(NO_CONNECTION);
+    const stalledForMs = deps.line.stalledForMs({ provider, orgId: stored.org_id });
+    if (stalledForMs > 0) {
+      const { detail, afterMs } = uncalled(NO_CONNECTION, stalledForMs);
       return done(postponed(id, detail, afterMs));
     }
     const waitMs = deps.pace.reserve(number.id, id);
