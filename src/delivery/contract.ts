@@ -165,8 +165,6 @@ export interface Channel<T extends ChannelTypes> extends ChannelEndings {
     messages: readonly T['attempted'][],
     found: ReadonlyMap<string, string>,
   ): Promise<readonly T['attempted'][]>;
-  /** Milliseconds until a call without a recorded outcome has certainly ended. */
-  callIsOverInMs(attempt: Pick<Attempt, 'outcome' | 'provider' | 'ageMs'>): number;
 }
 
 /** How messages of a channel end without a provider call. */
@@ -174,6 +172,8 @@ export interface ChannelEndings {
   readonly kind: MessageKind;
   /** Returns true if the provider of an attempt can be asked about it. */
   canBeLookedUp(client: Db, attempt: Attempt): Promise<boolean>;
+  /** Milliseconds until a call without a recorded outcome has certainly ended. */
+  callIsOverInMs(attempt: Pick<Attempt, 'outcome' | 'provider' | 'ageMs'>): number;
   /** Fails messages. @returns their statuses; those with copies left are missing */
   fail(client: Db, failed: readonly Failure[]): Promise<Map<string, DeliveryStatus>>;
   /** Locks messages of one workflow. @returns their statuses: `queued` while something is to be sent */

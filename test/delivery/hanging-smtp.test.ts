@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test, type TestContext } from 'node:test';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { makeGroupActivities } from '../../activities/group.ts';
+import { makeEmailActivities, makeGroupActivities } from '../../activities/index.ts';
 import type { Member, MemberResult } from '../../src/delivery/contract.ts';
 import { deliverEmails } from '../../src/delivery/email/deliver.ts';
 import { makeProviderLine } from '../../src/delivery/line.ts';
@@ -162,6 +162,15 @@ describe('an email whose reply is late', () => {
     const [later] = await deliverEmails(deps, [member]);
     assert.deepEqual(later, { id: member.id, state: 'ended', status: 'sent', provider: 'smtp' });
     assert.equal(server.messages.length, 1);
+  });
+
+  test('is not given up before its call is over', async (t) => {
+    const { deps, deliver, email } = await hangingServer(t, { lateAfterMs: 300 });
+    const [member] = (await acceptHanging(1)) as [Member];
+    await deliver(member);
+    const { giveUpEmail } = makeEmailActivities(deps);
+    assert.equal(await giveUpEmail({ id: member.id, maximumAttempts: 1 }), 'queued');
+    assert.equal((await email(member.id)).status, 'queued');
   });
 
   test('gets another attempt if the late reply is a refusal for now', async (t) => {
