@@ -1,7 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { makeSemaphore, type Release } from '../lib/semaphore.ts';
 import type { Connections } from '../providers/email-provider.ts';
-import type { CallCounts } from '../telemetry/gauges.ts';
 
 interface LineTimes {
   /** A call that takes longer is late: it moves to a late connection if one is free, and its delivery no longer waits for it. */
@@ -45,6 +44,14 @@ export interface LineCall {
   readonly onHanging?: () => void;
 }
 
+/** The calls of this process to a provider. Those on late connections are not among `running`. */
+interface LineCounts {
+  readonly provider: string;
+  readonly running: number;
+  readonly late: number;
+  readonly waiting: number;
+}
+
 /**
  * Limits the concurrent provider calls of this process, with a share for each organization: a third of a provider's connections
  * beside others, three quarters while no other organization uses any.
@@ -61,7 +68,7 @@ export interface ProviderLine {
   readonly keep: (call: Promise<unknown>) => void;
   /** Waits until the registered calls have ended. */
   readonly end: () => Promise<void>;
-  readonly counts: () => CallCounts[];
+  readonly counts: () => LineCounts[];
 }
 
 export function makeProviderLine(times: Partial<LineTimes> = {}): ProviderLine {
@@ -137,7 +144,7 @@ class Lane {
     return release ? 0 : ageMs;
   }
 
-  counts(): Omit<CallCounts, 'provider'> {
+  counts(): Omit<LineCounts, 'provider'> {
     const sum = (key: 'calls' | 'waiting') => [...this.#holders.values()].reduce((total, each) => total + each[key], 0);
     const waiting = sum('waiting');
     return { running: sum('calls') - waiting - this.#lateCount, late: this.#lateCount, waiting };
