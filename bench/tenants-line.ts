@@ -33,9 +33,7 @@ export async function tenantsLine(): Promise<void> {
     'from 202 of an organization’s email to the SMTP server, beside another’s unanswered email',
     rows,
     {
-      unanswered: UNANSWERED,
-      waiting: WAITING,
-      seconds: SECONDS,
+      runs: RUNS,
     },
   );
 }
