@@ -68,6 +68,18 @@ describe('a message is sent', () => {
     assert.deepEqual(await outcomes(id), [], 'it was not attempted');
   });
 
+  test('not without a connection, which costs no attempt', async () => {
+    const { id, provider, deliver, outcomes, deps } = await accepted();
+    const line = deps.line;
+    Object.assign(deps, { line: { ...line, run: () => Promise.resolve(undefined) } });
+    const result = await deliver(id);
+    assert.ok(result.state === 'again' && result.postponed, JSON.stringify(result));
+    Object.assign(deps, { line: { ...line, stalledForMs: () => 10_000 } });
+    const stalled = await deliver(id);
+    assert.ok(stalled.state === 'again' && stalled.postponed && (stalled.afterMs ?? 0) >= 10_000);
+    assert.deepEqual([provider.given, await outcomes(id)], [[], []]);
+  });
+
   test('without its text and number in the log', async () => {
     const { id, provider, deliver, lines } = await accepted();
     provider.acts.push({ kind: 'refused', detail: `The number ${TO} is unknown.`, code: '63024' });
