@@ -12,6 +12,7 @@ import { retention } from './retention.ts';
 import { scale } from './scale.ts';
 import { storage } from './storage.ts';
 import { sustained } from './sustained.ts';
+import { tenantsLine } from './tenants-line.ts';
 import { webhooks } from './webhooks.ts';
 
 /** The measurements of `npm run bench`, in the order they run. */
@@ -26,6 +27,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   otp,
   due,
   webhooks,
+  'tenants-line': tenantsLine,
   memory,
   storage,
   lists,

@@ -23,6 +23,8 @@ export async function giveUp(
       const { message_id: id, code } = last;
       if (statuses.get(id) !== 'queued') continue;
       const isLookedUp = isAmbiguous(last) && (await channel.canBeLookedUp(client, last));
+      // The answer of a call that outlasts its delivery may still come.
+      if (last.outcome === null && !isLookedUp && channel.callIsOverInMs(last) > 0) continue;
       const error = attemptsUsedUpError(last, maximumAttempts, isLookedUp, accountRetryForMs);
       if (error !== undefined) failed.push({ id, error, ...(code !== null && { code }) });
     }

@@ -30,16 +30,34 @@ function streamSender(stream: string): string {
 }
 
 const ORGANIZATION_PREFIX = 'organization:';
+const HANGING_PREFIX = 'hanging:';
 
-/** The senders of an email that can be paused separately, by scope: its domain, its organization and the provider's stream. */
-export function sendersOf(
-  provider: EmailProvider,
-  email: OutgoingEmail,
-  orgId: string,
-): { readonly sender: string; readonly organization: string; readonly stream?: string } {
+/** The senders of an email that can be paused separately, by scope. */
+interface EmailSenders {
+  /** Its domain. */
+  readonly sender: string;
+  /** Its organization, while refusals of that one alone may concern the account. */
+  readonly organization: string;
+  /** Its organization, while too many of its calls hang. */
+  readonly hanging: string;
+  /** The provider's stream. */
+  readonly stream?: string;
+}
+
+export function sendersOf(provider: EmailProvider, email: OutgoingEmail, orgId: string): EmailSenders {
   const stream = provider.streamOf?.(email);
-  const senders = { sender: email.from.domain, organization: `${ORGANIZATION_PREFIX}${orgId}` };
-  return stream === undefined ? senders : { ...senders, stream: streamSender(stream) };
+  return {
+    sender: email.from.domain,
+    organization: `${ORGANIZATION_PREFIX}${orgId}`,
+    hanging: `${HANGING_PREFIX}${orgId}`,
+    ...(stream !== undefined && { stream: streamSender(stream) }),
+  };
+}
+
+/** The answer that pauses an organization at a provider, which leaves too many of its calls without a reply. */
+export function hangingAnswer(provider: string, orgId: string): AccountAnswer {
+  const reason = 'The provider does not answer in time for emails of this organization.';
+  return { provider, senders: [], refusal: { reason, sender: `${HANGING_PREFIX}${orgId}` } };
 }
 
 /** Circuit breakers of provider accounts, shared by all workers through Postgres. */

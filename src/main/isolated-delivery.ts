@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { makeAttemptRecorder } from '../delivery/call.ts';
+import { makeProviderLine } from '../delivery/line.ts';
 import { deliverEmails } from '../delivery/email/deliver.ts';
 import { openAttachmentStore } from './wiring/attachment-store.ts';
 import { openPool } from './wiring/database.ts';
@@ -20,6 +21,7 @@ startWatchdog('worker isolated');
 const stopping = new AbortController();
 process.on('disconnect', () => stopping.abort());
 const files = await openAttachmentStore(config);
-const deps = makeEmailDeps(config, { pool, recorder, stopping: stopping.signal, files, log });
+const line = makeProviderLine();
+const deps = makeEmailDeps(config, { pool, recorder, line, stopping: stopping.signal, files, log });
 
-serveIsolatedDelivery((member) => deliverEmails(deps, [member]));
+serveIsolatedDelivery((member) => deliverEmails(deps, [member]), line.end);

@@ -14,6 +14,7 @@ import type { MessageDeps } from '../delivery/messages/contract.ts';
 import { makeMigrationCheck } from '../http/plugins/readiness.ts';
 import { makeMessagePace } from '../delivery/messages/pace.ts';
 import { makeAttemptRecorder } from '../delivery/call.ts';
+import { makeProviderLine } from '../delivery/line.ts';
 import { startWebhookDispatcher } from '../delivery/webhooks/dispatcher.ts';
 import { webhookSeal } from '../accounts/webhooks.ts';
 import { startDomainChecks } from '../sender-domains/background-checks.ts';
@@ -60,6 +61,7 @@ const pool = openPool(config, log, 'worker', 20);
 // Provider results have their own connections, because all connections of `pool` may be waiting for a lock.
 const recordingPool = openPool(config, log, 'worker results', 4);
 const recorder = makeAttemptRecorder(recordingPool, log);
+const line = makeProviderLine();
 void checkDatabase(pool, log);
 
 const files = await openAttachmentStore(config);
@@ -101,6 +103,7 @@ const FLEETS = {
         pace: makeMessagePace(),
         windowPolicy: config.CHATAPP_WINDOW,
         recorder,
+        line,
         stopping: ending.signal,
         log,
       }),
@@ -166,6 +169,7 @@ stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   ending.abort();
   shutDownWorkers();
   await Promise.all([running, ...stopPolling.map((stop) => stop())]);
+  await line.end();
   isolation.stop();
   await Promise.all([pool.end(), recordingPool.end(), tracer?.stop(), stopMetrics?.()]);
 });
@@ -224,7 +228,7 @@ function shutDownWorkers(): void {
 async function startMetricsServer(): Promise<(() => Promise<void>) | undefined> {
   const { METRICS_PORT: port, HOST: host } = config;
   if (port === undefined || sdk === undefined) return undefined;
-  const metrics = openMetrics({ pool, sdk });
+  const metrics = openMetrics({ pool, readLine: line.counts, sdk });
   const missingMigrations = makeMigrationCheck(pool);
   const isReady = async () =>
     workers.length === queues.length &&
@@ -282,7 +286,7 @@ function readFleets(): Fleet[] {
 function emailQueues(...taskQueues: readonly ('email' | GroupQueue)[]): QueueOptions[] {
   void updateCredentialPauses(config, pool, log);
   const deps = {
-    ...makeEmailDeps(config, { pool, recorder, stopping: ending.signal, files, log, tracer }),
+    ...makeEmailDeps(config, { pool, recorder, line, stopping: ending.signal, files, log, tracer }),
     isolation,
   };
   const groups = {

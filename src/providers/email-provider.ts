@@ -3,6 +3,14 @@ import type { Feedback } from '../domain/email/feedback.ts';
 import type { OutgoingEmail } from '../domain/email/outgoing.ts';
 import type { SendOutcome } from '../domain/email/retry.ts';
 
+/** The connections that a worker process opens to a provider that takes one email at a time on each. */
+export interface Connections {
+  /** For calls that are answered in the usual time. */
+  readonly usual: number;
+  /** Further connections, for calls whose reply is late. */
+  readonly late: number;
+}
+
 /** A provider that sends email. Its adapter classifies every outcome of a call and throws only for bugs. */
 export interface EmailProvider {
   readonly name: EmailProviderName;
@@ -13,6 +21,8 @@ export interface EmailProvider {
    * others. 0 if a call starts only after the previous one has ended.
    */
   readonly overlap: number;
+  /** Set for a provider that sends each email on a connection of its own. Each email of a call is then sent separately. */
+  readonly connections?: Connections;
   /** True if the provider itself tracks opens and clicks, as `tracking` of an email requests. */
   readonly hasTracking: boolean;
   /** Returns the limit because of which the provider cannot deliver this email, as a sentence; undefined if it can. */

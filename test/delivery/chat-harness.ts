@@ -3,6 +3,7 @@ import { deliverOnce } from '../../src/delivery/deliver.ts';
 import { messageChannel } from '../../src/delivery/messages/channel.ts';
 import type { MessageDeps } from '../../src/delivery/messages/contract.ts';
 import { makeMessagePace } from '../../src/delivery/messages/pace.ts';
+import { makeProviderLine } from '../../src/delivery/line.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import { makeAttemptRecorder } from '../../src/delivery/call.ts';
 import type { ChatProviderName, OutgoingChat } from '../../src/domain/chat/chat.ts';
@@ -77,6 +78,7 @@ export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partia
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
     confirmNotFoundAfterMs: 60_000,
+    line: makeProviderLine(),
     pauses: makeProviderPauses(pool, log),
     accountRetryForMs: 72 * 3_600_000,
     recorder: makeAttemptRecorder(pool, log),

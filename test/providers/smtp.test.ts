@@ -273,8 +273,16 @@ describe('connections', { concurrency: true }, () => {
     assert.deepEqual([server.messages.length, server.count()], [5, 1]);
   });
 
+  test('are 40 and 40 for late replies, or as many as the URL allows, of which a quarter is for late replies', () => {
+    const connectionsOf = (query: string) => smtp(`smtp://127.0.0.1:2525${query}`).connections;
+    assert.deepEqual(connectionsOf(''), { usual: 40, late: 40 });
+    assert.deepEqual(connectionsOf('/?maxConnections=1'), { usual: 1, late: 0 });
+    assert.deepEqual(connectionsOf('/?maxConnections=8'), { usual: 6, late: 2 });
+    assert.deepEqual(connectionsOf('/?maxConnections=none'), { usual: 40, late: 40 });
+  });
+
   for (const [query, count] of [
-    ['', 40],
+    ['', 80],
     ['/?maxConnections=3', 3],
   ] as const)
     test(`are at most ${count} (${query}), whatever the number of emails in a call, and each email is sent once`, async (t) => {

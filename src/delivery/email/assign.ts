@@ -8,7 +8,8 @@ import { type Attempt, beginAttempts, type LockedEmail } from '../../store/email
 import { type CommitWith, type Db, isUnreachable } from '../../store/postgres/pool.ts';
 import { beginCopies, type Recipient } from '../../store/emails/recipients.ts';
 import { clearSuspects } from '../../store/emails/suspects.ts';
-import { type Failure, type MemberResult, postponed } from '../contract.ts';
+import { NO_CONNECTION } from '../call.ts';
+import { type Failure, type MemberResult, postponed, uncalled } from '../contract.ts';
 import type { ClaimedEmail, Copy, EmailDeps, LargeContents } from './contract.ts';
 import { insertAccountLinks } from './account-links.ts';
 import { fail } from './copies.ts';
@@ -134,6 +135,11 @@ async function chooseProvider(
     return verdict.kind === 'fail' ? verdict : { ...verdict, reason: pause.reason };
   }
   const { provider } = open;
+  const stalledForMs = deps.line.stalledForMs({ provider, orgId: email.org_id });
+  if (stalledForMs > 0) {
+    const { detail, afterMs } = uncalled(NO_CONNECTION, stalledForMs);
+    return { kind: 'wait', reason: detail, afterMs };
+  }
   const inCall = candidates.slice(0, provider.callSize);
   return { kind: 'send', provider, copies: inCall, bytes: inCall.length * sizeBytes };
 }

@@ -24,6 +24,7 @@ const OUTCOME_PRECEDENCE: readonly SendOutcome['kind'][] = [
   'unknown',
   'account',
   'busy',
+  'postponed',
   'sent',
   'bounced',
   'rejected',
@@ -36,11 +37,12 @@ export function outcomeOf(outcomes: EmailOutcomes['outcomes']): SendOutcome {
 }
 
 /**
- * Returns the final outcome of some copies if the provider refused the others only for now. The attempt is recorded with it, which
+ * Returns the final outcome of some copies if the others are to be tried again. The attempt is recorded with it, which
  * resets `Attempt.failures` for the others.
  */
 function finalOutcomeOfPart(outcomes: EmailOutcomes['outcomes']): SendOutcome['kind'] | undefined {
-  if (outcomeOf(outcomes).kind !== 'busy') return undefined;
+  const { kind } = outcomeOf(outcomes);
+  if (kind !== 'busy' && kind !== 'postponed') return undefined;
   return (['sent', 'bounced', 'rejected'] as const).find((final) => outcomes.some(({ kind }) => kind === final));
 }
 
@@ -175,6 +177,7 @@ function refusedRecipients(copy: OutgoingEmail, outcome: SendOutcome): readonly 
 function toResult(deps: EmailDeps, entry: EmailOutcomes, statuses: ReadonlyMap<string, EmailStatus>): CallResult {
   const { id, provider } = entry.email;
   const outcome = outcomeOf(entry.outcomes);
+  if (outcome.kind === 'postponed') return retryResult(deps, entry.email, outcome);
   if (outcome.kind === 'busy' || outcome.kind === 'account' || outcome.kind === 'unknown') {
     const isAlone = outcome.kind === 'busy' && outcome.alone && { alone: true };
     const result = retryResult(deps, entry.email, { ...outcome, detail: maskAddresses(outcome.detail) });

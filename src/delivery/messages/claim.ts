@@ -16,7 +16,8 @@ import {
 import { asFallback, lockMessages, type StoredMessage } from '../../store/messages/delivery.ts';
 import { afterCommit, type Db, transaction } from '../../store/postgres/pool.ts';
 import { messagesClaimed } from '../../telemetry/topics.ts';
-import { type Claim, done, type Member, postponed, suspendedResult, unclaimableResult } from '../contract.ts';
+import { NO_CONNECTION } from '../call.ts';
+import { type Claim, done, type Member, postponed, suspendedResult, uncalled, unclaimableResult } from '../contract.ts';
 import { judgePaused, makeGate } from '../pauses.ts';
 import type { MessageDeps, MessageTypes } from './contract.ts';
 
@@ -77,6 +78,11 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
       const paused = judgePaused(pause, attempt, overdueMs, deps.accountRetryForMs);
       if (paused.kind === 'fail') return fail(client, id, paused.error);
       return done(postponed(id, pause.reason, paused.afterMs));
+    }
+    const stalledForMs = deps.line.stalledForMs({ provider, orgId: stored.org_id });
+    if (stalledForMs > 0) {
+      const { detail, afterMs } = uncalled(NO_CONNECTION, stalledForMs);
+      return done(postponed(id, detail, afterMs));
     }
     const waitMs = deps.pace.reserve(number.id, id);
     if (waitMs > 0) return waitMs;

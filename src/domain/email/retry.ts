@@ -26,6 +26,8 @@ export type SendOutcome =
    * refused as part of a group and must be retried without the others.
    */
   | { readonly kind: 'busy'; readonly detail: string; readonly afterMs?: number; readonly alone?: true }
+  /** Not handed to the provider, for a reason of ours; not an attempt. `afterMs` is the delay until it is tried. */
+  | { readonly kind: 'postponed'; readonly detail: string; readonly afterMs: number }
   /**
    * Refused because of our account with the provider, until an operator fixes the account. `scope` is set when the refusal
    * concerns only this sender, or only the provider's stream of the email: the rest of the account continues to send.

@@ -15,7 +15,7 @@ import type { Pool } from '../../store/postgres/pool.ts';
 import type { Tracer } from '../../telemetry/tracer.ts';
 import { makeEmailProviders } from './email-providers.ts';
 
-interface Parts extends Pick<EmailDeps, 'pool' | 'recorder' | 'stopping' | 'log'> {
+interface Parts extends Pick<EmailDeps, 'pool' | 'recorder' | 'line' | 'stopping' | 'log'> {
   readonly files: FileStore;
   readonly tracer?: Tracer | undefined;
 }
@@ -23,7 +23,7 @@ interface Parts extends Pick<EmailDeps, 'pool' | 'recorder' | 'stopping' | 'log'
 /** The dependencies of email delivery in a worker and in its isolated process. */
 export function makeEmailDeps(
   config: Config & { SECRET_KEY: string },
-  { pool, recorder, stopping, log, files, tracer }: Parts,
+  { pool, recorder, line, stopping, log, files, tracer }: Parts,
 ): EmailDeps {
   const secretKeys = secretKeysOf(config);
   return {
@@ -33,6 +33,7 @@ export function makeEmailDeps(
     accountLinks: accountLinkSeal(secretKeys),
     providers: makeEmailProviders(config, log, tracer),
     recorder,
+    line,
     stopping,
     largeEmails: makeLargeEmails(pool, files, log),
     sendingDomains: makeSendingDomains(dkimSeal(secretKeys), log),

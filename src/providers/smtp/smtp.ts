@@ -5,14 +5,14 @@ import { encodeWord, encodeWords } from 'nodemailer/lib/mime-funcs';
 import type { DkimSigner } from '../../domain/senders/dkim.ts';
 import { type OutgoingEmail, recipients } from '../../domain/email/outgoing.ts';
 import type { SendOutcome } from '../../domain/email/retry.ts';
-import type { EmailProvider } from '../email-provider.ts';
+import type { Connections, EmailProvider } from '../email-provider.ts';
 import { signDkim } from './dkim.ts';
 import { serialize } from './mime.ts';
 import { classifyRefusal, refusedRecipients, type SmtpError } from './refusals.ts';
 
 interface Timeouts {
   /**
-   * From the call to the last byte of the message, including the wait for a connection. RFC 5321 section 4.5.3.2 suggests
+   * From the call to the last byte of the message. RFC 5321 section 4.5.3.2 suggests
    * minutes for each step. Giving up before the last byte is harmless, since the server cannot have accepted the message.
    */
   readonly transferMs: number;
@@ -24,8 +24,11 @@ interface Timeouts {
 
 const TIMEOUTS: Timeouts = { transferMs: 40_000, replyMs: 600_000 };
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Per worker process, unless the URL contains `maxConnections`. Postfix allows 50 per client (smtpd_client_connection_count_limit). */
-const MAX_CONNECTIONS = 40;
+/**
+ * Per worker process. Postfix allows 50 per client (smtpd_client_connection_count_limit), so the late ones are opened only for
+ * a server that leaves calls without a reply.
+ */
+const CONNECTIONS: Connections = { usual: 40, late: 40 };
 /** Emails that are claimed together. */
 const CALL_SIZE = 25;
 /** If this many emails are slow, more than half of the connections remain for others. */
@@ -61,17 +64,26 @@ export function requiresTls(url: string): boolean {
   return !isLoopback;
 }
 
+/** Returns the connections that the URL allows: `maxConnections` limits their sum, of which a quarter is for late replies. */
+function connectionsOf(url: string): Connections {
+  const total = Number(new URL(url).searchParams.get('maxConnections'));
+  if (!(total >= 1)) return CONNECTIONS;
+  const late = Math.floor(total / 4);
+  return { usual: Math.floor(total) - late, late };
+}
+
 /**
  * Sends email to an SMTP server over a pool of connections.
  * @param url such as `smtps://user:password@smtp.example.com:465`
  */
 export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
+  const connections = connectionsOf(url);
   const transport = createTransport({
     url,
     requireTLS: requiresTls(url),
     tls: { minVersion: 'TLSv1.2' },
     pool: true,
-    maxConnections: MAX_CONNECTIONS,
+    maxConnections: connections.usual + connections.late,
     maxMessages: 1_000,
     idleTimeout: 30_000,
     // By default the pool resends a message when its connection closes, even after the last byte.
@@ -125,6 +137,7 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
     name: 'smtp',
     callSize: CALL_SIZE,
     overlap: OVERLAP,
+    connections,
     hasTracking: false,
     refusal: () => undefined,
     send: (emails, _call, onOutcome) =>

@@ -264,7 +264,8 @@ export async function beginAttempts(
 export interface AttemptEnding {
   readonly message_id: string;
   readonly n: number;
-  readonly outcome: AttemptOutcome;
+  /** `none` if the provider was not called: the attempt is deleted, since it was none. */
+  readonly outcome: AttemptOutcome | 'none';
   readonly detail: string | null;
   readonly code?: string;
   readonly provider_message_id?: string;
@@ -276,7 +277,12 @@ export interface AttemptEnding {
  * fallback template, which is `again` with a provider's id, stays so if its `sent` is recorded once more. Writers of the same
  * attempts may deadlock (40P01): callers retry.
  */
-export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Promise<void> {
+export async function endAttempts(db: Db, all: readonly AttemptEnding[]): Promise<void> {
+  await deleteAttempts(
+    db,
+    all.filter(({ outcome }) => outcome === 'none'),
+  );
+  const endings = all.filter(({ outcome }) => outcome !== 'none');
   if (endings.length === 0) return;
   await execute(db, {
     name: 'end_attempts',
@@ -293,6 +299,18 @@ export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Pr
              AND (attempt.outcome IS NULL OR attempt.outcome = 'unknown'
                   OR ending.outcome = 'sent' AND NOT (attempt.outcome = 'again' AND attempt.provider_message_id IS NOT NULL))`,
     values: columns(endings, 'message_id', 'n', 'outcome', 'detail', 'code', 'provider_message_id', 'changes'),
+  });
+}
+
+/** Deletes attempts whose provider was not called. */
+async function deleteAttempts(db: Db, attempts: readonly Pick<Attempt, 'message_id' | 'n'>[]): Promise<void> {
+  if (attempts.length === 0) return;
+  await execute(db, {
+    name: 'delete_attempts',
+    text: `DELETE FROM attempts AS attempt USING unnest($1::text[], $2::integer[]) AS uncalled(message_id, n)
+           WHERE attempt.message_id = uncalled.message_id AND attempt.n = uncalled.n AND attempt.message_id = ANY ($1)
+             AND attempt.outcome IS NULL`,
+    values: columns(attempts, 'message_id', 'n'),
   });
 }
 

@@ -1,11 +1,11 @@
 import { type Db, execute, executeOne, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
-/** A provider account, or one sender of it, that refused to send: messages wait until a probe succeeds. */
+/** A provider account, or one sender of it, that refused to send or did not answer: messages wait until a probe succeeds. */
 export interface ProviderPause {
   readonly provider: string;
   /**
-   * Empty for the whole account; else the sender's domain, `organization:` and its id, or `stream:` and the provider's stream
+   * Empty for the whole account; else the sender's domain, `organization:` or `hanging:` and its id, or `stream:` and its name
    * (email), or the id of the number (chat-app messages).
    */
   readonly sender: string;
