@@ -62,6 +62,8 @@ export class Sendwright {
       reschedule: (id: string, scheduledAt: string) =>
         call('patch', '/v1/chatapp/{id}', { params: { id }, body: { scheduled_at: scheduledAt } }),
       cancel: (id: string) => call('post', '/v1/chatapp/{id}/cancel', { params: { id } }),
+      /** Erases text, template and files; the other fields stay. */
+      eraseContent: (id: string) => call('delete', '/v1/chatapp/{id}/content', { params: { id } }),
     };
 
     this.numbers = {
@@ -78,6 +80,8 @@ export class Sendwright {
       reschedule: (id: string, scheduledAt: string) =>
         call('patch', '/v1/sms/{id}', { params: { id }, body: { scheduled_at: scheduledAt } }),
       cancel: (id: string) => call('post', '/v1/sms/{id}/cancel', { params: { id } }),
+      /** Erases the text; the other fields stay. */
+      eraseContent: (id: string) => call('delete', '/v1/sms/{id}/content', { params: { id } }),
       /** Lists the numbers, short codes and messaging services that the operator has connected. */
       senders: (query: Query<'/v1/sms/senders'> = {}) => makeList(call, '/v1/sms/senders', 'senders', { query }),
     };

@@ -44,7 +44,10 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
   const { id } = member;
   const gate = makeGate(await deps.pauses.current());
   return transaction(deps.pool, async (client, commitWith): Promise<MessageClaim | number> => {
-    const [[locked], [attempt]] = await Promise.all([lockMessages(client, [id]), lastAttempts(client, [id])]);
+    const [[locked], [attempt]] = await Promise.all([
+      lockMessages(client, deps.contents, [id]),
+      lastAttempts(client, [id]),
+    ]);
     let stored = locked;
     if (!stored) return done({ id, state: 'ended', status: 'canceled' });
     const blocked = unclaimableResult({ ...stored, workflow_id: id, copies_left: false }, member);
