@@ -104,13 +104,18 @@ export class Sendwright {
     };
 
     this.erasures = {
-      /** Erases a recipient in as many requests as necessary. @returns the report of each request */
-      create: async (email: string) => {
+      /**
+       * Erases a recipient in as many requests as necessary.
+       * @param recipient an email address, or `{ phone }` in international form
+       * @returns the report of each request
+       */
+      create: async (recipient: string | { readonly phone: string }) => {
+        const named = typeof recipient === 'string' ? { email: recipient } : { phone: recipient.phone };
         const reports = [];
         let cursor: string | undefined;
         do {
           const { report, next_cursor: next } = await call('post', '/v1/erasures', {
-            body: { email, ...(cursor !== undefined && { cursor }) },
+            body: { ...named, ...(cursor !== undefined && { cursor }) },
           });
           reports.push(report);
           cursor = next ?? undefined;

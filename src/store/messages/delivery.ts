@@ -42,6 +42,8 @@ export interface StoredMessage {
   readonly suspendedForMs: number | null;
   /** True if the recipient of an SMS has opted out of its sender. */
   readonly has_opted_out: boolean;
+  /** True if its organization has erased recipients. */
+  readonly has_erasures: boolean;
   /** Null if it is no longer connected. */
   readonly number: SendingNumber | null;
 }
@@ -91,7 +93,9 @@ async function readMessages(
                   message.channel = 'sms' AND EXISTS (
                     SELECT FROM sms_opt_outs
                     WHERE org_id = message.org_id AND sender = message."from" AND recipient = message."to" OFFSET 0
-                  ) AS has_opted_out, message.number_id,
+                  ) AS has_opted_out,
+                  EXISTS (SELECT FROM erased_recipients WHERE org_id = message.org_id OFFSET 0) AS has_erasures,
+                  message.number_id,
                   number.provider AS number_provider, number.phone_number_id, number.account_sid, number.credentials
            FROM chat_messages AS message LEFT JOIN ${SENDERS} AS number ON number.id = message.number_id
            WHERE message.id = ANY ($1) ORDER BY message.id ${locking}`,
