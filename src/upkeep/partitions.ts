@@ -102,7 +102,8 @@ export async function expireEmails(
 
   await dropOrphans(pool, partitions);
   for (const gap of gapsBetween(partitions)) {
-    const deleted = await deleteMoved(pool, gap, limits.rows);
+    const abandoned = await failAbandoned(pool, gap, days, limits.rows);
+    const deleted = abandoned + (await deleteMoved(pool, gap, limits.rows));
     if (deleted > 0) return { done: deleted, next: '' };
     if ((await deleteDependentRows(pool, gap, limits.rows)) === limits.rows) return { done: 0, next: '' };
   }
@@ -131,7 +132,7 @@ const ABANDONED_ERROR = 'Its organization has been suspended for longer than rec
 /** Fails the queued emails of a partition that nobody will send. @returns their number */
 async function failAbandoned(
   pool: Pool,
-  { first_id, end_id }: Partition,
+  { first_id, end_id }: Pick<Partition, 'first_id' | 'end_id'>,
   days: number,
   limit: number,
 ): Promise<number> {
