@@ -303,13 +303,13 @@ export const SETTINGS = {
     '500',
   ),
   BODY_RETENTION_DAYS: preset(
-    'days after which bodies and custom headers of emails are erased, counted from when they were due; 0 is never. `admin organization retention` sets it for one organization',
+    'days after which the content of messages is erased (bodies and custom headers of emails), counted from when they were due; 0 is never. `admin organization retention` sets it for one organization',
     '0',
     integer(0, 36_500),
     '90',
   ),
   EMAIL_RETENTION_DAYS: preset(
-    'days after which records of emails are deleted, at least 31, counted from when they were accepted; 0 is never. Those accepted within a twelfth of that time are deleted together',
+    'days after which records of emails, chat-app messages and SMS are deleted, at least 31, counted from when they were accepted; 0 is never. Emails accepted within a twelfth of that time are deleted together',
     '0',
     zeroOr(integer(31, 36_500)),
     '365',

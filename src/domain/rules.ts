@@ -113,6 +113,14 @@ function oneOrMany(body: { email?: unknown; emails?: unknown }): Problem | undef
     : undefined;
 }
 
+function emailOrPhone(body: { email?: unknown; phone?: unknown }): Problem | undefined {
+  if (body.email != null && body.phone != null)
+    return { path: 'phone', message: 'cannot be given together with email' };
+  return body.email == null && body.phone == null
+    ? { path: 'email', message: 'is required unless phone is given' }
+    : undefined;
+}
+
 function uniqueContentIds(files: readonly { content_id?: string | null }[]): Problem | undefined {
   const message = 'appears twice; content ids are unique within an email';
   return repetition(files, ({ content_id: id }) => id, 'content_id', message);
@@ -141,6 +149,7 @@ export const RULES = {
   'one-source': oneSource,
   'unique-content-ids': uniqueContentIds,
   'one-or-many': oneOrMany,
+  'email-or-phone': emailOrPhone,
   phone: (value: string) => unparsed(parsePhone(value)),
   'phone-in-query': (value: string) => unparsed(parsePhoneQuery(value)),
   recipient: (value: string) => unparsed(parseSmsRecipient(value)),

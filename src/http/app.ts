@@ -88,6 +88,7 @@ export const ROUTES: readonly RouteRow[] = [
   ['GET', '/v1/chatapp/:id', 'read', chatapp.get],
   ['PATCH', '/v1/chatapp/:id', 'chat', chatapp.reschedule],
   ['POST', '/v1/chatapp/:id/cancel', 'chat', chatapp.cancel],
+  ['DELETE', '/v1/chatapp/:id/content', 'manage', chatapp.eraseContent],
 
   ['POST', '/v1/sms', 'chat', sms.send],
   ['GET', '/v1/sms', 'read', sms.list],
@@ -95,6 +96,7 @@ export const ROUTES: readonly RouteRow[] = [
   ['GET', '/v1/sms/:id', 'read', sms.get],
   ['PATCH', '/v1/sms/:id', 'chat', sms.reschedule],
   ['POST', '/v1/sms/:id/cancel', 'chat', sms.cancel],
+  ['DELETE', '/v1/sms/:id/content', 'manage', sms.eraseContent],
 
   ['GET', '/v1/stats', 'read', statistics.statistics],
 

@@ -12,6 +12,7 @@ const RULE_TYPES: Readonly<Partial<Record<RuleName, 'array' | 'object'>>> = {
   'one-source': 'object',
   'unique-content-ids': 'array',
   'one-or-many': 'object',
+  'email-or-phone': 'object',
   'chat-content': 'object',
   template: 'object',
   'chat-number': 'object',

@@ -20,6 +20,7 @@ import { webhookSeal } from '../accounts/webhooks.ts';
 import { startDomainChecks } from '../sender-domains/background-checks.ts';
 import { startIndexingEmails } from '../upkeep/search-index.ts';
 import { makePublicPost } from '../public-fetch/post.ts';
+import { makeEmailContents } from '../store/emails/contents.ts';
 import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
 import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
 import { checkDatabase, openPool } from './wiring/database.ts';
@@ -99,6 +100,7 @@ const FLEETS = {
       activities: makeMessageActivities({
         ...retrySettings(config, pool, log),
         pool,
+        contents: makeEmailContents(secretKeys),
         providerOf: makeReportedChatProviders(),
         pace: makeMessagePace(),
         windowPolicy: config.CHATAPP_WINDOW,
@@ -137,6 +139,7 @@ const FLEETS = {
         activities: makeUpkeepActivities({
           pool,
           files,
+          contents: makeEmailContents(secretKeys),
           bodyRetentionDays: config.BODY_RETENTION_DAYS,
           emailRetentionDays: config.EMAIL_RETENTION_DAYS,
           requestLogDays: config.REQUEST_LOG_DAYS,

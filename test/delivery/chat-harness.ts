@@ -13,6 +13,7 @@ import type { Pool } from '../../src/store/postgres/pool.ts';
 import { acceptText, connect } from '../store/chats.ts';
 import { captureLog } from '../support/captured-log.ts';
 import { ageAttempts, beginAttempt } from './attempts.ts';
+import { contents } from '../support/contents.ts';
 
 /** The outcome of a scripted provider for one message. A function may read the database first. */
 export type ChatAct = ChatOutcome | ((message: OutgoingChat) => ChatOutcome | Promise<ChatOutcome>);
@@ -70,6 +71,7 @@ export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partia
   const { log, lines } = captureLog('debug');
   const deps: MessageDeps = {
     pool,
+    contents,
     providerOf: () => provider,
     pace: makeMessagePace(1_000),
     windowPolicy: 'known',

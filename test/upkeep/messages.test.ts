@@ -9,6 +9,7 @@ import { deleteOutbox, lockMessageRows } from '../../src/store/outbox/outbox.ts'
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { inMs } from '../store/mail.ts';
+import { contents } from '../support/contents.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { ScriptedChat } from '../delivery/chat-harness.ts';
 import { fakeWorkflows } from './workflows.ts';
@@ -22,6 +23,7 @@ function make(state: WorkflowState = 'missing', overrides: Partial<Workflows> = 
   const { workflows, described, terminated } = fakeWorkflows(overrides, state);
   const tasks = makeMessageUpkeep({
     pool,
+    contents,
     providerOf: () => provider,
     requestIntervalMs: 0,
     workflows,

@@ -134,10 +134,10 @@ function listOf(of: ChannelPages) {
 /** The page of a message. @param formState the input of the reschedule form */
 async function messagePage(of: ChannelPages, context: Context, formState: FormState): Promise<Html> {
   const { channel, path, title, detail } = of;
-  const { pool, organization } = context;
+  const { pool, deps, organization } = context;
   const id = idOf(context);
   const [message, details] = await Promise.all([
-    findMessage(pool, organization.id, channel, id),
+    findMessage(pool, deps.contents, organization.id, channel, id),
     findChatDetails(pool, organization.id, id),
   ]);
   if (!message || !details) throw notFound(MESSAGE_NAMES[channel]);
@@ -234,6 +234,8 @@ function MessageRow({ of: { path, detail }, message }: { of: ChannelPages; messa
 
 /** Returns the content of a message: a text unchanged, anything else as JSON. */
 function contentOf({ type, text, template, image, document }: Message): string {
+  if ([text, template, image, document].every((part) => part === null))
+    return 'The content of this message was erased.';
   if (type === 'text') return text ?? '';
   const parts = { text, template, image, document };
   return JSON.stringify(Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== null)), null, 2);

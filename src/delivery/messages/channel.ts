@@ -103,7 +103,7 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
         const isTaken = async (providerMessageId: string, alsoFits?: (other: StoredMessage) => boolean) => {
           if (await belongsToAnotherMessage(deps.pool, stored, providerMessageId)) return true;
           if (!alsoFits) return false;
-          others ??= findAmbiguousOthers(deps.pool, stored, { ...created, maxCallMs: CALL_IS_OVER_MS });
+          others ??= findAmbiguousOthers(deps.pool, deps.contents, stored, { ...created, maxCallMs: CALL_IS_OVER_MS });
           return (await others).some(alsoFits);
         };
         const messageId = await provider.find?.(stored, created, isTaken);

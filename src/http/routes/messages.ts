@@ -1,9 +1,10 @@
-import type { TObject, TProperties, TSchema } from 'typebox';
+import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import { parsePhoneQuery, parseRecipientQuery } from '../../domain/chat/recipient.ts';
 import { parseTags } from '../../domain/email/tag-filter.ts';
 import { requireFound, requireValid } from '../../domain/errors.ts';
 import { parseInstant } from '../../domain/instant.ts';
 import { MESSAGE_NAMES, type MessageChannel, type MessageStatus } from '../../domain/messages/message.ts';
+import { eraseMessageContent } from '../../intake/content.ts';
 import { cancelMessage, rescheduleMessage } from '../../intake/messages.ts';
 import { findMessage, listMessages, type MessageSummary } from '../../store/messages/messages.ts';
 import { listRoute } from '../list-route.ts';
@@ -44,8 +45,8 @@ export function messageRoutes(of: ChannelRoutes) {
       description: 'One message with its content, status and timeline.',
       params,
       response: { 200: of.body },
-      handler: async ({ pool }, request) => {
-        const message = await findMessage(pool, request.orgId, channel, idOf(request));
+      handler: async ({ pool, contents }, request) => {
+        const message = await findMessage(pool, contents, request.orgId, channel, idOf(request));
         return present(requireFound(message, MESSAGE_NAMES[channel]));
       },
     }),
@@ -82,6 +83,17 @@ export function messageRoutes(of: ChannelRoutes) {
       handler: (deps, request) => {
         const { scheduled_at: time } = request.body;
         return rescheduleMessage(deps, request.orgId, channel, idOf(request), time, changerOf(request));
+      },
+    }),
+
+    eraseContent: route(`erase${operation}Content`, `Erase the content of ${one}`, {
+      description:
+        'Erases the content of a message that is no longer to be sent: text, template, file links and captions become null. The ' +
+        'record stays. Repeated, it changes nothing.',
+      params,
+      response: { 204: Type.Null() },
+      handler: async (deps, request) => {
+        await eraseMessageContent(deps, request.orgId, channel, idOf(request));
       },
     }),
 

@@ -62,7 +62,7 @@ export const SmsSummary = objectOf('SmsSummary', summary);
 
 export const SmsBody = objectOf('Sms', {
   ...summary,
-  text: Type.String(),
+  text: nullable(Type.String(), 'Null once it is erased'),
   events: Type.Array(timelineEntry('sms', 'Sms'), { description: 'Oldest first' }),
 });
 

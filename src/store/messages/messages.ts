@@ -1,6 +1,7 @@
 import type { ChatContent, ChatType } from '../../domain/chat/chat.ts';
 import type { Tag } from '../../domain/email/email.ts';
 import type { MessageChannel, MessageStatus } from '../../domain/messages/message.ts';
+import type { EmailContents, StoredMessageContent } from '../emails/contents.ts';
 import { wireTime } from '../emails/emails.ts';
 import { type Cursor, cursorValues, cutReadPage, type Page, type ReadRow } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
@@ -35,18 +36,31 @@ const SUMMARY = `message.id, message.status, message.type, message."from", messa
   message.encoding, message.tags, message.error, message.error_code, message.created_at, message.scheduled_at,
   message.last_event_at`;
 
-/** One message with its content and its timeline, as of one instant. */
-export function findMessage(db: Db, orgId: string, channel: MessageChannel, id: string): Promise<Message | undefined> {
-  return queryRow(db, {
+/** One message with its content and its timeline, as of one instant. Erased content is null. */
+export async function findMessage(
+  db: Db,
+  contents: EmailContents,
+  orgId: string,
+  channel: MessageChannel,
+  id: string,
+): Promise<Message | undefined> {
+  const row = await queryRow<Omit<Message, keyof ChatContent> & StoredMessageContent>(db, {
     name: 'find_message',
-    text: `SELECT ${SUMMARY}, content->>'text' AS text, (content->>'preview_url')::boolean AS preview_url,
-                  content->'template' AS template, content->'image' AS image, content->'document' AS document,
-                  content->'fallback_template' AS fallback_template, fallback_at,
+    text: `SELECT ${SUMMARY}, message.org_id, content, sealed_content, fallback_at,
                   (SELECT json_agg(json_build_object('type', type, 'created_at', ${wireTime('created_at')}) ORDER BY created_at, id)
                    FROM chat_events WHERE message_id = message.id) AS events
            FROM chat_messages AS message WHERE id = $1 AND org_id = $2 AND channel = $3`,
     values: [id, orgId, channel],
   });
+  if (!row) return undefined;
+  const { org_id, content, sealed_content, fallback_at, events, ...summary } = row;
+  const opened = await contents.openMessage(db, { id, org_id, content, sealed_content });
+  return { ...summary, ...toFields(opened), fallback_at, events };
+}
+
+/** Returns all fields of a content, also those that its message did not have. */
+function toFields({ text, preview_url, template, image, document, fallback_template }: ChatContent): ChatContent {
+  return { text, preview_url, template, image, document, ...(fallback_template && { fallback_template }) };
 }
 
 /** The conditions of a list; a message must meet all of them. */
