@@ -6,6 +6,7 @@ import { makeUnsubscribeTokens } from '../domain/email/unsubscribe-token.ts';
 import { makeTrackingTokens } from '../domain/email/tracked-links.ts';
 import { makeDownloadLinks, makeMediaLinks } from '../domain/file-links.ts';
 import type { BatchIntakeDeps } from '../intake/batches.ts';
+import { makeCallbackLimits } from '../intake/callback-limits.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { Ranges } from '../lib/ip-ranges.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
@@ -84,6 +85,7 @@ export function makeRouteDeps(deps: HttpDeps, describeApi: CurrentDescription) {
     trackingRecorder: makeTrackingRecorder({ pool, wakeRelay, log }),
     metadataSigner: makeMetadataSigner(secretKey),
     seal,
+    callbackLimits: makeCallbackLimits(),
     numbers: { pool, seal, verifyNumber, limits: limits.organization },
     domains: { ...senderDomains, wakeRelay, limits, publicUrl },
     webhooks: makeEndpointDeps(pool, wakeRelay, secretKey, webhookAllowCidrs, limits.organization),

@@ -122,7 +122,7 @@ async function takeStep(
     case 'audit_log':
       return note(await replaceInAuditLog(deps.pool, orgId, erased, after, STEP_ROWS), 'audit_entries');
     case 'provider_callbacks':
-      return note(await deleteCallbacksNaming(deps.pool, erased, after, STEP_ROWS), 'provider_callbacks');
+      return note(await deleteCallbacksNaming(deps.pool, orgId, erased, after, STEP_ROWS), 'provider_callbacks');
   }
 }
 
