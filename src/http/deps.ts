@@ -6,7 +6,7 @@ import { makeUnsubscribeTokens } from '../domain/email/unsubscribe-token.ts';
 import { makeTrackingTokens } from '../domain/email/tracked-links.ts';
 import { makeDownloadLinks, makeMediaLinks } from '../domain/file-links.ts';
 import type { BatchIntakeDeps } from '../intake/batches.ts';
-import { makeCallbackLimits } from '../intake/callback-limits.ts';
+import type { CallbackLimits } from '../intake/callback-limits.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { Ranges } from '../lib/ip-ranges.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
@@ -33,6 +33,7 @@ export interface HttpDeps extends BatchIntakeDeps, Pick<ConnectDeps, 'verifyNumb
   readonly files: FileStore;
   readonly keys: KeyCache;
   readonly networks: NetworkLimits;
+  readonly callbackLimits: CallbackLimits;
   /** Undefined if `REQUEST_LOG_DAYS` is 0. */
   readonly requestLog?: Pick<RequestLog, 'record'> | undefined;
   /** Proxies whose X-Forwarded-For header is trusted. If empty, the caller is the network peer. */
@@ -85,7 +86,6 @@ export function makeRouteDeps(deps: HttpDeps, describeApi: CurrentDescription) {
     trackingRecorder: makeTrackingRecorder({ pool, wakeRelay, log }),
     metadataSigner: makeMetadataSigner(secretKey),
     seal,
-    callbackLimits: makeCallbackLimits(),
     numbers: { pool, seal, verifyNumber, limits: limits.organization },
     domains: { ...senderDomains, wakeRelay, limits, publicUrl },
     webhooks: makeEndpointDeps(pool, wakeRelay, secretKey, webhookAllowCidrs, limits.organization),

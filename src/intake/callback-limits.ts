@@ -2,8 +2,7 @@ import { ServiceError } from '../domain/errors.ts';
 import { makeKeyedBuckets } from '../lib/keyed-buckets.ts';
 import { callbacksDropped } from '../telemetry/topics.ts';
 
-const PER_SECOND = 50;
-const PER_DAY = 100_000;
+const LIMITS = { perSecond: 50, perDay: 100_000 };
 const BURST_SECONDS = 5;
 const DAY_SECONDS = 86_400;
 
@@ -17,10 +16,10 @@ export interface CallbackLimits {
 }
 
 /** Makes the limits of this process: token buckets per number for a burst and for a day. */
-export function makeCallbackLimits(): CallbackLimits {
+export function makeCallbackLimits({ perSecond, perDay } = LIMITS): CallbackLimits {
   const limits = [
-    makeKeyedBuckets({ perSecond: PER_SECOND, burst: PER_SECOND * BURST_SECONDS }),
-    makeKeyedBuckets({ perSecond: PER_DAY / DAY_SECONDS, burst: PER_DAY }),
+    makeKeyedBuckets({ perSecond, burst: perSecond * BURST_SECONDS }),
+    makeKeyedBuckets({ perSecond: perDay / DAY_SECONDS, burst: perDay }),
   ];
   return {
     take(number) {
@@ -28,7 +27,7 @@ export function makeCallbackLimits(): CallbackLimits {
         const waitSeconds = buckets.take(number);
         if (waitSeconds === 0) continue;
         callbacksDropped.publish({ reason: 'rate', count: 1 });
-        const message = `more than ${PER_SECOND} callbacks a second of this number, or ${PER_DAY} a day`;
+        const message = `more than ${perSecond} callbacks a second of this number, or ${perDay} a day`;
         throw new ServiceError('rate_limit_exceeded', message, undefined, waitSeconds);
       }
     },
