@@ -1,5 +1,5 @@
 import { ServiceError } from '../domain/errors.ts';
-import { makeKeyedBuckets } from '../lib/keyed-buckets.ts';
+import { makeKeyedBuckets } from './keyed-buckets.ts';
 import { callbacksDropped } from '../telemetry/topics.ts';
 
 const LIMITS = { perSecond: 50, perDay: 100_000 };

@@ -1,6 +1,6 @@
 import { ServiceError } from '../domain/errors.ts';
 import { networkOf } from '../lib/ip-ranges.ts';
-import { makeKeyedBuckets } from '../lib/keyed-buckets.ts';
+import { makeKeyedBuckets } from './keyed-buckets.ts';
 
 /** The capacity of a network's bucket, in seconds of its rate. */
 const BURST_SECONDS = 5;

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { type Bucket, type Rate, refill, take } from './token-bucket.ts';
+import { type Bucket, type Rate, refill, take } from '../lib/token-bucket.ts';
 
 /** The maximum number of keys in memory. The least recently used one is evicted; it then starts with a full bucket. */
 const MAX_KEYS = 50_000;
