@@ -168,6 +168,11 @@ export const SETTINGS = {
     'https://mail.example.com',
     httpUrl,
   ),
+  LINK_URL: optional(
+    'URL of tracking and unsubscribe links, by default PUBLIC_URL: the API under another host name, so that what recipients think of the links of one organization is not about the name of the API and dashboard',
+    'https://links.example.com',
+    httpUrl,
+  ),
   SYSTEM_EMAIL_FROM: optional(
     "sender of this service's own emails: invitations and password resets. An organization must have verified its domain, and PUBLIC_URL must be set. Without it, invitation links are shown, and `admin user reset` resets passwords",
     'Sendwright <accounts@example.com>',

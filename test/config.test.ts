@@ -76,6 +76,11 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     good: [...any('https://mail.example.com', 'http://10.0.0.1:3000'), ['https://h/', 'https://h']],
     bad: ['x', 'mail.example.com', 'ftp://h', '/v1'],
   },
+  LINK_URL: {
+    fallback: undefined,
+    good: [...any('https://links.example.com'), ['https://h/', 'https://h']],
+    bad: ['x', 'links.example.com', '/v1'],
+  },
   SYSTEM_EMAIL_FROM: {
     fallback: undefined,
     good: any('accounts@example.com', 'Sendwright <accounts@example.com>'),

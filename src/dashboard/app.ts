@@ -9,6 +9,7 @@ import { type OrganizationOfUser, setFlash } from '../store/accounts/sessions.ts
 import type { Asset, Assets } from './assets.ts';
 import { ErrorPage, formProblems, toErrorView } from './errors.tsx';
 import { type FormInput, queryOf, readFields, validateFields } from './forms.ts';
+import { OIDC_SIGN_IN } from './oidc-flow.ts';
 import type { Context, DashboardDeps, FormState, Page, PageResponse, PageRow, SignedIn, Visit } from './page.ts';
 import { baseUrlOf, pathOf, Redirect, Reply } from './page.ts';
 import * as account from './pages/account.tsx';
@@ -228,9 +229,10 @@ async function admit(site: Site, request: FastifyRequest, reply: FastifyReply): 
       `You are a ${organization.role} here, and this needs the role ${access}.`,
     );
   }
-  const required = requiredPage(session, organization);
+  const required = requiredPage(session, organization, site.deps.oidc !== null);
   if (required !== undefined && !path.startsWith(required) && path !== CHANGE_ORGANIZATION) {
-    return redirectTo(required, request, reply);
+    const next = method === 'GET' ? visit.url : pageOfForm(request);
+    return redirectTo(required === OIDC_SIGN_IN ? required + queryOf({ next }) : required, request, reply);
   }
   request.sessionOrgId = organization.id;
   const context: Context = { ...visit, session, user, organization, role: organization.role };
@@ -279,10 +281,13 @@ function pageOfForm({ headers: { referer = '' } }: FastifyRequest): string {
 }
 
 /** Returns the page that a user must complete before the organization's pages open; undefined for none. */
-function requiredPage(session: SignedIn, organization: OrganizationOfUser): string | undefined {
+function requiredPage(session: SignedIn, organization: OrganizationOfUser, hasOidc: boolean): string | undefined {
+  if (organization.requires_oidc && !session.isOidcFresh) {
+    // A person who is signed in at the identity provider comes back without seeing a page.
+    return session.byOidc && hasOidc ? OIDC_SIGN_IN : oidc.OIDC_REQUIRED;
+  }
   // The identity provider is responsible for the second factor of its sign-ins.
   if (session.byOidc) return undefined;
-  if (organization.requires_oidc) return oidc.OIDC_REQUIRED;
   if (organization.requires_second_factor && !session.hasSecondFactor) return secondFactor.SECOND_FACTOR;
   return undefined;
 }

@@ -82,6 +82,8 @@ export interface SignedIn {
   readonly hasSecondFactor: boolean;
   /** True if the session started with a sign-in by OpenID Connect. */
   readonly byOidc: boolean;
+  /** True if that sign-in is recent enough for an organization that requires it. */
+  readonly isOidcFresh: boolean;
 }
 
 /** A request by a member of an organization, for a page of that organization. */

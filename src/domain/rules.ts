@@ -10,7 +10,7 @@ import {
   tokenProblem,
   uniqueTemplates,
 } from './chat/rules.ts';
-import { isControlHeader } from './email/control-headers.ts';
+import { isControlHeader, isServerHeader } from './email/control-headers.ts';
 import type { Problem } from './errors.ts';
 import { rangeProblem } from '../lib/ip-ranges.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from './instant.ts';
@@ -69,6 +69,7 @@ function headerNameProblem(name: string, seen: ReadonlySet<string>): string | un
   if (name.length > HEADER_NAME_LENGTH) return `must have a name of at most ${HEADER_NAME_LENGTH} characters`;
   if (REFUSED_HEADERS.has(lower) || lower.startsWith('resent-')) return 'is set by Sendwright and cannot be given';
   if (isControlHeader(name)) return 'is a control header of an email provider; other custom headers are allowed';
+  if (isServerHeader(name)) return 'is written by mail servers and cannot be given; other custom headers are allowed';
   return seen.has(lower) ? REPEATED_HEADER : undefined;
 }
 

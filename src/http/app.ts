@@ -276,7 +276,7 @@ async function admit(deps: RouteDeps, request: FastifyRequest, reply: FastifyRep
   const scope = request.is404 ? unknownScope(request) : (request.routeOptions.config.scope ?? 'read');
   if (scope !== 'public') {
     request.caller = await authenticate(deps.keys, deps.networks, request);
-    if (!request.is404) authorize(request.caller, scope);
+    if (!request.is404) authorize(request.caller, scope, request.method);
     limitRequests(deps.limits, request.caller, reply);
   } else {
     admitNetwork(deps, request);

@@ -5,7 +5,9 @@ import { makeMetadataSigner } from '../domain/email/metadata-signature.ts';
 import { makeUnsubscribeTokens } from '../domain/email/unsubscribe-token.ts';
 import { makeTrackingTokens } from '../domain/email/tracked-links.ts';
 import { makeDownloadLinks, makeMediaLinks } from '../domain/file-links.ts';
+import type { AccountEmailSettings } from '../intake/account-emails.ts';
 import type { BatchIntakeDeps } from '../intake/batches.ts';
+import type { CallbackLimits } from '../intake/callback-limits.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { Ranges } from '../lib/ip-ranges.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
@@ -19,6 +21,7 @@ import type { FileStore } from '../store/files/file-store.ts';
 import { makeCursors } from './cursor.ts';
 import type { CurrentDescription } from './docs/current-examples.ts';
 import { makeMigrationCheck } from './plugins/readiness.ts';
+import { makeIsSuspendedLink } from './suspended-links.ts';
 
 export interface HttpDeps extends BatchIntakeDeps, Pick<ConnectDeps, 'verifyNumber'> {
   readonly log: FastifyBaseLogger;
@@ -31,7 +34,10 @@ export interface HttpDeps extends BatchIntakeDeps, Pick<ConnectDeps, 'verifyNumb
   readonly docsSenderDomain: string | undefined;
   readonly files: FileStore;
   readonly keys: KeyCache;
+  /** Null if this service sends no emails about accounts. */
+  readonly accountEmails: AccountEmailSettings | null;
   readonly networks: NetworkLimits;
+  readonly callbackLimits: CallbackLimits;
   /** Undefined if `REQUEST_LOG_DAYS` is 0. */
   readonly requestLog?: Pick<RequestLog, 'record'> | undefined;
   /** Proxies whose X-Forwarded-For header is trusted. If empty, the caller is the network peer. */
@@ -81,6 +87,7 @@ export function makeRouteDeps(deps: HttpDeps, describeApi: CurrentDescription) {
     mediaLinks: makeMediaLinks(secretKey),
     unsubscribeTokens: makeUnsubscribeTokens(secretKey),
     trackingTokens: makeTrackingTokens(secretKey),
+    isSuspendedLink: makeIsSuspendedLink(pool),
     trackingRecorder: makeTrackingRecorder({ pool, wakeRelay, log }),
     metadataSigner: makeMetadataSigner(secretKey),
     seal,

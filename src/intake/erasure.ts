@@ -201,7 +201,7 @@ async function eraseInLogs(
     return count(await replaceInWebhookEvents(pool, orgId, erased, after, STEP_ROWS), report, 'webhook_events');
   if (phase === 'audit_log')
     return count(await replaceInAuditLog(pool, orgId, erased, after, STEP_ROWS), report, 'audit_entries');
-  return count(await deleteCallbacksNaming(pool, erased, after, STEP_ROWS), report, 'provider_callbacks');
+  return count(await deleteCallbacksNaming(pool, orgId, erased, after, STEP_ROWS), report, 'provider_callbacks');
 }
 
 /** Each message has one recipient, so the content of those that have ended is erased. */

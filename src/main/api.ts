@@ -9,6 +9,7 @@ import { makePublicFetch } from '../public-fetch/fetch.ts';
 import { startAggregatingCounts } from '../intake/aggregate-counts.ts';
 import { gatherEmails } from '../intake/emails.ts';
 import { makeBatchSlots } from '../intake/batch-slots.ts';
+import { makeCallbackLimits } from '../intake/callback-limits.ts';
 import { makeNetworkLimits } from '../intake/network-limits.ts';
 import { makeQuotaQueue } from '../intake/quota-queue.ts';
 import { startRateLimits } from '../intake/rate-limits.ts';
@@ -127,6 +128,7 @@ const deps = {
     tags: makeTagRegistry(pool, organization.tagPairs),
   },
   networks: makeNetworkLimits(config.RATE_LIMIT_NETWORK_RPS),
+  callbackLimits: makeCallbackLimits(),
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
   postmarkCallbacks: {
     credentials: user && password ? { user, password } : null,

@@ -72,13 +72,47 @@ describe('custom headers', () => {
 
   for (const name of [
     ...'X-PM-Message-Stream X-PM-Anything X-SMTPAPI X-SG-EID X-SES-Source-ARN X-Mailgun-Variables X-MC-Tags'.split(' '),
-    ...'X-MSYS-API X-Mailjet-Campaign X-MJ-CustomID'.split(' '),
+    ...'X-MSYS-API X-Mailjet-Campaign X-MJ-CustomID X-Mailin-Custom X-Sib-Sandbox sib-anything'.split(' '),
+    ...'X-ElasticEmail-Channel IsTransactional PoolName X-MT-Category X-MT-Custom-Variables X-SMTP2GO-Tag'.split(' '),
+    ...'X-xsMailingId X-xsMessageId X-Postal-MsgID X-MailerSend-Tags Resend-Idempotency-Key X-Virtual-MTA'.split(' '),
   ]) {
     it(`may not be ${name}, a control header of a provider, in any case`, () => {
       for (const one of [name, name.toLowerCase(), name.toUpperCase()])
         assert.deepEqual(header(one), { path: one, message: MESSAGES.control_header });
     });
   }
+
+  for (const name of [
+    ...'Authentication-Results X-Original-Authentication-Results ARC-Seal ARC-Message-Signature Received-SPF'.split(
+      ' ',
+    ),
+    ...'Delivered-To X-Original-To Envelope-To X-Received DKIM-Filter DomainKey-Signature'.split(' '),
+    ...'X-MS-Exchange-Organization-SCL X-MS-Exchange-Organization-AuthAs X-Forefront-Antispam-Report'.split(' '),
+    ...'X-Spam-Status X-Spam-Flag X-Rspamd-Score'.split(' '),
+  ]) {
+    it(`may not be ${name}, which mail servers write, in any case`, () => {
+      for (const one of [name, name.toLowerCase(), name.toUpperCase()]) {
+        const message = 'is written by mail servers and cannot be given; other custom headers are allowed';
+        assert.deepEqual(header(one), { path: one, message });
+      }
+    });
+  }
+
+  it('may be ordinary ones of programs, lists and replies', () => {
+    for (const name of [
+      ...'X-Entity-Ref-ID X-Custom Feedback-ID List-Unsubscribe List-ID List-Help Auto-Submitted In-Reply-To'.split(
+        ' ',
+      ),
+      ...'References Precedence X-Priority Importance X-Mailer X-Auto-Response-Suppress Organization Keywords'.split(
+        ' ',
+      ),
+      ...'Disposition-Notification-To X-MSMail-Priority X-Google-Something X-MTA X-Mailinator X-Spammer Siblings'.split(
+        ' ',
+      ),
+    ]) {
+      assert.equal(header(name), undefined, name);
+    }
+  });
 
   it('may have names that are only like those', () => {
     const names = 'X-PMX PM-Metadata-email X-SMTPAPI-Not X-From From-X Fro Resent X-Resent-To Content-Language';

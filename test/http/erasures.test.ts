@@ -108,7 +108,7 @@ describe('erasing a recipient', () => {
       { ...report, events: 0, webhook_events: 0 },
       {
         ...{ emails: 4, contents: 2, files: 1, events: 0, recipients: 5, attempts: 4 },
-        ...{ webhook_events: 0, audit_entries: 1, provider_callbacks: 1, suppressions: 1 },
+        ...{ webhook_events: 0, audit_entries: 1, provider_callbacks: 0, suppressions: 1 },
         ...{ messages: 0, received: 0, contacts: 0 },
       },
     );

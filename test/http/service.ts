@@ -15,6 +15,7 @@ import { makeWithFiles } from '../../src/intake/attachments.ts';
 import { issueKeyForOperator } from '../../src/accounts/keys.ts';
 import { gatherEmails } from '../../src/intake/emails.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from '../../src/accounts/organization-limits.ts';
+import { makeCallbackLimits } from '../../src/intake/callback-limits.ts';
 import { makeNetworkLimits } from '../../src/intake/network-limits.ts';
 import { makeBatchSlots } from '../../src/intake/batch-slots.ts';
 import { makeQuotaQueue } from '../../src/intake/quota-queue.ts';
@@ -115,6 +116,7 @@ export async function startService(
       tags: makeTagRegistry(pool, perOrganization.tagPairs),
     },
     networks: makeNetworkLimits(0),
+    callbackLimits: makeCallbackLimits(),
     trustedProxies: [],
     log,
     secretKey: SECRET_KEY,

@@ -1,6 +1,6 @@
 import { type Mailbox, parseMailbox } from './address.ts';
 import type { EmailContent } from './content.ts';
-import { isControlHeader } from './control-headers.ts';
+import { isControlHeader, isServerHeader } from './control-headers.ts';
 import type { EmailRequest } from './email.ts';
 import type { DkimSigner } from '../senders/dkim.ts';
 import { type Tracking, UNTRACKED } from './tracked-links.ts';
@@ -63,8 +63,8 @@ export function toOutgoing(
     subject: email.subject,
     html: html || null,
     text: text || null,
-    // The API refuses control headers; emails accepted before that check existed may still be pending.
-    headers: Object.entries(headers).filter(([name]) => !isControlHeader(name)),
+    // The API refuses these headers; emails accepted before that check existed may still be pending.
+    headers: Object.entries(headers).filter(([name]) => !isControlHeader(name) && !isServerHeader(name)),
     files,
     messageId: `<${email.id}@${from.domain}>`,
     dkim: null,

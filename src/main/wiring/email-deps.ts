@@ -38,7 +38,7 @@ export function makeEmailDeps(
     largeEmails: makeLargeEmails(pool, files, log),
     sendingDomains: makeSendingDomains(dkimSeal(secretKeys), log),
     unsubscribeUrl: makeUnsubscribeUrl(config, secretKeys, log),
-    track: makeTrack(config.PUBLIC_URL, secretKeys, log),
+    track: makeTrack(config.LINK_URL ?? config.PUBLIC_URL, secretKeys, log),
     log,
   };
 }
@@ -59,8 +59,9 @@ export function retrySettings(config: Config, pool: Pool, log: Logger) {
 /** Returns the function that creates unsubscribe links. Without `PUBLIC_URL` they point to `HOST` and `PORT`. */
 function makeUnsubscribeUrl(config: Config, secretKeys: SecretKeys, log: Logger): EmailDeps['unsubscribeUrl'] {
   const tokens = makeUnsubscribeTokens(secretKeys);
-  const publicUrl = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
-  if (config.PUBLIC_URL === undefined) {
+  const configured = config.LINK_URL ?? config.PUBLIC_URL;
+  const publicUrl = configured ?? `http://${config.HOST}:${config.PORT}`;
+  if (configured === undefined) {
     log.warn(`PUBLIC_URL is not set: recipients of marketing email are to unsubscribe at ${publicUrl}`);
   }
   return (orgId, emailId, position) => unsubscribeUrl(publicUrl, tokens.make({ orgId, emailId, position }));

@@ -1,6 +1,6 @@
 import type { Email } from './emails.ts';
 import { IS_OPEN } from './recipients.ts';
-import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryOneValue, queryRows } from '../postgres/pool.ts';
 
 /** An address to erase, in the forms that statements search for. */
 export interface ErasedAddress {
@@ -212,18 +212,27 @@ export async function replaceInAuditLog(
   );
 }
 
-/** Deletes provider callbacks that contain the address. They concern no email. */
+/**
+ * Deletes provider callbacks that contain the address. They concern no email. Those of other organizations stay; those that concern
+ * no number are deleted but not counted, since they may be of another organization's email.
+ */
 export async function deleteCallbacksNaming(
   db: Db,
+  orgId: string,
   { likePatterns, pattern }: ErasedAddress,
   after: string,
   limit: number,
 ): Promise<WalkStep> {
   return walkStep(db, 'provider_callbacks', after === '' ? '0' : after, limit, (ids) =>
-    execute(
+    queryOneValue(
       db,
-      `DELETE FROM provider_callbacks WHERE id = ANY ($1::bigint[]) AND lower(body) LIKE ANY ($2) AND body ~* $3`,
-      [ids, likePatterns, pattern],
+      `WITH deleted AS (
+         DELETE FROM provider_callbacks
+         WHERE id = ANY ($1::bigint[]) AND (org_id = $4 OR org_id IS NULL) AND lower(body) LIKE ANY ($2) AND body ~* $3
+         RETURNING org_id
+       )
+       SELECT count(org_id)::int FROM deleted`,
+      [ids, likePatterns, pattern, orgId],
     ),
   );
 }

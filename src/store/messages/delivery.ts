@@ -244,10 +244,13 @@ export function lockProviderId(db: Db, providerMessageId: string): Promise<void>
 }
 
 /** Finds the number that sends a message; undefined if the message does not exist or its number is no longer connected. */
-export function findNumberOf(db: Db, messageId: string): Promise<SendingNumber | undefined> {
+export function findNumberOf(
+  db: Db,
+  messageId: string,
+): Promise<(SendingNumber & { readonly org_id: string; readonly number: string }) | undefined> {
   return queryRow(db, {
     name: 'find_number_of_message',
-    text: `SELECT number.id, message.channel, number.provider, number.phone_number_id, number.account_sid, number.credentials
+    text: `SELECT number.id, message.org_id, message."from" AS number, message.channel, number.provider, number.phone_number_id, number.account_sid, number.credentials
            FROM chat_messages AS message JOIN ${SENDERS} AS number ON number.id = message.number_id
            WHERE message.id = $1`,
     values: [messageId],
