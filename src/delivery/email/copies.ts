@@ -51,7 +51,7 @@ export async function fail(client: Db, failed: readonly Failure[]): Promise<Map<
   const reported = failedCopies.filter(({ email_id }) => statuses.get(email_id) !== 'failed');
   await project(
     client,
-    'recipient_failed',
+    'failed_for_one',
     reported.map(({ email_id: id, recipient, error }) => ({ id, recipient, error })),
   );
   for (const { id } of whole) statuses.set(id, 'failed');

@@ -118,7 +118,7 @@ export async function applyAnswers(pool: Pool, answers: readonly AnswerChanges[]
     const endings = answers.flatMap(({ changes }) => changes.copies);
     await divideEmails(client, endings);
     await endCopies(client, endings);
-    for (const change of ['sent', 'bounced', 'rejected', 'recipient_delayed'] as const)
+    for (const change of ['sent', 'bounced', 'rejected', 'delivery_delayed_for_one'] as const)
       await project(client, change, all(change));
     return endCopied(client, copiedIds);
   });
@@ -131,7 +131,7 @@ function toChanges(entry: EmailOutcomes): AnswerChanges {
     sent: changesOf(entry, 'sent'),
     bounced: changesOf(entry, 'bounced'),
     rejected: changesOf(entry, 'rejected'),
-    recipient_delayed: delays(entry),
+    delivery_delayed_for_one: delays(entry),
   };
   const areStored = changes.copies.length > 0 || changes.bounced.length > 0;
   return { attempt: { message_id, n }, changes, areStored, isCopied: isCopied(entry) };

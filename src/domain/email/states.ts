@@ -86,8 +86,8 @@ export const TRANSITIONS = {
     recordOnly: ['queued', 'failed', ...REPORTED_STATUSES],
     event: 'email.unsubscribed',
   },
-  recipient_delayed: recipientTransition('email.delivery_delayed'),
-  recipient_failed: recipientTransition('email.failed'),
+  delivery_delayed_for_one: recipientTransition('email.delivery_delayed'),
+  failed_for_one: recipientTransition('email.failed'),
   opened_by_machine: machineTransition('email.opened'),
   clicked_by_machine: machineTransition('email.clicked'),
 } as const satisfies Record<string, Transition>;

@@ -27,7 +27,7 @@ const ABOUT_US =
  */
 const LIMIT_CODE = /^\d{3}[ -][45]\.5\.3\b/;
 const LIMIT_WORDS =
-  /\btoo many\b.{0,20}\b(?:recipient|rcpt|address)|\b(?:recipient|rcpt)s?\b.{0,30}\b(?:limit|maximum|exceed)|\b(?:limit|max|maximum|more than)\b.{0,30}\b(?:recipient|rcpt)/i;
+  /\btoo many\b.{0,20}\b(?:recipients|rcpts?|addresses)\b|\b(?:recipients?|rcpts?) (?:limit|count|number|maximum)\b|\b(?:number|limit|max(?:imum)?|count|more than) (?:of |allowed |\d+ )*(?:recipients|rcpts)\b/i;
 /** A limit on the recipients of some time, unlike one on those of a transaction. */
 const OF_A_TIME = /\b(?:minute|hour|day|week|month)(?:s|ly)?\b|\bdaily\b/i;
 

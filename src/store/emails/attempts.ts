@@ -146,7 +146,7 @@ export interface AttemptChanges {
   readonly bounced: readonly EmailChangeInput[];
   readonly rejected: readonly EmailChangeInput[];
   /** Recipients that were deferred; missing in answers that an earlier version recorded. */
-  readonly recipient_delayed?: readonly EmailChangeInput[];
+  readonly delivery_delayed_for_one?: readonly EmailChangeInput[];
 }
 
 export interface Attempt {
