@@ -27,7 +27,7 @@ function makeTransactionCounter() {
   const current = new Map<string, number>();
   return {
     begin: ({ id }: SMTPServerSession) => current.delete(id),
-    numberOf({ id }: SMTPServerSession, recipient: string): number {
+    numberOf: ({ id }: SMTPServerSession, recipient: string): number => {
       const domain = recipient.split('@')[1] as string;
       const number = current.get(id) ?? counts.get(domain) ?? 0;
       if (!current.has(id)) counts.set(domain, number + 1);

@@ -96,7 +96,7 @@ async function deliver(script: Script, domain: string, server: EmailProvider) {
   const ambiguous: string[] = [];
   /** Recipients of calls that did not begin, which nobody knows. */
   const unknown: string[] = [];
-  let kill: Kill = null;
+  let kill = null as Kill;
   const provider: EmailProvider = {
     ...server,
     async send([email], call) {
@@ -237,7 +237,7 @@ test(`each recipient of ${SCRIPTS} scripts is delivered once, permanently refuse
   const servers = await Promise.all([answeringServer(t, answers), answeringServer(t, answers, true)]);
   const providers = servers.map(({ url }) => smtp(url));
   const scripts = fc.sample(script, { numRuns: SCRIPTS, seed: SEED });
-  const counts: Record<string, number> = {};
+  const counts = new Map<string, number>();
   await mapConcurrently([...scripts.entries()], CONCURRENCY, async ([n, script]) => {
     const domain = `s${n}.example.net`;
     const run: Run = { script, asked: new Map(), transactions: 0 };
@@ -249,13 +249,13 @@ test(`each recipient of ${SCRIPTS} scripts is delivered once, permanently refuse
       const { details, status } = await check(run, delivered, taken);
       for (const address of delivered.addresses) {
         const is = details.recipients.find(({ recipient }) => recipient === address)?.status ?? status;
-        counts[is] = (counts[is] ?? 0) + 1;
+        counts.set(is, (counts.get(is) ?? 0) + 1);
       }
     } catch (error) {
       throw new Error(`script ${n}: ${JSON.stringify(script)}`, { cause: error });
     }
   });
-  t.diagnostic(JSON.stringify(counts));
+  t.diagnostic(JSON.stringify(Object.fromEntries(counts)));
   const { rows } = await pool.query<{ email: string }>('SELECT email FROM suppressions WHERE org_id = $1', [orgId]);
   assert.ok(rows.length > 0);
   for (const { email } of rows) assert.equal(runOf(email).asked.get(email)?.at(-1), NO_MAILBOX, email);

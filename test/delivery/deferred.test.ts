@@ -31,13 +31,9 @@ async function start(t: TestContext, answers: Answers, settings: Partial<EmailDe
     ...server,
     at: (local: string) => `${local}@${domain}`,
     recipientsOf: async (id: string) =>
-      Object.fromEntries(
-        (await details(id)).recipients.map(({ recipient, status }) => [recipient.split('@')[0], status]),
-      ),
+      Object.fromEntries((await details(id)).recipients.map(({ recipient, status }) => [localPart(recipient), status])),
     errorsOf: async (id: string) =>
-      Object.fromEntries(
-        (await details(id)).recipients.map(({ recipient, error }) => [recipient.split('@')[0], error]),
-      ),
+      Object.fromEntries((await details(id)).recipients.map(({ recipient, error }) => [localPart(recipient), error])),
     /** Delivers until the email has ended, at most `rounds` times. @returns the states of the results */
     deliverAll: async (id: string, rounds = 10): Promise<string[]> => {
       const states: string[] = [];
@@ -283,7 +279,7 @@ describe('a worker that dies in a later transaction', () => {
   });
 
   test('after its answer was recorded does not repeat it: the next delivery applies it', async (t) => {
-    const { at, accept, deliverOne, deps, ...used } = await start(t, { rcpt: deferring('450 4.2.0 later', ['b']) });
+    const { at, accept, deps, ...used } = await start(t, { rcpt: deferring('450 4.2.0 later', ['b']) });
     const { id } = await accept({ to: [at('a'), at('b')] });
     const { record } = deps.recorder;
     const dying = {
