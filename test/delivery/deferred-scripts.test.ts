@@ -234,17 +234,20 @@ function checkMessages(taken: readonly Transaction[]) {
 }
 
 test(`each recipient of ${SCRIPTS} scripts is delivered once, permanently refused, given up or still queued`, async (t) => {
-  const servers = await Promise.all([answeringServer(t, answers), answeringServer(t, answers, true)]);
-  const providers = servers.map(({ url }) => smtp(url));
+  const start = async (hidesPipelining: boolean) => {
+    const server = await answeringServer(t, answers, hidesPipelining);
+    return [server, smtp(server.url)] as const;
+  };
+  const [pipelined, plain] = [await start(false), await start(true)];
   const scripts = fc.sample(script, { numRuns: SCRIPTS, seed: SEED });
   const counts = new Map<string, number>();
   await mapConcurrently([...scripts.entries()], CONCURRENCY, async ([n, script]) => {
     const domain = `s${n}.example.net`;
     const run: Run = { script, asked: new Map(), transactions: 0 };
     runs.set(domain, run);
-    const server = script.pipelining ? 0 : 1;
-    const delivered = await deliver(script, domain, providers[server] as EmailProvider);
-    const taken = servers[server]?.transactions.filter(({ recipients }) => recipients[0]?.endsWith(`@${domain}`)) ?? [];
+    const [server, provider] = script.pipelining ? pipelined : plain;
+    const delivered = await deliver(script, domain, provider);
+    const taken = server.transactions.filter(({ recipients }) => recipients[0]?.endsWith(`@${domain}`));
     try {
       const { details, status } = await check(run, delivered, taken);
       for (const address of delivered.addresses) {
