@@ -90,7 +90,7 @@ describe('a recipient that a server defers while it accepts others', () => {
           assert.equal(header(second?.message ?? '', name), header(first?.message ?? '', name), name);
         assert.equal(first?.message.split('\r\n\r\n')[0]?.includes('late@'), field !== 'bcc');
         assert.equal((await used.email(id)).status, 'sent');
-        assert.equal((await used.recipientsOf(id)).late, 'sent');
+        assert.equal((await used.recipientsOf(id))['late'], 'sent');
         assert.deepEqual(
           (await used.timeline(id)).filter((type) => type === 'sent'),
           ['sent'],
