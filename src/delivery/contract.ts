@@ -75,7 +75,10 @@ export interface AgainResult {
   readonly checks?: number;
 }
 
-/** The result of a provider call for a message. `partial`: all copies of the call were accepted, and others are left. */
+/**
+ * The result of a provider call for a message. `partial`: all copies of the call were accepted, or as many recipients as the server
+ * takes at a time, and others are left.
+ */
 export type CallResult = MemberResult | { readonly id: string; readonly state: 'partial' };
 
 /** A message that no other worker may send now; its attempt is recorded. */
@@ -194,6 +197,8 @@ export interface Failure {
   readonly code?: string;
   /** The call that it failed in, if only the copies of that call fail. */
   readonly call?: string;
+  /** Why it fails for a recipient that was deferred, as a sentence that follows the server's answer about that recipient. */
+  readonly afterDeferral?: string;
 }
 
 /** Records the results of provider calls. */
@@ -215,7 +220,7 @@ interface Claimable {
   readonly provider: string | null;
   /** The workflow that delivers it. */
   readonly workflow_id: string;
-  /** True for a marketing email with unsent copies. */
+  /** True for a marketing email with unsent copies, and for an email with deferred recipients. */
   readonly copies_left: boolean;
 }
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { SUPPRESSING } from '../../src/domain/email/suppression.ts';
 import type { SendOutcome } from '../../src/domain/email/retry.ts';
-import { classifyRefusal, refusedRecipients } from '../../src/providers/smtp/refusals.ts';
+import { classifyRefusal, namedRecipients } from '../../src/providers/smtp/refusals.ts';
 
 /** The reply to RCPT TO of the only recipient, or to the end of the message to one recipient. */
 function outcomeOf(phase: string, reply: string): SendOutcome {
@@ -51,7 +51,7 @@ test('a refusal of our account for one recipient among accepted ones suppresses 
   const reply = '552 Message would take you over your relay quota of 500';
   const error = Object.assign(new Error(reply), { response: reply, responseCode: 552, recipient: 'ada@shop.example' });
   assert.deepEqual(
-    refusedRecipients([error]).map(({ reason }) => reason),
+    namedRecipients([error]).refused?.map(({ reason }) => reason),
     ['reputation_block'],
   );
 });

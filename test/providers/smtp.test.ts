@@ -95,7 +95,25 @@ describe('a reply of the server', { concurrency: true }, () => {
   test('4xx to some recipients and 5xx to all others is busy', async (t) => {
     const RCPT = (line: string) => (line.includes('<r1@') ? '450 greylisted' : '550 no such user');
     const { outcome } = await sendWithScript(t, { RCPT }, outgoing({ to: addresses(3) }));
-    assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server answered: 450 greylisted' });
+    const detail = 'The SMTP server answered: 450 greylisted';
+    assert.ok(outcome.kind === 'busy');
+    assert.equal(outcome.detail, detail);
+    assert.deepEqual(outcome.deferred, [{ recipient: 'r1@example.net', detail, isOverLimit: false }]);
+    assert.deepEqual(
+      outcome.refused?.map(({ recipient }) => recipient),
+      ['r0@example.net', 'r2@example.net'],
+    );
+  });
+
+  test('a refused sender concerns no recipient, also if each was refused with it', async (t) => {
+    const script = {
+      EHLO: '250-here\r\n250 PIPELINING',
+      MAIL: '451 4.7.1 later',
+      RCPT: '503 5.5.1 MAIL first',
+      DATA: '503 no',
+    };
+    const { outcome } = await sendWithScript(t, script, outgoing({ to: addresses(3) }));
+    assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server answered: 451 4.7.1 later' });
   });
 
   for (const message of ['garbage', '354 go on', '150 what'])

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { EmailContent } from '../../domain/email/content.ts';
 import { newId } from '../../lib/ids.ts';
-import { type OutgoingEmail, type OutgoingFile, recipients, toOutgoing } from '../../domain/email/outgoing.ts';
+import { envelopeOf, isPart, type OutgoingEmail, type OutgoingFile, toOutgoing } from '../../domain/email/outgoing.ts';
 import { UNTRACKED } from '../../domain/email/tracked-links.ts';
 import type { EmailProvider } from '../../providers/email-provider.ts';
 import { type Attempt, beginAttempts, type LockedEmail } from '../../store/emails/attempts.ts';
@@ -217,10 +217,11 @@ export async function assign(
 }
 
 function copiesOfCall({ id, call, copies }: ClaimedEmail): (Recipient & { readonly call: string })[] {
-  const ofSeveral = copies.filter(({ copy }) => copy !== null);
-  return ofSeveral.flatMap((copy) =>
-    recipients(copy).map(({ address }) => ({ email_id: id, recipient: address.toLowerCase(), call })),
-  );
+  return copies
+    .filter(isPart)
+    .flatMap((copy) =>
+      envelopeOf(copy).map(({ address }) => ({ email_id: id, recipient: address.toLowerCase(), call })),
+    );
 }
 
 /** Disables tracking for an email with the link of an account, regardless of its domain. */

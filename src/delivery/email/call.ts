@@ -107,7 +107,13 @@ function storable(outcome: SendOutcome): SendOutcome {
     return { ...entry, detail: storableText(entry.detail) };
   };
   const cleaned = 'detail' in outcome ? clean(outcome) : outcome;
-  return 'refused' in cleaned ? { ...cleaned, refused: cleaned.refused.map(clean) } : cleaned;
+  if (cleaned.kind === 'account' || cleaned.kind === 'postponed') return cleaned;
+  const { refused, deferred } = cleaned;
+  return {
+    ...cleaned,
+    ...(refused && { refused: refused.map(clean) }),
+    ...(deferred && { deferred: deferred.map(clean) }),
+  };
 }
 
 function toAnswer(sent: EmailOutcomes): AnsweredEmail {

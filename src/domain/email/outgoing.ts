@@ -24,6 +24,8 @@ export interface OutgoingEmail {
   readonly to: readonly Mailbox[];
   readonly cc: readonly Mailbox[];
   readonly bcc: readonly Mailbox[];
+  /** The recipients that it is sent to now, if a server has answered finally about others of to, cc and bcc; null for all. */
+  readonly envelope: readonly Mailbox[] | null;
   readonly replyTo: readonly Mailbox[];
   readonly subject: string;
   readonly html: string | null;
@@ -59,6 +61,7 @@ export function toOutgoing(
     to,
     cc,
     bcc,
+    envelope: null,
     replyTo: (email.reply_to ?? []).map(parseStoredAddress),
     subject: email.subject,
     html: html || null,
@@ -109,6 +112,16 @@ export function addressees(email: Pick<StoredEmail, keyof Addressees>): Addresse
 
 export function recipients(email: Addressees): Mailbox[] {
   return [...email.to, ...email.cc, ...email.bcc];
+}
+
+/** Returns the recipients that an email is sent to now. */
+export function envelopeOf(email: Pick<OutgoingEmail, keyof Addressees | 'envelope'>): readonly Mailbox[] {
+  return email.envelope ?? recipients(email);
+}
+
+/** Returns true for a copy of a marketing email, and for an email to its deferred recipients: other recipients may have it. */
+export function isPart({ copy, envelope }: Pick<OutgoingEmail, 'copy' | 'envelope'>): boolean {
+  return copy !== null || envelope !== null;
 }
 
 /** Formats `"Name" <local@domain>` with the name always quoted: parsers disagree about unquoted punctuation. */

@@ -146,6 +146,8 @@ export function isStreamMissing(error: unknown): boolean {
 }
 
 function refusal(email: OutgoingEmail, settings: PostmarkSettings): string | undefined {
+  if (email.envelope !== null)
+    return 'Postmark sends an email to all of its recipients, not only to those that are left.';
   const count = recipients(email).length;
   if (count > MAX_RECIPIENTS) return `Postmark accepts at most ${MAX_RECIPIENTS} recipients, not ${count}.`;
   const { from, to, cc, bcc, replyTo } = email;

@@ -3,12 +3,12 @@ import ipaddr from 'ipaddr.js';
 import { createTransport } from 'nodemailer';
 import { encodeWord, encodeWords } from 'nodemailer/lib/mime-funcs';
 import type { DkimSigner } from '../../domain/senders/dkim.ts';
-import { type OutgoingEmail, recipients } from '../../domain/email/outgoing.ts';
+import { envelopeOf, type OutgoingEmail } from '../../domain/email/outgoing.ts';
 import type { SendOutcome } from '../../domain/email/retry.ts';
 import type { Connections, EmailProvider } from '../email-provider.ts';
 import { signDkim } from './dkim.ts';
 import { serialize } from './mime.ts';
-import { classifyRefusal, refusedRecipients, type SmtpError } from './refusals.ts';
+import { classifyRefusal, namedRecipients, type SmtpError } from './refusals.ts';
 
 interface Timeouts {
   /**
@@ -109,10 +109,9 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
     const message = { ...toMessage(email), ...context, signal: deadline.signal };
     try {
       const { rejectedErrors = [] } = await transport.sendMail(message);
-      const refused = refusedRecipients(rejectedErrors);
-      return { kind: 'sent', messageId: email.messageId, ...(refused.length > 0 && { refused }) };
+      return { kind: 'sent', messageId: email.messageId, ...namedRecipients(rejectedErrors) };
     } catch (error) {
-      return classifyFailure(error as SmtpError, progress, recipients(email).length);
+      return classifyFailure(error as SmtpError, progress, envelopeOf(email).length);
     } finally {
       clearTimeout(timer);
     }
@@ -155,7 +154,7 @@ function toMessage(email: OutgoingEmail) {
   const list = (mailboxes: OutgoingEmail['to']) =>
     mailboxes.map(({ name, address }) => ({ name: name ?? '', address }));
   return {
-    envelope: { from: email.from.address, to: recipients(email).map(({ address }) => address) },
+    envelope: { from: email.from.address, to: envelopeOf(email).map(({ address }) => address) },
     from: list([email.from]),
     to: list(email.to),
     cc: list(email.cc),
@@ -235,12 +234,13 @@ const CONNECTION_FAULTS: Readonly<Record<string, string>> = {
 
 function classifyFailure(failure: SmtpError, progress: Progress, recipientCount: number): SendOutcome {
   const { code = '', responseCode } = failure;
+  const { rejectedErrors = [] } = progress.envelope;
   // No reply, or an unexpected one: only 4xx and 5xx mean that the message was not accepted.
   if (responseCode === undefined || responseCode < 400) {
     const reason = CONNECTION_FAULTS[code] ?? 'the conversation failed';
     return progress.wroteAll
-      ? { kind: 'unknown', detail: `The SMTP server did not answer: ${reason}.` }
+      ? { kind: 'unknown', detail: `The SMTP server did not answer: ${reason}.`, ...namedRecipients(rejectedErrors) }
       : { kind: 'busy', detail: `The SMTP server could not be reached: ${reason}.` };
   }
-  return classifyRefusal(failure, recipientCount, progress.envelope.rejectedErrors ?? []);
+  return classifyRefusal(failure, recipientCount, rejectedErrors);
 }

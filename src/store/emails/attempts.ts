@@ -28,7 +28,7 @@ export interface LockedEmail
   dueInMs: number;
   /** Time since it was due. */
   overdueMs: number;
-  /** True for a marketing email with unsent copies. */
+  /** True for a marketing email with unsent copies, and for an email with deferred recipients. */
   copies_left: boolean;
   /** True if it may have crashed the process that delivered it. */
   is_suspect: boolean;
@@ -128,7 +128,7 @@ export async function readSendSizes(db: Db, ids: readonly string[]): Promise<Map
 
 /**
  * The outcome of an attempt:
- * sent      the provider accepted the message; of a marketing email, at least one copy
+ * sent      the provider accepted the message, of a marketing email at least one copy, otherwise for at least one recipient
  * refused   the provider refused it permanently
  * again     it was not accepted, for a temporary reason
  * account   the provider refused our account; it does not count as a failed attempt
@@ -145,6 +145,8 @@ export interface AttemptChanges {
   readonly sent: readonly EmailChangeInput[];
   readonly bounced: readonly EmailChangeInput[];
   readonly rejected: readonly EmailChangeInput[];
+  /** Recipients that were deferred; missing in answers that an earlier version recorded. */
+  readonly delivery_delayed_for_one?: readonly EmailChangeInput[];
 }
 
 export interface Attempt {
