@@ -2,10 +2,11 @@ import { maxHeaderSize } from 'node:http';
 import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { ServiceError } from '../domain/errors.ts';
+import { makeClosedSignal } from '../lib/closed-signal.ts';
 import { newId } from '../lib/ids.ts';
 import { isInRanges } from '../lib/ip-ranges.ts';
 import { requestAnswered } from '../telemetry/topics.ts';
-import { type HttpDeps, makeRouteDeps, type RouteDeps } from './deps.ts';
+import { type HttpDeps, makeRouteDeps, type RouteDeps, withPool } from './deps.ts';
 import { makeCurrentDescription } from './docs/current-examples.ts';
 import { errorStatuses } from './docs/errors.ts';
 import { openapi } from './docs/openapi.ts';
@@ -60,7 +61,7 @@ declare module 'fastify' {
   }
 }
 
-/** All routes of the API: method, path, required scope and handler. */
+/** All routes of the API: method, path, required scope, handler, and whether it is expensive. */
 export const ROUTES: readonly RouteRow[] = [
   ['POST', '/v1/emails', 'send', emails.sendEmail],
   ['GET', '/v1/emails', 'read', lists.emails],
@@ -96,7 +97,7 @@ export const ROUTES: readonly RouteRow[] = [
   ['PATCH', '/v1/sms/:id', 'chat', sms.reschedule],
   ['POST', '/v1/sms/:id/cancel', 'chat', sms.cancel],
 
-  ['GET', '/v1/stats', 'read', statistics.statistics],
+  ['GET', '/v1/stats', 'read', statistics.statistics, 'expensive'],
 
   ['POST', '/v1/domains', 'manage', domains.add],
   ['GET', '/v1/domains', 'read', domains.list],
@@ -110,7 +111,7 @@ export const ROUTES: readonly RouteRow[] = [
   ['GET', '/v1/suppressions/:idOrEmail', 'read', suppressions.getSuppression],
   ['DELETE', '/v1/suppressions/:idOrEmail', 'manage', suppressions.removeSuppression],
 
-  ['POST', '/v1/erasures', 'manage', erasures.erase],
+  ['POST', '/v1/erasures', 'manage', erasures.erase, 'expensive'],
 
   ['POST', '/v1/webhooks', 'manage', webhooks.create],
   ['GET', '/v1/webhooks', 'read', webhooks.list],
@@ -119,7 +120,7 @@ export const ROUTES: readonly RouteRow[] = [
   ['DELETE', '/v1/webhooks/:id', 'manage', webhooks.remove],
   ['POST', '/v1/webhooks/:id/rotate-secret', 'manage', webhooks.rotate],
   ['POST', '/v1/webhooks/:id/test', 'manage', webhooks.test],
-  ['POST', '/v1/webhooks/:id/replay', 'manage', deliveries.replayPeriod],
+  ['POST', '/v1/webhooks/:id/replay', 'manage', deliveries.replayPeriod, 'expensive'],
   ['GET', '/v1/webhooks/:id/deliveries', 'read', deliveries.list],
   ['GET', '/v1/webhooks/:id/deliveries/:deliveryId', 'read', deliveries.get],
   ['POST', '/v1/webhooks/:id/deliveries/:deliveryId/replay', 'manage', deliveries.replay],
@@ -237,9 +238,10 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
 }
 
 function serve(app: FastifyInstance, deps: RouteDeps, row: RouteRow): void {
-  const [method, url, scope, { schema, guard, networkLimit, attachValidation = false, bodyLimit, ...route }] = row;
+  const [method, url, scope, { schema, guard, networkLimit, attachValidation = false, bodyLimit, ...route }, cost] =
+    row;
   const limit = bodyLimit === undefined ? {} : { bodyLimit };
-  const handler: Handler = (request, reply) => route.handler(deps, request, reply);
+  const handler = scope === 'public' ? publicHandler(deps, route) : keyedHandler(deps, route, method, cost);
   const handle = deps.tracer && scope !== 'public' ? traceHandler(deps.tracer, handler) : handler;
   const [success = 200] = Object.keys(schema.response ?? {}).map(Number);
   const errors = scope === 'public' ? {} : errorResponses(...errorStatuses(row));
@@ -261,6 +263,21 @@ function serve(app: FastifyInstance, deps: RouteDeps, row: RouteRow): void {
     ...hooks,
     config,
   });
+}
+
+type RouteHandler = Pick<Route, 'handler'>;
+
+function publicHandler(deps: RouteDeps, route: RouteHandler): Handler {
+  return (request, reply) => route.handler(deps, request, reply);
+}
+
+/** Gives each request the database connections of its organization. */
+function keyedHandler(deps: RouteDeps, route: RouteHandler, method: RouteRow[0], cost: RouteRow[4]): Handler {
+  const kind = { isRead: method === 'GET', isExpensive: cost === 'expensive' };
+  return (request, reply) =>
+    deps.shares.run({ ...kind, orgId: request.orgId, closed: () => makeClosedSignal(reply) }, (pool) =>
+      route.handler(withPool(deps, pool), request, reply),
+    );
 }
 
 /** Returns true for an HTTP/1.1 request without Host: its response is 400, also of the dashboard (RFC 9112 §3.2). */

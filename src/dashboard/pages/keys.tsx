@@ -132,6 +132,6 @@ const revoke = buttonAction(async (context) => {
 
 export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', list],
-  ['GET', `${PATH}/usage`, 'viewer', showUsage],
+  ['GET', `${PATH}/usage`, 'viewer', showUsage, 'expensive'],
   ['POST', `${PATH}/:id/revoke`, 'owner', revoke],
 ];
