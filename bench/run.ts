@@ -12,6 +12,7 @@ import { retention } from './retention.ts';
 import { scale } from './scale.ts';
 import { storage } from './storage.ts';
 import { sustained } from './sustained.ts';
+import { tenants } from './tenants.ts';
 import { webhooks } from './webhooks.ts';
 
 /** The measurements of `npm run bench`, in the order they run. */
@@ -31,6 +32,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   lists,
   retention,
   pages,
+  tenants,
 };
 
 const names = process.argv.slice(2);

@@ -200,8 +200,11 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   const routeDeps = makeRouteDeps(deps, describeApi);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
-    if (lacksHost(request))
-      return sendError(new ServiceError('invalid_json', 'the request has no Host header'), request, reply);
+    const hosts = countHosts(request);
+    if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')) {
+      const message = hosts === 0 ? 'the request has no Host header' : 'the request has more than one Host header';
+      return sendError(new ServiceError('invalid_json', message), request, reply);
+    }
     await admit(routeDeps, request, reply);
     if (request.is404) throw noRoute(request, reply);
   });
@@ -280,9 +283,14 @@ function keyedHandler(deps: RouteDeps, route: RouteHandler, method: RouteRow[0],
     );
 }
 
-/** Returns true for an HTTP/1.1 request without Host: its response is 400, also of the dashboard (RFC 9112 §3.2). */
-function lacksHost({ raw, headers }: FastifyRequest): boolean {
-  return raw.httpVersion === '1.1' && headers.host === undefined;
+/**
+ * Counts the Host headers of a request. The response to an HTTP/1.1 request without one, and to any with several, is 400, also of the
+ * dashboard (RFC 9112 §3.2). `headers` contains the first of several only.
+ */
+function countHosts({ raw: { rawHeaders } }: FastifyRequest): number {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) if (/^host$/i.test(rawHeaders[index] ?? '')) hosts++;
+  return hosts;
 }
 
 /** Authenticates, authorizes, rate-limits and checks Content-Length before the body is read. */

@@ -59,8 +59,7 @@ export function makeConnectionShares(main: Pool, reads: Pool): ConnectionShares 
   };
 }
 
-function slotsOf({ options }: Pool, reserved: number): Semaphore {
-  const max = options.max ?? 0;
+function slotsOf({ options: { max } }: Pool, reserved: number): Semaphore {
   return makeSemaphore(Math.max(max - reserved, 1), Math.max(Math.floor(max * SHARE), 1));
 }
 
