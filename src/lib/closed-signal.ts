@@ -1,7 +1,6 @@
-import type { ServerResponse } from 'node:http';
-
+/** A reply of Fastify. */
 interface Reply {
-  readonly raw: Pick<ServerResponse, 'closed' | 'once'>;
+  readonly raw: { readonly closed: boolean; readonly once: (event: 'close', listener: () => void) => unknown };
 }
 
 /** Calls `release` when the response is sent or the caller disconnects; immediately if that has already happened. */
