@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { registerDomainForOperator } from '../src/accounts/domains.ts';
@@ -53,6 +54,8 @@ async function addTenant({ base_url }: DevFile, pool: Pool): Promise<Tenant> {
 
 async function measure(busy: Tenant, other: Tenant, pool: Pool, route: string, stored: Stored): Promise<Row> {
   const over = new AbortController();
+  // Each call in progress listens to it.
+  setMaxListeners(2 * PARALLEL, over.signal);
   const calls = Promise.all(Array.from({ length: PARALLEL }, () => callRepeatedly(busy, route, stored, over.signal)));
   const sends = await sendMeanwhile(
     other,
