@@ -13,6 +13,7 @@ import { scale } from './scale.ts';
 import { storage } from './storage.ts';
 import { sustained } from './sustained.ts';
 import { tenantsLine } from './tenants-line.ts';
+import { tenants } from './tenants.ts';
 import { webhooks } from './webhooks.ts';
 
 /** The measurements of `npm run bench`, in the order they run. */
@@ -33,6 +34,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   lists,
   retention,
   pages,
+  tenants,
 };
 
 const names = process.argv.slice(2);

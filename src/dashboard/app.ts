@@ -5,13 +5,14 @@ import { LRUCache } from 'lru-cache';
 import { digest } from '../lib/digest.ts';
 import { acceptsGzip } from '../lib/negotiation.ts';
 import { ServiceError } from '../domain/errors.ts';
+import { makeClosedSignal } from '../lib/closed-signal.ts';
 import { type OrganizationOfUser, setFlash } from '../store/accounts/sessions.ts';
 import type { Asset, Assets } from './assets.ts';
 import { ErrorPage, formProblems, toErrorView } from './errors.tsx';
 import { type FormInput, queryOf, readFields, validateFields } from './forms.ts';
 import { OIDC_SIGN_IN } from './oidc-flow.ts';
 import type { Context, DashboardDeps, FormState, Page, PageResponse, PageRow, SignedIn, Visit } from './page.ts';
-import { baseUrlOf, pathOf, Redirect, Reply } from './page.ts';
+import { baseUrlOf, pathOf, Redirect, Reply, withPool } from './page.ts';
 import * as account from './pages/account.tsx';
 import * as accountOidc from './pages/account-oidc.tsx';
 import * as accountSessions from './pages/account-sessions.tsx';
@@ -182,8 +183,9 @@ function serveAsset(app: FastifyInstance, { path, type, body, gzipped }: Asset):
 }
 
 function servePage(app: FastifyInstance, site: Site, row: PageRow): void {
-  const [method, path, , page] = row;
+  const [method, path, , page, cost] = row;
   const url = path.slice(ROOT.length) || '/';
+  const kind = { isRead: method === 'GET', isExpensive: cost === 'expensive' };
   app.route({
     method,
     url,
@@ -197,8 +199,13 @@ function servePage(app: FastifyInstance, site: Site, row: PageRow): void {
       if (method === 'GET' && visit.session?.flash && request.headers['hx-request'] === undefined) {
         await setFlash(site.deps.pool, digest(visit.session.token), null);
       }
-      const response = await respond(page, visit, request.body as FormInput | undefined);
-      return send(site, response, visit, reply);
+      const answer = async (shown: Visit): Promise<FastifyReply> =>
+        send(site, await respond(page, shown, request.body as FormInput | undefined), shown, reply);
+      const { sessionOrgId: orgId } = request;
+      // Public pages use the connections of the service.
+      if (orgId === null) return answer(visit);
+      const use = { ...kind, orgId, closed: () => makeClosedSignal(reply) };
+      return site.deps.shares.run(use, (pool) => answer(withPool(visit, pool)));
     },
   });
 }

@@ -84,6 +84,14 @@ describe('X-Request-Id is on every response, and the log line has the same id', 
     ['HEAD', () => ours.call('HEAD', `/v1/emails/${ID}`), 404],
     ['a request that is not HTTP', () => sendBytes(service.port, 'nonsense\r\n\r\n'), 400],
     ['a request without Host', () => sendBytes(service.port, 'GET /dashboard HTTP/1.1\r\n\r\n'), 400],
+    ...['HTTP/1.1', 'HTTP/1.0'].map(
+      (version) =>
+        [
+          `an ${version} request with two Host headers`,
+          () => sendBytes(service.port, `GET /healthz ${version}\r\nHost: a\r\nhost: b\r\n\r\n`),
+          400,
+        ] as const,
+    ),
     ['an HTTP/1.0 request without Host', () => sendBytes(service.port, 'GET /healthz HTTP/1.0\r\n\r\n'), 200],
     [
       'an unknown expectation',

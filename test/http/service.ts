@@ -17,6 +17,7 @@ import { gatherEmails } from '../../src/intake/emails.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from '../../src/accounts/organization-limits.ts';
 import { makeCallbackLimits } from '../../src/intake/callback-limits.ts';
 import { makeNetworkLimits } from '../../src/intake/network-limits.ts';
+import { makeConnectionShares } from '../../src/intake/connection-shares.ts';
 import { makeBatchSlots } from '../../src/intake/batch-slots.ts';
 import { makeQuotaQueue } from '../../src/intake/quota-queue.ts';
 import { startRateLimits } from '../../src/intake/rate-limits.ts';
@@ -106,6 +107,7 @@ export async function startService(
   const files: FileStore = diskStore(folder);
   const deps: HttpDeps & DashboardDeps = {
     pool: database.pool,
+    shares: makeConnectionShares(pool, pool),
     keys,
     requestLog,
     limits: {

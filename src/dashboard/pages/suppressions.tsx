@@ -81,7 +81,7 @@ const remove = buttonAction(async (context) => {
 
 export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', list],
-  ['GET', `${PATH}/download`, 'viewer', download],
+  ['GET', `${PATH}/download`, 'viewer', download, 'expensive'],
   ['POST', `${PATH}/:id/remove`, 'member', remove],
 ];
 

@@ -167,8 +167,9 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
   internal_error: { when: 'Something went wrong on our side.', message: 'something went wrong on our side' },
   unavailable: {
     when:
-      'The database or the attachment store cannot be reached, a provider cannot confirm a number, or too many downloads, large ' +
-      'requests or batches are in progress; try again after `Retry-After` seconds.',
+      'The database or the attachment store cannot be reached, a provider cannot confirm a number, too many downloads, large ' +
+      'requests, batches or other requests of the organization are in progress, or a read takes too long; try again after ' +
+      '`Retry-After` seconds.',
     message: 'the service cannot reach its database; try again',
   },
 };

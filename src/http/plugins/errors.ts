@@ -5,7 +5,7 @@ import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import { RateLimitExceeded } from '../../intake/rate-limits.ts';
 import { FileStoreUnavailable } from '../../store/files/file-store.ts';
-import { isUnreachable } from '../../store/postgres/pool.ts';
+import { isStatementTimeout, isUnreachable } from '../../store/postgres/pool.ts';
 import { formatNumber } from '../../lib/text.ts';
 
 /** A refused body whose Content-Length is at most this is read and discarded, to keep the connection. */
@@ -73,6 +73,13 @@ export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   const [code, message] = FRAMEWORK_ERRORS[(error as Partial<FastifyError> | null)?.code ?? ''] ?? [];
   if (code && message) return new ServiceError(code, message);
+  if (isStatementTimeout(error))
+    return new ServiceError(
+      'unavailable',
+      'this takes the database too long; try again, or ask for less',
+      undefined,
+      5,
+    );
   if (isUnreachable(error)) return new ServiceError('unavailable', 'the service cannot reach its database; try again');
   if (error instanceof FileStoreUnavailable) {
     return new ServiceError('unavailable', 'the service cannot reach its attachment store; try again');

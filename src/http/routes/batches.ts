@@ -2,7 +2,7 @@ import { requireFound } from '../../domain/errors.ts';
 import { acceptBatch, cancelBatch, findBadTime } from '../../intake/batches.ts';
 import { findBatch, listBatches } from '../../store/emails/batches.ts';
 import { changerOf } from '../plugins/auth.ts';
-import { makeClosedSignal } from '../plugins/closing.ts';
+import { makeClosedSignal } from '../../lib/closed-signal.ts';
 import type { ItemError } from '../plugins/validation.ts';
 import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
