@@ -19,6 +19,8 @@ export interface DeliveryDeps {
   readonly ambiguousSendMaxRepeats: number;
   /** The time after a provider's first "not found" from which a second one confirms it: its search may lag. */
   readonly confirmNotFoundAfterMs: number;
+  /** The time without a session of its worker after which a call to an SMTP server counts as ended. */
+  readonly goneWorkerWaitMs: number;
   /** Pauses of provider accounts. */
   readonly pauses: ProviderPauses;
   /** A message that waits for a paused account fails after this time. */
@@ -152,8 +154,11 @@ export interface Channel<T extends ChannelTypes> extends ChannelEndings {
     messages: readonly T['attempted'][],
     found: ReadonlyMap<string, string>,
   ): Promise<readonly T['attempted'][]>;
-  /** Milliseconds until a call without a recorded outcome has certainly ended. */
-  callIsOverInMs(attempt: Attempt): number;
+  /**
+   * Milliseconds until a call without a recorded outcome counts as ended.
+   * @param workerGoneForMs time since its worker was first found to be gone; undefined while it lives, or if it is not known
+   */
+  callIsOverInMs(attempt: Attempt, workerGoneForMs?: number): number;
 }
 
 /** How messages of a channel end without a provider call. */
@@ -183,11 +188,18 @@ export interface Failure {
   readonly call?: string;
 }
 
-/** Records the results of provider calls. */
+/** Records the progress and the results of provider calls. */
 export interface AttemptRecorder {
+  /** The worker that begins attempts; see `WorkerLease`. */
+  readonly worker: number | null;
+  /**
+   * Resolves when it is committed that the last bytes of a message are about to leave. Rejects if they may not leave: another worker
+   * has ended the attempt, or Postgres is unreachable.
+   */
+  readonly handOver: (attempt: Pick<AttemptEnding, 'message_id' | 'n'>) => Promise<void>;
   /** Commits only the ends of attempts, so that no lock on another table can delay it. Retries for ten minutes. */
   readonly record: (endings: readonly AttemptEnding[]) => Promise<void>;
-  /** True while a result could not be recorded. Nothing may be claimed meanwhile. */
+  /** True while a result could not be recorded or the worker has no lease. Nothing may be claimed meanwhile. */
   readonly isBlocked: () => boolean;
 }
 

@@ -125,6 +125,7 @@ export function harness(pool: Pool, orgId: string, providers: ScriptedProvider[]
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
     confirmNotFoundAfterMs: 60_000,
+    goneWorkerWaitMs: 20_000,
     largeEmails: makeLargeEmails(pool, NO_STORE, log),
     pauses: makeProviderPauses(pool, log),
     accountRetryForMs: 72 * 3_600_000,

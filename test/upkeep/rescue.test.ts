@@ -3,7 +3,7 @@ import { beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { makeRescueUpkeep } from '../../src/upkeep/rescue.ts';
 import type { Workflows } from '../../src/upkeep/workflow-state.ts';
-import { findAlmostDueWorkflows } from '../../src/store/emails/stuck.ts';
+import { findAlmostDueWorkflows, type LookUp } from '../../src/store/emails/stuck.ts';
 import { acceptOne, force, inMs, nextLook, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { fakeWorkflows } from './workflows.ts';
@@ -16,9 +16,9 @@ beforeEach(async () => {
 });
 
 /** The tasks with a fake Temporal. */
-function make(overrides: Partial<Workflows> = {}) {
+function make(overrides: Partial<Workflows> = {}, lookUp: LookUp = { provider: 'postmark', canBeAsked: true }) {
   const { workflows, described, terminated } = fakeWorkflows(overrides);
-  const tasks = makeRescueUpkeep({ pool, workflows, log: pino({ level: 'silent' }) });
+  const tasks = makeRescueUpkeep({ pool, workflows, lookUp, log: pino({ level: 'silent' }) });
   return {
     putBackOverdue: () => tasks.putBackOverdue(),
     putBackScheduled: () => tasks.putBackScheduled(null),

@@ -25,7 +25,7 @@ function accountAnswerOf({ email, outcomes }: EmailOutcomes): AccountAnswer[] {
  * @param onAnswer called for each email once the outcomes of all its copies are known
  */
 export async function callProvider(
-  { track }: Pick<EmailDeps, 'track'>,
+  { track, recorder }: Pick<EmailDeps, 'track' | 'recorder'>,
   emails: readonly ClaimedEmail[],
   onAnswer: (answer: AnsweredEmail) => void,
 ): Promise<void> {
@@ -50,7 +50,14 @@ export async function callProvider(
   const messages = copies.map((copy) =>
     provider.hasTracking ? toMessage(copy) : track(toMessage(copy), copy.recipient),
   );
-  const outcomes = await provider.send(messages, call, addOutcome);
+  const handOvers = new Map<ClaimedEmail, Promise<void>>();
+  const handOver = (position: number): Promise<void> => {
+    const { email } = owners[position] as { email: ClaimedEmail };
+    const recorded = handOvers.get(email) ?? recorder.handOver({ message_id: email.id, n: email.n });
+    handOvers.set(email, recorded);
+    return recorded;
+  };
+  const outcomes = await provider.send(messages, call, addOutcome, handOver);
   outcomes.forEach((outcome, position) => addOutcome(position, outcome));
 }
 
