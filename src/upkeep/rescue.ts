@@ -62,7 +62,8 @@ export function makeRescueUpkeep(deps: RescueDeps) {
         const state = await workflows.describe(id);
         // An idle workflow is expected until its email is due.
         if (state === 'running' || (state === 'idle' && !isLate)) return;
-        done += await putBack(deps, id, await findAlmostDue(pool, id, state === 'idle'), state);
+        const count = await putBack(deps, id, await findAlmostDue(pool, id, state === 'idle'), state);
+        done += count;
       });
       return { done, next: found.length === ALMOST_DUE_PER_STEP ? (found.at(-1)?.workflow_id ?? null) : null };
     },

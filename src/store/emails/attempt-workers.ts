@@ -71,7 +71,7 @@ export async function inspectWorkers(
            WHERE attempt.message_id = inspected.message_id AND attempt.n = inspected.n AND attempt.message_id = ANY ($1)
              AND attempt.outcome IS NULL AND attempt.worker IS NOT NULL
            RETURNING attempt.message_id,
-                     greatest(extract(epoch FROM clock_timestamp() - attempt.denied_at) * 1000, 0)::float8 AS "goneForMs"`,
+                     (extract(epoch FROM clock_timestamp() - attempt.denied_at) * 1000)::float8 AS "goneForMs"`,
     values: [...columns(attempts, 'message_id', 'n'), WORKER_LOCKS],
   });
   return new Map(
