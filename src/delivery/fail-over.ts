@@ -29,6 +29,7 @@ export function makeFailOverCheck(deps: FailOverDeps): (session: Db) => Promise<
       const emails = lookUp.canBeAsked ? await markRecentEmails(client, lookUp.provider) : 0;
       return { emails, messages: await markRecentMessages(client, messageProviders) };
     });
-    if (marked) log.warn({ timeline, ...marked }, 'Postgres has failed over, providers are asked about recent messages');
+    if (marked)
+      log.warn({ timeline, ...marked }, 'Postgres has failed over, providers are asked about recent messages');
   };
 }

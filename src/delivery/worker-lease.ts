@@ -46,10 +46,7 @@ export function startWorkerLease(
       await prepare(client);
       isHeld = true;
       for (let isOpen = true; isOpen;) {
-        isOpen = await Promise.race([
-          lost.then(() => false),
-          sleep(PROBE_INTERVAL_MS, true, { signal, ref: false }),
-        ]);
+        isOpen = await Promise.race([lost.then(() => false), sleep(PROBE_INTERVAL_MS, true, { signal, ref: false })]);
         if (isOpen) await within(PROBE_TIMEOUT_MS, execute(client, 'SELECT 1'));
       }
       if (!signal.aborted) throw new Error('the session of the worker has ended');

@@ -55,7 +55,9 @@ export function makeRescueUpkeep(deps: RescueDeps) {
     async putBackScheduled(from: string | null): Promise<UpkeepStep> {
       const { pool, workflows } = deps;
       const found = await findAlmostDueWorkflows(pool, from ?? '', ALMOST_DUE_PER_STEP);
-      const running = await workflows.findRunning(found.flatMap(({ workflow_id, isLate }) => (isLate ? [] : workflow_id)));
+      const running = await workflows.findRunning(
+        found.flatMap(({ workflow_id, isLate }) => (isLate ? [] : workflow_id)),
+      );
       let done = 0;
       const doubtful = found.filter(({ workflow_id }) => !running.has(workflow_id));
       await mapConcurrently(doubtful, MAX_CONCURRENT_REQUESTS, async ({ workflow_id: id, isLate }) => {

@@ -125,9 +125,10 @@ describe('a worker', () => {
 
   test('opens its session again under the same number after it was lost', async () => {
     const lease = await startWorker();
-    const { rows } = await pool.query<{ pid: number }>(`SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = $1`, [
-      lease.worker,
-    ]);
+    const { rows } = await pool.query<{ pid: number }>(
+      `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = $1`,
+      [lease.worker],
+    );
     await pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
     await eventually('another session holds the lock', async () => {
       const { rows: now } = await pool.query<{ pid: number }>(

@@ -54,9 +54,10 @@ describe('after a fail-over', () => {
     const [chat, toMeta] = [await acceptText(pool, orgId, from), await acceptText(pool, orgId, meta)];
     await pool.query(`UPDATE emails SET created_at = now() - interval '1 hour' WHERE id = ANY ($1)`, [[old, retried]]);
     await pool.query(`UPDATE emails SET status = 'sent' WHERE id = $1`, [sent]);
-    await pool.query(`INSERT INTO attempts (message_id, n, call, provider, outcome) VALUES ($1, 1, 'c', 'postmark', 'again')`, [
-      retried,
-    ]);
+    await pool.query(
+      `INSERT INTO attempts (message_id, n, call, provider, outcome) VALUES ($1, 1, 'c', 'postmark', 'again')`,
+      [retried],
+    );
     await connectWorker(true);
     await connectWorker(false);
     for (const id of [recent, chat]) assert.deepEqual(await callsOf(id), [{ call: id, outcome: 'unknown' }]);

@@ -209,7 +209,9 @@ const workerFaults: Readonly<Record<string, Fault>> = {
         `SELECT count(*)::int AS all, count(*) FILTER (WHERE handed_over)::int AS complete FROM attempts
          WHERE provider = 'smtp' AND outcome IS NULL`,
       );
-      print(`  ${rows[0]?.all} calls to the SMTP server were under way, ${rows[0]?.complete} of them waited for the reply`);
+      print(
+        `  ${rows[0]?.all} calls to the SMTP server were under way, ${rows[0]?.complete} of them waited for the reply`,
+      );
       await stack.parts.serving();
       await stack.setBehaviour({});
     },

@@ -266,10 +266,10 @@ describe('open emails of a closed workflow', () => {
     const cases = { again: 'unknown', lost: 'unknown', sent: undefined, refused: undefined, unknown: undefined };
     for (const [outcome, added] of Object.entries(cases)) {
       const id = await forgotten(-660, 'queued');
-      await pool.query(`INSERT INTO attempts (message_id, n, call, provider, outcome) VALUES ($1, 1, 'call_1', 'smtp', $2)`, [
-        id,
-        outcome,
-      ]);
+      await pool.query(
+        `INSERT INTO attempts (message_id, n, call, provider, outcome) VALUES ($1, 1, 'call_1', 'smtp', $2)`,
+        [id, outcome],
+      );
       const { putBackOverdue } = make({ describe: () => Promise.resolve('closed') });
       assert.equal((await putBackOverdue()).done, 1);
       const rows: Row[] = [['call_1', 'smtp', outcome]];
@@ -279,7 +279,10 @@ describe('open emails of a closed workflow', () => {
 
   test('are subject to AMBIGUOUS_SEND if no provider can be asked, but not before their time', async () => {
     const [due, later] = [await forgotten(-30, 'scheduled'), await forgotten(60, 'scheduled')];
-    const { putBackScheduled } = make({ describe: () => Promise.resolve('closed') }, { provider: 'smtp', canBeAsked: false });
+    const { putBackScheduled } = make(
+      { describe: () => Promise.resolve('closed') },
+      { provider: 'smtp', canBeAsked: false },
+    );
     assert.equal((await putBackScheduled()).done, 2);
     assert.deepEqual([await attemptsOf(due), await attemptsOf(later)], [[[due, 'smtp', 'unknown']], []]);
   });

@@ -57,10 +57,7 @@ export async function endUnsentAttempts(
  * comes back clears.
  * @returns by message: the milliseconds since then, of those whose worker is gone
  */
-export async function inspectWorkers(
-  db: Db,
-  attempts: readonly AttemptKey[],
-): Promise<ReadonlyMap<string, number>> {
+export async function inspectWorkers(db: Db, attempts: readonly AttemptKey[]): Promise<ReadonlyMap<string, number>> {
   if (attempts.length === 0) return new Map();
   const inspected = await queryRows<{ message_id: string; goneForMs: number | null }>(db, {
     name: 'inspect_workers',
