@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { deliverEmails } from '../delivery/email/deliver.ts';
 import { openAttachmentStore } from './wiring/attachment-store.ts';
-import { openPool, openRecorder } from './wiring/database.ts';
+import { openPool } from './wiring/database.ts';
+import { openRecorder } from './wiring/recorder.ts';
 import { makeEmailDeps } from './wiring/email-deps.ts';
 import { readSettings } from './env.ts';
 import { serveIsolatedDelivery } from './isolated-server.ts';

@@ -1,11 +1,5 @@
 import type { Logger } from 'pino';
-import type { Config } from '../../config.ts';
-import { makeAttemptRecorder } from '../../delivery/call.ts';
-import type { AttemptRecorder } from '../../delivery/contract.ts';
-import { makeFailOverCheck } from '../../delivery/fail-over.ts';
-import { startWorkerLease } from '../../delivery/worker-lease.ts';
 import { makePool, type Pool } from '../../store/postgres/pool.ts';
-import { lookUpOf } from './email-providers.ts';
 
 /** @param name the `application_name` of the connections in `pg_stat_activity` */
 export function openPool(
@@ -28,25 +22,4 @@ export async function checkDatabase(pool: Pool, log: Logger): Promise<void> {
   } catch (error) {
     log.error({ err: error }, 'first database connection failed');
   }
-}
-
-/**
- * Opens the recorder of a process that delivers messages, with its lease. The results of calls have their own connections, because all
- * connections of the shared pool may be waiting for a lock; the lease has one more.
- * @param name as for `openPool`
- */
-export function openRecorder(
-  config: Config & { readonly DATABASE_URL: string },
-  log: Logger,
-  name: string,
-  max: number,
-): { readonly recorder: AttemptRecorder; readonly stop: () => Promise<void> } {
-  const pool = openPool(config, log, name, max + 1);
-  const check = makeFailOverCheck({ pool, lookUp: lookUpOf(config), messageProviders: ['twilio'], log });
-  const lease = startWorkerLease(pool, check, (error) => log.warn({ err: error }, 'worker lease lost, sending paused'));
-  const stop = async (): Promise<void> => {
-    await lease.stop();
-    await pool.end();
-  };
-  return { recorder: makeAttemptRecorder(pool, log, lease), stop };
 }
