@@ -200,18 +200,22 @@ const workerFaults: Readonly<Record<string, Fault>> = {
   'worker-kill-slow-smtp': {
     what: 'kill -9 of the worker while an SMTP server takes 5 s to confirm each message',
     mix: { large: 0.5, chats: 0, rest: 250 },
-    async inject({ stack, generator, random, print }) {
+    async inject({ stack, generator, random, expect, print }) {
+      const calls = async () => {
+        const { rows } = await stack.pool.query<{ all: number; complete: number }>(
+          `SELECT count(*)::int AS all, count(*) FILTER (WHERE handed_over)::int AS complete FROM attempts
+           WHERE provider = 'smtp' AND outcome IS NULL`,
+        );
+        return rows[0] ?? { all: 0, complete: 0 };
+      };
       await stack.setBehaviour({ latency_ms: 5_000 });
       await Promise.all(Array.from({ length: 60 }, () => generator.postLarge(true)));
-      await sleep(random.between(500, 5_000));
+      for (const until = Date.now() + 20_000; (await calls()).complete === 0 && Date.now() < until;) await sleep(50);
+      await sleep(random.between(0, 4_000));
       stack.parts.kill('worker');
-      const { rows } = await stack.pool.query<{ all: number; complete: number }>(
-        `SELECT count(*)::int AS all, count(*) FILTER (WHERE handed_over)::int AS complete FROM attempts
-         WHERE provider = 'smtp' AND outcome IS NULL`,
-      );
-      print(
-        `  ${rows[0]?.all} calls to the SMTP server were under way, ${rows[0]?.complete} of them waited for the reply`,
-      );
+      const { all, complete } = await calls();
+      expect(complete > 0, 'calls to the SMTP server were under way');
+      print(`  ${all} calls to the SMTP server were under way, ${complete} of them waited for the reply`);
       await stack.parts.serving();
       await stack.setBehaviour({});
     },
