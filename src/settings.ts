@@ -358,6 +358,12 @@ export const SETTINGS = {
     '60s',
     parseDuration,
   ),
+  GONE_WORKER_WAIT: preset(
+    'time for which a call to an SMTP server is waited for after the database session of its worker has ended: a longer time, up to ' +
+      '12m, avoids duplicates if the worker is only cut off from the database, and delays the email if the worker is dead',
+    '20s',
+    parseDuration,
+  ),
   SHUTDOWN_TIMEOUT: preset(
     'time that a process has after SIGTERM to finish the calls in progress',
     '30s',

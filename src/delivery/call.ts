@@ -3,7 +3,9 @@ import type { Logger } from 'pino';
 import type { SendOutcome } from '../domain/email/retry.ts';
 import { awaitAll } from '../lib/await-all.ts';
 import type { ChatOutcome } from '../providers/chat-provider.ts';
+import { recordHandOvers } from '../store/emails/attempt-workers.ts';
 import { type AttemptEnding, endAttempts } from '../store/emails/attempts.ts';
+import { gather } from '../store/postgres/gather.ts';
 import { isUnreachable, type Pool } from '../store/postgres/pool.ts';
 import { messagesSent, type MessageKind, tally } from '../telemetry/topics.ts';
 import {
@@ -21,6 +23,7 @@ import {
 import { KIND_NAMES, logId } from './log-names.ts';
 import { PAUSE_RETRY_MS } from './pauses.ts';
 import { persist } from './persist.ts';
+import type { WorkerLease } from './worker-lease.ts';
 
 /** Called with the number of messages whose results have become complete. */
 export type OnResults = (count: number) => void;
@@ -52,11 +55,30 @@ export const NO_CONNECTION = 'It waits for a connection to the provider.';
 
 /** A result that cannot be recorded is retried for this long. The timeouts of the activities allow for it. */
 const RECORD_DEADLINE_MS = 600_000;
+/** Recording a hand-over is retried for this long. It must end before a provider gives up waiting for the last bytes. */
+const HAND_OVER_DEADLINE_MS = 20_000;
+const MAX_GATHERED_HAND_OVERS = 500;
 
-/** @param pool a separate pool: the connections of the shared one may all be waiting for a lock */
-export function makeAttemptRecorder(pool: Pool, log: Logger): AttemptRecorder {
+/**
+ * @param pool a separate pool: the connections of the shared one may all be waiting for a lock
+ * @param lease missing only in tests
+ */
+export function makeAttemptRecorder(
+  pool: Pool,
+  log: Logger,
+  lease?: Pick<WorkerLease, 'worker' | 'isHeld'>,
+): AttemptRecorder {
   const blocked = new Set<readonly AttemptEnding[]>();
+  const recordHandOver = gather(
+    (attempts: readonly Pick<AttemptEnding, 'message_id' | 'n'>[]) =>
+      persist(() => recordHandOvers(pool, attempts), HAND_OVER_DEADLINE_MS),
+    MAX_GATHERED_HAND_OVERS,
+  );
   return {
+    worker: lease?.worker ?? null,
+    async handOver(attempt) {
+      if (!(await recordHandOver(attempt))) throw new Error('another worker has ended the attempt');
+    },
     async record(endings) {
       const onFailure = (error: unknown): void => {
         if (blocked.size === 0) log.error({ err: error }, 'recording of results blocked, sending paused');
@@ -69,7 +91,7 @@ export function makeAttemptRecorder(pool: Pool, log: Logger): AttemptRecorder {
         blocked.delete(endings);
       }
     },
-    isBlocked: () => blocked.size > 0,
+    isBlocked: () => blocked.size > 0 || lease?.isHeld() === false,
   };
 }
 

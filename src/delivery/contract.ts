@@ -20,6 +20,8 @@ export interface DeliveryDeps {
   readonly ambiguousSendMaxRepeats: number;
   /** The time after a provider's first "not found" from which a second one confirms it: its search may lag. */
   readonly confirmNotFoundAfterMs: number;
+  /** The time without a session of its worker after which a call to an SMTP server counts as ended. */
+  readonly goneWorkerWaitMs: number;
   /** Pauses of provider accounts. */
   readonly pauses: ProviderPauses;
   /** A message that waits for a paused account fails after this time. */
@@ -175,8 +177,11 @@ export interface ChannelEndings {
   readonly kind: MessageKind;
   /** Returns true if the provider of an attempt can be asked about it. */
   canBeLookedUp(client: Db, attempt: Attempt): Promise<boolean>;
-  /** Milliseconds until a call without a recorded outcome has certainly ended. */
-  callIsOverInMs(attempt: Pick<Attempt, 'outcome' | 'provider' | 'ageMs'>): number;
+  /**
+   * Milliseconds until a call without a recorded outcome counts as ended.
+   * @param workerGoneForMs time since its worker was first found to be gone; undefined while it lives, or if it is not known
+   */
+  callIsOverInMs(attempt: Pick<Attempt, 'outcome' | 'provider' | 'ageMs'>, workerGoneForMs?: number): number;
   /** Fails messages. @returns their statuses; those with copies left are missing */
   fail(client: Db, failed: readonly Failure[]): Promise<Map<string, DeliveryStatus>>;
   /** Locks messages of one workflow. @returns their statuses: `queued` while something is to be sent */
@@ -201,11 +206,18 @@ export interface Failure {
   readonly afterDeferral?: string;
 }
 
-/** Records the results of provider calls. */
+/** Records the progress and the results of provider calls. */
 export interface AttemptRecorder {
+  /** The worker that begins attempts; see `WorkerLease`. */
+  readonly worker: number | null;
+  /**
+   * Resolves when it is committed that the last bytes of a message are about to leave. Rejects if they may not leave: another worker
+   * has ended the attempt, or Postgres is unreachable.
+   */
+  readonly handOver: (attempt: Pick<AttemptEnding, 'message_id' | 'n'>) => Promise<void>;
   /** Commits only the ends of attempts, so that no lock on another table can delay it. Retries for ten minutes. */
   readonly record: (endings: readonly AttemptEnding[]) => Promise<void>;
-  /** True while a result could not be recorded. Nothing may be claimed meanwhile. */
+  /** True while a result could not be recorded or the worker has no lease. Nothing may be claimed meanwhile. */
   readonly isBlocked: () => boolean;
 }
 

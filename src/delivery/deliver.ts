@@ -116,5 +116,5 @@ async function applyRecorded<T extends ChannelTypes>(
 /** Returns the reason why this worker may claim nothing now; undefined if it may. An unclaimed message uses no attempt. */
 function claimBlocker({ recorder, stopping }: DeliveryDeps): string | undefined {
   if (stopping.aborted) return 'The worker is shutting down.';
-  return recorder.isBlocked() ? 'The results of earlier calls cannot be recorded now.' : undefined;
+  return recorder.isBlocked() ? 'The results of calls cannot be recorded now.' : undefined;
 }

@@ -13,7 +13,6 @@ import type { GroupQueue } from '../../workflows/index.ts';
 import type { MessageDeps } from '../delivery/messages/contract.ts';
 import { makeMigrationCheck } from '../http/plugins/readiness.ts';
 import { makeMessagePace } from '../delivery/messages/pace.ts';
-import { makeAttemptRecorder } from '../delivery/call.ts';
 import { makeProviderLine } from '../delivery/line.ts';
 import { startWebhookDispatcher } from '../delivery/webhooks/dispatcher.ts';
 import { webhookSeal } from '../accounts/webhooks.ts';
@@ -24,10 +23,11 @@ import { makeEmailContents } from '../store/emails/contents.ts';
 import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
 import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
 import { checkDatabase, openPool } from './wiring/database.ts';
+import { openRecorder } from './wiring/recorder.ts';
 import { makeChatProviders, twilioCallbacksUrl } from './wiring/chat-providers.ts';
 import { openWorkflows } from './wiring/workflows.ts';
 import { makeEmailDeps, retrySettings } from './wiring/email-deps.ts';
-import { makeAskPostmark, makeRemoveFromProvider, updateCredentialPauses } from './wiring/email-providers.ts';
+import { lookUpOf, makeAskPostmark, makeRemoveFromProvider, updateCredentialPauses } from './wiring/email-providers.ts';
 import { secretKeysOf } from '../lib/secret-key.ts';
 import { readSettings } from './env.ts';
 import { forkIsolated, makeIsolation } from './isolation.ts';
@@ -59,9 +59,7 @@ const log = makeLog('worker', config.LOG_LEVEL);
 startWatchdog('worker');
 const tracer = await openTracer(config, 'sendwright-worker', log);
 const pool = openPool(config, log, 'worker', 20);
-// Provider results have their own connections, because all connections of `pool` may be waiting for a lock.
-const recordingPool = openPool(config, log, 'worker results', 4);
-const recorder = makeAttemptRecorder(recordingPool, log);
+const { recorder, stop: stopRecorder } = openRecorder(config, log, 'worker results', 4);
 const line = makeProviderLine();
 void checkDatabase(pool, log);
 
@@ -148,6 +146,7 @@ const FLEETS = {
           removeFromPostmark: senderDomains.postmark?.remove,
           providerOf: makeChatProviders(pool, config, log),
           workflows: openWorkflows(() => client as Client),
+          lookUp: lookUpOf(config),
           log,
         }),
         maxConcurrentActivityTaskExecutions: 4,
@@ -174,7 +173,7 @@ stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   await Promise.all([running, ...stopPolling.map((stop) => stop())]);
   await line.end();
   isolation.stop();
-  await Promise.all([pool.end(), recordingPool.end(), tracer?.stop(), stopMetrics?.()]);
+  await Promise.all([pool.end(), stopRecorder(), tracer?.stop(), stopMetrics?.()]);
 });
 await running;
 

@@ -75,7 +75,7 @@ async function putBack(
   state: Exclude<WorkflowState, 'running'>,
 ): Promise<void> {
   if (state === 'idle' || state === 'failing') await workflows.terminate(id);
-  const open = await requeueMessages(pool, [id]);
+  const open = await requeueMessages(pool, [id], state === 'closed');
   if (open.length === 0) return;
   messagesRescued.publish({ kind, state, count: open.length });
   log.warn({ message: id, state }, 'started a new workflow for an overdue message');

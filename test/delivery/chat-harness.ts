@@ -81,6 +81,7 @@ export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partia
     ambiguousSendMaxRepeats: 1,
     confirmNotFoundAfterMs: 60_000,
     line: makeProviderLine(),
+    goneWorkerWaitMs: 20_000,
     pauses: makeProviderPauses(pool, log),
     accountRetryForMs: 72 * 3_600_000,
     recorder: makeAttemptRecorder(pool, log),

@@ -126,6 +126,7 @@ export function harness(pool: Pool, orgId: string, providers: ScriptedProvider[]
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
     confirmNotFoundAfterMs: 60_000,
+    goneWorkerWaitMs: 20_000,
     largeEmails: makeLargeEmails(pool, NO_STORE, log),
     line: makeProviderLine(),
     pauses: makeProviderPauses(pool, log),

@@ -71,6 +71,7 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
     confirmNotFoundAfterMs: 1_000,
+    goneWorkerWaitMs: 20_000,
     largeEmails: { use: async () => 'unreadable' },
     line: makeProviderLine(),
     pauses: makeProviderPauses(pool, log),

@@ -22,6 +22,7 @@ export function upkeepActivities(pool: Pool, files: FileStore, log: string[] = [
       throw new Error('no chat-app message is stuck');
     },
     workflows: fakeWorkflows().workflows,
+    lookUp: { provider: 'postmark', canBeAsked: true },
     log: pino({ level: 'info' }, { write: (line: string) => log.push(line) }),
   });
 }

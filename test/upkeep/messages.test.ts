@@ -168,6 +168,26 @@ describe('overdue messages', () => {
     });
   }
 
+  test('are looked up before they are sent if their workflow has closed, since Postgres may have forgotten a call', async () => {
+    const { putBackOverdueChats } = make('closed');
+    const [forgotten, answered] = [await left(11), await left(11)];
+    await pool.query(
+      `INSERT INTO attempts (message_id, n, call, provider, outcome) VALUES ($1, 1, 'c', 'twilio', 'sent')`,
+      [answered],
+    );
+    assert.equal((await putBackOverdueChats()).done, 2);
+    const { rows } = await pool.query(
+      'SELECT message_id, call, provider, outcome FROM attempts WHERE message_id = ANY ($1) ORDER BY message_id',
+      [[forgotten, answered]],
+    );
+    assert.deepEqual(rows, [
+      { message_id: forgotten, call: forgotten, provider: 'twilio', outcome: 'unknown' },
+      { message_id: answered, call: 'c', provider: 'twilio', outcome: 'sent' },
+    ]);
+    const { rowCount } = await pool.query('SELECT FROM outbox');
+    assert.equal(rowCount, 2);
+  });
+
   test('that cannot be checked do not block others', async () => {
     const [broken, other] = [await left(12), await left(11)];
     const describe = async (id: string): Promise<WorkflowState> => {

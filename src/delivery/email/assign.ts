@@ -204,7 +204,10 @@ export async function assign(
     Promise.all([
       beginAttempts(
         client,
-        ready.map(({ id, n, call, provider }) => ({ message_id: id, n, call, provider: provider.name })),
+        ready.map(({ id, n, call, provider: { name, awaitsHandOver } }) => {
+          return { message_id: id, n, call, provider: name, handedOver: awaitsHandOver ? false : null };
+        }),
+        deps.recorder.worker,
       ),
       beginCopies(client, ready.flatMap(copiesOfCall)),
       clearSuspects(

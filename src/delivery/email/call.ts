@@ -27,7 +27,7 @@ function accountAnswerOf({ email, outcomes }: EmailOutcomes): AccountAnswer[] {
  * @param onLate called for each email once only late copies of it are unanswered
  */
 export async function callProvider(
-  { track, line, pauses }: Pick<EmailDeps, 'track' | 'line' | 'pauses'>,
+  { track, line, pauses, recorder }: Pick<EmailDeps, 'track' | 'line' | 'pauses' | 'recorder'>,
   emails: readonly ClaimedEmail[],
   onAnswer: (answer: AnsweredEmail) => void,
   onLate: (email: ClaimedEmail) => void,
@@ -36,6 +36,15 @@ export async function callProvider(
   const { provider, call } = first;
   const copies = emails.flatMap((email) => email.copies.map((copy) => ({ email, copy })));
   const answers = collectAnswers(emails, onAnswer, onLate);
+
+  /** The copies of an email share an attempt, whose first message counts. */
+  const handOvers = new Map<ClaimedEmail, Promise<void>>();
+  const handOver = (position: number): Promise<void> => {
+    const { email } = copies[position] as (typeof copies)[number];
+    const recorded = handOvers.get(email) ?? recorder.handOver({ message_id: email.id, n: email.n });
+    handOvers.set(email, recorded);
+    return recorded;
+  };
 
   /** Sends the copies at these positions on one connection. */
   async function send(positions: readonly number[], orgId: string | undefined): Promise<void> {
@@ -50,7 +59,8 @@ export async function callProvider(
         const { copy } = copies[position] as (typeof copies)[number];
         return provider.hasTracking ? toMessage(copy) : track(toMessage(copy), copy.recipient);
       });
-      return provider.send(messages, call, (index, outcome) => answers.add(positions[index] as number, outcome));
+      const onOutcome = (index: number, outcome: SendOutcome): void => answers.add(positions[index] as number, outcome);
+      return provider.send(messages, call, onOutcome, (index) => handOver(positions[index] as number));
     });
     const postponed = () => uncalled(NO_CONNECTION, line.stalledForMs({ provider, orgId }));
     positions.forEach((position, index) => answers.add(position, outcomes?.[index] ?? postponed()));

@@ -66,10 +66,10 @@ export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map(
       return [...whole, ...copied];
     },
 
-    callIsOverInMs({ outcome, provider, ageMs }) {
+    callIsOverInMs({ outcome, provider, ageMs }, workerGoneForMs = -Infinity) {
       if (outcome === 'unknown') return 0;
       const overAfterMs = CALL_IS_OVER_MS[provider] ?? Math.max(...Object.values(CALL_IS_OVER_MS));
-      return Math.max(0, overAfterMs - ageMs);
+      return Math.max(0, Math.min(overAfterMs - ageMs, deps.goneWorkerWaitMs - workerGoneForMs));
     },
 
     canBeLookedUp: (_, attempt) => Promise.resolve(canBeLookedUp(deps, attempt)),

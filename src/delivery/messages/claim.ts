@@ -96,7 +96,8 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     const call = newId('call');
     // Read before the commit, since the attempt's age in Postgres also includes the duration of the commit.
     const times = { claimedAt: performance.now(), claimedAtUnixMs: Date.now(), overdueMs };
-    await commitWith(beginAttempts(client, [{ message_id: id, n, call, provider: provider.name }]));
+    const begun = [{ message_id: id, n, call, provider: provider.name }];
+    await commitWith(beginAttempts(client, begun, deps.recorder.worker));
     return { kind: 'ready', message: { id, orgId: stored.org_id, stored, provider, n, failures, call, ...times } };
   });
 }

@@ -11,7 +11,7 @@ import { secretKeysOf } from '../../lib/secret-key.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { findSenders } from '../../store/upkeep/after-restore.ts';
 import { openAttachmentStore } from '../wiring/attachment-store.ts';
-import { emailProviderNames } from '../wiring/email-providers.ts';
+import { lookUpOf } from '../wiring/email-providers.ts';
 import { readCommandSettings } from '../wiring/command-settings.ts';
 import { Refusal } from './api.ts';
 import { auditedInParts } from './audit.ts';
@@ -72,8 +72,6 @@ async function markRestored(pool: Pool): Promise<object> {
       `stop the API and the workers first, they may send again what was sent before: ${senders.join(', ')}`,
     );
   }
-  const providers = emailProviderNames(await readCommandSettings());
-  // If no provider supports lookups, AMBIGUOUS_SEND decides.
-  const asked = providers.find((name) => name === 'postmark') ?? providers[0] ?? 'postmark';
+  const { provider: asked } = lookUpOf(await readCommandSettings());
   return { ...(await markAllAmbiguous(pool, asked)), asked };
 }

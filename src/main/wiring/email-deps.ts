@@ -51,6 +51,7 @@ export function retrySettings(config: Config, pool: Pool, log: Logger) {
     ambiguousSend: config.AMBIGUOUS_SEND,
     ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
     confirmNotFoundAfterMs: config.CONFIRM_NOT_FOUND_AFTER,
+    goneWorkerWaitMs: config.GONE_WORKER_WAIT,
     accountRetryForMs: config.ACCOUNT_RETRY_FOR,
     pauses: makeProviderPauses(pool, log),
   };

@@ -40,6 +40,8 @@ const MAX_LINE_LENGTH = 998;
 interface Progress {
   wroteAll: boolean;
   onWroteAll: () => void;
+  /** Resolves when the terminating dot may be sent. */
+  handOver: () => Promise<void>;
   /** Nodemailer's own, to which it adds the errors of refused recipients. The error of a message that is refused later has none. */
   envelope: { readonly rejectedErrors?: readonly SmtpError[] };
 }
@@ -96,7 +98,7 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
     disableUrlAccess: true,
   });
 
-  async function sendOne(email: OutgoingEmail): Promise<SendOutcome> {
+  async function sendOne(email: OutgoingEmail, handOver: () => Promise<void>): Promise<SendOutcome> {
     // AbortSignal.timeout() would fire for every message, long after it was sent.
     const deadline = new AbortController();
     let timer = setTimeout(() => deadline.abort(), timeouts.transferMs);
@@ -104,7 +106,15 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
       clearTimeout(timer);
       timer = setTimeout(() => deadline.abort(), timeouts.replyMs);
     };
-    const progress: Progress = { wroteAll: false, onWroteAll, envelope: {} };
+    const progress: Progress = {
+      wroteAll: false,
+      onWroteAll,
+      async handOver() {
+        await handOver();
+        deadline.signal.throwIfAborted();
+      },
+      envelope: {},
+    };
     const context: MessageContext = { progress, signer: email.dkim };
     const message = { ...toMessage(email), ...context, signal: deadline.signal };
     try {
@@ -122,8 +132,10 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
     progress.envelope = message.getEnvelope() as Progress['envelope'];
     message.createReadStream = () => {
       const pieces = serialize(message);
-      const stream = Readable.from(signer ? signDkim(pieces, signer) : pieces, { objectMode: false });
-      // The stream ends when its last byte is read, and nodemailer reads nothing before the server has replied 354 to DATA.
+      const signed = signer ? signDkim(pieces, signer) : pieces;
+      const stream = Readable.from(untilHandedOver(signed, progress), { objectMode: false });
+      // The stream ends when its last byte is read, and nodemailer reads nothing before the server has replied 354 to DATA. When it
+      // ends, nodemailer sends the terminating dot.
       return stream.once('end', () => {
         progress.wroteAll = true;
         progress.onWroteAll();
@@ -138,16 +150,26 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
     overlap: OVERLAP,
     connections,
     hasTracking: false,
+    awaitsHandOver: true,
     refusal: () => undefined,
-    send: (emails, _call, onOutcome) =>
+    send: (emails, _call, onOutcome, handOver = () => Promise.resolve()) =>
       Promise.all(
         emails.map(async (email, position) => {
-          const outcome = await sendOne(email);
+          const outcome = await sendOne(email, () => handOver(position));
           onOutcome?.(position, outcome);
           return outcome;
         }),
       ),
   };
+}
+
+/** The pieces of a message. The stream ends when its hand-over is recorded, and fails if it may not be handed over. */
+async function* untilHandedOver(
+  pieces: Iterable<Buffer> | AsyncIterable<Buffer>,
+  progress: Progress,
+): AsyncGenerator<Buffer> {
+  yield* pieces;
+  await progress.handOver();
 }
 
 function toMessage(email: OutgoingEmail) {
@@ -231,12 +253,15 @@ const CONNECTION_FAULTS: Readonly<Record<string, string>> = {
   EABORT: 'no answer in time',
   ETLS: 'no encrypted connection',
 };
+/** Nodemailer's code for a message whose stream failed, which here means that its hand-over was not recorded. */
+const NOT_HANDED_OVER = 'ESTREAM';
 
 function classifyFailure(failure: SmtpError, progress: Progress, recipientCount: number): SendOutcome {
   const { code = '', responseCode } = failure;
   const { rejectedErrors = [] } = progress.envelope;
   // No reply, or an unexpected one: only 4xx and 5xx mean that the message was not accepted.
   if (responseCode === undefined || responseCode < 400) {
+    if (code === NOT_HANDED_OVER) return { kind: 'busy', detail: 'The message was not completed in time.' };
     const reason = CONNECTION_FAULTS[code] ?? 'the conversation failed';
     return progress.wroteAll
       ? { kind: 'unknown', detail: `The SMTP server did not answer: ${reason}.`, ...namedRecipients(rejectedErrors) }

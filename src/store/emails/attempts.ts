@@ -160,6 +160,10 @@ export interface Attempt {
   failures: number;
   call: string;
   provider: string;
+  /** The number of the worker that made the call; see `inspectWorkers`. */
+  worker: number | null;
+  /** False while the last bytes of the message have not left; null if that is not recorded for the provider. */
+  handedOver: boolean | null;
   outcome: AttemptOutcome | null;
   detail: string | null;
   /** The provider's own code for a chat-app message. */
@@ -202,7 +206,8 @@ export function hasFinalOutcome({ outcome }: Attempt): boolean {
 export function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Attempt[]> {
   return queryRows(db, {
     name: 'last_attempts',
-    text: `SELECT DISTINCT ON (message_id) message_id, n, call, provider, outcome, detail, code, provider_message_id, changes, checks,
+    text: `SELECT DISTINCT ON (message_id) message_id, n, call, provider, worker, handed_over AS "handedOver", outcome, detail, code,
+                  provider_message_id, changes, checks,
                   (n - final_n - count(*) FILTER (WHERE outcome = 'account' AND n > final_n) OVER (PARTITION BY message_id))::integer
                     AS failures,
                   (extract(epoch FROM clock_timestamp()
@@ -248,17 +253,23 @@ export async function countRepeats(
   return new Map(rows.map(({ message_id, repeats }) => [message_id, repeats]));
 }
 
-/** Records attempts. Must be committed before the provider is called. */
+/**
+ * Records attempts. Must be committed before the provider is called. Fails as if Postgres were unreachable if the worker's session is
+ * not connected to it, since others would take the calls for ended.
+ * @param worker see `WorkerLease`
+ */
 export async function beginAttempts(
   db: Db,
-  attempts: readonly Pick<Attempt, 'message_id' | 'n' | 'call' | 'provider'>[],
+  attempts: readonly (Pick<Attempt, 'message_id' | 'n' | 'call' | 'provider'> & Partial<Pick<Attempt, 'handedOver'>>)[],
+  worker: number | null = null,
 ): Promise<void> {
   if (attempts.length === 0) return;
   await execute(db, {
     name: 'begin_attempts',
-    text: `INSERT INTO attempts (message_id, n, call, provider)
-           SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[])`,
-    values: columns(attempts, 'message_id', 'n', 'call', 'provider'),
+    text: `INSERT INTO attempts (message_id, n, call, provider, handed_over, worker)
+           SELECT *, (SELECT require_worker_session($6) WHERE $6 IS NOT NULL)
+           FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::boolean[])`,
+    values: [...columns(attempts, 'message_id', 'n', 'call', 'provider', 'handedOver'), worker],
   });
 }
 
