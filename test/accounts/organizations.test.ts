@@ -99,7 +99,7 @@ describe('a domain', () => {
       await refuses(
         registerDomainForOperator(pool, orgId, name, true),
         'validation_error',
-        `${name} is not a domain name`,
+        `"${name}" is not a domain name`,
         'name',
       );
   });
@@ -170,7 +170,7 @@ describe('a key', () => {
     const another = issueKeyForOperator(pool, orgId, 'full_access', ['another.example']);
     await refuses(another, 'domain_not_found', 'the organization has no domain another.example', 'domain');
     const nonsense = issueKeyForOperator(pool, orgId, 'full_access', ['nonsense']);
-    await refuses(nonsense, 'validation_error', 'nonsense is not a domain name', 'domain');
+    await refuses(nonsense, 'validation_error', '"nonsense" is not a domain name', 'domain');
   });
 
   it('is revoked by its text or its id, also repeatedly', async () => {
