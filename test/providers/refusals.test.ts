@@ -30,6 +30,13 @@ describe('an SMTP refusal of a recipient or the message is a bounce with its rea
     });
   }
 
+  test('but one by the simulated Postmark of an unknown reason rejects the message', async (t) => {
+    const { postmarkUrl } = await simulator(t);
+    const [outcome] = await at(postmarkUrl).send([outgoing({ to: ['bounced+spam@example.net'] })], CALL);
+    assert.ok(outcome?.kind === 'rejected', outcome?.kind);
+    assert.match(outcome.detail, /use one of bounced\+mailbox_not_found@example\.com, /);
+  });
+
   for (const local of ['bounced+spam', 'bounced+suppressed', 'bounced+mailbox']) {
     test(`but one by the simulator of ${local}@, an unknown reason, is about the content`, async (t) => {
       const { smtpUrl } = await simulator(t);
