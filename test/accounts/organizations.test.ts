@@ -95,7 +95,16 @@ describe('a domain', () => {
 
   it('is refused with an invalid name', async () => {
     const orgId = await organization();
-    for (const name of ['', 'localhost', 'a..example', '127.0.0.1', 'http://a.example', '*.example', 'xn--.example'])
+    for (const name of [
+      '',
+      'localhost',
+      'a..example',
+      '127.0.0.1',
+      'http://localhost/',
+      'ftp://a.example',
+      '*.example',
+      'xn--.example',
+    ])
       await refuses(
         registerDomainForOperator(pool, orgId, name, true),
         'validation_error',
