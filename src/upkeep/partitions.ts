@@ -140,7 +140,7 @@ async function failAbandoned(
   if (ids.length === 0) return 0;
   const failed = ids.map((id) => ({ id, error: ABANDONED_ERROR }));
   const changed = await transaction(pool, (client) => project(client, 'failed', failed));
-  return changed.size;
+  return changed.length;
 }
 
 /** Returns the ranges of ids that no partition covers, before the first one and between others: their partitions were dropped. */
