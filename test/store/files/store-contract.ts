@@ -10,7 +10,7 @@ export async function allIds(store: FileStore): Promise<string[]> {
   const ids: string[] = [];
   let from: string | null = null;
   do {
-    const page = await store.list(from);
+    const page = await store.list('att', from);
     ids.push(...page.ids);
     from = page.next;
   } while (from !== null);
@@ -70,7 +70,7 @@ export function storeContract(open: () => FileStore): void {
     assert.deepEqual(await allIds(store), []);
   });
 
-  it('accepts ids of attachments only', async () => {
+  it('accepts ids of files only', async () => {
     const store = open();
     for (const id of [
       '',
