@@ -10,7 +10,7 @@ import { type ErasureDeps, eraseRecipientCompletely, type Recipient } from './er
  * Repeats recorded erasures in a database that was restored from a backup: all of them are suppressed again, and those that the
  * database contains again are erased. Idempotent.
  * @returns the number of recipients that were erased
- * @throws if a data key cannot be opened with SECRET_KEY and SECRET_KEY_OLD
+ * @throws UnknownKey if neither SECRET_KEY nor SECRET_KEY_OLD opens a data key
  */
 export async function replayErasures(deps: ErasureDeps, records: readonly ErasureRecord[]): Promise<number> {
   let count = 0;

@@ -162,19 +162,13 @@ async function beginNumber(
     report.suppressions = await suppressNumberHashes(pool, orgId, erased.ids, hashes);
   }
   return async ({ phase, after }) => {
-    switch (phase) {
-      case 'messages':
-        return eraseInMessages(deps, orgId, erased, report);
-      case 'received':
-        return count(await eraseReceived(pool, orgId, erased, after, STEP_ROWS), report, 'received');
-      case 'responses':
-        return replaceInResponses(pool, orgId, erased, after, STEP_ROWS);
-      case 'contacts':
-        report.contacts += await deleteContactsOf(pool, orgId, erased.ids);
-        return null;
-      default:
-        return eraseInLogs(deps, orgId, erased, { phase, after }, report);
-    }
+    if (phase === 'messages') return eraseInMessages(deps, orgId, erased, report);
+    if (phase === 'received')
+      return count(await eraseReceived(pool, orgId, erased, after, STEP_ROWS), report, 'received');
+    if (phase === 'responses') return replaceInResponses(pool, orgId, erased, after, STEP_ROWS);
+    if (phase !== 'contacts') return eraseInLogs(deps, orgId, erased, { phase, after }, report);
+    report.contacts += await deleteContactsOf(pool, orgId, erased.ids);
+    return null;
   };
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { reseal } from '../../src/accounts/reseal.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { keepCallback } from '../../src/store/emails/callbacks.ts';
 import { insertAudit } from '../../src/store/accounts/audit.ts';
@@ -29,9 +30,11 @@ const service = await useService();
 const [ours, theirs] = [await service.organization(), await service.organization()];
 const META = { number: '+447800000001', provider: 'meta', phone_number_id: 'canary-1', access_token: 'token' };
 
-async function afterRestore(store = service.folder, secretKey: string = SECRET_KEY) {
-  const settings = { DATABASE_URL: service.databaseUrl, SECRET_KEY: secretKey, ATTACHMENT_STORE: `file:${store}` };
-  const { code, out, err } = await command(['after-restore'], settings);
+async function afterRestore(settings: Readonly<Record<string, string>> = {}) {
+  const { code, out, err } = await command(['after-restore'], {
+    ...{ DATABASE_URL: service.databaseUrl, SECRET_KEY, ATTACHMENT_STORE: `file:${service.folder}` },
+    ...settings,
+  });
   return { code, err, erasures: code === 0 ? (JSON.parse(out) as { erasures: number }).erasures : undefined };
 }
 
@@ -71,7 +74,7 @@ describe('a backup from before an erasure', () => {
     await keepCallback(service.pool, 'postmark', JSON.stringify({ Recipient: ADDRESS }));
     await eventOf('delivery_delayed', { error: `450 <${IN_REPLY}> is busy; orig_to=${IN_REPLY}` });
     await eventOf('clicked', {
-      link: `https://x.example/?${new URLSearchParams({ q: "canary.o'link@Bücher.example" })}`,
+      link: `https://x.example/?${new URLSearchParams({ q: "canary.o'link@Bücher.example" }).toString()}`,
     });
     const audit = { org_id: ours.id, actor_kind: 'system', actor_id: 'test', action: 'emails.export' } as const;
     await insertAudit(service.pool, { ...audit, target: null, detail: { filters: `It is:\n${IN_AUDIT}` } });
@@ -123,5 +126,38 @@ describe('a backup from before an erasure', () => {
 
   it('changes nothing more when after-restore is repeated', async () => {
     assert.deepEqual(await afterRestore(), { code: 0, err: '', erasures: 0 });
+  });
+
+  it('is searched with the data key of the record if its organization had none yet', async () => {
+    const { contents } = service.deps;
+    const org = await service.organization();
+    await org.call('POST', '/v1/suppressions', { json: { email: ADDRESS } });
+    await org.call('POST', '/v1/erasures', { json: { email: ADDRESS } });
+    await service.pool.query('DELETE FROM erased_recipients WHERE org_id = $1', [org.id]);
+    await service.pool.query('DELETE FROM data_keys WHERE org_id = $1', [org.id]);
+    await org.call('POST', '/v1/suppressions', { json: { email: ADDRESS } });
+    assert.equal((await afterRestore()).erasures, 1);
+    const { rows } = await service.pool.query('SELECT FROM suppressions WHERE org_id = $1', [org.id]);
+    assert.equal(rows.length, 0);
+    const [hash] = (await contents.hashAddresses(service.pool, org.id, [ADDRESS])) ?? [];
+    const { rowCount } = await service.pool.query('SELECT FROM erased_recipients WHERE hash = $1', [hash]);
+    assert.equal(rowCount, 1);
+  });
+
+  it('is searched with hashes that do not depend on SECRET_KEY, but only if SECRET_KEY opens its data keys', async () => {
+    await ours.call('POST', '/v1/suppressions', { json: { email: ADDRESS } });
+    const rotated = 'the-key-that-replaces-it-0123456789-abcdefghij';
+    const failed = await afterRestore({ SECRET_KEY: rotated });
+    assert.equal(failed.code, 1);
+    assert.match(failed.err, /^SECRET_KEY: does not open the data keys of the backup/);
+    await reseal(service.pool, [rotated, SECRET_KEY]);
+    assert.equal((await afterRestore({ SECRET_KEY: rotated })).erasures, 1);
+  });
+
+  it('needs no SECRET_KEY if nothing was erased', async () => {
+    const settings = { DATABASE_URL: service.databaseUrl, ATTACHMENT_STORE: `file:${service.folder}/none` };
+    const { code, out } = await command(['after-restore'], settings);
+    assert.equal(code, 0);
+    assert.equal((JSON.parse(out) as { erasures: number }).erasures, 0);
   });
 });

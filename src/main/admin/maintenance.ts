@@ -9,6 +9,7 @@ import { eraseRecipientCompletely } from '../../intake/erasure.ts';
 import { replayErasures } from '../../intake/erasure-replay.ts';
 import { makeEmailContents } from '../../store/emails/contents.ts';
 import { readErasures } from '../../store/files/erasure-records.ts';
+import { UnknownKey } from '../../lib/seal.ts';
 import { secretKeysOf } from '../../lib/secret-key.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { findSenders } from '../../store/upkeep/after-restore.ts';
@@ -86,5 +87,12 @@ async function repeatErasures(pool: Pool): Promise<number> {
   const records = await readErasures(files);
   if (records.length === 0) return 0;
   const contents = makeEmailContents(secretKeysOf(await readCommandSettings('SECRET_KEY')));
-  return replayErasures({ pool, files, contents }, records);
+  try {
+    return await replayErasures({ pool, files, contents }, records);
+  } catch (error) {
+    if (!(error instanceof UnknownKey)) throw error;
+    throw new Refusal(
+      'SECRET_KEY: does not open the data keys of the backup; add the key of its time to SECRET_KEY_OLD',
+    );
+  }
 }
