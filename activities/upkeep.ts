@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { createdAt } from '../src/lib/ids.ts';
 import { findExpired, findKnownFiles, markDeleted } from '../src/store/emails/attachments.ts';
 import { aggregateBatchMoves } from '../src/store/emails/batches.ts';
+import { deleteOldErasures } from '../src/store/files/erasure-records.ts';
 import { abandonReservations, deleteReservations } from '../src/store/files/reservations.ts';
 import { type FileStore, FilesNotRemoved } from '../src/store/files/file-store.ts';
 import { readClock } from '../src/store/postgres/clock.ts';
@@ -142,7 +143,7 @@ function makeTasks(deps: UpkeepDeps) {
       let done = 0;
       let next = from;
       for (let page = 0; page < PAGES_PER_STEP; page++) {
-        const { ids, next: following } = await deps.files.list(next);
+        const { ids, next: following } = await deps.files.list('att', next);
         next = following;
         const old = ids.filter((id) => createdAt(id) < before);
         const knownFiles = await findKnownFiles(deps.pool, old);
@@ -152,6 +153,18 @@ function makeTasks(deps: UpkeepDeps) {
       if (done > 0)
         deps.log.warn({ fileCount: done }, 'the attachment store contains files that are missing in the database');
       return { done, next };
+    },
+
+    /** Deletes the records of erasures that no backup may be older than. */
+    async deleteOldErasures(from: string | null): Promise<UpkeepStep> {
+      const now = (await readClock(deps.pool)).getTime();
+      let step: UpkeepStep = { done: 0, next: from };
+      for (let page = 0; page < PAGES_PER_STEP; page++) {
+        const { done, next } = await deleteOldErasures(deps.files, step.next, now);
+        step = { done: step.done + done, next };
+        if (next === null) break;
+      }
+      return step;
     },
 
     /** Erases bodies and custom headers of emails after their organization's retention. */

@@ -35,7 +35,7 @@ export function toErasedAddress(address: string, placeholder: string): ErasedAdd
 /**
  * Returns the forms of a telephone number and of its users that statements search for. A number is found with and without its +,
  * also in URLs, but not within a longer one.
- * @param forms of the number, E.164 @param userIds of chat-app users who write from it
+ * @param forms of the number, E.164; empty for a chat-app user without one @param userIds of chat-app users who write from it
  */
 export function toErasedNumber(
   address: string,
@@ -53,7 +53,7 @@ export function toErasedNumber(
     likePatterns: [...digits, ...userIds].map((id) => `%${escapeLike(id.toLowerCase())}%`),
     // Numbers and ids have one spelling: this matches no text.
     localPattern: '',
-    pattern: userIds.length === 0 ? number : `${number}|${user}`,
+    pattern: [...(forms.length > 0 ? [number] : []), ...(userIds.length > 0 ? [user] : [])].join('|'),
   };
 }
 

@@ -31,8 +31,11 @@ import {
   suppressNumberHashes,
 } from '../store/messages/erasure.ts';
 import { moveTerm } from '../store/emails/search-index.ts';
+import { storeErasure } from '../store/files/erasure-records.ts';
 import type { FileStore } from '../store/files/file-store.ts';
+import { readClock } from '../store/postgres/clock.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { findDataKey, FIRST_VERSION } from '../store/sealing/data-keys.ts';
 import { toErasedAddress, toErasedNumber } from './erased-recipient.ts';
 
 export interface ErasureDeps {
@@ -41,8 +44,9 @@ export interface ErasureDeps {
   readonly files: FileStore;
 }
 
-/** A recipient to erase: a bare address in lower case, or a telephone number in E.164. */
-export type Recipient = { readonly email: string } | { readonly phone: string };
+/** A recipient to erase: a bare address in lower case, a telephone number in E.164, or the id of a chat-app user. */
+export type Recipient = { readonly email: string } | ChatRecipient;
+type ChatRecipient = { readonly phone: string } | { readonly userId: string };
 
 /**
  * The tables and logs to erase from, in this order. Contacts are last: until then, they name the chat-app users who write from a
@@ -102,7 +106,7 @@ export async function eraseRecipient(
   const takeStep =
     'email' in recipient
       ? await beginEmail(deps, orgId, recipient.email, position, report)
-      : await beginNumber(deps, orgId, recipient.phone, position, report);
+      : await beginNumber(deps, orgId, recipient, position, report);
   const phases: readonly Phase[] = 'email' in recipient ? PHASES.email : PHASES.phone;
   const startedAt = performance.now();
   let next: ErasurePosition | null = position ?? { phase: phases[0] as Phase, after: '' };
@@ -129,7 +133,7 @@ async function beginEmail(
   const [hash] = await hashesOf(deps, orgId, [email]);
   const erased = toErasedAddress(email, `${placeholderOf(hash)}@erased.invalid`);
   if (!position) {
-    const hashes = await hashesOf(deps, orgId, [email, erased.placeholder]);
+    const hashes = await recordErasure(deps, orgId, [email], erased.placeholder);
     report.suppressions = await suppressHashes(deps.pool, orgId, email, hashes);
   }
   return ({ phase, after }) => {
@@ -139,37 +143,32 @@ async function beginEmail(
   };
 }
 
-/** The same for a number: all its forms, and the chat-app users who write from it. */
+/** The same for a number: all its forms, and the chat-app users who write from it; or for one user. */
 async function beginNumber(
   deps: ErasureDeps,
   orgId: string,
-  number: string,
+  recipient: ChatRecipient,
   position: ErasurePosition | null,
   report: ErasureReport,
 ): Promise<TakeStep> {
   const { pool } = deps;
-  const forms = [...new Set([number, ...whatsAppForms(number)])];
-  const userIds = await findUserIds(pool, orgId, forms);
-  const [hash] = await hashesOf(deps, orgId, [number]);
-  const erased = toErasedNumber(number, forms, userIds, placeholderOf(hash));
+  const id = 'phone' in recipient ? recipient.phone : recipient.userId;
+  const forms = 'phone' in recipient ? [...new Set([id, ...whatsAppForms(id)])] : [];
+  const userIds = 'phone' in recipient ? await findUserIds(pool, orgId, forms) : [id];
+  const [hash] = await hashesOf(deps, orgId, [id]);
+  const erased = toErasedNumber(id, forms, userIds, placeholderOf(hash));
   if (!position) {
-    const hashes = await hashesOf(deps, orgId, [...erased.ids, erased.placeholder]);
+    const hashes = await recordErasure(deps, orgId, erased.ids, erased.placeholder);
     report.suppressions = await suppressNumberHashes(pool, orgId, erased.ids, hashes);
   }
   return async ({ phase, after }) => {
-    switch (phase) {
-      case 'messages':
-        return eraseInMessages(deps, orgId, erased, report);
-      case 'received':
-        return count(await eraseReceived(pool, orgId, erased, after, STEP_ROWS), report, 'received');
-      case 'responses':
-        return replaceInResponses(pool, orgId, erased, after, STEP_ROWS);
-      case 'contacts':
-        report.contacts += await deleteContactsOf(pool, orgId, erased.ids);
-        return null;
-      default:
-        return eraseInLogs(deps, orgId, erased, { phase, after }, report);
-    }
+    if (phase === 'messages') return eraseInMessages(deps, orgId, erased, report);
+    if (phase === 'received')
+      return count(await eraseReceived(pool, orgId, erased, after, STEP_ROWS), report, 'received');
+    if (phase === 'responses') return replaceInResponses(pool, orgId, erased, after, STEP_ROWS);
+    if (phase !== 'contacts') return eraseInLogs(deps, orgId, erased, { phase, after }, report);
+    report.contacts += await deleteContactsOf(pool, orgId, erased.ids);
+    return null;
   };
 }
 
@@ -177,6 +176,21 @@ async function beginNumber(
 async function hashesOf({ contents, pool }: ErasureDeps, orgId: string, texts: readonly string[]): Promise<Buffer[]> {
   const hashes = await contents.hashAddresses(pool, orgId, texts);
   if (!hashes) throw new Error(`${orgId} has no data key`);
+  return hashes;
+}
+
+/** Records an erasure outside the database, before its first change. @returns the hashes to suppress, also of the placeholder */
+async function recordErasure(
+  deps: ErasureDeps,
+  orgId: string,
+  ids: readonly string[],
+  placeholder: string,
+): Promise<Buffer[]> {
+  const hashes = await hashesOf(deps, orgId, [...ids, placeholder]);
+  const key = await findDataKey(deps.pool, orgId, FIRST_VERSION);
+  if (!key) throw new Error(`${orgId} has no data key`);
+  const now = (await readClock(deps.pool)).getTime();
+  await storeErasure(deps.files, { org_id: orgId, hashes: hashes.slice(0, -1), data_key: key.sealed }, now);
   return hashes;
 }
 

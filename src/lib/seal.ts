@@ -5,7 +5,7 @@ import type { DerivedKeys } from './secret-key.ts';
 export interface Seal {
   /** @param about identifies the owner; a value does not open for another one */
   readonly close: (secret: Buffer, about: string) => Buffer;
-  /** @throws if it was sealed with an unknown key or for another owner, or was modified */
+  /** @throws UnknownKey, or another error if it was sealed for another owner or was modified */
   readonly open: (sealed: Buffer, about: string) => Buffer;
   /** The first bytes of each result of `close`, which identify the form and the key. */
   readonly prefix: Buffer;
@@ -49,9 +49,17 @@ function prefixOf(key: KeyObject): Buffer {
   return Buffer.concat([Buffer.of(FORM), id]);
 }
 
+/** A value was sealed with a key that is none of the keys given here. */
+export class UnknownKey extends Error {
+  constructor() {
+    super('the value was sealed with a key that is not known here');
+    this.name = 'UnknownKey';
+  }
+}
+
 /** @throws the error of the last key if no key opens the value */
 function openWithAny(keys: readonly { readonly key: KeyObject }[], encrypted: Buffer, about: string): Buffer {
-  let failure = new Error('the value was sealed with a key that is not known here');
+  let failure: Error = new UnknownKey();
   for (const { key } of keys) {
     try {
       return decrypt(key, encrypted, Buffer.from(about));

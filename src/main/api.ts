@@ -22,6 +22,8 @@ import { makeEmailContents } from '../store/emails/contents.ts';
 import { openKeyCache } from '../store/accounts/key-cache.ts';
 import { openRequestLog } from '../store/accounts/request-log.ts';
 import { readPauses } from '../store/upkeep/provider-pauses.ts';
+import { readPartitionOverdue } from '../upkeep/partitions.ts';
+import { readClock } from '../store/postgres/clock.ts';
 import { readUpkeepAges } from '../store/upkeep/tasks.ts';
 import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
 import { readDue, readOutbox } from '../store/emails/pending-work.ts';
@@ -161,13 +163,15 @@ const deps = {
     pool,
     sdk,
     readGauges: async () => {
-      const [outbox, backlog, upkeep, pauses] = await Promise.all([
+      const now = (await readClock(pool)).getTime();
+      const [outbox, backlog, upkeep, pauses, partitionOverdueSeconds] = await Promise.all([
         readOutbox(pool),
         readDue(pool),
         readUpkeepAges(pool),
         readPauses(pool),
+        readPartitionOverdue(pool, config.EMAIL_RETENTION_DAYS, now),
       ]);
-      return { outbox, backlog, upkeep, pauses };
+      return { outbox, backlog, upkeep, pauses, partitionOverdueSeconds };
     },
   }),
   tracer,

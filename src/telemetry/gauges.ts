@@ -39,6 +39,8 @@ export interface DatabaseGauges {
   readonly pauses: readonly PausedAccount[];
   readonly outbox: readonly PendingWork[];
   readonly backlog: readonly PendingWork[];
+  /** The time for which the oldest partition of emails has exceeded its retention; 0 if none has. */
+  readonly partitionOverdueSeconds: number;
 }
 
 /** The counters of `pg.Pool`. */
@@ -155,6 +157,12 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
     'Interval at which a maintenance task is scheduled.',
     ['task'],
     ({ upkeep }) => samplesByTask(upkeep, 'interval_seconds'),
+  );
+  gauge(
+    'sendwright_partition_overdue_seconds',
+    'Time for which the oldest partition of emails has exceeded EMAIL_RETENTION_DAYS; 0 if none has.',
+    [],
+    ({ partitionOverdueSeconds }) => [[{}, partitionOverdueSeconds]],
   );
   gauge(
     'sendwright_provider_paused',

@@ -1,8 +1,10 @@
 import type { Logger } from 'pino';
 import { createdAt, idTime } from '../lib/ids.ts';
+import { fail } from '../delivery/email/copies.ts';
 import { project } from '../projection/emails.ts';
+import { projectMessages } from '../projection/messages.ts';
 import { readClock } from '../store/postgres/clock.ts';
-import { deleteOldMessages } from '../store/messages/retention.ts';
+import { deleteOldMessages, findAbandonedMessages } from '../store/messages/retention.ts';
 import { type Pool, transaction } from '../store/postgres/pool.ts';
 import {
   addPartition,
@@ -68,7 +70,12 @@ export async function addPartitions(pool: Pool, retentionDays: number, now: numb
 }
 
 function nextPartition({ end_id }: Partition, days: number, prefix?: Prefix): Partition {
-  return partitionFrom(createdAt(`${end_id}${'0'.repeat(16)}`), days, prefix);
+  return partitionFrom(endOf({ end_id }), days, prefix);
+}
+
+/** Returns the time at which a partition ends, in Unix milliseconds. */
+function endOf({ end_id }: Pick<Partition, 'end_id'>): number {
+  return createdAt(`${end_id}${'0'.repeat(16)}`);
 }
 
 /** Returns the partition of a number of days. @param begin the start of a day, Unix milliseconds @param prefix of its ids */
@@ -115,7 +122,11 @@ export async function expireEmails(
   return { done: 0, next: null };
 }
 
-/** Deletes records of chat-app messages and SMS after the retention. Those that are still to be sent stay. @param now Unix milliseconds */
+/**
+ * Deletes records of chat-app messages and SMS after the retention. Those that are still to be sent stay. Those of organizations
+ * that have been suspended for longer than the retention fail.
+ * @param now Unix milliseconds
+ */
 export async function expireMessages(
   { pool, emailRetentionDays }: Pick<PartitionDeps, 'pool' | 'emailRetentionDays'>,
   now: number,
@@ -123,13 +134,15 @@ export async function expireMessages(
 ): Promise<UpkeepStep> {
   if (emailRetentionDays === 0) return { done: 0, next: null };
   const days = Math.max(emailRetentionDays, MIN_RETENTION_DAYS);
-  const done = await deleteOldMessages(pool, idTime(now - days * DAY_MS), limit);
+  const before = idTime(now - days * DAY_MS);
+  const abandoned = await failAbandonedMessages(pool, before, days, limit);
+  const done = abandoned + (await deleteOldMessages(pool, before, limit));
   return { done, next: done > 0 ? '' : null };
 }
 
 const ABANDONED_ERROR = 'Its organization has been suspended for longer than records are kept.';
 
-/** Fails the queued emails of a partition that nobody will send. @returns their number */
+/** Fails the unsent emails and copies of a partition that nobody will send. @returns the number of emails */
 async function failAbandoned(
   pool: Pool,
   { first_id, end_id }: Pick<Partition, 'first_id' | 'end_id'>,
@@ -139,8 +152,42 @@ async function failAbandoned(
   const ids = await findAbandoned(pool, first_id ?? '', end_id, days, limit);
   if (ids.length === 0) return 0;
   const failed = ids.map((id) => ({ id, error: ABANDONED_ERROR }));
-  const changed = await transaction(pool, (client) => project(client, 'failed', failed));
-  return changed.length;
+  await transaction(pool, async (client) => {
+    await project(client, 'claimed', failed);
+    await fail(client, failed);
+  });
+  return ids.length;
+}
+
+/** The same for chat-app messages and SMS. */
+async function failAbandonedMessages(pool: Pool, before: string, days: number, limit: number): Promise<number> {
+  const ids = await findAbandonedMessages(pool, before, days, limit);
+  if (ids.length === 0) return 0;
+  await transaction(pool, async (client) => {
+    await projectMessages(
+      client,
+      'claimed',
+      ids.map((id) => ({ id })),
+    );
+    await projectMessages(
+      client,
+      'failed',
+      ids.map((id) => ({ id, error: ABANDONED_ERROR })),
+    );
+  });
+  return ids.length;
+}
+
+/**
+ * Returns for how long the oldest partition of emails has exceeded the retention, in seconds; 0 if none has. Each may be kept for
+ * as long as an expiry takes.
+ * @param retentionDays 0 is forever @param now Unix milliseconds
+ */
+export async function readPartitionOverdue(pool: Pool, retentionDays: number, now: number): Promise<number> {
+  const [oldest] = retentionDays === 0 ? [] : await listPartitions(pool, 'emails');
+  if (!oldest) return 0;
+  const expiresAt = endOf(oldest) + Math.max(retentionDays, MIN_RETENTION_DAYS) * DAY_MS;
+  return Math.max(0, Math.floor((now - expiresAt) / 1_000));
 }
 
 /** Returns the ranges of ids that no partition covers, before the first one and between others: their partitions were dropped. */

@@ -137,7 +137,7 @@ export async function runRestoreScenario(t: TestContext, temporal: 'empty' | 'ah
   const open = inFlight.length + pending.length + 3;
   assert.equal(rows[0]?.count, open, 'emails that are open in the backup');
   const report: object = await second.admin('after-restore');
-  assert.deepEqual(report, { emails: open, messages: chats.length, asked: 'postmark' });
+  assert.deepEqual(report, { emails: open, messages: chats.length, asked: 'postmark', erasures: 0 });
   await second.start(...SENDING.slice(2));
   await assert.rejects(() => second.admin('after-restore'), /stop the API and the workers first/);
 

@@ -4,6 +4,7 @@ import { projectMessages } from '../../src/projection/messages.ts';
 import { keepCallback } from '../../src/store/emails/callbacks.ts';
 import { insertAudit } from '../../src/store/accounts/audit.ts';
 import { chatHarness, ScriptedChat } from '../delivery/chat-harness.ts';
+import { columnsWith } from '../support/columns.ts';
 import { metaRequest } from './provider-callbacks.ts';
 import { assertRefused, bodyOf, inFuture, useService } from './service.ts';
 
@@ -25,24 +26,6 @@ const send = async (by: typeof ours, path: string, json: Json, headers = {}) =>
   String(bodyOf(await by.call('POST', path, { json, headers }), 202)['id']);
 const sms = (by = ours, more: Json = {}, headers = {}) =>
   send(by, '/v1/sms', { to: PHONE, text: `canary text`, ...more }, headers);
-
-/** Columns whose values contain a text, in any table, also in bytes. */
-async function columnsWith(text: string): Promise<string[]> {
-  const { rows } = await service.pool.query<{ table: string; column: string; type: string }>(
-    `SELECT quote_ident(relname) AS table, quote_ident(attname) AS column, typname AS type
-     FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid JOIN pg_type ON pg_type.oid = atttypid
-     WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace AND attnum > 0 AND NOT attisdropped`,
-  );
-  const found: string[] = [];
-  for (const { table, column, type } of rows) {
-    const value = type === 'bytea' ? `encode(${column}, 'escape')` : `${column}::text`;
-    const { rows: hits } = await service.pool.query(`SELECT FROM ${table} WHERE ${value} ILIKE $1 LIMIT 1`, [
-      `%${text}%`,
-    ]);
-    if (hits.length > 0) found.push(`${table}.${column}`);
-  }
-  return found.sort();
-}
 
 async function erase(phone = PHONE): Promise<Record<string, number>> {
   const answer = await ours.call('POST', '/v1/erasures', { json: { phone } });
@@ -86,7 +69,7 @@ describe('erasing a telephone number', () => {
     await insertAudit(service.pool, { ...system, org_id: ours.id, target: PHONE, detail: { to: PHONE } });
     await keepCallback(service.pool, 'twilio', new URLSearchParams({ From: `whatsapp:${PHONE}` }).toString());
     const other = await sms(ours, { to: LONGER });
-    assert.ok((await columnsWith(DIGITS)).length >= 10, String(await columnsWith(DIGITS)));
+    assert.ok((await columnsWith(service.pool, DIGITS)).length >= 10, String(await columnsWith(service.pool, DIGITS)));
 
     const report = await erase();
     const {
@@ -100,7 +83,7 @@ describe('erasing a telephone number', () => {
     // A callback of an unknown organization is deleted, but not counted.
     assert.deepEqual([messages, contents, people, texts, suppressions, callbacks], [4, 3, 1, 1, 1, 0]);
     for (const text of [DIGITS, received.id, USER_ID, WRITTEN, 'Canary Person']) {
-      assert.deepEqual(await columnsWith(text), [], text);
+      assert.deepEqual(await columnsWith(service.pool, text), [], text);
     }
     const shown = bodyOf<Json>(await ours.call('GET', `/v1/sms/${ended}`), 200);
     assert.match(String(shown['to']), /^erased-[0-9a-f]{16}$/);

@@ -17,7 +17,7 @@ describe('admin after-restore', () => {
     const orgId = await organization(database.pool);
     const id = await acceptOne(database.pool, orgId);
     const assertPrints = async (env: Record<string, string>, asked: string) =>
-      assert.deepEqual(JSON.parse((await afterRestore(env)).out), { emails: 1, messages: 0, asked });
+      assert.deepEqual(JSON.parse((await afterRestore(env)).out), { emails: 1, messages: 0, asked, erasures: 0 });
     await assertPrints({}, 'postmark');
     const smtp = { SMTP_URL: 'smtp://127.0.0.1:1' };
     await assertPrints(smtp, 'smtp');

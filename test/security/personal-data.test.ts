@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { RECIPIENT_TEXTS } from '../../src/store/upkeep/recipient-texts.ts';
 import { useDatabase } from '../support/database.ts';
 
 /**
@@ -97,4 +98,12 @@ test('each table with text has a retention and an erasure, or holds no data of r
   assert.ok(rows.length > 50, `${rows.length} tables`);
   const undeclared = rows.map(({ name }) => name).filter((name) => !(name in TABLES));
   assert.deepEqual(undeclared, [], 'declare how data of recipients leaves these tables');
+});
+
+test('erasures are repeated after a restore in each table that they erase from', () => {
+  // What a user has written is erased with the event of its receipt.
+  const erased = Object.entries(TABLES).filter(
+    ([name, handling]) => 'erasure' in handling && handling.erasure === ERASURE && name !== 'chat_inbound',
+  );
+  assert.deepEqual(Object.keys(RECIPIENT_TEXTS).sort(), erased.map(([name]) => name).sort());
 });

@@ -128,6 +128,7 @@ test('queries the database once per five seconds', async (t) => {
         { provider: 'twilio', sender: 'num_1' },
         { provider: 'twilio', sender: 'num_2' },
       ],
+      partitionOverdueSeconds: 86_500,
       backlog: [
         { fleet: 'email', count: 10_001, oldest_seconds: 60 },
         { fleet: 'webhooks', count: 1, oldest_seconds: 2 },
@@ -142,11 +143,12 @@ test('queries the database once per five seconds', async (t) => {
     'sendwright_database_up 1',
     'sendwright_outbox_oldest_seconds{fleet="email"} 1.5',
     'sendwright_outbox_rows{fleet="email"} 5',
+    'sendwright_partition_overdue_seconds 86500',
     'sendwright_provider_paused{provider="postmark",scope="account"} 1',
     'sendwright_provider_paused{provider="smtp",scope="organization"} 1',
     'sendwright_provider_paused{provider="twilio",scope="sender"} 2',
   ];
-  const watched = /^sendwright_(?:backlog|outbox_(?:rows|oldest)|database_up|provider_paused)/;
+  const watched = /^sendwright_(?:backlog|outbox_(?:rows|oldest)|database_up|partition|provider_paused)/;
   for (let i = 0; i < 3; i++) assert.deepEqual(await samples(registry.metrics(), watched), expected);
   assert.equal(queries, 1);
 });

@@ -194,6 +194,8 @@ describe('expired files', () => {
   });
 });
 
+const erasureId = (old: boolean): string => `era_${fileId(old).slice(4)}`;
+
 /** A new file id; an old one is of January 2025. */
 const fileId = (old: boolean): string => {
   const id = newId('att');
@@ -279,6 +281,12 @@ describe('files that no email refers to', () => {
     assert.ok(log.some((line) => line.includes('files that are missing in the database')));
   });
 
+  test('are not reported when they are records of erasures', async (t) => {
+    const { store, activities } = await make(t);
+    await store.put(erasureId(true), Buffer.from('x'));
+    assert.equal(await runAllSteps((from) => activities.reportUnknownFiles(from)), 0);
+  });
+
   test('are not reported while they are reserved or recent', async (t) => {
     const { store, activities, old } = await make(t);
     await old(2, 'sent', { 'email.sent': 2 });
@@ -289,4 +297,15 @@ describe('files that no email refers to', () => {
     await deleteReservations(pool, [known]);
     assert.equal(await runAllSteps((from) => activities.reportUnknownFiles(from)), 1);
   });
+});
+
+test('records of erasures are deleted after a year, and attachments are not', async (t) => {
+  const { store, activities } = await make(t);
+  const day = 86_400_000;
+  const ids = [364, 367, 800].map((days) => `era_${newId('att', Date.now() - days * day).slice(4)}`);
+  const attachment = fileId(true);
+  for (const id of [...ids, attachment]) await store.put(id, Buffer.from('x'));
+  assert.equal(await runAllSteps((from) => activities.deleteOldErasures(from)), 2);
+  assert.deepEqual(await allIds(store, 'era'), ids.slice(0, 1));
+  assert.deepEqual(await allIds(store), [attachment]);
 });

@@ -40,3 +40,24 @@ test('deletes messages after the retention with everything of them, but none tha
   await expire(40, 41);
   assert.deepEqual(await left(), [open]);
 });
+
+test('fails unsent messages of an organization that has been suspended for longer than the retention', async () => {
+  const [queued, scheduled] = [await acceptText(pool, orgId, number), await acceptText(pool, orgId, number)];
+  await pool.query(`UPDATE chat_messages SET status = 'scheduled', scheduled_at = now() WHERE id = $1`, [scheduled]);
+  const other = await organization(pool);
+  const { number: otherNumber } = await connect(pool, other);
+  const kept = await acceptText(pool, other, otherNumber);
+  const expire = () => expireMessages({ pool, emailRetentionDays: 40 }, Date.now() + 41 * DAY, 100);
+  const left = async () => {
+    const { rows } = await pool.query<{ id: string }>(`SELECT id FROM chat_messages WHERE id = ANY ($1) ORDER BY id`, [
+      [queued, scheduled, kept],
+    ]);
+    return rows.map(({ id }) => id);
+  };
+  await pool.query(`UPDATE organizations SET suspended_at = now() - interval '39 days' WHERE id = $1`, [orgId]);
+  await expire();
+  assert.deepEqual(await left(), [queued, scheduled, kept].sort(), 'they may still be sent');
+  await pool.query(`UPDATE organizations SET suspended_at = now() - interval '41 days' WHERE id = $1`, [orgId]);
+  while ((await expire()).next !== null);
+  assert.deepEqual(await left(), [kept]);
+});

@@ -12,7 +12,7 @@ import {
   PARTITIONED_TABLES,
   type PartitionedTable,
 } from '../../src/store/upkeep/partitions.ts';
-import { addPartitions, expireEmails, partitionDays } from '../../src/upkeep/partitions.ts';
+import { addPartitions, expireEmails, partitionDays, readPartitionOverdue } from '../../src/upkeep/partitions.ts';
 import { accept, emailRow, force, newEmail, organization } from '../store/mail.ts';
 import { testDatabase } from '../support/database.ts';
 
@@ -202,6 +202,43 @@ describe('emails expire', () => {
     await pool.query(`UPDATE organizations SET suspended_at = now() - interval '32 days' WHERE id = $1`, [orgId]);
     await expire(31, now + 31 * DAY);
     assert.deepEqual(await stored(), {});
+  });
+
+  it('fails scheduled emails and unsent copies of such an organization too', async (t) => {
+    const { pool, orgId, acceptAt, expire, stored } = await prepared(t);
+    const now = Date.now();
+    const [scheduled = '', copied = ''] = await acceptAt(now - 40 * DAY, 2);
+    await pool.query(`UPDATE emails SET status = 'scheduled', scheduled_at = now() + interval '9 days' WHERE id = $1`, [
+      scheduled,
+    ]);
+    await pool.query(`UPDATE emails SET status = 'delivered', marketing = true WHERE id = $1`, [copied]);
+    await pool.query(
+      `INSERT INTO email_recipients (email_id, recipient, status) VALUES ($1, 'a@example.net', 'queued'), ($1, 'b@example.net', 'sent')`,
+      [copied],
+    );
+    await expire(31, now + 31 * DAY);
+    assert.deepEqual(await stored(), { default: 2 }, 'they may still be sent');
+    await pool.query(`UPDATE organizations SET suspended_at = now() - interval '32 days' WHERE id = $1`, [orgId]);
+    await expire(31, now + 31 * DAY);
+    assert.deepEqual(await stored(), {});
+  });
+
+  it('have a gauge of the time for which the oldest partition has exceeded the retention', async (t) => {
+    const { pool, acceptAt, expire } = await prepared(t);
+    const now = Date.now();
+    await acceptAt(now - 40 * DAY, 1_001);
+    const overdue = (days: number, at: number) => readPartitionOverdue(pool, days, now + at * DAY);
+    const first = (await overdue(31, 100)) / 86_400;
+    assert.ok(first > 60 && first < 100, `${first} days`);
+    assert.equal(await overdue(31, 1), 0);
+    assert.equal(await overdue(0, 100), 0, 'records are kept forever');
+    assert.equal(await overdue(200, 100), 0);
+    await expire(31, now + 100 * DAY);
+    assert.equal((await overdue(31, 100)) / 86_400, first, 'it is kept for more than 1,000 unsent emails');
+    await pool.query(`UPDATE emails SET status = 'delivered'`);
+    await expireEmails({ pool, emailRetentionDays: 31, log }, now + 100 * DAY);
+    await expireEmails({ pool, emailRetentionDays: 31, log }, now + 100 * DAY);
+    assert.ok((await overdue(31, 100)) / 86_400 < first);
   });
 
   it('although an email of an earlier partition is unsent', async (t) => {

@@ -14,6 +14,8 @@ export interface Recipient {
  * share (https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids).
  */
 const USER_ID = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/;
+/** The same within a longer text. */
+export const USER_ID_IN_TEXT = /(?<![A-Za-z0-9.])[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}(?![A-Za-z0-9])/g;
 /** Matches text that was probably meant as a user id and not as a number. */
 const LIKE_USER_ID = /^[A-Za-z]{2}\./;
 

@@ -6,7 +6,10 @@ import { requireAddress } from '../../domain/email/address.ts';
 import { requireValid } from '../../domain/errors.ts';
 import { markAllAmbiguous } from '../../intake/after-restore.ts';
 import { eraseRecipientCompletely } from '../../intake/erasure.ts';
+import { replayErasures } from '../../intake/erasure-replay.ts';
 import { makeEmailContents } from '../../store/emails/contents.ts';
+import { readErasures } from '../../store/files/erasure-records.ts';
+import { UnknownKey } from '../../lib/seal.ts';
 import { secretKeysOf } from '../../lib/secret-key.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { findSenders } from '../../store/upkeep/after-restore.ts';
@@ -29,7 +32,7 @@ export function addMaintenanceCommands(program: Command): void {
   program
     .command('after-restore')
     .description(
-      'Mark what was open in a restored backup, so that nothing is sent twice. Run it before the first start.',
+      'Mark what was open in a restored backup, so that nothing is sent twice, and repeat the erasures since. Run it before the first start.',
     )
     .action(onDatabase(markRestored, AFTER_RESTORE_TIMEOUTS));
   program
@@ -62,8 +65,8 @@ async function erase(pool: Pool, { organization, email, phone }: EraseOptions): 
 }
 
 /**
- * Marks all open messages as ambiguous, since they may have been sent after the backup. Run it once between restoring a
- * backup and sending again.
+ * Marks all open messages as ambiguous, since they may have been sent after the backup, and repeats erasures. Run it once between
+ * restoring a backup and sending again.
  */
 async function markRestored(pool: Pool): Promise<object> {
   const senders = await findSenders(pool);
@@ -73,5 +76,21 @@ async function markRestored(pool: Pool): Promise<object> {
     );
   }
   const { provider: asked } = lookUpOf(await readCommandSettings());
-  return { ...(await markAllAmbiguous(pool, asked)), asked };
+  return { ...(await markAllAmbiguous(pool, asked)), asked, erasures: await repeatErasures(pool) };
+}
+
+/** Repeats the erasures that are recorded in the attachment store. @returns the number of erased recipients */
+async function repeatErasures(pool: Pool): Promise<number> {
+  const files = await openAttachmentStore(await readCommandSettings());
+  const records = await readErasures(files);
+  if (records.length === 0) return 0;
+  const contents = makeEmailContents(secretKeysOf(await readCommandSettings('SECRET_KEY')));
+  try {
+    return await replayErasures({ pool, files, contents }, records);
+  } catch (error) {
+    if (!(error instanceof UnknownKey)) throw error;
+    throw new Refusal(
+      'SECRET_KEY: does not open the data keys of the backup; add the key of its time to SECRET_KEY_OLD',
+    );
+  }
 }

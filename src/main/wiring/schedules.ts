@@ -40,7 +40,7 @@ const UPKEEP_INTERVALS: Readonly<
       'deleteOldStatistics',
     ],
   },
-  'upkeep-daily': { intervalMs: 24 * 60 * MINUTE_MS, tasks: ['reportUnknownFiles'] },
+  'upkeep-daily': { intervalMs: 24 * 60 * MINUTE_MS, tasks: ['reportUnknownFiles', 'deleteOldErasures'] },
 };
 
 /** Schedules that Temporal's database has lost are recreated at this interval. */

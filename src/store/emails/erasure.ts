@@ -1,6 +1,8 @@
 import type { Email } from './emails.ts';
 import { IS_OPEN } from './recipients.ts';
+import type { ErasureRecord } from '../files/erasure-records.ts';
 import { type Db, execute, queryColumn, queryOneValue, queryRows } from '../postgres/pool.ts';
+import { FIRST_VERSION } from '../sealing/data-keys.ts';
 
 /** An address to erase, in the forms that statements search for. */
 export interface ErasedAddress {
@@ -251,5 +253,25 @@ export function suppressHashes(db: Db, orgId: string, address: string, hashes: r
      )
      DELETE FROM suppressions WHERE org_id = $1 AND email = $2`,
     [orgId, address, hashes],
+  );
+}
+
+/**
+ * Stores what a restored database lacks of recorded erasures: the hashes, and the data key that they depend on.
+ * @returns false if there is no such organization
+ */
+export function restoreErased(db: Db, { org_id, hashes, data_key }: ErasureRecord): Promise<boolean> {
+  return queryOneValue(
+    db,
+    `WITH org AS (
+       SELECT id FROM organizations WHERE id = $1
+     ), restored AS (
+       INSERT INTO data_keys (org_id, version, sealed) SELECT id, $4, $3 FROM org ON CONFLICT DO NOTHING
+     ), erased AS (
+       INSERT INTO erased_recipients (org_id, hash)
+       SELECT DISTINCT id, hash FROM org CROSS JOIN unnest($2::bytea[]) AS hash ON CONFLICT DO NOTHING
+     )
+     SELECT EXISTS (SELECT FROM org)`,
+    [org_id, hashes, data_key, FIRST_VERSION],
   );
 }

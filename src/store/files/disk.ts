@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { FilesNotRemoved, type FileStore, guarded, isFileId, requireFileId } from './file-store.ts';
+import { FilesNotRemoved, type FileKind, type FileStore, guarded, isOfKind, requireFileId } from './file-store.ts';
 
 /** The folder of files that are being written. */
 const UNFINISHED = 'unfinished';
@@ -46,13 +46,16 @@ export function diskStore(folder: string): FileStore {
     }
   }
 
-  async function list(from: string | null) {
+  async function list(kind: FileKind, from: string | null) {
     if (from === null) await removeAbandoned(join(folder, UNFINISHED));
     const folders = (await foldersOfFiles()).sort();
     const index = from === null ? 0 : folders.findIndex((name) => name >= from);
     const name = folders[index];
     if (name === undefined) return { ids: [], next: null };
-    return { ids: (await namesIn(join(folder, name))).filter(isFileId), next: folders[index + 1] ?? null };
+    return {
+      ids: (await namesIn(join(folder, name))).filter((id) => isOfKind(id, kind)),
+      next: folders[index + 1] ?? null,
+    };
   }
 
   return guarded({

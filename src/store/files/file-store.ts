@@ -1,8 +1,10 @@
 import type { Readable } from 'node:stream';
 
+/** Contents of attachments, and records of erasures (`erasure-records.ts`). It is the prefix of the ids. */
+export type FileKind = 'att' | 'era';
+
 /**
- * Stores the contents of attachments. The id of the attachment identifies its file, so that no text of a customer becomes a
- * path. Every function throws FileStoreUnavailable if the store fails.
+ * Stores the contents of attachments and other files. An id identifies each file, so that no text of a customer becomes a path. Every function throws FileStoreUnavailable if the store fails.
  */
 export interface FileStore {
   /** Stores a file. Once this resolves, the file survives a crash of the machine. */
@@ -11,8 +13,11 @@ export interface FileStore {
   readonly open: (id: string) => Promise<Readable | undefined>;
   /** Deletes files. Files that do not exist count as deleted. Throws FilesNotRemoved if only some could be deleted. */
   readonly remove: (ids: readonly string[]) => Promise<void>;
-  /** Lists ids in no particular order, with the cursor of the next page; null is the start and the end. */
-  readonly list: (from: string | null) => Promise<{ readonly ids: readonly string[]; readonly next: string | null }>;
+  /** Lists ids of a kind in no particular order, with the cursor of the next page; null is the start and the end. */
+  readonly list: (
+    kind: FileKind,
+    from: string | null,
+  ) => Promise<{ readonly ids: readonly string[]; readonly next: string | null }>;
   /** Checks that files can be stored. */
   readonly check: () => Promise<void>;
 }
@@ -35,16 +40,16 @@ export class FilesNotRemoved extends FileStoreUnavailable {
   }
 }
 
-const ID = /^att_[0-9a-z]{26}$/;
+const ID = /^(?:att|era)_[0-9a-z]{26}$/;
 
-/** Returns true for the id of an attachment; other names in the store are not ours. */
-export function isFileId(name: string): boolean {
-  return ID.test(name);
+/** Returns true for the id of a file of a kind; other names in the store are not ours. */
+export function isOfKind(name: string, kind: FileKind): boolean {
+  return name.startsWith(kind) && ID.test(name);
 }
 
-/** Throws unless a text is the id of an attachment. Call it before the text becomes part of a path. */
+/** Throws unless a text is the id of a file. Call it before the text becomes part of a path. */
 export function requireFileId(id: string): void {
-  if (!isFileId(id)) throw new Error('a file is named by the id of its attachment');
+  if (!ID.test(id)) throw new Error('a file is named by its id');
 }
 
 /** Wraps a store so that its failures become FileStoreUnavailable. */

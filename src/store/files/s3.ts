@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import { chunksOf } from '../../lib/group.ts';
-import { FilesNotRemoved, type FileStore, guarded, isFileId, requireFileId } from './file-store.ts';
+import { FilesNotRemoved, type FileStore, guarded, isOfKind, requireFileId } from './file-store.ts';
 
 /** S3's own limit. */
 const MAX_KEYS_PER_DELETE = 1_000;
@@ -53,12 +53,16 @@ export async function s3Store({ host: Bucket, pathname, searchParams }: URL): Pr
       // Some servers omit the key or encode it. Then it is unknown which files still exist.
       throw notRemoved.length === keys.size ? new FilesNotRemoved(notRemoved, cause) : cause;
     },
-    async list(from) {
+    async list(kind, from) {
       const { Contents, NextContinuationToken } = await client.send(
-        new sdk.ListObjectsV2Command({ Bucket, Prefix: prefix, ...(from !== null && { ContinuationToken: from }) }),
+        new sdk.ListObjectsV2Command({
+          Bucket,
+          Prefix: `${prefix}${kind}_`,
+          ...(from !== null && { ContinuationToken: from }),
+        }),
       );
       const names = (Contents ?? []).map(({ Key = '' }) => Key.slice(prefix.length));
-      return { ids: names.filter(isFileId), next: NextContinuationToken ?? null };
+      return { ids: names.filter((id) => isOfKind(id, kind)), next: NextContinuationToken ?? null };
     },
     async check() {
       await client.send(new sdk.HeadBucketCommand({ Bucket }));

@@ -1,4 +1,4 @@
-import { type Db, queryOneValue } from '../postgres/pool.ts';
+import { type Db, queryColumn, queryOneValue } from '../postgres/pool.ts';
 import { IS_OPEN_MESSAGE } from './content-erasure.ts';
 
 /**
@@ -30,5 +30,18 @@ export function deleteOldMessages(db: Db, before: string, limit: number): Promis
      )
      SELECT count(*)::int FROM deleted`,
     [before, limit],
+  );
+}
+
+/** Finds unsent messages from before a time whose organization has been suspended for longer than the retention. */
+export function findAbandonedMessages(db: Db, before: string, days: number, limit: number): Promise<string[]> {
+  return queryColumn(
+    db,
+    `SELECT unsent.id FROM organizations AS org CROSS JOIN LATERAL (
+       SELECT id FROM chat_messages
+       WHERE org_id = org.id AND status IN ('queued', 'scheduled') AND id < split_part(id, '_', 1) || '_' || $1 LIMIT $3
+     ) AS unsent
+     WHERE org.suspended_at < now() - make_interval(days => $2) LIMIT $3`,
+    [before, days, limit],
   );
 }

@@ -5,6 +5,9 @@ export interface SealedDataKey {
   readonly sealed: Buffer;
 }
 
+/** The version of an organization's first key. */
+export const FIRST_VERSION = 1;
+
 /**
  * Random nonces of 96 bits allow 2^32 values for one key (NIST SP 800-38D, 8.3). A key is replaced at half of it, since processes
  * count their values late, and after a year.

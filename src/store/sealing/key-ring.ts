@@ -4,7 +4,7 @@ import type { DataKey } from '../../domain/email/content.ts';
 import { makeSeal } from '../../lib/seal.ts';
 import { deriveKeys, type SecretKeys } from '../../lib/secret-key.ts';
 import type { Db } from '../postgres/pool.ts';
-import { addSeals, findDataKey, insertDataKey } from './data-keys.ts';
+import { addSeals, FIRST_VERSION, findDataKey, insertDataKey } from './data-keys.ts';
 
 /** The data keys of organizations. Keys are cached, so a known key costs no round trip. */
 export interface KeyRing {
@@ -20,7 +20,6 @@ export interface KeyRing {
   readonly first: (db: Db, orgId: string) => Promise<DataKey | undefined>;
 }
 
-const FIRST_VERSION = 1;
 const MAX_CACHED_KEYS = 10_000;
 /** A process that runs for a year finds the next key of its organizations within this time. */
 const LATEST_KEY_TTL_MS = 24 * 3_600_000;

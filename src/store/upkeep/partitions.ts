@@ -185,14 +185,21 @@ export function deleteMoved(pool: Pool, { first_id, end_id }: IdRange, limit: nu
   });
 }
 
-/** Finds queued emails of a range whose organization has been suspended for longer than the retention. */
+/** Finds unsent emails of a range, or with unsent copies, whose organization has been suspended for longer than the retention. */
 export function findAbandoned(db: Db, after: string, end: string, days: number, limit: number): Promise<string[]> {
   return queryColumn(
     db,
-    `SELECT email.id FROM organizations AS org CROSS JOIN LATERAL (
-       SELECT id FROM emails WHERE org_id = org.id AND status = 'queued' AND id > $1 AND id < $2 LIMIT $4
-     ) AS email
-     WHERE org.suspended_at < now() - make_interval(days => $3) LIMIT $4`,
+    `WITH abandoned AS (
+       SELECT id FROM organizations WHERE suspended_at < now() - make_interval(days => $3)
+     )
+     SELECT unsent.id FROM abandoned CROSS JOIN LATERAL (
+       SELECT id FROM emails
+       WHERE org_id = abandoned.id AND status IN ('queued', 'scheduled') AND id > $1 AND id < $2 LIMIT $4
+     ) AS unsent
+     UNION
+     SELECT emails.id FROM email_recipients AS copy JOIN emails ON emails.id = copy.email_id
+     WHERE copy.status = 'queued' AND copy.email_id > $1 AND copy.email_id < $2 AND org_id IN (SELECT id FROM abandoned)
+     LIMIT $4`,
     [after, end, days, limit],
   );
 }

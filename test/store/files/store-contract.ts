@@ -3,14 +3,14 @@ import { randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { it } from 'node:test';
 import { newId } from '../../../src/lib/ids.ts';
-import type { FileStore } from '../../../src/store/files/file-store.ts';
+import type { FileKind, FileStore } from '../../../src/store/files/file-store.ts';
 
-/** Every id that a store lists, over all pages. */
-export async function allIds(store: FileStore): Promise<string[]> {
+/** Every id of a kind that a store lists, over all pages. */
+export async function allIds(store: FileStore, kind: FileKind = 'att'): Promise<string[]> {
   const ids: string[] = [];
   let from: string | null = null;
   do {
-    const page = await store.list(from);
+    const page = await store.list(kind, from);
     ids.push(...page.ids);
     from = page.next;
   } while (from !== null);
@@ -70,7 +70,17 @@ export function storeContract(open: () => FileStore): void {
     assert.deepEqual(await allIds(store), []);
   });
 
-  it('accepts ids of attachments only', async () => {
+  it('lists the files of one kind only', async () => {
+    const store = open();
+    const [attachment, erasure] = [newFileId(), `era_${newFileId().slice(4)}`];
+    await Promise.all([attachment, erasure].map((id) => store.put(id, Buffer.from(id))));
+    assert.deepEqual(await allIds(store), [attachment]);
+    assert.deepEqual(await allIds(store, 'era'), [erasure]);
+    await store.remove([attachment, erasure]);
+    assert.deepEqual(await allIds(store, 'era'), []);
+  });
+
+  it('accepts ids of files only', async () => {
     const store = open();
     for (const id of [
       '',
