@@ -22,6 +22,7 @@ import { openRequestLog } from '../store/accounts/request-log.ts';
 import { readPauses } from '../store/upkeep/provider-pauses.ts';
 import { readUpkeepAges } from '../store/upkeep/tasks.ts';
 import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
+import { readRelayLag } from '../store/outbox/relay-lease.ts';
 import { readDue, readOutbox } from '../store/emails/pending-work.ts';
 import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
 import { checkDatabase, openPool } from './wiring/database.ts';
@@ -151,13 +152,14 @@ const deps = {
     pool,
     sdk,
     readGauges: async () => {
-      const [outbox, backlog, upkeep, pauses] = await Promise.all([
+      const [outbox, backlog, upkeep, pauses, lag] = await Promise.all([
         readOutbox(pool),
         readDue(pool),
         readUpkeepAges(pool),
         readPauses(pool),
+        readRelayLag(pool),
       ]);
-      return { outbox, backlog, upkeep, pauses };
+      return { outbox, backlog, upkeep, pauses, relay: lag };
     },
   }),
   tracer,

@@ -94,7 +94,7 @@ export function startRelay(deps: RelayDeps): Relay {
     unclaimed: new UnclaimedStarts(deps.startsPerSecond, now),
     shareUnclaimed: everyMs(UNCLAIMED_INTERVAL_MS, now, () => shareUnclaimed(deps.pool, pace.unclaimed)),
   };
-  const lease = makeLease(deps.pool, now);
+  const lease = makeLease(deps.pool, now, pace.unclaimed);
   // If it cannot be released, it expires.
   const release = () => lease.release().catch(() => undefined);
   const run = async (): Promise<void> => {

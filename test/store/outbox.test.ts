@@ -43,6 +43,7 @@ describe('the outbox', () => {
       more_to: 2,
       due_at: due,
       is_later: true,
+      is_late: false,
       version: 0,
       workflow_id: id,
       is_open: true,
@@ -158,6 +159,7 @@ describe('the outbox', () => {
       org_id: orgId,
       batch_id: 'bt_1',
       is_bulk: true,
+      is_late: false,
       traceparents: [],
       due_at: due,
     });
