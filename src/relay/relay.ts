@@ -256,7 +256,7 @@ async function insertGroups(client: Db, groups: readonly Sharing[]): Promise<voi
 
 async function lookUpClaims(db: Db, unclaimed: UnclaimedStarts): Promise<void> {
   const pending = unclaimed.pending();
-  if (pending.length > 0) unclaimed.recordClaims(await findClaimed(db, pending));
+  unclaimed.recordClaims(pending.length > 0 ? await findClaimed(db, pending) : []);
 }
 
 /**

@@ -60,6 +60,7 @@ export class UnclaimedStarts {
   readonly #maxOwn: number;
   readonly #now: () => number;
   readonly #starts = new Map<string, Start>();
+  #lagMs = 0;
   #isBehind = false;
   #caughtUpAt = -Infinity;
   #holdMs = MIN_HOLD_MS;
@@ -108,21 +109,22 @@ export class UnclaimedStarts {
     this.#judge();
   }
 
-  /** The age of the oldest start without a claim in milliseconds; 0 without one. */
+  /** The age in milliseconds of the oldest start without a claim, when claims were recorded last; 0 without one. */
   get lagMs(): number {
-    const [oldest] = this.#starts.values();
-    return oldest ? this.#now() - oldest.startedAt : 0;
+    return this.#lagMs;
   }
 
   /** True while emails share workflows because workers do not keep up, or have not for long enough. */
   get isBehind(): boolean {
-    this.#judge();
     return this.#isBehind || this.#now() - this.#caughtUpAt < this.#holdMs;
   }
 
+  /** Called when claims are recorded: between two look-ups, starts only seem to be without a claim. */
   #judge(): void {
-    const { lagMs } = this;
     const now = this.#now();
+    const [oldest] = this.#starts.values();
+    const lagMs = oldest ? now - oldest.startedAt : 0;
+    this.#lagMs = lagMs;
     if (!this.#isBehind && lagMs > MAX_LAG_MS) {
       this.#isBehind = true;
       const isSoon = now - this.#caughtUpAt < this.#holdMs + MAX_HOLD_MS;

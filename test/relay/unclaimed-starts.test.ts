@@ -22,7 +22,16 @@ function setUp(startsPerSecond = 20) {
     for (const id of ids) starts.recordOwn(id);
     return ids;
   };
-  return { starts, startOwn, pass: (ms: number) => void (now += ms) };
+  return {
+    starts,
+    startOwn,
+    /** Time passes, and no claim is found after it. */
+    pass: (ms: number) => {
+      now += ms;
+      starts.recordClaims([]);
+    },
+    passUnseen: (ms: number) => void (now += ms),
+  };
 }
 
 describe('own workflows', () => {
@@ -62,6 +71,15 @@ describe('own workflows', () => {
     fallBehind();
     pass(5_000);
     assert.ok(!starts.isBehind);
+  });
+
+  test('do not count as without a claim before claims were looked up', () => {
+    const { starts, startOwn, passUnseen } = setUp();
+    const ids = startOwn(3);
+    passUnseen(5_000);
+    assert.ok(!starts.isBehind);
+    starts.recordClaims(ids);
+    assert.deepEqual([starts.isBehind, starts.capacity().own], [false, 20]);
   });
 
   test('are always started from 10,000 starts a second on', () => {
