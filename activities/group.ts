@@ -211,7 +211,13 @@ function splitIntoSlices(
   const maxCopies = deps.providers[0]?.callSize ?? 1;
   // A large email may take a minute; members of other organizations do not wait for it.
   const isLarge = ({ id }: Member) => (sizes.get(id)?.bytes ?? 0) > SMALL_BODY_BYTES;
-  const smallFirst = [...members.filter((member) => !isLarge(member)), ...members.filter(isLarge)];
+  const smallFirst = [
+    ...takeTurns(
+      members.filter((member) => !isLarge(member)),
+      sizes,
+    ),
+    ...takeTurns(members.filter(isLarge), sizes),
+  ];
   const slices: Member[][] = [];
   let capacity = { copies: 0, bytes: 0 };
   for (const member of smallFirst) {
@@ -225,6 +231,18 @@ function splitIntoSlices(
     capacity = { copies: capacity.copies - copies, bytes: capacity.bytes - bytes };
   }
   return slices;
+}
+
+/** Orders members so that organizations take turns: those with few members do not wait for the calls of another one. */
+function takeTurns(members: readonly Member[], sizes: ReadonlyMap<string, SendSize>): Member[] {
+  const turns = new Map<string | undefined, number>();
+  const withTurns = members.map((member) => {
+    const orgId = sizes.get(member.id)?.org_id;
+    const turn = turns.get(orgId) ?? 0;
+    turns.set(orgId, turn + 1);
+    return { member, turn };
+  });
+  return withTurns.sort((a, b) => a.turn - b.turn).map(({ member }) => member);
 }
 
 function summary(results: readonly MemberResult[], detachedCount: number): GroupDelivery {

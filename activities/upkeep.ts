@@ -7,6 +7,7 @@ import { type FileStore, FilesNotRemoved } from '../src/store/files/file-store.t
 import { readClock } from '../src/store/postgres/clock.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { deleteOldStatistics } from '../src/store/statistics/totals.ts';
+import { deleteExcessCallbacks } from '../src/store/emails/callbacks.ts';
 import { deleteExpired, type ExpiringTable } from '../src/store/upkeep/expired.ts';
 import { recordUpkeepSuccess } from '../src/store/upkeep/tasks.ts';
 import { expireBodies } from '../src/upkeep/body-retention.ts';
@@ -161,8 +162,15 @@ function makeTasks(deps: UpkeepDeps) {
     /** Deletes idempotency keys after 24 hours. */
     deleteExpiredKeys: () => deleteFrom('idempotency_keys'),
 
-    /** Deletes callbacks of providers that changed nothing, and the records of received WhatsApp messages and SMS, after 30 days. */
-    deleteOldCallbacks: () => deleteFrom('provider_callbacks', 'chat_inbound', 'sms_received'),
+    /**
+     * Deletes callbacks of providers that changed nothing, and the records of received WhatsApp messages and SMS, after 30 days. If
+     * there are too many callbacks, the oldest are deleted before.
+     */
+    async deleteOldCallbacks(): Promise<UpkeepStep> {
+      const expired = await deleteFrom('provider_callbacks', 'chat_inbound', 'sms_received');
+      const excess = await deleteExcessCallbacks(deps.pool, DELETED_ROWS_PER_STEP);
+      return { done: expired.done + excess, next: excess === DELETED_ROWS_PER_STEP ? '' : expired.next };
+    },
 
     /** Deletes expired counts of failed sign-ins, sessions, invitations, password resets and links of emails about accounts. */
     deleteExpiredSignIns: () =>

@@ -13,6 +13,8 @@ import { retention } from './retention.ts';
 import { scale } from './scale.ts';
 import { storage } from './storage.ts';
 import { sustained } from './sustained.ts';
+import { tenantsLine } from './tenants-line.ts';
+import { tenants } from './tenants.ts';
 import { webhooks } from './webhooks.ts';
 
 /** The measurements of `npm run bench`, in the order they run. */
@@ -28,11 +30,13 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   backlog,
   due,
   webhooks,
+  'tenants-line': tenantsLine,
   memory,
   storage,
   lists,
   retention,
   pages,
+  tenants,
 };
 
 const names = process.argv.slice(2);

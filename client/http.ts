@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer, Body, Method, Path, PathParams, Query } from './api.ts';
-import { SendwrightError } from './errors.ts';
+import { type ErrorDetails, SendwrightError } from './errors.ts';
 import { checkOptions, type Options } from './options.ts';
 
 export interface SendOptions {
@@ -98,11 +98,13 @@ async function readAnswer(base: string, response: Response): Promise<unknown> {
   if (status === 204) return undefined;
   const answer = parseJson(text);
   if (ok && answer !== undefined) return answer;
-  const { error } = (answer ?? {}) as { error?: { code: SendwrightError['code']; message: string; param?: string } };
+  const { error } = (answer ?? {}) as { error?: ErrorDetails & { readonly message: string } };
   const requestId = headers.get('x-request-id') ?? undefined;
   const retryAfter = secondsIn(headers.get('retry-after'));
-  if (typeof error?.message === 'string')
-    throw new SendwrightError(error.message, { code: error.code, status, param: error.param, requestId, retryAfter });
+  if (typeof error?.message === 'string') {
+    const { code, param, errors, docs } = error;
+    throw new SendwrightError(error.message, { code, status, param, errors, docs, requestId, retryAfter });
+  }
   const message = `${base} answers ${status} and no JSON of Sendwright's`;
   throw new SendwrightError(message, { code: 'unexpected_answer', status, requestId, retryAfter });
 }

@@ -23,7 +23,7 @@ export type {
   Webhook,
   WebhookEvent,
 } from './api.ts';
-export { type ErrorCode, SendwrightError } from './errors.ts';
+export { type ErrorCode, type Fault, SendwrightError } from './errors.ts';
 export type { SendOptions } from './http.ts';
 export type { List } from './list.ts';
 export type { Options } from './options.ts';

@@ -62,6 +62,8 @@ export class Sendwright {
       reschedule: (id: string, scheduledAt: string) =>
         call('patch', '/v1/chatapp/{id}', { params: { id }, body: { scheduled_at: scheduledAt } }),
       cancel: (id: string) => call('post', '/v1/chatapp/{id}/cancel', { params: { id } }),
+      /** Erases text, template and files; the other fields stay. */
+      eraseContent: (id: string) => call('delete', '/v1/chatapp/{id}/content', { params: { id } }),
     };
 
     this.numbers = {
@@ -78,6 +80,8 @@ export class Sendwright {
       reschedule: (id: string, scheduledAt: string) =>
         call('patch', '/v1/sms/{id}', { params: { id }, body: { scheduled_at: scheduledAt } }),
       cancel: (id: string) => call('post', '/v1/sms/{id}/cancel', { params: { id } }),
+      /** Erases the text; the other fields stay. */
+      eraseContent: (id: string) => call('delete', '/v1/sms/{id}/content', { params: { id } }),
       /** Lists the numbers, short codes and messaging services that the operator has connected. */
       senders: (query: Query<'/v1/sms/senders'> = {}) => makeList(call, '/v1/sms/senders', 'senders', { query }),
     };
@@ -100,13 +104,18 @@ export class Sendwright {
     };
 
     this.erasures = {
-      /** Erases a recipient in as many requests as necessary. @returns the report of each request */
-      create: async (email: string) => {
+      /**
+       * Erases a recipient in as many requests as necessary.
+       * @param recipient an email address, or `{ phone }` in international form
+       * @returns the report of each request
+       */
+      create: async (recipient: string | { readonly phone: string }) => {
+        const named = typeof recipient === 'string' ? { email: recipient } : { phone: recipient.phone };
         const reports = [];
         let cursor: string | undefined;
         do {
           const { report, next_cursor: next } = await call('post', '/v1/erasures', {
-            body: { email, ...(cursor !== undefined && { cursor }) },
+            body: { ...named, ...(cursor !== undefined && { cursor }) },
           });
           reports.push(report);
           cursor = next ?? undefined;

@@ -168,6 +168,11 @@ export const SETTINGS = {
     'https://mail.example.com',
     httpUrl,
   ),
+  LINK_URL: optional(
+    'URL of tracking and unsubscribe links, by default PUBLIC_URL: the API under another host name, so that what recipients think of the links of one organization is not about the name of the API and dashboard',
+    'https://links.example.com',
+    httpUrl,
+  ),
   SYSTEM_EMAIL_FROM: optional(
     "sender of this service's own emails: invitations and password resets. An organization must have verified its domain, and PUBLIC_URL must be set. Without it, invitation links are shown, and `admin user reset` resets passwords",
     'Sendwright <accounts@example.com>',
@@ -303,13 +308,13 @@ export const SETTINGS = {
     '500',
   ),
   BODY_RETENTION_DAYS: preset(
-    'days after which bodies and custom headers of emails are erased, counted from when they were due; 0 is never. `admin organization retention` sets it for one organization',
+    'days after which the content of messages is erased (bodies and custom headers of emails), counted from when they were due; 0 is never. `admin organization retention` sets it for one organization',
     '0',
     integer(0, 36_500),
     '90',
   ),
   EMAIL_RETENTION_DAYS: preset(
-    'days after which records of emails are deleted, at least 31, counted from when they were accepted; 0 is never. Those accepted within a twelfth of that time are deleted together',
+    'days after which records of emails, chat-app messages and SMS are deleted, at least 31, counted from when they were accepted; 0 is never. Emails accepted within a twelfth of that time are deleted together',
     '0',
     zeroOr(integer(31, 36_500)),
     '365',
@@ -351,6 +356,12 @@ export const SETTINGS = {
   CONFIRM_NOT_FOUND_AFTER: preset(
     `time after a provider's first "not found" from which a second one confirms it, because its search may lag`,
     '60s',
+    parseDuration,
+  ),
+  GONE_WORKER_WAIT: preset(
+    'time for which a call to an SMTP server is waited for after the database session of its worker has ended: a longer time, up to ' +
+      '12m, avoids duplicates if the worker is only cut off from the database, and delays the email if the worker is dead',
+    '20s',
     parseDuration,
   ),
   SHUTDOWN_TIMEOUT: preset(

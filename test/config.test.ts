@@ -76,6 +76,11 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     good: [...any('https://mail.example.com', 'http://10.0.0.1:3000'), ['https://h/', 'https://h']],
     bad: ['x', 'mail.example.com', 'ftp://h', '/v1'],
   },
+  LINK_URL: {
+    fallback: undefined,
+    good: [...any('https://links.example.com'), ['https://h/', 'https://h']],
+    bad: ['x', 'links.example.com', '/v1'],
+  },
   SYSTEM_EMAIL_FROM: {
     fallback: undefined,
     good: any('accounts@example.com', 'Sendwright <accounts@example.com>'),
@@ -217,6 +222,7 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
     beside: { SEND_INITIAL_INTERVAL: '1ms' },
   },
   CONFIRM_NOT_FOUND_AFTER: { fallback: 60_000, good: [['1s', 1_000]], bad: ['0s', '60', 'later'] },
+  GONE_WORKER_WAIT: { fallback: 20_000, good: [['12m', 720_000]], bad: ['0s', '20', 'never'] },
   SHUTDOWN_TIMEOUT: { fallback: 30_000, good: [['2m', 120_000]], bad: ['0s', '30', 'soon'] },
   ACCOUNT_RETRY_FOR: { fallback: 259_200_000, good: [['24h', 86_400_000]], bad: ['0s', '72', 'soon'] },
   AMBIGUOUS_SEND: { fallback: 'retry', good: any('retry', 'fail'), bad: ['Retry', 'ask', 'true', 'toString'] },

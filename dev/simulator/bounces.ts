@@ -59,7 +59,7 @@ const BOUNCES: Readonly<Record<BounceReason, Omit<Bounce, 'reason'>>> = {
   policy_block: {
     ...BLOCKED,
     reply: '550 5.7.1 Rejected by a rule of the recipient: only internal senders may write to this address',
-    inactive: false,
+    inactive: true,
   },
   provider_suppressed: {
     type: 'ManuallyDeactivated',

@@ -9,7 +9,12 @@ export function domainName(text: string, param: string): string {
     throw new ServiceError('validation_error', `must be at most ${DOMAIN_OCTETS} characters`, param);
   }
   // Ignore surrounding blanks. Reject line breaks first, because trimming would remove them too.
-  const name = controlProblem(text) === undefined ? parseDomain(text.trim()) : undefined;
-  if (name === undefined) throw new ServiceError('validation_error', `${text} is not a domain name`, param);
+  const name = controlProblem(text) === undefined ? parseDomain(hostIn(text.trim())) : undefined;
+  if (name === undefined) throw new ServiceError('validation_error', `"${text}" is not a domain name`, param);
   return name;
+}
+
+/** Returns the host of a web address, which people paste as the name of their domain; other text unchanged. */
+function hostIn(text: string): string {
+  return /^https?:\/\/(?:[^/?#@]*@)?([^/?#:]+)(?::\d*)?(?:[/?#].*)?$/i.exec(text)?.[1] ?? text;
 }

@@ -1,6 +1,6 @@
 import { noOrganization, refuseProblem } from '../domain/errors.ts';
 import { newId } from '../lib/ids.ts';
-import { controlProblem } from '../lib/text.ts';
+import { characters, controlProblem } from '../lib/text.ts';
 import { insertOrganization, organizationExists, setOrganizationName } from '../store/accounts/organizations.ts';
 import { setBodyRetention } from '../store/emails/content-erasure.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
@@ -20,8 +20,9 @@ export async function createOrganization(
   });
 }
 
-/** @throws ServiceError validation_error, not_found */
+/** Renames an organization for its owner. @throws ServiceError validation_error, not_found */
 export async function renameOrganization(db: Db, orgId: string, name: string): Promise<void> {
+  refuseProblem(chosenNameProblem(name.trim()), 'name');
   if (!(await setOrganizationName(db, orgId, organizationName(name)))) throw noOrganization(orgId);
 }
 
@@ -32,6 +33,21 @@ export async function renameOrganization(db: Db, orgId: string, name: string): P
  */
 export async function changeBodyRetention(db: Db, orgId: string, days: number | null): Promise<void> {
   if (!(await setBodyRetention(db, orgId, days))) throw noOrganization(orgId);
+}
+
+const MAX_CHOSEN_NAME_LENGTH = 60;
+/** A dot between two characters of a word, also in the forms that mail programs make links of (UTS #46, full stops). */
+const DOT_WORD = /[\p{L}\p{N}][.\u3002\uff0e\uff61][\p{L}\p{N}]/u;
+
+/**
+ * Returns why owners may not choose a name, or undefined. The operator sends it to strangers in invitations, so it must not contain
+ * what mail programs make links of. Names that the operator chose, or that are older than this rule, may.
+ */
+export function chosenNameProblem(name: string): string | undefined {
+  if (characters(name) > MAX_CHOSEN_NAME_LENGTH) return `must be at most ${MAX_CHOSEN_NAME_LENGTH} characters`;
+  const visible = name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '');
+  if (!/[@\uff20]|:\/\//.test(visible) && !DOT_WORD.test(visible)) return undefined;
+  return 'must not contain a URL, a domain or an email address';
 }
 
 function organizationName(text: string): string {

@@ -1,7 +1,7 @@
 import { randomBytes, scrypt, type ScryptOptions, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ServiceError } from '../domain/errors.ts';
-import { makeFairSlots } from '../lib/fair-slots.ts';
+import { type Holder, makeFairSlots } from '../lib/fair-slots.ts';
 import { characters } from '../lib/text.ts';
 
 /** OWASP's first choice for scrypt: 128 MB and about 0.3 s per hash. */
@@ -48,14 +48,14 @@ export async function hashPassword(password: string, holder = ''): Promise<strin
 }
 
 /**
- * Compares a password with a hash, in one of few slots. Holders, such as networks, are served in rotation, after those with
- * priority. Without a hash it returns false after the same time.
+ * Compares a password with a hash, in one of few slots. Holders, such as networks within larger ones, are served in rotation, after
+ * those with priority. Without a hash it returns false after the same time.
  * @throws ServiceError unavailable if too many hashes are waiting
  */
 export function isPassword(
   password: string,
   hashed: string | undefined,
-  holder: string,
+  holder: Holder,
   options: { readonly isPriority?: boolean } = {},
 ): Promise<boolean> {
   return slots.run(holder, () => checkPassword(password, hashed), options);

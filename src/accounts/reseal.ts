@@ -8,6 +8,7 @@ import {
   SEALED_COLUMNS,
   type SealedColumn,
 } from '../store/sealing/sealed-values.ts';
+import { replaceUnsealedMessages, walkMessageContents } from '../store/messages/unsealed-contents.ts';
 import { listUnsealed, replaceUnsealed } from '../store/emails/unsealed-contents.ts';
 
 const PURPOSES: Readonly<Record<SealedColumn, KeyPurpose>> = {
@@ -37,13 +38,15 @@ interface ResealCount {
 export async function reseal(
   db: Db,
   secretKeys: SecretKeys,
-): Promise<Record<SealedColumn, ResealCount> & { email_contents: Pick<ResealCount, 'resealed'> }> {
+): Promise<Record<SealedColumn | 'email_contents' | 'message_contents', Pick<ResealCount, 'resealed'>>> {
   const counts: Partial<Record<SealedColumn, ResealCount>> = {};
   for (const column of SEALED_COLUMNS) {
     counts[column] = await resealColumn(db, column, makeSeal(deriveKeys(secretKeys, PURPOSES[column])));
   }
-  const resealed = await sealContents(db, makeEmailContents(secretKeys));
-  return { ...(counts as Record<SealedColumn, ResealCount>), email_contents: { resealed } };
+  const contents = makeEmailContents(secretKeys);
+  const email_contents = { resealed: await sealContents(db, contents) };
+  const message_contents = { resealed: await sealMessageContents(db, contents) };
+  return { ...(counts as Record<SealedColumn, ResealCount>), email_contents, message_contents };
 }
 
 /**
@@ -61,6 +64,24 @@ async function sealContents(db: Db, contents: EmailContents): Promise<number> {
       sealed.push({ id, ...(await contents.seal(db, orgId, id, content)) });
     }
     count += await replaceUnsealed(db, sealed);
+    after = last.id;
+  }
+}
+
+/** The same for chat-app messages and SMS. */
+async function sealMessageContents(db: Db, contents: EmailContents): Promise<number> {
+  let [count, after] = [0, ''];
+  for (;;) {
+    const walked = await walkMessageContents(db, after, VALUES_PER_STATEMENT);
+    const last = walked.at(-1);
+    if (!last) return count;
+    const sealed = [];
+    for (const { id, org_id: orgId, content } of walked) {
+      if (content === null) continue;
+      const sealed_content = await contents.sealMessage(db, orgId, id, content);
+      sealed.push({ id, sealed_content, has_fallback: 'fallback_template' in content });
+    }
+    count += await replaceUnsealedMessages(db, sealed);
     after = last.id;
   }
 }

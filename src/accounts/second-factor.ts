@@ -13,6 +13,7 @@ import {
   redeemRecoveryCode,
   redeemStep,
 } from '../store/accounts/second-factors.ts';
+import { deleteOtherSessions } from '../store/accounts/sessions.ts';
 import type { User } from '../store/accounts/users.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { auditByUser } from './audit.ts';
@@ -25,11 +26,15 @@ const SECRET_BYTES = 20;
 const WINDOW_STEPS = 1;
 const RECOVERY_CODES = 10;
 const RECOVERY_CODE_BYTES = 10;
+/** That many wrong codes in a day are no typing errors: somebody else may know the password. */
+const ALARMING_CODES = 5;
 
 export interface SecondFactorDeps {
   readonly pool: Pool;
   /** Seals the TOTP secrets. The associated data is the user's id. */
   readonly seal: Seal;
+  /** Tells a user that somebody who knows the password entered wrong codes. */
+  readonly reportWrongCodes: (user: User) => Promise<void>;
 }
 
 export function secondFactorSeal(secretKeys: SecretKeys): Seal {
@@ -37,7 +42,10 @@ export function secondFactorSeal(secretKeys: SecretKeys): Seal {
 }
 
 /** Starts the set-up with a new secret. A completed set-up is unchanged. */
-export async function startSetUp({ pool, seal }: SecondFactorDeps, userId: string): Promise<void> {
+export async function startSetUp(
+  { pool, seal }: Pick<SecondFactorDeps, 'pool' | 'seal'>,
+  userId: string,
+): Promise<void> {
   await insertSecondFactor(pool, userId, seal.close(randomBytes(SECRET_BYTES), userId));
 }
 
@@ -49,7 +57,7 @@ export interface SetUp {
 
 /** Returns the state of a user's second factor; `setUp` is set until the set-up is completed. */
 export async function readSecondFactor(
-  { pool, seal }: SecondFactorDeps,
+  { pool, seal }: Pick<SecondFactorDeps, 'pool' | 'seal'>,
   { id, email }: User,
 ): Promise<{ isOn: boolean; recoveryCodes: number; setUp: SetUp | null }> {
   const factor = await findSecondFactor(pool, id);
@@ -61,19 +69,22 @@ export async function readSecondFactor(
 }
 
 /**
- * Completes the set-up with a code of the authenticator app.
+ * Completes the set-up with a code of the authenticator app, and ends the other sessions: they began without a code.
  * @param current the user's password; null in a session by OpenID Connect, whose user may not have one
+ * @param keep the token of the current session
  * @returns recovery codes, of which only digests are stored
  * @throws ServiceError validation_error, rate_limit_exceeded
  */
 export async function completeSetUp(
   deps: SecondFactorDeps,
   user: User,
-  { code, current }: { readonly code: string; readonly current: string | null },
+  { code, current, keep }: { readonly code: string; readonly current: string | null; readonly keep: string },
 ): Promise<string[]> {
   if (current !== null) await requirePassword(deps.pool, user, current);
-  await requireCode(deps, user, (db) => redeemTotp(db, deps.seal, user, code, true));
-  return issueRecoveryCodes(deps.pool, user, 'account.second-factor-on');
+  await requireCode(deps, user, (mayUseApp) => mayUseApp && redeemTotp(deps.pool, deps.seal, user, code, true));
+  return issueRecoveryCodes(deps.pool, user, 'account.second-factor-on', (client) =>
+    deleteOtherSessions(client, user.id, digest(keep)),
+  );
 }
 
 /** Replaces the recovery codes. @throws ServiceError validation_error, rate_limit_exceeded */
@@ -96,23 +107,34 @@ export async function turnOff(deps: SecondFactorDeps, user: User, code: string):
  * @throws ServiceError validation_error for a wrong or used code, rate_limit_exceeded after too many of them
  */
 export async function checkCode(deps: SecondFactorDeps, user: User, code: string): Promise<void> {
-  await requireCode(deps, user, async (db) => {
-    if (await redeemTotp(db, deps.seal, user, code, false)) return true;
-    const isRedeemed = await redeemRecoveryCode(db, user.id, digestOf(code));
-    if (isRedeemed) await auditByUser(db, user, 'account.recovery-code');
+  await requireCode(deps, user, async (mayUseApp) => {
+    if (mayUseApp && (await redeemTotp(deps.pool, deps.seal, user, code, false))) return true;
+    const isRedeemed = await redeemRecoveryCode(deps.pool, user.id, digestOf(code));
+    if (isRedeemed) await auditByUser(deps.pool, user, 'account.recovery-code');
     return isRedeemed;
   });
 }
 
-/** Counts an attempt before the code is checked, so that concurrent attempts cannot exceed the limit. */
-async function requireCode({ pool }: SecondFactorDeps, user: User, take: (db: Db) => Promise<boolean>): Promise<void> {
-  const seconds = await countCheck(pool, 'code', user);
-  if (seconds !== undefined) {
-    const message = `the code was wrong too often; try again in ${formatWait(seconds)}`;
+/**
+ * Counts an attempt before the code is checked, so that concurrent attempts cannot exceed the limit. Above the limit of a day, codes of
+ * the app could be guessed in time, but not recovery codes.
+ * @param take redeems the code; its parameter is false if codes of the app are no longer accepted
+ */
+async function requireCode(
+  { pool, reportWrongCodes }: SecondFactorDeps,
+  user: User,
+  take: (mayUseApp: boolean) => boolean | Promise<boolean>,
+): Promise<void> {
+  const { waitSeconds, waitSecondsOfDay, attemptsOfDay } = await countCheck(pool, 'code', user);
+  const refuse = (seconds: number, remedy: string): never => {
+    const message = `the code was wrong too often; ${remedy}try again in ${formatWait(seconds)}`;
     throw new ServiceError('rate_limit_exceeded', message, undefined, seconds);
-  }
-  if (!(await take(pool))) throw new ServiceError('validation_error', 'is wrong or was used already', 'code');
-  await resetChecks(pool, 'code', user);
+  };
+  if (waitSeconds !== undefined) refuse(waitSeconds, '');
+  if (await take(waitSecondsOfDay === undefined)) return resetChecks(pool, 'code', user);
+  if (attemptsOfDay === ALARMING_CODES) await reportWrongCodes(user);
+  if (waitSecondsOfDay !== undefined) refuse(waitSecondsOfDay, 'use a recovery code, reset your password, or ');
+  throw new ServiceError('validation_error', 'is wrong or was used already', 'code');
 }
 
 async function redeemTotp(db: Db, seal: Seal, { id, email }: User, code: string, confirms: boolean): Promise<boolean> {
@@ -134,13 +156,19 @@ function makeTotp(secret: Buffer, email: string): TOTP {
   });
 }
 
-async function issueRecoveryCodes(pool: Pool, user: User, action: string): Promise<string[]> {
+async function issueRecoveryCodes(
+  pool: Pool,
+  user: User,
+  action: string,
+  also: (client: Db) => Promise<unknown> = async () => undefined,
+): Promise<string[]> {
   const codes = Array.from({ length: RECOVERY_CODES }, () => {
     const { base32 } = new Secret({ buffer: Uint8Array.from(randomBytes(RECOVERY_CODE_BYTES)).buffer });
     return (base32.match(/.{4}/g) as string[]).join('-');
   });
   await transaction(pool, async (client) => {
     await replaceRecoveryCodes(client, user.id, codes.map(digestOf));
+    await also(client);
     await auditByUser(client, user, action);
   });
   return codes;

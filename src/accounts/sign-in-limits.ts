@@ -6,33 +6,55 @@ import {
   type AttemptKind,
   type AttemptSubject,
   countAttempts,
+  type DayKind,
   deleteAttempts,
   deleteAttemptsOf,
   refundAttempts,
+  type ShortKind,
 } from '../store/accounts/sign-ins.ts';
 
 const WINDOW_SECONDS = 900;
 const HOUR_SECONDS = 3_600;
 const DAY_SECONDS = 86_400;
 
+interface WindowLimit {
+  readonly max: number;
+  readonly windowSeconds: number;
+  readonly maxPerDay: number;
+}
+
 /**
- * Limits of failed attempts and sent emails per window. A pair is an email together with a network. The limit of an email (`email`)
- * counts only attempts from unknown browsers. A single network cannot reach it, because `pair_day` is lower.
+ * Limits of failed attempts and sent emails per window, each with a limit by day: patience must not be enough to guess. A pair is an
+ * email together with a network.
  */
-const LIMITS: Readonly<Record<AttemptKind, { readonly max: number; readonly windowSeconds: number }>> = {
-  network: { max: 60, windowSeconds: WINDOW_SECONDS },
-  pair: { max: 10, windowSeconds: WINDOW_SECONDS },
-  pair_day: { max: 50, windowSeconds: DAY_SECONDS },
-  email: { max: 250, windowSeconds: DAY_SECONDS },
-  browser: { max: 10, windowSeconds: WINDOW_SECONDS },
-  password: { max: 10, windowSeconds: WINDOW_SECONDS },
-  code: { max: 10, windowSeconds: WINDOW_SECONDS },
-  reset_network: { max: 20, windowSeconds: HOUR_SECONDS },
-  reset_pair: { max: 3, windowSeconds: HOUR_SECONDS },
-  reset_email: { max: 20, windowSeconds: DAY_SECONDS },
-  invite_org: { max: 200, windowSeconds: DAY_SECONDS },
-  invite_email: { max: 10, windowSeconds: DAY_SECONDS },
+const WINDOW_LIMITS: Readonly<Record<ShortKind, WindowLimit>> = {
+  network: { max: 60, windowSeconds: WINDOW_SECONDS, maxPerDay: 600 },
+  pair: { max: 10, windowSeconds: WINDOW_SECONDS, maxPerDay: 50 },
+  browser: { max: 10, windowSeconds: WINDOW_SECONDS, maxPerDay: 50 },
+  password: { max: 10, windowSeconds: WINDOW_SECONDS, maxPerDay: 50 },
+  code: { max: 10, windowSeconds: WINDOW_SECONDS, maxPerDay: 30 },
+  reset_network: { max: 20, windowSeconds: HOUR_SECONDS, maxPerDay: 100 },
+  reset_pair: { max: 3, windowSeconds: HOUR_SECONDS, maxPerDay: 10 },
 };
+
+/**
+ * Limits by day alone. The limit of an email (`email`) counts only attempts from unknown browsers. A single network cannot reach it,
+ * because that of a pair is lower.
+ */
+const DAY_LIMITS: Readonly<Record<DayKind, number>> = {
+  email: 250,
+  code_renewal: 2,
+  reset_email: 20,
+  invite_org: 200,
+  invite_new: 20,
+  invite_email: 10,
+  notice: 5,
+};
+
+const KINDS: readonly AttemptKind[] = [
+  ...(Object.keys(WINDOW_LIMITS) as ShortKind[]).flatMap((kind) => [kind, `${kind}_day`] as const),
+  ...(Object.keys(DAY_LIMITS) as DayKind[]),
+];
 
 export interface Attempt {
   /** In lower case. */
@@ -60,10 +82,13 @@ async function countStages(db: Db, stages: readonly AttemptSubject[][]): Promise
   return undefined;
 }
 
+/** Counts of other people's attempts too: a success subtracts itself, and clears none of theirs. */
+const SHARED_KINDS: readonly AttemptKind[] = ['network', 'network_day', 'email'];
+
 /** Reverts the counts of a successful attempt. Clears earlier failures of the same browser, or of the same email and network. */
 export async function recordSuccess(db: Db, attempt: Attempt): Promise<void> {
   const subjects = stagesOf(attempt).flat();
-  const shared = subjects.filter(({ kind }) => kind === 'network' || kind === 'email');
+  const shared = subjects.filter(({ kind }) => SHARED_KINDS.includes(kind));
   await refundAttempts(db, shared);
   await deleteAttempts(
     db,
@@ -79,15 +104,33 @@ export async function recordSuccess(db: Db, attempt: Attempt): Promise<void> {
 export async function countResetRequest(db: Db, email: string, address: string): Promise<number | undefined> {
   const network = networkOf(address);
   return countStages(db, [
-    [subject('reset_network', [network])],
-    [subject('reset_pair', [email, network], email)],
-    [subject('reset_email', [email], email)],
+    windowSubjects('reset_network', [network]),
+    windowSubjects('reset_pair', [email, network], email),
+    [daySubject('reset_email', [email], email)],
   ]);
 }
 
-/** Counts an emailed invitation, because its recipient may not want it. @returns the seconds to wait if a limit is exceeded */
-export async function countInvitation(db: Db, orgId: string, email: string): Promise<number | undefined> {
-  return countStages(db, [[subject('invite_org', [orgId])], [subject('invite_email', [email], email)]]);
+/**
+ * Counts an emailed invitation, because its recipient may not want it.
+ * @param isNew true if nobody has accepted an invitation of the organization
+ * @returns the seconds to wait if a limit is exceeded
+ */
+export async function countInvitation(
+  db: Db,
+  orgId: string,
+  email: string,
+  isNew: boolean,
+): Promise<number | undefined> {
+  return countStages(db, [
+    ...(isNew ? [[daySubject('invite_new', [orgId])]] : []),
+    [daySubject('invite_org', [orgId])],
+    [daySubject('invite_email', [email], email)],
+  ]);
+}
+
+/** Counts an email that reports something to a user. @param topic limited by itself @returns false if there were too many */
+export async function countNotice(db: Db, email: string, topic: string): Promise<boolean> {
+  return (await count(db, [daySubject('notice', [email, topic], email)])) === undefined;
 }
 
 type CheckedUser = Pick<User, 'id' | 'email'>;
@@ -95,66 +138,114 @@ type CheckedUser = Pick<User, 'id' | 'email'>;
 /** A check of a user's current password, or of a code of the second factor. */
 type Check = 'password' | 'code';
 
-/** Counts a check. @returns the seconds to wait if a limit is exceeded */
-export async function countCheck(db: Db, check: Check, user: CheckedUser): Promise<number | undefined> {
-  return count(db, [checkSubject(check, user)]);
+interface CheckCount {
+  /** The seconds to wait if the limit of the short window is exceeded. */
+  readonly waitSeconds: number | undefined;
+  /** The same for the limit by day. */
+  readonly waitSecondsOfDay: number | undefined;
+  /** The attempts of the day, this one included. */
+  readonly attemptsOfDay: number;
 }
 
-/** Deletes the counts of a user's checks after one has succeeded. */
+/** Counts a check. */
+export async function countCheck(db: Db, check: Check, user: CheckedUser): Promise<CheckCount> {
+  const subjects = checkSubjects(check, user);
+  const counts = await countAttempts(db, subjects);
+  const ofDay = counts.find(({ kind }) => kind === `${check}_day`);
+  return {
+    waitSeconds: waitOf(counts.filter((each) => each !== ofDay)),
+    waitSecondsOfDay: waitOf(ofDay ? [ofDay] : []),
+    attemptsOfDay: ofDay?.attempts ?? 0,
+  };
+}
+
+/**
+ * Clears a user's failed checks of the window after one has succeeded. Those of the day stay: others may have made them, and wait for
+ * the user's next success.
+ */
 export async function resetChecks(db: Db, check: Check, user: CheckedUser): Promise<void> {
-  await deleteAttempts(db, [checkSubject(check, user)]);
+  const [ofWindow, ofDay] = checkSubjects(check, user);
+  await refundAttempts(db, [ofDay]);
+  await deleteAttempts(db, [ofWindow]);
 }
 
 /** Counts a sign-in by OpenID Connect, before its email is known. @returns the seconds to wait if a limit is exceeded */
 export async function countNetworkAttempt(db: Db, address: string): Promise<number | undefined> {
-  return count(db, [networkSubject(address)]);
+  return count(db, networkSubjects(address));
 }
 
 /** Reverts the count of an attempt that succeeded, or that failed because the identity provider was unavailable. */
 export async function refundNetworkAttempt(db: Db, address: string): Promise<void> {
-  await refundAttempts(db, [networkSubject(address)]);
+  await refundAttempts(db, networkSubjects(address));
 }
 
 /** Clears every limit that counts an email. @returns the number of deleted counts */
 export async function unlock(db: Db, email: string): Promise<number> {
-  return deleteAttemptsOf(db, digest(email), Object.keys(LIMITS) as AttemptKind[]);
+  return deleteAttemptsOf(db, digest(email), KINDS);
 }
 
-/** Clears the limits on wrong passwords. Those on codes and emailed links stay, or a password reset would renew them. */
+/**
+ * Clears the limits on wrong passwords after a password reset. Those on emailed links stay. That on codes by day is cleared twice a
+ * day, since who guessed codes no longer knows the password; more often, resets would renew the guesses of a person with access to
+ * the mailbox.
+ */
 export async function clearPasswordLimits(db: Db, email: string): Promise<void> {
-  await deleteAttemptsOf(db, digest(email), ['pair', 'pair_day', 'email', 'browser', 'password']);
+  const kinds: AttemptKind[] = ['pair', 'pair_day', 'email', 'browser', 'browser_day', 'password', 'password_day'];
+  const mayRenew = (await count(db, [daySubject('code_renewal', [email], email)])) === undefined;
+  await deleteAttemptsOf(db, digest(email), mayRenew ? [...kinds, 'code_day'] : kinds);
 }
 
 async function count(db: Db, subjects: readonly AttemptSubject[]): Promise<number | undefined> {
-  const counts = await countAttempts(db, subjects);
-  const over = counts.filter(({ kind, attempts }) => attempts > LIMITS[kind].max);
+  return waitOf(await countAttempts(db, subjects));
+}
+
+function waitOf(counts: Awaited<ReturnType<typeof countAttempts>>): number | undefined {
+  const over = counts.filter(({ kind, attempts }) => attempts > maxOf(kind));
   return over.length === 0 ? undefined : Math.max(1, ...over.map(({ seconds }) => seconds));
+}
+
+function maxOf(kind: AttemptKind): number {
+  if (kind in DAY_LIMITS) return DAY_LIMITS[kind as DayKind];
+  const short = kind.replace(/_day$/, '') as ShortKind;
+  return short === kind ? WINDOW_LIMITS[short].max : WINDOW_LIMITS[short].maxPerDay;
 }
 
 /** A known browser has its own count, which attempts from elsewhere cannot raise. */
 function stagesOf({ email, address, browserId }: Attempt): AttemptSubject[][] {
   const network = networkOf(address);
-  if (browserId !== undefined) return [[subject('browser', [email, browserId], email)]];
+  if (browserId !== undefined) return [windowSubjects('browser', [email, browserId], email)];
   return [
-    [networkSubject(address)],
-    [subject('pair', [email, network], email), subject('pair_day', [email, network], email)],
-    [subject('email', [email], email)],
+    networkSubjects(address),
+    windowSubjects('pair', [email, network], email),
+    [daySubject('email', [email], email)],
   ];
 }
 
-function networkSubject(address: string): AttemptSubject {
-  return subject('network', [networkOf(address)]);
+function networkSubjects(address: string): AttemptSubject[] {
+  return windowSubjects('network', [networkOf(address)]);
 }
 
-function checkSubject(check: Check, { id, email }: CheckedUser): AttemptSubject {
-  return subject(check, [id], email);
+function checkSubjects(check: Check, { id, email }: CheckedUser): [AttemptSubject, AttemptSubject] {
+  return windowSubjects(check, [id], email);
 }
 
-function subject(kind: AttemptKind, parts: readonly string[], email?: string): AttemptSubject {
+/** @returns the subject of the window and that of the day */
+function windowSubjects(kind: ShortKind, parts: readonly string[], email?: string): [AttemptSubject, AttemptSubject] {
+  return [
+    subject(kind, parts, WINDOW_LIMITS[kind].windowSeconds, email),
+    subject(`${kind}_day`, parts, DAY_SECONDS, email),
+  ];
+}
+
+function daySubject(kind: DayKind, parts: readonly string[], email?: string): AttemptSubject {
+  return subject(kind, parts, DAY_SECONDS, email);
+}
+
+function subject(kind: AttemptKind, parts: readonly string[], windowSeconds: number, email?: string): AttemptSubject {
   return {
     kind,
     subject: digest(JSON.stringify(parts)),
     email_sha256: email === undefined ? null : digest(email),
-    window_seconds: LIMITS[kind].windowSeconds,
+    window_seconds: windowSeconds,
   };
 }

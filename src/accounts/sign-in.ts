@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { digest } from '../lib/digest.ts';
 import { notFound } from '../domain/errors.ts';
-import { networkOf } from '../lib/ip-ranges.ts';
+import { networksOf } from '../lib/ip-ranges.ts';
 import type { KnownBrowsers } from '../domain/known-browser.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import {
@@ -71,7 +71,7 @@ export async function signIn(
   const seconds = await countAttempt(pool, attempt);
   if (seconds !== undefined) return { kind: 'rate_limited', seconds };
   const user = await findUserByEmail(pool, email);
-  const holder = isKnown ? browserId : networkOf(address);
+  const holder = isKnown ? browserId : networksOf(address);
   const isRight = await isPassword(password, user?.password, holder, { isPriority: isKnown });
   const detail = { address, known_browser: isKnown };
   if (!isRight || !user) {

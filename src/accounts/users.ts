@@ -217,7 +217,7 @@ export async function changePassword(
  * @throws ServiceError validation_error if it is wrong, rate_limit_exceeded after too many wrong ones
  */
 export async function requirePassword(db: Db, { id, email }: User, current: string): Promise<string> {
-  const seconds = await countCheck(db, 'password', { id, email });
+  const { waitSeconds, waitSecondsOfDay: seconds = waitSeconds } = await countCheck(db, 'password', { id, email });
   if (seconds !== undefined) {
     const message = `the current password was wrong too often; try again in ${formatWait(seconds)}`;
     throw new ServiceError('rate_limit_exceeded', message, undefined, seconds);

@@ -5,12 +5,14 @@ import { LRUCache } from 'lru-cache';
 import { digest } from '../lib/digest.ts';
 import { acceptsGzip } from '../lib/negotiation.ts';
 import { ServiceError } from '../domain/errors.ts';
+import { makeClosedSignal } from '../lib/closed-signal.ts';
 import { type OrganizationOfUser, setFlash } from '../store/accounts/sessions.ts';
 import type { Asset, Assets } from './assets.ts';
 import { ErrorPage, formProblems, toErrorView } from './errors.tsx';
 import { type FormInput, queryOf, readFields, validateFields } from './forms.ts';
+import { OIDC_SIGN_IN } from './oidc-flow.ts';
 import type { Context, DashboardDeps, FormState, Page, PageResponse, PageRow, SignedIn, Visit } from './page.ts';
-import { baseUrlOf, pathOf, Redirect, Reply } from './page.ts';
+import { baseUrlOf, pathOf, Redirect, Reply, withPool } from './page.ts';
 import * as account from './pages/account.tsx';
 import * as accountOidc from './pages/account-oidc.tsx';
 import * as accountSessions from './pages/account-sessions.tsx';
@@ -181,8 +183,9 @@ function serveAsset(app: FastifyInstance, { path, type, body, gzipped }: Asset):
 }
 
 function servePage(app: FastifyInstance, site: Site, row: PageRow): void {
-  const [method, path, , page] = row;
+  const [method, path, , page, cost] = row;
   const url = path.slice(ROOT.length) || '/';
+  const kind = { isRead: method === 'GET', isExpensive: cost === 'expensive' };
   app.route({
     method,
     url,
@@ -196,8 +199,13 @@ function servePage(app: FastifyInstance, site: Site, row: PageRow): void {
       if (method === 'GET' && visit.session?.flash && request.headers['hx-request'] === undefined) {
         await setFlash(site.deps.pool, digest(visit.session.token), null);
       }
-      const response = await respond(page, visit, request.body as FormInput | undefined);
-      return send(site, response, visit, reply);
+      const answer = async (shown: Visit): Promise<FastifyReply> =>
+        send(site, await respond(page, shown, request.body as FormInput | undefined), shown, reply);
+      const { sessionOrgId: orgId } = request;
+      // Public pages use the connections of the service.
+      if (orgId === null) return answer(visit);
+      const use = { ...kind, orgId, closed: () => makeClosedSignal(reply) };
+      return site.deps.shares.run(use, (pool) => answer(withPool(visit, pool)));
     },
   });
 }
@@ -228,9 +236,10 @@ async function admit(site: Site, request: FastifyRequest, reply: FastifyReply): 
       `You are a ${organization.role} here, and this needs the role ${access}.`,
     );
   }
-  const required = requiredPage(session, organization);
+  const required = requiredPage(session, organization, site.deps.oidc !== null);
   if (required !== undefined && !path.startsWith(required) && path !== CHANGE_ORGANIZATION) {
-    return redirectTo(required, request, reply);
+    const next = method === 'GET' ? visit.url : pageOfForm(request);
+    return redirectTo(required === OIDC_SIGN_IN ? required + queryOf({ next }) : required, request, reply);
   }
   request.sessionOrgId = organization.id;
   const context: Context = { ...visit, session, user, organization, role: organization.role };
@@ -279,10 +288,13 @@ function pageOfForm({ headers: { referer = '' } }: FastifyRequest): string {
 }
 
 /** Returns the page that a user must complete before the organization's pages open; undefined for none. */
-function requiredPage(session: SignedIn, organization: OrganizationOfUser): string | undefined {
+function requiredPage(session: SignedIn, organization: OrganizationOfUser, hasOidc: boolean): string | undefined {
+  if (organization.requires_oidc && !session.isOidcFresh) {
+    // A person who is signed in at the identity provider comes back without seeing a page.
+    return session.byOidc && hasOidc ? OIDC_SIGN_IN : oidc.OIDC_REQUIRED;
+  }
   // The identity provider is responsible for the second factor of its sign-ins.
   if (session.byOidc) return undefined;
-  if (organization.requires_oidc) return oidc.OIDC_REQUIRED;
   if (organization.requires_second_factor && !session.hasSecondFactor) return secondFactor.SECOND_FACTOR;
   return undefined;
 }

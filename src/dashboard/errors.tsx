@@ -1,7 +1,7 @@
 import { type ErrorCode, ServiceError } from '../domain/errors.ts';
 import { formatWait } from '../lib/text.ts';
 import { FileStoreUnavailable } from '../store/files/file-store.ts';
-import { isUnreachable } from '../store/postgres/pool.ts';
+import { isStatementTimeout, isUnreachable } from '../store/postgres/pool.ts';
 import { Form } from './form-elements.tsx';
 import { Layout, PlainLayout } from './layout.tsx';
 import type { Html, Visit } from './page.ts';
@@ -61,6 +61,8 @@ function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   const code = FRAMEWORK[(error as { code?: string } | null)?.code ?? ''];
   if (code) return new ServiceError(code, 'the request is not valid');
+  if (isStatementTimeout(error))
+    return new ServiceError('unavailable', 'This takes the database too long. Please try again, or ask for less.');
   const missing = isUnreachable(error)
     ? 'database'
     : error instanceof FileStoreUnavailable

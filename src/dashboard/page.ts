@@ -4,6 +4,7 @@ import { type Static, type TObject, Type } from 'typebox';
 import type { ConnectDeps } from '../accounts/chat-numbers.ts';
 import type { Oidc } from '../accounts/oidc.ts';
 import type { AccountEmailSettings } from '../intake/account-emails.ts';
+import type { ConnectionShares } from '../intake/connection-shares.ts';
 import type { IntakeDeps } from '../intake/emails.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { SenderDomainDeps } from '../sender-domains/deps.ts';
@@ -17,6 +18,8 @@ import type { SecretKeys } from '../lib/secret-key.ts';
 
 export interface DashboardDeps extends IntakeDeps {
   readonly log: FastifyBaseLogger;
+  /** Pages of an organization use connections of its share only. */
+  readonly shares: ConnectionShares;
   /** The settings `SECRET_KEY` and `SECRET_KEY_OLD`. */
   readonly secretKey: SecretKeys;
   /** The setting `PUBLIC_URL`. With https, cookies are restricted to https. */
@@ -67,6 +70,12 @@ export interface Visit<Query = unknown> {
   readonly asset: (name: string) => string;
 }
 
+/** Returns the same visit, whose page uses this pool. */
+export function withPool(visit: Visit, pool: Pool): Visit {
+  const { deps } = visit;
+  return { ...visit, pool, deps: { ...deps, pool, senderDomains: { ...deps.senderDomains, pool } } };
+}
+
 export interface SignedIn {
   readonly user: User;
   /** The time zone in which the user reads times; null for the browser's time zone. */
@@ -82,6 +91,8 @@ export interface SignedIn {
   readonly hasSecondFactor: boolean;
   /** True if the session started with a sign-in by OpenID Connect. */
   readonly byOidc: boolean;
+  /** True if that sign-in is recent enough for an organization that requires it. */
+  readonly isOidcFresh: boolean;
 }
 
 /** A request by a member of an organization, for a page of that organization. */
@@ -176,10 +187,13 @@ export interface Page<For extends 'visitors' | 'members' = 'visitors' | 'members
   readonly run: (context: never, form: never) => Promise<PageResponse>;
 }
 
-/** A row of the route table. The access is the role that a page requires; `public` pages need no session. */
+/**
+ * A row of the route table. The access is the role that a page requires; `public` pages need no session. An `expensive` page has
+ * statements that may take seconds: an organization gets few of them at a time.
+ */
 export type PageRow =
   | readonly [method: 'GET' | 'POST', path: string, access: 'public', page: Page<'visitors'>]
-  | readonly [method: 'GET' | 'POST', path: string, access: Role, page: Page<'members'>];
+  | readonly [method: 'GET' | 'POST', path: string, access: Role, page: Page<'members'>, cost?: 'expensive'];
 
 const NOTHING = Type.Object({});
 

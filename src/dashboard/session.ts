@@ -104,9 +104,11 @@ export async function findSignedIn(
     flash,
     has_second_factor: hasSecondFactor,
     by_oidc: byOidc,
+    is_oidc_fresh: isOidcFresh,
   } = session;
   const organization = organizations.find(({ id }) => id === orgId) ?? organizations[0] ?? null;
-  return { user, timeZone, token, organizations, organization, flash, hasSecondFactor, byOidc };
+  const oidc = { byOidc, isOidcFresh: byOidc && isOidcFresh };
+  return { user, timeZone, token, organizations, organization, flash, hasSecondFactor, ...oidc };
 }
 
 /**

@@ -3,22 +3,27 @@ import type { Logger } from 'pino';
 import type { SendOutcome } from '../domain/email/retry.ts';
 import { awaitAll } from '../lib/await-all.ts';
 import type { ChatOutcome } from '../providers/chat-provider.ts';
-import { type AttemptEnding, type AttemptOutcome, endAttempts } from '../store/emails/attempts.ts';
+import { recordHandOvers } from '../store/emails/attempt-workers.ts';
+import { type AttemptEnding, endAttempts } from '../store/emails/attempts.ts';
+import { gather } from '../store/postgres/gather.ts';
 import { isUnreachable, type Pool } from '../store/postgres/pool.ts';
 import { messagesSent, type MessageKind, tally } from '../telemetry/topics.ts';
-import type {
-  AgainResult,
-  Answer,
-  AttemptRecorder,
-  CallResult,
-  Channel,
-  ChannelTypes,
-  ClaimedMessage,
-  DeliveryDeps,
+import {
+  type AgainResult,
+  type Answer,
+  type AttemptRecorder,
+  type CallResult,
+  type Channel,
+  type ChannelTypes,
+  type ClaimedMessage,
+  type DeliveryDeps,
+  type MemberResult,
+  postponed,
 } from './contract.ts';
 import { KIND_NAMES, logId } from './log-names.ts';
 import { PAUSE_RETRY_MS } from './pauses.ts';
 import { persist } from './persist.ts';
+import type { WorkerLease } from './worker-lease.ts';
 
 /** Called with the number of messages whose results have become complete. */
 export type OnResults = (count: number) => void;
@@ -44,16 +49,36 @@ export function isClaimExpired({
   return Math.max(performance.now() - claimedAt, Date.now() - claimedAtUnixMs) > CLAIM_EXPIRY_MS;
 }
 
-/** The answer instead of a call whose claim has expired. */
-export const CLAIM_EXPIRED = { kind: 'busy', detail: 'The worker was too slow to send it.' } as const;
+/** The reasons of messages for which no call was made. */
+export const CLAIM_EXPIRED = 'The worker was too slow to send it.';
+export const NO_CONNECTION = 'It waits for a connection to the provider.';
 
 /** A result that cannot be recorded is retried for this long. The timeouts of the activities allow for it. */
 const RECORD_DEADLINE_MS = 600_000;
+/** Recording a hand-over is retried for this long. It must end before a provider gives up waiting for the last bytes. */
+const HAND_OVER_DEADLINE_MS = 20_000;
+const MAX_GATHERED_HAND_OVERS = 500;
 
-/** @param pool a separate pool: the connections of the shared one may all be waiting for a lock */
-export function makeAttemptRecorder(pool: Pool, log: Logger): AttemptRecorder {
+/**
+ * @param pool a separate pool: the connections of the shared one may all be waiting for a lock
+ * @param lease missing only in tests
+ */
+export function makeAttemptRecorder(
+  pool: Pool,
+  log: Logger,
+  lease?: Pick<WorkerLease, 'worker' | 'isHeld'>,
+): AttemptRecorder {
   const blocked = new Set<readonly AttemptEnding[]>();
+  const recordHandOver = gather(
+    (attempts: readonly Pick<AttemptEnding, 'message_id' | 'n'>[]) =>
+      persist(() => recordHandOvers(pool, attempts), HAND_OVER_DEADLINE_MS),
+    MAX_GATHERED_HAND_OVERS,
+  );
   return {
+    worker: lease?.worker ?? null,
+    async handOver(attempt) {
+      if (!(await recordHandOver(attempt))) throw new Error('another worker has ended the attempt');
+    },
     async record(endings) {
       const onFailure = (error: unknown): void => {
         if (blocked.size === 0) log.error({ err: error }, 'recording of results blocked, sending paused');
@@ -66,17 +91,68 @@ export function makeAttemptRecorder(pool: Pool, log: Logger): AttemptRecorder {
         blocked.delete(endings);
       }
     },
-    isBlocked: () => blocked.size > 0,
+    isBlocked: () => blocked.size > 0 || lease?.isHeld() === false,
   };
 }
 
-/** Makes one provider call. While it is under way, its answers are recorded and applied every RECORD_INTERVAL_MS. */
+/** The results of a provider call for the deliveries of its messages. */
+interface DeliveredCall {
+  readonly results: CallResult[];
+  /** Fulfilled once the answers of late messages are recorded and applied too. */
+  readonly ended: Promise<unknown>;
+}
+
+/**
+ * Makes one provider call. While it is under way, its answers are recorded and applied every RECORD_INTERVAL_MS. It is left under way
+ * once only late messages are unanswered: these are attempted again when the call is over, and then have their answers.
+ */
 export async function makeCall<T extends ChannelTypes>(
   deps: DeliveryDeps,
   channel: Channel<T>,
   messages: readonly T['claimed'][],
   onResults: OnResults,
-): Promise<CallResult[]> {
+): Promise<DeliveredCall> {
+  const waitedFor = new Set(messages.map(({ id }) => id));
+  const recording = startRecording(deps, channel, (results) => onResults(stopWaiting(results)));
+  let leave = (): void => undefined;
+  const left = new Promise<void>((resolve) => (leave = resolve));
+  const late: MemberResult[] = [];
+  const stopWaiting = (results: readonly { readonly id: string }[]): number => {
+    const count = results.filter(({ id }) => waitedFor.delete(id)).length;
+    if (waitedFor.size === 0) leave();
+    return count;
+  };
+  const onLate = (message: T['claimed']): void => {
+    if (!waitedFor.has(message.id)) return;
+    late.push(lateResult(channel, message));
+    onResults(stopWaiting([message]));
+  };
+  const ended = channel.call(messages, recording.add, onLate).finally(recording.end).then(recording.finish);
+  await Promise.race([ended, left]);
+  if (late.length === 0) return { results: await ended, ended };
+  const applied = ended
+    .then(() => channel.onLateAnswers?.(late.map(({ id }) => id)))
+    .catch((error: unknown) => deps.log.error({ err: error }, 'late answers of a provider not applied'));
+  deps.line.keep(applied);
+  const results = await recording.results();
+  const isAnswered = new Set(results.map(({ id }) => id));
+  return { results: [...results, ...late.filter(({ id }) => !isAnswered.has(id))], ended };
+}
+
+/** The result of a message whose provider has not answered for long. */
+function lateResult<T extends ChannelTypes>(channel: Channel<T>, message: T['claimed']): AgainResult {
+  const { id, provider, claimedAt } = message;
+  const ageMs = performance.now() - claimedAt;
+  const overInMs = channel.callIsOverInMs({ outcome: null, provider: provider.name, ageMs });
+  return { ...postponed(id, 'The provider has not answered yet.', overInMs), alone: true };
+}
+
+/** Records and applies the answers of one call together, every RECORD_INTERVAL_MS until `end`. */
+function startRecording<T extends ChannelTypes>(
+  deps: DeliveryDeps,
+  channel: Channel<T>,
+  onRecorded: (results: readonly CallResult[]) => void,
+) {
   const all: T['answer'][] = [];
   const unrecorded: T['answer'][] = [];
   const recordings: Promise<CallResult[]>[] = [];
@@ -84,34 +160,40 @@ export async function makeCall<T extends ChannelTypes>(
     const answers = unrecorded.splice(0);
     if (answers.length === 0) return;
     const recording = recordAnswers(deps, channel, answers).then((results) => {
-      onResults(answers.length);
+      onRecorded(results);
       return results;
     });
     recording.catch(() => undefined);
     recordings.push(recording);
   };
+  const results = async (): Promise<CallResult[]> => (await awaitAll(recordings)).flat();
   const timer = setInterval(record, RECORD_INTERVAL_MS);
-  try {
-    await channel.call(messages, (answer) => {
+  return {
+    add: (answer: T['answer']): void => {
       all.push(answer);
       unrecorded.push(answer);
-    });
-  } finally {
-    clearInterval(timer);
-    record();
-  }
-  const results = (await awaitAll(recordings)).flat();
-  logCall(deps.log, channel.kind, all);
-  return results;
+    },
+    end: (): void => {
+      clearInterval(timer);
+      record();
+    },
+    results,
+    finish: async (): Promise<CallResult[]> => {
+      const finished = await results();
+      logCall(deps.log, channel.kind, all);
+      return finished;
+    },
+  };
 }
 
 /** The outcome of an attempt for each kind of answer of a provider. */
-export const ATTEMPT_OUTCOMES: { readonly [K in (SendOutcome | ChatOutcome)['kind']]: AttemptOutcome } = {
+export const ATTEMPT_OUTCOMES: { readonly [K in (SendOutcome | ChatOutcome)['kind']]: AttemptEnding['outcome'] } = {
   sent: 'sent',
   refused: 'refused',
   bounced: 'refused',
   rejected: 'refused',
   busy: 'again',
+  postponed: 'none',
   account: 'account',
   unknown: 'unknown',
 };
@@ -141,8 +223,11 @@ async function recordAnswers<T extends ChannelTypes>(
 export function retryResult(
   { maxIntervalMs }: DeliveryDeps,
   { id, failures: failuresBefore }: Pick<ClaimedMessage, 'id' | 'failures'>,
-  outcome: { readonly kind: 'busy' | 'account' | 'unknown'; readonly detail: string; readonly afterMs?: number },
+  outcome:
+    | { readonly kind: 'busy' | 'account' | 'unknown'; readonly detail: string; readonly afterMs?: number }
+    | { readonly kind: 'postponed'; readonly detail: string; readonly afterMs: number },
 ): AgainResult {
+  if (outcome.kind === 'postponed') return postponed(id, outcome.detail, outcome.afterMs);
   const isAboutAccount = outcome.kind === 'account';
   const afterMs = isAboutAccount ? Math.min(maxIntervalMs, PAUSE_RETRY_MS) : outcome.afterMs;
   const failures = isAboutAccount ? failuresBefore : failuresBefore + 1;

@@ -4,6 +4,7 @@ import type { MessageStatus } from '../domain/messages/message.ts';
 import type { Attempt, AttemptEnding } from '../store/emails/attempts.ts';
 import type { Db, Pool } from '../store/postgres/pool.ts';
 import type { MessageKind } from '../telemetry/topics.ts';
+import type { ProviderLine } from './line.ts';
 import { type AccountAnswer, pauseRetryMs, type ProviderPauses } from './pauses.ts';
 
 /** The dependencies of deliveries on every channel. */
@@ -19,11 +20,15 @@ export interface DeliveryDeps {
   readonly ambiguousSendMaxRepeats: number;
   /** The time after a provider's first "not found" from which a second one confirms it: its search may lag. */
   readonly confirmNotFoundAfterMs: number;
+  /** The time without a session of its worker after which a call to an SMTP server counts as ended. */
+  readonly goneWorkerWaitMs: number;
   /** Pauses of provider accounts. */
   readonly pauses: ProviderPauses;
   /** A message that waits for a paused account fails after this time. */
   readonly accountRetryForMs: number;
   readonly recorder: AttemptRecorder;
+  /** Limits the concurrent calls of this process. */
+  readonly line: ProviderLine;
   /** Aborted at shutdown. The worker then claims nothing more but still records results. */
   readonly stopping: Pick<AbortSignal, 'aborted'>;
   readonly log: Logger;
@@ -72,7 +77,10 @@ export interface AgainResult {
   readonly checks?: number;
 }
 
-/** The result of a provider call for a message. `partial`: all copies of the call were accepted, and others are left. */
+/**
+ * The result of a provider call for a message. `partial`: all copies of the call were accepted, or as many recipients as the server
+ * takes at a time, and others are left.
+ */
 export type CallResult = MemberResult | { readonly id: string; readonly state: 'partial' };
 
 /** A message that no other worker may send now; its attempt is recorded. */
@@ -111,7 +119,7 @@ export type Claim<T extends ChannelTypes> =
 /** The provider's answer about one message. */
 export interface Answer {
   readonly message: ClaimedMessage;
-  readonly kind: 'sent' | 'bounced' | 'rejected' | 'refused' | 'busy' | 'account' | 'unknown';
+  readonly kind: 'sent' | 'bounced' | 'rejected' | 'refused' | 'busy' | 'postponed' | 'account' | 'unknown';
   /** A sentence, and the provider's own code, as they may be logged. */
   readonly detail?: string;
   readonly code?: string;
@@ -135,10 +143,20 @@ export interface ChannelTypes {
 export interface Channel<T extends ChannelTypes> extends ChannelEndings {
   /** Claims the members that may be sent now. After its commit their attempts are recorded, and none can be rescheduled. */
   claim(members: readonly Member[]): Promise<Claim<T>[]>;
-  /** Sends messages in one provider call. @param onAnswer called for each message as soon as its answer is known */
-  call(messages: readonly T['claimed'][], onAnswer: (answer: T['answer']) => void): Promise<void>;
+  /**
+   * Sends messages in one provider call.
+   * @param onAnswer called for each message as soon as its answer is known
+   * @param onLate called for a message whose delivery should no longer wait for the answer
+   */
+  call(
+    messages: readonly T['claimed'][],
+    onAnswer: (answer: T['answer']) => void,
+    onLate: (message: T['claimed']) => void,
+  ): Promise<void>;
   /** Applies recorded answers. Idempotent. @returns one result for each, in order */
   apply(answers: readonly T['answer'][]): Promise<CallResult[]>;
+  /** Called after late answers were applied. */
+  onLateAnswers?(ids: readonly string[]): Promise<void>;
   /** Applies answers that were recorded by another worker, without a provider call. */
   applyRecorded(messages: readonly T['attempted'][]): Promise<CallResult[]>;
   /**
@@ -152,8 +170,6 @@ export interface Channel<T extends ChannelTypes> extends ChannelEndings {
     messages: readonly T['attempted'][],
     found: ReadonlyMap<string, string>,
   ): Promise<readonly T['attempted'][]>;
-  /** Milliseconds until a call without a recorded outcome has certainly ended. */
-  callIsOverInMs(attempt: Attempt): number;
 }
 
 /** How messages of a channel end without a provider call. */
@@ -161,6 +177,11 @@ export interface ChannelEndings {
   readonly kind: MessageKind;
   /** Returns true if the provider of an attempt can be asked about it. */
   canBeLookedUp(client: Db, attempt: Attempt): Promise<boolean>;
+  /**
+   * Milliseconds until a call without a recorded outcome counts as ended.
+   * @param workerGoneForMs time since its worker was first found to be gone; undefined while it lives, or if it is not known
+   */
+  callIsOverInMs(attempt: Pick<Attempt, 'outcome' | 'provider' | 'ageMs'>, workerGoneForMs?: number): number;
   /** Fails messages. @returns their statuses; those with copies left are missing */
   fail(client: Db, failed: readonly Failure[]): Promise<Map<string, DeliveryStatus>>;
   /** Locks messages of one workflow. @returns their statuses: `queued` while something is to be sent */
@@ -181,13 +202,22 @@ export interface Failure {
   readonly code?: string;
   /** The call that it failed in, if only the copies of that call fail. */
   readonly call?: string;
+  /** Why it fails for a recipient that was deferred, as a sentence that follows the server's answer about that recipient. */
+  readonly afterDeferral?: string;
 }
 
-/** Records the results of provider calls. */
+/** Records the progress and the results of provider calls. */
 export interface AttemptRecorder {
+  /** The worker that begins attempts; see `WorkerLease`. */
+  readonly worker: number | null;
+  /**
+   * Resolves when it is committed that the last bytes of a message are about to leave. Rejects if they may not leave: another worker
+   * has ended the attempt, or Postgres is unreachable.
+   */
+  readonly handOver: (attempt: Pick<AttemptEnding, 'message_id' | 'n'>) => Promise<void>;
   /** Commits only the ends of attempts, so that no lock on another table can delay it. Retries for ten minutes. */
   readonly record: (endings: readonly AttemptEnding[]) => Promise<void>;
-  /** True while a result could not be recorded. Nothing may be claimed meanwhile. */
+  /** True while a result could not be recorded or the worker has no lease. Nothing may be claimed meanwhile. */
   readonly isBlocked: () => boolean;
 }
 
@@ -202,13 +232,27 @@ interface Claimable {
   readonly provider: string | null;
   /** The workflow that delivers it. */
   readonly workflow_id: string;
-  /** True for a marketing email with unsent copies. */
+  /** True for a marketing email with unsent copies, and for an email with deferred recipients. */
   readonly copies_left: boolean;
 }
 
 /** Returns the result of a message that is attempted again after `afterMs`, without backoff: see `postponed` of `AgainResult`. */
 export function postponed(id: string, reason: string, afterMs: number): AgainResult {
   return { id, state: 'again', reason, afterMs, postponed: true };
+}
+
+/** Bounds of the delay of a message that waited for something of ours in vain. */
+const MIN_UNCALLED_RETRY_MS = 2_000;
+const MAX_UNCALLED_RETRY_MS = 60_000;
+
+/**
+ * Returns the outcome of a message for which no call was made, for a reason of ours. It uses no attempt. Up to as much is added to its
+ * delay at random, so that not all retries coincide.
+ * @param stalledForMs the time for which the reason has lasted
+ */
+export function uncalled(detail: string, stalledForMs = 0) {
+  const delayMs = Math.min(MAX_UNCALLED_RETRY_MS, Math.max(MIN_UNCALLED_RETRY_MS, stalledForMs));
+  return { kind: 'postponed', detail, afterMs: delayMs * (1 + Math.random()) } as const;
 }
 
 /** The result for a message of a suspended organization. It uses no attempt. */

@@ -21,6 +21,8 @@ const BLOCKED_RETRY_MS = 2_000;
 interface DeliveryResults<T extends ChannelTypes> {
   readonly results: CallResult[];
   readonly held: T['held'][];
+  /** Fulfilled once calls that are left under way have ended. */
+  readonly ended: Promise<unknown>;
 }
 
 /**
@@ -35,12 +37,15 @@ export async function deliverOnce<T extends ChannelTypes>(
   onResults: OnResults = () => undefined,
 ): Promise<DeliveryResults<T>> {
   const first = await claim(deps, channel, members);
+  const ended: Promise<unknown>[] = [];
   const call = async (claims: readonly Claim<T>[]): Promise<CallResult[]> => {
     const calls = groupBy(messagesOf(claims, 'ready'), (message) => message.call);
     const sent = [...calls.values()].map((messages) => makeCall(deps, channel, messages, onResults));
-    return (await awaitAll(sent)).flat();
+    const delivered = await awaitAll(sent);
+    ended.push(...delivered.map((each) => each.ended));
+    return delivered.flatMap(({ results }) => results);
   };
-  const finish = async (): Promise<DeliveryResults<T>> => {
+  const finish = async (): Promise<Omit<DeliveryResults<T>, 'ended'>> => {
     const applied = await applyRecorded(channel, messagesOf(first, 'unapplied'));
     const reconciled = await reconcile(deps, channel, messagesOf(first, 'ambiguous'));
     // Messages that the provider does not have are claimed again with a new attempt.
@@ -64,6 +69,7 @@ export async function deliverOnce<T extends ChannelTypes>(
   return {
     results: [...resultsOf(first), ...finished.results, ...sent],
     held: [...messagesOf(first, 'held'), ...finished.held],
+    ended: Promise.allSettled(ended),
   };
 }
 
@@ -110,5 +116,5 @@ async function applyRecorded<T extends ChannelTypes>(
 /** Returns the reason why this worker may claim nothing now; undefined if it may. An unclaimed message uses no attempt. */
 function claimBlocker({ recorder, stopping }: DeliveryDeps): string | undefined {
   if (stopping.aborted) return 'The worker is shutting down.';
-  return recorder.isBlocked() ? 'The results of earlier calls cannot be recorded now.' : undefined;
+  return recorder.isBlocked() ? 'The results of calls cannot be recorded now.' : undefined;
 }

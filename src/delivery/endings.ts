@@ -23,8 +23,10 @@ export async function giveUp(
       const { message_id: id, code } = last;
       if (statuses.get(id) !== 'queued') continue;
       const isLookedUp = isAmbiguous(last) && (await channel.canBeLookedUp(client, last));
-      const error = attemptsUsedUpError(last, maximumAttempts, isLookedUp, accountRetryForMs);
-      if (error !== undefined) failed.push({ id, error, ...(code !== null && { code }) });
+      // The answer of a call that outlasts its delivery may still come.
+      if (last.outcome === null && !isLookedUp && channel.callIsOverInMs(last) > 0) continue;
+      const usedUp = attemptsUsedUp(last, maximumAttempts, isLookedUp, accountRetryForMs);
+      if (usedUp) failed.push({ id, ...usedUp, ...(code !== null && { code }) });
     }
     // A message must not fail while its organization is suspended.
     const suspended = failed.length > 0 ? await channel.findSuspended(client, ids) : new Set();
@@ -34,13 +36,13 @@ export async function giveUp(
   });
 }
 
-/** Returns the error of a message with this last attempt, as a sentence; undefined while it has attempts left. */
-function attemptsUsedUpError(
+/** Returns the errors of a message with this last attempt, as sentences; undefined while it has attempts left. */
+function attemptsUsedUp(
   last: Attempt,
   maximumAttempts: number,
   isLookedUp: boolean,
   accountRetryForMs: number,
-): string | undefined {
+): Pick<Failure, 'error' | 'afterDeferral'> | undefined {
   // The answer is recorded: the next claim applies it.
   if (hasFinalOutcome(last) || last.changes !== null) return undefined;
   // The customer-service window has closed: the next claim sends the fallback template, which needs no open window.
@@ -48,14 +50,14 @@ function attemptsUsedUpError(
   // A message that waits for our account has a separate time limit; its attempts do not count.
   if (last.outcome === 'account') {
     const isOver = (last.accountRefusedForMs ?? 0) >= accountRetryForMs;
-    return isOver
-      ? accountRefusedError(last.detail ?? 'The provider refuses our account.', accountRetryForMs)
-      : undefined;
+    if (!isOver) return undefined;
+    return { error: accountRefusedError(last.detail ?? 'The provider refuses our account.', accountRetryForMs) };
   }
   const tries = usedUpTries(last, maximumAttempts, isLookedUp);
   if (tries === undefined) return undefined;
   const caveat = isAmbiguous(last) ? ' The provider may have accepted it.' : '';
-  return `${last.detail ?? 'The provider did not answer.'} Given up after ${tries}.${caveat}`;
+  const afterDeferral = `Given up after ${tries}.`;
+  return { error: `${last.detail ?? 'The provider did not answer.'} ${afterDeferral}${caveat}`, afterDeferral };
 }
 
 /**

@@ -29,10 +29,35 @@ function streamSender(stream: string): string {
   return `stream:${stream}`;
 }
 
-/** The senders of an email that can be paused separately: its domain and the provider's stream. */
-export function sendersOf(provider: EmailProvider, email: OutgoingEmail): string[] {
+const ORGANIZATION_PREFIX = 'organization:';
+const HANGING_PREFIX = 'hanging:';
+
+/** The senders of an email that can be paused separately, by scope. */
+interface EmailSenders {
+  /** Its domain. */
+  readonly sender: string;
+  /** Its organization, while refusals of that one alone may concern the account. */
+  readonly organization: string;
+  /** Its organization, while too many of its calls hang. */
+  readonly hanging: string;
+  /** The provider's stream. */
+  readonly stream?: string;
+}
+
+export function sendersOf(provider: EmailProvider, email: OutgoingEmail, orgId: string): EmailSenders {
   const stream = provider.streamOf?.(email);
-  return [email.from.domain, ...(stream === undefined ? [] : [streamSender(stream)])];
+  return {
+    sender: email.from.domain,
+    organization: `${ORGANIZATION_PREFIX}${orgId}`,
+    hanging: `${HANGING_PREFIX}${orgId}`,
+    ...(stream !== undefined && { stream: streamSender(stream) }),
+  };
+}
+
+/** The answer that pauses an organization at a provider, which leaves too many of its calls without a reply. */
+export function hangingAnswer(provider: string, orgId: string): AccountAnswer {
+  const reason = 'The provider does not answer in time for emails of this organization.';
+  return { provider, senders: [], refusal: { reason, sender: `${HANGING_PREFIX}${orgId}` } };
 }
 
 /** Circuit breakers of provider accounts, shared by all workers through Postgres. */
@@ -55,8 +80,9 @@ export function makeProviderPauses(pool: Pool, log: Pick<Logger, 'error' | 'info
   }
 
   async function open(answers: readonly AccountAnswer[]): Promise<void> {
-    const refused = answers.flatMap(({ provider, refusal }) => (refusal ? { provider, ...refusal } : []));
+    let refused = answers.flatMap(({ provider, refusal }) => (refusal ? { provider, ...refusal } : []));
     if (refused.length === 0) return;
+    if (refused.some(isUnproven)) refused = withProof(refused, await read());
     await openPauses(pool, refused);
     const fresh = refused.find((each) => !cached.some((pause) => isSame(pause, each)));
     if (fresh) log.error(fresh, 'provider account paused');
@@ -97,23 +123,51 @@ function isPaused(pause: ProviderPause, provider: string, senders: readonly stri
   return pause.provider === provider && (pause.sender === '' || senders.includes(pause.sender));
 }
 
-/** A refusal of one sender shows that the account as a whole works. */
-function isResumedBy(pause: ProviderPause, { provider, senders, refusal }: AccountAnswer): boolean {
-  if (!refusal) return isPaused(pause, provider, senders);
-  return refusal.sender !== '' && isPaused(pause, provider, []);
+type Refusal = Pick<ProviderPause, 'provider' | 'sender' | 'reason'>;
+
+function isUnproven({ sender }: Pick<Refusal, 'sender'>): boolean {
+  return sender.startsWith(ORGANIZATION_PREFIX);
 }
 
-/** Returns the pause that blocks messages with these senders, if any. */
-export type Gate = (db: Db, provider: string, senders: readonly string[]) => Promise<ProviderPause | undefined>;
+/**
+ * Turns unproven refusals into refusals of the whole account if a second organization was refused too, or if it is paused
+ * already. One message of one organization, say with content that a firewall refuses, thus pauses no other organization.
+ */
+function withProof(refused: readonly Refusal[], pauses: readonly Refusal[]): Refusal[] {
+  const known = [...refused, ...pauses];
+  return refused.map((refusal) => {
+    const isProof = ({ provider, sender }: Refusal): boolean =>
+      provider === refusal.provider && (sender === '' || (isUnproven({ sender }) && sender !== refusal.sender));
+    return isUnproven(refusal) && known.some(isProof) ? { ...refusal, sender: '' } : refusal;
+  });
+}
+
+/** A refusal of one sender shows that the account as a whole works, an unproven one does not. */
+function isResumedBy(pause: ProviderPause, { provider, senders, refusal }: AccountAnswer): boolean {
+  if (!refusal) return isPaused(pause, provider, senders);
+  return refusal.sender !== '' && !isUnproven(refusal) && isPaused(pause, provider, []);
+}
+
+/** Returns the pause that blocks messages with these senders, if any. @param attempt the last attempt of the message */
+export type Gate = (
+  db: Db,
+  provider: string,
+  senders: readonly string[],
+  attempt: Attempt | undefined,
+) => Promise<ProviderPause | undefined>;
 
 /**
  * Creates a gate for one claim. It lets a message through as the probe of a paused account, at most one per pause.
  */
 export function makeGate(pauses: readonly ProviderPause[]): Gate {
   const probed = new Set<ProviderPause>();
-  return async (db, provider, senders) => {
+  return async (db, provider, senders, attempt) => {
     const holding = pauses.filter((each) => isPaused(each, provider, senders));
-    const blocking = holding.find((pause) => probed.has(pause) || pause.probeInMs > 0);
+    // A message that was refused itself may be the only one that is: messages that only wait for the account probe it before.
+    const wasRefused = typeof attempt?.accountRefusedForMs === 'number';
+    const blocking = holding.find(
+      (pause) => probed.has(pause) || pause.probeInMs + (wasRefused ? waitMs(pause.ageMs) : 0) > 0,
+    );
     if (blocking) return blocking;
     // The account's probe is taken last: if another worker has taken the sender's, the account's stays for other senders.
     for (const pause of holding.sort((a, b) => Number(a.sender === '') - Number(b.sender === ''))) {
@@ -130,10 +184,12 @@ export async function firstUnpaused(
   db: Db,
   providers: readonly EmailProvider[],
   email: OutgoingEmail,
+  orgId: string,
+  attempt: Attempt | undefined,
 ): Promise<{ readonly provider: EmailProvider } | { readonly pause: ProviderPause }> {
   const pauses: ProviderPause[] = [];
   for (const provider of providers) {
-    const pause = await gate(db, provider.name, sendersOf(provider, email));
+    const pause = await gate(db, provider.name, Object.values(sendersOf(provider, email, orgId)), attempt);
     if (!pause) return { provider };
     pauses.push(pause);
   }
@@ -164,7 +220,11 @@ export function judgePaused(
 
 /** Returns the delay until a waiting message is claimed again. It grows with the age of the pause; up to half is added at random. */
 export function pauseRetryMs(ageMs: number): number {
-  return Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, ageMs / 4)) * (1 + Math.random() / 2);
+  return waitMs(ageMs) * (1 + Math.random() / 2);
+}
+
+function waitMs(ageMs: number): number {
+  return Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, ageMs / 4));
 }
 
 /** The error of a message whose account was paused for too long, as a sentence. */

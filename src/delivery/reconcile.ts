@@ -1,5 +1,6 @@
 import { groupBy } from '../lib/group.ts';
 import { mapConcurrently } from '../lib/map-concurrently.ts';
+import { endUnsentAttempts, inspectWorkers } from '../store/emails/attempt-workers.ts';
 import {
   type Attempt,
   type AttemptOutcome,
@@ -23,6 +24,9 @@ import {
 
 /** Concurrent look-ups at a provider: after a restore, each email of a group needs one. */
 const MAX_CONCURRENT_LOOKUPS = 10;
+
+/** A call whose worker may have ended is looked at this often. */
+const WORKER_CHECK_INTERVAL_MS = 20_000;
 
 /**
  * The deduplication key of an attempt's result. The result may be recorded several times: by its worker, by that worker again
@@ -115,19 +119,55 @@ async function reconcileCall<T extends ChannelTypes>(
   };
 }
 
-/** Applies the setting AMBIGUOUS_SEND once a call that cannot be looked up has certainly ended. */
+interface EndedCalls<T extends ChannelTypes> extends Reconciled {
+  /** The messages whose calls have ended and may have been accepted. */
+  readonly over: readonly T['attempted'][];
+}
+
+/**
+ * Finds the calls that have ended. Those whose message was not handed over are recorded as not accepted when their worker has ended:
+ * they count as no repeat. The results are those of calls that may be under way.
+ */
+async function findEndedCalls<T extends ChannelTypes>(
+  deps: DeliveryDeps,
+  channel: Channel<T>,
+  messages: readonly T['attempted'][],
+): Promise<EndedCalls<T>> {
+  const ofWorkers = messages.flatMap(({ attempt }) =>
+    attempt.outcome === null && attempt.worker !== null ? attempt : [],
+  );
+  const goneForMs = await inspectWorkers(deps.pool, ofWorkers);
+  const calls = messages.map((message) => {
+    const gone = goneForMs.get(message.member.id);
+    return { message, isGone: gone !== undefined, overInMs: channel.callIsOverInMs(message.attempt, gone) };
+  });
+  const unsent = await endUnsentAttempts(
+    deps.pool,
+    calls.flatMap(({ message: { attempt }, isGone, overInMs }) =>
+      attempt.handedOver === false && (isGone || overInMs <= 0) ? attempt : [],
+    ),
+    'Its worker ended before the message was handed over.',
+  );
+  const left = calls.filter(({ message }) => !unsent.has(message.member.id));
+  return {
+    claimable: messages.flatMap(({ member }) => (unsent.has(member.id) ? member : [])),
+    over: left.flatMap(({ message, overInMs }) => (overInMs <= 0 ? message : [])),
+    results: left.flatMap(({ message: { member, attempt }, overInMs }) => {
+      if (overInMs <= 0) return [];
+      const waitMs = ofWorkers.includes(attempt) ? Math.min(overInMs, WORKER_CHECK_INTERVAL_MS) : overInMs;
+      return postponed(member.id, 'An earlier call may still be under way.', waitMs);
+    }),
+  };
+}
+
+/** Applies the setting AMBIGUOUS_SEND once a call that cannot be looked up has ended. */
 async function applyAmbiguousSend<T extends ChannelTypes>(
   deps: DeliveryDeps,
   channel: Channel<T>,
   messages: readonly T['attempted'][],
 ): Promise<Reconciled> {
-  const over = messages.filter(({ attempt }) => channel.callIsOverInMs(attempt) <= 0);
-  const results = messages
-    .filter((message) => !over.includes(message))
-    .map(({ member: { id }, attempt }) =>
-      postponed(id, 'An earlier call may still be under way.', channel.callIsOverInMs(attempt)),
-    );
-  if (over.length === 0) return { claimable: [], results };
+  const { over, claimable, results } = await findEndedCalls(deps, channel, messages);
+  if (over.length === 0) return { claimable, results };
 
   deps.log.warn(
     { messages: over.map(({ member }) => member.id), provider: over[0]?.attempt.provider, policy: deps.ambiguousSend },
@@ -157,7 +197,7 @@ async function applyAmbiguousSend<T extends ChannelTypes>(
   );
   const open = failed.flatMap(({ message }) => (statuses.has(message.member.id) ? [] : [message]));
   return {
-    claimable: [...repeated, ...open].map(({ member }) => member),
+    claimable: [...claimable, ...[...repeated, ...open].map(({ member }) => member)],
     results: [...results, ...[...statuses].map(([id, status]) => ended(id, status))],
   };
 }

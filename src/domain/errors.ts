@@ -27,6 +27,12 @@ export const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
+/** One fault of a request. `message` begins with `param`, the dotted path of the invalid field, if there is one. */
+export interface Fault {
+  readonly param?: string;
+  readonly message: string;
+}
+
 /** An error that is returned to the caller: `message` is for people, `param` the dotted path of the invalid field. */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
@@ -34,6 +40,7 @@ export class ServiceError extends Error {
   /** Whole seconds after which the same request may succeed; undefined when waiting does not help. */
   readonly retryAfterSeconds: number | undefined;
   readonly #problem: string;
+  #others: readonly ServiceError[] = [];
 
   constructor(code: ErrorCode, message: string, param?: string, retryAfterSeconds?: number) {
     super(param === undefined ? message : `${param}: ${message}`);
@@ -44,9 +51,22 @@ export class ServiceError extends Error {
     this.#problem = message;
   }
 
-  /** Returns the same error with `path` prepended to its parameter. */
+  /** Returns the same error with `path` prepended to its parameter, and to those of its other faults. */
   within(path: string): ServiceError {
-    return new ServiceError(this.code, this.#problem, this.param === undefined ? path : `${path}.${this.param}`);
+    const param = this.param === undefined ? path : `${path}.${this.param}`;
+    return new ServiceError(this.code, this.#problem, param).and(this.#others.map((other) => other.within(path)));
+  }
+
+  /** Adds errors of the same request, which are listed behind this one. */
+  and(others: readonly ServiceError[]): this {
+    this.#others = [...this.#others, ...others];
+    return this;
+  }
+
+  /** All faults of the request that were found, beginning with this one. */
+  get faults(): Fault[] {
+    const first = { ...(this.param !== undefined && { param: this.param }), message: this.message };
+    return [first, ...this.#others.flatMap(({ faults }) => faults)];
   }
 }
 

@@ -12,6 +12,8 @@ export const HEADER_VALUE_LENGTH = 870;
 export const SCHEDULE_DAYS = 30;
 export const EMAILS_PER_BATCH = 10_000;
 export const IDEMPOTENCY_KEY_LENGTH = 256;
+/** The maximum number of faults that an error response lists. */
+export const FAULTS_PER_RESPONSE = 50;
 export const PAGE_LENGTH = 50;
 export const PAGE_LENGTH_MAX = 100;
 export const SUPPRESSIONS_PER_REQUEST = 1_000;

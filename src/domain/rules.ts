@@ -1,4 +1,4 @@
-import { parseMailbox } from './email/address.ts';
+import { addressInQuery, parseMailbox } from './email/address.ts';
 import { contentIdProblem, contentTypeProblem, filenameProblem, pathProblem } from './email/attachments.ts';
 import {
   contentProblem,
@@ -10,21 +10,21 @@ import {
   tokenProblem,
   uniqueTemplates,
 } from './chat/rules.ts';
-import { isControlHeader } from './email/control-headers.ts';
+import { isControlHeader, isServerHeader } from './email/control-headers.ts';
 import type { Problem } from './errors.ts';
 import { rangeProblem } from '../lib/ip-ranges.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from './instant.ts';
 import { HEADER_NAME_LENGTH, HEADER_VALUE_LENGTH, HEADERS, TAG_LENGTH } from './limits.ts';
 import { parseSender, SENDER_PROBLEM } from './sms/senders.ts';
-import { parsePhone, phoneInQuery } from './chat/phone.ts';
-import { parsePhoneRecipient, parseRecipient, parseRecipientQuery } from './chat/recipient.ts';
+import { parsePhone } from './chat/phone.ts';
+import { parseContact, parsePhoneQuery, parseRecipientQuery, parseSmsRecipient } from './chat/recipient.ts';
 import { parseAddressFilter, wordsProblem } from './email/search.ts';
 import { parseTag } from './email/tag-filter.ts';
 import { parseStatusFilter } from './status-filter.ts';
 import { bodyProblem, characters, controlProblem } from '../lib/text.ts';
 
-/** Checks a value of valid type and length. Returns a problem or undefined. */
-export type Rule = (value: never) => Problem | undefined;
+/** Checks a value of valid type and length. Returns its problems, or undefined. */
+export type Rule<Value = never> = (value: Value) => Problem | readonly Problem[] | undefined;
 
 const problem = (message: string | undefined): Problem | undefined => (message === undefined ? undefined : { message });
 
@@ -50,17 +50,17 @@ export const REFUSED_HEADERS: ReadonlySet<string> = new Set([
 
 export const REPEATED_HEADER = 'appears twice; header names are case-insensitive';
 
-function headers(value: Record<string, string>): Problem | undefined {
+function headers(value: Record<string, string>): Problem | readonly Problem[] | undefined {
   const names = Object.keys(value);
   if (names.length > HEADERS) return { message: `must have at most ${HEADERS} headers` };
   const seen = new Set<string>();
-  for (const name of names) {
+  const problems = names.flatMap((name) => {
     const message = headerNameProblem(name, seen) ?? headerValueProblem(value[name] as string);
-    // The path repeats the name in the response, so it is truncated to the maximum length of a name.
-    if (message !== undefined) return { path: name.slice(0, HEADER_NAME_LENGTH), message };
     seen.add(name.toLowerCase());
-  }
-  return undefined;
+    // The path repeats the name in the response, so it is truncated to the maximum length of a name.
+    return message === undefined ? [] : [{ path: name.slice(0, HEADER_NAME_LENGTH), message }];
+  });
+  return problems.length > 0 ? problems : undefined;
 }
 
 function headerNameProblem(name: string, seen: ReadonlySet<string>): string | undefined {
@@ -69,6 +69,7 @@ function headerNameProblem(name: string, seen: ReadonlySet<string>): string | un
   if (name.length > HEADER_NAME_LENGTH) return `must have a name of at most ${HEADER_NAME_LENGTH} characters`;
   if (REFUSED_HEADERS.has(lower) || lower.startsWith('resent-')) return 'is set by Sendwright and cannot be given';
   if (isControlHeader(name)) return 'is a control header of an email provider; other custom headers are allowed';
+  if (isServerHeader(name)) return 'is written by mail servers and cannot be given; other custom headers are allowed';
   return seen.has(lower) ? REPEATED_HEADER : undefined;
 }
 
@@ -113,6 +114,14 @@ function oneOrMany(body: { email?: unknown; emails?: unknown }): Problem | undef
     : undefined;
 }
 
+function emailOrPhone(body: { email?: unknown; phone?: unknown }): Problem | undefined {
+  if (body.email != null && body.phone != null)
+    return { path: 'phone', message: 'cannot be given together with email' };
+  return body.email == null && body.phone == null
+    ? { path: 'email', message: 'is required unless phone is given' }
+    : undefined;
+}
+
 function uniqueContentIds(files: readonly { content_id?: string | null }[]): Problem | undefined {
   const message = 'appears twice; content ids are unique within an email';
   return repetition(files, ({ content_id: id }) => id, 'content_id', message);
@@ -127,6 +136,7 @@ function unparsed(parsed: object | string): Problem | undefined {
 export const RULES = {
   'statistics-dimension': (value: string) => problem(DIMENSION.test(value) ? undefined : DIMENSION_FORM),
   mailbox: (value: string) => unparsed(parseMailbox(value)),
+  'mailbox-in-query': (value: string) => unparsed(parseMailbox(addressInQuery(value))),
   'one-line': (value: string) => problem(controlProblem(value)),
   body: (value: string) => problem(bodyProblem(value)),
   instant: (value: string) => problem(parseInstant(value) ? undefined : SCHEDULE_PROBLEMS.form),
@@ -140,10 +150,11 @@ export const RULES = {
   'one-source': oneSource,
   'unique-content-ids': uniqueContentIds,
   'one-or-many': oneOrMany,
+  'email-or-phone': emailOrPhone,
   phone: (value: string) => unparsed(parsePhone(value)),
-  'phone-in-query': (value: string) => unparsed(parsePhone(phoneInQuery(value))),
-  recipient: (value: string) => unparsed(parsePhoneRecipient(value)),
-  'chat-recipient': (value: string) => unparsed(parseRecipient(value)),
+  'phone-in-query': (value: string) => unparsed(parsePhoneQuery(value)),
+  recipient: (value: string) => unparsed(parseSmsRecipient(value)),
+  'chat-recipient': (value: string) => unparsed(parseContact(value)),
   'chat-recipient-in-query': (value: string) => unparsed(parseRecipientQuery(value)),
   'sms-sender': (value: string) => problem(parseSender(value) === undefined ? SENDER_PROBLEM : undefined),
   'chat-content': contentProblem,

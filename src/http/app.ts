@@ -2,10 +2,11 @@ import { maxHeaderSize } from 'node:http';
 import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { ServiceError } from '../domain/errors.ts';
+import { makeClosedSignal } from '../lib/closed-signal.ts';
 import { newId } from '../lib/ids.ts';
 import { isInRanges } from '../lib/ip-ranges.ts';
 import { requestAnswered } from '../telemetry/topics.ts';
-import { type HttpDeps, makeRouteDeps, type RouteDeps } from './deps.ts';
+import { type HttpDeps, makeRouteDeps, type RouteDeps, withPool } from './deps.ts';
 import { makeCurrentDescription } from './docs/current-examples.ts';
 import { errorStatuses } from './docs/errors.ts';
 import { openapi } from './docs/openapi.ts';
@@ -60,7 +61,7 @@ declare module 'fastify' {
   }
 }
 
-/** All routes of the API: method, path, required scope and handler. */
+/** All routes of the API: method, path, required scope, handler, and whether it is expensive. */
 export const ROUTES: readonly RouteRow[] = [
   ['POST', '/v1/emails', 'send', emails.sendEmail],
   ['GET', '/v1/emails', 'read', lists.emails],
@@ -88,6 +89,7 @@ export const ROUTES: readonly RouteRow[] = [
   ['GET', '/v1/chatapp/:id', 'read', chatapp.get],
   ['PATCH', '/v1/chatapp/:id', 'chat', chatapp.reschedule],
   ['POST', '/v1/chatapp/:id/cancel', 'chat', chatapp.cancel],
+  ['DELETE', '/v1/chatapp/:id/content', 'manage', chatapp.eraseContent],
 
   ['POST', '/v1/sms', 'chat', sms.send],
   ['GET', '/v1/sms', 'read', sms.list],
@@ -95,8 +97,9 @@ export const ROUTES: readonly RouteRow[] = [
   ['GET', '/v1/sms/:id', 'read', sms.get],
   ['PATCH', '/v1/sms/:id', 'chat', sms.reschedule],
   ['POST', '/v1/sms/:id/cancel', 'chat', sms.cancel],
+  ['DELETE', '/v1/sms/:id/content', 'manage', sms.eraseContent],
 
-  ['GET', '/v1/stats', 'read', statistics.statistics],
+  ['GET', '/v1/stats', 'read', statistics.statistics, 'expensive'],
 
   ['POST', '/v1/domains', 'manage', domains.add],
   ['GET', '/v1/domains', 'read', domains.list],
@@ -110,7 +113,7 @@ export const ROUTES: readonly RouteRow[] = [
   ['GET', '/v1/suppressions/:idOrEmail', 'read', suppressions.getSuppression],
   ['DELETE', '/v1/suppressions/:idOrEmail', 'manage', suppressions.removeSuppression],
 
-  ['POST', '/v1/erasures', 'manage', erasures.erase],
+  ['POST', '/v1/erasures', 'manage', erasures.erase, 'expensive'],
 
   ['POST', '/v1/webhooks', 'manage', webhooks.create],
   ['GET', '/v1/webhooks', 'read', webhooks.list],
@@ -119,7 +122,7 @@ export const ROUTES: readonly RouteRow[] = [
   ['DELETE', '/v1/webhooks/:id', 'manage', webhooks.remove],
   ['POST', '/v1/webhooks/:id/rotate-secret', 'manage', webhooks.rotate],
   ['POST', '/v1/webhooks/:id/test', 'manage', webhooks.test],
-  ['POST', '/v1/webhooks/:id/replay', 'manage', deliveries.replayPeriod],
+  ['POST', '/v1/webhooks/:id/replay', 'manage', deliveries.replayPeriod, 'expensive'],
   ['GET', '/v1/webhooks/:id/deliveries', 'read', deliveries.list],
   ['GET', '/v1/webhooks/:id/deliveries/:deliveryId', 'read', deliveries.get],
   ['POST', '/v1/webhooks/:id/deliveries/:deliveryId/replay', 'manage', deliveries.replay],
@@ -186,6 +189,7 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   app.decorateRequest('targetId', null);
   app.decorateReply('errorCode', null);
   app.setValidatorCompiler(makeValidatorCompiler());
+  app.decorate('publicUrl', deps.publicUrl);
   app.setErrorHandler(sendError);
   readJson(app, deps.maxBodyBytes);
   registerIdempotency(app, deps.pool);
@@ -199,8 +203,11 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
   const routeDeps = makeRouteDeps(deps, describeApi);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
-    if (lacksHost(request))
-      return sendError(new ServiceError('invalid_json', 'the request has no Host header'), request, reply);
+    const hosts = countHosts(request);
+    if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')) {
+      const message = hosts === 0 ? 'the request has no Host header' : 'the request has more than one Host header';
+      return sendError(new ServiceError('invalid_json', message), request, reply);
+    }
     await admit(routeDeps, request, reply);
     if (request.is404) throw noRoute(request, reply);
   });
@@ -237,9 +244,10 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
 }
 
 function serve(app: FastifyInstance, deps: RouteDeps, row: RouteRow): void {
-  const [method, url, scope, { schema, guard, networkLimit, attachValidation = false, bodyLimit, ...route }] = row;
+  const [method, url, scope, { schema, guard, networkLimit, attachValidation = false, bodyLimit, ...route }, cost] =
+    row;
   const limit = bodyLimit === undefined ? {} : { bodyLimit };
-  const handler: Handler = (request, reply) => route.handler(deps, request, reply);
+  const handler = scope === 'public' ? publicHandler(deps, route) : keyedHandler(deps, route, method, cost);
   const handle = deps.tracer && scope !== 'public' ? traceHandler(deps.tracer, handler) : handler;
   const [success = 200] = Object.keys(schema.response ?? {}).map(Number);
   const errors = scope === 'public' ? {} : errorResponses(...errorStatuses(row));
@@ -263,9 +271,29 @@ function serve(app: FastifyInstance, deps: RouteDeps, row: RouteRow): void {
   });
 }
 
-/** Returns true for an HTTP/1.1 request without Host: its response is 400, also of the dashboard (RFC 9112 §3.2). */
-function lacksHost({ raw, headers }: FastifyRequest): boolean {
-  return raw.httpVersion === '1.1' && headers.host === undefined;
+type RouteHandler = Pick<Route, 'handler'>;
+
+function publicHandler(deps: RouteDeps, route: RouteHandler): Handler {
+  return (request, reply) => route.handler(deps, request, reply);
+}
+
+/** Gives each request the database connections of its organization. */
+function keyedHandler(deps: RouteDeps, route: RouteHandler, method: RouteRow[0], cost: RouteRow[4]): Handler {
+  const kind = { isRead: method === 'GET', isExpensive: cost === 'expensive' };
+  return (request, reply) =>
+    deps.shares.run({ ...kind, orgId: request.orgId, closed: () => makeClosedSignal(reply) }, (pool) =>
+      route.handler(withPool(deps, pool), request, reply),
+    );
+}
+
+/**
+ * Counts the Host headers of a request. The response to an HTTP/1.1 request without one, and to any with several, is 400, also of the
+ * dashboard (RFC 9112 §3.2). `headers` contains the first of several only.
+ */
+function countHosts({ raw: { rawHeaders } }: FastifyRequest): number {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) if (/^host$/i.test(rawHeaders[index] ?? '')) hosts++;
+  return hosts;
 }
 
 /** Authenticates, authorizes, rate-limits and checks Content-Length before the body is read. */
@@ -273,7 +301,7 @@ async function admit(deps: RouteDeps, request: FastifyRequest, reply: FastifyRep
   const scope = request.is404 ? unknownScope(request) : (request.routeOptions.config.scope ?? 'read');
   if (scope !== 'public') {
     request.caller = await authenticate(deps.keys, deps.networks, request);
-    if (!request.is404) authorize(request.caller, scope);
+    if (!request.is404) authorize(request.caller, scope, request.method);
     limitRequests(deps.limits, request.caller, reply);
   } else {
     admitNetwork(deps, request);

@@ -5,7 +5,10 @@ import { makeMetadataSigner } from '../domain/email/metadata-signature.ts';
 import { makeUnsubscribeTokens } from '../domain/email/unsubscribe-token.ts';
 import { makeTrackingTokens } from '../domain/email/tracked-links.ts';
 import { makeDownloadLinks, makeMediaLinks } from '../domain/file-links.ts';
+import type { AccountEmailSettings } from '../intake/account-emails.ts';
 import type { BatchIntakeDeps } from '../intake/batches.ts';
+import type { CallbackLimits } from '../intake/callback-limits.ts';
+import type { ConnectionShares } from '../intake/connection-shares.ts';
 import type { NetworkLimits } from '../intake/network-limits.ts';
 import type { Ranges } from '../lib/ip-ranges.ts';
 import type { SecretKeys } from '../lib/secret-key.ts';
@@ -16,12 +19,16 @@ import type { StoredMedia } from '../store/chat/inbound.ts';
 import type { KeyCache } from '../store/accounts/key-cache.ts';
 import type { RequestLog } from '../store/accounts/request-log.ts';
 import type { FileStore } from '../store/files/file-store.ts';
+import type { Pool } from '../store/postgres/pool.ts';
 import { makeCursors } from './cursor.ts';
 import type { CurrentDescription } from './docs/current-examples.ts';
 import { makeMigrationCheck } from './plugins/readiness.ts';
+import { makeIsSuspendedLink } from './suspended-links.ts';
 
 export interface HttpDeps extends BatchIntakeDeps, Pick<ConnectDeps, 'verifyNumber'> {
   readonly log: FastifyBaseLogger;
+  /** Handlers with an API key use connections of their organization's share only. */
+  readonly shares: ConnectionShares;
   /** The settings `SECRET_KEY` and `SECRET_KEY_OLD`. They sign cursors and links that callers send back, and seal secrets. */
   readonly secretKey: SecretKeys;
   /** The base of download links and callbacks. Without it, links start with the local address of the caller's connection. */
@@ -31,7 +38,10 @@ export interface HttpDeps extends BatchIntakeDeps, Pick<ConnectDeps, 'verifyNumb
   readonly docsSenderDomain: string | undefined;
   readonly files: FileStore;
   readonly keys: KeyCache;
+  /** Null if this service sends no emails about accounts. */
+  readonly accountEmails: AccountEmailSettings | null;
   readonly networks: NetworkLimits;
+  readonly callbackLimits: CallbackLimits;
   /** Undefined if `REQUEST_LOG_DAYS` is 0. */
   readonly requestLog?: Pick<RequestLog, 'record'> | undefined;
   /** Proxies whose X-Forwarded-For header is trusted. If empty, the caller is the network peer. */
@@ -81,6 +91,7 @@ export function makeRouteDeps(deps: HttpDeps, describeApi: CurrentDescription) {
     mediaLinks: makeMediaLinks(secretKey),
     unsubscribeTokens: makeUnsubscribeTokens(secretKey),
     trackingTokens: makeTrackingTokens(secretKey),
+    isSuspendedLink: makeIsSuspendedLink(pool),
     trackingRecorder: makeTrackingRecorder({ pool, wakeRelay, log }),
     metadataSigner: makeMetadataSigner(secretKey),
     seal,
@@ -90,4 +101,18 @@ export function makeRouteDeps(deps: HttpDeps, describeApi: CurrentDescription) {
     projectFeedback: gatherFeedback(pool),
     missingMigrations: makeMigrationCheck(pool),
   };
+}
+
+/**
+ * Returns the same dependencies with another pool, for one request. Uses `Object.assign` on this hot path: in Node 20 each field that
+ * is added to a spread costs 2 µs.
+ */
+export function withPool(deps: RouteDeps, pool: Pool): RouteDeps {
+  const { numbers, domains, webhooks } = deps;
+  return Object.assign({}, deps, {
+    pool,
+    numbers: Object.assign({}, numbers, { pool }),
+    domains: Object.assign({}, domains, { pool }),
+    webhooks: Object.assign({}, webhooks, { pool }),
+  });
 }

@@ -59,8 +59,11 @@ export interface Route extends RouteOptions {
   readonly handler: (deps: RouteDeps, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
 
-/** One row of the route table in `app.ts`. */
-export type RouteRow = readonly [method: HTTPMethods, url: string, scope: Scope, route: Route];
+/**
+ * One row of the route table in `app.ts`. An `expensive` route has statements that may take seconds: an organization gets few of them
+ * at a time.
+ */
+export type RouteRow = readonly [method: HTTPMethods, url: string, scope: Scope, route: Route, cost?: 'expensive'];
 
 /** The schema of a route without its operation id and summary, its handler, and its options. */
 interface Definition<Params extends TSchema, Query extends TSchema, Body extends TSchema> extends Omit<

@@ -1,3 +1,4 @@
+import { chosenNameProblem } from '../accounts/organizations.ts';
 import { countInvitation } from '../accounts/sign-in-limits.ts';
 import { createReset } from '../accounts/password-reset.ts';
 import { ACCOUNT_LINK, AUTO_SUBMITTED } from '../domain/email/account-link.ts';
@@ -8,6 +9,7 @@ import { html, type Html } from '../lib/html.ts';
 import type { Seal } from '../lib/seal.ts';
 import { formatWait } from '../lib/text.ts';
 import { type Invitation, markEmailed } from '../store/accounts/invitations.ts';
+import { hasSeveralMembers } from '../store/accounts/users.ts';
 import { findVerifiedHolder } from '../store/domains/domains.ts';
 import { insertAccountLink } from '../store/emails/account-links.ts';
 import type { Db } from '../store/postgres/pool.ts';
@@ -23,7 +25,7 @@ export interface AccountEmailSettings {
   readonly seal: Seal;
 }
 
-interface AccountEmail {
+export interface AccountEmail {
   readonly to: string;
   readonly subject: string;
   /** Paragraphs before the link. */
@@ -46,7 +48,7 @@ export async function emailInvitation(
   { id, org_id: orgId, email, organization }: Pick<Invitation, 'id' | 'org_id' | 'email' | 'organization'>,
   { token, inviter }: { readonly token: string; readonly inviter: string },
 ): Promise<void> {
-  const seconds = await countInvitation(deps.pool, orgId, email);
+  const seconds = await countInvitation(deps.pool, orgId, email, !(await hasSeveralMembers(deps.pool, orgId)));
   if (seconds !== undefined) {
     const message = `too many invitations were emailed; try again in ${formatWait(seconds)}`;
     throw new ServiceError('rate_limit_exceeded', message, undefined, seconds);
@@ -56,10 +58,11 @@ export async function emailInvitation(
   const [hash] = (await deps.contents.hashAddresses(deps.pool, senderId, [address])) ?? [];
   const [suppressed] = await findSuppressed(deps.pool, [{ org_id: senderId, email: address, hash }]);
   if (suppressed?.all) throw new ServiceError('conflict', 'the address receives no email, because it is suppressed');
+  const named = chosenNameProblem(organization) === undefined ? organization : 'an organization';
   await sendAccountEmail(deps, settings, senderId, {
     to: email,
-    subject: `Invitation to ${organization} on Sendwright`,
-    before: [`${inviter} invites you to join ${organization} on Sendwright.`],
+    subject: `Invitation to ${named} on Sendwright`,
+    before: [`${inviter} invites you to join ${named} on Sendwright.`],
     linkText: 'Accept the invitation',
     after: 'The link works once, within 7 days. If you do not know the sender, ignore this email.',
     path: `/dashboard/invitations/${token}`,
@@ -75,7 +78,7 @@ export async function emailPasswordReset(
 ): Promise<void> {
   const token = await createReset(deps.pool, email);
   if (token === undefined) return;
-  await sendAccountEmail(deps, settings, await findSender(deps.pool, settings), {
+  await sendFromOperator(deps, settings, {
     to: email,
     subject: 'Reset your Sendwright password',
     before: [`Someone asked to reset the password of ${email} on Sendwright.`],
@@ -83,6 +86,15 @@ export async function emailPasswordReset(
     after: 'The link works once, within an hour. If you did not ask for it, ignore this email: your password stays.',
     path: `/dashboard/reset-password/${token}`,
   });
+}
+
+/** Sends an email about an account. @throws ServiceError unavailable, or the errors of acceptEmail */
+export async function sendFromOperator(
+  deps: IntakeDeps,
+  settings: AccountEmailSettings,
+  letter: AccountEmail,
+): Promise<void> {
+  await sendAccountEmail(deps, settings, await findSender(deps.pool, settings), letter);
 }
 
 /** Returns the organization that sends emails about accounts. @throws ServiceError unavailable */

@@ -1,6 +1,6 @@
 import { makeSemaphore, type Semaphore } from '../lib/semaphore.ts';
 
-/** Transactions of batches at a time. Each holds one of the 20 database connections of an API for seconds. */
+/** Transactions of batches at a time. Each holds one of the 16 database connections of an API for acceptance and changes for seconds. */
 const MAX_BATCHES = 8;
 const MAX_BATCHES_PER_ORGANIZATION = 4;
 

@@ -216,18 +216,17 @@ async function sealEmails(deps: IntakeDeps, orgId: string, emails: readonly NewE
 }
 
 /**
- * Refuses the first email of a batch whose time is out of bounds. Other refusals are left to `acceptBatch`.
- * @throws ServiceError validation_error at `emails.<index>.scheduled_at`
+ * Finds the first email of a batch whose time is out of bounds. Other refusals are left to `acceptBatch`.
+ * @returns validation_error at `emails.<index>.scheduled_at`
  */
-export async function refuseBadTimes(
+export async function findBadTime(
   { pool }: IntakeDeps,
   { orgId, domainIds }: Caller,
   requests: readonly EmailRequest[],
-): Promise<void> {
+): Promise<ServiceError | undefined> {
   const first = await judgeEmails(pool, orgId, domainIds, await mapInSlices(requests, senderAndTime));
-  if (!first) return;
-  const error = refusedEmailError(requests, first);
-  if (error.code === 'validation_error') throw error;
+  const error = first && refusedEmailError(requests, first);
+  return error?.code === 'validation_error' ? error : undefined;
 }
 
 /** Returns what the emails of a batch take from the quota together. */

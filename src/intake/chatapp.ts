@@ -1,4 +1,4 @@
-import { parseRecipient } from '../domain/chat/recipient.ts';
+import { parseContact, parseRecipient, type Recipient } from '../domain/chat/recipient.ts';
 import { literalAddress, NOT_PUBLIC } from '../public-fetch/public-url.ts';
 import type { ChatContent, ChatType } from '../domain/chat/chat.ts';
 import { parsePhone } from '../domain/chat/phone.ts';
@@ -6,6 +6,7 @@ import type { Tag } from '../domain/email/email.ts';
 import { requireValid, ServiceError } from '../domain/errors.ts';
 import { endpointUrl, requireFetchable } from '../public-fetch/endpoint-url.ts';
 import { Unfetchable } from '../public-fetch/unfetchable.ts';
+import { hasWritten } from '../store/chat/contacts.ts';
 import type { IdempotencyKey } from '../store/limits/idempotency.ts';
 import { findSendingNumbers, type SenderRef } from '../store/messages/accept.ts';
 import type { Db } from '../store/postgres/pool.ts';
@@ -48,7 +49,7 @@ export async function sendChat(
   { from, to, type, content, tags, scheduled_at: time }: ChatRequest,
   idempotency?: IdempotencyKey,
 ): Promise<AcceptedChat> {
-  const recipient = requireValid(parseRecipient(to), 'to');
+  const recipient = await requireRecipient(deps.pool, orgId, to);
   if (content.image) refusePrivate(content.image.link, 'image.link');
   if (content.document) refusePrivate(content.document.link, 'document.link');
   const sender = from === null ? null : requireValid(parsePhone(from), 'from').number;
@@ -64,6 +65,15 @@ export async function sendChat(
     },
     idempotency,
   );
+}
+
+/** @throws ServiceError validation_error for a number that is in no numbering plan, unless a user has written from it */
+async function requireRecipient(db: Db, orgId: string, to: string): Promise<Recipient> {
+  const recipient = parseRecipient(to);
+  if (typeof recipient !== 'string') return recipient;
+  const contact = parseContact(to);
+  if (typeof contact !== 'string' && (await hasWritten(db, orgId, contact.to))) return contact;
+  throw new ServiceError('validation_error', recipient, 'to');
 }
 
 async function chooseNumber(db: Db, orgId: string, from: string | null): Promise<SenderRef> {

@@ -300,7 +300,11 @@ export function refusalError(refusal: Refusal, { from }: Pick<EmailRequest, 'fro
     case 'suspended':
       return organizationSuspended();
     case 'domain_not_found':
-      return new ServiceError(refusal, `the domain ${domain} is not registered on this account`, 'from');
+      return new ServiceError(
+        refusal,
+        `the domain ${domain} is not registered on this account; a subdomain is registered on its own`,
+        'from',
+      );
     case 'domain_not_verified':
       return new ServiceError(refusal, `the domain ${domain} is registered but not verified yet`, 'from');
     case 'insufficient_scope':

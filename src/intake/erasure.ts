@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { domainToUnicode } from 'node:url';
+import { whatsAppForms } from '../domain/chat/phone.ts';
 import { bareAddress } from '../domain/email/address.ts';
 import { recipientTerms } from '../domain/email/search.ts';
 import { chunksOf } from '../lib/group.ts';
@@ -19,19 +19,40 @@ import {
   walkEmails,
   type WalkStep,
 } from '../store/emails/erasure.ts';
+import { eraseMessageContents } from '../store/messages/content-erasure.ts';
+import {
+  deleteContactsOf,
+  type ErasedNumber,
+  eraseReceived,
+  findMessagesTo,
+  findUserIds,
+  replaceInResponses,
+  replaceRecipient,
+  suppressNumberHashes,
+} from '../store/messages/erasure.ts';
 import { moveTerm } from '../store/emails/search-index.ts';
 import type { FileStore } from '../store/files/file-store.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
+import { toErasedAddress, toErasedNumber } from './erased-recipient.ts';
 
-interface ErasureDeps {
+export interface ErasureDeps {
   readonly pool: Pool;
   readonly contents: EmailContents;
   readonly files: FileStore;
 }
 
-/** The tables and logs to erase from, in this order. */
-const PHASES = ['emails', 'search_index', 'webhook_events', 'audit_log', 'provider_callbacks'] as const;
-type Phase = (typeof PHASES)[number];
+/** A recipient to erase: a bare address in lower case, or a telephone number in E.164. */
+export type Recipient = { readonly email: string } | { readonly phone: string };
+
+/**
+ * The tables and logs to erase from, in this order. Contacts are last: until then, they name the chat-app users who write from a
+ * number.
+ */
+const PHASES = {
+  email: ['emails', 'search_index', 'webhook_events', 'audit_log', 'provider_callbacks'],
+  phone: ['messages', 'received', 'webhook_events', 'audit_log', 'responses', 'provider_callbacks', 'contacts'],
+} as const;
+type Phase = (typeof PHASES)[keyof typeof PHASES][number];
 
 /** The position at which an erasure continues. */
 interface ErasurePosition {
@@ -40,14 +61,15 @@ interface ErasurePosition {
   readonly after: string;
 }
 
-/** Rows that one step reads, and emails that one transaction changes. */
+/** Rows that one step reads, and messages that one transaction changes. */
 const STEP_ROWS = 2_000;
-const EMAILS_PER_TRANSACTION = 100;
+const MESSAGES_PER_TRANSACTION = 100;
 /** A call returns after this time; the caller continues with another call. */
 const MAX_CALL_MS = 3_000;
 
 const EMPTY_REPORT = {
   emails: 0,
+  messages: 0,
   contents: 0,
   files: 0,
   events: 0,
@@ -57,73 +79,149 @@ const EMPTY_REPORT = {
   audit_entries: 0,
   provider_callbacks: 0,
   suppressions: 0,
+  received: 0,
+  contacts: 0,
 };
 /** The numbers of rows that an erasure has changed or deleted. The API's schema describes them. */
 type ErasureReport = typeof EMPTY_REPORT;
 
 /**
- * Replaces an address in all stored data of an organization by a placeholder. From the first step on the address is suppressed by
+ * Replaces a recipient in all stored data of an organization by a placeholder. From the first step on the recipient is suppressed by
  * its hash. A call takes a few seconds and works in small transactions. Idempotent.
- * @param email bare, in lower case
  * @param position the position at which the previous call ended; null for the first call
  * @returns the changes of this call, and the position for the next call; null after the last one
  */
 export async function eraseRecipient(
   deps: ErasureDeps,
   orgId: string,
-  email: string,
+  recipient: Recipient,
   position: ErasurePosition | null,
 ): Promise<{ report: ErasureReport; next: ErasurePosition | null }> {
   const report = { ...EMPTY_REPORT };
   await deps.contents.prepare(deps.pool, orgId);
-  const hash = await hashOf(deps, orgId, email);
-  const erased = toErasedAddress(email, `erased-${hash.toString('hex', 0, 8)}@erased.invalid`);
-  if (!position) {
-    // Pending emails are then addressed to the placeholder, which must not get mail either.
-    const hashes = [hash, await hashOf(deps, orgId, erased.placeholder)];
-    report.suppressions = await suppressHashes(deps.pool, orgId, email, hashes);
-  }
+  const takeStep =
+    'email' in recipient
+      ? await beginEmail(deps, orgId, recipient.email, position, report)
+      : await beginNumber(deps, orgId, recipient.phone, position, report);
+  const phases: readonly Phase[] = 'email' in recipient ? PHASES.email : PHASES.phone;
   const startedAt = performance.now();
-  let next: ErasurePosition | null = position ?? { phase: PHASES[0], after: '' };
+  let next: ErasurePosition | null = position ?? { phase: phases[0] as Phase, after: '' };
   while (next && performance.now() - startedAt < MAX_CALL_MS) {
-    const after: string | null = await takeStep(deps, orgId, erased, next, report);
-    const following: Phase | undefined = PHASES[PHASES.indexOf(next.phase) + 1];
+    const after: string | null = await takeStep(next);
+    const following: Phase | undefined = phases[phases.indexOf(next.phase) + 1];
     if (after !== null) next = { phase: next.phase, after };
     else next = following ? { phase: following, after: '' } : null;
   }
   return { report, next };
 }
 
-async function hashOf({ contents, pool }: ErasureDeps, orgId: string, address: string): Promise<Buffer> {
-  const [hash] = (await contents.hashAddresses(pool, orgId, [address])) ?? [];
-  if (!hash) throw new Error(`${orgId} has no data key`);
-  return hash;
+/** @returns the next position of the phase; null when it is complete */
+type TakeStep = (position: ErasurePosition) => Promise<string | null>;
+
+/** Suppresses the address in the first call. The placeholder must not get mail either: pending emails are then addressed to it. */
+async function beginEmail(
+  deps: ErasureDeps,
+  orgId: string,
+  email: string,
+  position: ErasurePosition | null,
+  report: ErasureReport,
+): Promise<TakeStep> {
+  const [hash] = await hashesOf(deps, orgId, [email]);
+  const erased = toErasedAddress(email, `${placeholderOf(hash)}@erased.invalid`);
+  if (!position) {
+    const hashes = await hashesOf(deps, orgId, [email, erased.placeholder]);
+    report.suppressions = await suppressHashes(deps.pool, orgId, email, hashes);
+  }
+  return ({ phase, after }) => {
+    if (phase === 'emails') return eraseInEmails(deps, orgId, erased, after, report);
+    if (phase === 'search_index') return eraseInSearchIndex(deps, orgId, erased);
+    return eraseInLogs(deps, orgId, erased, { phase, after }, report);
+  };
 }
 
-/** @returns the next position of the phase; null when it is complete */
-async function takeStep(
+/** The same for a number: all its forms, and the chat-app users who write from it. */
+async function beginNumber(
   deps: ErasureDeps,
+  orgId: string,
+  number: string,
+  position: ErasurePosition | null,
+  report: ErasureReport,
+): Promise<TakeStep> {
+  const { pool } = deps;
+  const forms = [...new Set([number, ...whatsAppForms(number)])];
+  const userIds = await findUserIds(pool, orgId, forms);
+  const [hash] = await hashesOf(deps, orgId, [number]);
+  const erased = toErasedNumber(number, forms, userIds, placeholderOf(hash));
+  if (!position) {
+    const hashes = await hashesOf(deps, orgId, [...erased.ids, erased.placeholder]);
+    report.suppressions = await suppressNumberHashes(pool, orgId, erased.ids, hashes);
+  }
+  return async ({ phase, after }) => {
+    switch (phase) {
+      case 'messages':
+        return eraseInMessages(deps, orgId, erased, report);
+      case 'received':
+        return count(await eraseReceived(pool, orgId, erased, after, STEP_ROWS), report, 'received');
+      case 'responses':
+        return replaceInResponses(pool, orgId, erased, after, STEP_ROWS);
+      case 'contacts':
+        report.contacts += await deleteContactsOf(pool, orgId, erased.ids);
+        return null;
+      default:
+        return eraseInLogs(deps, orgId, erased, { phase, after }, report);
+    }
+  };
+}
+
+/** @returns the hashes of addresses, numbers and ids, in their order */
+async function hashesOf({ contents, pool }: ErasureDeps, orgId: string, texts: readonly string[]): Promise<Buffer[]> {
+  const hashes = await contents.hashAddresses(pool, orgId, texts);
+  if (!hashes) throw new Error(`${orgId} has no data key`);
+  return hashes;
+}
+
+function placeholderOf(hash: Buffer | undefined): string {
+  return `erased-${hash?.toString('hex', 0, 8)}`;
+}
+
+function count({ next, changed }: WalkStep, report: ErasureReport, name: keyof ErasureReport): string | null {
+  report[name] += changed;
+  return next;
+}
+
+/** Erases from what refers to recipients of all channels. */
+async function eraseInLogs(
+  { pool }: ErasureDeps,
   orgId: string,
   erased: ErasedAddress,
   { phase, after }: ErasurePosition,
   report: ErasureReport,
 ): Promise<string | null> {
-  const note = ({ next, changed }: WalkStep, name: keyof ErasureReport): string | null => {
-    report[name] += changed;
-    return next;
-  };
-  switch (phase) {
-    case 'emails':
-      return eraseInEmails(deps, orgId, erased, after, report);
-    case 'search_index':
-      return eraseInSearchIndex(deps, orgId, erased);
-    case 'webhook_events':
-      return note(await replaceInWebhookEvents(deps.pool, orgId, erased, after, STEP_ROWS), 'webhook_events');
-    case 'audit_log':
-      return note(await replaceInAuditLog(deps.pool, orgId, erased, after, STEP_ROWS), 'audit_entries');
-    case 'provider_callbacks':
-      return note(await deleteCallbacksNaming(deps.pool, erased, after, STEP_ROWS), 'provider_callbacks');
-  }
+  if (phase === 'webhook_events')
+    return count(await replaceInWebhookEvents(pool, orgId, erased, after, STEP_ROWS), report, 'webhook_events');
+  if (phase === 'audit_log')
+    return count(await replaceInAuditLog(pool, orgId, erased, after, STEP_ROWS), report, 'audit_entries');
+  return count(await deleteCallbacksNaming(pool, orgId, erased, after, STEP_ROWS), report, 'provider_callbacks');
+}
+
+/** Each message has one recipient, so the content of those that have ended is erased. */
+async function eraseInMessages(
+  { pool }: ErasureDeps,
+  orgId: string,
+  erased: ErasedNumber,
+  report: ErasureReport,
+): Promise<string | null> {
+  const ids = await findMessagesTo(pool, orgId, erased.ids, MESSAGES_PER_TRANSACTION);
+  if (ids.length === 0) return null;
+  await transaction(pool, async (client) => {
+    const results = await eraseMessageContents(client, orgId, ids);
+    const { events, attempts } = await replaceRecipient(client, ids, erased);
+    report.messages += ids.length;
+    report.contents += results.filter(({ is_open: isOpen }) => !isOpen).length;
+    report.events += events;
+    report.attempts += attempts;
+  });
+  return ids.length === MESSAGES_PER_TRANSACTION ? 'more' : null;
 }
 
 async function eraseInEmails(
@@ -136,7 +234,7 @@ async function eraseInEmails(
   const [created_at = '-infinity', id = ''] = after === '' ? [] : after.split('|');
   const walked = await walkEmails(deps.pool, orgId, erased, { created_at, id }, STEP_ROWS);
   const ids = walked.filter(({ is_candidate: isCandidate }) => isCandidate).map((email) => email.id);
-  for (const chunk of chunksOf(ids, EMAILS_PER_TRANSACTION)) {
+  for (const chunk of chunksOf(ids, MESSAGES_PER_TRANSACTION)) {
     await transaction(deps.pool, (client) => eraseFromEmails(deps, client, orgId, erased, chunk, report));
   }
   const last = walked.at(-1);
@@ -201,68 +299,25 @@ function withoutAddress(email: AddressedEmail, { address, placeholder }: ErasedA
   return { ...email, to: replace(to), cc: replace(cc), bcc: replace(bcc), reply_to: replace(reply_to) };
 }
 
-/**
- * Characters of a local part: if they precede a match, it is the end of a longer address. Punctuation that also encloses addresses
- * in replies and URLs is such a character only after a letter or digit; &, =, / and ? always delimit an address.
- */
-const LONGER_ADDRESS = "[A-Za-z0-9_.+~-]|[A-Za-z0-9]['!#$%*^`{|}]";
-/**
- * Encoded characters that delimit an address although they end in a letter or digit: escapes of JSON, and percent-encoded white
- * space, double quotes, brackets, and & , / : ; = ?
- */
-const ENCODED_DELIMITER = '\\\\(?:[bfnrt]|u[0-9a-f]{4})|%(?:0[9ad]|2[02689cf]|3[a-f]|5[bd])';
-const BEGIN = `(?:(?<!${LONGER_ADDRESS})|(?<=${ENCODED_DELIMITER}))`;
-
-function toErasedAddress(address: string, placeholder: string): ErasedAddress {
-  const [local = '', domain = ''] = address.split('@');
-  const locals = spellingsOf(local);
-  // Stored addresses are as customers wrote them, so their domain may be in Unicode.
-  const domains = [...new Set([domain, domainToUnicode(domain)].flatMap(spellingsOf))];
-  const spellings = locals.flatMap((name) => domains.flatMap((host) => [`${name}@${host}`, `${name}%40${host}`]));
-  const [anyLocal, anyDomain] = [anyOf(locals), anyOf(domains)];
-  return {
-    address,
-    placeholder,
-    likePatterns: spellings.map((spelling) => `%${escapeLike(spelling)}%`),
-    localPattern: `%${escapeLike(local)}@%`,
-    // In form encoding, + is a space.
-    pattern: `(?:${BEGIN}${anyLocal}(?:@|%40)|(?<=\\+)${anyLocal}%40)${anyDomain}(?![A-Za-z0-9-]|\\.[A-Za-z0-9])`,
-  };
-}
-
-/** Returns a part of an address in lower case, as it is and as in a URL: percent-encoded, and in form encoding. */
-function spellingsOf(part: string): string[] {
-  const formEncoded = new URLSearchParams({ '': part }).toString().slice(1);
-  return [...new Set([part, encodeURIComponent(part).toLowerCase(), formEncoded.toLowerCase()])];
-}
-
-/** Returns a regular expression that matches any of the texts literally. */
-function anyOf(texts: readonly string[]): string {
-  return `(?:${texts.map((text) => text.replace(/[^\p{L}\p{M}\p{N}]/gu, '\\$&')).join('|')})`;
-}
-
-function escapeLike(text: string): string {
-  return text.replace(/[%_\\]/g, '\\$&');
-}
-
-/** Erases an address completely. @returns the sum of the reports of all calls */
+/** Erases a recipient completely. @returns the sum of the reports of all calls */
 export async function eraseRecipientCompletely(
   deps: ErasureDeps,
   orgId: string,
-  email: string,
+  recipient: Recipient,
 ): Promise<ErasureReport> {
   const total = { ...EMPTY_REPORT };
   let position: ErasurePosition | null = null;
   do {
-    const part: Awaited<ReturnType<typeof eraseRecipient>> = await eraseRecipient(deps, orgId, email, position);
+    const part: Awaited<ReturnType<typeof eraseRecipient>> = await eraseRecipient(deps, orgId, recipient, position);
     for (const name of Object.keys(total) as (keyof ErasureReport)[]) total[name] += part.report[name];
     position = part.next;
   } while (position);
   return total;
 }
 
-/** Parses a position. @returns undefined for invalid text */
-export function parsePosition(phase: string, after: string): ErasurePosition | undefined {
-  const parsed = PHASES.find((name) => name === phase);
+/** Parses a position of an erasure of a recipient. @returns undefined for invalid text */
+export function parsePosition(recipient: Recipient, phase: string, after: string): ErasurePosition | undefined {
+  const phases: readonly Phase[] = 'email' in recipient ? PHASES.email : PHASES.phone;
+  const parsed = phases.find((name) => name === phase);
   return parsed && { phase: parsed, after };
 }

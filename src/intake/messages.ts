@@ -1,4 +1,5 @@
 import { organizationSuspended } from '../accounts/suspension.ts';
+import type { ChatContent } from '../domain/chat/chat.ts';
 import type { Tag } from '../domain/email/email.ts';
 import { newId } from '../lib/ids.ts';
 import type { MessageChannel } from '../domain/messages/message.ts';
@@ -20,7 +21,7 @@ import type { Caller, IntakeDeps, Limits } from './emails.ts';
 import { rejectReusedKey } from './idempotency.ts';
 import { parseSchedule, scheduleError, scheduleChangeError } from './schedule.ts';
 
-export type MessageIntakeDeps = Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer'> & {
+export type MessageIntakeDeps = Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer' | 'contents'> & {
   readonly limits: Pick<Limits, 'tags'>;
 };
 
@@ -28,7 +29,10 @@ export type MessageIntakeDeps = Pick<IntakeDeps, 'pool' | 'wakeRelay' | 'tracer'
 export type MessageCaller = Pick<Caller, 'orgId' | 'keyId'>;
 
 /** A valid request to send one message, without its sender. */
-type MessageRequest = Omit<NewMessage, 'id' | 'event_id' | 'sender' | 'traceparent'>;
+type MessageRequest = Omit<
+  NewMessage,
+  'id' | 'event_id' | 'sender' | 'traceparent' | 'sealed_content' | 'has_fallback'
+> & { readonly content: ChatContent | { readonly text: string } };
 
 /** The fields of a stored message that responses contain. */
 export interface AcceptedMessage {
@@ -49,9 +53,9 @@ const ID_PREFIXES = { chatapp: 'wa', sms: 'sms' } as const;
  * concurrent_idempotent_requests if another request has used the key meanwhile
  */
 export async function sendMessage<Response>(
-  { pool, wakeRelay, limits, tracer }: MessageIntakeDeps,
+  { pool, wakeRelay, limits, tracer, contents }: MessageIntakeDeps,
   orgId: string,
-  request: MessageRequest,
+  { content, ...request }: MessageRequest,
   findSender: (db: Db) => Promise<SenderRef>,
   toResponse: (message: AcceptedMessage) => Response,
   idempotency?: IdempotencyKey,
@@ -70,10 +74,13 @@ export async function sendMessage<Response>(
     await admit(pool);
     await limits.tags.register(orgId, newTags);
   }
+  const id = newId(ID_PREFIXES[channel]);
+  const sealed_content = await contents.sealMessage(pool, orgId, id, content);
+  const has_fallback = 'fallback_template' in content;
+  const sealed = { ...request, id, event_id: newId('evt'), sealed_content, has_fallback };
   const storing = transaction(pool, async (client) => {
     const sender = await admit(client);
-    const id = newId(ID_PREFIXES[channel]);
-    const message: NewMessage = { ...request, id, event_id: newId('evt'), sender, traceparent: tracer?.current() };
+    const message: NewMessage = { ...sealed, sender, traceparent: tracer?.current() };
     const { created_at, scheduled_at } = await insertMessage(client, orgId, message);
     const status = scheduled_at === null ? 'queued' : 'scheduled';
     const response = toResponse({ id, status, from: sender.from, created_at, scheduled_at });

@@ -1,7 +1,7 @@
 import { notFound, ServiceError } from '../domain/errors.ts';
 import { parseInstant, SCHEDULE_PROBLEMS } from '../domain/instant.ts';
 import { MESSAGE_NAMES, type MessageChannel } from '../domain/messages/message.ts';
-import { whyUnmoved } from '../store/emails/emails.ts';
+import { statusOf, whyUnmoved } from '../store/emails/emails.ts';
 import type { Db } from '../store/postgres/pool.ts';
 
 /** Converts `scheduled_at` of a request to UTC. @throws ServiceError validation_error */
@@ -17,8 +17,9 @@ export function scheduleError(problem: keyof typeof SCHEDULE_PROBLEMS): ServiceE
 }
 
 /** Creates the error for a change of an email or message that is not scheduled. */
-export function notScheduled(one: 'an email' | 'a message'): ServiceError {
-  return new ServiceError('not_scheduled', `only ${one} that is still scheduled can be moved or canceled`);
+export function notScheduled(one: 'an email' | 'a message', status: string): ServiceError {
+  const message = `only ${one} that is still scheduled can be moved or canceled; this one is ${status}`;
+  return new ServiceError('not_scheduled', message);
 }
 
 /**
@@ -35,6 +36,9 @@ export async function scheduleChangeError(
 ): Promise<ServiceError> {
   const reason = await whyUnmoved(db, orgId, id, scheduledAt, channel);
   if (reason === 'not_found') return notFound(channel ? MESSAGE_NAMES[channel] : 'email');
-  if (reason === 'not_scheduled') return notScheduled(channel ? 'a message' : 'an email');
+  if (reason === 'not_scheduled') {
+    const status = await statusOf(db, orgId, id, channel);
+    return notScheduled(channel ? 'a message' : 'an email', status ?? 'gone');
+  }
   return scheduleError(reason);
 }

@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject, type FuncKeywordDefinition } from 'ajv';
 import type { Problem } from '../domain/errors.ts';
-import { type RuleName, RULES } from '../domain/rules.ts';
+import { type Rule, type RuleName, RULES } from '../domain/rules.ts';
 
 type Validate = ReturnType<NonNullable<FuncKeywordDefinition['compile']>>;
 
@@ -12,6 +12,7 @@ const RULE_TYPES: Readonly<Partial<Record<RuleName, 'array' | 'object'>>> = {
   'one-source': 'object',
   'unique-content-ids': 'array',
   'one-or-many': 'object',
+  'email-or-phone': 'object',
   'chat-content': 'object',
   template: 'object',
   'chat-number': 'object',
@@ -28,19 +29,35 @@ export function makeSchemaValidator(options: { readonly allErrors?: boolean } = 
     schemaType: 'string',
     errors: 'full',
     compile: (name: RuleName, parentSchema) => {
-      const check = RULES[name] as (value: unknown) => Problem | undefined;
+      const rule = RULES[name] as Rule<unknown>;
+      const check = options.allErrors ? tolerant(rule) : rule;
       const validate: Validate = (value: unknown) => {
         if ((Array.isArray(value) ? 'array' : typeof value) !== (RULE_TYPES[name] ?? 'string')) return true;
-        const problem = check(value);
-        validate.errors = problem
-          ? [{ keyword: 'x-rule', params: withListHint(problem, value, parentSchema['type']) }]
-          : [];
-        return problem === undefined;
+        const problems = [check(value) ?? []].flat();
+        validate.errors = problems.map((problem) => ({
+          keyword: 'x-rule',
+          params: withListHint(problem, value, parentSchema['type']),
+        }));
+        return problems.length === 0;
       };
       return validate;
     },
   });
   return ajv;
+}
+
+/**
+ * A rule for an object or array relies on valid parts, and may throw without. A validator that looks for all errors reports these
+ * parts, so that nothing is lost if such a rule finds nothing.
+ */
+function tolerant(rule: Rule<unknown>): Rule<unknown> {
+  return (value) => {
+    try {
+      return rule(value);
+    } catch {
+      return undefined;
+    }
+  };
 }
 
 /** Parses a whole number. Ajv would also accept 1e1, 0x1 and blanks. Other text stays a string, whose type the schema rejects. */

@@ -1,4 +1,4 @@
-import { parsePhone, PHONE_PROBLEMS } from '../domain/chat/phone.ts';
+import { parseSmsRecipient } from '../domain/chat/recipient.ts';
 import type { Tag } from '../domain/email/email.ts';
 import { requireValid, ServiceError } from '../domain/errors.ts';
 import { sizeOf, type SmsEncoding } from '../domain/sms/segments.ts';
@@ -40,8 +40,7 @@ export async function sendSms(
   { from, to, text, tags, scheduled_at: time }: SmsRequest,
   idempotency?: IdempotencyKey,
 ): Promise<AcceptedSms> {
-  const { number, country } = requireValid(parsePhone(to), 'to');
-  if (country === undefined) throw new ServiceError('validation_error', PHONE_PROBLEMS.nowhere, 'to');
+  const { to: number, country } = requireValid(parseSmsRecipient(to), 'to');
   const sender = from === null ? null : parseSender(from);
   if (sender === undefined) throw new ServiceError('validation_error', SENDER_PROBLEM, 'from');
   const { segments, encoding } = sizeOf(text);

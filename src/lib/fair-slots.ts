@@ -11,6 +11,9 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
+/** A holder such as an organization, or the networks that contain it, from the largest to itself: each shares fairly with its equals. */
+export type Holder = string | readonly string[];
+
 /** A bounded number of slots for expensive work, shared fairly among holders such as networks or organizations. */
 export function makeFairSlots({ slots, maxWaiting, refuse }: SlotLimits) {
   const priority = new RotatingQueue();
@@ -21,13 +24,14 @@ export function makeFairSlots({ slots, maxWaiting, refuse }: SlotLimits) {
    * Runs `work` in a slot. Holders with waiting work are served in rotation; priority work is served first.
    * @throws the error of `refuse` if too much work is waiting
    */
-  async function run<T>(holder: string, work: () => Promise<T>, { isPriority = false } = {}): Promise<T> {
+  async function run<T>(holder: Holder, work: () => Promise<T>, { isPriority = false } = {}): Promise<T> {
     const queue = isPriority ? priority : others;
+    const path = typeof holder === 'string' ? [holder] : holder;
     if (running < slots) running++;
     else {
-      if (queue.size >= maxWaiting && !queue.evictFor(holder, refuse)) throw refuse();
+      if (queue.size >= maxWaiting && !queue.evictFor(path, refuse)) throw refuse();
       // The work that finishes passes its slot to this waiter.
-      await new Promise<void>((start, reject) => queue.add(holder, { start, reject }));
+      await new Promise<void>((start, reject) => queue.add(path, { start, reject }));
     }
     try {
       return await work();
@@ -40,34 +44,69 @@ export function makeFairSlots({ slots, maxWaiting, refuse }: SlotLimits) {
   return { run };
 }
 
+/** The waiters of a holder and, in rotation, of the holders within it. */
 class RotatingQueue {
   size = 0;
-  readonly #queues = new Map<string, Waiter[]>();
+  readonly #within = new Map<string, RotatingQueue>();
+  readonly #waiters: Waiter[] = [];
 
-  add(holder: string, waiter: Waiter): void {
-    this.#queues.set(holder, [...(this.#queues.get(holder) ?? []), waiter]);
+  add([name, ...path]: readonly string[], waiter: Waiter): void {
     this.size++;
+    if (name === undefined) {
+      this.#waiters.push(waiter);
+      return;
+    }
+    const queue = this.#within.get(name) ?? new RotatingQueue();
+    this.#within.set(name, queue);
+    queue.add(path, waiter);
   }
 
   /** Removes the first waiter of the next holder in rotation. */
   shift(): Waiter | undefined {
-    const [first] = this.#queues;
-    if (!first) return undefined;
-    const [holder, [waiter, ...rest]] = first;
-    this.#queues.delete(holder);
-    // A holder with more waiting work goes to the end of the rotation.
-    if (rest.length > 0) this.#queues.set(holder, rest);
+    if (this.size === 0) return undefined;
     this.size--;
+    const [next] = this.#within;
+    if (!next) return this.#waiters.shift();
+    const [name, queue] = next;
+    const waiter = queue.shift();
+    this.#within.delete(name);
+    // A holder with more waiting work goes to the end of the rotation.
+    if (queue.size > 0) this.#within.set(name, queue);
     return waiter;
   }
 
-  /** Rejects the last waiter of the holder with the most waiters. @returns false unless it has two more than `holder` */
-  evictFor(holder: string, refuse: () => Error): boolean {
-    const own = this.#queues.get(holder)?.length ?? 0;
-    const [longest] = [...this.#queues].sort(([, a], [, b]) => b.length - a.length);
-    if (!longest || longest[1].length <= own + 1) return false;
-    longest[1].pop()?.reject(refuse());
-    this.size--;
+  /**
+   * Rejects the last waiter of the holder with the most waiters, at the first level at which another holder has two more than that of
+   * `path`. @returns false if there is none
+   */
+  evictFor([name, ...path]: readonly string[], refuse: () => Error): boolean {
+    if (name === undefined) return false;
+    const own = this.#within.get(name);
+    const longest = this.#longest();
+    const isEvicted =
+      longest && longest.size > (own?.size ?? 0) + 1
+        ? longest.#evictLast(refuse)
+        : Boolean(own?.evictFor(path, refuse));
+    if (isEvicted) this.#removeOne();
+    return isEvicted;
+  }
+
+  #evictLast(refuse: () => Error): boolean {
+    const longest = this.#longest();
+    if (longest) longest.#evictLast(refuse);
+    else this.#waiters.pop()?.reject(refuse());
+    this.#removeOne();
     return true;
+  }
+
+  /** Forgets holders whose last waiter was removed. */
+  #removeOne(): void {
+    this.size--;
+    for (const [name, queue] of this.#within) if (queue.size === 0) this.#within.delete(name);
+  }
+
+  #longest(): RotatingQueue | undefined {
+    const [longest] = [...this.#within.values()].sort((a, b) => b.size - a.size);
+    return longest;
   }
 }

@@ -69,8 +69,22 @@ export function networkOf(address: string): string {
   if (!ipaddr.isValid(text)) return address;
   const parsed = ipaddr.process(text);
   if (parsed instanceof ipaddr.IPv4) return parsed.toString();
-  const network = ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/${IPV6_NETWORK_BITS}`);
-  return `${network.toString()}/${IPV6_NETWORK_BITS}`;
+  return ipv6Network(parsed, IPV6_NETWORK_BITS);
+}
+
+function ipv6Network(address: ipaddr.IPv6, bits: number): string {
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${address.toString()}/${bits}`).toString()}/${bits}`;
+}
+
+/** What one customer of a provider gets: many networks of one site (RFC 6177). */
+const IPV6_CUSTOMER_BITS = [48, 56];
+
+/** Returns the networks that contain an address, from that of a customer to `networkOf`: only the last one for IPv4. */
+export function networksOf(address: string): string[] {
+  const network = networkOf(address);
+  const [base = ''] = network.split('/');
+  if (!ipaddr.IPv6.isValid(base)) return [network];
+  return [...IPV6_CUSTOMER_BITS.map((bits) => ipv6Network(ipaddr.IPv6.parse(base), bits)), network];
 }
 
 const RANGE_PROBLEM = 'must be an IPv4 or IPv6 address, or a range such as 203.0.113.0/24 or 2001:db8::/32';

@@ -26,8 +26,9 @@ interface Waiter {
  * delays small ones only briefly, and small ones cannot starve a large one.
  * @param capacity the maximum number of permits in use
  * @param share the maximum number of permits of one holder
+ * @param shareAlone the same while no other holder has permits; at least `share`
  */
-export function makeSemaphore(capacity: number, share = capacity) {
+export function makeSemaphore(capacity: number, share = capacity, shareAlone = share) {
   const queue: Waiter[] = [];
   const holders = new Map<string, number>();
   let free = capacity;
@@ -40,8 +41,11 @@ export function makeSemaphore(capacity: number, share = capacity) {
     if (held > 0) holders.set(holder, held);
     else holders.delete(holder);
   };
-  const isWithinShare = ({ permits, holder }: Pick<Waiter, 'permits' | 'holder'>): boolean =>
-    heldBy(holder) + permits <= share;
+  const isWithinShare = ({ permits, holder }: Pick<Waiter, 'permits' | 'holder'>): boolean => {
+    const held = heldBy(holder);
+    const isAlone = holders.size === (held > 0 ? 1 : 0);
+    return held + permits <= (isAlone ? shareAlone : share);
+  };
   const grant = (): void => {
     const overtaken: Waiter[] = [];
     for (const next of [...queue]) {

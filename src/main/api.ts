@@ -9,6 +9,8 @@ import { makePublicFetch } from '../public-fetch/fetch.ts';
 import { startAggregatingCounts } from '../intake/aggregate-counts.ts';
 import { gatherEmails } from '../intake/emails.ts';
 import { makeBatchSlots } from '../intake/batch-slots.ts';
+import { makeCallbackLimits } from '../intake/callback-limits.ts';
+import { makeConnectionShares } from '../intake/connection-shares.ts';
 import { makeNetworkLimits } from '../intake/network-limits.ts';
 import { makeQuotaQueue } from '../intake/quota-queue.ts';
 import { startRateLimits } from '../intake/rate-limits.ts';
@@ -40,6 +42,9 @@ import { openTracer, traceWorkflowStarts } from './wiring/tracing.ts';
 import { makeVerifyNumber } from './wiring/verify-number.ts';
 import { startWatchdog } from './watchdog.ts';
 
+/** The maximum time of a statement that reads for a customer. */
+const READ_TIMEOUT_MS = 5_000;
+
 /** The process that serves HTTP and dispatches the outbox to Temporal. It accepts messages while Temporal is unreachable. */
 const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 const temporal = readTemporalSettings();
@@ -49,7 +54,10 @@ const sdk = await installWithMetrics(log);
 const tracer = await openTracer(config, 'sendwright-api', log);
 tuneHeap();
 
-const pool = openPool(config, log, 'api', 20);
+/** For acceptance, changes, key look-ups and the relay. */
+const pool = openPool(config, log, 'api', 16);
+/** For reads of customers, so that they leave the other connections to sending. */
+const readPool = openPool(config, log, 'api reads', 10, { statementMs: READ_TIMEOUT_MS });
 const ending = new AbortController();
 
 let dispatch: ReturnType<typeof makeTemporalDispatcher> = () =>
@@ -100,6 +108,7 @@ if (user ?? password) readSettings('POSTMARK_WEBHOOK_USER', 'POSTMARK_WEBHOOK_PA
 const accountEmails = makeAccountEmails(config);
 const deps = {
   pool,
+  shares: makeConnectionShares(pool, readPool),
   log,
   secretKey: secretKeysOf(config),
   publicUrl: config.PUBLIC_URL,
@@ -128,6 +137,7 @@ const deps = {
     tags: makeTagRegistry(pool, organization.tagPairs),
   },
   networks: makeNetworkLimits(config.RATE_LIMIT_NETWORK_RPS),
+  callbackLimits: makeCallbackLimits(),
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
   postmarkCallbacks: {
     credentials: user && password ? { user, password } : null,
@@ -178,7 +188,7 @@ stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   await app.close();
   await Promise.all([relay.stop(), stopListening(), stopAggregating(), keys.stop(), limits.stop(), requestLog?.stop()]);
   await (await connected)?.close();
-  await Promise.all([pool.end(), tracer?.stop()]);
+  await Promise.all([pool.end(), readPool.end(), tracer?.stop()]);
 });
 
 // Runs after all settings have been read, so that a malformed one ends the process with a single line.

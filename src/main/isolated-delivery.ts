@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises';
-import { makeAttemptRecorder } from '../delivery/call.ts';
+import { makeProviderLine } from '../delivery/line.ts';
 import { deliverEmails } from '../delivery/email/deliver.ts';
 import { openAttachmentStore } from './wiring/attachment-store.ts';
 import { openPool } from './wiring/database.ts';
+import { openRecorder } from './wiring/recorder.ts';
 import { makeEmailDeps } from './wiring/email-deps.ts';
 import { readSettings } from './env.ts';
 import { serveIsolatedDelivery } from './isolated-server.ts';
@@ -15,11 +16,12 @@ const config = readSettings('DATABASE_URL', 'SECRET_KEY');
 await writeFile('/proc/self/oom_score_adj', '1000').catch(() => undefined);
 const log = makeLog('worker', config.LOG_LEVEL).child({ isolated: true });
 const pool = openPool(config, log, 'worker isolated', 4);
-const recorder = makeAttemptRecorder(openPool(config, log, 'worker isolated results', 1), log);
+const { recorder } = openRecorder(config, log, 'worker isolated results', 1);
 startWatchdog('worker isolated');
 const stopping = new AbortController();
 process.on('disconnect', () => stopping.abort());
 const files = await openAttachmentStore(config);
-const deps = makeEmailDeps(config, { pool, recorder, stopping: stopping.signal, files, log });
+const line = makeProviderLine();
+const deps = makeEmailDeps(config, { pool, recorder, line, stopping: stopping.signal, files, log });
 
-serveIsolatedDelivery((member) => deliverEmails(deps, [member]));
+serveIsolatedDelivery((member) => deliverEmails(deps, [member]), line.end);

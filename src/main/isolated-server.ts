@@ -3,16 +3,20 @@ import { FORWARDED_TOPICS, type IsolatedMessage, type IsolatedRequest } from './
 
 /**
  * Serves the worker's IPC requests and forwards topic events for its metrics. The process ends once the channel is closed and
- * no delivery is running. It ignores signals, which the worker handles.
+ * no delivery is running. @param waitForLateCalls waits for calls that outlast their deliveries. It ignores signals, which the worker handles.
  */
-export function serveIsolatedDelivery(deliver: (member: Member) => Promise<MemberResult[]>): void {
+export function serveIsolatedDelivery(
+  deliver: (member: Member) => Promise<MemberResult[]>,
+  waitForLateCalls: () => Promise<void> = () => Promise.resolve(),
+): void {
   let active = 0;
   const send = (message: IsolatedMessage): void => {
     // Messages are dropped if the worker has ended; results are stored in the database.
     if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
   };
   const endWhenDone = (): void => {
-    if (!process.connected && active === 0) process.exit(0);
+    if (process.connected || active > 0) return;
+    void waitForLateCalls().finally(() => process.exit(0));
   };
   const answer = async ({ request, member }: Extract<IsolatedRequest, { member: Member }>): Promise<void> => {
     active++;

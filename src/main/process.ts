@@ -1,13 +1,30 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { isWeakSecretKey } from '../lib/secret-key.ts';
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino';
 
 /** Fields of Postgres errors that may contain addresses, subjects or bodies. */
-const REDACTED_PATHS = ['err.detail', 'err.where', 'err.internalQuery'];
+const REDACTED_FIELDS = new Set(['detail', 'where', 'internalQuery']);
+/** Errors nest less deep; a cycle ends there too. */
+const MAX_ERROR_DEPTH = 8;
 
 /** Creates the logger of a process: JSON lines, by default on standard output. */
 export function makeLog(name: string, level: string, to?: DestinationStream): Logger {
-  return pino({ name: `sendwright ${name}`, level, redact: { paths: REDACTED_PATHS, remove: true } }, to);
+  const serializers = { err: (error: unknown) => withoutContent(stdSerializers.err(error as Error)) };
+  return pino({ name: `sendwright ${name}`, level, serializers }, to);
+}
+
+/** Removes those fields from a serialized error, also from the errors in it: causes and those of an AggregateError. */
+function withoutContent(value: unknown, depth = 0): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth > MAX_ERROR_DEPTH) return undefined;
+  if (Array.isArray(value)) return value.map((item) => withoutContent(item, depth + 1));
+  // Only its own fields: the prototype of a serialized error has the error itself, which contains them.
+  const fields = value instanceof Error ? Object.entries(stdSerializers.err(value)) : Object.entries(value);
+  return Object.fromEntries(
+    fields
+      .filter(([name]) => !REDACTED_FIELDS.has(name))
+      .map(([name, field]) => [name, withoutContent(field, depth + 1)]),
+  );
 }
 
 /** Logs a warning if `SECRET_KEY` is guessable. It is not an error, since an installation cannot replace its key immediately. */

@@ -13,19 +13,21 @@ import type { GroupQueue } from '../../workflows/index.ts';
 import type { MessageDeps } from '../delivery/messages/contract.ts';
 import { makeMigrationCheck } from '../http/plugins/readiness.ts';
 import { makeMessagePace } from '../delivery/messages/pace.ts';
-import { makeAttemptRecorder } from '../delivery/call.ts';
+import { makeProviderLine } from '../delivery/line.ts';
 import { startWebhookDispatcher } from '../delivery/webhooks/dispatcher.ts';
 import { webhookSeal } from '../accounts/webhooks.ts';
 import { startDomainChecks } from '../sender-domains/background-checks.ts';
 import { startIndexingEmails } from '../upkeep/search-index.ts';
 import { makePublicPost } from '../public-fetch/post.ts';
+import { makeEmailContents } from '../store/emails/contents.ts';
 import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
 import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
 import { checkDatabase, openPool } from './wiring/database.ts';
+import { openRecorder } from './wiring/recorder.ts';
 import { makeChatProviders, twilioCallbacksUrl } from './wiring/chat-providers.ts';
 import { openWorkflows } from './wiring/workflows.ts';
 import { makeEmailDeps, retrySettings } from './wiring/email-deps.ts';
-import { makeAskPostmark, makeRemoveFromProvider, updateCredentialPauses } from './wiring/email-providers.ts';
+import { lookUpOf, makeAskPostmark, makeRemoveFromProvider, updateCredentialPauses } from './wiring/email-providers.ts';
 import { secretKeysOf } from '../lib/secret-key.ts';
 import { readSettings } from './env.ts';
 import { forkIsolated, makeIsolation } from './isolation.ts';
@@ -57,9 +59,8 @@ const log = makeLog('worker', config.LOG_LEVEL);
 startWatchdog('worker');
 const tracer = await openTracer(config, 'sendwright-worker', log);
 const pool = openPool(config, log, 'worker', 20);
-// Provider results have their own connections, because all connections of `pool` may be waiting for a lock.
-const recordingPool = openPool(config, log, 'worker results', 4);
-const recorder = makeAttemptRecorder(recordingPool, log);
+const { recorder, stop: stopRecorder } = openRecorder(config, log, 'worker results', 4);
+const line = makeProviderLine();
 void checkDatabase(pool, log);
 
 const files = await openAttachmentStore(config);
@@ -97,10 +98,12 @@ const FLEETS = {
       activities: makeMessageActivities({
         ...retrySettings(config, pool, log),
         pool,
+        contents: makeEmailContents(secretKeys),
         providerOf: makeReportedChatProviders(),
         pace: makeMessagePace(),
         windowPolicy: config.CHATAPP_WINDOW,
         recorder,
+        line,
         stopping: ending.signal,
         log,
       }),
@@ -134,6 +137,7 @@ const FLEETS = {
         activities: makeUpkeepActivities({
           pool,
           files,
+          contents: makeEmailContents(secretKeys),
           bodyRetentionDays: config.BODY_RETENTION_DAYS,
           emailRetentionDays: config.EMAIL_RETENTION_DAYS,
           requestLogDays: config.REQUEST_LOG_DAYS,
@@ -142,6 +146,7 @@ const FLEETS = {
           removeFromPostmark: senderDomains.postmark?.remove,
           providerOf: makeChatProviders(pool, config, log),
           workflows: openWorkflows(() => client as Client),
+          lookUp: lookUpOf(config),
           log,
         }),
         maxConcurrentActivityTaskExecutions: 4,
@@ -166,8 +171,9 @@ stopOnSignals(log, config.SHUTDOWN_TIMEOUT, async () => {
   ending.abort();
   shutDownWorkers();
   await Promise.all([running, ...stopPolling.map((stop) => stop())]);
+  await line.end();
   isolation.stop();
-  await Promise.all([pool.end(), recordingPool.end(), tracer?.stop(), stopMetrics?.()]);
+  await Promise.all([pool.end(), stopRecorder(), tracer?.stop(), stopMetrics?.()]);
 });
 await running;
 
@@ -224,7 +230,7 @@ function shutDownWorkers(): void {
 async function startMetricsServer(): Promise<(() => Promise<void>) | undefined> {
   const { METRICS_PORT: port, HOST: host } = config;
   if (port === undefined || sdk === undefined) return undefined;
-  const metrics = openMetrics({ pool, sdk });
+  const metrics = openMetrics({ pool, readLine: line.counts, sdk });
   const missingMigrations = makeMigrationCheck(pool);
   const isReady = async () =>
     workers.length === queues.length &&
@@ -282,7 +288,7 @@ function readFleets(): Fleet[] {
 function emailQueues(...taskQueues: readonly ('email' | GroupQueue)[]): QueueOptions[] {
   void updateCredentialPauses(config, pool, log);
   const deps = {
-    ...makeEmailDeps(config, { pool, recorder, stopping: ending.signal, files, log, tracer }),
+    ...makeEmailDeps(config, { pool, recorder, line, stopping: ending.signal, files, log, tracer }),
     isolation,
   };
   const groups = {

@@ -18,7 +18,9 @@ export async function projectInboundSms(pool: Pool, sms: InboundSms): Promise<bo
     if (!receiver) return false;
     if (!(await insertReceived(client, providerMessageId))) return true;
     const { org_id } = receiver;
-    const keyword = keywordOf(optOutType ?? '') ?? keywordOf(text);
+    const [known, own] = [keywordOf(optOutType ?? ''), keywordOf(text)];
+    // A word that is not on the provider's list may be a request to stop all the same.
+    const keyword = own === 'stop' ? own : (known ?? own);
     for (const { org_id: orgId, sender } of receivers) {
       if (keyword === 'stop') await insertOptOut(client, orgId, sender, from);
       if (keyword === 'start') await deleteOptOut(client, orgId, sender, from);

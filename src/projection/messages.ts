@@ -210,6 +210,9 @@ export async function projectMessageReschedule(
   return moved.scheduled_at;
 }
 
+/** The start of the placeholder of an erased recipient: numbers and ids of users have other forms. */
+const ERASED_PREFIX = 'erased-';
+
 /** The error of a failure that the provider reports without a reason. */
 const NO_REASON = 'The provider could not deliver it.';
 
@@ -291,7 +294,9 @@ function matches(
   if (message.provider_message_id !== null && !isItsId && !message.is_ambiguous) return false;
   if (!endpoints) return true;
   const { from = message.from, to = message.to, phoneNumberId } = endpoints;
-  if (from !== message.from || to !== message.to) return false;
+  // The recipient of an erased message is not stored any more; the provider's id still identifies the message.
+  const isErased = isItsId && message.to.startsWith(ERASED_PREFIX);
+  if (from !== message.from || (to !== message.to && !isErased)) return false;
   // If the number has been disconnected, only the provider's id can identify the message.
   if (message.provider === null) return isItsId;
   return message.provider === provider && (phoneNumberId ?? message.phone_number_id) === message.phone_number_id;

@@ -7,6 +7,8 @@ export type ChatOutcome =
   | { readonly kind: 'refused'; readonly detail: string; readonly code?: string }
   /** Not accepted for a transient reason; `afterMs` is the provider's Retry-After. */
   | { readonly kind: 'busy'; readonly detail: string; readonly code?: string; readonly afterMs?: number }
+  /** Not handed to the provider, for a reason of ours; not an attempt. `afterMs` is the delay until it is tried. */
+  | { readonly kind: 'postponed'; readonly detail: string; readonly afterMs: number }
   /** Not accepted because of our account at the provider, until the operator has repaired it. */
   | { readonly kind: 'account'; readonly detail: string; readonly code?: string }
   /** Ambiguous: no response arrived, or one that does not decide it. The provider may have accepted the message. */

@@ -1,18 +1,16 @@
+import { currentNumber } from '../domain/chat/phone.ts';
 import { isUserId } from '../domain/chat/recipient.ts';
 
-const E164_DIGITS = /^[1-9]\d{4,14}$/;
+const E164 = /^\+[1-9]\d{4,14}$/;
 
 /** WhatsApp's limits, within which an event fits into a webhook payload. */
 const MAX_TEXT_LENGTH = 4_096;
 const MAX_NAME_LENGTH = 255;
 
-/** A WhatsApp id in Mexico may still have the 1 that Mexico's numbering plan dropped in 2019. */
-const MEXICAN_WITH_1 = /^521(\d{10})$/;
-
 /** Returns a WhatsApp id, with or without the plus, as E.164; null for anything else. */
 export function e164Of(value: unknown): string | null {
-  const digits = typeof value === 'string' ? value.replace(/^\+/, '').replace(MEXICAN_WITH_1, '52$1') : '';
-  return E164_DIGITS.test(digits) ? `+${digits}` : null;
+  const number = typeof value === 'string' ? currentNumber(value.replace(/^\+?/, '+')) : '';
+  return E164.test(number) ? number : null;
 }
 
 export function userIdOf(value: unknown): string | null {

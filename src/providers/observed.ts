@@ -16,10 +16,10 @@ export function observeEmailProvider(provider: EmailProvider, tracer?: Tracer): 
   const observe = makeObserver(name, tracer);
   return {
     ...provider,
-    send(emails, callName, onOutcome) {
+    send(emails, callName, onOutcome, handOver) {
       const one = emails.length === 1 && emails[0] ? { 'sendwright.message.id': emails[0].id } : {};
       const about = { 'sendwright.call': callName, 'sendwright.messages': emails.length, ...one };
-      const send = () => provider.send(emails, callName, onOutcome);
+      const send = () => provider.send(emails, callName, onOutcome, handOver);
       return observe('send', about, send, (outcomes) => outcomes.map(({ kind }) => kind));
     },
     ...(find && {

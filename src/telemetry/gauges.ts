@@ -4,7 +4,7 @@ import { EMAIL_PROVIDERS } from '../domain/email/email.ts';
 import { cacheFor } from '../lib/cached.ts';
 
 const PROVIDERS = [...EMAIL_PROVIDERS, ...CHAT_PROVIDERS];
-const SCOPES = ['account', 'sender'];
+const SCOPES = ['account', 'organization', 'sender'];
 
 /** Maximum age of cached query results that a scrape reuses. */
 const MAX_AGE_MS = 5_000;
@@ -29,7 +29,7 @@ interface UpkeepAge {
 /** A provider account, or one of its senders, that cannot send now. */
 interface PausedAccount {
   readonly provider: string;
-  /** Empty for the whole account; `stream:` and a name for a message stream of it; otherwise a sender. */
+  /** Empty for the whole account; `stream:` or `hanging:` and what alone is paused; otherwise a sender. */
   readonly sender: string;
 }
 
@@ -68,6 +68,27 @@ export function watchPool(registry: Registry, pool: PoolCounts): void {
     registers,
     collect() {
       this.set(pool.waitingCount);
+    },
+  });
+}
+
+/** The calls of this process that send messages to a provider; those on late connections are not among `running`. */
+export interface CallCounts {
+  readonly provider: string;
+  readonly running: number;
+  readonly late: number;
+  readonly waiting: number;
+}
+
+export function watchProviderLine(registry: Registry, read: () => readonly CallCounts[]): void {
+  new Gauge({
+    name: 'sendwright_provider_calls',
+    help: 'Calls of this process that send: running, late (for more than 30 s, on other connections), and waiting for a connection.',
+    labelNames: ['provider', 'state'],
+    registers: [registry],
+    collect() {
+      for (const { provider, ...counts } of read())
+        for (const [state, count] of Object.entries(counts)) this.set({ provider, state }, count);
     },
   });
 }
@@ -151,7 +172,7 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
   );
   gauge(
     'sendwright_provider_paused',
-    'Provider accounts or message streams that cannot send now (scope="account"), and senders that their provider refuses (scope="sender").',
+    'Provider accounts, streams (scope="account"), senders (scope="sender"), and organizations (scope="organization") that cannot send now.',
     ['provider', 'scope'],
     ({ pauses }) => pausedSamples(pauses),
   );
@@ -165,7 +186,10 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
 
 /** The series are 0 while nothing is paused, so that an alert can distinguish this from a missing metric. */
 function pausedSamples(pauses: readonly PausedAccount[]): Sample[] {
-  const scopeOf = ({ sender }: PausedAccount) => (sender === '' || sender.startsWith('stream:') ? 'account' : 'sender');
+  const scopeOf = ({ sender }: PausedAccount) => {
+    if (sender.startsWith('hanging:')) return 'organization';
+    return sender === '' || sender.startsWith('stream:') ? 'account' : 'sender';
+  };
   return PROVIDERS.flatMap((provider) =>
     SCOPES.map((scope): Sample => {
       const paused = pauses.filter((pause) => pause.provider === provider && scopeOf(pause) === scope);

@@ -15,6 +15,8 @@ import {
   providerCalled,
   messagesQuarantined,
   requestsNotLogged,
+  CALLBACK_DROP_REASONS,
+  callbacksDropped,
   messagesRescued,
   RESCUED_STATES,
   ambiguousCallsResolved,
@@ -117,6 +119,11 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
     'Requests that are missing in the log of API requests, because the log could not keep up.',
     [],
   );
+  const dropped = counter(
+    'sendwright_callbacks_dropped_total',
+    'Callbacks of providers about unknown messages, and messages of users, that were refused or deleted because there were too many.',
+    ['reason'],
+  );
 
   // A counter that first appears with the value 1 shows no increase in Prometheus, so each starts at 0.
   const emailEvents = Object.values(TRANSITIONS).flatMap(({ event }) => event?.slice('email.'.length) ?? []);
@@ -138,6 +145,7 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
   }
   quarantines.inc({ kind: 'email' }, 0);
   for (const reason of BOUNCE_REASONS) bounces.inc({ reason }, 0);
+  for (const reason of CALLBACK_DROP_REASONS) dropped.inc({ reason }, 0);
 
   const stops = [
     messagesAccepted.listen(({ kind, by, count }) => messages.inc({ kind, by }, count)),
@@ -163,6 +171,7 @@ export function startMetrics(): { readonly registry: Registry; readonly stop: ()
     outboxDispatched.listen(({ action, outcome, count }) => rows.inc({ action, outcome }, count)),
     webhookPosted.listen(({ outcome, seconds }) => posts.observe({ outcome }, seconds)),
     requestsNotLogged.listen(({ count }) => unlogged.inc(count)),
+    callbacksDropped.listen(({ reason, count }) => dropped.inc({ reason }, count)),
     requestAnswered.listen(({ method, route, status, seconds }) =>
       requests.observe({ method, route, status }, seconds),
     ),

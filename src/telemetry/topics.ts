@@ -121,6 +121,22 @@ export const requestAnswered = topic<{
 /** Requests were omitted from the log of API requests, because it could not keep up. */
 export const requestsNotLogged = topic<{ readonly count: number }>('requests not logged');
 
+/** Why callbacks of providers were not kept: see `sendwright_callbacks_dropped_total`. */
+export const CALLBACK_DROP_REASONS = [
+  /** More callbacks than an organization's own token may sign. */
+  'rate',
+  /** The number has as many unknown callbacks as are kept. */
+  'number',
+  /** The oldest unknown callbacks exceeded the bytes that are kept of all. */
+  'size',
+] as const;
+
+/** Callbacks of providers were refused or deleted before their time, because there were too many of them. */
+export const callbacksDropped = topic<{
+  readonly reason: (typeof CALLBACK_DROP_REASONS)[number];
+  readonly count: number;
+}>('callbacks dropped');
+
 /** Counts how often each value occurs. */
 export function tally(values: Iterable<string>): Map<string, number> {
   const counts = new Map<string, number>();

@@ -7,21 +7,25 @@ import {
   recordExpired,
   takeHeldBodies,
 } from '../store/emails/content-erasure.ts';
+import {
+  eraseMessageContents,
+  listExpiringMessages,
+  recordExpiredMessages,
+} from '../store/messages/content-erasure.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import type { UpkeepStep } from './task.ts';
 
-/** The cursor of the first phase, which checks emails whose bodies were held back. */
+/** The cursor of the first phase, which checks messages whose content were held back. */
 const HELD = '~';
-/** The prefix of a cursor if an organization before it has more expired emails: another pass over all of them follows. */
+/** The prefix of a cursor if an organization before it has more expired messages: another pass over all of them follows. */
 const AGAIN = '+';
 /** A step visits organizations for this time. A run has 1,000 steps, and there may be more organizations. */
 const STEP_MS = 5_000;
 
 /**
- * Erases bodies and custom headers of emails that are older than their organization's retention, one step at a time.
- * Emails that are not sent yet keep theirs and are checked again a day later.
+ * Erases the content of messages that are older than their organization's retention, one step at a time. Messages that are not sent yet keep theirs and are checked again a day later.
  * @param from the cursor that the previous step returned, or null
- * @param limit the maximum number of emails in a step
+ * @param limit the maximum number of emails, and of other messages, in a step
  */
 export async function expireBodies(
   pool: Pool,
@@ -54,20 +58,23 @@ async function expireNextOrganization(
     const hasMore = from.startsWith(AGAIN);
     const organization = await nextExpiringOrganization(client, hasMore ? from.slice(AGAIN.length) : from, defaultDays);
     if (!organization) return { done: 0, next: hasMore ? '' : null };
-    const emails = await listExpiring(client, organization, limit);
-    const last = emails.at(-1);
-    if (last) {
-      await expire(client, organization.id, emails);
-      await recordExpired(client, organization.id, last);
-    }
-    return { done: emails.length, next: (hasMore || emails.length === limit ? AGAIN : '') + organization.id };
+    const [emails, messages] = await Promise.all([
+      listExpiring(client, organization, limit),
+      listExpiringMessages(client, organization, limit),
+    ]);
+    await expire(client, organization.id, [...emails, ...messages]);
+    const [lastEmail, lastMessage] = [emails.at(-1), messages.at(-1)];
+    if (lastEmail) await recordExpired(client, organization.id, lastEmail);
+    if (lastMessage) await recordExpiredMessages(client, organization.id, lastMessage);
+    const mayBeMore = emails.length === limit || messages.length === limit;
+    return { done: emails.length + messages.length, next: (hasMore || mayBeMore ? AGAIN : '') + organization.id };
   });
 }
 
 async function expireHeld(pool: Pool, defaultDays: number, limit: number): Promise<UpkeepStep> {
   return transaction(pool, async (client) => {
     const held = await takeHeldBodies(client, defaultDays, limit);
-    for (const [orgId, emails] of groupBy(held, ({ org_id }) => org_id)) await expire(client, orgId, emails);
+    for (const [orgId, messages] of groupBy(held, ({ org_id }) => org_id)) await expire(client, orgId, messages);
     return { done: held.length, next: held.length === limit ? HELD : '' };
   });
 }
@@ -75,11 +82,22 @@ async function expireHeld(pool: Pool, defaultDays: number, limit: number): Promi
 async function expire(
   client: Db,
   orgId: string,
-  emails: readonly { id: string; is_expired: boolean }[],
+  messages: readonly { id: string; is_expired: boolean }[],
 ): Promise<void> {
-  const expired = emails.filter(({ is_expired: isExpired }) => isExpired).map(({ id }) => id);
-  const results = await eraseContents(client, orgId, expired);
+  const expired = messages.filter(({ is_expired: isExpired }) => isExpired).map(({ id }) => id);
+  const results = [
+    ...(await eraseContents(client, orgId, expired.filter(isEmailId))),
+    ...(await eraseMessageContents(
+      client,
+      orgId,
+      expired.filter((id) => !isEmailId(id)),
+    )),
+  ];
   const open = results.filter(({ is_open: isOpen }) => isOpen).map(({ id }) => id);
-  const early = emails.filter(({ is_expired: isExpired }) => !isExpired).map(({ id }) => id);
+  const early = messages.filter(({ is_expired: isExpired }) => !isExpired).map(({ id }) => id);
   await holdBodies(client, orgId, [...open, ...early]);
+}
+
+function isEmailId(id: string): boolean {
+  return id.startsWith('em_');
 }

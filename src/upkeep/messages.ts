@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { mapConcurrently } from '../lib/map-concurrently.ts';
 import { projectMessageReports } from '../projection/messages.ts';
 import type { ChatProvider } from '../providers/chat-provider.ts';
+import type { EmailContents } from '../store/emails/contents.ts';
 import { findMessages, type SendingNumber, type StoredMessage } from '../store/messages/delivery.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 import {
@@ -18,6 +19,7 @@ import { MAX_CONCURRENT_REQUESTS, type Workflows, type WorkflowState } from './w
 
 export interface MessageUpkeepDeps {
   readonly pool: Pool;
+  readonly contents: EmailContents;
   readonly providerOf: (number: SendingNumber) => ChatProvider;
   /** The time between two requests to a provider; 100 ms by default. */
   readonly requestIntervalMs?: number;
@@ -36,7 +38,7 @@ export function makeMessageUpkeep(deps: MessageUpkeepDeps) {
     async reconcileChats(): Promise<UpkeepStep> {
       const { pool, log, requestIntervalMs = REQUEST_INTERVAL_MS } = deps;
       const ids = await findUnreported(pool, REPORTS_PER_STEP);
-      const messages = await findMessages(pool, ids);
+      const messages = await findMessages(pool, deps.contents, ids);
       const asked: string[] = [];
       const deadline = performance.now() + STEP_DEADLINE_MS;
       try {
@@ -73,7 +75,7 @@ async function putBack(
   state: Exclude<WorkflowState, 'running'>,
 ): Promise<void> {
   if (state === 'idle' || state === 'failing') await workflows.terminate(id);
-  const open = await requeueMessages(pool, [id]);
+  const open = await requeueMessages(pool, [id], state === 'closed');
   if (open.length === 0) return;
   messagesRescued.publish({ kind, state, count: open.length });
   log.warn({ message: id, state }, 'started a new workflow for an overdue message');

@@ -1,12 +1,18 @@
 import type { Logger } from 'pino';
 import { createdAt, idTime } from '../lib/ids.ts';
+import { project } from '../projection/emails.ts';
 import { readClock } from '../store/postgres/clock.ts';
-import type { Pool } from '../store/postgres/pool.ts';
+import { deleteOldMessages } from '../store/messages/retention.ts';
+import { type Pool, transaction } from '../store/postgres/pool.ts';
 import {
   addPartition,
   deleteDependentRows,
+  deleteMoved,
   dropPartition,
+  dropPartitionKeeping,
   expirePartition,
+  findAbandoned,
+  findMoved,
   type IdRange,
   listPartitions,
   type Partition,
@@ -72,8 +78,9 @@ export function partitionFrom(begin: number, days: number, prefix?: Prefix): Par
 }
 
 /**
- * Drops the partitions whose emails have all exceeded the retention, with their dependent rows, one step at a time. A partition
- * with unsent emails, or with files that are not deleted yet, is kept.
+ * Drops the partitions whose emails have all exceeded the retention, with their dependent rows, one step at a time. Emails that are
+ * unsent, or have files that are not deleted yet, stay in the default partition until they have ended. Emails of organizations that
+ * have been suspended for longer than the retention fail.
  * @param now Unix milliseconds
  */
 export async function expireEmails(
@@ -82,9 +89,12 @@ export async function expireEmails(
   limits = { emails: EMAILS_PER_STEP, rows: ROWS_PER_STEP },
 ): Promise<UpkeepStep> {
   const partitions = await listPartitions(pool, 'emails');
-  const before = idAt(now - Math.max(emailRetentionDays, MIN_RETENTION_DAYS) * DAY_MS);
+  const days = Math.max(emailRetentionDays, MIN_RETENTION_DAYS);
+  const before = idAt(now - days * DAY_MS);
   const kept: string[] = [];
   for (const partition of emailRetentionDays > 0 ? partitions.filter(({ end_id }) => end_id <= before) : []) {
+    const abandoned = await failAbandoned(pool, partition, days, limits.rows);
+    if (abandoned > 0) return { done: abandoned, next: '' };
     const expired = await expirePartition(pool, partition, limits.emails);
     if (expired !== null) return { done: expired, next: '' };
     kept.push(partition.suffix);
@@ -92,14 +102,45 @@ export async function expireEmails(
 
   await dropOrphans(pool, partitions);
   for (const gap of gapsBetween(partitions)) {
+    const abandoned = await failAbandoned(pool, gap, days, limits.rows);
+    const deleted = abandoned + (await deleteMoved(pool, gap, limits.rows));
+    if (deleted > 0) return { done: deleted, next: '' };
     if ((await deleteDependentRows(pool, gap, limits.rows)) === limits.rows) return { done: 0, next: '' };
   }
   if (kept.length > 0)
-    log.info(
+    log.warn(
       { partitions: kept },
-      'expired partitions kept: they have unsent emails or files that are not deleted yet',
+      'expired partitions kept: they have many unsent emails or files that are not deleted yet',
     );
   return { done: 0, next: null };
+}
+
+/** Deletes records of chat-app messages and SMS after the retention. Those that are still to be sent stay. @param now Unix milliseconds */
+export async function expireMessages(
+  { pool, emailRetentionDays }: Pick<PartitionDeps, 'pool' | 'emailRetentionDays'>,
+  now: number,
+  limit = ROWS_PER_STEP,
+): Promise<UpkeepStep> {
+  if (emailRetentionDays === 0) return { done: 0, next: null };
+  const days = Math.max(emailRetentionDays, MIN_RETENTION_DAYS);
+  const done = await deleteOldMessages(pool, idTime(now - days * DAY_MS), limit);
+  return { done, next: done > 0 ? '' : null };
+}
+
+const ABANDONED_ERROR = 'Its organization has been suspended for longer than records are kept.';
+
+/** Fails the queued emails of a partition that nobody will send. @returns their number */
+async function failAbandoned(
+  pool: Pool,
+  { first_id, end_id }: Pick<Partition, 'first_id' | 'end_id'>,
+  days: number,
+  limit: number,
+): Promise<number> {
+  const ids = await findAbandoned(pool, first_id ?? '', end_id, days, limit);
+  if (ids.length === 0) return 0;
+  const failed = ids.map((id) => ({ id, error: ABANDONED_ERROR }));
+  const changed = await transaction(pool, (client) => project(client, 'failed', failed));
+  return changed.length;
 }
 
 /** Returns the ranges of ids that no partition covers, before the first one and between others: their partitions were dropped. */
@@ -115,7 +156,10 @@ async function dropOrphans(pool: Pool, partitions: readonly Partition[]): Promis
   const kept = new Set(partitions.map(({ suffix }) => suffix));
   for (const table of PARTITIONED_TABLES) {
     const orphans = (await listPartitions(pool, table)).filter(({ suffix }) => !kept.has(suffix));
-    for (const { suffix } of orphans) await dropPartition(pool, table, suffix);
+    for (const { suffix, first_id, end_id } of orphans) {
+      const moved = table === 'email_terms' ? [] : await findMoved(pool, { first_id: first_id ?? 'em_', end_id });
+      await dropPartitionKeeping(pool, table, suffix, moved);
+    }
   }
 }
 
@@ -144,9 +188,10 @@ export function makePartitionUpkeep(deps: PartitionDeps) {
       return { done: await addPartitions(deps.pool, deps.emailRetentionDays, await now()), next: null };
     },
 
-    /** Deletes records of emails after the retention, with their partition. */
+    /** Deletes records of messages after the retention: emails with their partition, then others row by row. */
     async expireEmails(): Promise<UpkeepStep> {
-      return expireEmails(deps, await now());
+      const step = await expireEmails(deps, await now());
+      return step.next === null ? expireMessages(deps, await now()) : step;
     },
 
     /** Drops days of the log of API requests after the retention, and adds the days that it needs next. */

@@ -7,8 +7,9 @@ import {
   findAlmostDue,
   findAlmostDueWorkflows,
   findOverdue,
-  scheduleNextCheck,
+  type LookUp,
   requeueEmails,
+  scheduleNextCheck,
 } from '../store/emails/stuck.ts';
 import { messagesRescued } from '../telemetry/topics.ts';
 import { toStep, type UpkeepStep } from './task.ts';
@@ -17,6 +18,7 @@ import { type FailingWorkflow, MAX_CONCURRENT_REQUESTS, type Workflows, type Wor
 export interface RescueDeps {
   readonly pool: Pool;
   readonly workflows: Workflows;
+  readonly lookUp: LookUp;
   readonly log: Logger;
 }
 
@@ -46,23 +48,26 @@ export function makeRescueUpkeep(deps: RescueDeps) {
     },
 
     /**
-     * Starts a new workflow for scheduled emails without one before they are due, so that they leave on time. Temporal is asked about
-     * many workflows at a time; only those that it does not list as running are described one by one.
+     * Starts a new workflow for scheduled emails without one before they are due, so that they leave on time, and for late ones whose
+     * workflow waits for another time. Temporal is asked about many workflows at a time; only those that it does not list as running,
+     * and those of late emails, are described one by one.
      */
     async putBackScheduled(from: string | null): Promise<UpkeepStep> {
       const { pool, workflows } = deps;
-      const ids = await findAlmostDueWorkflows(pool, from ?? '', ALMOST_DUE_PER_STEP);
-      const running = await workflows.findRunning(ids);
+      const found = await findAlmostDueWorkflows(pool, from ?? '', ALMOST_DUE_PER_STEP);
+      const running = await workflows.findRunning(
+        found.flatMap(({ workflow_id, isLate }) => (isLate ? [] : workflow_id)),
+      );
       let done = 0;
-      const notRunning = ids.filter((id) => !running.has(id));
-      await mapConcurrently(notRunning, MAX_CONCURRENT_REQUESTS, async (workflowId) => {
-        const state = await workflows.describe(workflowId);
-        // An idle workflow is expected: it waits until its email is due.
-        if (state === 'running' || state === 'idle') return;
-        const count = await putBack(deps, workflowId, await findAlmostDue(pool, workflowId), state);
+      const doubtful = found.filter(({ workflow_id }) => !running.has(workflow_id));
+      await mapConcurrently(doubtful, MAX_CONCURRENT_REQUESTS, async ({ workflow_id: id, isLate }) => {
+        const state = await workflows.describe(id);
+        // An idle workflow is expected until its email is due.
+        if (state === 'running' || (state === 'idle' && !isLate)) return;
+        const count = await putBack(deps, id, await findAlmostDue(pool, id, state === 'idle'), state);
         done += count;
       });
-      return { done, next: ids.length === ALMOST_DUE_PER_STEP ? (ids.at(-1) ?? null) : null };
+      return { done, next: found.length === ALMOST_DUE_PER_STEP ? (found.at(-1)?.workflow_id ?? null) : null };
     },
 
     /** Replaces workflows that Temporal marks because their tasks keep failing, whether their messages are due or not. */
@@ -88,7 +93,7 @@ async function replace(deps: RescueDeps, { id, type }: FailingWorkflow): Promise
   }
   await deps.workflows.terminate(id);
   if (type === 'deliverChat' || type === 'deliverSms') {
-    const open = await requeueMessages(deps.pool, [id]);
+    const open = await requeueMessages(deps.pool, [id], false);
     messagesRescued.publish({ kind: type === 'deliverSms' ? 'sms' : 'chatapp', state: 'failing', count: open.length });
   }
   // Members of a group are found by the other two tasks when they are almost due, or overdue.
@@ -96,14 +101,14 @@ async function replace(deps: RescueDeps, { id, type }: FailingWorkflow): Promise
 
 /** @returns how many emails were open */
 async function putBack(
-  { pool, workflows, log }: RescueDeps,
+  { pool, workflows, log, lookUp }: RescueDeps,
   workflowId: string,
   ids: readonly string[],
   state: Exclude<WorkflowState, 'running'>,
 ): Promise<number> {
   // The claim, not the workflow, prevents a second send: the old workflow finds that another one delivers the email.
   if (state === 'idle' || state === 'failing') await workflows.terminate(workflowId);
-  const open = await transaction(pool, (client) => requeueEmails(client, workflowId, ids, state === 'missing'));
+  const open = await transaction(pool, (client) => requeueEmails(client, workflowId, ids, state, lookUp));
   if (open.length === 0) return 0;
   messagesRescued.publish({ kind: 'email', state, count: open.length });
   log.warn({ workflow: workflowId, state, emails: open.length, first: open[0] }, 'started a new workflow for emails');

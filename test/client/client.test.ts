@@ -149,6 +149,8 @@ describe('the client', () => {
       assert.ok(error instanceof SendwrightError, String(error));
       const { name, code, status, param, requestId, message } = error;
       assert.deepEqual([name, code, status, param], ['SendwrightError', 'validation_error', 422, 'to.1']);
+      assert.deepEqual(error.errors, [{ param, message }]);
+      assert.match(error.docs ?? '', /\/docs\/errors#validation_error$/);
       assert.match(String(requestId), REQUEST_ID);
       assert.ok(message.startsWith('to.1: '), message);
       return true;

@@ -70,6 +70,10 @@ export interface ContainerState {
 const declared = Object.entries(readComposeFile({}).services);
 /** Services that end once their task is done. */
 export const ONCE = declared.filter(([, { restart }]) => restart === 'no').map(([name]) => name);
+/** How many processes have metrics: each replica of the API and of the workers. */
+export const SCRAPED = declared
+  .filter(([, { command }]) => /main\/(?:api|worker)\.js/.test(String(command)))
+  .reduce((count, [, { deploy }]) => count + (deploy?.replicas ?? 1), 0);
 /** How many containers the demo keeps running. */
 export const CONTAINERS = declared
   .filter(([name, { profiles = ['demo'] }]) => !ONCE.includes(name) && profiles.includes('demo'))

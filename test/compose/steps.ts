@@ -9,6 +9,7 @@ import {
   ONCE,
   printMemory,
   run,
+  SCRAPED,
   shell,
   type Environment,
   timed,
@@ -194,7 +195,7 @@ export async function monitoring(at: Installation, withGrafana: boolean, port: s
     const answer = await fetch(`http://127.0.0.1:${port}/api/v1/query?query=up`);
     const { data } = (await answer.json()) as { data: { result: { value: [number, string] }[] } };
     const up = data.result.filter(({ value }) => value[1] === '1').length;
-    return up === 9 ? undefined : `${up} of ${data.result.length} targets are up`;
+    return up === SCRAPED ? undefined : `${up} of ${data.result.length} targets are up, expected ${SCRAPED}`;
   });
   await printMemory(at);
 }

@@ -118,7 +118,7 @@ describe('changing an email', () => {
     const again = await member.post(`/dashboard/emails/${id}/cancel`);
     assert.equal(again.status, 422);
     assert.ok(
-      textOf(again.html).includes('Only an email that is still scheduled can be moved or canceled.'),
+      textOf(again.html).includes('Only an email that is still scheduled can be moved or canceled; this one is '),
       textOf(again.html),
     );
   });

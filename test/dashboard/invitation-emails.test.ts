@@ -130,4 +130,28 @@ describe('an invitation', () => {
     assert.ok(textOf(refused.html).includes('too many invitations were emailed'), textOf(refused.html));
     assert.deepEqual(await emailsTo(service, 'second@example.com'), []);
   });
+
+  it('is limited to 20 a day until somebody has accepted one', async () => {
+    const ours = await service.organization('Newcomers');
+    const ada = await signedIn(service, ours.id);
+    const inviteTo = (email: string) => ada.change('/dashboard/members', { email, role: 'viewer' });
+    await inviteTo('a1@example.com');
+    await service.pool.query(`UPDATE sign_in_attempts SET attempts = 20 WHERE kind = 'invite_new'`);
+    const refused = await ada.post('/dashboard/members', { email: 'a2@example.com', role: 'viewer' });
+    assert.ok(textOf(refused.html).includes('too many invitations were emailed'), textOf(refused.html));
+    assert.deepEqual(await emailsTo(service, 'a2@example.com'), []);
+    const path = pathIn(await deliverTo(service, operator.id, 'a1@example.com'));
+    await visitor(service).change(path, { name: 'First', password: PASSWORD });
+    const { html } = await inviteTo('a3@example.com');
+    assert.ok(textOf(html).includes('was emailed to a3@example.com'), textOf(html));
+  });
+
+  it('contains no name of the organization that a mail program makes a link of', async () => {
+    const ours = await service.organization('Visit https://evil.example now');
+    const ada = await signedIn(service, ours.id);
+    await ada.change('/dashboard/members', { email: 'trent@example.com', role: 'viewer' });
+    const email = await deliverTo(service, operator.id, 'trent@example.com');
+    assert.equal(email.subject, 'Invitation to an organization on Sendwright');
+    assert.ok(!`${email.text} ${email.html}`.includes('evil'), email.text ?? '');
+  });
 });

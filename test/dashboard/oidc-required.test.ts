@@ -51,6 +51,26 @@ describe('an organization that requires OpenID Connect', () => {
     assert.deepEqual(entry, { target: id, detail: { requires_second_factor: false, requires_oidc: true } });
   });
 
+  it('sends members to the identity provider again after 12 hours, from where they come back to the page', async () => {
+    const { id, owner } = await strictOrganization('Daily');
+    const age = (hours: number) =>
+      pool.query(`UPDATE sessions SET created_at = now() - make_interval(hours => $1) WHERE by_oidc AND org_id = $2`, [
+        hours,
+        id,
+      ]);
+    await age(11);
+    assert.equal((await owner.get('/dashboard/emails?status=sent')).status, 200);
+    await age(13);
+    const { status, location = '' } = await owner.get('/dashboard/emails?status=sent');
+    assert.deepEqual([status, location], [303, `${OIDC_SIGN_IN}?next=%2Fdashboard%2Femails%3Fstatus%3Dsent`]);
+    const changed = await owner.post('/dashboard/suppressions/add', { emails: 'x@example.com' });
+    assert.deepEqual([changed.status, changed.location?.split('?')[0]], [303, OIDC_SIGN_IN]);
+    const part = await owner.get('/dashboard/emails', { 'hx-request': 'true' });
+    assert.equal(part.status, 401);
+    await pool.query('UPDATE organizations SET requires_oidc = false WHERE id = $1', [id]);
+    assert.equal((await owner.get('/dashboard/emails')).status, 200, 'only such organizations ask again');
+  });
+
   it('refuses a right password and names the other way, and reports no more about a wrong one', async () => {
     const { id } = await strictOrganization('Refusing');
     const bob = await signedIn(service, id, 'member');

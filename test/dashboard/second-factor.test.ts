@@ -7,8 +7,9 @@ import { removeSecondFactor } from '../../src/accounts/user-accounts.ts';
 import { digest } from '../../src/lib/digest.ts';
 import { findSecondFactor, redeemStep } from '../../src/store/accounts/second-factors.ts';
 import { SECRET_KEY } from '../http/service.ts';
+import { eventually } from '../support/eventually.ts';
 import { foundIn } from '../security/canaries.ts';
-import { deliverTo, pathIn, startWithAccountEmails } from './account-mail.ts';
+import { deliverTo, emailsTo, pathIn, startWithAccountEmails } from './account-mail.ts';
 import {
   latestAudit,
   PASSWORD,
@@ -74,7 +75,9 @@ const enter = (browser: Visitor, fields: object, code: string) =>
 
 /** Changes the password to `a new password` by the link of an email. */
 async function resetPassword({ email }: Person): Promise<void> {
+  const former = (await emailsTo(service, email)).length;
   await visitor(service).post('/dashboard/forgot-password', { email });
+  await eventually('the email', async () => (await emailsTo(service, email)).length > former);
   const path = pathIn(await deliverTo(service, operator.id, email));
   assert.equal((await visitor(service).post(path, { password: 'a new password' })).status, 200);
 }
@@ -242,8 +245,50 @@ describe('a second factor', () => {
     );
     assert.deepEqual(
       rows.map(({ kind }) => kind),
-      ['code', 'reset_email', 'reset_pair'],
+      ['code', 'code_day', 'code_renewal', 'notice', 'reset_email', 'reset_pair', 'reset_pair_day'],
     );
+  });
+
+  it('accepts no code of the app after 30 wrong ones in a day, but a recovery code, or a code after a password reset', async () => {
+    const ada = await enrolled();
+    const browser = visitor(service);
+    const fields = await passwordOf(ada, browser);
+    assert.equal((await enter(browser, fields, '000000')).status, 422);
+    await service.pool.query(
+      `UPDATE sign_in_attempts SET attempts = 30 WHERE kind = 'code_day' AND email_sha256 = $1`,
+      [digest(ada.email)],
+    );
+    const refused = await enter(browser, fields, ada.code());
+    assert.equal(refused.status, 429);
+    assert.ok(textOf(refused.html).includes('use a recovery code, reset your password'), textOf(refused.html));
+    assert.equal((await enter(browser, fields, ada.recoveryCodes[0] ?? '')).status, 303);
+    assert.equal((await enter(visitor(service), fields, ada.code())).status, 429, 'a success does not clear it');
+    await resetPassword(ada);
+    const later = visitor(service);
+    assert.equal((await enter(later, await passwordOf(ada, later, 'a new password'), ada.code())).status, 303);
+  });
+
+  it('reports to the user by one email when the fifth code was wrong', async () => {
+    const ada = await enrolled();
+    const browser = visitor(service);
+    const fields = await passwordOf(ada, browser);
+    for (let i = 0; i < 4; i++) await enter(browser, fields, '000000');
+    assert.deepEqual(await emailsTo(service, ada.email), []);
+    for (let i = 0; i < 3; i++) await enter(browser, fields, '000000');
+    assert.equal((await emailsTo(service, ada.email)).length, 1);
+    const email = await deliverTo(service, operator.id, ada.email);
+    assert.equal(email.subject, 'Wrong codes for your Sendwright account');
+    assert.equal(pathIn(email), '/dashboard/account');
+  });
+
+  it('ends the other sessions of its user when it is turned on', async () => {
+    const person = await signedIn(service, organization.id);
+    const elsewhere = visitor(service);
+    await elsewhere.signIn(person.email, PASSWORD);
+    const code = totpOf(await startSetUp(person)).generate();
+    assert.equal((await person.post(`${PATH}/complete`, { code, current: PASSWORD })).status, 200);
+    assert.equal((await elsewhere.get('/dashboard')).status, 303);
+    assert.equal((await person.get('/dashboard')).status, 200);
   });
 
   it('of an account that was never confirmed ends when the holder of the address resets its password', async () => {

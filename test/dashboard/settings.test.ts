@@ -40,6 +40,21 @@ describe('the settings of an organization', () => {
     }
     assert.ok(!(await viewer.get(PATH)).html.includes('<form method="post" action="/dashboard/settings"'));
   });
+
+  it('have no name with a URL, a domain or an address, which strangers would get in invitations', async () => {
+    for (const name of [
+      ...['Verify at https://evil.example/x', 'evil.example', 'Pay (www.evil.example) now', 'hxxps://evil', 'me@evil'],
+      ...['evil\u3002example', 'evil\uff0eexample', 'evil.\u200bexample', 'a\u2024b', 'x'.repeat(61)],
+    ]) {
+      const refused = await owner.post(PATH, { name });
+      assert.equal(refused.status, 422, name);
+      assert.match(refused.html, /id="field-name-problem"/, name);
+    }
+    for (const name of ['St. Mary & Sons, Inc.', 'Node/JS: the 2nd', '株式会社ノース。', 'x'.repeat(60)]) {
+      assert.equal((await owner.post(PATH, { name })).status, 303, name);
+    }
+    await owner.change(PATH, { name: 'Northwind' });
+  });
 });
 
 describe('the time zone', () => {

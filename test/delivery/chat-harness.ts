@@ -3,6 +3,7 @@ import { deliverOnce } from '../../src/delivery/deliver.ts';
 import { messageChannel } from '../../src/delivery/messages/channel.ts';
 import type { MessageDeps } from '../../src/delivery/messages/contract.ts';
 import { makeMessagePace } from '../../src/delivery/messages/pace.ts';
+import { makeProviderLine } from '../../src/delivery/line.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import { makeAttemptRecorder } from '../../src/delivery/call.ts';
 import type { ChatProviderName, OutgoingChat } from '../../src/domain/chat/chat.ts';
@@ -12,6 +13,7 @@ import type { Pool } from '../../src/store/postgres/pool.ts';
 import { acceptText, connect } from '../store/chats.ts';
 import { captureLog } from '../support/captured-log.ts';
 import { ageAttempts, beginAttempt } from './attempts.ts';
+import { contents } from '../support/contents.ts';
 
 /** The outcome of a scripted provider for one message. A function may read the database first. */
 export type ChatAct = ChatOutcome | ((message: OutgoingChat) => ChatOutcome | Promise<ChatOutcome>);
@@ -69,6 +71,7 @@ export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partia
   const { log, lines } = captureLog('debug');
   const deps: MessageDeps = {
     pool,
+    contents,
     providerOf: () => provider,
     pace: makeMessagePace(1_000),
     windowPolicy: 'known',
@@ -77,6 +80,8 @@ export function chatHarness(pool: Pool, provider: ScriptedChat, settings: Partia
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
     confirmNotFoundAfterMs: 60_000,
+    line: makeProviderLine(),
+    goneWorkerWaitMs: 20_000,
     pauses: makeProviderPauses(pool, log),
     accountRetryForMs: 72 * 3_600_000,
     recorder: makeAttemptRecorder(pool, log),

@@ -179,14 +179,9 @@ describe('a worker that was frozen between its claim and its call', () => {
     t.mock.method(performance, 'now', () => real() + frozenMs);
     const result = await deliverOne(member);
     t.mock.restoreAll();
-    assert.deepEqual(result, {
-      id: member.id,
-      state: 'again',
-      reason: 'The worker was too slow to send it.',
-      failures: 1,
-    });
+    assert.ok(result.state === 'again' && result.postponed && result.reason === 'The worker was too slow to send it.');
     assert.deepEqual(provider.calls, []);
-    assert.deepEqual(await outcomes(member.id), ['again']);
+    assert.deepEqual(await outcomes(member.id), [], 'it was not attempted');
     assert.equal((await deliverOne(member)).state, 'ended');
     assert.equal(provider.took.length, 1);
   });

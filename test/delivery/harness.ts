@@ -2,6 +2,7 @@ import type { Member, MemberResult } from '../../src/delivery/contract.ts';
 import type { EmailDeps } from '../../src/delivery/email/contract.ts';
 import { deliverEmails } from '../../src/delivery/email/deliver.ts';
 import { makeLargeEmails } from '../../src/delivery/email/large-emails.ts';
+import { makeProviderLine } from '../../src/delivery/line.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import { makeAttemptRecorder } from '../../src/delivery/call.ts';
 import { makeSendingDomains } from '../../src/delivery/email/sending-domains.ts';
@@ -125,7 +126,9 @@ export function harness(pool: Pool, orgId: string, providers: ScriptedProvider[]
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
     confirmNotFoundAfterMs: 60_000,
+    goneWorkerWaitMs: 20_000,
     largeEmails: makeLargeEmails(pool, NO_STORE, log),
+    line: makeProviderLine(),
     pauses: makeProviderPauses(pool, log),
     accountRetryForMs: 72 * 3_600_000,
     recorder: makeAttemptRecorder(pool, log),

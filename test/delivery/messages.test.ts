@@ -48,7 +48,7 @@ describe('a message is sent', () => {
     assert.equal((await deliver(id)).state, 'again');
     t.mock.restoreAll();
     assert.equal(provider.given.length, 0);
-    assert.deepEqual(await outcomes(id), ['again']);
+    assert.deepEqual(await outcomes(id), [], 'it was not attempted');
   });
 
   test('not after its claim has expired while the provider prepared the request', async (t) => {
@@ -63,9 +63,21 @@ describe('a message is sent', () => {
       return expired?.() ?? took(message);
     };
     const result = await deliver(id);
-    assert.deepEqual(result, { state: 'again', reason: 'The worker was too slow to send it.', failures: 1 });
+    assert.ok(result.state === 'again' && result.postponed && result.reason === 'The worker was too slow to send it.');
     assert.equal(provider.took.length, 0);
-    assert.deepEqual(await outcomes(id), ['again']);
+    assert.deepEqual(await outcomes(id), [], 'it was not attempted');
+  });
+
+  test('not without a connection, which costs no attempt', async () => {
+    const { id, provider, deliver, outcomes, deps } = await accepted();
+    const line = deps.line;
+    Object.assign(deps, { line: { ...line, run: () => Promise.resolve(undefined) } });
+    const result = await deliver(id);
+    assert.ok(result.state === 'again' && result.postponed, JSON.stringify(result));
+    Object.assign(deps, { line: { ...line, stalledForMs: () => 10_000 } });
+    const stalled = await deliver(id);
+    assert.ok(stalled.state === 'again' && stalled.postponed && (stalled.afterMs ?? 0) >= 10_000);
+    assert.deepEqual([provider.given, await outcomes(id)], [[], []]);
   });
 
   test('without its text and number in the log', async () => {

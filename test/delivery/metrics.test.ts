@@ -4,6 +4,7 @@ import { addSender } from '../../src/accounts/sms-senders.ts';
 import { noLimits } from '../../src/intake/emails.ts';
 import { sendSms } from '../../src/intake/sms.ts';
 import { ambiguousCallsResolved, messagesClaimed, messagesSent } from '../../src/telemetry/topics.ts';
+import { contents } from '../support/contents.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { chatHarness, ScriptedChat } from './chat-harness.ts';
 import { harness, harnessWithProvider, ScriptedProvider } from './harness.ts';
@@ -55,7 +56,7 @@ test('publishes the delay of the claim of an SMS', async (t) => {
   const news = collect(t);
   await addSender(pool, orgId, '+12025550100', []);
   const request = { from: '+12025550100', to: '+4915123000000', text: 'Hi.', tags: [], scheduled_at: null };
-  const { id } = await sendSms({ pool, wakeRelay: () => undefined, limits: noLimits() }, { orgId }, request);
+  const { id } = await sendSms({ pool, wakeRelay: () => undefined, limits: noLimits(), contents }, { orgId }, request);
   await pool.query(
     `UPDATE chat_messages SET status = 'scheduled', scheduled_at = now() - interval '7.2 seconds' WHERE id = $1`,
     [id],

@@ -35,7 +35,7 @@ async function forget(...deps: { deps: { pauses: unknown } }[]): Promise<void> {
     Object.assign(each.deps, { pauses: makeProviderPauses(pool, { error() {}, info() {}, warn() {} }) });
 }
 
-const probeNow = () => pool.query("UPDATE provider_pauses SET next_probe_at = now() - interval '1 s'");
+const probeNow = () => pool.query("UPDATE provider_pauses SET next_probe_at = now() - interval '1 min'");
 async function pauses(): Promise<unknown[]> {
   const { rows } = await pool.query<object>('SELECT provider, sender, probes FROM provider_pauses ORDER BY 1, 2');
   return rows;
@@ -156,6 +156,78 @@ describe('an account that the provider refuses', () => {
     assert.equal((await deliverOne(await theirs.accept(unconfirmed('b')))).state, 'again');
     assert.equal((await deliverOne(await accept())).state, 'ended');
     assert.equal((await pauses()).length, 1, 'the success of another sender ends no pause of this one');
+  });
+});
+
+describe('an answer that may concern one message only', () => {
+  const UNPROVEN: SendOutcome = { kind: 'account', detail: 'The firewall answered 403.', scope: 'organization' };
+  const otherOrg = organization(pool, 'second.example');
+  const other = { from: 'a@second.example', from_domain: 'second.example' };
+
+  test('pauses its organization, and the account once a second organization is refused', async () => {
+    const { accept, deliverOne, provider } = workers(1);
+    const theirs = harness(pool, await otherOrg, [provider]);
+    provider.acts.push(UNPROVEN);
+    const refused = await accept();
+    assert.equal((await deliverOne(refused)).state, 'again');
+    assert.deepEqual(await pauses(), [{ provider: 'postmark', sender: `organization:${orgId}`, probes: 0 }]);
+    assert.equal((await deliverOne(await accept())).state, 'again', 'the organization waits');
+    assert.equal((await theirs.deliverOne(await theirs.accept(other))).state, 'ended', 'others do not');
+    provider.acts.push(UNPROVEN);
+    assert.equal((await theirs.deliverOne(await theirs.accept(other))).state, 'again');
+    assert.deepEqual(await pauses(), [
+      { provider: 'postmark', sender: '', probes: 0 },
+      { provider: 'postmark', sender: `organization:${orgId}`, probes: 0 },
+    ]);
+  });
+
+  test('for two organizations in one call pauses the account', async () => {
+    const accountPauses = makeProviderPauses(pool, { error() {}, info() {}, warn() {} });
+    const answer = (org: string) => ({
+      provider: 'postmark',
+      senders: [],
+      refusal: { reason: 'no', sender: `organization:${org}` },
+    });
+    await accountPauses.record([answer('a'), answer('b'), { ...answer('c'), provider: 'smtp' }]);
+    assert.deepEqual(await pauses(), [
+      { provider: 'postmark', sender: '', probes: 0 },
+      { provider: 'smtp', sender: 'organization:c', probes: 0 },
+    ]);
+  });
+
+  test('does not end a pause of the account', async () => {
+    const { accept, deliverOne, provider, deps } = workers(1);
+    provider.acts.push(REFUSED, UNPROVEN);
+    await deliverOne(await accept());
+    await probeNow();
+    await forget({ deps });
+    await deliverOne(await accept());
+    assert.deepEqual(await pauses(), [{ provider: 'postmark', sender: '', probes: 1 }]);
+  });
+
+  test('is probed by a message that only waits, before the refused one', async () => {
+    const { accept, deliverOne, provider, deps } = workers(1);
+    provider.acts.push(UNPROVEN);
+    const refused = await accept();
+    await deliverOne(refused);
+    await pool.query('UPDATE provider_pauses SET next_probe_at = now()');
+    await forget({ deps });
+    assert.equal((await deliverOne(refused)).state, 'again');
+    assert.equal(provider.calls.length, 1, 'the refused message leaves the probe to others');
+    assert.equal((await deliverOne(await accept())).state, 'ended');
+    assert.deepEqual(await pauses(), []);
+    assert.equal((await deliverOne(refused)).state, 'ended');
+  });
+
+  test('is probed by the refused message if no other takes the probe', async () => {
+    const { accept, deliverOne, provider, deps } = workers(1);
+    provider.acts.push(UNPROVEN);
+    const refused = await accept();
+    await deliverOne(refused);
+    await probeNow();
+    await forget({ deps });
+    assert.equal((await deliverOne(refused)).state, 'ended');
+    assert.equal(provider.calls.length, 2);
   });
 });
 

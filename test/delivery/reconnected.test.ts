@@ -11,6 +11,7 @@ import { findAnsweredMessage, findInboundMedia } from '../../src/store/chat/inbo
 import type { SendingNumber } from '../../src/store/messages/delivery.ts';
 import { acceptText, chatRow } from '../store/chats.ts';
 import { inMs, organization } from '../store/mail.ts';
+import { contents } from '../support/contents.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { SECRET_KEY } from '../support/secret-key.ts';
 import { chatHarness, ScriptedChat } from './chat-harness.ts';
@@ -180,7 +181,7 @@ test('SMS of a sender that is disconnected and connected for more countries are 
   const { deliverSms } = collecting();
   await addSender(pool, orgId, from, ['DE']);
   const request = { from, to: '+4915123456789', text: 'Hi.', tags: [], scheduled_at: inMs(3_600_000) };
-  const { id } = await sendSms({ pool, wakeRelay: () => undefined, limits: noLimits() }, { orgId }, request);
+  const { id } = await sendSms({ pool, wakeRelay: () => undefined, limits: noLimits(), contents }, { orgId }, request);
   await removeSender(pool, orgId, from);
   await addSender(pool, orgId, from, ['DE', 'FR']);
   await makeDue(id);

@@ -4,6 +4,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import type { Member } from '../../src/delivery/contract.ts';
 import type { EmailDeps } from '../../src/delivery/email/contract.ts';
 import { type GroupDelivery, makeGroupActivities } from '../../activities/group.ts';
+import { makeProviderLine } from '../../src/delivery/line.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { smtp } from '../../src/providers/smtp/smtp.ts';
 import { smtpScript } from '../providers/smtp-script.ts';
@@ -61,7 +62,7 @@ test('a slow email does not delay the others of its group', async (t) => {
   });
   const { deliver, statuses } = await group(80, server.url, (i) => ({ subject: i === 3 ? 'slow' : 'fast' }));
   let ended = false;
-  const delivery = deliver().finally(() => (ended = true));
+  const delivery = deliver({ line: makeProviderLine({ groupWaitMs: 600_000 }) }).finally(() => (ended = true));
   await eventually('all others are sent', async () => (await statuses())['sent'] === 79);
   assert.equal(ended, false);
   server.connections.forEach((socket) => socket.destroy());

@@ -8,6 +8,7 @@ import { projectMessageReports } from '../../src/projection/messages.ts';
 import type { ChatReport } from '../../src/providers/chat-provider.ts';
 import { findMessage } from '../../src/store/messages/messages.ts';
 import { deleteSender } from '../../src/store/sms/senders.ts';
+import { contents } from '../support/contents.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { chatHarness, ScriptedChat } from './chat-harness.ts';
 
@@ -15,7 +16,7 @@ const { pool, orgId } = await organizationFixture(8);
 
 let count = 0;
 
-const deps = { pool, wakeRelay: () => undefined, limits: noLimits() };
+const deps = { pool, wakeRelay: () => undefined, limits: noLimits(), contents };
 
 /** An SMS to a recipient of its own, from a sender of its own. */
 async function accepted() {
@@ -29,7 +30,8 @@ async function accepted() {
   return { id, from, to, provider, again, ...chatHarness(pool, provider) };
 }
 
-const found = async (id: string) => (await findMessage(pool, orgId, 'sms', id)) ?? assert.fail('there is no such SMS');
+const found = async (id: string) =>
+  (await findMessage(pool, contents, orgId, 'sms', id)) ?? assert.fail('there is no such SMS');
 const timeline = async (id: string) => (await found(id)).events.map(({ type }) => type);
 
 function inbound({ from, to }: { from: string; to: string }, text: string) {

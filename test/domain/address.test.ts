@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type Mailbox, parseMailbox } from '../../src/domain/email/address.ts';
+import { addressInQuery, type Mailbox, parseMailbox } from '../../src/domain/email/address.ts';
 
 /** The error messages; each case below names the one that helps its caller most. */
 const MESSAGES = {
@@ -169,4 +169,39 @@ describe('characters that no address may hold', () => {
         assert.equal(parseMailbox(at(bad)), MESSAGES.unicode, JSON.stringify(bad));
     });
   }
+});
+
+describe('joiners in a display name', () => {
+  for (const name of ['علی‌رضا', 'ක්‍රිස්', 'र्‍यश', '👨‍👩‍👧', '🏳️‍🌈', '👩🏽‍💻 Ada']) {
+    for (const text of [`${name} <a@x.test>`, `"${name}" <a@x.test>`])
+      it(`are spelling in ${text}`, () => assert.equal((parseMailbox(text) as Mailbox).name, name));
+  }
+  for (const text of [
+    ...[
+      'A\u200Dda <a@x.test>',
+      'ع\u200C <a@x.test>',
+      '\u200Dع <a@x.test>',
+      'ع\u200Ca <a@x.test>',
+      'ع\u200C\u200Cع <a@x.test>',
+    ],
+    ...[
+      '👨\u200D <a@x.test>',
+      '👨\u200C👩 <a@x.test>',
+      'ع\u200Bع <a@x.test>',
+      'ع\u202Eع <a@x.test>',
+      'ع\uFEFFع <a@x.test>',
+    ],
+    ...['x <ع\u200Cع@x.test>', 'ع\u200Cع@x.test', 'я\u200Dя <a@x.test>', 'x <a@ع\u200Cع.test>'],
+  ])
+    it(`are refused in ${JSON.stringify(text)}`, () => assert.equal(parseMailbox(text), MESSAGES.invisible));
+});
+
+describe('an address in a query', () => {
+  for (const [text, address] of [
+    ['you tag@example.com', 'you+tag@example.com'],
+    [' you+tag@example.com ', 'you+tag@example.com'],
+    ['Ada L <you tag@example.com>', 'Ada L <you+tag@example.com>'],
+    ['@example.com', '@example.com'],
+  ] as const)
+    it(`${text} is ${address}`, () => assert.equal(addressInQuery(text), address));
 });

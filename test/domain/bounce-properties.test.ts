@@ -70,7 +70,7 @@ describe('a transient refusal', () => {
   it('does not suppress for a domain, a rule or a relay', () => {
     for (const words of [
       'Domain not found',
-      'Rejected by policy',
+      'Rejected by company policy',
       'Relay access denied',
       'Recipient address rejected',
     ]) {
@@ -104,7 +104,8 @@ describe('a permanent refusal', () => {
   });
 
   it('with 5.7.x suppresses only if its words match a rule', () => {
-    assert.equal(statedReason('550 5.7.1 Rejected by local policy'), 'policy_block');
+    assert.equal(statedReason('550 5.7.1 Rejected by the policy of our company'), 'policy_block');
+    assert.equal(statedReason('550 5.7.1 Rejected by local policy'), 'reputation_block');
     assert.equal(statedReason('550 5.7.1 Access denied'), 'reputation_block');
     assert.equal(statedReason('550 5.7.0 Qwrtz'), 'reputation_block');
   });

@@ -121,7 +121,7 @@ export const REPLIES_IN_ENGLISH: Readonly<Record<BounceReason, readonly string[]
     '550 blocked by this group',
     '550 User reject the mail',
     '550 The receiver denied your mail',
-    '550 5.7.1 This message violates the email policy',
+    '550 5.7.1 This message violates the email policy of the company',
     '554 This is a closed system',
     '550 External senders are not allowed',
     '550 The recipient only accepts internal mail',

@@ -12,24 +12,24 @@ import { type EmailChange, nextStatus, type Transition, TRANSITIONS } from '../.
  * what the provider reports ranks sent < delayed < delivered < opened < clicked < bounced < complained and never lowers
  * the status. A report may arrive before our own record of the hand-over (queued), or after an email was given up
  * whose sending had no certain end (failed). To unsubscribe changes no status: an email may have other recipients.
- * Neither does an open or click that a program caused.
+ * Neither does an open or click that a program caused, nor the delay or failure of one recipient among others.
  */
 const EXPECTED = `
-                 rescheduled canceled claimed suppressed rejected failed sent delivery_delayed delivered opened clicked bounced complained unsubscribed opened_by_machine clicked_by_machine
-queued                .         .        .        >         >        >     >          >            >        >       >       >        >          n            n                 n
-scheduled             >         >        >        .         .        .     .          .            .        .       .       .        .          .            .                 .
-sent                  .         .        .        .         .        .     n          >            >        >       >       >        >          n            n                 n
-delivery_delayed      .         .        .        .         .        .     n          n            >        >       >       >        >          n            n                 n
-delivered             .         .        .        .         .        .     n          n            n        >       >       >        >          n            n                 n
-opened                .         .        .        .         .        .     n          n            n        n       >       >        >          n            n                 n
-clicked               .         .        .        .         .        .     n          n            n        n       n       >        >          n            n                 n
-bounced               .         .        .        .         .        .     n          n            n        n       n       n        >          n            n                 n
-complained            .         .        .        .         .        .     n          n            n        n       n       n        n          n            n                 n
-suppressed            .         .        .        .         .        .     .          .            .        .       .       .        .          .            .                 .
-canceled              .         .        .        .         .        .     .          .            .        .       .       .        .          .            .                 .
-rejected              .         .        .        .         .        .     .          .            .        .       .       .        .          .            .                 .
-failed                .         .        .        .         .        .     >          >            >        >       >       >        >          n            n                 n
-leads to          scheduled canceled  queued suppressed rejected failed sent delivery_delayed delivered opened clicked bounced complained - - -
+                 rescheduled canceled claimed suppressed rejected failed sent delivery_delayed delivered opened clicked bounced complained unsubscribed delivery_delayed_for_one failed_for_one opened_by_machine clicked_by_machine
+queued                .         .        .        >         >        >     >          >            >        >       >       >        >          n             n                 n            n                 n
+scheduled             >         >        >        .         .        .     .          .            .        .       .       .        .          .             .                 .            .                 .
+sent                  .         .        .        .         .        .     n          >            >        >       >       >        >          n             n                 n            n                 n
+delivery_delayed      .         .        .        .         .        .     n          n            >        >       >       >        >          n             n                 n            n                 n
+delivered             .         .        .        .         .        .     n          n            n        >       >       >        >          n             n                 n            n                 n
+opened                .         .        .        .         .        .     n          n            n        n       >       >        >          n             n                 n            n                 n
+clicked               .         .        .        .         .        .     n          n            n        n       n       >        >          n             n                 n            n                 n
+bounced               .         .        .        .         .        .     n          n            n        n       n       n        >          n             n                 n            n                 n
+complained            .         .        .        .         .        .     n          n            n        n       n       n        n          n             n                 n            n                 n
+suppressed            .         .        .        .         .        .     .          .            .        .       .       .        .          .             .                 .            .                 .
+canceled              .         .        .        .         .        .     .          .            .        .       .       .        .          .             .                 .            .                 .
+rejected              .         .        .        .         .        .     .          .            .        .       .       .        .          .             .                 .            .                 .
+failed                .         .        .        .         .        .     >          >            >        >       >       >        >          n             n                 n            n                 n
+leads to          scheduled canceled  queued suppressed rejected failed sent delivery_delayed delivered opened clicked bounced complained - - - - -
 `;
 
 const [head = [], ...lines] = EXPECTED.trim()
@@ -64,7 +64,7 @@ describe('the states of an email', () => {
 
   it('record every change but the claim in the timeline, by its own name', () => {
     for (const [change, { event }] of Object.entries<Transition>(TRANSITIONS))
-      assert.equal(event, change === 'claimed' ? null : `email.${change.replace('_by_machine', '')}`);
+      assert.equal(event, change === 'claimed' ? null : `email.${change.replace(/_(by_machine|for_one)$/, '')}`);
   });
 });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { refusedParty } from '../../src/domain/bounces/account.ts';
 import { parseDomain, parseMailbox } from '../../src/domain/email/address.ts';
 import { blockedFile } from '../../src/domain/email/attachments.ts';
 import { parseInstant } from '../../src/domain/instant.ts';
@@ -49,6 +50,7 @@ const FUNCTIONS: Record<string, (text: string) => unknown> = {
   characters,
   controlProblem,
   bodyProblem,
+  'a reply about our account': (text) => refusedParty(text, 'DATA'),
   'the name of a header': (text) => RULES.headers({ [text]: 'x' }),
   'the value of a header': (text) => RULES.headers({ 'X-A': text }),
   'the name of a file': RULES.filename,

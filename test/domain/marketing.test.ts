@@ -6,6 +6,20 @@ import { outgoing } from '../providers/outgoing.ts';
 const LINK = 'https://mail.example.com/unsubscribe/em_1.0.abc';
 
 describe('a marketing email', () => {
+  for (const placeholder of [
+    '%7B%7B%7Bunsubscribe_url%7D%7D%7D',
+    '%7b%7b%7bunsubscribe_url%7d%7d%7d',
+    '%7B%7B%7B%20unsubscribe_url%20%7D%7D%7D',
+    '{{{%20unsubscribe_url }}}',
+    '{{%7Bunsubscribe%5Furl}}%7d',
+  ]) {
+    it(`${placeholder}, which an editor made of the placeholder, becomes the link`, () => {
+      const link = 'https://mail.example/unsubscribe/x';
+      const { html } = personalize(outgoing({ html: `<a href="${placeholder}">off</a>` }), link);
+      assert.equal(html, `<a href="${link}">off</a>`);
+    });
+  }
+
   it('`{{{unsubscribe_url}}}` becomes the link, everywhere in html and text', () => {
     const { html, text } = personalize(
       outgoing({

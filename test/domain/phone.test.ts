@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { parsePhone, PHONE_PROBLEMS, phoneInQuery, whatsAppForms } from '../../src/domain/chat/phone.ts';
-import { parsePhoneRecipient } from '../../src/domain/chat/recipient.ts';
+import { parseAnyPhone, parsePhone, PHONE_PROBLEMS, phoneInQuery, whatsAppForms } from '../../src/domain/chat/phone.ts';
+import { parsePhoneRecipient, parseSmsRecipient } from '../../src/domain/chat/recipient.ts';
 
 /** As written, as E.164, and the country. */
 type Row = readonly [text: string, number: string, country: string | undefined];
@@ -61,7 +61,53 @@ const READ: Readonly<Record<string, readonly Row[]>> = {
     ['+1 1 416 555 0123', '+14165550123', 'CA'],
     ['+49 30/901820', '+4930901820', 'DE'],
   ],
+  'as people paste it': [
+    ['tel:+1-416-555-0123', '+14165550123', 'CA'],
+    ['TEL:+14165550123;ext=5;phone-context=example.com', '+14165550123', 'CA'],
+    [' +14165550123\n', '+14165550123', 'CA'],
+    ['\u00A0+1 416 555 0123\u3000', '+14165550123', 'CA'],
+    ['\u202A+14165550123\u202C', '+14165550123', 'CA'],
+    ['\u200E+1 416\u200E 555 0123', '+14165550123', 'CA'],
+    ['\u2068\u202Atel:+14165550123\u202C\u2069', '+14165550123', 'CA'],
+    ['＋１（４１６）５５５－０１２３', '+14165550123', 'CA'],
+    ['＋14165550123', '+14165550123', 'CA'],
+    ['+١٤١٦٥٥٥٠١٢٣', '+14165550123', 'CA'],
+  ],
+  "in Mexico with the 1 that WhatsApp's ids still have": [
+    ['+52 1 55 4163 7145', '+525541637145', 'MX'],
+    ['+5215541637145', '+525541637145', 'MX'],
+    ['+52 55 4163 7145', '+525541637145', 'MX'],
+  ],
 };
+
+describe('00 in the place of the plus', () => {
+  for (const text of [
+    '0014165550123',
+    '00 1 416 555 0123',
+    ' \u202A001 416-555-0123\u202C',
+    'tel:0014165550123',
+    '００１４１６５５５０１２３',
+  ]) {
+    it(`begins the recipient of an SMS: ${text}`, () =>
+      assert.deepEqual(parseSmsRecipient(text), { to: '+14165550123', country: 'CA' }));
+  }
+  for (const text of ['000416555012', '014165550123', '00', '+0014165550123'])
+    it(`does not make a number of ${text}`, () => assert.equal(typeof parseSmsRecipient(text), 'string'));
+});
+
+describe('a number in no numbering plan', () => {
+  for (const [text, number, country] of [
+    ['+225 07 08 09 10', '+22507080910', 'CI'],
+    ['+229 95 12 34 56', '+22995123456', 'BJ'],
+    ['+881 2345', '+8812345', undefined],
+    ['+999123456', '+999123456', undefined],
+    ['+5215541637145', '+525541637145', 'MX'],
+  ] as const) {
+    it(`is read if it need not be in one: ${text}`, () => assert.deepEqual(parseAnyPhone(text), { number, country }));
+  }
+  for (const text of ['14165550123', '+0123456', '+1234', `+${'1'.repeat(16)}`, 'tel:', ''])
+    it(`must still be E.164: ${text}`, () => assert.equal(typeof parseAnyPhone(text), 'string'));
+});
 
 for (const [kind, rows] of Object.entries(READ)) {
   describe(`6: a number ${kind}`, () => {
@@ -77,10 +123,11 @@ for (const [kind, rows] of Object.entries(READ)) {
 
 const REFUSED: Readonly<Record<'form' | 'impossible', readonly string[]>> = {
   form: [
-    ...['', ' ', '+', '14165550123', '4165550123', '0014165550123', ' +14165550123', '++14165550123', '+1416555+0123'],
-    ...['+1416555O123', '+1 416 555 0123 ext. 5', '+14165550123;ext=5', 'tel:+14165550123', 'whatsapp:+14165550123'],
-    ...['+1416\n5550123', '+1416\t5550123', '+1416,5550123', '+1\\416\\5550123', '+١٤١٦٥٥٥٠١٢٣', '＋14165550123'],
-    ...['+14165550123\0', `+1${' '.repeat(40)}4165550123`, `+${'1'.repeat(100_000)}`],
+    ...['', ' ', '+', '14165550123', '4165550123', '0014165550123', '++14165550123', '+1416555+0123'],
+    ...['+1416555O123', '+1 416 555 0123 ext. 5', '+14165550123;ext=5', 'whatsapp:+14165550123', 'mailto:+14165550123'],
+    ...['+1416\n5550123', '+1416\t5550123', '+1416,5550123', '+1\\416\\5550123', 'tel:5550123;phone-context=+1416'],
+    ...['tel:tel:+14165550123', '+1416\u200B5550123'],
+    ...['+14165550123\0', `+1${' '.repeat(90)}4165550123`, `+${'1'.repeat(100_000)}`],
   ],
   impossible: [
     ...['+1', '+1 5550123', '+1 416 555 012', '+1 416 555 01234', '+49 110', '+49 0044800'],
@@ -117,6 +164,7 @@ it('restores the plus that a query string decodes to a space', () => {
   assert.equal(phoneInQuery(' 14165550123'), '+14165550123');
   assert.equal(phoneInQuery('+1 416 555 0123'), '+1 416 555 0123');
   assert.equal(phoneInQuery('14165550123'), '14165550123');
+  assert.equal(phoneInQuery(' +14165550123'), ' +14165550123');
 });
 
 describe('the numbers that WhatsApp may report for a user', () => {

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { Worker } from '@temporalio/worker';
 import { pino } from 'pino';
 import { makeEmailActivities } from '../../activities/index.ts';
+import { makeProviderLine } from '../../src/delivery/line.ts';
 import { makeProviderPauses } from '../../src/delivery/pauses.ts';
 import { makeAttemptRecorder } from '../../src/delivery/call.ts';
 import { accountLinkSeal } from '../../src/domain/email/account-link.ts';
@@ -70,7 +71,9 @@ test(`${EMAILS} cancels against a due timer: canceled and never sent, or refused
     ambiguousSend: 'retry',
     ambiguousSendMaxRepeats: 1,
     confirmNotFoundAfterMs: 1_000,
+    goneWorkerWaitMs: 20_000,
     largeEmails: { use: async () => 'unreadable' },
+    line: makeProviderLine(),
     pauses: makeProviderPauses(pool, log),
     accountRetryForMs: 72 * 3_600_000,
     recorder: makeAttemptRecorder(pool, log),

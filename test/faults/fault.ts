@@ -17,6 +17,8 @@ export interface FaultContext {
   readonly minutes: number;
   /** Adds a violation unless the condition holds. */
   readonly expect: (holds: boolean, sentence: string) => void;
+  /** Prints a line with the run. */
+  readonly print: (line: string) => void;
 }
 
 /** A disturbance that must not harm any message. */

@@ -3,6 +3,7 @@ import type { PartName } from '../../src/main/dev-file.ts';
 import { type Pool, transaction } from '../../src/store/postgres/pool.ts';
 import { clocks } from './clocks.ts';
 import { diskFaults } from './disk.ts';
+import { failOvers } from './fail-over.ts';
 import { awaitTraffic, type Fault, repeatedly, type FaultContext } from './fault.ts';
 import { providerFaults } from './provider-faults.ts';
 import { storm } from './storm.ts';
@@ -196,6 +197,29 @@ const workerFaults: Readonly<Record<string, Fault>> = {
       stack.parts.kill('worker');
     },
   },
+  'worker-kill-slow-smtp': {
+    what: 'kill -9 of the worker while an SMTP server takes 5 s to confirm each message',
+    mix: { large: 0.5, chats: 0, rest: 250 },
+    async inject({ stack, generator, random, expect, print }) {
+      const calls = async () => {
+        const { rows } = await stack.pool.query<{ all: number; complete: number }>(
+          `SELECT count(*)::int AS all, count(*) FILTER (WHERE handed_over)::int AS complete FROM attempts
+           WHERE provider = 'smtp' AND outcome IS NULL`,
+        );
+        return rows[0] ?? { all: 0, complete: 0 };
+      };
+      await stack.setBehaviour({ latency_ms: 5_000 });
+      await Promise.all(Array.from({ length: 60 }, () => generator.postLarge(true)));
+      for (const until = Date.now() + 20_000; (await calls()).complete === 0 && Date.now() < until;) await sleep(50);
+      await sleep(random.between(0, 4_000));
+      stack.parts.kill('worker');
+      const { all, complete } = await calls();
+      expect(complete > 0, 'calls to the SMTP server were under way');
+      print(`  ${all} calls to the SMTP server were under way, ${complete} of them waited for the reply`);
+      await stack.parts.serving();
+      await stack.setBehaviour({});
+    },
+  },
   'worker-freeze': freeze('worker'),
   'worker-out-of-memory': {
     what: 'a worker gets no more memory while a batch of 2,000 is sent',
@@ -328,6 +352,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   ...providerFaults,
   ...others,
   ...hostFaults,
+  ...failOvers,
   ...clocks,
   ...diskFaults,
   storm,

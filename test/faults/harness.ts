@@ -72,7 +72,7 @@ async function runOnce(
   fault: Fault,
   run: number,
   seed: number,
-  { seconds, minutes, load = 1 }: HarnessOptions,
+  { seconds, minutes, load = 1, print }: HarnessOptions,
 ): Promise<{ result: Promise<RunResult> }> {
   const folder = join(stack.folder, `run-${run}`);
   await mkdir(folder);
@@ -96,7 +96,7 @@ async function runOnce(
     generator.start();
     await sleep(random.between(...TRAFFIC_BEFORE_MS));
     await fault
-      .inject({ stack, generator, receiver, random, durationMs: seconds * 1_000, minutes, expect })
+      .inject({ stack, generator, receiver, random, durationMs: seconds * 1_000, minutes, expect, print })
       .catch((error: unknown) => {
         expect(false, `the fault could not be injected: ${String(error)}`);
       });

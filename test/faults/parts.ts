@@ -17,10 +17,12 @@ export interface Parts extends Supervisor {
   readonly exhaustMemory: (name: PartName) => void;
   /** Resolves when the process dies, with how it ended. */
   readonly awaitExit: (name: PartName) => Promise<string>;
+  /** Stops a process with its descendants by SIGSTOP while `work` runs. */
+  readonly freezeWhile: (name: PartName, work: () => unknown) => Promise<void>;
   /** Stops a process with its descendants by SIGSTOP, for `ms`. */
   readonly freeze: (name: PartName, ms: number) => Promise<void>;
-  /** kill -9; it is started again after `ms`. Resolves when it serves. */
-  readonly stopFor: (name: PartName, ms: number) => Promise<void>;
+  /** kill -9; it is started again after `ms` and after `meanwhile`. Resolves when it serves. */
+  readonly stopFor: (name: PartName, ms: number, meanwhile?: () => Promise<void>) => Promise<void>;
   /** Sends a signal that ends it. It is started again. @returns how it ended */
   readonly end: (name: PartName, signal: NodeJS.Signals) => Promise<Ending>;
   /** Resolves when all of them serve. */
@@ -109,9 +111,20 @@ export function makeParts(print: (line: string) => void): Parts {
     return new Promise((resolve) => (entry.onDeath = resolve));
   }
 
+  async function freezeWhile(name: PartName, work: () => unknown): Promise<void> {
+    const pids = family(entryOf(name).pid);
+    for (const pid of pids) send(pid, 'SIGSTOP');
+    try {
+      await work();
+    } finally {
+      for (const pid of pids) send(pid, 'SIGCONT');
+    }
+  }
+
   return {
     start,
     serving,
+    freezeWhile,
     kill(name) {
       const entry = entryOf(name);
       entry.serves = false;
@@ -123,16 +136,8 @@ export function makeParts(print: (line: string) => void): Parts {
       execFileSync('prlimit', ['--pid', String(pid), `--as=${Number(kilobytes) * 1_024}`]);
     },
     awaitExit: death,
-    async freeze(name, ms) {
-      const pids = family(entryOf(name).pid);
-      for (const pid of pids) send(pid, 'SIGSTOP');
-      try {
-        await sleep(ms);
-      } finally {
-        for (const pid of pids) send(pid, 'SIGCONT');
-      }
-    },
-    async stopFor(name, ms) {
+    freeze: (name, ms) => freezeWhile(name, () => sleep(ms)),
+    async stopFor(name, ms, meanwhile) {
       const entry = entryOf(name);
       const { spec, part, stopping, pid } = entry;
       entry.serves = false;
@@ -140,6 +145,7 @@ export function makeParts(print: (line: string) => void): Parts {
       send(pid, 'SIGKILL');
       await part.stop();
       await sleep(ms);
+      await meanwhile?.();
       await startRepeatedly(name, spec);
     },
     async end(name, signal) {

@@ -40,6 +40,8 @@ export interface StackOptions {
 /** The whole service, each part in its own process. */
 export interface Stack {
   readonly folder: string;
+  /** The folder of Postgres's cluster. */
+  readonly cluster: string;
   readonly url: string;
   /** To the database, without a proxy. */
   readonly pool: Pool;
@@ -140,6 +142,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const simulatorUrl = `http://127.0.0.1:${simulator}`;
     return {
       folder,
+      cluster: join(database.postgres, 'data'),
       url,
       pool,
       temporalAddress,

@@ -284,3 +284,22 @@ describe('GET /v1/chatapp/received/:id/download', () => {
     assertRefused(await open(link), 404, 'not_found');
   });
 });
+
+describe('a user whose number is in no numbering plan', () => {
+  const answer = (to: string, by = ours) => by.call('POST', '/v1/chatapp', { json: { from: number, to, text: 'Re.' } });
+
+  for (const [user, country] of [
+    ['+22507080910', 'CI'],
+    ['+8812345', 'ZZ'],
+  ] as const) {
+    it(`can be answered after writing from ${user}, and only then`, async () => {
+      assertRefused(await answer(user), 422, 'validation_error', 'to', 'is not a telephone number');
+      assert.equal((await postTwilio(form({ From: `whatsapp:${user}`, WaId: user.slice(1) }))).status, 200);
+      const sent = await answer(user);
+      assert.equal(sent.status, 202, sent.text);
+      assert.equal((sent.body as { country: string }).country, country);
+      const listed = await ours.call('GET', `/v1/chatapp?to=${encodeURIComponent(user)}`);
+      assert.equal((listed.body as { messages: unknown[] }).messages.length, 1);
+    });
+  }
+});

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { findMessage } from '../../src/store/messages/messages.ts';
 import { connectNumber } from './resources.ts';
 import { assertRefused, bodyOf, type Organization, TIMESTAMP, useService } from './service.ts';
 
@@ -115,11 +116,9 @@ describe('POST /v1/chatapp', () => {
       raw: text,
       headers: { 'content-type': 'application/json' },
     });
-    const { rows } = await service.pool.query<{ components: string }>(
-      `SELECT content->'template'->>'components' AS components FROM chat_messages WHERE id = $1`,
-      [bodyOf(answer, 202)['id']],
-    );
-    assert.equal(rows[0]?.components, '{"b":1,"a":[100,"é",{"z":null,"y":0.1}]}');
+    const id = String(bodyOf(answer, 202)['id']);
+    const message = await findMessage(service.pool, service.deps.contents, ours.id, 'chatapp', id);
+    assert.equal(JSON.stringify(message?.template?.components), '{"b":1,"a":[100,"é",{"z":null,"y":0.1}]}');
   });
 });
 

@@ -13,14 +13,20 @@ const lines = () => service.log.map((line) => JSON.parse(line) as Line);
 const ID = `em_${'0'.repeat(26)}`;
 
 describe('the error body', () => {
-  it('{"error":{"code", "message", "param", "request_id"}}', async () => {
+  it('{"error":{"code", "message", "param", "errors", "docs", "request_id"}}', async () => {
     const rule = 'must be local@domain or Name <local@domain>';
     const nothing = 'there is nothing at this address; /docs lists the addresses of this API';
+    const fault = (param: string) => ({ param, message: `${param}: ${rule}` });
+    const docs = `http://127.0.0.1:${service.port}/docs/errors`;
     for (const [answer, error] of [
-      [await ours.send({ to: ['a', 'x'] }), { code: 'validation_error', message: `to.0: ${rule}`, param: 'to.0' }],
+      [
+        await ours.send({ to: ['a', 'x'] }),
+        { code: 'validation_error', ...fault('to.0'), errors: [fault('to.0'), fault('to.1')] },
+      ],
       [await ours.call('GET', '/v1/nothing'), { code: 'not_found', message: nothing }],
     ] as const) {
-      assert.deepEqual(answer.body, { error: { ...error, request_id: answer.headers['x-request-id'] } });
+      const expected = { ...error, docs: `${docs}#${error.code}`, request_id: answer.headers['x-request-id'] };
+      assert.deepEqual(answer.body, { error: expected });
     }
   });
 
@@ -63,7 +69,8 @@ describe('an example of /openapi.json is an error that the API returns', () => {
       const operation = `${method} ${path.replace(/\?.*/, '').replace(ID, '{id}')}`;
       const { value } = describeErrors(operation, answer.status).examples[code] ?? {};
       const { error } = value as { error: object };
-      assert.deepEqual(answer.body, { error: { ...error, request_id: answer.headers['x-request-id'] } });
+      const docs = `http://127.0.0.1:${service.port}/docs/errors#${code}`;
+      assert.deepEqual(answer.body, { error: { ...error, docs, request_id: answer.headers['x-request-id'] } });
     });
   }
 });
@@ -77,6 +84,14 @@ describe('X-Request-Id is on every response, and the log line has the same id', 
     ['HEAD', () => ours.call('HEAD', `/v1/emails/${ID}`), 404],
     ['a request that is not HTTP', () => sendBytes(service.port, 'nonsense\r\n\r\n'), 400],
     ['a request without Host', () => sendBytes(service.port, 'GET /dashboard HTTP/1.1\r\n\r\n'), 400],
+    ...['HTTP/1.1', 'HTTP/1.0'].map(
+      (version) =>
+        [
+          `an ${version} request with two Host headers`,
+          () => sendBytes(service.port, `GET /healthz ${version}\r\nHost: a\r\nhost: b\r\n\r\n`),
+          400,
+        ] as const,
+    ),
     ['an HTTP/1.0 request without Host', () => sendBytes(service.port, 'GET /healthz HTTP/1.0\r\n\r\n'), 200],
     [
       'an unknown expectation',

@@ -72,6 +72,13 @@ export const RESOURCES: Readonly<Record<string, (organization: Organization) => 
     const message = { from, to: '+14165550123', text: 'Hi.', scheduled_at: inFuture({ days: 1 }) };
     return { id: (await create(organization, '/v1/chatapp', message)).id };
   },
+  '/v1/chatapp/:id/content': async (organization) => {
+    const { number: from } = await connectNumber(organization);
+    const message = { from, to: '+14165550123', text: 'Hi.', scheduled_at: inFuture({ days: 1 }) };
+    const { id } = await create(organization, '/v1/chatapp', message);
+    await create(organization, `/v1/chatapp/${id}/cancel`);
+    return { id };
+  },
   '/v1/chatapp/received/:id': async (organization) => {
     const { id: webhookId } = await create(organization, '/v1/webhooks', { url: 'https://example.com/hook' });
     await receiveImage(organization);
@@ -86,6 +93,13 @@ export const RESOURCES: Readonly<Record<string, (organization: Organization) => 
     await organization.addSender(`+4476${String(++count).padStart(8, '0')}`);
     const message = { to: '+14165550123', text: 'Hi.', scheduled_at: inFuture({ days: 1 }) };
     return { id: (await create(organization, '/v1/sms', message)).id };
+  },
+  '/v1/sms/:id/content': async (organization) => {
+    await organization.addSender(`+4475${String(++count).padStart(8, '0')}`);
+    const message = { to: '+14165550123', text: 'Hi.', scheduled_at: inFuture({ days: 1 }) };
+    const { id } = await create(organization, '/v1/sms', message);
+    await create(organization, `/v1/sms/${id}/cancel`);
+    return { id };
   },
   '/v1/sms/senders/:id': async (organization) => {
     return { id: (await organization.addSender(`+4477${String(++count).padStart(8, '0')}`)).id };

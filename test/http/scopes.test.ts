@@ -87,6 +87,32 @@ describe('the permissions of keys on every route', () => {
     assert.equal((await service.call('DELETE', `/v1/domains/${own}`, { key })).status, 204);
   });
 
+  it('a key that is limited in time or to addresses changes nothing that would last beyond it, and may read', async () => {
+    const limited = { expires_at: inFuture({ hours: 1 }) };
+    for (const limits of [limited, { allowed_ips: ['127.0.0.0/8', '::1'] }]) {
+      const json = { preset: 'full_access', ...limits };
+      const { api_key: key } = bodyOf<{ api_key: string }>(await ours.call('POST', '/v1/keys', { json }), 201);
+      for (const [method, url, scope] of ROUTES) {
+        if (scope === 'public') continue;
+        const answer = await service.call(String(method), url.replaceAll(/:\w+/g, 'x'), { key });
+        const operation = `${String(method)} ${url}`;
+        if (scope === 'manage' && method !== 'GET')
+          assertRefused(
+            answer,
+            403,
+            'insufficient_scope',
+            undefined,
+            'this API key is limited in time or to addresses',
+          );
+        else assert.notEqual(answer.status, 403, operation);
+      }
+      const url = 'https://example.com/hook';
+      assertRefused(await service.call('POST', '/v1/webhooks', { key, json: { url } }), 403, 'insufficient_scope');
+      const narrower = await service.call('POST', '/v1/keys', { key, json: { preset: 'read_only', ...limits } });
+      assert.equal(narrower.status, 201, 'what it makes ends with it');
+    }
+  });
+
   it('a key for certain domains reschedules and cancels only what they send', async () => {
     await ours.addDomain('mine.example');
     const scheduled_at = inFuture({ hours: 1 });

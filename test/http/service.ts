@@ -15,7 +15,9 @@ import { makeWithFiles } from '../../src/intake/attachments.ts';
 import { issueKeyForOperator } from '../../src/accounts/keys.ts';
 import { gatherEmails } from '../../src/intake/emails.ts';
 import { type OrganizationLimits, UNLIMITED_ORGANIZATION } from '../../src/accounts/organization-limits.ts';
+import { makeCallbackLimits } from '../../src/intake/callback-limits.ts';
 import { makeNetworkLimits } from '../../src/intake/network-limits.ts';
+import { makeConnectionShares } from '../../src/intake/connection-shares.ts';
 import { makeBatchSlots } from '../../src/intake/batch-slots.ts';
 import { makeQuotaQueue } from '../../src/intake/quota-queue.ts';
 import { startRateLimits } from '../../src/intake/rate-limits.ts';
@@ -105,6 +107,7 @@ export async function startService(
   const files: FileStore = diskStore(folder);
   const deps: HttpDeps & DashboardDeps = {
     pool: database.pool,
+    shares: makeConnectionShares(pool, pool),
     keys,
     requestLog,
     limits: {
@@ -115,6 +118,7 @@ export async function startService(
       tags: makeTagRegistry(pool, perOrganization.tagPairs),
     },
     networks: makeNetworkLimits(0),
+    callbackLimits: makeCallbackLimits(),
     trustedProxies: [],
     log,
     secretKey: SECRET_KEY,
@@ -253,6 +257,22 @@ const INTERNAL =
 
 const seen = new Set<string>();
 
+interface ErrorBody {
+  readonly errors: readonly { readonly param?: string; readonly message: string }[];
+}
+
+/** Every fault of a request: at most 50, one for each field, beginning with the one in `message`. */
+function checkFaults(error: Record<string, unknown>, faults: ErrorBody['errors']): void {
+  const { message, param } = error;
+  assert.deepEqual(faults[0], { ...(param !== undefined && { param }), message });
+  assert.ok(faults.length <= 50);
+  const params = faults.map((fault) => fault.param);
+  assert.equal(new Set(params).size, params.length, 'one fault for each field');
+  for (const fault of faults) {
+    if (fault.param !== undefined) assert.ok(fault.message.startsWith(`${fault.param}: `), fault.message);
+  }
+}
+
 /** decisions 1.1 and 1.2: the envelope, the request id, and nothing internal. */
 export function checkAnswer({ status, headers, text, body }: Answer): void {
   const id = String(headers['x-request-id']);
@@ -268,10 +288,16 @@ export function checkAnswer({ status, headers, text, body }: Answer): void {
   assert.deepEqual(Object.keys(body as object), ['error'], text);
   assert.deepEqual(
     Object.keys(error),
-    ['code', 'message', ...('param' in error ? ['param'] : []), 'request_id'],
+    ['code', 'message', 'param', 'errors', 'docs', 'request_id'].filter(
+      (name) => !['param', 'errors'].includes(name) || name in error,
+    ),
     `1.1: the envelope; ${text}`,
   );
-  for (const value of Object.values(error)) assert.equal(typeof value, 'string', text);
+  const { errors, ...strings } = error;
+  for (const value of Object.values(strings)) assert.equal(typeof value, 'string', text);
+  assert.ok(String(error['docs']).endsWith(`/docs/errors#${String(error['code'])}`), text);
+  if (error['code'] === 'validation_error') checkFaults(error, errors as ErrorBody['errors']);
+  else assert.equal(errors, undefined, text);
   assert.equal(error['request_id'], id, `1.1: request_id is the X-Request-Id; ${text}`);
   assert.match(String(error['code']), /^[a-z_]+$/);
   if ('param' in error) {

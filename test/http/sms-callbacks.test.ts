@@ -111,6 +111,18 @@ describe('an inbound SMS', () => {
     assert.deepEqual(await optOuts(), []);
   });
 
+  it('with REVOKE or OPTOUT opts out, whatever Twilio recognized', async () => {
+    const pair = `${ours.id} ${NUMBER} ${PHONE}`;
+    for (const fields of [{}, { OptOutType: '' }, { OptOutType: 'HELP' }]) {
+      for (const text of ['REVOKE', 'OptOut', 'Opt out.']) {
+        await received(text, fields);
+        assert.deepEqual(await optOuts(), [pair], text);
+        await received('START');
+        assert.deepEqual(await optOuts(), []);
+      }
+    }
+  });
+
   it('opts out at /callbacks/twilio too', async () => {
     const at = { path: '/callbacks/twilio', url: `${PUBLIC_URL}/callbacks/twilio` };
     assert.equal((await post(inbound('STOP'), at)).text, '<Response/>');

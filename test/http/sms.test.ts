@@ -142,3 +142,20 @@ describe('a stored SMS', () => {
     assert.equal((await ours.call('GET', '/v1/chatapp')).text.includes(id), false);
   });
 });
+
+describe('GET /v1/sms finds what was meant', () => {
+  it('several tags require all of them', async () => {
+    const tags = (...names: string[]) => names.map((name) => ({ name, value: 'x' }));
+    const { id } = await sent({ tags: tags('both-a', 'both-b') });
+    await sent({ tags: tags('both-a') });
+    assert.deepEqual(await listed('tag=both-a:x&tag=both-b:x'), [id]);
+    assert.deepEqual(await listed('tag=both-b:x&tag=both-a:x&tag=none:x'), []);
+  });
+
+  it("Mexico's old 1 and the prefix 00 name the same recipient", async () => {
+    const { id, to } = await sent({ to: '+52 1 55 4163 7145', from: WORLD });
+    assert.equal(to, '+525541637145');
+    assert.deepEqual(await listed('to=%2B5215541637145'), [id]);
+    assert.deepEqual(await listed('to=00525541637145'), [id]);
+  });
+});

@@ -188,6 +188,33 @@ describe('GET /v1/stats', () => {
     });
   }
 
+  test('refuses to add up the counts of too many keys, and names what to narrow', async () => {
+    const ours = await service.organization();
+    const states = STATES.filter((state) => state !== 'accepted');
+    await service.pool.query(
+      `INSERT INTO stat_totals (org_id, channel, dimension, step, at, key, accepted, ${states.join()})
+       SELECT $1, 'email', 'tag:k', step, at::timestamptz, 'v' || key, key, ${states.map(() => '0').join()}
+       FROM generate_series(1, 8000) AS key CROSS JOIN (
+         SELECT 'hour', '2026-03-01T00:00:00Z'::timestamptz + hour * interval '1 hour' FROM generate_series(0, 25) AS hour
+         UNION ALL SELECT 'day', '2026-03-01T00:00:00Z') AS period(step, at)`,
+      [ours.id],
+    );
+    const query = (from: string, rest = '') => `?by=tag:k&from=${day('03-01')}&to=2026-03-${from}:00:00Z${rest}`;
+    const refused = await ours.call('GET', `/v1/stats${query('02T02')}`);
+    assertRefused(
+      refused,
+      422,
+      'validation_error',
+      'by',
+      'has more than 200,000 counts in this period; use step=day, shorten',
+    );
+    for (const narrower of [query('02T01'), query('02T02', '&step=day')]) {
+      const { series } = await read(ours, narrower);
+      assert.deepEqual([series.length, series[0]?.key, series[49]?.key], [50, 'v8000', 'v7951'], narrower);
+    }
+    assert.equal((await read(ours, query('02T02').replace('tag:k', 'domain'))).series.length, 0, 'another by');
+  });
+
   test('accepts periods at their limits', async () => {
     const ours = await service.organization();
     await read(ours, `?from=${day('03-01')}&to=2026-04-01T00:00:00Z`);

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
+import { resumeOrganization, suspendOrganization } from '../../src/accounts/suspension.ts';
+import { makeUnsubscribeTokens } from '../../src/domain/email/unsubscribe-token.ts';
 import { deliverEmails } from '../../src/delivery/email/deliver.ts';
 import { makeTrack } from '../../src/delivery/email/tracking.ts';
 import { newId } from '../../src/lib/ids.ts';
@@ -144,6 +146,26 @@ describe('tracking links', () => {
     } finally {
       await other.close();
       await pool.end();
+    }
+  });
+
+  it('lead nowhere while their organization is suspended, and those of others and unsubscribe links work', async () => {
+    const suspended = await service.organization();
+    const [{ link: other }, id] = [await sentEmail(), await suspended.sent()];
+    await suspendOrganization(service.pool, suspended.id, null);
+    const link = `/t/c/${tokens.makeClick({ emailId: id, recipient: 0, sentAt: 0 }, TARGET)}`;
+    const token = makeUnsubscribeTokens(SECRET_KEY).make({ orgId: suspended.id, emailId: id, position: 0 });
+    // A process reads at most twice a minute whether any organization is suspended.
+    const fresh = await startService({ pool: service.pool });
+    try {
+      const answer = await ask(link, { url: fresh.url });
+      assert.deepEqual([answer.status, answer.headers.get('location')], [404, null]);
+      assert.equal((await ask(other, { url: fresh.url })).headers.get('location'), TARGET);
+      assert.equal((await ask(`/unsubscribe/${token}`, { url: fresh.url })).status, 200);
+      await resumeOrganization(service.pool, suspended.id);
+      assert.equal((await ask(link, { url: fresh.url })).headers.get('location'), TARGET);
+    } finally {
+      await fresh.close();
     }
   });
 

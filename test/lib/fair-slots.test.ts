@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { makeFairSlots } from '../../src/lib/fair-slots.ts';
+import { type Holder, makeFairSlots } from '../../src/lib/fair-slots.ts';
 
 /** Slots whose work lasts until `finish` is called for it, with the names of work in the order of its start. */
 function scenario(slots: number, maxWaiting: number) {
@@ -9,7 +9,7 @@ function scenario(slots: number, maxWaiting: number) {
   const started: string[] = [];
   const refused: string[] = [];
   const ends = new Map<string, () => void>();
-  const run = (holder: string, name: string, isPriority = false) =>
+  const run = (holder: Holder, name: string, isPriority = false) =>
     void fair
       .run(
         holder,
@@ -41,6 +41,28 @@ describe('slots', () => {
     run('c', 'c1');
     assert.deepEqual(started, ['a1', 'a2']);
     assert.deepEqual(await drain(), ['a1', 'a2', 'a3', 'b1', 'c1', 'a4', 'b2', 'a5']);
+  });
+
+  it('serve holders within a larger one as one holder, and these in rotation', async () => {
+    const { run, drain } = scenario(1, 100);
+    run('now', 'now');
+    for (let i = 0; i < 4; i++) run(['large', `part ${i % 2}`], `l${i}`);
+    run(['small', 'part'], 's1');
+    run(['small', 'part'], 's2');
+    assert.deepEqual(await drain(), ['now', 'l0', 's1', 'l1', 's2', 'l2', 'l3']);
+  });
+
+  it('that are full of many holders within a larger one refuse its newest work in favor of another', async () => {
+    const { run, refused, drain } = scenario(1, 50);
+    run('now', 'now');
+    for (let i = 0; i < 50; i++) run(['2001:db8::/48', `2001:db8:0:${i}::/56`, `/64 ${i}`], `l${i}`);
+    run(['2001:db8::/48', 'one more', 'one more'], 'l50');
+    run(['203.0.113.7'], 's1');
+    await setImmediate();
+    assert.equal(refused.length, 2);
+    assert.equal(refused[0], 'l50', 'within the larger one, nobody has more');
+    const started = await drain();
+    assert.deepEqual([started.length, started[2]], [51, 's1']);
   });
 
   it('serve priority work first', async () => {

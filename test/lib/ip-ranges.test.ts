@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isInRanges, isPublicAddress, networkOf, parseRanges, rangeProblem } from '../../src/lib/ip-ranges.ts';
+import {
+  isInRanges,
+  isPublicAddress,
+  networkOf,
+  networksOf,
+  parseRanges,
+  rangeProblem,
+} from '../../src/lib/ip-ranges.ts';
 
 describe('a written address or range', () => {
   for (const text of [
@@ -69,4 +76,10 @@ describe('networkOf', () => {
       assert.equal(networkOf(address), network);
     });
   }
+});
+
+it('the networks of an address lead from that of a customer to its own', () => {
+  assert.deepEqual(networksOf('2001:db8:1:2ff::1'), ['2001:db8:1::/48', '2001:db8:1:200::/56', '2001:db8:1:2ff::/64']);
+  for (const address of ['203.0.113.7', '::ffff:203.0.113.7']) assert.deepEqual(networksOf(address), ['203.0.113.7']);
+  assert.deepEqual(networksOf('not an address'), ['not an address']);
 });

@@ -9,6 +9,7 @@ import { insertSecondFactor } from '../../src/store/accounts/second-factors.ts';
 import { accountLinkSeal } from '../../src/domain/email/account-link.ts';
 import { insertAccountLink } from '../../src/store/emails/account-links.ts';
 import { insertNumber } from '../../src/store/chat/numbers.ts';
+import { findMessage } from '../../src/store/messages/messages.ts';
 import { makeEmailContents } from '../../src/store/emails/contents.ts';
 import { findContent } from '../../src/store/emails/message-details.ts';
 import { insertEndpoint, rotateSecret } from '../../src/store/webhooks/endpoints.ts';
@@ -68,6 +69,12 @@ describe('secrets reseal', () => {
   it('seals everything with the new key and has nothing to do the second time', async () => {
     const content = { html: '<p>canarybody</p>', text: null, headers: { 'X-A': 'canaryheader' } };
     const ids = [await acceptOne(database.pool, orgId, content), await acceptOne(database.pool, orgId, content)];
+    const message = newId('sms');
+    await database.pool.query(
+      `INSERT INTO chat_messages (id, org_id, channel, number_id, "from", "to", country, type, content, status, created_at, last_event_at)
+       VALUES ($1, $2, 'sms', 'snd_1', '+12025550142', '+14165550123', 'CA', 'text', '{"text":"Hi."}', 'sent', now(), now())`,
+      [message, orgId],
+    );
     const [rotated = ''] = await addEndpoints(1, FORMER);
     for (const secretKey of [FORMER, CURRENT]) {
       const secret = webhookSeal(secretKey).close(Buffer.from(`secret of ${rotated}`), rotated);
@@ -85,6 +92,7 @@ describe('secrets reseal', () => {
       second_factors: one,
       dkim_keys: one,
       email_contents: { resealed: 2 },
+      message_contents: { resealed: 1 },
     });
 
     const { rows } = await database.pool.query<{ id: string; secrets: Buffer[] }>(
@@ -107,6 +115,10 @@ describe('secrets reseal', () => {
       const { subject, ...found } = (await findContent(database.pool, contents, orgId, id)) ?? {};
       assert.deepEqual([subject, found], ['Hello', content]);
     }
+    const opened = await findMessage(database.pool, contents, orgId, 'sms', message);
+    assert.equal(opened?.text, 'Hi.');
+    const { rows: unsealed } = await database.pool.query(`SELECT FROM chat_messages WHERE content::text <> 'null'`);
+    assert.equal(unsealed.length, 0);
     const { rows: clear } = await database.pool.query(
       `SELECT FROM emails JOIN email_bodies ON email_id = id WHERE (headers::text || coalesce(html, '')) LIKE '%canary%'`,
     );
@@ -130,6 +142,7 @@ describe('secrets reseal', () => {
       second_factors: none,
       dkim_keys: none,
       email_contents: { resealed: 0 },
+      message_contents: { resealed: 0 },
     });
   });
 

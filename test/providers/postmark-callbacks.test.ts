@@ -72,6 +72,8 @@ describe('a record of Postmark and what it reports', () => {
 describe('a bounce by its type', () => {
   const NO_REPLY = '';
   const FULL = 'smtp;552 5.2.2 mailbox full';
+  const YAHOO =
+    'smtp;554 5.7.9 Message not accepted for policy reasons. See https://postmaster.yahooinc.com/error-codes';
   const active = { Inactive: false };
   const pairs: readonly (readonly [
     string,
@@ -97,6 +99,15 @@ describe('a bounce by its type', () => {
     // A reply of the server takes precedence, except over Postmark's own decisions.
     ['HardBounce', FULL, 'mailbox_full'],
     ['SoftBounce', FULL, 'mailbox_full', active],
+    // An address that Postmark keeps active is not suppressed, and its own decision about DMARC precedes the reply.
+    ['DMARCPolicy', YAHOO, 'authentication_failure', active],
+    ['DMARCPolicy', 'smtp;550 5.7.1 rejected by company policy', 'authentication_failure'],
+    ['Blocked', 'smtp;550 5.7.1 rejected by company policy', 'reputation_block', active],
+    ['Blocked', 'smtp;550 5.7.1 rejected by company policy', 'policy_block'],
+    ['SpamNotification', 'smtp;550 5.1.1 user unknown', 'spam_block', active],
+    ['SoftBounce', 'smtp;550 5.2.1 mailbox disabled', 'reputation_block', active],
+    ['HardBounce', 'smtp;550 5.1.1 user unknown', 'reputation_block', active],
+    ['HardBounce', 'smtp;550 5.1.1 user unknown', 'mailbox_not_found'],
     ['ManuallyDeactivated', FULL, 'provider_suppressed'],
     ['SMTPApiError', FULL, 'provider_suppressed'],
     ['DnsError', 'smtp;550 5.4.4 host not found', 'delayed', active],

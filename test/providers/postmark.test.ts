@@ -107,6 +107,16 @@ describe('a refusal', { concurrency: true }, () => {
       assert.equal((await outcomeOf(t, { status, body: 'no' })).kind, 'account', String(status));
   });
 
+  test('concerns the whole account only with a code of Postmark for it', async (t) => {
+    const scopeOf = async (status: number, body: unknown) => {
+      const outcome = await outcomeOf(t, { status, body });
+      return outcome.kind === 'account' && (outcome.scope ?? 'account');
+    };
+    assert.equal(await scopeOf(401, { ErrorCode: 10, Message: 'Bad token.' }), 'account');
+    assert.equal(await scopeOf(422, { ErrorCode: 412, Message: 'Pending approval.' }), 'account');
+    for (const status of [401, 403, 422]) assert.equal(await scopeOf(status, 'blocked'), 'organization');
+  });
+
   test('for its size is rejected', async (t) => {
     for (const body of ['<p>Request Entity Too Large', { ErrorCode: 300, Message: 'too large' }])
       assert.equal((await outcomeOf(t, { status: 413, body })).kind, 'rejected');

@@ -51,10 +51,12 @@ describe('an SMTP refusal of a recipient or the message is a bounce with its rea
         reason: 'mailbox_not_found',
         detail: 'The SMTP server answered: 550 5.1.1 user unknown',
       },
+    ];
+    const deferred = [
       {
         recipient: 'r1@example.net',
-        reason: 'rate_limited',
-        detail: 'The SMTP server answered: 450 4.2.0 greylisted (It was not tried again for this recipient alone.)',
+        detail: 'The SMTP server answered: 450 4.2.0 greylisted',
+        isOverLimit: false,
       },
     ];
     for (const step of ['DATA', 'message'] as const) {
@@ -62,14 +64,14 @@ describe('an SMTP refusal of a recipient or the message is a bounce with its rea
         const script = { EHLO, RCPT: byAddress(refusedBefore), [step]: '554 5.7.1 spam' };
         const detail = 'The SMTP server answered: 554 5.7.1 spam';
         const outcome = await sendWithScript(t, script, addresses(4));
-        assert.deepEqual(outcome, { kind: 'bounced', reason: 'spam_block', detail, refused });
+        assert.deepEqual(outcome, { kind: 'bounced', reason: 'spam_block', detail, refused, deferred });
       });
 
       test(`to ${step} concerns the only recipient not refused before (${JSON.stringify(EHLO)})`, async (t) => {
         const script = { EHLO, RCPT: byAddress(refusedBefore), [step]: '550 5.2.1 mailbox disabled' };
         const detail = 'The SMTP server answered: 550 5.2.1 mailbox disabled';
         const outcome = await sendWithScript(t, script, addresses(3));
-        assert.deepEqual(outcome, { kind: 'bounced', reason: 'mailbox_inactive', detail, refused });
+        assert.deepEqual(outcome, { kind: 'bounced', reason: 'mailbox_inactive', detail, refused, deferred });
         assert.equal((await sendWithScript(t, script, addresses(4))).kind, 'rejected');
       });
     }
@@ -130,18 +132,54 @@ describe('an email that is accepted for some recipients only', () => {
       outcome.refused?.map(({ recipient, reason }) => [recipient.split('@')[0], reason]),
       [
         ['r0', 'mailbox_not_found'],
-        // Deferred and not retried: never with a reason that suppresses.
-        ['r2', 'rate_limited'],
-        ['r3', 'mailbox_full'],
-        ['r4', 'rate_limited'],
         // About our account.
         ['r5', 'reputation_block'],
       ],
     );
-    const [first, second] = outcome.refused;
-    assert.equal(first?.detail, 'The SMTP server answered: 550 5.1.1 user unknown');
-    assert.match(second?.detail ?? '', /450 4\.2\.0 greylisted .*not tried again/);
+    assert.equal(outcome.refused[0]?.detail, 'The SMTP server answered: 550 5.1.1 user unknown');
+    assert.deepEqual(
+      outcome.deferred?.map(({ recipient }) => recipient.split('@')[0]),
+      ['r2', 'r3', 'r4'],
+    );
+    assert.equal(outcome.deferred[0]?.detail, 'The SMTP server answered: 450 4.2.0 greylisted');
   });
+
+  for (const [reply, isOverLimit] of [
+    ['452 4.5.3 Error: too many recipients', true],
+    ['452 4.5.3 Your message has too many recipients. For more information, visit https://mail.example', true],
+    ['452 4.5.3 Recipients belong to multiple regions ATTR38', true],
+    ['452 too many recipients', true],
+    ['452 Too many RCPT TO commands', true],
+    ['552 5.5.3 Too many recipients', true],
+    ['552 Too many recipients', true],
+    ['550 5.5.3 Too many recipients', true],
+    ['550 Maximum number of recipients exceeded', true],
+    ['554 Recipient count exceeds 50.', true],
+    ['452 Recipient limit reached for this message', true],
+    ['452 4.3.1 Insufficient system storage', false],
+    ['452 4.2.2 over quota', false],
+    ['450 4.7.1 Too many recipients in this hour', false],
+    ['451 4.7.1 try again later', false],
+  ] as const)
+    test(`by SMTP is deferred for the others by ${reply}`, async (t) => {
+      const outcome = await sendWithScript(t, { RCPT: byAddress({ r1: reply }) }, addresses(2));
+      const detail = `The SMTP server answered: ${reply}`;
+      const deferred = [{ recipient: 'r1@example.net', detail, isOverLimit }];
+      assert.ok(outcome.kind === 'sent');
+      assert.deepEqual([outcome.refused, outcome.deferred], [undefined, deferred]);
+    });
+
+  for (const reply of [
+    '552 5.2.2 mailbox full',
+    '550 5.1.1 user unknown',
+    '554 5.7.1 too many recipients of this sender in an hour',
+    '550 5.7.1 message size exceeds the limit of the recipient',
+  ])
+    test(`by SMTP is bounced for the others by ${reply}`, async (t) => {
+      const outcome = await sendWithScript(t, { RCPT: byAddress({ r1: reply }) }, addresses(2));
+      assert.ok(outcome.kind === 'sent');
+      assert.deepEqual([outcome.refused?.length, outcome.deferred], [1, undefined]);
+    });
 
   test('by Postmark is sent and names the others', async (t) => {
     const { postmarkUrl, inbox } = await simulator(t);

@@ -133,6 +133,20 @@ describe('an email by SMTP', { concurrency: true }, () => {
     assert.ok(head.split('\r\n').every((line) => line.length <= 998));
   });
 
+  for (const subject of [
+    '=?UTF-8?Q?Invoice=0D=0ABcc:_x=40x.test?=',
+    'Re: =?utf-8?B?SGk=?= and more',
+    '=?utf-8?Q?a?= =?utf-8?Q?b?=',
+    'Über =?utf-8?Q?a?=',
+    'Is 1 =?',
+  ]) {
+    test(`has the subject ${subject} as its text`, async (t) => {
+      const { head, parsed } = await wire(t, outgoing({ subject }));
+      assert.equal(parsed.subject, subject);
+      assert.doesNotMatch(head, /Invoice=0D/);
+    });
+  }
+
   for (const [name, subject] of Object.entries({
     letters: 'x'.repeat(998),
     'encoded words': '=?utf-8?Q?x?='.repeat(77).slice(0, 998).padEnd(998, 'x'),

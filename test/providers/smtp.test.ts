@@ -95,7 +95,25 @@ describe('a reply of the server', { concurrency: true }, () => {
   test('4xx to some recipients and 5xx to all others is busy', async (t) => {
     const RCPT = (line: string) => (line.includes('<r1@') ? '450 greylisted' : '550 no such user');
     const { outcome } = await sendWithScript(t, { RCPT }, outgoing({ to: addresses(3) }));
-    assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server answered: 450 greylisted' });
+    const detail = 'The SMTP server answered: 450 greylisted';
+    assert.ok(outcome.kind === 'busy');
+    assert.equal(outcome.detail, detail);
+    assert.deepEqual(outcome.deferred, [{ recipient: 'r1@example.net', detail, isOverLimit: false }]);
+    assert.deepEqual(
+      outcome.refused?.map(({ recipient }) => recipient),
+      ['r0@example.net', 'r2@example.net'],
+    );
+  });
+
+  test('a refused sender concerns no recipient, also if each was refused with it', async (t) => {
+    const script = {
+      EHLO: '250-here\r\n250 PIPELINING',
+      MAIL: '451 4.7.1 later',
+      RCPT: '503 5.5.1 MAIL first',
+      DATA: '503 no',
+    };
+    const { outcome } = await sendWithScript(t, script, outgoing({ to: addresses(3) }));
+    assert.deepEqual(outcome, { kind: 'busy', detail: 'The SMTP server answered: 451 4.7.1 later' });
   });
 
   for (const message of ['garbage', '354 go on', '150 what'])
@@ -273,8 +291,16 @@ describe('connections', { concurrency: true }, () => {
     assert.deepEqual([server.messages.length, server.count()], [5, 1]);
   });
 
+  test('are 40 and 40 for late replies, or as many as the URL allows, of which a quarter is for late replies', () => {
+    const connectionsOf = (query: string) => smtp(`smtp://127.0.0.1:2525${query}`).connections;
+    assert.deepEqual(connectionsOf(''), { usual: 40, late: 40 });
+    assert.deepEqual(connectionsOf('/?maxConnections=1'), { usual: 1, late: 0 });
+    assert.deepEqual(connectionsOf('/?maxConnections=8'), { usual: 6, late: 2 });
+    assert.deepEqual(connectionsOf('/?maxConnections=none'), { usual: 40, late: 40 });
+  });
+
   for (const [query, count] of [
-    ['', 40],
+    ['', 80],
     ['/?maxConnections=3', 3],
   ] as const)
     test(`are at most ${count} (${query}), whatever the number of emails in a call, and each email is sent once`, async (t) => {

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { describeApi } from '../../dev/build/api-description.ts';
+import { ERROR_CODES } from '../../src/domain/errors.ts';
 import { EVENT_TYPES } from '../../src/domain/event-types.ts';
 import { NAVIGATION } from '../../src/site/navigation.ts';
 import { endpointsOf, type Description } from '../../src/site/render/description.ts';
@@ -40,6 +41,11 @@ test('every document is a page with its title, its headings and a link to its so
     assert.equal(page.match(/<h2 id=/g)?.length ?? 0, headings.length, name);
     assert.ok(page.includes(`href="/docs/${name}.md"`), name);
   }
+});
+
+test('every error code is an anchor of its page, to which errors link', () => {
+  const page = files.get('/docs/errors') ?? '';
+  for (const code of ERROR_CODES) assert.ok(page.includes(`<tr id="${code}">`), code);
 });
 
 test('every link and picture leads somewhere, and every anchor exists', () => {

@@ -45,6 +45,8 @@ describe('attempts', () => {
       notFoundForMs: null,
       accountRefusedForMs: null,
       mayBeDelivered: false,
+      worker: null,
+      handedOver: null,
     });
     assert.ok(ageMs >= 0 && ageMs < 60_000);
     assert.ok(Math.abs(Date.now() - ageMs - startedAtMs) < 60_000);

@@ -5,6 +5,7 @@ import { noLimits } from '../../src/intake/emails.ts';
 import { sendMessage } from '../../src/intake/messages.ts';
 import { insertNumber } from '../../src/store/chat/numbers.ts';
 import type { Db, Pool } from '../../src/store/postgres/pool.ts';
+import { contents } from '../support/contents.ts';
 
 let count = 0;
 
@@ -44,7 +45,7 @@ export async function acceptText(
   const content = { ...TEXT, ...fields };
   const message = { channel: 'chatapp', to: TO, country: 'DE', type: 'text', content, tags: [] } as const;
   return sendMessage(
-    { pool, wakeRelay: () => undefined, limits: noLimits() },
+    { pool, wakeRelay: () => undefined, limits: noLimits(), contents },
     orgId,
     { ...message, scheduled_at: scheduledAt },
     async () => ({ id: rows[0]?.id ?? 'num_none', from }),

@@ -3,6 +3,7 @@ import { before, describe, test } from 'node:test';
 import { LARGE, storeManyEmails } from '../../dev/fixtures/many-emails.ts';
 import { listExpiring } from '../../src/store/emails/content-erasure.ts';
 import { firstSubjects, scheduledMembers } from '../../src/store/emails/batches.ts';
+import { listExpiringMessages } from '../../src/store/messages/content-erasure.ts';
 import { walkEmails } from '../../src/store/emails/erasure.ts';
 import { findOverdue } from '../../src/store/emails/stuck.ts';
 import { lockMessageRows } from '../../src/store/outbox/outbox.ts';
@@ -52,9 +53,17 @@ before(async () => {
 });
 
 describe('a number of rows that does not grow with the tables is read for', () => {
-  const retention = { id: LARGE, days: 1, expired_at: BEFORE_ALL.created_at, expired_id: BEFORE_ALL.id };
+  const retention = {
+    id: LARGE,
+    days: 1,
+    expired_at: BEFORE_ALL.created_at,
+    expired_id: BEFORE_ALL.id,
+    messages_expired_at: BEFORE_ALL.created_at,
+    messages_expired_id: BEFORE_ALL.id,
+  };
   const works: readonly (readonly [string, (db: Db) => Promise<unknown>])[] = [
     ['emails whose content expires', (db) => listExpiring(db, retention, LIMIT)],
+    ['messages whose content expires', (db) => listExpiringMessages(db, retention, LIMIT)],
     ['emails to erase an address from', (db) => walkEmails(db, LARGE, ADDRESS, BEFORE_ALL, LIMIT)],
     ['the subject of a batch', (db) => firstSubjects(db, LARGE, [BATCH])],
     ['scheduled members of a batch', (db) => scheduledMembers(db, LARGE, BATCH)],

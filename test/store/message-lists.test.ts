@@ -20,7 +20,7 @@ await pool.query(
   [ROWS, ORG],
 );
 
-const NONE: MessageFilters = { status: null, to: null, tag: null, created_after: null, created_before: null };
+const NONE: MessageFilters = { status: null, to: null, tags: [], created_after: null, created_before: null };
 const FILTERS: Readonly<Record<string, Partial<MessageFilters>>> = {
   'without filters': {},
   'of a frequent status': { status: 'read' },

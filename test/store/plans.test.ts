@@ -33,6 +33,7 @@ import type { Db } from '../../src/store/postgres/pool.ts';
 import { enqueueProviderRemovals } from '../../src/store/suppressions/provider-lists.ts';
 import { addSuppressions, findSuppressed } from '../../src/store/suppressions/suppressions.ts';
 import { findEndpointsOf } from '../../src/store/webhooks/events.ts';
+import { contents } from '../support/contents.ts';
 import { type TestDatabase, testDatabase } from '../support/database.ts';
 import { explainingKept, flat, type PlanNode, readBy } from '../support/plans.ts';
 import { accept, newEmail, organization } from './mail.ts';
@@ -147,7 +148,7 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
     ),
   findFileIds: (db, ids) => findFileIds(db, ids),
   askForProviderRemoval: (db, ids) => enqueueProviderRemovals(db, orgId, ids.map(addressOf)),
-  lockMessages: (db, ids) => lockMessages(db, ids),
+  lockMessages: (db, ids) => lockMessages(db, contents, ids),
   lockReported: (db, ids) => lockReported(db, ids),
   requeueAsFallback: (db, ids) => requeueAsFallback(db, ids),
   statusesOfCopies: (db, ids) => statusesOfCopies(db, ids),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { watchDatabase, watchPool } from '../../src/telemetry/gauges.ts';
+import { watchDatabase, watchPool, watchProviderLine } from '../../src/telemetry/gauges.ts';
 import { startMetrics } from '../../src/telemetry/metrics.ts';
 import {
   messagesAccepted,
@@ -102,6 +102,17 @@ test('shows the current connections of the pool', async (t) => {
   ]);
 });
 
+test('exports the calls to each provider by their state', async (t) => {
+  const { registry, stop } = startMetrics();
+  t.after(stop);
+  watchProviderLine(registry, () => [{ provider: 'smtp', running: 13, late: 2, waiting: 4 }]);
+  assert.deepEqual(await samples(registry.metrics(), /^sendwright_provider_calls/), [
+    'sendwright_provider_calls{provider="smtp",state="late"} 2',
+    'sendwright_provider_calls{provider="smtp",state="running"} 13',
+    'sendwright_provider_calls{provider="smtp",state="waiting"} 4',
+  ]);
+});
+
 test('queries the database once per five seconds', async (t) => {
   const { registry, stop } = startMetrics();
   t.after(stop);
@@ -113,6 +124,7 @@ test('queries the database once per five seconds', async (t) => {
       upkeep: [{ task: 'putBackOverdue', age_seconds: 12.5, interval_seconds: 60 }],
       pauses: [
         { provider: 'postmark', sender: '' },
+        { provider: 'smtp', sender: 'hanging:org_1' },
         { provider: 'twilio', sender: 'num_1' },
         { provider: 'twilio', sender: 'num_2' },
       ],
@@ -132,6 +144,7 @@ test('queries the database once per five seconds', async (t) => {
     'sendwright_outbox_oldest_seconds{fleet="email"} 1.5',
     'sendwright_outbox_rows{fleet="email"} 5',
     'sendwright_provider_paused{provider="postmark",scope="account"} 1',
+    'sendwright_provider_paused{provider="smtp",scope="organization"} 1',
     'sendwright_provider_paused{provider="twilio",scope="sender"} 2',
     'sendwright_relay_lag_seconds 1.25',
     'sendwright_relay_shares_workflows 1',

@@ -12,6 +12,7 @@ import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { inMs } from '../store/mail.ts';
 import { chatHarness, ScriptedChat } from '../delivery/chat-harness.ts';
 import type { Member } from '../../src/delivery/contract.ts';
+import { contents } from '../support/contents.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { harnessWithProvider, sent } from '../delivery/harness.ts';
 
@@ -244,7 +245,7 @@ describe('a chat-app message that was open when the backup was made', () => {
 
   test('is not sent again when Twilio has it, if it is an SMS', async () => {
     await addSender(pool, orgId, '+12025550142', []);
-    const deps = { pool, wakeRelay: () => undefined, limits: noLimits() };
+    const deps = { pool, wakeRelay: () => undefined, limits: noLimits(), contents };
     const request = { from: null, to: '+4915123456789', text: 'Hi.', tags: [], scheduled_at: null };
     const { id } = await sendSms(deps, { orgId }, request);
     await outbox();

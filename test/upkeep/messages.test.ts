@@ -9,6 +9,7 @@ import { deleteOutbox, lockMessageRows } from '../../src/store/outbox/outbox.ts'
 import { transaction } from '../../src/store/postgres/pool.ts';
 import { acceptText, chatRow, connect } from '../store/chats.ts';
 import { inMs } from '../store/mail.ts';
+import { contents } from '../support/contents.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { ScriptedChat } from '../delivery/chat-harness.ts';
 import { fakeWorkflows } from './workflows.ts';
@@ -22,6 +23,7 @@ function make(state: WorkflowState = 'missing', overrides: Partial<Workflows> = 
   const { workflows, described, terminated } = fakeWorkflows(overrides, state);
   const tasks = makeMessageUpkeep({
     pool,
+    contents,
     providerOf: () => provider,
     requestIntervalMs: 0,
     workflows,
@@ -165,6 +167,26 @@ describe('overdue messages', () => {
       assert.deepEqual(rows, [{ message_id: id, action: 'message_again' }]);
     });
   }
+
+  test('are looked up before they are sent if their workflow has closed, since Postgres may have forgotten a call', async () => {
+    const { putBackOverdueChats } = make('closed');
+    const [forgotten, answered] = [await left(11), await left(11)];
+    await pool.query(
+      `INSERT INTO attempts (message_id, n, call, provider, outcome) VALUES ($1, 1, 'c', 'twilio', 'sent')`,
+      [answered],
+    );
+    assert.equal((await putBackOverdueChats()).done, 2);
+    const { rows } = await pool.query(
+      'SELECT message_id, call, provider, outcome FROM attempts WHERE message_id = ANY ($1) ORDER BY message_id',
+      [[forgotten, answered]],
+    );
+    assert.deepEqual(rows, [
+      { message_id: forgotten, call: forgotten, provider: 'twilio', outcome: 'unknown' },
+      { message_id: answered, call: 'c', provider: 'twilio', outcome: 'sent' },
+    ]);
+    const { rowCount } = await pool.query('SELECT FROM outbox');
+    assert.equal(rowCount, 2);
+  });
 
   test('that cannot be checked do not block others', async () => {
     const [broken, other] = [await left(12), await left(11)];

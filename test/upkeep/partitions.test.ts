@@ -13,7 +13,7 @@ import {
   type PartitionedTable,
 } from '../../src/store/upkeep/partitions.ts';
 import { addPartitions, expireEmails, partitionDays } from '../../src/upkeep/partitions.ts';
-import { accept, force, newEmail, organization } from '../store/mail.ts';
+import { accept, emailRow, force, newEmail, organization } from '../store/mail.ts';
 import { testDatabase } from '../support/database.ts';
 
 const DAY = 86_400_000;
@@ -118,7 +118,7 @@ describe('partitions', () => {
 });
 
 describe('emails expire', () => {
-  it('not in part: while one is unsent, the tags of all others of its partition stay in the counts', async (t) => {
+  it('with their partition but for one that is unsent, whose tags stay in the counts', async (t) => {
     const { pool, acceptAt, expire, stored, counts } = await prepared(t);
     const now = Date.now();
     const ids = await acceptAt(now - 40 * DAY, 5, [{ name: 'kind', value: 'a' }]);
@@ -126,7 +126,7 @@ describe('emails expire', () => {
     await pool.query(`UPDATE emails SET status = 'delivered' WHERE id <> $1`, [last]);
     await aggregateTags(pool, 100);
     await expire(31, now + 31 * DAY);
-    assert.deepEqual([Object.values(await stored()), await counts()], [[5], { a: 5 }]);
+    assert.deepEqual([await stored(), await counts()], [{ default: 1 }, { a: 1 }]);
     await pool.query(`UPDATE emails SET status = 'delivered' WHERE id = $1`, [last]);
     await expire(31, now + 31 * DAY);
     assert.deepEqual([await stored(), await counts()], [{}, {}]);
@@ -168,15 +168,38 @@ describe('emails expire', () => {
     );
   });
 
-  it('not while an email of their partition is unsent', async (t) => {
+  it('while an email of their partition is unsent, which stays with its body and timeline until it has ended', async (t) => {
     const { pool, acceptAt, expire, stored } = await prepared(t);
     const now = Date.now();
     const [id = ''] = await acceptAt(now - 40 * DAY, 1);
     await acceptAt(now - 40 * DAY, 1);
+    await pool.query(
+      `INSERT INTO email_events (email_id, type, created_at) SELECT id, 'email.rescheduled', now() FROM emails`,
+    );
     await pool.query(`UPDATE emails SET status = 'delivered' WHERE id <> $1`, [id]);
     await expire(31, now + 31 * DAY);
-    assert.deepEqual(await stored(), { first: 2 });
+    assert.deepEqual(await stored(), { default: 1 });
+    for (const [table, column] of [
+      ['email_bodies', 'email_id'],
+      ['email_events', 'email_id'],
+    ]) {
+      const { rows } = await pool.query(`SELECT DISTINCT ${column} AS id FROM ${table}`);
+      assert.deepEqual(rows, [{ id }], table);
+    }
     await force(pool, id, 'sent');
+    await expire(31, now + 31 * DAY);
+    assert.deepEqual(await stored(), {});
+  });
+
+  it('fails emails of an organization that has been suspended for longer than the retention', async (t) => {
+    const { pool, orgId, acceptAt, expire, stored } = await prepared(t);
+    const now = Date.now();
+    const [id = ''] = await acceptAt(now - 40 * DAY, 1);
+    await pool.query(`UPDATE organizations SET suspended_at = now() - interval '20 days' WHERE id = $1`, [orgId]);
+    await expire(31, now + 31 * DAY);
+    assert.deepEqual(await stored(), { default: 1 });
+    assert.equal((await emailRow(pool, id)).status, 'queued', 'it may still be sent');
+    await pool.query(`UPDATE organizations SET suspended_at = now() - interval '32 days' WHERE id = $1`, [orgId]);
     await expire(31, now + 31 * DAY);
     assert.deepEqual(await stored(), {});
   });
@@ -192,11 +215,11 @@ describe('emails expire', () => {
     const batches = [now - 40 * DAY, now].map((at) => idAt(at).replace('em_', 'bt_'));
     for (const id of batches) await insertBatch(pool, orgId, { id, total: 1, scheduled: 0 }, undefined);
     await expire(31, now + 62 * DAY);
-    assert.deepEqual(await stored(), { first: 1 });
+    assert.deepEqual(await stored(), { default: 1 });
     const beside = await pool.query(`SELECT message_id AS id FROM attempts UNION SELECT id FROM batches ORDER BY id`);
     assert.deepEqual(
       beside.rows.map(({ id }: { id: string }) => id),
-      [...batches.slice(0, 1), ...unsent],
+      unsent,
     );
     await pool.query(`UPDATE emails SET status = 'delivered'`);
     await expire(31, now + 62 * DAY);

@@ -3,7 +3,7 @@ import { beforeEach, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { makeRescueUpkeep } from '../../src/upkeep/rescue.ts';
 import type { Workflows } from '../../src/upkeep/workflow-state.ts';
-import { findAlmostDueWorkflows } from '../../src/store/emails/stuck.ts';
+import { findAlmostDueWorkflows, type LookUp } from '../../src/store/emails/stuck.ts';
 import { acceptOne, force, inMs, nextLook, organization } from '../store/mail.ts';
 import { useDatabase } from '../support/database.ts';
 import { fakeWorkflows } from './workflows.ts';
@@ -16,9 +16,9 @@ beforeEach(async () => {
 });
 
 /** The tasks with a fake Temporal. */
-function make(overrides: Partial<Workflows> = {}) {
+function make(overrides: Partial<Workflows> = {}, lookUp: LookUp = { provider: 'postmark', canBeAsked: true }) {
   const { workflows, described, terminated } = fakeWorkflows(overrides);
-  const tasks = makeRescueUpkeep({ pool, workflows, log: pino({ level: 'silent' }) });
+  const tasks = makeRescueUpkeep({ pool, workflows, lookUp, log: pino({ level: 'silent' }) });
   return {
     putBackOverdue: () => tasks.putBackOverdue(),
     putBackScheduled: () => tasks.putBackScheduled(null),
@@ -179,8 +179,35 @@ describe('scheduled emails that are almost due', () => {
 
   test('are read in pages', async () => {
     const ids = (await Promise.all([1, 2, 3].map(() => scheduled(60)))).toSorted();
-    assert.deepEqual(await findAlmostDueWorkflows(pool, '', 2), ids.slice(0, 2));
-    assert.deepEqual(await findAlmostDueWorkflows(pool, ids[1] as string, 2), ids.slice(2));
+    const page = async (after: string) =>
+      (await findAlmostDueWorkflows(pool, after, 2)).map(({ workflow_id }) => workflow_id);
+    assert.deepEqual(await page(''), ids.slice(0, 2));
+    assert.deepEqual(await page(ids[1] as string), ids.slice(2));
+  });
+
+  test('get a new workflow 20 seconds after their time if theirs waits for another time', async () => {
+    const late = await scheduled(-21);
+    const member = await scheduled(-21, 'grp_1');
+    const others = [await scheduled(-19), await scheduled(60, 'grp_1')];
+    const onPurpose = await scheduled(-21);
+    await pool.query(`UPDATE emails SET look_at = now() + interval '1 hour' WHERE id = $1`, [onPurpose]);
+    const { putBackScheduled, terminated } = make({
+      // As a workflow that a signal with a later time has reached: open, and no task of it is pending.
+      findRunning: (ids) => Promise.resolve(new Set(ids)),
+      describe: () => Promise.resolve('idle'),
+    });
+    assert.deepEqual(await putBackScheduled(), { done: 2, next: null });
+    assert.deepEqual((await outbox()).toSorted(), [`leave ${late}`, `start ${member}`].toSorted());
+    assert.deepEqual(terminated.toSorted(), [late, 'grp_1'].toSorted());
+    const { rowCount } = await pool.query('SELECT FROM emails WHERE id = ANY ($1)', [[...others, onPurpose]]);
+    assert.equal(rowCount, 3);
+  });
+
+  test('are left alone when they are late and their workflow is busy with them', async () => {
+    await scheduled(-60);
+    const { putBackScheduled } = make({ describe: () => Promise.resolve('running') });
+    assert.deepEqual(await putBackScheduled(), { done: 0, next: null });
+    assert.deepEqual(await outbox(), []);
   });
 
   async function scheduled(dueInSeconds: number, workflowId?: string): Promise<string> {
@@ -192,6 +219,73 @@ describe('scheduled emails that are almost due', () => {
     await pool.query('DELETE FROM outbox WHERE message_id = $1', [id]);
     return id;
   }
+});
+
+describe('open emails of a closed workflow', () => {
+  type Row = [call: string, provider: string, outcome: string | null];
+  async function attemptsOf(id: string): Promise<Row[]> {
+    const { rows } = await pool.query<{ call: string; provider: string; outcome: string | null }>(
+      'SELECT call, provider, outcome FROM attempts WHERE message_id = $1 ORDER BY n',
+      [id],
+    );
+    return rows.map(({ call, provider, outcome }) => [call, provider, outcome]);
+  }
+
+  async function forgotten(dueInSeconds: number, status: 'queued' | 'scheduled', workflowId?: string): Promise<string> {
+    const id = await acceptOne(pool, orgId, { scheduled_at: inMs(60_000) });
+    await pool.query(
+      `UPDATE emails SET created_at = now() - interval '1 hour', scheduled_at = now() + make_interval(secs => $2), status = $3,
+                         workflow_id = coalesce($4, id) WHERE id = $1`,
+      [id, dueInSeconds, status, workflowId],
+    );
+    await pool.query('DELETE FROM outbox WHERE message_id = $1', [id]);
+    return id;
+  }
+
+  test('are looked up before they are sent, alone or in a group, overdue or almost due', async () => {
+    const ids = [
+      await forgotten(-660, 'queued'),
+      await forgotten(-660, 'scheduled', 'grp_1'),
+      await forgotten(-30, 'scheduled'),
+      await forgotten(60, 'scheduled'),
+    ];
+    const { putBackOverdue, putBackScheduled } = make({ describe: () => Promise.resolve('closed') });
+    assert.equal((await putBackOverdue()).done + (await putBackScheduled()).done, 4);
+    for (const id of ids) assert.deepEqual(await attemptsOf(id), [[id, 'postmark', 'unknown']]);
+  });
+
+  for (const state of ['missing', 'idle', 'failing'] as const)
+    test(`are not looked up if their workflow is ${state} instead, since Temporal has not ended them`, async () => {
+      const id = await forgotten(-660, 'queued');
+      const { putBackOverdue } = make({ describe: () => Promise.resolve(state) });
+      assert.equal((await putBackOverdue()).done, 1);
+      assert.deepEqual(await attemptsOf(id), []);
+    });
+
+  test('are asked about at the provider of their last attempt, unless that is ambiguous or was not applied', async () => {
+    const cases = { again: 'unknown', lost: 'unknown', sent: undefined, refused: undefined, unknown: undefined };
+    for (const [outcome, added] of Object.entries(cases)) {
+      const id = await forgotten(-660, 'queued');
+      await pool.query(
+        `INSERT INTO attempts (message_id, n, call, provider, outcome) VALUES ($1, 1, 'call_1', 'smtp', $2)`,
+        [id, outcome],
+      );
+      const { putBackOverdue } = make({ describe: () => Promise.resolve('closed') });
+      assert.equal((await putBackOverdue()).done, 1);
+      const rows: Row[] = [['call_1', 'smtp', outcome]];
+      assert.deepEqual(await attemptsOf(id), added === undefined ? rows : [...rows, [id, 'smtp', added]]);
+    }
+  });
+
+  test('are subject to AMBIGUOUS_SEND if no provider can be asked, but not before their time', async () => {
+    const [due, later] = [await forgotten(-30, 'scheduled'), await forgotten(60, 'scheduled')];
+    const { putBackScheduled } = make(
+      { describe: () => Promise.resolve('closed') },
+      { provider: 'smtp', canBeAsked: false },
+    );
+    assert.equal((await putBackScheduled()).done, 2);
+    assert.deepEqual([await attemptsOf(due), await attemptsOf(later)], [[[due, 'smtp', 'unknown']], []]);
+  });
 });
 
 describe('workflows whose tasks keep failing', () => {

@@ -126,5 +126,5 @@ const download = page(Type.Object({}), (context) => {
 
 export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', list],
-  ['GET', `${PATH}/download`, 'viewer', download],
+  ['GET', `${PATH}/download`, 'viewer', download, 'expensive'],
 ];

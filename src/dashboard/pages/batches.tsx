@@ -165,7 +165,7 @@ const cancel = buttonAction<{ id: string; canceled: number }>((context) => ({
 
 export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', list],
-  ['GET', `${PATH}/:id`, 'viewer', show],
+  ['GET', `${PATH}/:id`, 'viewer', show, 'expensive'],
   ['POST', `${PATH}/:id/cancel`, 'member', cancel],
 ];
 

@@ -4,7 +4,7 @@ import { MESSAGE_NAMES, type MessageChannel, type MessageStatus } from '../../do
 import { SMS_STATUSES } from '../../domain/sms/sms.ts';
 import { notFound } from '../../domain/errors.ts';
 import { cancelMessage, rescheduleMessage } from '../../intake/messages.ts';
-import { phoneInQuery } from '../../domain/chat/phone.ts';
+import { withPlus } from '../../domain/chat/phone.ts';
 import { parseRecipientQuery } from '../../domain/chat/recipient.ts';
 import { findMessage, listMessages, type Message, type MessageSummary } from '../../store/messages/messages.ts';
 import { findChatDetails } from '../../store/emails/message-details.ts';
@@ -85,14 +85,14 @@ function listOf(of: ChannelPages) {
   return page(Query, async (context) => {
     const { pool, organization, query, input, problems } = context;
     const { status = null, to, cursor } = query;
-    const recipient = to === undefined ? null : parseRecipientQuery(phoneInQuery(to).trim());
+    const recipient = to === undefined ? null : parseRecipientQuery(withPlus(to));
     const formState: FormState = {
       input,
       problems: { ...problems, ...(typeof recipient === 'string' && { to: recipient }) },
     };
     const isValid = Object.keys(formState.problems).length === 0;
     const address = typeof recipient === 'object' && recipient !== null ? recipient.to : null;
-    const filters = { status, to: address, tag: null, created_after: null, created_before: null };
+    const filters = { status, to: address, tags: [], created_after: null, created_before: null };
     const { rows: messages, next } = isValid
       ? await listMessages(pool, organization.id, channel, filters, parseCursor(cursor), ROWS_PER_PAGE)
       : { rows: [], next: null };
@@ -134,10 +134,10 @@ function listOf(of: ChannelPages) {
 /** The page of a message. @param formState the input of the reschedule form */
 async function messagePage(of: ChannelPages, context: Context, formState: FormState): Promise<Html> {
   const { channel, path, title, detail } = of;
-  const { pool, organization } = context;
+  const { pool, deps, organization } = context;
   const id = idOf(context);
   const [message, details] = await Promise.all([
-    findMessage(pool, organization.id, channel, id),
+    findMessage(pool, deps.contents, organization.id, channel, id),
     findChatDetails(pool, organization.id, id),
   ]);
   if (!message || !details) throw notFound(MESSAGE_NAMES[channel]);
@@ -234,6 +234,8 @@ function MessageRow({ of: { path, detail }, message }: { of: ChannelPages; messa
 
 /** Returns the content of a message: a text unchanged, anything else as JSON. */
 function contentOf({ type, text, template, image, document }: Message): string {
+  if ([text, template, image, document].every((part) => part === null))
+    return 'The content of this message was erased.';
   if (type === 'text') return text ?? '';
   const parts = { text, template, image, document };
   return JSON.stringify(Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== null)), null, 2);

@@ -87,7 +87,7 @@ export const rows: readonly PageRow[] = [
   ['GET', `${PATH}/:id/deliveries/:deliveryId`, 'viewer', show],
   ['POST', `${PATH}/:id/deliveries/:deliveryId/replay`, 'member', replay],
   ['GET', `${PATH}/:id/replay`, 'member', showPeriod],
-  ['POST', `${PATH}/:id/replay`, 'member', replayPeriod],
+  ['POST', `${PATH}/:id/replay`, 'member', replayPeriod, 'expensive'],
 ];
 
 function deliveryIdOf({ params }: Context): string {

@@ -119,7 +119,7 @@ export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', list],
   ['GET', `${PATH}/new`, 'owner', showNew],
   ['POST', `${PATH}/new`, 'owner', add],
-  ['GET', `${PATH}/:id`, 'viewer', show],
+  ['GET', `${PATH}/:id`, 'viewer', show, 'expensive'],
   ['GET', `${PATH}/:id/zone`, 'viewer', downloadZone],
   ['POST', `${PATH}/:id/verify`, 'member', verify],
   ['POST', `${PATH}/:id/delete`, 'owner', remove],

@@ -1,7 +1,9 @@
 import { Type } from 'typebox';
 import { removeKey, requireKey } from '../../accounts/keys.ts';
+import { ServiceError } from '../../domain/errors.ts';
 import { listKeys, type Preset } from '../../store/accounts/keys.ts';
 import { usage } from '../../store/limits/quota.ts';
+import { isStatementTimeout } from '../../store/postgres/pool.ts';
 import { buttonAction } from '../act.ts';
 import { escapeHtml } from '../../lib/html.ts';
 import { Empty, Facts, Section, StatusBadge, Sub, Text, Time, TimeCell } from '../elements.tsx';
@@ -104,7 +106,10 @@ const list = listPage({
 });
 
 const showUsage = page(Type.Object({}), async (context) => {
-  const quotaUsage = await usage(context.pool, context.organization.id);
+  const quotaUsage = await usage(context.pool, context.organization.id).catch((error: unknown) => {
+    if (!isStatementTimeout(error)) throw error;
+    throw new ServiceError('unavailable', 'this month has too many emails to count them without a quota');
+  });
   return (
     <Layout context={context} title="Quota used this month" crumbs={CRUMBS}>
       <Facts
@@ -132,6 +137,6 @@ const revoke = buttonAction(async (context) => {
 
 export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', list],
-  ['GET', `${PATH}/usage`, 'viewer', showUsage],
+  ['GET', `${PATH}/usage`, 'viewer', showUsage, 'expensive'],
   ['POST', `${PATH}/:id/revoke`, 'owner', revoke],
 ];

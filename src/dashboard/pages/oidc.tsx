@@ -62,13 +62,14 @@ const callback = publicPage(Type.Object({}), async (visit) => {
 
 const showRequired = publicPage(Type.Object({}), async (visit) => {
   const { session } = visit;
-  if (!session?.organization?.requires_oidc || session.byOidc) return new Redirect('/dashboard');
+  if (!session?.organization?.requires_oidc || session.isOidcFresh) return new Redirect('/dashboard');
   const { organization, organizations } = session;
   return (
     <PlainLayout visit={visit} title="Another sign-in is required">
       <p>
         <strong safe>{organization.name}</strong> requires its members to sign in with{' '}
-        <span safe>{visit.deps.oidc?.name ?? 'an identity provider'}</span>. You have signed in with your password.
+        <span safe>{visit.deps.oidc?.name ?? 'an identity provider'}</span>.{' '}
+        {session.byOidc ? 'You did so more than 12 hours ago.' : 'You have signed in with your password.'}
       </p>
       <SignInLink visit={visit} next="/dashboard" isPrimary />
       <div class="row">

@@ -107,7 +107,7 @@ async function readBounces({ pool, organization }: Context, { step, from, to }: 
   return series.map(({ key, points }) => [key, addCounts(points).bounced]);
 }
 
-export const rows: readonly PageRow[] = [['GET', '/dashboard', 'viewer', overview]];
+export const rows: readonly PageRow[] = [['GET', '/dashboard', 'viewer', overview, 'expensive']];
 
 /**
  * Returns true while the first emails are awaited or may change soon. With more emails the overview does not refresh itself, since

@@ -5,7 +5,6 @@ import {
   readSecondFactor,
   renewRecoveryCodes,
   type SetUp,
-  secondFactorSeal,
   startSetUp,
   turnOff,
 } from '../../accounts/second-factor.ts';
@@ -13,13 +12,14 @@ import { Command, Copy, Section } from '../elements.tsx';
 import { BLANK, currentPasswordField, field, Form, FormProblem } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
 import { action, type Context, type FormState, type Html, page, type PageRow, Redirect } from '../page.ts';
+import { secondFactorDeps } from '../second-factor-deps.ts';
 
 export const SECOND_FACTOR = '/dashboard/account/second-factor';
 const CRUMBS = [{ path: '/dashboard/account', name: 'Your account' }];
 const Code = Type.Object({ code: Type.String({ maxLength: 100 }) });
 const CodeAndPassword = Type.Object({ ...Code.properties, current: Type.Optional(Type.String()) });
 
-const depsOf = ({ pool, deps }: Context) => ({ pool, seal: secondFactorSeal(deps.secretKey) });
+const depsOf = ({ deps }: Context) => secondFactorDeps(deps);
 
 const show = page(Type.Object({}), (context) => secondFactorPage(context, BLANK));
 
@@ -33,7 +33,8 @@ const start = action(Type.Object({}), {
 const complete = action(CodeAndPassword, {
   renderForm: secondFactorPage,
   run: async (context, { code, current = '' }) => {
-    const input = { code, current: context.session.byOidc ? null : current };
+    const { byOidc, token: keep } = context.session;
+    const input = { code, current: byOidc ? null : current, keep };
     const codes = await completeSetUp(depsOf(context), context.user, input);
     return <RecoveryCodesPage context={context} codes={codes} />;
   },

@@ -2,11 +2,11 @@ import { Type } from 'typebox';
 import { makeKnownBrowsers } from '../../domain/known-browser.ts';
 import { escapeHtml } from '../../lib/html.ts';
 import { completeSignIn, makeChallenges } from '../../accounts/sign-in-challenge.ts';
-import { secondFactorSeal } from '../../accounts/second-factor.ts';
 import { BLANK, field, FormProblem } from '../form-elements.tsx';
 import { valueOf } from '../forms.ts';
 import { BackToSignIn, PlainLayout } from '../layout.tsx';
 import { type FormState, type Html, type PageRow, publicAction, Redirect, type Visit } from '../page.ts';
+import { secondFactorDeps } from '../second-factor-deps.ts';
 import { safeNext } from '../session.ts';
 import { signedIn } from './signed-in.ts';
 
@@ -24,11 +24,9 @@ const enterCode = publicAction(Entry, {
     return <CodePage visit={visit} formState={formState} challenge={challenge} next={safeNext(next)} />;
   },
   run: async (visit, { challenge, code, next }) => {
-    const { pool, deps } = visit;
-    const { secretKey } = deps;
-    const challenges = makeChallenges(secretKey);
-    const factors = { pool, seal: secondFactorSeal(secretKey) };
-    const signInDeps = { ...factors, challenges, knownBrowsers: makeKnownBrowsers(secretKey) };
+    const { secretKey } = visit.deps;
+    const [challenges, knownBrowsers] = [makeChallenges(secretKey), makeKnownBrowsers(secretKey)];
+    const signInDeps = { ...secondFactorDeps(visit.deps), challenges, knownBrowsers };
     const result = await completeSignIn(signInDeps, { ...visit, challenge, code });
     if (!result) return new Redirect('/dashboard/sign-in');
     return signedIn(visit, result, next);

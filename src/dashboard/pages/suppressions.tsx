@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { requireAddress } from '../../domain/email/address.ts';
+import { addressInQuery, requireAddress } from '../../domain/email/address.ts';
 import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
 import { findSuppression, unsuppress } from '../../accounts/suppressions.ts';
 import { listSuppressions, type Suppression, type SuppressionFilters } from '../../store/suppressions/suppressions.ts';
@@ -18,7 +18,7 @@ export const PATH = '/dashboard/suppressions';
 const CHUNK = 1_000;
 
 const Search = Type.Object({
-  email: Type.Optional(Type.String({ 'x-rule': 'mailbox' })),
+  email: Type.Optional(Type.String({ 'x-rule': 'mailbox-in-query' })),
   origin: Type.Optional(Type.Enum([...SUPPRESSION_ORIGINS])),
   cursor: Type.Optional(Type.String()),
 });
@@ -81,12 +81,12 @@ const remove = buttonAction(async (context) => {
 
 export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', list],
-  ['GET', `${PATH}/download`, 'viewer', download],
+  ['GET', `${PATH}/download`, 'viewer', download, 'expensive'],
   ['POST', `${PATH}/:id/remove`, 'member', remove],
 ];
 
 function filtersOf({ email, origin }: { email?: string; origin?: Suppression['origin'] }): SuppressionFilters {
-  return { email: email === undefined ? null : requireAddress(email, 'email'), origin: origin ?? null };
+  return { email: email === undefined ? null : requireAddress(addressInQuery(email), 'email'), origin: origin ?? null };
 }
 
 function Actions({ context, origin }: { context: Context; origin: string | undefined }): Html {

@@ -16,7 +16,7 @@ const tags = page(Type.Object({ tag: Type.Optional(Type.String()) }), (context) 
   return tag === undefined ? list(context) : show(context, tag);
 });
 
-export const rows: readonly PageRow[] = [['GET', PATH, 'viewer', tags]];
+export const rows: readonly PageRow[] = [['GET', PATH, 'viewer', tags, 'expensive']];
 
 async function list(context: Context): Promise<Html> {
   const tagCounts = await listTags(context.pool, context.organization.id, null, TAGS_SHOWN + 1);

@@ -8,6 +8,7 @@ import {
   rotateEndpoint,
   testEndpoint,
 } from '../../accounts/webhooks.ts';
+import { reportEndpoint } from '../../intake/account-notices.ts';
 import type { Delivery } from '../../store/webhooks/deliveries.ts';
 import { type DeliveryHealth, HEALTH_SAMPLE, readDeliveryHealth } from '../../store/webhooks/delivery-search.ts';
 import type { Endpoint } from '../../store/webhooks/endpoints.ts';
@@ -65,8 +66,13 @@ const edit = action(EndpointFields, {
   run: (context, { url, description = '', events = [] }) =>
     act(context, {
       action: 'webhooks.update',
-      run: () =>
-        editEndpoint(endpointDepsOf(context), context.organization.id, idOf(context), { url, description, events }),
+      run: async () => {
+        const { pool, deps, organization, user } = context;
+        const former = await requireEndpoint(pool, organization.id, idOf(context));
+        const change = { url, description, events };
+        const endpoint = await editEndpoint(endpointDepsOf(context), organization.id, former.id, change);
+        if (endpoint.url !== former.url) await reportEndpoint(deps, organization.id, endpoint, user.email);
+      },
       target: idOf(context),
       detail: { url },
       next: endpointPath(context),

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { createEndpoint } from '../../accounts/webhooks.ts';
+import { reportEndpoint } from '../../intake/account-notices.ts';
 import { type DeliveryHealth, readDeliveryHealth } from '../../store/webhooks/delivery-search.ts';
 import { type Endpoint, listEndpoints } from '../../store/webhooks/endpoints.ts';
 import { act } from '../act.ts';
@@ -74,7 +75,12 @@ const create = action(EndpointFields, {
   run: (context, { url, description = '', events = [] }) =>
     act(context, {
       action: 'webhooks.create',
-      run: () => createEndpoint(endpointDepsOf(context), context.organization.id, { url, description, events }),
+      run: async () => {
+        const { deps, organization, user } = context;
+        const endpoint = await createEndpoint(endpointDepsOf(context), organization.id, { url, description, events });
+        await reportEndpoint(deps, organization.id, endpoint, user.email);
+        return endpoint;
+      },
       target: ({ id }) => id,
       detail: { url },
       next: (endpoint) => secretPage(context, endpoint, 'Endpoint added. It receives events from now on.'),

@@ -1,14 +1,15 @@
 import { performance } from 'node:perf_hooks';
 import type { EmailContent } from '../../domain/email/content.ts';
 import { newId } from '../../lib/ids.ts';
-import { type OutgoingEmail, type OutgoingFile, recipients, toOutgoing } from '../../domain/email/outgoing.ts';
+import { envelopeOf, isPart, type OutgoingEmail, type OutgoingFile, toOutgoing } from '../../domain/email/outgoing.ts';
 import { UNTRACKED } from '../../domain/email/tracked-links.ts';
 import type { EmailProvider } from '../../providers/email-provider.ts';
 import { type Attempt, beginAttempts, type LockedEmail } from '../../store/emails/attempts.ts';
 import { type CommitWith, type Db, isUnreachable } from '../../store/postgres/pool.ts';
 import { beginCopies, type Recipient } from '../../store/emails/recipients.ts';
 import { clearSuspects } from '../../store/emails/suspects.ts';
-import { type Failure, type MemberResult, postponed } from '../contract.ts';
+import { NO_CONNECTION } from '../call.ts';
+import { type Failure, type MemberResult, postponed, uncalled } from '../contract.ts';
 import type { ClaimedEmail, Copy, EmailDeps, LargeContents } from './contract.ts';
 import { insertAccountLinks } from './account-links.ts';
 import { fail } from './copies.ts';
@@ -126,13 +127,19 @@ async function chooseProvider(
   const refusals = deps.providers.map((provider) => refusal(provider, candidates));
   const able = deps.providers.filter((_, index) => refusals[index] === undefined);
   if (able.length === 0) return { kind: 'fail', error: `No provider can deliver this email. ${refusals.join(' ')}` };
-  const open = await firstUnpaused(gate, client, able, outgoing);
+  const attempt = attempts.get(email.id);
+  const open = await firstUnpaused(gate, client, able, outgoing, email.org_id, attempt);
   if ('pause' in open) {
     const { pause } = open;
-    const verdict = judgePaused(pause, attempts.get(email.id), email.overdueMs, deps.accountRetryForMs);
+    const verdict = judgePaused(pause, attempt, email.overdueMs, deps.accountRetryForMs);
     return verdict.kind === 'fail' ? verdict : { ...verdict, reason: pause.reason };
   }
   const { provider } = open;
+  const stalledForMs = deps.line.stalledForMs({ provider, orgId: email.org_id });
+  if (stalledForMs > 0) {
+    const { detail, afterMs } = uncalled(NO_CONNECTION, stalledForMs);
+    return { kind: 'wait', reason: detail, afterMs };
+  }
   const inCall = candidates.slice(0, provider.callSize);
   return { kind: 'send', provider, copies: inCall, bytes: inCall.length * sizeBytes };
 }
@@ -197,7 +204,10 @@ export async function assign(
     Promise.all([
       beginAttempts(
         client,
-        ready.map(({ id, n, call, provider }) => ({ message_id: id, n, call, provider: provider.name })),
+        ready.map(({ id, n, call, provider: { name, awaitsHandOver } }) => {
+          return { message_id: id, n, call, provider: name, handedOver: awaitsHandOver ? false : null };
+        }),
+        deps.recorder.worker,
       ),
       beginCopies(client, ready.flatMap(copiesOfCall)),
       clearSuspects(
@@ -210,10 +220,11 @@ export async function assign(
 }
 
 function copiesOfCall({ id, call, copies }: ClaimedEmail): (Recipient & { readonly call: string })[] {
-  const ofSeveral = copies.filter(({ copy }) => copy !== null);
-  return ofSeveral.flatMap((copy) =>
-    recipients(copy).map(({ address }) => ({ email_id: id, recipient: address.toLowerCase(), call })),
-  );
+  return copies
+    .filter(isPart)
+    .flatMap((copy) =>
+      envelopeOf(copy).map(({ address }) => ({ email_id: id, recipient: address.toLowerCase(), call })),
+    );
 }
 
 /** Disables tracking for an email with the link of an account, regardless of its domain. */

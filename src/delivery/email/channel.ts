@@ -9,6 +9,7 @@ import type { Db } from '../../store/postgres/pool.ts';
 import type { Channel } from '../contract.ts';
 import { resultKey } from '../reconcile.ts';
 import { callProvider } from './call.ts';
+import { publishCompletedBatches } from './completed-batches.ts';
 import { canBeLookedUp, claim } from './claim.ts';
 import type { AttemptedEmail, EmailDeps, EmailTypes, LargeContents } from './contract.ts';
 import { endCopied, fail } from './copies.ts';
@@ -29,12 +30,13 @@ export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map(
   return {
     kind: 'email',
     claim: (members) => claim(deps, members, contents),
-    call: (emails, onAnswer) => callProvider(deps, emails, onAnswer),
+    call: (emails, onAnswer, onLate) => callProvider(deps, emails, onAnswer, onLate),
     apply: (answers) =>
       applyOutcomes(
         deps,
         answers.map(({ sent }) => sent),
       ),
+    onLateAnswers: (ids) => publishCompletedBatches(deps, ids),
     applyRecorded: (emails) => applyRecorded(deps, emails),
 
     lookUp([email]) {
@@ -64,10 +66,10 @@ export function emailChannel(deps: EmailDeps, contents: LargeContents = new Map(
       return [...whole, ...copied];
     },
 
-    callIsOverInMs({ outcome, provider, ageMs }) {
+    callIsOverInMs({ outcome, provider, ageMs }, workerGoneForMs = -Infinity) {
       if (outcome === 'unknown') return 0;
       const overAfterMs = CALL_IS_OVER_MS[provider] ?? Math.max(...Object.values(CALL_IS_OVER_MS));
-      return Math.max(0, overAfterMs - ageMs);
+      return Math.max(0, Math.min(overAfterMs - ageMs, deps.goneWorkerWaitMs - workerGoneForMs));
     },
 
     canBeLookedUp: (_, attempt) => Promise.resolve(canBeLookedUp(deps, attempt)),

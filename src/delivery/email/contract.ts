@@ -102,11 +102,11 @@ export type LargeContents = ReadonlyMap<
 /** Reads large emails before they are sent, within the memory limit of a worker. */
 export interface LargeEmails {
   /**
-   * Reads emails of one organization and calls `work` with them; their memory is reserved until that is done.
+   * Reads emails of one organization and calls `work` with them; their memory is reserved until `ended` of its result is fulfilled.
    * @returns `no memory` if it was not available within two seconds, or if too many emails wait for it already; `unreadable` if
    * the files cannot be read now
    */
-  readonly use: <T>(
+  readonly use: <T extends { readonly ended: Promise<unknown> }>(
     emails: readonly LargeEmail[],
     work: (contents: LargeContents) => Promise<T>,
   ) => Promise<T | 'no memory' | 'unreadable'>;

@@ -46,12 +46,9 @@ async function deliverLarge(
   onResults: OnResults,
 ): Promise<MemberResult[] | undefined> {
   const members = emails.map(({ member }) => member);
-  const delivered = await deps.largeEmails.use(emails, async (contents) => {
-    const { results } = await deliverParts(deps, members, contents, onResults);
-    return results;
-  });
+  const delivered = await deps.largeEmails.use(emails, (contents) => deliverParts(deps, members, contents, onResults));
   if (delivered === 'unreadable') return members.map(({ id }) => ({ id, ...UNREADABLE_RESULT }));
-  return delivered === 'no memory' ? undefined : delivered;
+  return delivered === 'no memory' ? undefined : delivered.results;
 }
 
 /** Splits large emails into calls: one organization and at most MAX_CALL_BYTES per call; an email with files gets its own. */
@@ -81,13 +78,15 @@ async function deliverParts(
   members: readonly Member[],
   contents: LargeContents,
   onResults: OnResults,
-): Promise<{ results: MemberResult[]; held: HeldEmail[] }> {
+): Promise<{ results: MemberResult[]; held: HeldEmail[]; ended: Promise<unknown> }> {
   const channel = emailChannel(deps, contents);
   let deadline: number | undefined;
   const results: MemberResult[] = [];
   const held: HeldEmail[] = [];
+  const ended: Promise<unknown>[] = [];
   for (let left = members; left.length > 0;) {
     const part = await deliverOnce(deps, channel, left, onResults);
+    ended.push(part.ended);
     const partial = new Set(part.results.filter(({ state }) => state === 'partial').map(({ id }) => id));
     results.push(...part.results.filter((result) => result.state !== 'partial'));
     held.push(...part.held);
@@ -99,5 +98,5 @@ async function deliverParts(
       break;
     }
   }
-  return { results, held };
+  return { results, held, ended: Promise.all(ended) };
 }

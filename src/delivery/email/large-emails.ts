@@ -70,11 +70,16 @@ export function makeLargeEmails(pool: Pool, store: FileStore, log: Logger): Larg
     async use(emails, work) {
       const release = await reserve(emails);
       if (!release) return 'no memory';
+      let ended: Promise<unknown> | undefined;
       try {
         const contents = await read(emails);
-        return contents ? await work(contents) : 'unreadable';
+        if (!contents) return 'unreadable';
+        const result = await work(contents);
+        ended = result.ended;
+        return result;
       } finally {
-        release();
+        if (ended) void ended.finally(release);
+        else release();
       }
     },
   };

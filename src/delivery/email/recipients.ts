@@ -4,7 +4,13 @@ import { type OutgoingEmail, recipients, toCopy } from '../../domain/email/outgo
 import { SUPPRESSED_AFTER_CALL_ERROR } from '../../domain/email/suppression.ts';
 import { project } from '../../projection/emails.ts';
 import type { Attempt, LockedEmail } from '../../store/emails/attempts.ts';
-import { deleteUnsentCopies, prepareCopies, recordSuppressed } from '../../store/emails/recipients.ts';
+import {
+  deleteUnsentCopies,
+  prepareCopies,
+  recipientsOfDivided,
+  recordSuppressed,
+  type UnsentCopy,
+} from '../../store/emails/recipients.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import { findSuppressed } from '../../store/suppressions/suppressions.ts';
 import type { MemberResult } from '../contract.ts';
@@ -24,7 +30,10 @@ export function toMessage(copy: Copy): OutgoingEmail {
   return copy.unsubscribeUrl === null ? copy : personalize(copy, copy.unsubscribeUrl);
 }
 
-/** An email with what is to be sent of it: itself, or remaining copies of a marketing email with several recipients. */
+/**
+ * An email with what is to be sent of it: itself, remaining copies of a marketing email with several recipients, or the email with an
+ * envelope of its deferred recipients.
+ */
 export interface Sendable {
   readonly email: LockedEmail;
   readonly outgoing: OutgoingEmail;
@@ -50,7 +59,7 @@ export async function chooseRecipients(
   for (const opened of emails) {
     const { email, outgoing, attempt } = opened;
     const stays = ({ address }: { address: string }) => !isSuppressed(email, address);
-    const isCopied = email.marketing && recipients(outgoing).length > 1;
+    const isCopied = isDivided(email) || (email.marketing && recipients(outgoing).length > 1);
     // After an attempt, some copies may be sent, so that only single copies can be suppressed.
     const ends = !(isCopied && attempt) && !outgoing.to.some(stays);
     if (ends) (attempt?.mayBeDelivered ? failed : suppressed).push(email.id);
@@ -136,28 +145,64 @@ async function makeCopies(
   emails: readonly OpenedEmail[],
   isSuppressed: IsSuppressed,
 ): Promise<Sendable[]> {
-  const requested = emails.flatMap(({ email, outgoing }) =>
-    recipients(outgoing).map(({ address }) => ({
+  const ids = emails.flatMap(({ email }) => (isDivided(email) ? email.id : []));
+  const divided = groupBy(await recipientsOfDivided(client, ids), ({ email_id }) => email_id);
+  const keysOf = (id: string, field: 'is_queued' | 'is_left_out') =>
+    new Set(divided.get(id)?.flatMap((each) => (each[field] ? each.recipient : [])));
+  const requested = emails.flatMap(({ email, outgoing }) => {
+    const queued = isDivided(email) ? keysOf(email.id, 'is_queued') : undefined;
+    const unsent = recipients(outgoing).filter(({ address }) => queued?.has(address.toLowerCase()) ?? true);
+    return unsent.map(({ address }) => ({
       email_id: email.id,
       recipient: address.toLowerCase(),
       suppressed: isSuppressed(email, address),
-    })),
-  );
+    }));
+  });
   const unsent = await prepareCopies(client, requested);
   const unsentCopies = new Map(unsent.map((copy) => [`${copy.email_id} ${copy.recipient}`, copy]));
   return emails.map(({ email, outgoing }) => {
-    const positions = recipients(outgoing).flatMap(({ address }, position) => {
-      const unsentCopy = unsentCopies.get(`${email.id} ${address.toLowerCase()}`);
-      return unsentCopy ? [{ position, lastCall: unsentCopy.call ?? '', repeats: unsentCopy.repeats }] : [];
-    });
-    // Copies without a call come first, then those with the oldest calls: temporarily refused recipients do not delay the others.
-    positions.sort((a, b) => (a.lastCall < b.lastCall ? -1 : Number(a.lastCall > b.lastCall)));
-    // The copies of an ambiguous call are repeated or fail together, so a call has only copies with equally many repeats.
-    const alike = positions.filter(({ repeats }) => repeats === positions[0]?.repeats);
-    const copies = alike.map(({ position }) => {
+    const positions = nextPositions(outgoing, unsentCopies);
+    if (isDivided(email)) {
+      const copies = positions.length === 0 ? [] : [toRest(outgoing, positions, keysOf(email.id, 'is_left_out'))];
+      return { email, outgoing, copies };
+    }
+    const copies = positions.map((position) => {
       const unsubscribeUrl = deps.unsubscribeUrl(email.org_id, email.id, position);
       return { ...toCopy(outgoing, position), recipient: position, unsubscribeUrl };
     });
     return { email, outgoing, copies };
   });
+}
+
+/** Returns true for an email of which a server deferred some recipients. Marketing emails have one recipient or copies. */
+function isDivided({ copies_left, marketing }: LockedEmail): boolean {
+  return copies_left && !marketing;
+}
+
+/** Returns the positions of the recipients that the next calls of an email may contain. */
+function nextPositions(outgoing: OutgoingEmail, unsentCopies: ReadonlyMap<string, UnsentCopy>): number[] {
+  const positions = recipients(outgoing).flatMap(({ address }, position) => {
+    const unsentCopy = unsentCopies.get(`${outgoing.id} ${address.toLowerCase()}`);
+    return unsentCopy ? [{ position, lastCall: unsentCopy.call ?? '', repeats: unsentCopy.repeats }] : [];
+  });
+  // Copies without a call come first, then those with the oldest calls: temporarily refused recipients do not delay the others.
+  positions.sort((a, b) => (a.lastCall < b.lastCall ? -1 : Number(a.lastCall > b.lastCall)));
+  // The copies of an ambiguous call are repeated or fail together, so a call has only copies with equally many repeats.
+  return positions.filter(({ repeats }) => repeats === positions[0]?.repeats).map(({ position }) => position);
+}
+
+/** Returns an email for its deferred recipients: the same message as for the others, also if some of these are suppressed since. */
+function toRest(outgoing: OutgoingEmail, positions: readonly number[], leftOut: ReadonlySet<string>): Copy {
+  const { to, cc, bcc } = outgoing;
+  const wasIn = ({ address }: { address: string }) => !leftOut.has(address.toLowerCase());
+  const all = recipients(outgoing);
+  const [recipient = null] = positions.length === 1 ? positions : [];
+  return {
+    ...outgoing,
+    to: to.filter(wasIn),
+    cc: cc.filter(wasIn),
+    bcc: bcc.filter(wasIn),
+    envelope: all.filter((_, position) => positions.includes(position)),
+    recipient,
+  };
 }

@@ -1,7 +1,7 @@
 import type { EmailStatus } from '../../domain/email/email.ts';
 import { maskAddresses } from '../../lib/mask.ts';
-import { type OutgoingEmail, recipients } from '../../domain/email/outgoing.ts';
-import type { RefusedRecipient, SendOutcome } from '../../domain/email/retry.ts';
+import { envelopeOf, isPart, type OutgoingEmail } from '../../domain/email/outgoing.ts';
+import type { NamedRecipients, RefusedRecipient, SendOutcome } from '../../domain/email/retry.ts';
 import { project } from '../../projection/emails.ts';
 import {
   type Attempt,
@@ -11,12 +11,12 @@ import {
   lockStatuses,
 } from '../../store/emails/attempts.ts';
 import type { EmailChangeInput } from '../../store/emails/changes.ts';
-import { type CopyEnding, endCopies } from '../../store/emails/recipients.ts';
+import { type CopyEnding, divideEmails, endCopies } from '../../store/emails/recipients.ts';
 import { type Pool, transaction } from '../../store/postgres/pool.ts';
 import { ATTEMPT_OUTCOMES, retryResult } from '../call.ts';
 import type { CallResult } from '../contract.ts';
 import type { EmailDeps, EmailOutcomes } from './contract.ts';
-import { endCopied } from './copies.ts';
+import { endCopied, SENT_IN_PARTS } from './copies.ts';
 import { resultKey } from '../reconcile.ts';
 
 /** The outcome of several copies is the first of these that occurs. */
@@ -24,6 +24,7 @@ const OUTCOME_PRECEDENCE: readonly SendOutcome['kind'][] = [
   'unknown',
   'account',
   'busy',
+  'postponed',
   'sent',
   'bounced',
   'rejected',
@@ -36,12 +37,23 @@ export function outcomeOf(outcomes: EmailOutcomes['outcomes']): SendOutcome {
 }
 
 /**
- * Returns the final outcome of some copies if the provider refused the others only for now. The attempt is recorded with it, which
- * resets `Attempt.failures` for the others.
+ * Returns the final outcome of some copies or recipients if the provider refused the others only for now. The attempt is recorded with
+ * it, which resets `Attempt.failures` for the others.
  */
 function finalOutcomeOfPart(outcomes: EmailOutcomes['outcomes']): SendOutcome['kind'] | undefined {
-  if (outcomeOf(outcomes).kind !== 'busy') return undefined;
-  return (['sent', 'bounced', 'rejected'] as const).find((final) => outcomes.some(({ kind }) => kind === final));
+  const outcome = outcomeOf(outcomes);
+  if (outcome.kind !== 'busy' && outcome.kind !== 'postponed') return hasDeferred(outcome) ? outcome.kind : undefined;
+  const final = (['sent', 'bounced', 'rejected'] as const).find((final) => outcomes.some(({ kind }) => kind === final));
+  return final ?? (namedOf(outcome).refused ? 'bounced' : undefined);
+}
+
+function namedOf(outcome: SendOutcome): NamedRecipients {
+  return outcome.kind === 'account' || outcome.kind === 'postponed' ? {} : outcome;
+}
+
+/** Returns true for a final outcome that does not concern all recipients, since others were deferred. */
+function hasDeferred(outcome: SendOutcome): boolean {
+  return ['sent', 'bounced', 'rejected'].includes(outcome.kind) && namedOf(outcome).deferred !== undefined;
 }
 
 /** The changes that a provider's answer makes to one email, with its attempt. */
@@ -50,7 +62,7 @@ export interface AnswerChanges {
   readonly changes: AttemptChanges;
   /** True if the changes are recorded with the attempt until they are applied. */
   readonly areStored: boolean;
-  /** True for a marketing email that is sent in copies. */
+  /** True for a marketing email that is sent in copies, and for an email with deferred recipients. */
   readonly isCopied: boolean;
 }
 
@@ -63,10 +75,18 @@ export function endingOf(entry: EmailOutcomes): AttemptEnding {
     message_id: id,
     n,
     outcome: ATTEMPT_OUTCOMES[finalOutcomeOfPart(entry.outcomes) ?? outcome.kind],
-    detail: 'detail' in outcome ? outcome.detail : null,
+    detail: 'detail' in outcome ? outcome.detail : deferralDetail(entry),
     ...(outcome.kind === 'sent' && !isCopied(entry) && { provider_message_id: outcome.messageId }),
     ...(areStored && { changes }),
   };
+}
+
+/** States how many recipients an accepted email was deferred for, and the first answer about one; null for none. */
+function deferralDetail({ email, outcomes }: EmailOutcomes): string | null {
+  const [first, ...others] = outcomes.flatMap((outcome) => namedOf(outcome).deferred ?? []);
+  if (!first) return null;
+  const total = email.copies.reduce((sum, copy) => sum + envelopeOf(copy).length, 0);
+  return `Deferred for ${others.length + 1} of ${total} recipients. ${first.detail}`;
 }
 
 /** Applies the recorded answers of a call. @returns the results in the order of the emails */
@@ -78,7 +98,7 @@ export async function applyOutcomes(deps: EmailDeps, emails: readonly EmailOutco
 /** Applies answers to their emails. Idempotent. @returns the final statuses of emails that are sent in copies */
 export async function applyAnswers(pool: Pool, answers: readonly AnswerChanges[]): Promise<Map<string, EmailStatus>> {
   const stored = answers.filter(({ areStored }) => areStored);
-  const all = (change: 'sent' | 'bounced' | 'rejected') => answers.flatMap(({ changes }) => changes[change]);
+  const all = (change: keyof Omit<AttemptChanges, 'copies'>) => answers.flatMap(({ changes }) => changes[change] ?? []);
   // The common case: an email has no copies and one change, and `project` opens a transaction of its own for each kind of change.
   if (stored.length === 0) {
     for (const change of ['sent', 'rejected'] as const) await project(pool, change, all(change));
@@ -96,11 +116,11 @@ export async function applyAnswers(pool: Pool, answers: readonly AnswerChanges[]
       client,
       stored.map(({ attempt }) => attempt),
     );
-    await endCopies(
-      client,
-      answers.flatMap(({ changes }) => changes.copies),
-    );
-    for (const change of ['sent', 'bounced', 'rejected'] as const) await project(client, change, all(change));
+    const endings = answers.flatMap(({ changes }) => changes.copies);
+    await divideEmails(client, endings);
+    await endCopies(client, endings);
+    for (const change of ['sent', 'bounced', 'rejected', 'delivery_delayed_for_one'] as const)
+      await project(client, change, all(change));
     return endCopied(client, copiedIds);
   });
 }
@@ -112,29 +132,68 @@ function toChanges(entry: EmailOutcomes): AnswerChanges {
     sent: changesOf(entry, 'sent'),
     bounced: changesOf(entry, 'bounced'),
     rejected: changesOf(entry, 'rejected'),
+    delivery_delayed_for_one: delays(entry),
   };
   const areStored = changes.copies.length > 0 || changes.bounced.length > 0;
   return { attempt: { message_id, n }, changes, areStored, isCopied: isCopied(entry) };
 }
 
-function isCopied({ email }: EmailOutcomes): boolean {
-  return email.copies.some(({ copy }) => copy !== null);
+/** Returns true if copies or recipients of an email have ends of their own. */
+function isCopied(entry: EmailOutcomes): boolean {
+  return eachCopy(entry).some(({ copy, outcome }) => isPart(copy) || divides(outcome));
+}
+
+/** Returns true if an outcome is that of some recipients, while others are still to get the email. */
+function divides(outcome: SendOutcome): boolean {
+  const { refused, deferred } = namedOf(outcome);
+  if (outcome.kind === 'busy') return refused !== undefined;
+  return deferred !== undefined || (outcome.kind === 'unknown' && refused !== undefined);
 }
 
 function eachCopy({ email, outcomes }: EmailOutcomes): { copy: OutgoingEmail; outcome: SendOutcome }[] {
   return email.copies.map((copy, index) => ({ copy, outcome: outcomes[index] as SendOutcome }));
 }
 
-/** The copies that were sent or rejected. Bounced copies are recorded by the projection. */
+/** The ends of copies, and of recipients of an email with deferred ones. Bounces are recorded by the projection. */
 function copyEndings(entry: EmailOutcomes): CopyEnding[] {
   if (!isCopied(entry)) return [];
-  return eachCopy(entry).flatMap(({ copy, outcome }): CopyEnding[] => {
-    if (outcome.kind !== 'sent' && outcome.kind !== 'rejected') return [];
-    const ending =
-      outcome.kind === 'sent'
-        ? { status: outcome.kind, error: null, provider_message_id: outcome.messageId }
-        : { status: outcome.kind, error: outcome.detail, provider_message_id: null };
-    return recipients(copy).map(({ address }) => ({ email_id: copy.id, recipient: address.toLowerCase(), ...ending }));
+  const { call } = entry.email;
+  return eachCopy(entry).flatMap(({ copy, outcome }) => {
+    const deferrals = new Map(namedOf(outcome).deferred?.map((each) => [each.recipient.toLowerCase(), each.detail]));
+    const bounced = new Set(refusedRecipients(copy, outcome).map(({ recipient }) => recipient.toLowerCase()));
+    return envelopeOf(copy).flatMap(({ address }): CopyEnding[] => {
+      const recipient = address.toLowerCase();
+      if (bounced.has(recipient)) return [];
+      const ending = endingOfRecipient(copy, outcome, deferrals.get(recipient));
+      return ending ? [{ email_id: copy.id, recipient, call, ...ending }] : [];
+    });
+  });
+}
+
+/** @param deferral the answer about this recipient alone */
+function endingOfRecipient(
+  { copy }: OutgoingEmail,
+  outcome: SendOutcome,
+  deferral: string | undefined,
+): Omit<CopyEnding, 'email_id' | 'recipient'> | undefined {
+  const open = { status: 'queued', provider_message_id: null } as const;
+  if (deferral !== undefined) return { ...open, error: deferral };
+  if (outcome.kind === 'sent') return { status: 'sent', error: null, provider_message_id: outcome.messageId };
+  if (outcome.kind === 'rejected') return { status: 'rejected', error: outcome.detail, provider_message_id: null };
+  // Copies of marketing email that are not sent yet keep their state.
+  if (copy !== null) return undefined;
+  if (outcome.kind === 'busy') return { ...open, error: outcome.detail };
+  return outcome.kind === 'unknown' ? { ...open, error: null } : undefined;
+}
+
+/** A deferral is shown once for each recipient, unless the next call follows immediately. */
+function delays(entry: EmailOutcomes): EmailChangeInput[] {
+  const { id, provider } = entry.email;
+  if (!isCopied(entry)) return [];
+  const deferred = entry.outcomes.flatMap((outcome) => namedOf(outcome).deferred ?? []);
+  return deferred.flatMap(({ recipient: address, detail: error, isOverLimit }): EmailChangeInput[] => {
+    const recipient = address.toLowerCase();
+    return isOverLimit ? [] : [{ id, provider: provider.name, recipient, error, dedupe_key: `deferred ${recipient}` }];
   });
 }
 
@@ -143,8 +202,12 @@ function changesOf(entry: EmailOutcomes, change: 'sent' | 'bounced' | 'rejected'
   const { id, provider } = entry.email;
   if (change === 'bounced') return eachCopy(entry).flatMap(({ copy, outcome }) => bounces(entry, copy, outcome));
   const [outcome] = entry.outcomes;
-  if (isCopied(entry) || outcome.kind !== change) return [];
-  const common = { id, provider: provider.name, dedupe_key: resultKey(change, entry.email) };
+  const isDivided = isCopied(entry);
+  // Of an email in parts, its end is recorded with the last one. What the first recipients got is known before that.
+  const isFirstPart = isDivided && change === 'sent' && entry.email.copies[0]?.copy === null;
+  if ((isDivided && !isFirstPart) || outcome.kind !== change) return [];
+  const dedupe_key = isDivided ? SENT_IN_PARTS : resultKey(change, entry.email);
+  const common = { id, provider: provider.name, dedupe_key };
   if (outcome.kind !== 'sent') return [{ ...common, error: outcome.detail }];
   const { messageId: provider_message_id, acceptedAt: occurred_at } = outcome;
   return [Object.assign(common, { provider_message_id }, occurred_at !== undefined && { occurred_at })];
@@ -161,13 +224,12 @@ function bounces({ email }: EmailOutcomes, copy: OutgoingEmail, outcome: SendOut
   }));
 }
 
-/** The recipients that the provider refused: those it named, and all recipients if it bounced the whole copy. */
+/** The recipients that the provider refused: those it named, and all others that it did not defer if it bounced the copy. */
 function refusedRecipients(copy: OutgoingEmail, outcome: SendOutcome): readonly RefusedRecipient[] {
-  if (outcome.kind !== 'sent' && outcome.kind !== 'bounced') return [];
-  const named = outcome.refused ?? [];
-  if (outcome.kind === 'sent') return named;
-  const isNamed = new Set(named.map(({ recipient }) => recipient.toLowerCase()));
-  const others = recipients(copy).filter(({ address }) => !isNamed.has(address.toLowerCase()));
+  const { refused: named = [], deferred = [] } = namedOf(outcome);
+  if (outcome.kind !== 'bounced') return named;
+  const isNamed = new Set([...named, ...deferred].map(({ recipient }) => recipient.toLowerCase()));
+  const others = envelopeOf(copy).filter(({ address }) => !isNamed.has(address.toLowerCase()));
   const { reason, detail } = outcome;
   return [...named, ...others.map(({ address }) => ({ recipient: address, reason, detail }))];
 }
@@ -175,12 +237,20 @@ function refusedRecipients(copy: OutgoingEmail, outcome: SendOutcome): readonly 
 function toResult(deps: EmailDeps, entry: EmailOutcomes, statuses: ReadonlyMap<string, EmailStatus>): CallResult {
   const { id, provider } = entry.email;
   const outcome = outcomeOf(entry.outcomes);
+  if (outcome.kind === 'postponed') return retryResult(deps, entry.email, outcome);
+  const isPartFinal = finalOutcomeOfPart(entry.outcomes) !== undefined;
+  const deferred = namedOf(outcome).deferred ?? [];
+  // `endCopied` leaves an email open while copies of it are still to be sent.
+  const isOpen = isCopied(entry) && !statuses.has(id);
+  if (isPartFinal && isOpen && deferred.some(({ isOverLimit }) => isOverLimit)) return { id, state: 'partial' };
   if (outcome.kind === 'busy' || outcome.kind === 'account' || outcome.kind === 'unknown') {
     const isAlone = outcome.kind === 'busy' && outcome.alone && { alone: true };
     const result = retryResult(deps, entry.email, { ...outcome, detail: maskAddresses(outcome.detail) });
-    return { ...result, ...isAlone, ...(finalOutcomeOfPart(entry.outcomes) !== undefined && { failures: 0 }) };
+    return { ...result, ...isAlone, ...(isPartFinal && { failures: 0 }) };
   }
-  // `endCopied` leaves an email open while copies of it are still to be sent.
-  if (isCopied(entry) && !statuses.has(id)) return { id, state: 'partial' };
+  // Others have got it, so its group has no reason to wait for it.
+  const [first] = deferred;
+  if (isOpen && first) return { id, state: 'again', reason: maskAddresses(first.detail), alone: true, failures: 0 };
+  if (isOpen) return { id, state: 'partial' };
   return { id, state: 'ended', status: statuses.get(id) ?? outcome.kind, provider: provider.name };
 }

@@ -16,8 +16,8 @@ import {
 } from '../../store/messages/delivery.ts';
 import { postponeMessageCheck } from '../../store/messages/stuck.ts';
 import { transaction } from '../../store/postgres/pool.ts';
-import { ATTEMPT_OUTCOMES, CLAIM_EXPIRED, isClaimExpired, retryResult } from '../call.ts';
-import type { CallResult, Channel, DeliveryStatus } from '../contract.ts';
+import { ATTEMPT_OUTCOMES, CLAIM_EXPIRED, isClaimExpired, NO_CONNECTION, retryResult } from '../call.ts';
+import { type CallResult, type Channel, type DeliveryStatus, uncalled } from '../contract.ts';
 import { resultKey } from '../reconcile.ts';
 import { claim } from './claim.ts';
 import type {
@@ -63,8 +63,11 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
 
     async call(messages, onAnswer) {
       for (const message of messages) {
-        const expired = () => (isClaimExpired(message) ? CLAIM_EXPIRED : undefined);
-        const outcome = expired() ?? (await message.provider.send(message.stored, expired));
+        const { provider, orgId, stored } = message;
+        const expired = () => (isClaimExpired(message) ? uncalled(CLAIM_EXPIRED) : undefined);
+        const send = async () => expired() ?? (await provider.send(stored, expired));
+        const called = await deps.line.run({ provider, orgId, isSingle: true }, send);
+        const outcome = called ?? uncalled(NO_CONNECTION, deps.line.stalledForMs({ provider, orgId }));
         onAnswer(toAnswer(message, storable(afterWindow(message, outcome))));
       }
     },
@@ -100,7 +103,7 @@ export function messageChannel(deps: MessageDeps, kind: MessageChannel): Channel
         const isTaken = async (providerMessageId: string, alsoFits?: (other: StoredMessage) => boolean) => {
           if (await belongsToAnotherMessage(deps.pool, stored, providerMessageId)) return true;
           if (!alsoFits) return false;
-          others ??= findAmbiguousOthers(deps.pool, stored, { ...created, maxCallMs: CALL_IS_OVER_MS });
+          others ??= findAmbiguousOthers(deps.pool, deps.contents, stored, { ...created, maxCallMs: CALL_IS_OVER_MS });
           return (await others).some(alsoFits);
         };
         const messageId = await provider.find?.(stored, created, isTaken);

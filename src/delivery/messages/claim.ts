@@ -13,10 +13,12 @@ import {
   isAmbiguous,
   lastAttempts,
 } from '../../store/emails/attempts.ts';
+import { isErased } from '../../store/messages/erasure.ts';
 import { asFallback, lockMessages, type StoredMessage } from '../../store/messages/delivery.ts';
 import { afterCommit, type Db, transaction } from '../../store/postgres/pool.ts';
 import { messagesClaimed } from '../../telemetry/topics.ts';
-import { type Claim, done, type Member, postponed, suspendedResult, unclaimableResult } from '../contract.ts';
+import { NO_CONNECTION } from '../call.ts';
+import { type Claim, done, type Member, postponed, suspendedResult, uncalled, unclaimableResult } from '../contract.ts';
 import { judgePaused, makeGate } from '../pauses.ts';
 import type { MessageDeps, MessageTypes } from './contract.ts';
 
@@ -44,7 +46,10 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
   const { id } = member;
   const gate = makeGate(await deps.pauses.current());
   return transaction(deps.pool, async (client, commitWith): Promise<MessageClaim | number> => {
-    const [[locked], [attempt]] = await Promise.all([lockMessages(client, [id]), lastAttempts(client, [id])]);
+    const [[locked], [attempt]] = await Promise.all([
+      lockMessages(client, deps.contents, [id]),
+      lastAttempts(client, [id]),
+    ]);
     let stored = locked;
     if (!stored) return done({ id, state: 'ended', status: 'canceled' });
     const blocked = unclaimableResult({ ...stored, workflow_id: id, copies_left: false }, member);
@@ -61,7 +66,9 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     if (stored.suspendedForMs !== null) return done(suspendedResult(id, stored.suspendedForMs));
     await markClaimed(client, stored);
     const { number, overdueMs } = stored;
-    if (stored.has_opted_out) return suppress(client, id);
+    const isErasedRecipient = await wasErased(deps, client, stored);
+    if (stored.has_opted_out || (isErasedRecipient && stored.channel === 'sms')) return suppress(client, id);
+    if (isErasedRecipient) return fail(client, id, 'The recipient was erased and gets no more messages.');
     if (!number) return fail(client, id, 'The number that it should come from is no longer connected.');
     const provider = deps.providerOf(number);
     if (await isOutsideWindow(deps, client, stored, attempt)) {
@@ -72,11 +79,16 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     const refusal = provider.refusal(stored);
     if (refusal !== undefined) return fail(client, id, storableText(refusal));
 
-    const pause = await gate(client, provider.name, [number.id]);
+    const pause = await gate(client, provider.name, [number.id], attempt);
     if (pause) {
       const paused = judgePaused(pause, attempt, overdueMs, deps.accountRetryForMs);
       if (paused.kind === 'fail') return fail(client, id, paused.error);
       return done(postponed(id, pause.reason, paused.afterMs));
+    }
+    const stalledForMs = deps.line.stalledForMs({ provider, orgId: stored.org_id });
+    if (stalledForMs > 0) {
+      const { detail, afterMs } = uncalled(NO_CONNECTION, stalledForMs);
+      return done(postponed(id, detail, afterMs));
     }
     const waitMs = deps.pace.reserve(number.id, id);
     if (waitMs > 0) return waitMs;
@@ -84,7 +96,8 @@ async function tryClaim(deps: MessageDeps, member: Member): Promise<MessageClaim
     const call = newId('call');
     // Read before the commit, since the attempt's age in Postgres also includes the duration of the commit.
     const times = { claimedAt: performance.now(), claimedAtUnixMs: Date.now(), overdueMs };
-    await commitWith(beginAttempts(client, [{ message_id: id, n, call, provider: provider.name }]));
+    const begun = [{ message_id: id, n, call, provider: provider.name }];
+    await commitWith(beginAttempts(client, begun, deps.recorder.worker));
     return { kind: 'ready', message: { id, orgId: stored.org_id, stored, provider, n, failures, call, ...times } };
   });
 }
@@ -117,6 +130,16 @@ async function markClaimed(client: Db, { id, channel, status, overdueMs }: Store
   if (status !== 'scheduled') return;
   await projectMessages(client, 'claimed', [{ id }]);
   afterCommit(client, () => messagesClaimed.publish({ kind: channel, overdueSeconds: [overdueMs / 1_000] }));
+}
+
+/** Returns true if the recipient was erased. An organization without erasures costs no statement. */
+async function wasErased(
+  { contents }: MessageDeps,
+  db: Db,
+  { org_id, to, has_erasures }: StoredMessage,
+): Promise<boolean> {
+  const [hash] = (has_erasures && (await contents.hashAddresses(db, org_id, [to]))) || [];
+  return hash !== undefined && isErased(db, org_id, hash);
 }
 
 async function fail(client: Db, id: string, error: string, code?: string): Promise<MessageClaim> {

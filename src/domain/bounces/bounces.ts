@@ -7,7 +7,7 @@ import type { BounceReason } from '../email/email.ts';
 import { SUPPRESSING } from '../email/suppression.ts';
 
 /** Maximum length of a reply that is parsed, in UTF-16 code units; real replies are about a third as long. */
-const MAX_REPLY_LENGTH = 2_000;
+export const MAX_REPLY_LENGTH = 2_000;
 
 /**
  * Classifies a bounce. `reason` is `unknown` if the reply states none; `suppress` is true if the recipient must be

@@ -12,6 +12,8 @@ const SITES: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`(?:^|[/.])(?:${LIST_OPERATORS})(?![\\w.-])`), '@list'],
   [/^http.*(?:\/reputation\b|dnsbl|\brbl|blocklist|blacklist|550-bl)/, '@list'],
   [/(?:^|[/.])openspf\.(?:org|net)|spf\.pobox\.com/, '@spf'],
+  // GMX, WEB.DE and IONOS.
+  [/^http.*[?&]c=h[di](?![a-z])/, 'invalid header'],
   [/^http.*(?:answer=6596|nosuchuser)/, 'user unknown'],
   [/^http.*disableduser/, 'account disabled'],
   [/^http.*overquota/, 'mailbox full'],

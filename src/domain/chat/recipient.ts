@@ -1,5 +1,5 @@
 import { isSupportedCountry } from 'libphonenumber-js/max';
-import { parsePhone, PHONE_PROBLEMS, phoneInQuery } from './phone.ts';
+import { parseAnyPhone, parsePhone, PHONE_PROBLEMS, phoneInQuery, withPlus } from './phone.ts';
 
 /** The destination of a message: a phone number, or a chat-app user whose number may be unknown. */
 export interface Recipient {
@@ -31,6 +31,11 @@ export function parseRecipient(text: string): Recipient | string {
   return isUserId(text) && isSupportedCountry(country) ? { to: text, country } : USER_ID_PROBLEM;
 }
 
+/** Parses the recipient of an SMS, in any notation for calls from another country, or returns an error message. */
+export function parseSmsRecipient(text: string): Recipient | string {
+  return parsePhoneRecipient(withPlus(text));
+}
+
 /** Parses a recipient that must be a phone number, or returns an error message. */
 export function parsePhoneRecipient(text: string): Recipient | string {
   const phone = parsePhone(text);
@@ -38,8 +43,28 @@ export function parsePhoneRecipient(text: string): Recipient | string {
   return phone.country === undefined ? PHONE_PROBLEMS.nowhere : { to: phone.number, country: phone.country };
 }
 
+/** The country of a user whose number belongs to none: CLDR's code of an unknown region. */
+const UNKNOWN_COUNTRY = 'ZZ';
+
+/**
+ * Parses a recipient as `parseRecipient` does, but accepts a number that is in no numbering plan: a user may have written from it,
+ * and can then be answered.
+ */
+export function parseContact(text: string): Recipient | string {
+  if (LIKE_USER_ID.test(text)) return parseRecipient(text);
+  const phone = parseAnyPhone(text);
+  return typeof phone === 'string' ? phone : { to: phone.number, country: phone.country ?? UNKNOWN_COUNTRY };
+}
+
+/** Parses the recipient of a chat-app message in a query, or returns an error message. */
 export function parseRecipientQuery(text: string): Pick<Recipient, 'to'> | string {
   if (LIKE_USER_ID.test(text)) return isUserId(text) ? { to: text } : USER_ID_PROBLEM;
-  const phone = parsePhone(phoneInQuery(text));
+  const phone = parseAnyPhone(phoneInQuery(text));
+  return typeof phone === 'string' ? phone : { to: phone.number };
+}
+
+/** Parses the recipient of an SMS in a query, or returns an error message. */
+export function parsePhoneQuery(text: string): Pick<Recipient, 'to'> | string {
+  const phone = parsePhone(withPlus(phoneInQuery(text)));
   return typeof phone === 'string' ? phone : { to: phone.number };
 }

@@ -29,6 +29,16 @@ const IGNORABLE = /\p{Default_Ignorable_Code_Point}/u;
  */
 const INVISIBLE = /(?!\p{Variation_Selector})\p{Default_Ignorable_Code_Point}|[\u0080-\u009F\uFFF9-\uFFFB]/u;
 
+/** Letters and marks of scripts whose letters change shape beside each other, which the joiners U+200C and U+200D control (UAX #31). */
+const JOINING = String.raw`[\p{scx=Adlm}\p{scx=Arab}\p{scx=Mand}\p{scx=Mong}\p{scx=Nkoo}\p{scx=Rohg}\p{scx=Syrc}\p{scx=Beng}\p{scx=Deva}\p{scx=Gujr}\p{scx=Guru}\p{scx=Knda}\p{scx=Mlym}\p{scx=Orya}\p{scx=Sinh}\p{scx=Taml}\p{scx=Telu}\p{scx=Bali}\p{scx=Cakm}\p{scx=Gran}\p{scx=Java}\p{scx=Khmr}\p{scx=Mymr}\p{scx=Newa}\p{scx=Tirh}]`;
+const LETTER = String.raw`[\p{L}\p{M}]`;
+/** Matches joiners that are part of the spelling of a name: within a word of such a script, and between emoji of one picture. */
+const SPELLING_JOINER = new RegExp(
+  String.raw`(?<=${LETTER})(?<=${JOINING})[\u200C\u200D](?=${LETTER})(?=${JOINING})` +
+    String.raw`|(?<=\p{Extended_Pictographic}\uFE0F?\p{Emoji_Modifier}?)\u200D(?=\p{Extended_Pictographic})`,
+  'gu',
+);
+
 /**
  * Parses one address in the two forms of interface.md. Stricter than RFC 5322 on purpose: quoted local parts, comments,
  * groups and domain literals are invalid, because parsers disagree about each of them.
@@ -38,13 +48,25 @@ export function parseMailbox(text: string): Mailbox | string {
   if (characters(text) > MAILBOX_LENGTH) return `must be at most ${MAILBOX_LENGTH} characters`;
   const control = controlProblem(text);
   if (control) return control;
-  if (INVISIBLE.test(text)) return 'must not contain invisible characters';
+  const name = text.slice(0, text.lastIndexOf('<') + 1);
+  const visible = name.replace(SPELLING_JOINER, '') + text.slice(name.length);
+  if (INVISIBLE.test(visible)) return 'must not contain invisible characters';
 
   const trimmed = text.trim();
   const bracket = trimmed.endsWith('>') ? trimmed.lastIndexOf('<') : -1;
   if (bracket < 0) return parseAddress(null, trimmed);
   const named = parseName(trimmed.slice(0, bracket).trim());
   return typeof named === 'string' ? named : parseAddress(named.name, trimmed.slice(bracket + 1, -1).trim());
+}
+
+/** Restores each `+` of an address in a query string, where an unescaped one is decoded as a space. */
+export function addressInQuery(text: string): string {
+  const trimmed = text.trim();
+  const start = trimmed.lastIndexOf('<') + 1;
+  const at = trimmed.lastIndexOf('@');
+  return at < start
+    ? trimmed
+    : trimmed.slice(0, start) + trimmed.slice(start, at).replaceAll(' ', '+') + trimmed.slice(at);
 }
 
 /** Returns the bare address in lower case, as addresses are compared and stored; undefined for an invalid field. */

@@ -10,7 +10,7 @@ export interface EmailContent {
   headers: Record<string, string>;
 }
 
-/** A key that encrypts the content of one organization's emails: 32 bytes. */
+/** A key that encrypts the content of one organization's messages: 32 bytes. */
 export interface DataKey {
   readonly version: number;
   readonly key: KeyObject;
@@ -25,8 +25,8 @@ export interface SealedContent {
 }
 
 /**
- * A sealed value is: form (1 byte), version of the data key (4 bytes), nonce (12), tag (16), ciphertext. Form, version, email
- * id and the name of the part are associated data, so a value cannot be moved to another email or part.
+ * A sealed value is: form (1 byte), version of the data key (4 bytes), nonce (12), tag (16), ciphertext. Form, version, message
+ * id and the name of the part are associated data, so a value cannot be moved to another message or part.
  */
 const PLAIN = 1;
 const DEFLATED = 2;
@@ -41,7 +41,7 @@ const MIN_THREADED_BYTES = 64 * 1_024;
  */
 const DEFLATE = { level: 1, windowBits: 13, memLevel: 6, chunkSize: 4_000 };
 
-type Part = 'body' | 'headers';
+type Part = 'body' | 'headers' | 'message';
 
 /** Compresses and encrypts the content of an email. */
 export async function sealContent(key: DataKey, emailId: string, content: EmailContent): Promise<SealedContent> {
@@ -69,33 +69,43 @@ export async function openHeaders(key: KeyObject, emailId: string, sealed: Buffe
   return (await open(key, emailId, 'headers', sealed)) as Record<string, string>;
 }
 
+/** Compresses and encrypts the content of a chat-app message or SMS. */
+export function sealMessage(key: DataKey, messageId: string, content: object): Promise<Buffer> {
+  return seal(key, messageId, 'message', content);
+}
+
+/** @throws if the value belongs to another message, was modified, or was encrypted with another key */
+export function openMessage(key: KeyObject, messageId: string, sealed: Buffer): Promise<unknown> {
+  return open(key, messageId, 'message', sealed);
+}
+
 export function keyVersion(sealed: Buffer): number {
   return sealed.readUInt32BE(1);
 }
 
-async function seal({ key, version }: DataKey, emailId: string, part: Part, value: unknown): Promise<Buffer> {
+async function seal({ key, version }: DataKey, messageId: string, part: Part, value: unknown): Promise<Buffer> {
   const json = Buffer.from(JSON.stringify(value));
   const isCompressed = json.length >= MIN_COMPRESSED_BYTES;
   const plain = isCompressed ? await deflate(json) : json;
   const prefix = Buffer.alloc(PREFIX_BYTES);
   prefix.writeUInt8(isCompressed ? DEFLATED : PLAIN, 0);
   prefix.writeUInt32BE(version, 1);
-  return encrypt(key, prefix, plain, associated(prefix, emailId, part));
+  return encrypt(key, prefix, plain, associated(prefix, messageId, part));
 }
 
-async function open(key: KeyObject, emailId: string, part: Part, sealed: Buffer): Promise<unknown> {
+async function open(key: KeyObject, messageId: string, part: Part, sealed: Buffer): Promise<unknown> {
   const form = sealed[0];
   if (form !== PLAIN && form !== DEFLATED) throw new Error('the content has no form that is known here');
   const plain = decrypt(
     key,
     sealed.subarray(PREFIX_BYTES),
-    associated(sealed.subarray(0, PREFIX_BYTES), emailId, part),
+    associated(sealed.subarray(0, PREFIX_BYTES), messageId, part),
   );
   return JSON.parse((form === DEFLATED ? await inflate(plain) : plain).toString());
 }
 
-function associated(prefix: Buffer, emailId: string, part: Part): Buffer {
-  return Buffer.concat([prefix, Buffer.from(`${emailId} ${part}`)]);
+function associated(prefix: Buffer, messageId: string, part: Part): Buffer {
+  return Buffer.concat([prefix, Buffer.from(`${messageId} ${part}`)]);
 }
 
 async function deflate(plain: Buffer): Promise<Buffer> {

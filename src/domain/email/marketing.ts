@@ -1,8 +1,11 @@
 import { escapeHtml } from '../../lib/html.ts';
 import type { OutgoingEmail } from './outgoing.ts';
 
-/** Matches the placeholder. Template languages allow white space around the name. */
-const PLACEHOLDER = /\{\{\{[ \t]*unsubscribe_url[ \t]*\}\}\}/g;
+/**
+ * Matches the placeholder. Template languages allow white space around the name. HTML editors and serializers percent-encode what is
+ * not allowed in the URL of a link, wholly or in part.
+ */
+const PLACEHOLDER = /(?:\{|%7[Bb]){3}(?:[ \t]|%20|%09)*unsubscribe(?:_|%5[Ff])url(?:[ \t]|%20|%09)*(?:\}|%7[Dd]){3}/g;
 
 /** RFC 2369 and RFC 8058. Requests must not set these headers: a click on their link unsubscribes the recipient. */
 const UNSUBSCRIBE_HEADERS = new Set(['list-unsubscribe', 'list-unsubscribe-post']);

@@ -1,6 +1,6 @@
 import { type Mailbox, parseMailbox } from './address.ts';
 import type { EmailContent } from './content.ts';
-import { isControlHeader } from './control-headers.ts';
+import { isControlHeader, isServerHeader } from './control-headers.ts';
 import type { EmailRequest } from './email.ts';
 import type { DkimSigner } from '../senders/dkim.ts';
 import { type Tracking, UNTRACKED } from './tracked-links.ts';
@@ -24,6 +24,8 @@ export interface OutgoingEmail {
   readonly to: readonly Mailbox[];
   readonly cc: readonly Mailbox[];
   readonly bcc: readonly Mailbox[];
+  /** The recipients that it is sent to now, if a server has answered finally about others of to, cc and bcc; null for all. */
+  readonly envelope: readonly Mailbox[] | null;
   readonly replyTo: readonly Mailbox[];
   readonly subject: string;
   readonly html: string | null;
@@ -59,12 +61,13 @@ export function toOutgoing(
     to,
     cc,
     bcc,
+    envelope: null,
     replyTo: (email.reply_to ?? []).map(parseStoredAddress),
     subject: email.subject,
     html: html || null,
     text: text || null,
-    // The API refuses control headers; emails accepted before that check existed may still be pending.
-    headers: Object.entries(headers).filter(([name]) => !isControlHeader(name)),
+    // The API refuses these headers; emails accepted before that check existed may still be pending.
+    headers: Object.entries(headers).filter(([name]) => !isControlHeader(name) && !isServerHeader(name)),
     files,
     messageId: `<${email.id}@${from.domain}>`,
     dkim: null,
@@ -109,6 +112,16 @@ export function addressees(email: Pick<StoredEmail, keyof Addressees>): Addresse
 
 export function recipients(email: Addressees): Mailbox[] {
   return [...email.to, ...email.cc, ...email.bcc];
+}
+
+/** Returns the recipients that an email is sent to now. */
+export function envelopeOf(email: Pick<OutgoingEmail, keyof Addressees | 'envelope'>): readonly Mailbox[] {
+  return email.envelope ?? recipients(email);
+}
+
+/** Returns true for a copy of a marketing email, and for an email to its deferred recipients: other recipients may have it. */
+export function isPart({ copy, envelope }: Pick<OutgoingEmail, 'copy' | 'envelope'>): boolean {
+  return copy !== null || envelope !== null;
 }
 
 /** Formats `"Name" <local@domain>` with the name always quoted: parsers disagree about unquoted punctuation. */

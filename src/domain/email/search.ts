@@ -1,6 +1,6 @@
 import { characters, controlProblem } from '../../lib/text.ts';
 import { MAILBOX_LENGTH, SEARCH_WORDS, SUBJECT_LENGTH } from '../limits.ts';
-import { parseDomain, parseMailbox } from './address.ts';
+import { addressInQuery, parseDomain, parseMailbox } from './address.ts';
 
 /** The criteria of a search. An email must meet all of them. */
 export interface Search {
@@ -21,11 +21,11 @@ export interface Searchable {
   readonly subject: string;
 }
 
-/** Parses an address or `@domain`. @returns its form in `Search`, or an error message */
+/** Parses an address or `@domain` of a query string. @returns its form in `Search`, or an error message */
 export function parseAddressFilter(text: string): { readonly address: string } | string {
   const refused = controlProblem(text);
   if (refused) return refused;
-  const trimmed = text.trim();
+  const trimmed = addressInQuery(text);
   if (trimmed === '') return 'must be an address, or @ and a domain';
   if (characters(trimmed) > MAILBOX_LENGTH) return `must be at most ${MAILBOX_LENGTH} characters`;
   if (trimmed.startsWith('@')) {

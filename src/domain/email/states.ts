@@ -60,6 +60,11 @@ function machineTransition(event: EmailEventType): Transition {
   return { to: null, from: [], recordOnly: ['queued', 'failed', ...REPORTED_STATUSES], event, isByMachine: true };
 }
 
+/** Returns the transition of an email that was sent to some recipients and not, or not yet, to one of the others. */
+function recipientTransition(event: EmailEventType): Transition {
+  return { to: null, from: [], recordOnly: ['queued', 'failed', ...REPORTED_STATUSES], event };
+}
+
 /** Every change of an email after its creation. */
 export const TRANSITIONS = {
   rescheduled: { to: 'scheduled', from: ['scheduled'], recordOnly: [], event: 'email.rescheduled' },
@@ -81,6 +86,8 @@ export const TRANSITIONS = {
     recordOnly: ['queued', 'failed', ...REPORTED_STATUSES],
     event: 'email.unsubscribed',
   },
+  delivery_delayed_for_one: recipientTransition('email.delivery_delayed'),
+  failed_for_one: recipientTransition('email.failed'),
   opened_by_machine: machineTransition('email.opened'),
   clicked_by_machine: machineTransition('email.clicked'),
 } as const satisfies Record<string, Transition>;

@@ -8,3 +8,8 @@ export function parseTag(text: string): Tag | undefined {
   const [, name, value] = TAG.exec(text) ?? [];
   return name !== undefined && value !== undefined ? { name, value } : undefined;
 }
+
+/** Parses the valid tags of a query, sorted and without repetitions, so that a cursor does not depend on their order. */
+export function parseTags(texts: string | readonly string[] = []): Tag[] {
+  return [...new Set([texts].flat().sort())].flatMap((text) => parseTag(text) ?? []);
+}

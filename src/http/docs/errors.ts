@@ -43,7 +43,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
   },
   domain_not_found: {
     when: 'The domain of `from` is not registered on the account.',
-    message: 'the domain example.org is not registered on this account',
+    message: 'the domain example.org is not registered on this account; a subdomain is registered on its own',
     param: 'from',
     only: SENDING_EMAIL,
   },
@@ -125,7 +125,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
   not_scheduled: [
     {
       when: 'The email is no longer scheduled.',
-      message: notScheduled('an email').message,
+      message: notScheduled('an email', 'sent').message,
       only: ['PATCH /v1/emails/{id}', 'POST /v1/emails/{id}/cancel'],
     },
     {
@@ -135,7 +135,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
     },
     {
       when: 'The chat-app message or SMS is no longer scheduled.',
-      message: notScheduled('a message').message,
+      message: notScheduled('a message', 'sent').message,
       only: [
         'PATCH /v1/chatapp/{id}',
         'POST /v1/chatapp/{id}/cancel',
@@ -167,8 +167,9 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDoc | readonly ErrorDoc[]>>
   internal_error: { when: 'Something went wrong on our side.', message: 'something went wrong on our side' },
   unavailable: {
     when:
-      'The database or the attachment store cannot be reached, a provider cannot confirm a number, or too many downloads, large ' +
-      'requests or batches are in progress; try again after `Retry-After` seconds.',
+      'The database or the attachment store cannot be reached, a provider cannot confirm a number, too many downloads, large ' +
+      'requests, batches or other requests of the organization are in progress, or a read takes too long; try again after ' +
+      '`Retry-After` seconds.',
     message: 'the service cannot reach its database; try again',
   },
 };

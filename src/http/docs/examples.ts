@@ -297,6 +297,7 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     answer: {
       report: {
         emails: 3,
+        messages: 0,
         contents: 2,
         files: 1,
         events: 9,
@@ -306,6 +307,8 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
         audit_entries: 0,
         provider_callbacks: 0,
         suppressions: 1,
+        received: 0,
+        contacts: 0,
       },
       has_more: false,
       next_cursor: null,

@@ -39,15 +39,10 @@ function rewrite(part: unknown, named: Map<string, Json>): unknown {
   if (Array.isArray(part)) return part.map((item) => rewrite(item, named));
   if (typeof part !== 'object' || part === null) return part;
   const entries = Object.entries(part)
-    .filter(([key, value]) => !VALIDATOR_KEYWORDS.includes(key) && !isNever(value))
+    .filter(([key]) => !VALIDATOR_KEYWORDS.includes(key))
     .map(([key, value]) => [key, key === 'example' || key === 'examples' ? value : rewrite(value, named)] as const);
   const schema = addNull(addType(Object.fromEntries(entries)));
   return typeof schema['title'] === 'string' ? refer(schema['title'], schema, named) : oneOfTypes(schema);
-}
-
-/** Returns true for the schema of a property that no request may have. */
-function isNever(schema: unknown): boolean {
-  return typeof schema === 'object' && schema !== null && 'not' in schema;
 }
 
 function addType(schema: Json): Json {

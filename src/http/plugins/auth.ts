@@ -12,8 +12,9 @@ import type { ApiKey, Preset } from '../../store/accounts/keys.ts';
 
 /**
  * The permission that a route requires: `send` (send and change email), `chat` (send chat-app messages and SMS), `manage` (change
- * the account). `manage` routes affect the whole organization and refuse keys that are restricted to domains. `manage-bounded`
- * routes accept such a key and restrict it to its domains. `public` routes need no key.
+ * the account). `manage` routes affect the whole organization and refuse keys that are restricted to domains. What they change lasts,
+ * so they also refuse changes by keys that are restricted in time or to addresses. `manage-bounded` routes accept restricted keys and
+ * keep what these make within their restrictions. `public` routes need no key.
  */
 export type Scope = 'public' | 'read' | 'send' | 'chat' | 'manage' | 'manage-bounded';
 
@@ -58,13 +59,18 @@ export async function authenticate(keys: KeyCache, networks: NetworkLimits, requ
   return key;
 }
 
+const LASTING =
+  'this API key is limited in time or to addresses, and what this request changes would last beyond it; use a key without these limits';
+
 /** @throws ServiceError insufficient_scope */
-export function authorize(key: ApiKey, scope: Exclude<Scope, 'public'>): void {
+export function authorize(key: ApiKey, scope: Exclude<Scope, 'public'>, method: string): void {
   if (!SCOPES_OF[key.preset].includes(scope)) {
     throw new ServiceError('insufficient_scope', `this API key has ${key.preset}, which does not allow this request`);
   }
   const refusal = key.domain_ids && DOMAINS_ONLY[scope];
   if (refusal) throw new ServiceError('insufficient_scope', refusal);
+  const isTemporary = key.expires_at !== null || key.allowed_ips !== null;
+  if (scope === 'manage' && method !== 'GET' && isTemporary) throw new ServiceError('insufficient_scope', LASTING);
 }
 
 /** Adds `caller` and `orgId` to requests. */

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { makeClosedSignal, onceClosed } from '../../lib/closed-signal.ts';
 import { makeDeadline } from '../../lib/deadline.ts';
 import { type Semaphore, makeSemaphore } from '../../lib/semaphore.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { networkOf } from '../../lib/ip-ranges.ts';
-import { makeClosedSignal, onceClosed } from './closing.ts';
 import { endSlowBodies } from './slow-bodies.ts';
 
 /** Bodies up to this size are not counted, because a connection costs about as much memory. */

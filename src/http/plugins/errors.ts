@@ -5,7 +5,7 @@ import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../lib/ids.ts';
 import { RateLimitExceeded } from '../../intake/rate-limits.ts';
 import { FileStoreUnavailable } from '../../store/files/file-store.ts';
-import { isUnreachable } from '../../store/postgres/pool.ts';
+import { isStatementTimeout, isUnreachable } from '../../store/postgres/pool.ts';
 import { formatNumber } from '../../lib/text.ts';
 
 /** A refused body whose Content-Length is at most this is read and discarded, to keep the connection. */
@@ -44,6 +44,13 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   unavailable: 503,
 };
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** `PUBLIC_URL`, which links in errors begin with. */
+    publicUrl?: string | undefined;
+  }
+}
+
 /** Maps Fastify's errors to errors of the API. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['payload_too_large', 'the request body is too large'],
@@ -66,6 +73,13 @@ export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   const [code, message] = FRAMEWORK_ERRORS[(error as Partial<FastifyError> | null)?.code ?? ''] ?? [];
   if (code && message) return new ServiceError(code, message);
+  if (isStatementTimeout(error))
+    return new ServiceError(
+      'unavailable',
+      'this takes the database too long; try again, or ask for less',
+      undefined,
+      5,
+    );
   if (isUnreachable(error)) return new ServiceError('unavailable', 'the service cannot reach its database; try again');
   if (error instanceof FileStoreUnavailable) {
     return new ServiceError('unavailable', 'the service cannot reach its attachment store; try again');
@@ -95,7 +109,12 @@ export function sendError(failure: unknown, request: FastifyRequest, reply: Fast
   return reply
     .code(status)
     .type('application/json; charset=utf-8')
-    .send(JSON.stringify(envelope(error, request.id)));
+    .send(JSON.stringify(envelope(error, request.id, docsBaseOf(request))));
+}
+
+/** Returns the address of the service that links in a response begin with: `PUBLIC_URL`, or the one that the caller used. */
+function docsBaseOf({ server, protocol, host }: FastifyRequest): string {
+  return (server.publicUrl ?? `${protocol}://${host}`).replace(/\/$/, '');
 }
 
 /** Returns true if reading the rest of a refused body costs more than a new connection. */
@@ -164,8 +183,20 @@ export function shortParam(param: string): string {
   return param.slice(0, MAX_PARAM_LENGTH).toWellFormed();
 }
 
-/** The body of every error response: `{"error":{code, message, param?, request_id}}`. */
-export function envelope(error: ServiceError, requestId: string) {
+/**
+ * The body of every error response: `{"error":{code, message, param?, errors?, docs, request_id}}`.
+ * @param base the address of the service; '' for a link without a host
+ */
+export function envelope(error: ServiceError, requestId: string, base = '') {
   const { code, message, param } = error;
-  return { error: { code, message, ...(param !== undefined && { param }), request_id: requestId } };
+  return {
+    error: {
+      code,
+      message,
+      ...(param !== undefined && { param }),
+      ...(code === 'validation_error' && { errors: error.faults }),
+      docs: `${base}/docs/errors#${code}`,
+      request_id: requestId,
+    },
+  };
 }

@@ -1,8 +1,8 @@
 import { requireFound } from '../../domain/errors.ts';
-import { acceptBatch, cancelBatch, refuseBadTimes } from '../../intake/batches.ts';
+import { acceptBatch, cancelBatch, findBadTime } from '../../intake/batches.ts';
 import { findBatch, listBatches } from '../../store/emails/batches.ts';
 import { changerOf } from '../plugins/auth.ts';
-import { makeClosedSignal } from '../plugins/closing.ts';
+import { makeClosedSignal } from '../../lib/closed-signal.ts';
 import type { ItemError } from '../plugins/validation.ts';
 import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
@@ -23,8 +23,9 @@ export const sendBatch = route('sendBatch', 'Send a batch', {
     if (validationError) {
       // The schema has accepted the members before the invalid one, but does not check times, whose errors take precedence.
       const { itemIndex = 0 } = validationError as Partial<ItemError>;
-      if (itemIndex > 0) await refuseBadTimes(deps, sender, request.body.emails.slice(0, itemIndex).map(toRequest));
-      throw validationError;
+      const before = itemIndex > 0 ? request.body.emails.slice(0, itemIndex).map(toRequest) : [];
+      const timeError = before.length > 0 ? await findBadTime(deps, sender, before) : undefined;
+      throw timeError?.and([validationError as Partial<ItemError> as ItemError]) ?? validationError;
     }
     return acceptBatch(deps, sender, request.body.emails.map(toRequest), request.idempotency, makeClosedSignal(reply));
   },

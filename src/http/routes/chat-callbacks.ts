@@ -11,7 +11,7 @@ import { readMetaInbound } from '../../providers/meta/inbound.ts';
 import { isTwilioSignature, readInboundSms, readTwilioCallback } from '../../providers/twilio/callbacks.ts';
 import { readTwilioInbound, twilioReceiver } from '../../providers/twilio/inbound.ts';
 import { parseObject } from '../../providers/json-fields.ts';
-import { keepCallback } from '../../store/emails/callbacks.ts';
+import { type CallbackOwner, keepCallback } from '../../store/emails/callbacks.ts';
 import { findNumberOf, type SendingNumber } from '../../store/messages/delivery.ts';
 import { findReceivingNumber } from '../../store/chat/inbound.ts';
 import type { RouteDeps } from '../deps.ts';
@@ -57,12 +57,16 @@ export const twilio = hiddenRoute({
     const messageId = typeof m === 'string' && MESSAGE_ID.test(m) ? m : undefined;
     if (messageId === undefined && form.get('SmsStatus') === 'received') return receive(deps, form, request, reply);
     const number = messageId === undefined ? undefined : await findNumberOf(deps.pool, messageId);
-    requireSignature(deps, number?.provider === 'twilio' ? number : undefined, form, request);
+    const signer = number?.provider === 'twilio' ? number : undefined;
+    requireSignature(deps, signer, form, request);
     const report = readTwilioCallback(form, messageId);
     const isKnown = report !== undefined && (await projectMessageReports(deps.pool, 'twilio', [report]));
     // For webhook deliveries, and for a message that is sent again as its fallback template.
     deps.wakeRelay();
-    if (!isKnown) await keepUnknown(deps, form, request);
+    if (!isKnown) {
+      limitOwn(deps, signer);
+      await keepUnknown(deps, form, request, number);
+    }
     return {};
   },
   options: SIGNED_FORM,
@@ -87,18 +91,29 @@ async function receive(
   const receiver = twilioReceiver(form);
   const number = receiver === undefined ? undefined : await findReceivingNumber(deps.pool, receiver);
   requireSignature(deps, number, form, request);
+  limitOwn(deps, number);
   const [inbound, sms] = [readTwilioInbound(form), readInboundSms(form)];
   const isKnown = sms
     ? await projectInboundSms(deps.pool, sms)
     : inbound !== undefined && (await recordInbound(deps, request, [inbound]));
   deps.wakeRelay();
-  if (!isKnown) await keepUnknown(deps, form, request);
+  if (!isKnown) await keepUnknown(deps, form, request, number);
   return reply.type('text/xml').send('<Response/>');
 }
 
 /** Stores a callback that is not about a known message or number. */
-async function keepUnknown(deps: RouteDeps, form: URLSearchParams, { originalUrl }: FastifyRequest): Promise<void> {
-  await keepCallback(deps.pool, 'twilio', `${originalUrl} ${form.toString()}`);
+async function keepUnknown(
+  deps: RouteDeps,
+  form: URLSearchParams,
+  { originalUrl }: FastifyRequest,
+  owner: CallbackOwner | undefined,
+): Promise<void> {
+  await keepCallback(deps.pool, 'twilio', `${originalUrl} ${form.toString()}`, owner);
+}
+
+/** Limits what a number's own token signs. @throws ServiceError rate_limit_exceeded */
+function limitOwn({ callbackLimits }: RouteDeps, number: Pick<SendingNumber, 'id' | 'credentials'> | undefined): void {
+  if (number?.credentials) callbackLimits.take(number.id);
 }
 
 /** Verifies Twilio's signature. @param number if undefined or without its own token, the token in the settings is required */

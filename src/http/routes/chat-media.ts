@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { ServiceError } from '../../domain/errors.ts';
 import { Unfetchable } from '../../public-fetch/unfetchable.ts';
 import { findInboundMedia } from '../../store/chat/inbound.ts';
-import { onceClosed } from '../plugins/closing.ts';
+import { onceClosed } from '../../lib/closed-signal.ts';
 import { route } from '../route.ts';
 import { DownloadQuery, FileContent } from '../schemas/attachments.ts';
 import { InboundParams } from '../schemas/chatapp.ts';

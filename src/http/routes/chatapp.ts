@@ -45,7 +45,7 @@ function templateOf({ components, ...template }: ChatTemplate): ChatTemplate {
   return components == null ? template : { ...template, components };
 }
 
-export const { get, list, reschedule, cancel } = messageRoutes({
+export const { get, list, reschedule, cancel, eraseContent } = messageRoutes({
   channel: 'chatapp',
   operation: 'ChatMessage',
   one: 'a chat-app message',

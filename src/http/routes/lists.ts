@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Static, TObject } from 'typebox';
-import type { Tag } from '../../domain/email/email.ts';
 import { parseAddressFilter, wordsOf } from '../../domain/email/search.ts';
-import { parseTag } from '../../domain/email/tag-filter.ts';
+import { parseTags } from '../../domain/email/tag-filter.ts';
 import { type EmailFilters as StoreFilters, listEmails } from '../../store/emails/lists.ts';
 import type { Db } from '../../store/postgres/pool.ts';
 import { listTags, type TagCount } from '../../store/emails/tags.ts';
@@ -34,7 +33,7 @@ function filtersOf(query: Query): ListFilters {
   const { tag, status, batch_id = null, to, from, subject, created_after, created_before, bounce_reason } = query;
   const statuses = [...new Set([status ?? []].flat())].sort();
   const filters = {
-    tags: tagsOf(tag),
+    tags: parseTags(tag),
     status: statuses.length > 1 ? statuses : (statuses[0] ?? null),
     batch_id,
     to: addressOf(to),
@@ -51,12 +50,6 @@ function filtersOf(query: Query): ListFilters {
 function addressOf(text: string | undefined): string | null {
   const parsed = text === undefined ? text : parseAddressFilter(text);
   return typeof parsed === 'object' ? parsed.address : null;
-}
-
-/** Sorts and deduplicates tags, so that a cursor does not depend on their order in the query. */
-function tagsOf(tag: string | string[] = []): Tag[] {
-  const tagTexts = new Set([tag].flat().sort());
-  return [...tagTexts].flatMap((text) => parseTag(text) ?? []);
 }
 
 /** Limits the memory for a list: an organization without a tag limit may have millions of tags. */

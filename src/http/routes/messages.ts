@@ -1,9 +1,10 @@
-import type { TObject, TProperties, TSchema } from 'typebox';
-import { parseRecipientQuery } from '../../domain/chat/recipient.ts';
-import { parseTag } from '../../domain/email/tag-filter.ts';
+import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import { parsePhoneQuery, parseRecipientQuery } from '../../domain/chat/recipient.ts';
+import { parseTags } from '../../domain/email/tag-filter.ts';
 import { requireFound, requireValid } from '../../domain/errors.ts';
 import { parseInstant } from '../../domain/instant.ts';
 import { MESSAGE_NAMES, type MessageChannel, type MessageStatus } from '../../domain/messages/message.ts';
+import { eraseMessageContent } from '../../intake/content.ts';
 import { cancelMessage, rescheduleMessage } from '../../intake/messages.ts';
 import { findMessage, listMessages, type MessageSummary } from '../../store/messages/messages.ts';
 import { listRoute } from '../list-route.ts';
@@ -30,7 +31,7 @@ interface ChannelRoutes {
 interface MessageQuery {
   readonly status?: MessageStatus;
   readonly to?: string;
-  readonly tag?: string;
+  readonly tag?: string | string[];
   readonly created_after?: string;
   readonly created_before?: string;
 }
@@ -44,8 +45,8 @@ export function messageRoutes(of: ChannelRoutes) {
       description: 'One message with its content, status and timeline.',
       params,
       response: { 200: of.body },
-      handler: async ({ pool }, request) => {
-        const message = await findMessage(pool, request.orgId, channel, idOf(request));
+      handler: async ({ pool, contents }, request) => {
+        const message = await findMessage(pool, contents, request.orgId, channel, idOf(request));
         return present(requireFound(message, MESSAGE_NAMES[channel]));
       },
     }),
@@ -61,8 +62,8 @@ export function messageRoutes(of: ChannelRoutes) {
         return {
           channel,
           status,
-          to: to === undefined ? null : recipientOf(to),
-          tag: (tag !== undefined && parseTag(tag)) || null,
+          to: to === undefined ? null : recipientOf(channel, to),
+          tags: parseTags(tag),
           created_after: instantOf(created_after),
           created_before: instantOf(created_before),
         };
@@ -85,6 +86,17 @@ export function messageRoutes(of: ChannelRoutes) {
       },
     }),
 
+    eraseContent: route(`erase${operation}Content`, `Erase the content of ${one}`, {
+      description:
+        'Erases the content of a message that is no longer to be sent: text, template, file links and captions become null. The ' +
+        'record stays. Repeated, it changes nothing.',
+      params,
+      response: { 204: Type.Null() },
+      handler: async (deps, request) => {
+        await eraseMessageContent(deps, request.orgId, channel, idOf(request));
+      },
+    }),
+
     cancel: route(`cancel${operation}`, `Cancel ${one}`, {
       description: 'Cancels a message that is still scheduled. It can still be retrieved and listed.',
       params,
@@ -95,8 +107,8 @@ export function messageRoutes(of: ChannelRoutes) {
 }
 
 /** Converts a recipient in a query to its stored form. */
-function recipientOf(text: string): string {
-  return requireValid(parseRecipientQuery(text), 'to').to;
+function recipientOf(channel: MessageChannel, text: string): string {
+  return requireValid(channel === 'sms' ? parsePhoneQuery(text) : parseRecipientQuery(text), 'to').to;
 }
 
 /** Converts a time that the rule `instant` has validated to the API's format; null without one. */

@@ -23,7 +23,7 @@ export const send = route('sendSms', 'Send an SMS', {
   options: { bodyLimit: CHAT_BODY_BYTES },
 });
 
-export const { get, list, reschedule, cancel } = messageRoutes({
+export const { get, list, reschedule, cancel, eraseContent } = messageRoutes({
   channel: 'sms',
   operation: 'Sms',
   one: 'an SMS',

@@ -1,9 +1,10 @@
 import { ServiceError } from '../../domain/errors.ts';
 import { parseInstant } from '../../domain/instant.ts';
 import { addCounts, ratesOf } from '../../domain/statistics.ts';
+import { formatNumber } from '../../lib/text.ts';
 import { percentile } from '../../lib/times.ts';
 import { readClock } from '../../store/postgres/clock.ts';
-import { readSeries, type Series, type Step, STEP_MS } from '../../store/statistics/series.ts';
+import { hasMoreStatistics, readSeries, type Series, type Step, STEP_MS } from '../../store/statistics/series.ts';
 import { route } from '../route.ts';
 import { Statistics, StatisticsQuery } from '../schemas/statistics.ts';
 
@@ -12,6 +13,8 @@ const MAX_DAYS: Readonly<Record<Step, number>> = { hour: 31, day: 400 };
 const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z');
 /** Limits a response to 50 series of 744 hours. */
 const MAX_SERIES = 50;
+/** The maximum number of counts, one for each key and hour or day, that a request adds up: less than a second of the database's time. */
+const MAX_ROWS = 200_000;
 
 export const statistics = route('getStatistics', 'Get statistics', {
   description:
@@ -25,7 +28,9 @@ export const statistics = route('getStatistics', 'Get statistics', {
     const dayBefore = new Date(Math.max(to.getTime() - STEP_MS.day, EARLIEST_MS));
     const from = query.from === undefined ? dayBefore : (parseInstant(query.from) as Date);
     checkPeriod(from, to, step);
-    const series = await readSeries(pool, orgId, { channel, from, to, step, dimension, key: null }, MAX_SERIES);
+    const filter = { channel, from, to, step, dimension, key: null };
+    if (await hasMoreStatistics(pool, orgId, filter, MAX_ROWS)) throw tooManyRows(step);
+    const series = await readSeries(pool, orgId, filter, MAX_SERIES);
     const isEmpty = dimension === 'all' && series.length === 0;
     return {
       from: from.toISOString(),
@@ -48,6 +53,13 @@ function checkPeriod(from: Date, to: Date, step: Step): void {
     `is too long before to; at most ${days} days are allowed by ${step}`,
     'from',
   );
+}
+
+function tooManyRows(step: Step): ServiceError {
+  const narrower =
+    step === 'hour' ? 'use step=day, shorten the period with from and to,' : 'shorten the period with from and to';
+  const message = `has more than ${formatNumber(MAX_ROWS)} counts in this period; ${narrower} or use another by`;
+  return new ServiceError('validation_error', message, 'by');
 }
 
 function present({ key, points, times }: Series) {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { findSuppression, suppress, unsuppress } from '../../accounts/suppressions.ts';
-import { requireAddress } from '../../domain/email/address.ts';
+import { addressInQuery, requireAddress } from '../../domain/email/address.ts';
 import { listSuppressions } from '../../store/suppressions/suppressions.ts';
 import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
@@ -35,7 +35,7 @@ export const list = listRoute('listSuppressions', 'List suppressions', {
   filters: SuppressionFilters,
   filtersOf: ({ query: { origin = null, email } }) => ({
     origin,
-    email: email === undefined ? null : requireAddress(email, 'email'),
+    email: email === undefined ? null : requireAddress(addressInQuery(email), 'email'),
   }),
   read: ({ pool }, { orgId }, after, limit, filters) => listSuppressions(pool, orgId, filters, after, limit),
 });

@@ -36,12 +36,12 @@ export const openImage = hiddenRoute({
   options: { networkLimit: 'requests' },
 });
 
-/** Records a click and redirects to the target in the signed token. Needs no database. */
+/** Records a click and redirects to the target in the signed token, unless the organization is suspended. Needs no database. */
 export const followLink = hiddenRoute({
   ...emailLink,
   handler: async (deps, request, reply) => {
     const link = deps.trackingTokens.readClick(request.params.token);
-    if (!link) throw noSuchLink();
+    if (!link || (await deps.isSuspendedLink(link.emailId))) throw noSuchLink();
     record(deps, request, link);
     return reply.headers(HEADERS).redirect(link.url, 302);
   },

@@ -7,6 +7,7 @@ import {
   rotateEndpoint,
   testEndpoint,
 } from '../../accounts/webhooks.ts';
+import { reportEndpoint } from '../../intake/account-notices.ts';
 import { listEndpoints } from '../../store/webhooks/endpoints.ts';
 import { listRoute } from '../list-route.ts';
 import { route } from '../route.ts';
@@ -25,8 +26,12 @@ export const create = route('createWebhook', 'Create an endpoint', {
     'response contains the secret.',
   body: CreateEndpointBody,
   response: { 201: EndpointWithSecret },
-  handler: ({ webhooks }, { orgId, body: { url, events, description } }) =>
-    createEndpoint(webhooks, orgId, { url, events: events ?? [], description: description ?? null }),
+  handler: async (deps, { orgId, caller, body: { url, events, description } }) => {
+    const request = { url, events: events ?? [], description: description ?? null };
+    const endpoint = await createEndpoint(deps.webhooks, orgId, request);
+    await reportEndpoint(deps, orgId, endpoint, `The API key ${caller?.id}`);
+    return endpoint;
+  },
 });
 
 export const list = listRoute('listWebhooks', 'List endpoints', {
@@ -49,7 +54,11 @@ export const edit = route('updateWebhook', 'Change an endpoint', {
   params: EndpointParams,
   body: EditEndpointBody,
   response: { 200: EndpointBody },
-  handler: ({ webhooks }, { orgId, params, body }) => editEndpoint(webhooks, orgId, params.id, body),
+  handler: async (deps, { orgId, caller, params, body }) => {
+    const endpoint = await editEndpoint(deps.webhooks, orgId, params.id, body);
+    if (body.url != null) await reportEndpoint(deps, orgId, endpoint, `The API key ${caller?.id}`);
+    return endpoint;
+  },
 });
 
 export const remove = route('deleteWebhook', 'Delete an endpoint', {

@@ -136,7 +136,7 @@ const template = Type.Object({
 export const ChatBody = Type.Object(
   {
     ...summary,
-    text: nullable(Type.String()),
+    text: nullable(Type.String(), 'Null without one; all content is null once it is erased'),
     preview_url: Type.Boolean(),
     template: nullable(template),
     fallback_template: Type.Optional(template),

@@ -1,7 +1,7 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { ERROR_CODES } from '../../domain/errors.ts';
 import { EVENT_TYPES, type EventType } from '../../domain/event-types.ts';
-import { IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.ts';
+import { FAULTS_PER_RESPONSE, IDEMPOTENCY_KEY_LENGTH } from '../../domain/limits.ts';
 
 /** Creates a request field that may be absent or null. */
 export function optional<T = string>(type: string | readonly string[], schema: Record<string, unknown>) {
@@ -72,6 +72,11 @@ export function timelineEntry(prefix: string, title: string, more: TProperties =
   });
 }
 
+const Fault = objectOf('Fault', {
+  param: Type.Optional(Type.String({ description: 'Dotted path of a field at fault.', examples: ['to.3'] })),
+  message: Type.String({ examples: ['subject: is required'] }),
+});
+
 /** The body of every error response. */
 const ErrorBody = Type.Object(
   {
@@ -84,6 +89,16 @@ const ErrorBody = Type.Object(
       param: Type.Optional(
         Type.String({ description: 'Dotted path of the first field at fault.', examples: ['to.3'] }),
       ),
+      errors: Type.Optional(
+        Type.Array(Fault, {
+          maxItems: FAULTS_PER_RESPONSE,
+          description: 'With `validation_error`: every fault that was found, beginning with the one in `message`.',
+        }),
+      ),
+      docs: Type.String({
+        description: 'The documentation of the code.',
+        examples: ['https://send.example.com/docs/errors#validation_error'],
+      }),
       request_id: Type.String({ examples: ['req_01kajc8wz6h3xkq3m1x8e6v5tn'] }),
     }),
   },

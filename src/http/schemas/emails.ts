@@ -93,7 +93,7 @@ export const SendEmailBody = ruledObject('some-body', 'SendEmailRequest', 'One e
 
 export const BatchMember = ruledObject('some-body', 'BatchEmail', 'One email', {
   ...emailFields,
-  attachments: Type.Optional(Type.Unsafe<never>({ not: {}, description: 'Not accepted in a batch' })),
+  attachments: optional<never[]>('array', { maxItems: 0, description: 'Files are not accepted in a batch' }),
 });
 
 export const RescheduleBody = closedObject('RescheduleEmailRequest', null, { scheduled_at: Type.String(scheduledAt) });

@@ -1,17 +1,9 @@
 import { type TSchema, Type } from 'typebox';
 import { BOUNCE_REASONS, EMAIL_STATUSES } from '../../domain/email/email.ts';
-import {
-  MAILBOX_LENGTH,
-  PAGE_LENGTH,
-  PAGE_LENGTH_MAX,
-  SEARCH_WORDS,
-  SUBJECT_LENGTH,
-  TAG_LENGTH,
-  TAGS,
-} from '../../domain/limits.ts';
+import { MAILBOX_LENGTH, PAGE_LENGTH, PAGE_LENGTH_MAX, SEARCH_WORDS, SUBJECT_LENGTH } from '../../domain/limits.ts';
 import { enumOf, nullable, objectOf } from './common.ts';
 import { EmailBody } from './emails.ts';
-import { instantFilter } from './messages.ts';
+import { instantFilter, tagsFilter } from './messages.ts';
 
 /** The query parameters of every list. */
 export const paging = {
@@ -53,19 +45,8 @@ const addressFilter = (description: string) =>
 
 const EmailStatusFilter = enumOf(EMAIL_STATUSES, 'EmailStatus');
 
-const tagFilter = { type: 'string', 'x-rule': 'tag-filter' };
-
 export const EmailFilters = {
-  tag: Type.Optional(
-    Type.Unsafe<string | string[]>({
-      ...tagFilter,
-      type: ['string', 'array'],
-      items: tagFilter,
-      maxItems: TAGS,
-      description: `\`name:value\`, of letters, digits, \`_\` and \`-\`, up to ${TAG_LENGTH} characters each. Repeat the parameter to require up to ${TAGS} tags at once.`,
-      examples: ['kind:receipt', ['kind:receipt', 'plan:pro']],
-    }),
-  ),
+  tag: tagsFilter,
   status: Type.Optional(
     Type.Union([EmailStatusFilter, Type.Array(EmailStatusFilter, { minItems: 1, maxItems: EMAIL_STATUSES.length })], {
       description: 'Only emails with this status. Repeat the parameter for several statuses.',

@@ -62,20 +62,18 @@ export const SmsSummary = objectOf('SmsSummary', summary);
 
 export const SmsBody = objectOf('Sms', {
   ...summary,
-  text: Type.String(),
+  text: nullable(Type.String(), 'Null once it is erased'),
   events: Type.Array(timelineEntry('sms', 'Sms'), { description: 'Oldest first' }),
 });
 
-export const SmsFilters = {
-  ...messageFilters(enumOf(SMS_STATUSES, 'SmsStatus', 'Only messages with this status', 'undelivered'), {
+export const SmsFilters = messageFilters(
+  enumOf(SMS_STATUSES, 'SmsStatus', 'Only messages with this status', 'undelivered'),
+  {
     'x-rule': 'phone-in-query',
     description: 'Only messages to this number, in international form',
     examples: [PHONE],
-  }),
-  tag: Type.Optional(
-    Type.String({ 'x-rule': 'tag-filter', description: 'Only messages with this tag', examples: ['kind:code'] }),
-  ),
-};
+  },
+);
 
 export const SenderBody = objectOf('SmsSender', {
   id: Type.String({ examples: ['snd_01kajce5q2w4e6r8t0y1u3i5op'] }),

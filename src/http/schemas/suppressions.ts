@@ -44,7 +44,11 @@ export const Suppressed = Type.Union([
 export const SuppressionFilters = {
   origin: Type.Optional(enumOf(SUPPRESSION_ORIGINS, 'SuppressionOrigin', 'Only those of this origin', 'bounce')),
   email: Type.Optional(
-    Type.String({ 'x-rule': 'mailbox', description: 'Only those of this address, in any case', examples: [EXAMPLE] }),
+    Type.String({
+      'x-rule': 'mailbox-in-query',
+      description: 'Only those of this address, in any case',
+      examples: [EXAMPLE],
+    }),
   ),
 };
 

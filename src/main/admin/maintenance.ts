@@ -1,7 +1,9 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { requireOrganization } from '../../accounts/organizations.ts';
 import { reseal } from '../../accounts/reseal.ts';
+import { parsePhone } from '../../domain/chat/phone.ts';
 import { requireAddress } from '../../domain/email/address.ts';
+import { requireValid } from '../../domain/errors.ts';
 import { markAllAmbiguous } from '../../intake/after-restore.ts';
 import { eraseRecipientCompletely } from '../../intake/erasure.ts';
 import { makeEmailContents } from '../../store/emails/contents.ts';
@@ -9,22 +11,20 @@ import { secretKeysOf } from '../../lib/secret-key.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { findSenders } from '../../store/upkeep/after-restore.ts';
 import { openAttachmentStore } from '../wiring/attachment-store.ts';
-import { emailProviderNames } from '../wiring/email-providers.ts';
+import { lookUpOf } from '../wiring/email-providers.ts';
 import { readCommandSettings } from '../wiring/command-settings.ts';
 import { Refusal } from './api.ts';
 import { auditedInParts } from './audit.ts';
-import { commandsOf, type OfOrganization, onDatabase, required } from './command.ts';
+import { commandsOf, type OfOrganization, onDatabase } from './command.ts';
 
 /** One statement marks all open emails, however many there are. */
 const AFTER_RESTORE_TIMEOUTS = { statementMs: 6 * 3_600_000 };
 
 /** Adds the commands that erase a recipient, mark a restored backup, and re-encrypt stored secrets. */
 export function addMaintenanceCommands(program: Command): void {
-  commandsOf(program)(
-    'erase',
-    'Erase the address of a recipient from everything that an organization has stored, and print a report.',
-  )
-    .addOption(required('--email <address>', 'address of the recipient'))
+  commandsOf(program)('erase', 'Erase a recipient from everything that an organization has stored, and print a report.')
+    .addOption(new Option('--email <address>', 'address of the recipient').conflicts('phone'))
+    .addOption(new Option('--phone <number>', 'telephone number of the recipient, in international form'))
     .action(onDatabase(erase));
   program
     .command('after-restore')
@@ -40,16 +40,24 @@ export function addMaintenanceCommands(program: Command): void {
     .action(onDatabase(async (pool) => reseal(pool, secretKeysOf(await readCommandSettings('SECRET_KEY')))));
 }
 
-async function erase(pool: Pool, options: OfOrganization & { readonly email: string }): Promise<unknown> {
-  const { organization } = options;
-  const email = requireAddress(options.email, 'email');
+interface EraseOptions extends OfOrganization {
+  readonly email?: string;
+  readonly phone?: string;
+}
+
+async function erase(pool: Pool, { organization, email, phone }: EraseOptions): Promise<unknown> {
+  if (email === undefined && phone === undefined) throw new Refusal('--email or --phone is required');
+  const recipient =
+    phone === undefined
+      ? { email: requireAddress(email ?? '', 'email') }
+      : { phone: requireValid(parsePhone(phone), 'phone').number };
   await requireOrganization(pool, organization);
   const settings = await readCommandSettings('SECRET_KEY');
   const files = await openAttachmentStore(settings);
   const contents = makeEmailContents(secretKeysOf(settings));
-  // The audit entry must not contain the address, which is being erased.
+  // The audit entry must not contain the recipient, which is being erased.
   return auditedInParts(pool, { organization, action: 'erasures.create' }, () =>
-    eraseRecipientCompletely({ pool, files, contents }, organization, email),
+    eraseRecipientCompletely({ pool, files, contents }, organization, recipient),
   );
 }
 
@@ -64,8 +72,6 @@ async function markRestored(pool: Pool): Promise<object> {
       `stop the API and the workers first, they may send again what was sent before: ${senders.join(', ')}`,
     );
   }
-  const providers = emailProviderNames(await readCommandSettings());
-  // If no provider supports lookups, AMBIGUOUS_SEND decides.
-  const asked = providers.find((name) => name === 'postmark') ?? providers[0] ?? 'postmark';
+  const { provider: asked } = lookUpOf(await readCommandSettings());
   return { ...(await markAllAmbiguous(pool, asked)), asked };
 }

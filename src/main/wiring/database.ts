@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { makePool, type Pool } from '../../store/postgres/pool.ts';
+import { makePool, type Pool, type Timeouts } from '../../store/postgres/pool.ts';
 
 /** @param name the `application_name` of the connections in `pg_stat_activity` */
 export function openPool(
@@ -7,8 +7,9 @@ export function openPool(
   log: Logger,
   name: string,
   max: number,
+  timeouts?: Timeouts,
 ): Pool {
-  return makePool(DATABASE_URL, name, max, (error) => log.warn({ err: error }, 'lost a database connection'));
+  return makePool(DATABASE_URL, name, max, (error) => log.warn({ err: error }, 'lost a database connection'), timeouts);
 }
 
 /**

@@ -15,7 +15,7 @@ import type { Pool } from '../../store/postgres/pool.ts';
 import type { Tracer } from '../../telemetry/tracer.ts';
 import { makeEmailProviders } from './email-providers.ts';
 
-interface Parts extends Pick<EmailDeps, 'pool' | 'recorder' | 'stopping' | 'log'> {
+interface Parts extends Pick<EmailDeps, 'pool' | 'recorder' | 'line' | 'stopping' | 'log'> {
   readonly files: FileStore;
   readonly tracer?: Tracer | undefined;
 }
@@ -23,7 +23,7 @@ interface Parts extends Pick<EmailDeps, 'pool' | 'recorder' | 'stopping' | 'log'
 /** The dependencies of email delivery in a worker and in its isolated process. */
 export function makeEmailDeps(
   config: Config & { SECRET_KEY: string },
-  { pool, recorder, stopping, log, files, tracer }: Parts,
+  { pool, recorder, line, stopping, log, files, tracer }: Parts,
 ): EmailDeps {
   const secretKeys = secretKeysOf(config);
   return {
@@ -33,11 +33,12 @@ export function makeEmailDeps(
     accountLinks: accountLinkSeal(secretKeys),
     providers: makeEmailProviders(config, log, tracer),
     recorder,
+    line,
     stopping,
     largeEmails: makeLargeEmails(pool, files, log),
     sendingDomains: makeSendingDomains(dkimSeal(secretKeys), log),
     unsubscribeUrl: makeUnsubscribeUrl(config, secretKeys, log),
-    track: makeTrack(config.PUBLIC_URL, secretKeys, log),
+    track: makeTrack(config.LINK_URL ?? config.PUBLIC_URL, secretKeys, log),
     log,
   };
 }
@@ -50,6 +51,7 @@ export function retrySettings(config: Config, pool: Pool, log: Logger) {
     ambiguousSend: config.AMBIGUOUS_SEND,
     ambiguousSendMaxRepeats: config.AMBIGUOUS_SEND_MAX_REPEATS,
     confirmNotFoundAfterMs: config.CONFIRM_NOT_FOUND_AFTER,
+    goneWorkerWaitMs: config.GONE_WORKER_WAIT,
     accountRetryForMs: config.ACCOUNT_RETRY_FOR,
     pauses: makeProviderPauses(pool, log),
   };
@@ -58,8 +60,9 @@ export function retrySettings(config: Config, pool: Pool, log: Logger) {
 /** Returns the function that creates unsubscribe links. Without `PUBLIC_URL` they point to `HOST` and `PORT`. */
 function makeUnsubscribeUrl(config: Config, secretKeys: SecretKeys, log: Logger): EmailDeps['unsubscribeUrl'] {
   const tokens = makeUnsubscribeTokens(secretKeys);
-  const publicUrl = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
-  if (config.PUBLIC_URL === undefined) {
+  const configured = config.LINK_URL ?? config.PUBLIC_URL;
+  const publicUrl = configured ?? `http://${config.HOST}:${config.PORT}`;
+  if (configured === undefined) {
     log.warn(`PUBLIC_URL is not set: recipients of marketing email are to unsubscribe at ${publicUrl}`);
   }
   return (orgId, emailId, position) => unsubscribeUrl(publicUrl, tokens.make({ orgId, emailId, position }));

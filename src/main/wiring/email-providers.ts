@@ -7,6 +7,7 @@ import { observeEmailProvider } from '../../providers/observed.ts';
 import { postmark, type PostmarkSettings } from '../../providers/postmark/postmark.ts';
 import { postmarkSuppressions } from '../../providers/postmark/suppressions.ts';
 import { smtp } from '../../providers/smtp/smtp.ts';
+import type { LookUp } from '../../store/emails/stuck.ts';
 import type { Pool } from '../../store/postgres/pool.ts';
 import { closePausesOfReason, openPauses } from '../../store/upkeep/provider-pauses.ts';
 import type { Tracer } from '../../telemetry/tracer.ts';
@@ -48,6 +49,13 @@ export function emailProviderNames(config: Config): readonly EmailProviderName[]
   if (config.POSTMARK_SERVER_TOKEN !== undefined) configured.push('postmark');
   if (config.SMTP_URL !== undefined) configured.push('smtp');
   return config.EMAIL_PROVIDERS ?? (configured.length > 0 ? configured : ['postmark']);
+}
+
+/** Returns the provider of emails that may have been sent without an attempt on record: one that can be asked, if there is any. */
+export function lookUpOf(config: Config): LookUp {
+  const names = emailProviderNames(config);
+  const canBeAsked = names.includes('postmark');
+  return { provider: canBeAsked ? 'postmark' : (names[0] ?? 'postmark'), canBeAsked };
 }
 
 /**

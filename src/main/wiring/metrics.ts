@@ -1,7 +1,14 @@
 import { createServer } from 'node:http';
 import { request } from 'undici';
 import type { Metrics } from '../../http/deps.ts';
-import { type PoolCounts, watchDatabase, type DatabaseGauges, watchPool } from '../../telemetry/gauges.ts';
+import {
+  type CallCounts,
+  type DatabaseGauges,
+  type PoolCounts,
+  watchDatabase,
+  watchPool,
+  watchProviderLine,
+} from '../../telemetry/gauges.ts';
 import { cacheFor } from '../../lib/cached.ts';
 import { startMetrics } from '../../telemetry/metrics.ts';
 
@@ -11,6 +18,8 @@ const SDK_TIMEOUT_MS = 1_000;
 
 interface Sources {
   readonly pool: PoolCounts;
+  /** Set in processes that call providers. */
+  readonly readLine?: () => readonly CallCounts[];
   /** Set in processes that report pending work in the database. */
   readonly readGauges?: () => Promise<DatabaseGauges>;
   /** `host:port` at which Temporal's SDK serves its metrics. */
@@ -18,9 +27,10 @@ interface Sources {
 }
 
 /** Serves the metrics of this process and of Temporal's SDK as one page. */
-export function openMetrics({ pool, readGauges, sdk }: Sources): Metrics {
+export function openMetrics({ pool, readLine, readGauges, sdk }: Sources): Metrics {
   const { registry } = startMetrics();
   watchPool(registry, pool);
+  if (readLine) watchProviderLine(registry, readLine);
   if (readGauges) watchDatabase(registry, readGauges);
   const collect = async () => (await Promise.all([registry.metrics(), sdkMetrics(sdk)])).join('\n');
   return { type: registry.contentType, text: cacheFor(MAX_AGE_MS, collect) };

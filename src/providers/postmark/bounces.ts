@@ -1,5 +1,6 @@
 import { statedReason } from '../../domain/bounces/bounces.ts';
 import type { BounceReason } from '../../domain/email/email.ts';
+import { SUPPRESSING } from '../../domain/email/suppression.ts';
 import type { Feedback } from '../../domain/email/feedback.ts';
 import { storableText } from '../../lib/text.ts';
 
@@ -9,8 +10,8 @@ export interface Bounce {
   readonly details: string;
   /** Postmark's description of bounces of this type. */
   readonly description: string;
-  /** True if Postmark refuses further messages to the address. */
-  readonly isInactive: boolean;
+  /** True if Postmark refuses further messages to the address; undefined if the record does not state it. */
+  readonly isInactive: boolean | undefined;
 }
 
 type BounceMeaning = Pick<Feedback, 'change' | 'error' | 'bounceReason'>;
@@ -20,8 +21,13 @@ type BounceMeaning = Pick<Feedback, 'change' | 'error' | 'bounceReason'>;
  * precedence; `fallback` is the reason if the reply is not classified.
  */
 type Meaning =
-  /** Refused permanently. */
-  | { readonly kind: 'bounced'; readonly fallback: BounceReason; readonly detail: string }
+  /** Refused permanently. With `isCertain`, the type precedes the server's reply. */
+  | {
+      readonly kind: 'bounced';
+      readonly fallback: BounceReason;
+      readonly detail: string;
+      readonly isCertain?: true;
+    }
   /** Refused permanently by Postmark itself, independent of a server's reply. */
   | { readonly kind: 'postmark_refused'; readonly reason: BounceReason; readonly detail: string }
   | UncertainBounce
@@ -49,7 +55,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   SpamNotification: { kind: 'bounced', fallback: 'spam_block', detail: REFUSED_DETAIL },
   Blocked: { kind: 'bounced', fallback: 'reputation_block', detail: REFUSED_DETAIL },
   VirusNotification: { kind: 'bounced', fallback: 'content_rejected', detail: REFUSED_DETAIL },
-  DMARCPolicy: { kind: 'bounced', fallback: 'authentication_failure', detail: REFUSED_DETAIL },
+  DMARCPolicy: { kind: 'bounced', fallback: 'authentication_failure', detail: REFUSED_DETAIL, isCertain: true },
   ManuallyDeactivated: { kind: 'postmark_refused', reason: 'provider_suppressed', detail: SUPPRESSED_DETAIL },
   SMTPApiError: { kind: 'postmark_refused', reason: 'provider_suppressed', detail: SUPPRESSED_DETAIL },
   DnsError: {
@@ -84,19 +90,30 @@ export function meaningOf(bounce: Bounce): BounceMeaning | undefined {
     case 'postmark_refused':
       return toBounce(meaning.reason, meaning.detail, bounce);
     case 'bounced':
-      return toBounce(statedReason(bounce.details) ?? meaning.fallback, meaning.detail, bounce);
+      return toBounce(reasonOf(meaning, bounce), meaning.detail, bounce);
     case 'uncertain':
       return endOrDelay(meaning, bounce);
   }
 }
 
-function endOrDelay(
-  { fallback, detail, isFinalByReply, changeIfNotFinal }: UncertainBounce,
-  bounce: Bounce,
-): BounceMeaning | undefined {
-  const reason = statedReason(bounce.details);
-  if (bounce.isInactive || (isFinalByReply && reason)) return toBounce(reason ?? fallback, detail, bounce);
+function endOrDelay(meaning: UncertainBounce, bounce: Bounce): BounceMeaning | undefined {
+  const { detail, isFinalByReply, changeIfNotFinal } = meaning;
+  const isFinal = bounce.isInactive === true || (isFinalByReply && statedReason(bounce.details) !== undefined);
+  if (isFinal) return toBounce(reasonOf(meaning, bounce), detail, bounce);
   return changeIfNotFinal && { change: changeIfNotFinal };
+}
+
+/**
+ * The reason in the server's reply, otherwise that of the type. An address that Postmark keeps active is not suppressed here
+ * either: the type's reason replaces one that would, or `reputation_block` if the type's would too.
+ */
+function reasonOf(
+  { fallback, isCertain = false }: { readonly fallback: BounceReason; readonly isCertain?: boolean },
+  { details, isInactive }: Bounce,
+): BounceReason {
+  const reason = (isCertain ? undefined : statedReason(details)) ?? fallback;
+  if (isInactive !== false || !SUPPRESSING[reason]) return reason;
+  return SUPPRESSING[fallback] ? 'reputation_block' : fallback;
 }
 
 function toBounce(bounceReason: BounceReason, detail: string, { details, description }: Bounce): BounceMeaning {

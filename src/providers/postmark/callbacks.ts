@@ -82,7 +82,7 @@ export function readBounce(emailId: string, record: Fields): Feedback | undefine
     type: record['RecordType'] === 'SpamComplaint' ? 'SpamComplaint' : textOf(record['Type']),
     details: textOf(record['Details']),
     description: textOf(record['Description']),
-    isInactive: record['Inactive'] === true,
+    isInactive: typeof record['Inactive'] === 'boolean' ? record['Inactive'] : undefined,
   });
   if (!meaning) return undefined;
   const { change } = meaning;

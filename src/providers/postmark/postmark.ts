@@ -146,6 +146,8 @@ export function isStreamMissing(error: unknown): boolean {
 }
 
 function refusal(email: OutgoingEmail, settings: PostmarkSettings): string | undefined {
+  if (email.envelope !== null)
+    return 'Postmark sends an email to all of its recipients, not only to those that are left.';
   const count = recipients(email).length;
   if (count > MAX_RECIPIENTS) return `Postmark accepts at most ${MAX_RECIPIENTS} recipients, not ${count}.`;
   const { from, to, cc, bcc, replyTo } = email;
@@ -304,7 +306,7 @@ function classifyStatus(status: number, code: number, message: string, retryAfte
       return { kind: 'rejected', detail: answer };
     case 422:
       // A response without a code is not Postmark's own.
-      return code === 0 ? { kind: 'account', detail: answer } : classifyCode(code, message);
+      return code === 0 ? unprovenRefusal(answer) : classifyCode(code, message);
     case 429:
       return { kind: 'busy', detail: answer, ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) };
     case 503:
@@ -315,10 +317,14 @@ function classifyStatus(status: number, code: number, message: string, retryAfte
     default:
       // According to Postmark a message is "usually" lost with 500, so it is reconciled. 408, 502 and 504 come from a proxy in
       // between; other 4xx concern the account.
-      return status === 408 || status >= 500
-        ? { kind: 'unknown', detail: answer }
-        : { kind: 'account', detail: answer };
+      if (status === 408 || status >= 500) return { kind: 'unknown', detail: answer };
+      return WHOLE_ACCOUNT.has(code) ? { kind: 'account', detail: answer } : unprovenRefusal(answer);
   }
+}
+
+/** Without a code of Postmark's for the account, a proxy or firewall may have refused this one message. */
+function unprovenRefusal(detail: string): SendOutcome {
+  return { kind: 'account', detail, scope: 'organization' };
 }
 
 /** https://postmarkapp.com/developer/api/overview#error-codes. */

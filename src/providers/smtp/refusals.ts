@@ -1,5 +1,6 @@
+import { type MessagePhase, namesMailbox, refusedParty } from '../../domain/bounces/account.ts';
 import { classifyBounce, statedReason } from '../../domain/bounces/bounces.ts';
-import type { RefusedRecipient, SendOutcome } from '../../domain/email/retry.ts';
+import type { DeferredRecipient, NamedRecipients, RefusedRecipient, SendOutcome } from '../../domain/email/retry.ts';
 import { SUPPRESSING } from '../../domain/email/suppression.ts';
 
 /** nodemailer's error: its own code, the SMTP command that failed, and the server's reply. */
@@ -15,11 +16,22 @@ export interface SmtpError extends Error {
 }
 
 /**
- * Replies that concern the client or the sender, in any phase: many servers delay these refusals until a recipient is named
- * (Postfix's `smtpd_delay_reject`).
+ * The enhanced code of "too many recipients" (RFC 3463 section 3.6). Servers also use it if the recipients of one transaction do not
+ * belong together.
  */
-const ABOUT_US =
-  /^53[058]|relay(?:ing)? (?:access )?(?:is )?(?:denied|prohibited|not (?:permitted|allowed))|not (?:permitted|allowed|authori[sz]ed) to relay|authentication (?:is )?(?:required|needed)|must (?:first )?authenticate|not (?:logged in|authenticated)|sender address rejected|client host rejected|helo command rejected|sendasdenied/i;
+const LIMIT_CODE = /^\d{3}[ -][45]\.5\.3\b/;
+const LIMIT_WORDS =
+  /\btoo many\b.{0,20}\b(?:recipients|rcpts?|addresses)\b|\b(?:recipients?|rcpts?) (?:limit|count|number|maximum)\b|\b(?:number|limit|max(?:imum)?|count|more than) (?:of |allowed |\d+ )*(?:recipients|rcpts)\b/i;
+/** A limit on the recipients of some time, unlike one on those of a transaction. */
+const OF_A_TIME = /\b(?:minute|hour|day|week|month)(?:s|ly)?\b|\bdaily\b/i;
+
+/**
+ * Returns true if a reply to RCPT TO means that the server takes no further recipients in this transaction. RFC 5321 section
+ * 4.5.3.1.10: clients treat 552 with this meaning as 452.
+ */
+function isRecipientLimit(reply: string): boolean {
+  return (LIMIT_CODE.test(reply) || LIMIT_WORDS.test(reply)) && !OF_A_TIME.test(reply);
+}
 
 /**
  * Classifies a 4xx or 5xx reply that ended the SMTP session.
@@ -34,49 +46,81 @@ export function classifyRefusal(
   const { command = '', responseCode = 0, rejectedErrors = [failure] } = failure;
   const reply = replyOf(failure);
   const detail = sentence(reply);
-  if (responseCode < 500) return { kind: 'busy', detail };
-  // Greeting, EHLO, AUTH and MAIL FROM concern the account; RCPT TO and DATA this message, unless the reply matches ABOUT_US.
-  // From MAIL FROM on, a refusal may concern this sender alone.
+  // With pipelining, a server that refused MAIL FROM also refuses each RCPT TO, as out of sequence.
+  const errors = command === 'RCPT TO' ? rejectedErrors : command === 'DATA' ? refusedBefore : [];
+  const named = namedRecipients(errors);
+  const [deferral] = command === 'RCPT TO' ? (named.deferred ?? []) : [];
+  if (responseCode < 500 || deferral) {
+    // While a reply concerns our account, the email is tried again as a whole.
+    const isPerRecipient = recipientCount > 1 && !errors.some((error) => !isDeferral(error) && isAboutUs(error));
+    return { kind: 'busy', detail: deferral?.detail ?? detail, ...(isPerRecipient && named) };
+  }
+  // Greeting, EHLO, AUTH and MAIL FROM concern the account; RCPT TO and DATA this message, unless the reply names us.
+  // From MAIL FROM on, a refusal may concern this sender or its organization alone.
   if (command === 'MAIL FROM') return { kind: 'account', detail, scope: 'sender' };
   if (command !== 'RCPT TO' && command !== 'DATA') return { kind: 'account', detail };
-  if (rejectedErrors.some((error) => ABOUT_US.test(replyOf(error))))
-    return { kind: 'account', detail, scope: 'sender' };
-  if (command === 'DATA') return aboutData(reply, recipientCount, refusedRecipients(refusedBefore));
+  for (const error of rejectedErrors) {
+    const scope = refusedScope(error, command);
+    if (scope) return { kind: 'account', detail: sentence(replyOf(error)), scope };
+  }
+  if (command === 'DATA') return aboutData(reply, recipientCount, named);
 
-  const refused = refusedRecipients(rejectedErrors);
+  const { refused = [] } = named;
   // If there are several reasons, prefers one that suppresses no address.
   const first = refused.find(({ reason }) => !SUPPRESSING[reason]) ?? refused[0];
   if (!first) return { kind: 'bounced', reason: classifyBounce(reply).reason, detail };
   return { kind: 'bounced', reason: first.reason, detail: first.detail, refused };
 }
 
-/** A reply to DATA names no recipient, so it suppresses an address only if a single recipient was not refused before. */
-function aboutData(reply: string, recipientCount: number, refused: readonly RefusedRecipient[]): SendOutcome {
-  const reason = statedReason(reply);
-  const detail = sentence(reply);
-  if (!reason || (SUPPRESSING[reason] && recipientCount - refused.length > 1)) return { kind: 'rejected', detail };
-  return { kind: 'bounced', reason, detail, ...(refused.length > 0 && { refused }) };
+/** The scope of a permanent refusal of our account or sender; undefined if the reply is about a recipient or the message. */
+function refusedScope(error: SmtpError, phase: MessagePhase): 'sender' | 'organization' | undefined {
+  const party = refusedParty(replyOf(error), phase);
+  // Words do not prove that the whole account is refused: a second organization's refusal does (`delivery/pauses.ts`).
+  return party === 'account' ? 'organization' : party;
 }
 
 /**
- * Returns the recipients that were refused individually. Transient refusals (4xx) count too, because the email cannot be
- * retried for one recipient after it was sent to, or refused for, the others. They never have a reason that suppresses the address.
+ * A reply to DATA suppresses an address only if its words name the mailbox, and if the others were refused or deferred before: the
+ * reply does not name which.
  */
-export function refusedRecipients(errors: readonly SmtpError[]): RefusedRecipient[] {
+function aboutData(reply: string, recipientCount: number, named: NamedRecipients): SendOutcome {
+  const { refused = [], deferred = [] } = named;
+  const reason = statedReason(reply);
+  const detail = sentence(reply);
+  const isCertain = recipientCount - refused.length - deferred.length === 1 && namesMailbox(reply);
+  if (reason && (!SUPPRESSING[reason] || isCertain)) return { kind: 'bounced', reason, detail, ...named };
+  return { kind: 'rejected', detail, ...(deferred.length > 0 && named) };
+}
+
+function isAboutUs(error: SmtpError): boolean {
+  return refusedParty(replyOf(error), 'RCPT TO') !== undefined;
+}
+
+/** Returns true for a reply that refuses a recipient for now. */
+function isDeferral(error: SmtpError): boolean {
+  return (error.responseCode ?? 0) < 500 || isRecipientLimit(replyOf(error));
+}
+
+/** Returns the recipients that RCPT TO was refused for, permanently or for now. */
+export function namedRecipients(errors: readonly SmtpError[]): NamedRecipients {
+  const deferred = errors.filter(isDeferral).flatMap((error): DeferredRecipient[] => {
+    const { recipient } = error;
+    if (recipient === undefined) return [];
+    const reply = replyOf(error);
+    return [{ recipient, detail: sentence(reply), isOverLimit: isRecipientLimit(reply) }];
+  });
+  const refused = refusedRecipients(errors.filter((error) => !isDeferral(error)));
+  return { ...(refused.length > 0 && { refused }), ...(deferred.length > 0 && { deferred }) };
+}
+
+function refusedRecipients(errors: readonly SmtpError[]): RefusedRecipient[] {
   return errors.flatMap((error) => {
-    const { recipient, responseCode = 0 } = error;
+    const { recipient } = error;
     if (recipient === undefined) return [];
     const reply = replyOf(error);
     // A refusal of our server says nothing about the recipient.
-    if (ABOUT_US.test(reply)) return { recipient, reason: 'reputation_block', detail: sentence(reply) };
-    if (responseCode >= 500) return { recipient, reason: classifyBounce(reply).reason, detail: sentence(reply) };
-    const reason = statedReason(reply);
-    const transientReason = reason && !SUPPRESSING[reason] ? reason : 'rate_limited';
-    return {
-      recipient,
-      reason: transientReason,
-      detail: `${sentence(reply)} (It was not tried again for this recipient alone.)`,
-    };
+    const reason = isAboutUs(error) ? 'reputation_block' : classifyBounce(reply).reason;
+    return { recipient, reason, detail: sentence(reply) };
   });
 }
 

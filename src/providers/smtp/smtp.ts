@@ -3,16 +3,16 @@ import ipaddr from 'ipaddr.js';
 import { createTransport } from 'nodemailer';
 import { encodeWord, encodeWords } from 'nodemailer/lib/mime-funcs';
 import type { DkimSigner } from '../../domain/senders/dkim.ts';
-import { type OutgoingEmail, recipients } from '../../domain/email/outgoing.ts';
+import { envelopeOf, type OutgoingEmail } from '../../domain/email/outgoing.ts';
 import type { SendOutcome } from '../../domain/email/retry.ts';
-import type { EmailProvider } from '../email-provider.ts';
+import type { Connections, EmailProvider } from '../email-provider.ts';
 import { signDkim } from './dkim.ts';
 import { serialize } from './mime.ts';
-import { classifyRefusal, refusedRecipients, type SmtpError } from './refusals.ts';
+import { classifyRefusal, namedRecipients, type SmtpError } from './refusals.ts';
 
 interface Timeouts {
   /**
-   * From the call to the last byte of the message, including the wait for a connection. RFC 5321 section 4.5.3.2 suggests
+   * From the call to the last byte of the message. RFC 5321 section 4.5.3.2 suggests
    * minutes for each step. Giving up before the last byte is harmless, since the server cannot have accepted the message.
    */
   readonly transferMs: number;
@@ -24,8 +24,11 @@ interface Timeouts {
 
 const TIMEOUTS: Timeouts = { transferMs: 40_000, replyMs: 600_000 };
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Per worker process, unless the URL contains `maxConnections`. Postfix allows 50 per client (smtpd_client_connection_count_limit). */
-const MAX_CONNECTIONS = 40;
+/**
+ * Per worker process. Postfix allows 50 per client (smtpd_client_connection_count_limit), so the late ones are opened only for
+ * a server that leaves calls without a reply.
+ */
+const CONNECTIONS: Connections = { usual: 40, late: 40 };
 /** Emails that are claimed together. */
 const CALL_SIZE = 25;
 /** If this many emails are slow, more than half of the connections remain for others. */
@@ -37,6 +40,8 @@ const MAX_LINE_LENGTH = 998;
 interface Progress {
   wroteAll: boolean;
   onWroteAll: () => void;
+  /** Resolves when the terminating dot may be sent. */
+  handOver: () => Promise<void>;
   /** Nodemailer's own, to which it adds the errors of refused recipients. The error of a message that is refused later has none. */
   envelope: { readonly rejectedErrors?: readonly SmtpError[] };
 }
@@ -61,17 +66,26 @@ export function requiresTls(url: string): boolean {
   return !isLoopback;
 }
 
+/** Returns the connections that the URL allows: `maxConnections` limits their sum, of which a quarter is for late replies. */
+function connectionsOf(url: string): Connections {
+  const total = Number(new URL(url).searchParams.get('maxConnections'));
+  if (!(total >= 1)) return CONNECTIONS;
+  const late = Math.floor(total / 4);
+  return { usual: Math.floor(total) - late, late };
+}
+
 /**
  * Sends email to an SMTP server over a pool of connections.
  * @param url such as `smtps://user:password@smtp.example.com:465`
  */
 export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
+  const connections = connectionsOf(url);
   const transport = createTransport({
     url,
     requireTLS: requiresTls(url),
     tls: { minVersion: 'TLSv1.2' },
     pool: true,
-    maxConnections: MAX_CONNECTIONS,
+    maxConnections: connections.usual + connections.late,
     maxMessages: 1_000,
     idleTimeout: 30_000,
     // By default the pool resends a message when its connection closes, even after the last byte.
@@ -84,7 +98,7 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
     disableUrlAccess: true,
   });
 
-  async function sendOne(email: OutgoingEmail): Promise<SendOutcome> {
+  async function sendOne(email: OutgoingEmail, handOver: () => Promise<void>): Promise<SendOutcome> {
     // AbortSignal.timeout() would fire for every message, long after it was sent.
     const deadline = new AbortController();
     let timer = setTimeout(() => deadline.abort(), timeouts.transferMs);
@@ -92,15 +106,22 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
       clearTimeout(timer);
       timer = setTimeout(() => deadline.abort(), timeouts.replyMs);
     };
-    const progress: Progress = { wroteAll: false, onWroteAll, envelope: {} };
+    const progress: Progress = {
+      wroteAll: false,
+      onWroteAll,
+      async handOver() {
+        await handOver();
+        deadline.signal.throwIfAborted();
+      },
+      envelope: {},
+    };
     const context: MessageContext = { progress, signer: email.dkim };
     const message = { ...toMessage(email), ...context, signal: deadline.signal };
     try {
       const { rejectedErrors = [] } = await transport.sendMail(message);
-      const refused = refusedRecipients(rejectedErrors);
-      return { kind: 'sent', messageId: email.messageId, ...(refused.length > 0 && { refused }) };
+      return { kind: 'sent', messageId: email.messageId, ...namedRecipients(rejectedErrors) };
     } catch (error) {
-      return classifyFailure(error as SmtpError, progress, recipients(email).length);
+      return classifyFailure(error as SmtpError, progress, envelopeOf(email).length);
     } finally {
       clearTimeout(timer);
     }
@@ -111,8 +132,10 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
     progress.envelope = message.getEnvelope() as Progress['envelope'];
     message.createReadStream = () => {
       const pieces = serialize(message);
-      const stream = Readable.from(signer ? signDkim(pieces, signer) : pieces, { objectMode: false });
-      // The stream ends when its last byte is read, and nodemailer reads nothing before the server has replied 354 to DATA.
+      const signed = signer ? signDkim(pieces, signer) : pieces;
+      const stream = Readable.from(untilHandedOver(signed, progress), { objectMode: false });
+      // The stream ends when its last byte is read, and nodemailer reads nothing before the server has replied 354 to DATA. When it
+      // ends, nodemailer sends the terminating dot.
       return stream.once('end', () => {
         progress.wroteAll = true;
         progress.onWroteAll();
@@ -125,12 +148,14 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
     name: 'smtp',
     callSize: CALL_SIZE,
     overlap: OVERLAP,
+    connections,
     hasTracking: false,
+    awaitsHandOver: true,
     refusal: () => undefined,
-    send: (emails, _call, onOutcome) =>
+    send: (emails, _call, onOutcome, handOver = () => Promise.resolve()) =>
       Promise.all(
         emails.map(async (email, position) => {
-          const outcome = await sendOne(email);
+          const outcome = await sendOne(email, () => handOver(position));
           onOutcome?.(position, outcome);
           return outcome;
         }),
@@ -138,11 +163,20 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
   };
 }
 
+/** The pieces of a message. The stream ends when its hand-over is recorded, and fails if it may not be handed over. */
+async function* untilHandedOver(
+  pieces: Iterable<Buffer> | AsyncIterable<Buffer>,
+  progress: Progress,
+): AsyncGenerator<Buffer> {
+  yield* pieces;
+  await progress.handOver();
+}
+
 function toMessage(email: OutgoingEmail) {
   const list = (mailboxes: OutgoingEmail['to']) =>
     mailboxes.map(({ name, address }) => ({ name: name ?? '', address }));
   return {
-    envelope: { from: email.from.address, to: recipients(email).map(({ address }) => address) },
+    envelope: { from: email.from.address, to: envelopeOf(email).map(({ address }) => address) },
     from: list([email.from]),
     to: list(email.to),
     cc: list(email.cc),
@@ -182,12 +216,17 @@ const ENCODED_WORD_LENGTH = 52;
 
 const WORD_OF_A_WHOLE_LINE = new RegExp(`\\S{${MAX_LINE_LENGTH}}`);
 
+/** Matches text that readers would decode (RFC 2047), although it was not encoded by us. */
+const LIKE_ENCODED_WORD = /=\?.*\?=/;
+
 /**
- * Encodes a subject with a word as long as a line: folding puts the word on a line of its own after a space, so that line would be
- * too long.
+ * Encodes a subject that nodemailer would send as it is but that would not arrive as it is: one that looks like an encoded word,
+ * and one with a word as long as a line, which folding puts on a line of its own after a space, so that line would be too long.
  */
 function toSubject(subject: string): string {
-  return WORD_OF_A_WHOLE_LINE.test(subject) ? encodeWord(subject, 'Q', ENCODED_WORD_LENGTH) : subject;
+  return WORD_OF_A_WHOLE_LINE.test(subject) || LIKE_ENCODED_WORD.test(subject)
+    ? encodeWord(subject, 'Q', ENCODED_WORD_LENGTH)
+    : subject;
 }
 
 const ASCII = /^[\x20-\x7E]*$/;
@@ -214,15 +253,19 @@ const CONNECTION_FAULTS: Readonly<Record<string, string>> = {
   EABORT: 'no answer in time',
   ETLS: 'no encrypted connection',
 };
+/** Nodemailer's code for a message whose stream failed, which here means that its hand-over was not recorded. */
+const NOT_HANDED_OVER = 'ESTREAM';
 
 function classifyFailure(failure: SmtpError, progress: Progress, recipientCount: number): SendOutcome {
   const { code = '', responseCode } = failure;
+  const { rejectedErrors = [] } = progress.envelope;
   // No reply, or an unexpected one: only 4xx and 5xx mean that the message was not accepted.
   if (responseCode === undefined || responseCode < 400) {
+    if (code === NOT_HANDED_OVER) return { kind: 'busy', detail: 'The message was not completed in time.' };
     const reason = CONNECTION_FAULTS[code] ?? 'the conversation failed';
     return progress.wroteAll
-      ? { kind: 'unknown', detail: `The SMTP server did not answer: ${reason}.` }
+      ? { kind: 'unknown', detail: `The SMTP server did not answer: ${reason}.`, ...namedRecipients(rejectedErrors) }
       : { kind: 'busy', detail: `The SMTP server could not be reached: ${reason}.` };
   }
-  return classifyRefusal(failure, recipientCount, progress.envelope.rejectedErrors ?? []);
+  return classifyRefusal(failure, recipientCount, rejectedErrors);
 }

@@ -48,7 +48,7 @@ function readUser(params: URLSearchParams): ChatUser {
 type Content = Omit<InboundMessage, 'kind' | 'providerMessageId' | 'user' | 'sentAt'>;
 
 function readContent(params: URLSearchParams): Content {
-  const repliesTo = params.get('OriginalRepliedMessageSid');
+  const repliesTo = nameOf(params.get('OriginalRepliedMessageSid'));
   const text = textOf(params.get('Body'));
   const media = readMedia(params);
   const button = readButton(params);

@@ -77,6 +77,7 @@ export function titleOf(text: string): string {
 export function renderDocument(text: string, titles: ReadonlyMap<string, string>): Rendered {
   const tokens = markdown.parse(text, {});
   const headings = nameHeadings(tokens);
+  nameRows(tokens, new Set(headings.map(({ anchor }) => anchor)));
   for (const token of tokens) {
     alignByClass(token);
     rewriteLinks(token, titles);
@@ -102,6 +103,19 @@ function nameHeadings(tokens: readonly Token[]): Heading[] {
     token.attrSet('id', anchor);
     return [{ level: Number(token.tag.slice(1)), anchor, text }];
   });
+}
+
+/** Sets the ids of table rows to the first cell that is only code, such as that of an error, for links from outside. */
+function nameRows(tokens: readonly Token[], names: Set<string>): void {
+  let row: Token | undefined;
+  for (const token of tokens) {
+    if (token.type === 'tr_open') row = token;
+    const [code, ...others] = token.type === 'inline' ? (token.children ?? []) : [];
+    if (row === undefined || code?.type !== 'code_inline' || others.length > 0 || !/^\w+$/.test(code.content)) continue;
+    if (!names.has(code.content)) row.attrSet('id', code.content);
+    names.add(code.content);
+    row = undefined;
+  }
 }
 
 export function anchorOf(text: string): string {

@@ -29,11 +29,16 @@ interface Session {
   flash: string | null;
   /** True if it began by a sign-in by OpenID Connect. */
   by_oidc: boolean;
+  /** False if that sign-in is too old for an organization that requires it. */
+  is_oidc_fresh: boolean;
   /** True if the user has set up a second factor. */
   has_second_factor: boolean;
   /** True if its last use must be recorded. */
   is_stale: boolean;
 }
+
+/** After that time, the identity provider confirms again that a person still belongs to an organization that requires it. */
+const OIDC_FRESH_FOR = '12 hours';
 
 /** The client that uses a session. */
 export interface SessionClient {
@@ -99,7 +104,8 @@ export function findSession(db: Db, sha256: Buffer): Promise<Session | undefined
     name: 'find_session',
     text: `SELECT json_build_object('id', users.id, 'email', users.email, 'name', users.name) AS "user",
              users.time_zone,
-             session.org_id, session.flash, session.by_oidc, session.last_seen_at < now() - interval '5 minutes' AS is_stale,
+             session.org_id, session.flash, session.by_oidc, session.created_at > now() - interval '${OIDC_FRESH_FOR}' AS is_oidc_fresh,
+             session.last_seen_at < now() - interval '5 minutes' AS is_stale,
              EXISTS (SELECT FROM second_factors AS factor
                      WHERE factor.user_id = session.user_id AND confirmed_at IS NOT NULL) AS has_second_factor,
              (SELECT coalesce(json_agg(json_build_object('id', organization.id, 'name', organization.name, 'role', role,

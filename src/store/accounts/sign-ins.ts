@@ -1,10 +1,12 @@
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
-export type AttemptKind =
-  | ('network' | 'pair' | 'pair_day' | 'email' | 'browser' | 'password' | 'code')
-  | ('reset_network' | 'reset_pair' | 'reset_email')
-  | ('invite_org' | 'invite_email');
+/** What is counted in a window shorter than a day, and by day as the kind with `_day`. */
+export type ShortKind = 'network' | 'pair' | 'browser' | 'password' | 'code' | 'reset_network' | 'reset_pair';
+/** What is counted by day only. */
+export type DayKind =
+  'email' | 'code_renewal' | 'reset_email' | 'invite_org' | 'invite_new' | 'invite_email' | 'notice';
+export type AttemptKind = ShortKind | `${ShortKind}_day` | DayKind;
 
 /** A subject that attempts are counted for. */
 export interface AttemptSubject {

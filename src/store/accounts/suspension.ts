@@ -1,4 +1,4 @@
-import { type Db, queryColumn, queryRow } from '../postgres/pool.ts';
+import { type Db, executeOne, queryColumn, queryRow } from '../postgres/pool.ts';
 
 /** SQL: whether the organization with this id is suspended. */
 export const IS_SUSPENDED = (orgId: string): string =>
@@ -38,6 +38,14 @@ export function resume(db: Db, orgId: string): Promise<Suspension | undefined> {
      RETURNING suspended_at, suspended_reason`,
     [orgId],
   );
+}
+
+/** Returns true if any organization is suspended. */
+export function hasSuspended(db: Db): Promise<boolean> {
+  return executeOne(db, {
+    name: 'has_suspended',
+    text: `SELECT FROM organizations WHERE suspended_at IS NOT NULL LIMIT 1`,
+  });
 }
 
 /** Returns the ids of those emails whose organization is suspended. */

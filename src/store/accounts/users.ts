@@ -144,6 +144,22 @@ export function lockOwners(db: Db, orgId: string): Promise<string[]> {
   );
 }
 
+/** The addresses of an organization's owners, at most 20, and its name. */
+export function listOwners(db: Db, orgId: string): Promise<{ email: string; organization: string }[]> {
+  return queryRows(
+    db,
+    `SELECT users.email, organization.name AS organization
+     FROM memberships JOIN users ON users.id = user_id JOIN organizations AS organization ON organization.id = org_id
+     WHERE org_id = $1 AND role = 'owner' ORDER BY users.id LIMIT 20`,
+    [orgId],
+  );
+}
+
+/** Returns true if an organization has a member besides its first one: somebody who was invited, or whom the operator added. */
+export async function hasSeveralMembers(db: Db, orgId: string): Promise<boolean> {
+  return (await execute(db, `SELECT FROM memberships WHERE org_id = $1 LIMIT 2`, [orgId])) > 1;
+}
+
 export function setMemberRole(db: Db, orgId: string, userId: string, role: Role): Promise<boolean> {
   return executeOne(db, `UPDATE memberships SET role = $3 WHERE org_id = $1 AND user_id = $2`, [orgId, userId, role]);
 }

@@ -19,6 +19,17 @@ export function findContacts(
   });
 }
 
+/** Returns true if a user has written from this number to any connected number of the organization. */
+export async function hasWritten(db: Db, orgId: string, number: string): Promise<boolean> {
+  const rows = await queryRows(db, {
+    name: 'has_written',
+    text: `SELECT FROM chat_numbers AS ours JOIN chat_contacts AS contact USING (org_id, number)
+           WHERE ours.org_id = $1 AND contact.wa_number = $2 LIMIT 1`,
+    values: [orgId, number],
+  });
+  return rows.length > 0;
+}
+
 /** Stores a contact; one with an id replaces the contact with this id. */
 export async function saveContact(
   db: Db,

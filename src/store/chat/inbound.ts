@@ -34,10 +34,10 @@ export function lockReceivingNumber(db: Db, callback: InboundCallback): Promise<
 export function findReceivingNumber(
   db: Db,
   number: string,
-): Promise<Pick<SendingNumber, 'id' | 'credentials'> | undefined> {
+): Promise<(Pick<SendingNumber, 'id' | 'credentials'> & Pick<ReceivingNumber, 'org_id' | 'number'>) | undefined> {
   return queryRow(db, {
     name: 'find_receiving_number',
-    text: `SELECT id, credentials FROM chat_numbers WHERE number = $1 AND provider = 'twilio' AND verified_by IS NOT NULL`,
+    text: `SELECT id, org_id, number, credentials FROM chat_numbers WHERE number = $1 AND provider = 'twilio' AND verified_by IS NOT NULL`,
     values: [number],
   });
 }

@@ -28,7 +28,7 @@ export interface LockedEmail
   dueInMs: number;
   /** Time since it was due. */
   overdueMs: number;
-  /** True for a marketing email with unsent copies. */
+  /** True for a marketing email with unsent copies, and for an email with deferred recipients. */
   copies_left: boolean;
   /** True if it may have crashed the process that delivered it. */
   is_suspect: boolean;
@@ -128,7 +128,7 @@ export async function readSendSizes(db: Db, ids: readonly string[]): Promise<Map
 
 /**
  * The outcome of an attempt:
- * sent      the provider accepted the message; of a marketing email, at least one copy
+ * sent      the provider accepted the message, of a marketing email at least one copy, otherwise for at least one recipient
  * refused   the provider refused it permanently
  * again     it was not accepted, for a temporary reason
  * account   the provider refused our account; it does not count as a failed attempt
@@ -145,6 +145,8 @@ export interface AttemptChanges {
   readonly sent: readonly EmailChangeInput[];
   readonly bounced: readonly EmailChangeInput[];
   readonly rejected: readonly EmailChangeInput[];
+  /** Recipients that were deferred; missing in answers that an earlier version recorded. */
+  readonly delivery_delayed_for_one?: readonly EmailChangeInput[];
 }
 
 export interface Attempt {
@@ -158,6 +160,10 @@ export interface Attempt {
   failures: number;
   call: string;
   provider: string;
+  /** The number of the worker that made the call; see `inspectWorkers`. */
+  worker: number | null;
+  /** False while the last bytes of the message have not left; null if that is not recorded for the provider. */
+  handedOver: boolean | null;
   outcome: AttemptOutcome | null;
   detail: string | null;
   /** The provider's own code for a chat-app message. */
@@ -200,7 +206,8 @@ export function hasFinalOutcome({ outcome }: Attempt): boolean {
 export function lastAttempts(db: Db, messageIds: readonly string[]): Promise<Attempt[]> {
   return queryRows(db, {
     name: 'last_attempts',
-    text: `SELECT DISTINCT ON (message_id) message_id, n, call, provider, outcome, detail, code, provider_message_id, changes, checks,
+    text: `SELECT DISTINCT ON (message_id) message_id, n, call, provider, worker, handed_over AS "handedOver", outcome, detail, code,
+                  provider_message_id, changes, checks,
                   (n - final_n - count(*) FILTER (WHERE outcome = 'account' AND n > final_n) OVER (PARTITION BY message_id))::integer
                     AS failures,
                   (extract(epoch FROM clock_timestamp()
@@ -246,17 +253,23 @@ export async function countRepeats(
   return new Map(rows.map(({ message_id, repeats }) => [message_id, repeats]));
 }
 
-/** Records attempts. Must be committed before the provider is called. */
+/**
+ * Records attempts. Must be committed before the provider is called. Fails as if Postgres were unreachable if the worker's session is
+ * not connected to it, since others would take the calls for ended.
+ * @param worker see `WorkerLease`
+ */
 export async function beginAttempts(
   db: Db,
-  attempts: readonly Pick<Attempt, 'message_id' | 'n' | 'call' | 'provider'>[],
+  attempts: readonly (Pick<Attempt, 'message_id' | 'n' | 'call' | 'provider'> & Partial<Pick<Attempt, 'handedOver'>>)[],
+  worker: number | null = null,
 ): Promise<void> {
   if (attempts.length === 0) return;
   await execute(db, {
     name: 'begin_attempts',
-    text: `INSERT INTO attempts (message_id, n, call, provider)
-           SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[])`,
-    values: columns(attempts, 'message_id', 'n', 'call', 'provider'),
+    text: `INSERT INTO attempts (message_id, n, call, provider, handed_over, worker)
+           SELECT *, (SELECT require_worker_session($6) WHERE $6 IS NOT NULL)
+           FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::boolean[])`,
+    values: [...columns(attempts, 'message_id', 'n', 'call', 'provider', 'handedOver'), worker],
   });
 }
 
@@ -264,7 +277,8 @@ export async function beginAttempts(
 export interface AttemptEnding {
   readonly message_id: string;
   readonly n: number;
-  readonly outcome: AttemptOutcome;
+  /** `none` if the provider was not called: the attempt is deleted, since it was none. */
+  readonly outcome: AttemptOutcome | 'none';
   readonly detail: string | null;
   readonly code?: string;
   readonly provider_message_id?: string;
@@ -276,12 +290,20 @@ export interface AttemptEnding {
  * fallback template, which is `again` with a provider's id, stays so if its `sent` is recorded once more. Writers of the same
  * attempts may deadlock (40P01): callers retry.
  */
-export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Promise<void> {
+export async function endAttempts(db: Db, all: readonly AttemptEnding[]): Promise<void> {
+  await deleteAttempts(
+    db,
+    all.filter(({ outcome }) => outcome === 'none'),
+  );
+  const endings = all.filter(({ outcome }) => outcome !== 'none');
   if (endings.length === 0) return;
   await execute(db, {
     name: 'end_attempts',
     text: `UPDATE attempts AS attempt
-           SET outcome = ending.outcome, detail = ending.detail, code = ending.code, ended_at = clock_timestamp(),
+           SET outcome = ending.outcome, code = ending.code, ended_at = clock_timestamp(),
+               -- What the provider answered stays in front of what a look-up found.
+               detail = CASE WHEN ending.outcome = 'lost' THEN concat_ws('. ', rtrim(attempt.detail, '.'), ending.detail)
+                             ELSE ending.detail END,
                provider_message_id = coalesce(ending.provider_message_id, attempt.provider_message_id),
                changes = coalesce(ending.changes, attempt.changes)
            FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::jsonb[])
@@ -290,6 +312,18 @@ export async function endAttempts(db: Db, endings: readonly AttemptEnding[]): Pr
              AND (attempt.outcome IS NULL OR attempt.outcome = 'unknown'
                   OR ending.outcome = 'sent' AND NOT (attempt.outcome = 'again' AND attempt.provider_message_id IS NOT NULL))`,
     values: columns(endings, 'message_id', 'n', 'outcome', 'detail', 'code', 'provider_message_id', 'changes'),
+  });
+}
+
+/** Deletes attempts whose provider was not called. */
+async function deleteAttempts(db: Db, attempts: readonly Pick<Attempt, 'message_id' | 'n'>[]): Promise<void> {
+  if (attempts.length === 0) return;
+  await execute(db, {
+    name: 'delete_attempts',
+    text: `DELETE FROM attempts AS attempt USING unnest($1::text[], $2::integer[]) AS uncalled(message_id, n)
+           WHERE attempt.message_id = uncalled.message_id AND attempt.n = uncalled.n AND attempt.message_id = ANY ($1)
+             AND attempt.outcome IS NULL`,
+    values: columns(attempts, 'message_id', 'n'),
   });
 }
 

@@ -1,13 +1,79 @@
 import type { ReportEvidence } from '../../domain/email/feedback.ts';
-import { type Db, execute, queryValue } from '../postgres/pool.ts';
+import { callbacksDropped } from '../../telemetry/topics.ts';
+import { lockText } from '../postgres/lock.ts';
+import { type Db, execute, executeOne, inTransaction, queryValue } from '../postgres/pool.ts';
 
-/** Stores the unchanged body of a callback that changed nothing. */
-export async function keepCallback(db: Db, provider: string, body: string): Promise<void> {
-  await execute(db, {
-    name: 'keep_callback',
-    text: `INSERT INTO provider_callbacks (provider, body) VALUES ($1, $2)`,
-    values: [provider, body],
+/** The most of one callback that is kept, in bytes: of an organization's number, which may sign it itself, and of others. */
+const MAX_OWN_BYTES = 4_096;
+const MAX_BYTES = 65_536;
+/** The most callbacks that are kept of a number. */
+const MAX_PER_NUMBER = 1_000;
+/** The most bytes of callbacks that are kept. */
+const MAX_TOTAL_BYTES = 256 * 1_048_576;
+
+/** The number that a callback concerns, and its organization. */
+export interface CallbackOwner {
+  readonly org_id: string;
+  /** E.164. */
+  readonly number: string;
+}
+
+/**
+ * Stores the beginning of a callback that changed nothing, unless its number has too many.
+ * @param owner null if it names no connected number
+ */
+export async function keepCallback(
+  db: Db,
+  provider: string,
+  body: string,
+  owner: CallbackOwner | null = null,
+): Promise<void> {
+  if (!owner) {
+    await execute(db, {
+      name: 'keep_callback',
+      text: `INSERT INTO provider_callbacks (provider, body) VALUES ($1, $2)`,
+      values: [provider, firstBytes(body, MAX_BYTES)],
+    });
+    return;
+  }
+  const { org_id: orgId, number } = owner;
+  const isKept = await inTransaction(db, async (client) => {
+    // A separate statement, since a statement does not see the commits for which it has waited.
+    await lockText(client, `callbacks ${orgId} ${number}`);
+    return executeOne(client, {
+      name: 'keep_callback_of_number',
+      text: `INSERT INTO provider_callbacks (provider, body, org_id, number)
+             SELECT $1, $2, $3, $4 WHERE (
+               SELECT count(*) < ${MAX_PER_NUMBER}
+               FROM (SELECT FROM provider_callbacks WHERE org_id = $3 AND number = $4 LIMIT ${MAX_PER_NUMBER}) AS kept
+             )`,
+      values: [provider, firstBytes(body, MAX_OWN_BYTES), orgId, number],
+    });
   });
+  if (!isKept) callbacksDropped.publish({ reason: 'number', count: 1 });
+}
+
+/** Cuts a text after a whole character. */
+function firstBytes(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text);
+  let end = Math.min(bytes.length, maxBytes);
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
+}
+
+/** Deletes the oldest callbacks beyond the bytes that are kept. @returns their number, at most `limit` */
+export async function deleteExcessCallbacks(db: Db, limit: number, maxBytes = MAX_TOTAL_BYTES): Promise<number> {
+  const count = await execute(
+    db,
+    `DELETE FROM provider_callbacks WHERE id IN (
+       SELECT id FROM (
+         SELECT id, sum(octet_length(body)) OVER (ORDER BY id DESC) AS newer_bytes FROM provider_callbacks
+       ) AS summed WHERE newer_bytes > $1 ORDER BY id LIMIT $2
+     )`,
+    [maxBytes, limit],
+  );
+  if (count > 0) callbacksDropped.publish({ reason: 'size', count });
+  return count;
 }
 
 /**

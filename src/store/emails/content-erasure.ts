@@ -1,10 +1,10 @@
 import { IS_OPEN } from './recipients.ts';
 import { type Db, execute, executeOne, queryColumn, queryRow, queryRows } from '../postgres/pool.ts';
 
-/** The result of an erasure for one email. */
+/** The result of an erasure for one message. */
 export interface ContentErasure {
   readonly id: string;
-  /** True if the email must still be sent, at least to some recipients; its content was then kept. */
+  /** True if the message must still be sent, at least to some recipients; its content was then kept. */
   readonly is_open: boolean;
 }
 
@@ -39,6 +39,8 @@ export interface ExpiringOrganization {
   readonly days: number;
   readonly expired_at: string;
   readonly expired_id: string;
+  readonly messages_expired_at: string;
+  readonly messages_expired_id: string;
 }
 
 /**
@@ -53,7 +55,9 @@ export function nextExpiringOrganization(
   return queryRow(
     db,
     `SELECT id, coalesce(body_retention_days, $2) AS days,
-            coalesce(bodies_expired_at::text, '-infinity') AS expired_at, coalesce(bodies_expired_id, '') AS expired_id
+            coalesce(bodies_expired_at::text, '-infinity') AS expired_at, coalesce(bodies_expired_id, '') AS expired_id,
+            coalesce(messages_expired_at::text, '-infinity') AS messages_expired_at,
+            coalesce(messages_expired_id, '') AS messages_expired_id
      FROM organizations WHERE id > $1 AND coalesce(body_retention_days, $2) > 0 ORDER BY id LIMIT 1`,
     [after, defaultDays],
   );
@@ -98,7 +102,7 @@ export async function recordExpired(
   ]);
 }
 
-/** Schedules emails whose content cannot be erased yet for another check in a day. */
+/** Schedules messages whose content cannot be erased yet for another check in a day. */
 export async function holdBodies(db: Db, orgId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await execute(
@@ -110,8 +114,8 @@ export async function holdBodies(db: Db, orgId: string, ids: readonly string[]):
 }
 
 /**
- * Removes held emails that are due for another check from their list, except while their organization keeps content forever.
- * @returns them, with their organizations; an email without a row has expired
+ * Removes held messages that are due for another check from their list, except while their organization keeps content forever.
+ * @returns them, with their organizations; a message without a row has expired
  */
 export function takeHeldBodies(
   db: Db,
@@ -128,9 +132,10 @@ export function takeHeldBodies(
        ) RETURNING email_id, org_id
      )
      SELECT taken.email_id AS id, taken.org_id,
-            coalesce(coalesce(email.scheduled_at, email.created_at)
+            coalesce(coalesce(email.scheduled_at, email.created_at, message.scheduled_at, message.created_at)
                        < now() - make_interval(days => coalesce(org.body_retention_days, $1)), true) AS is_expired
-     FROM taken LEFT JOIN emails AS email ON email.id = taken.email_id JOIN organizations AS org ON org.id = taken.org_id`,
+     FROM taken LEFT JOIN emails AS email ON email.id = taken.email_id
+                LEFT JOIN chat_messages AS message ON message.id = taken.email_id JOIN organizations AS org ON org.id = taken.org_id`,
     [defaultDays, limit],
   );
 }

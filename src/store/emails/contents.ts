@@ -1,17 +1,17 @@
-import { createHmac, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { createHmac, createSecretKey, hkdfSync } from 'node:crypto';
+import type { ChatContent } from '../../domain/chat/chat.ts';
 import {
-  type DataKey,
   type EmailContent,
   keyVersion,
   openBody,
   openHeaders,
+  openMessage,
   sealContent,
   type SealedContent,
+  sealMessage,
 } from '../../domain/email/content.ts';
-import { makeSeal } from '../../lib/seal.ts';
-import { deriveKeys, type SecretKeys } from '../../lib/secret-key.ts';
-import { findDataKey, insertDataKey } from '../sealing/data-keys.ts';
+import type { SecretKeys } from '../../lib/secret-key.ts';
+import { makeKeyRing } from '../sealing/key-ring.ts';
 import type { Db } from '../postgres/pool.ts';
 
 /** The columns in which the content of an email is stored; rows from before encryption have html, text and headers. */
@@ -22,7 +22,19 @@ export interface StoredContent extends EmailContent {
   readonly sealed_headers: Buffer | null;
 }
 
-/** Seals and opens the content of emails. Data keys are cached, so it costs no round trip once a key is known. */
+/** The columns in which the content of a chat-app message or SMS is stored. */
+export interface StoredMessageContent {
+  readonly id: string;
+  readonly org_id: string;
+  /** The content of rows from before encryption; otherwise null. */
+  readonly content: ChatContent | null;
+  readonly sealed_content: Buffer | null;
+}
+
+/** The content of a message whose content was erased. */
+const ERASED: ChatContent = { text: null, preview_url: false, template: null, image: null, document: null };
+
+/** Seals and opens the content of messages. Data keys are cached, so it costs no round trip once a key is known. */
 export interface EmailContents {
   /**
    * Encrypts with the organization's data key; creates that key for the organization's first email.
@@ -36,6 +48,10 @@ export interface EmailContents {
    * no erased recipients. They do not depend on SECRET_KEY.
    */
   readonly hashAddresses: (db: Db, orgId: string, addresses: readonly string[]) => Promise<Buffer[] | null>;
+  /** Encrypts the content of a chat-app message or SMS. @param db not a transaction, as for `seal` */
+  readonly sealMessage: (db: Db, orgId: string, messageId: string, content: object) => Promise<Buffer>;
+  /** Decrypts the content of a chat-app message or SMS; empty content if it was erased. @throws as `open` */
+  readonly openMessage: (db: Db, stored: StoredMessageContent) => Promise<ChatContent>;
   /** Decrypts the content. @throws if that fails, for example because SECRET_KEY has changed */
   readonly open: (db: Db, stored: StoredContent) => Promise<EmailContent>;
   /** Decrypts only the custom headers. */
@@ -45,70 +61,26 @@ export interface EmailContents {
   ) => Promise<EmailContent['headers']>;
 }
 
-const FIRST_VERSION = 1;
-const MAX_CACHED_KEYS = 10_000;
+/** The body and the headers. */
+const SEALS_PER_EMAIL = 2;
 
 /** @param secretKeys the settings `SECRET_KEY` and `SECRET_KEY_OLD`, which wrap the data keys */
 export function makeEmailContents(secretKeys: SecretKeys): EmailContents {
-  const wrap = makeSeal(deriveKeys(secretKeys, 'data keys'));
-  const cache = new LRUCache<string, Promise<DataKey>>({ max: MAX_CACHED_KEYS });
-
-  function cached(name: string, load: () => Promise<DataKey>): Promise<DataKey> {
-    const entry = cache.get(name);
-    if (entry) return entry;
-    const loading = load();
-    cache.set(name, loading);
-    loading.catch(() => cache.delete(name));
-    return loading;
-  }
-
-  async function load(db: Db, orgId: string, version: number | null): Promise<DataKey | undefined> {
-    const found = await findDataKey(db, orgId, version);
-    if (!found) return undefined;
-    const key = createSecretKey(wrap.open(found.sealed, aboutDataKey(orgId, found.version)));
-    return { version: found.version, key };
-  }
-
-  const latestKey = (db: Db, orgId: string) =>
-    cached(orgId, async () => {
-      const found = await load(db, orgId, null);
-      if (found) return found;
-      const version = FIRST_VERSION;
-      await insertDataKey(db, orgId, { version, sealed: wrap.close(randomBytes(32), aboutDataKey(orgId, version)) });
-      // If another process has stored a key first, that one is used.
-      const stored = await load(db, orgId, null);
-      if (!stored) throw new Error(`the data key of ${orgId} was not stored`);
-      return stored;
-    });
-
-  const keyOf = async (db: Db, orgId: string, sealed: Buffer) => {
-    const version = keyVersion(sealed);
-    const { key } = await cached(`${orgId} ${version}`, async () => {
-      const found = await load(db, orgId, version);
-      if (!found) throw new Error(`there is no data key ${version} of ${orgId}`);
-      return found;
-    });
-    return key;
-  };
-
-  /** The key of hashes is always derived from the first data key. */
-  const firstKey = async (db: Db, orgId: string) => {
-    const name = `${orgId} ${FIRST_VERSION}`;
-    if (cache.has(name)) return cache.get(name);
-    const found = await load(db, orgId, FIRST_VERSION);
-    return found && cached(name, () => Promise.resolve(found));
-  };
+  const keys = makeKeyRing(secretKeys);
+  const keyOf = async (db: Db, orgId: string, sealed: Buffer) =>
+    (await keys.ofVersion(db, orgId, keyVersion(sealed))).key;
 
   const headersOf: EmailContents['openHeaders'] = async (db, { id, org_id: orgId, headers, sealed_headers: sealed }) =>
     sealed ? openHeaders(await keyOf(db, orgId, sealed), id, sealed) : headers;
 
   return {
-    seal: async (db, orgId, emailId, content) => sealContent(await latestKey(db, orgId), emailId, content),
+    seal: async (db, orgId, emailId, content) =>
+      sealContent(await keys.latest(db, orgId, SEALS_PER_EMAIL), emailId, content),
     async prepare(db, orgId) {
-      await latestKey(db, orgId);
+      await keys.latest(db, orgId, 0);
     },
     async hashAddresses(db, orgId, addresses) {
-      const dataKey = await firstKey(db, orgId);
+      const dataKey = await keys.first(db, orgId);
       if (!dataKey) return null;
       const derived = hkdfSync('sha256', dataKey.key, '', 'sendwright erased recipients', 32);
       const key = createSecretKey(Buffer.from(derived));
@@ -120,10 +92,11 @@ export function makeEmailContents(secretKeys: SecretKeys): EmailContents {
       return { html: body.html, text: body.text, headers: await headersOf(db, stored) };
     },
     openHeaders: headersOf,
+    sealMessage: async (db, orgId, messageId, content) =>
+      sealMessage(await keys.latest(db, orgId, 1), messageId, content),
+    async openMessage(db, { id, org_id: orgId, content, sealed_content: sealed }) {
+      if (!sealed) return content ?? ERASED;
+      return (await openMessage(await keyOf(db, orgId, sealed), id, sealed)) as ChatContent;
+    },
   };
-}
-
-/** Returns the context that a data key is sealed with. */
-function aboutDataKey(orgId: string, version: number): string {
-  return `${orgId} ${version}`;
 }

@@ -105,6 +105,12 @@ export async function whyUnmoved(
   return row.is_scheduled && scheduledAt !== null ? 'far' : 'not_scheduled';
 }
 
+/** Returns the status of an email, or of a message of a channel; undefined if there is none with this id. */
+export function statusOf(db: Db, orgId: string, id: string, channel?: MessageChannel): Promise<string | undefined> {
+  const table = channel ? 'chat_messages' : 'emails';
+  return queryValue(db, `SELECT status FROM ${table} WHERE id = $1 AND org_id = $2`, [id, orgId]);
+}
+
 /** Returns the `from` of an email, which never changes; undefined if there is no such email. */
 export function senderOf(db: Db, orgId: string, id: string): Promise<string | undefined> {
   return queryValue(db, `SELECT "from" FROM emails WHERE id = $1 AND org_id = $2`, [id, orgId]);

@@ -1,6 +1,6 @@
 import type { Email } from './emails.ts';
 import { IS_OPEN } from './recipients.ts';
-import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryColumn, queryOneValue, queryRows } from '../postgres/pool.ts';
 
 /** An address to erase, in the forms that statements search for. */
 export interface ErasedAddress {
@@ -86,7 +86,8 @@ export function lockAddressed(db: Db, ids: readonly string[]): Promise<Addressed
   });
 }
 
-const REPLACED = (text: string): string => `regexp_replace(${text}, $2, $3, 'gi')`;
+/** SQL of a text with the recipient replaced. @param text a column of a statement with `pattern` as $2, `placeholder` as $3 */
+export const REPLACED = (text: string): string => `regexp_replace(${text}, $2, $3, 'gi')`;
 
 /** Replaces the recipients of emails, and the address in their errors. */
 export async function replaceAddressed(
@@ -150,7 +151,7 @@ export async function replaceInRecords(
 }
 
 /** Changes the rows of one step of a walk over a table, in the order of their ids. */
-async function changeStep(
+export async function walkStep(
   db: Db,
   table: string,
   after: string,
@@ -180,7 +181,7 @@ export async function replaceInWebhookEvents(
   after: string,
   limit: number,
 ): Promise<WalkStep> {
-  return changeStep(db, 'webhook_events', after, limit, (ids) =>
+  return walkStep(db, 'webhook_events', after, limit, (ids) =>
     execute(
       db,
       `UPDATE webhook_events
@@ -201,7 +202,7 @@ export async function replaceInAuditLog(
   after: string,
   limit: number,
 ): Promise<WalkStep> {
-  return changeStep(db, 'audit_log', after, limit, (ids) =>
+  return walkStep(db, 'audit_log', after, limit, (ids) =>
     execute(
       db,
       `UPDATE audit_log SET target = ${REPLACED('target')}, detail = ${REPLACED('detail::text')}::jsonb
@@ -211,18 +212,27 @@ export async function replaceInAuditLog(
   );
 }
 
-/** Deletes provider callbacks that contain the address. They concern no email. */
+/**
+ * Deletes provider callbacks that contain the address. They concern no email. Those of other organizations stay; those that concern
+ * no number are deleted but not counted, since they may be of another organization's email.
+ */
 export async function deleteCallbacksNaming(
   db: Db,
+  orgId: string,
   { likePatterns, pattern }: ErasedAddress,
   after: string,
   limit: number,
 ): Promise<WalkStep> {
-  return changeStep(db, 'provider_callbacks', after === '' ? '0' : after, limit, (ids) =>
-    execute(
+  return walkStep(db, 'provider_callbacks', after === '' ? '0' : after, limit, (ids) =>
+    queryOneValue(
       db,
-      `DELETE FROM provider_callbacks WHERE id = ANY ($1::bigint[]) AND lower(body) LIKE ANY ($2) AND body ~* $3`,
-      [ids, likePatterns, pattern],
+      `WITH deleted AS (
+         DELETE FROM provider_callbacks
+         WHERE id = ANY ($1::bigint[]) AND (org_id = $4 OR org_id IS NULL) AND lower(body) LIKE ANY ($2) AND body ~* $3
+         RETURNING org_id
+       )
+       SELECT count(org_id)::int FROM deleted`,
+      [ids, likePatterns, pattern, orgId],
     ),
   );
 }

@@ -1,7 +1,7 @@
 import type { BounceReason, EmailStatus } from '../../domain/email/email.ts';
 import { REPORTED_STATUSES } from '../../domain/email/states.ts';
 import { SUPPRESSED_AFTER_CALL_ERROR } from '../../domain/email/suppression.ts';
-import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
+import { type Db, execute, queryRows } from '../postgres/pool.ts';
 import { groupBy } from '../../lib/group.ts';
 import { columns } from '../postgres/columns.ts';
 
@@ -131,14 +131,43 @@ export async function beginCopies(db: Db, copies: readonly (Recipient & { readon
   });
 }
 
-/** How the sending of one copy ended. */
+/** How a call ended for one copy, or for one recipient of an email with deferred recipients. */
 export interface CopyEnding extends Recipient {
-  readonly status: 'sent' | 'rejected';
+  /** `queued` with an error: it was deferred. `queued` without one: ambiguous. */
+  readonly status: 'sent' | 'rejected' | 'queued';
   readonly error: string | null;
   readonly provider_message_id: string | null;
+  /** The call; missing in answers that an earlier version recorded, and where a lookup found the copy. */
+  readonly call?: string;
 }
 
-/** Records how the sending of copies ended. A copy that was reported about meanwhile keeps its status. */
+/**
+ * Records the recipients of emails of which a call deferred some, unless they are recorded. They have been repeated as often as the
+ * whole email was.
+ */
+export async function divideEmails(db: Db, endings: readonly CopyEnding[]): Promise<void> {
+  const ids = new Set(endings.flatMap(({ email_id, status }) => (status === 'queued' ? email_id : [])));
+  const divided = endings.filter(({ email_id }) => ids.has(email_id));
+  if (divided.length === 0) return;
+  await execute(db, {
+    name: 'divide_emails',
+    text: `WITH marked AS (
+             UPDATE emails SET deferred = true WHERE id = ANY ($1) AND deferred IS NOT TRUE
+           )
+           INSERT INTO email_recipients (email_id, recipient, status, call, repeats)
+           SELECT ending.email_id, ending.recipient, 'queued', ending.call, (
+             SELECT count(*) FROM attempts WHERE message_id = ending.email_id AND outcome = 'risked'
+           )
+           FROM unnest($1::text[], $2::text[], $3::text[]) AS ending(email_id, recipient, call)
+           ON CONFLICT DO NOTHING`,
+    values: columns(divided, 'email_id', 'recipient', 'call'),
+  });
+}
+
+/**
+ * Records how calls ended for copies. A copy that was reported about meanwhile keeps its status, and one that was sent again since
+ * was not deferred by its last call.
+ */
 export async function endCopies(db: Db, endings: readonly CopyEnding[]): Promise<void> {
   if (endings.length === 0) return;
   await execute(db, {
@@ -146,35 +175,64 @@ export async function endCopies(db: Db, endings: readonly CopyEnding[]): Promise
     text: `UPDATE email_recipients AS known
            SET status = CASE WHEN known.status = 'queued' THEN ending.status ELSE known.status END,
                error = CASE WHEN known.status = 'queued' THEN ending.error ELSE known.error END,
+               call = CASE WHEN ending.status = 'queued' AND ending.error IS NOT NULL THEN '' ELSE known.call END,
                provider_message_id = ending.provider_message_id, changed_at = clock_timestamp()
-           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
-                  AS ending(email_id, recipient, status, error, provider_message_id)
-           WHERE known.email_id = ending.email_id AND known.recipient = ending.recipient AND known.email_id = ANY ($1)`,
-    values: columns(endings, 'email_id', 'recipient', 'status', 'error', 'provider_message_id'),
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+                  AS ending(email_id, recipient, status, error, provider_message_id, call)
+           WHERE known.email_id = ending.email_id AND known.recipient = ending.recipient AND known.email_id = ANY ($1)
+             AND (ending.status <> 'queued' OR (known.status = 'queued' AND known.call = ending.call))`,
+    values: columns(endings, 'email_id', 'recipient', 'status', 'error', 'provider_message_id', 'call'),
   });
 }
 
 /**
  * Fails the unsent copies of emails.
  * @param failed if `call` is set, fails only the copies of that call. Earlier versions recorded no call: then all unsent copies fail.
- * @returns ids of the emails that had some
+ * `afterDeferral` follows the server's last answer about a deferred recipient, in place of `error`.
+ * @returns the copies that have failed
  */
 export async function failCopies(
   db: Db,
-  failed: readonly { readonly id: string; readonly error: string; readonly call?: string }[],
-): Promise<Set<string>> {
-  if (failed.length === 0) return new Set();
-  const emailIds = await queryColumn<string>(db, {
+  failed: readonly {
+    readonly id: string;
+    readonly error: string;
+    readonly call?: string;
+    readonly afterDeferral?: string;
+  }[],
+): Promise<(Recipient & { readonly error: string })[]> {
+  if (failed.length === 0) return [];
+  return queryRows(db, {
     name: 'fail_copies',
-    text: `UPDATE email_recipients AS known SET status = 'failed', error = input.error, changed_at = clock_timestamp()
-           FROM unnest($1::text[], $2::text[], $3::text[]) AS input(email_id, error, call)
+    text: `UPDATE email_recipients AS known
+           SET status = 'failed', changed_at = clock_timestamp(),
+               error = coalesce(CASE WHEN known.call = '' THEN known.error || ' ' || input.after_deferral END, input.error)
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS input(email_id, error, call, after_deferral)
            WHERE known.email_id = input.email_id AND known.email_id = ANY ($1) AND known.status = 'queued'
              AND (input.call IS NULL OR known.call = input.call OR NOT EXISTS (
                    SELECT FROM email_recipients AS copy WHERE copy.email_id = input.email_id AND copy.call = input.call OFFSET 0))
-           RETURNING known.email_id`,
-    values: columns(failed, 'id', 'error', 'call'),
+           RETURNING known.email_id, known.recipient, known.error`,
+    values: columns(failed, 'id', 'error', 'call', 'afterDeferral'),
   });
-  return new Set(emailIds);
+}
+
+/** A recipient of an email with deferred recipients. */
+export interface DividedRecipient extends Recipient {
+  /** True if the email is still to be sent to it. */
+  readonly is_queued: boolean;
+  /** True if the email was never sent to it, because it was suppressed before the first call. */
+  readonly is_left_out: boolean;
+}
+
+/** Returns the recipients of emails with deferred recipients. */
+export async function recipientsOfDivided(db: Db, emailIds: readonly string[]): Promise<DividedRecipient[]> {
+  if (emailIds.length === 0) return [];
+  return queryRows(db, {
+    name: 'recipients_of_divided',
+    text: `SELECT email_id, recipient, status = 'queued' AS is_queued,
+                  status IN ('suppressed', 'failed') AND call IS NULL AS is_left_out
+           FROM email_recipients WHERE email_id = ANY ($1)`,
+    values: [emailIds],
+  });
 }
 
 /** A status of an email's copies. */
@@ -209,11 +267,12 @@ export async function statusesOfCopies(db: Db, emailIds: readonly string[]): Pro
 }
 
 /**
- * Returns SQL that is true for a marketing email with unsent copies. OFFSET 0 prevents a plan that reads all copies.
+ * Returns SQL that is true for a marketing email with unsent copies, and for an email with deferred recipients. Other emails need no
+ * search for rows. OFFSET 0 prevents a plan that reads all copies.
  * @param email SQL of the email's row
  */
 export const HAS_COPIES_LEFT = (email: string): string =>
-  `(${email}.marketing AND EXISTS (SELECT FROM email_recipients AS copy WHERE copy.email_id = ${email}.id AND copy.status = 'queued' OFFSET 0))`;
+  `((${email}.marketing OR ${email}.deferred IS TRUE) AND EXISTS (SELECT FROM email_recipients AS copy WHERE copy.email_id = ${email}.id AND copy.status = 'queued' OFFSET 0))`;
 
 /** Returns SQL that is true while an email, or a copy of it, is to be sent. @param email SQL of the email's row */
 export const IS_OPEN = (email: string): string =>

@@ -1,6 +1,8 @@
 import { IS_OPEN } from './recipients.ts';
 import { type Db, execute, inTransaction, queryColumn, queryRows } from '../postgres/pool.ts';
+import type { EmailProviderName } from '../../domain/email/email.ts';
 import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
+import { EMAIL_MAY_HAVE_FORGOTTEN, FORGOTTEN, insertAmbiguousAttempts } from '../upkeep/forgotten.ts';
 
 /** An email that its provider accepted and whose final status is overdue. */
 export interface UnreportedEmail {
@@ -100,27 +102,52 @@ const ALMOST_DUE = `status = 'scheduled' AND scheduled_at > now() - interval '10
   AND scheduled_at <= now() + interval '90 seconds'`;
 
 /**
+ * SQL: true for an email that is so late that its workflow should have claimed it, unless it waits on purpose. With the interval of
+ * upkeep, it leaves within a minute of its time.
+ */
+const SHOULD_BE_CLAIMED = `(scheduled_at <= now() - interval '20 seconds' AND (look_at IS NULL OR look_at <= now())
+  AND org_id <> ALL (${SUSPENDED_ORGANIZATIONS}))`;
+
+/** A workflow that delivers emails which are almost due. */
+export interface AlmostDueWorkflow {
+  readonly workflow_id: string;
+  /** True if it should have claimed an email of its by now. */
+  readonly isLate: boolean;
+}
+
+/**
  * Finds workflows of emails that are due within the next 90 seconds or are late, in the order of their ids, after a certain one.
  * Leaves out those with an outbox row.
  */
-export function findAlmostDueWorkflows(db: Db, after: string, limit: number): Promise<string[]> {
+export function findAlmostDueWorkflows(db: Db, after: string, limit: number): Promise<AlmostDueWorkflow[]> {
   return besideOutbox(db, (client) =>
-    queryColumn(client, {
-      text: `SELECT DISTINCT workflow_id FROM emails
+    queryRows(client, {
+      text: `SELECT workflow_id, bool_or${SHOULD_BE_CLAIMED} AS "isLate" FROM emails
              WHERE ${ALMOST_DUE} AND workflow_id > $1 AND ${NOT_IN_OUTBOX}
-             ORDER BY workflow_id LIMIT $2`,
+             GROUP BY workflow_id ORDER BY workflow_id LIMIT $2`,
       values: [after, limit],
     }),
   );
 }
 
-/** The emails of one workflow that are due within the next 90 seconds or are late. */
-export function findAlmostDue(db: Db, workflowId: string): Promise<string[]> {
+/**
+ * The emails of one workflow that are due within the next 90 seconds or are late.
+ * @param areLate only those that it should have claimed by now
+ */
+export function findAlmostDue(db: Db, workflowId: string, areLate: boolean): Promise<string[]> {
   return queryColumn(db, {
     name: 'find_almost_due',
-    text: `SELECT id FROM emails WHERE ${ALMOST_DUE} AND workflow_id = $1 ORDER BY id`,
-    values: [workflowId],
+    text: `SELECT id FROM emails WHERE ${ALMOST_DUE} AND workflow_id = $1 AND (NOT $2 OR ${SHOULD_BE_CLAIMED}) ORDER BY id`,
+    values: [workflowId, areLate],
   });
+}
+
+/** What happens to an email that may have been sent, without an attempt on record. */
+export interface LookUp {
+  /** The provider that may have it. */
+  readonly provider: EmailProviderName;
+  /** False if AMBIGUOUS_SEND decides instead. It does not for an email before its time, which is unlikely to have been sent. */
+  readonly canBeAsked: boolean;
 }
 
 /** The advisory lock that prevents two tasks from writing an outbox row for the same email. */
@@ -132,38 +159,48 @@ const PUT_BACK_LOCK = 6_120_455_908;
  * `start` lets the relay group them, so that a lost Temporal database does not result in one workflow per email. Temporal
  * refuses it for an id that was used before: an email whose own workflow has closed is started with `leave`, as are unsent
  * copies, which cannot be grouped.
- * @param isMissing true if Temporal has no such workflow
+ * A workflow that has closed is evidence that Postgres forgot how its emails ended, in a fail-over or with lost rows: they are then made
+ * ambiguous, unless their last attempts are already, or have an answer that is to be applied.
+ * @param state of the workflow in Temporal
  * @returns the ids of the emails that were open
  */
 export async function requeueEmails(
   db: Db,
   workflowId: string,
   ids: readonly string[],
-  isMissing: boolean,
+  state: 'missing' | 'closed' | 'idle' | 'failing',
+  { provider, canBeAsked }: LookUp,
 ): Promise<string[]> {
   await execute(db, { name: 'lock_put_back', text: `SELECT pg_advisory_xact_lock($1)`, values: [PUT_BACK_LOCK] });
   return queryColumn(db, {
     name: 'put_back_emails',
     text: `WITH open AS MATERIALIZED (
-             SELECT requested.id, email.is_whole
+             SELECT requested.id, email.is_whole, email.may_have_forgotten
              FROM (
                SELECT * FROM unnest($2::text[]) AS requested(id)
                WHERE id NOT IN (SELECT message_id FROM outbox) ORDER BY id COLLATE "C"
              ) AS requested CROSS JOIN LATERAL (
-               SELECT status IN ('queued', 'scheduled') AS is_whole FROM emails
+               SELECT status IN ('queued', 'scheduled') AS is_whole,
+                      $3 = 'closed' AND ($6 OR status <> 'scheduled' OR scheduled_at <= now())
+                        AND ${EMAIL_MAY_HAVE_FORGOTTEN('emails')} AS may_have_forgotten
+               FROM emails
                WHERE id = requested.id AND workflow_id = $1
                  AND ${IS_OPEN('emails')}
                FOR UPDATE
              ) AS email
+           ), ambiguous AS (
+             ${insertAmbiguousAttempts(LAST_PROVIDER, 'now()', '$5', 'may_have_forgotten')}
            ), moved AS (
              UPDATE emails SET workflow_id = id WHERE id = ANY (ARRAY(SELECT id FROM open))
            )
            INSERT INTO outbox (message_id, action)
-           SELECT id, CASE WHEN is_whole AND ($3 OR id <> $1) THEN 'start' ELSE 'leave' END FROM open ORDER BY id
+           SELECT id, CASE WHEN is_whole AND ($3 = 'missing' OR id <> $1) THEN 'start' ELSE 'leave' END FROM open ORDER BY id
            RETURNING message_id`,
-    values: [workflowId, ids, isMissing],
+    values: [workflowId, ids, state, provider, FORGOTTEN, canBeAsked],
   });
 }
+
+const LAST_PROVIDER = `coalesce((SELECT provider FROM attempts WHERE message_id = id ORDER BY n DESC LIMIT 1), $4)`;
 
 /**
  * Keeps upkeep from treating emails as overdue until ten minutes after they have waited for `waitMs`. It also shows the relay that a

@@ -1,4 +1,4 @@
-import type { ChatContent, ChatType } from '../../domain/chat/chat.ts';
+import type { ChatType } from '../../domain/chat/chat.ts';
 import type { Tag } from '../../domain/email/email.ts';
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { setOf } from '../../domain/statistics.ts';
@@ -52,7 +52,10 @@ export interface NewMessage {
   readonly to: string;
   readonly country: string;
   readonly type: ChatType;
-  readonly content: ChatContent | { readonly text: string };
+  /** Its content, encrypted. */
+  readonly sealed_content: Buffer;
+  /** True if its content has a fallback template. */
+  readonly has_fallback: boolean;
   readonly tags: readonly Tag[];
   /** UTC, or null for immediately. */
   readonly scheduled_at: string | null;
@@ -74,20 +77,22 @@ const ACCEPTED = setOf('accepted');
 
 /** Stores a message with its first event. The caller adds its outbox row and webhooks in the same transaction. */
 export async function insertMessage(db: Db, orgId: string, message: NewMessage): Promise<StoredMessageTime> {
-  const { id, channel, sender, to, country, type, scheduled_at, encoding, segments, key_id } = message;
+  const { id, channel, sender, to, country, type, scheduled_at, encoding, segments, key_id, has_fallback } = message;
   const status = scheduled_at === null ? 'queued' : 'scheduled';
-  const fields = { to, country, type, status, scheduled_at, encoding, segments, key_id };
+  const fields = { to, country, type, status, scheduled_at, encoding, segments, key_id, has_fallback };
   const row = { id, org_id: orgId, channel, number_id: sender.id, from: sender.from, ...fields };
   return queryOneRow(db, {
     name: 'insert_message',
     text: `WITH stored AS (
              INSERT INTO chat_messages (id, org_id, channel, number_id, "from", "to", country, type, status, scheduled_at,
-                                        encoding, segments, content, tags, created_at, last_event_at, look_at, key_id, reached)
+                                        encoding, segments, content, sealed_content, has_fallback, tags, created_at, last_event_at,
+                                        look_at, key_id, reached)
              SELECT id, org_id, channel, number_id, "from", "to", country, type, status, scheduled_at,
-                    encoding, segments, $2::json, $3::jsonb, now(), now(), coalesce(scheduled_at, now()) + interval '10 minutes', key_id, ${ACCEPTED}
+                    encoding, segments, 'null', $2, has_fallback, $3::jsonb, now(), now(),
+                    coalesce(scheduled_at, now()) + interval '10 minutes', key_id, ${ACCEPTED}
              FROM jsonb_to_record($1) AS input(id text, org_id text, channel text, number_id text, "from" text, "to" text,
                     country text, type text, status text, scheduled_at timestamptz, encoding text, segments integer,
-                    key_id text)
+                    key_id text, has_fallback boolean)
              RETURNING id, channel, status, created_at, scheduled_at, key_id, tags
            ), recorded AS (
              INSERT INTO chat_events (message_id, id, type, created_at)
@@ -98,7 +103,7 @@ export async function insertMessage(db: Db, orgId: string, message: NewMessage):
            )
            SELECT created_at, scheduled_at FROM stored`,
     // The driver writes objects as JSON, but arrays as those of Postgres.
-    values: [row, message.content, JSON.stringify(message.tags), message.event_id, orgId],
+    values: [row, message.sealed_content, JSON.stringify(message.tags), message.event_id, orgId],
   });
 }
 

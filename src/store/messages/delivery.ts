@@ -1,5 +1,6 @@
 import type { ChatContent, ChatProviderName, ChatType } from '../../domain/chat/chat.ts';
 import type { MessageChannel, MessageStatus } from '../../domain/messages/message.ts';
+import type { EmailContents, StoredMessageContent } from '../emails/contents.ts';
 import { lockText } from '../postgres/lock.ts';
 import { type Db, executeOne, queryColumn, queryRow, queryRows } from '../postgres/pool.ts';
 import { IS_SUSPENDED, SUSPENDED_FOR } from '../accounts/suspension.ts';
@@ -41,6 +42,8 @@ export interface StoredMessage {
   readonly suspendedForMs: number | null;
   /** True if the recipient of an SMS has opted out of its sender. */
   readonly has_opted_out: boolean;
+  /** True if its organization has erased recipients. */
+  readonly has_erasures: boolean;
   /** Null if it is no longer connected. */
   readonly number: SendingNumber | null;
 }
@@ -52,26 +55,36 @@ export const SENDERS = `(
 )`;
 
 /** Reads messages and locks their rows, in the order of their ids, until the caller's transaction ends. */
-export function lockMessages(db: Db, ids: readonly string[]): Promise<StoredMessage[]> {
-  return readMessages(db, 'lock_messages', 'FOR UPDATE OF message', ids);
+export function lockMessages(db: Db, contents: EmailContents, ids: readonly string[]): Promise<StoredMessage[]> {
+  return readMessages(db, contents, 'lock_messages', 'FOR UPDATE OF message', ids);
 }
 
 /** Reads messages as they are. */
-export function findMessages(db: Db, ids: readonly string[]): Promise<StoredMessage[]> {
-  return readMessages(db, 'find_messages', '', ids);
+export function findMessages(db: Db, contents: EmailContents, ids: readonly string[]): Promise<StoredMessage[]> {
+  return readMessages(db, contents, 'find_messages', '', ids);
 }
 
-interface MessageRow extends Omit<StoredMessage, 'number'>, Omit<SendingNumber, 'id' | 'channel' | 'provider'> {
+interface MessageRow
+  extends
+    Omit<StoredMessage, 'number' | 'content'>,
+    Omit<SendingNumber, 'id' | 'channel' | 'provider'>,
+    StoredMessageContent {
   number_id: string;
   number_provider: ChatProviderName | null;
 }
 
 /** OFFSET 0 prevents a plan that reads all opt-outs. */
-async function readMessages(db: Db, name: string, locking: string, ids: readonly string[]): Promise<StoredMessage[]> {
+async function readMessages(
+  db: Db,
+  contents: EmailContents,
+  name: string,
+  locking: string,
+  ids: readonly string[],
+): Promise<StoredMessage[]> {
   const rows = await queryRows<MessageRow>(db, {
     name,
     text: `SELECT message.id, message.org_id, message.channel, message."from", message."to", message.type, message.content,
-                  message.status, message.scheduled_at, message.schedule_version, message.provider, message.provider_message_id,
+                  message.sealed_content, message.status, message.scheduled_at, message.schedule_version, message.provider, message.provider_message_id,
                   message.fallback_at,
                   greatest(ceil(extract(epoch FROM message.scheduled_at - clock_timestamp()) * 1000), 0)::float8 AS "dueInMs",
                   (extract(epoch FROM clock_timestamp() - coalesce(message.scheduled_at, message.created_at)) * 1000)::float8
@@ -80,19 +93,25 @@ async function readMessages(db: Db, name: string, locking: string, ids: readonly
                   message.channel = 'sms' AND EXISTS (
                     SELECT FROM sms_opt_outs
                     WHERE org_id = message.org_id AND sender = message."from" AND recipient = message."to" OFFSET 0
-                  ) AS has_opted_out, message.number_id,
+                  ) AS has_opted_out,
+                  EXISTS (SELECT FROM erased_recipients WHERE org_id = message.org_id OFFSET 0) AS has_erasures,
+                  message.number_id,
                   number.provider AS number_provider, number.phone_number_id, number.account_sid, number.credentials
            FROM chat_messages AS message LEFT JOIN ${SENDERS} AS number ON number.id = message.number_id
            WHERE message.id = ANY ($1) ORDER BY message.id ${locking}`,
     values: [ids],
   });
-  return rows.map((row) => {
-    const { number_id: id, number_provider: provider, phone_number_id, account_sid, credentials, ...message } = row;
-    const { channel } = message;
-    const account = { phone_number_id, account_sid, credentials };
-    const stored = { ...message, number: provider && { id, channel, provider, ...account } };
-    return stored.fallback_at === null ? stored : asFallback(stored);
-  });
+  return Promise.all(rows.map((row) => toStored(db, contents, row)));
+}
+
+async function toStored(db: Db, contents: EmailContents, row: MessageRow): Promise<StoredMessage> {
+  const { number_id, number_provider: provider, phone_number_id, account_sid, credentials, ...message } = row;
+  const { sealed_content, content: unsealed, ...rest } = message;
+  const content = await contents.openMessage(db, { ...rest, sealed_content, content: unsealed });
+  const account = { phone_number_id, account_sid, credentials };
+  const number = provider && { id: number_id, channel: message.channel, provider, ...account };
+  const stored = { ...rest, content, number };
+  return stored.fallback_at === null ? stored : asFallback(stored);
 }
 
 /** Returns the message as its fallback template. */
@@ -198,6 +217,7 @@ export function belongsToAnotherMessage(
  */
 export async function findAmbiguousOthers(
   db: Db,
+  contents: EmailContents,
   { id, org_id, channel, from, to }: Pick<StoredMessage, 'id' | 'org_id' | 'channel' | 'from' | 'to'>,
   { fromMs, untilMs, maxCallMs }: { readonly fromMs: number; readonly untilMs: number; readonly maxCallMs: number },
 ): Promise<StoredMessage[]> {
@@ -215,7 +235,7 @@ export async function findAmbiguousOthers(
                >= to_timestamp($6::float8 / 1000) OFFSET 0)`,
     [org_id, channel, from, to, id, fromMs, untilMs, maxCallMs],
   );
-  return findMessages(db, ids);
+  return findMessages(db, contents, ids);
 }
 
 /** Locks a provider's id until the transaction ends, so that only one of several equal messages takes it. */
@@ -224,10 +244,13 @@ export function lockProviderId(db: Db, providerMessageId: string): Promise<void>
 }
 
 /** Finds the number that sends a message; undefined if the message does not exist or its number is no longer connected. */
-export function findNumberOf(db: Db, messageId: string): Promise<SendingNumber | undefined> {
+export function findNumberOf(
+  db: Db,
+  messageId: string,
+): Promise<(SendingNumber & { readonly org_id: string; readonly number: string }) | undefined> {
   return queryRow(db, {
     name: 'find_number_of_message',
-    text: `SELECT number.id, message.channel, number.provider, number.phone_number_id, number.account_sid, number.credentials
+    text: `SELECT number.id, message.org_id, message."from" AS number, message.channel, number.provider, number.phone_number_id, number.account_sid, number.credentials
            FROM chat_messages AS message JOIN ${SENDERS} AS number ON number.id = message.number_id
            WHERE message.id = $1`,
     values: [messageId],

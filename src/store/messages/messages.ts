@@ -1,6 +1,7 @@
 import type { ChatContent, ChatType } from '../../domain/chat/chat.ts';
 import type { Tag } from '../../domain/email/email.ts';
 import type { MessageChannel, MessageStatus } from '../../domain/messages/message.ts';
+import type { EmailContents, StoredMessageContent } from '../emails/contents.ts';
 import { wireTime } from '../emails/emails.ts';
 import { type Cursor, cursorValues, cutReadPage, type Page, type ReadRow } from '../postgres/page.ts';
 import { type Db, queryRow, queryRows } from '../postgres/pool.ts';
@@ -35,18 +36,31 @@ const SUMMARY = `message.id, message.status, message.type, message."from", messa
   message.encoding, message.tags, message.error, message.error_code, message.created_at, message.scheduled_at,
   message.last_event_at`;
 
-/** One message with its content and its timeline, as of one instant. */
-export function findMessage(db: Db, orgId: string, channel: MessageChannel, id: string): Promise<Message | undefined> {
-  return queryRow(db, {
+/** One message with its content and its timeline, as of one instant. Erased content is null. */
+export async function findMessage(
+  db: Db,
+  contents: EmailContents,
+  orgId: string,
+  channel: MessageChannel,
+  id: string,
+): Promise<Message | undefined> {
+  const row = await queryRow<Omit<Message, keyof ChatContent> & StoredMessageContent>(db, {
     name: 'find_message',
-    text: `SELECT ${SUMMARY}, content->>'text' AS text, (content->>'preview_url')::boolean AS preview_url,
-                  content->'template' AS template, content->'image' AS image, content->'document' AS document,
-                  content->'fallback_template' AS fallback_template, fallback_at,
+    text: `SELECT ${SUMMARY}, message.org_id, content, sealed_content, fallback_at,
                   (SELECT json_agg(json_build_object('type', type, 'created_at', ${wireTime('created_at')}) ORDER BY created_at, id)
                    FROM chat_events WHERE message_id = message.id) AS events
            FROM chat_messages AS message WHERE id = $1 AND org_id = $2 AND channel = $3`,
     values: [id, orgId, channel],
   });
+  if (!row) return undefined;
+  const { org_id, content, sealed_content, fallback_at, events, ...summary } = row;
+  const opened = await contents.openMessage(db, { id, org_id, content, sealed_content });
+  return { ...summary, ...toFields(opened), fallback_at, events };
+}
+
+/** Returns all fields of a content, also those that its message did not have. */
+function toFields({ text, preview_url, template, image, document, fallback_template }: ChatContent): ChatContent {
+  return { text, preview_url, template, image, document, ...(fallback_template && { fallback_template }) };
 }
 
 /** The conditions of a list; a message must meet all of them. */
@@ -54,7 +68,8 @@ export interface MessageFilters {
   readonly status: MessageStatus | null;
   /** As stored: E.164. */
   readonly to: string | null;
-  readonly tag: Tag | null;
+  /** A message must have all of them. */
+  readonly tags: readonly Tag[];
   /** Inclusive. */
   readonly created_after: string | null;
   /** Exclusive. */
@@ -73,7 +88,7 @@ export async function listMessages(
   after: Cursor | null,
   limit: number,
 ): Promise<Page<MessageSummary>> {
-  const { name, text, values } = filters.tag === null ? listBy(filters) : listByTag(filters, filters.tag);
+  const { name, text, values } = filters.tags.length === 0 ? listBy(filters) : listByTags(filters);
   const read = await queryRows<MessageSummary & ReadRow>(db, {
     name,
     text,
@@ -113,9 +128,10 @@ function listBy({ status, to }: MessageFilters): ListStatement {
   };
 }
 
-function listByTag({ status, to }: MessageFilters, { name, value }: Tag): ListStatement {
+/** Reads the entries of the first tag, and looks up the others for each of them. */
+function listByTags({ status, to, tags: [first, ...others] }: MessageFilters): ListStatement {
   return {
-    name: 'list_messages_by_tag',
+    name: 'list_messages_by_tags',
     text: `WITH entry AS MATERIALIZED (
              SELECT message_id, created_at, row_number() OVER (ORDER BY created_at DESC, message_id DESC) = $12 AS is_last
              FROM message_tags AS tag
@@ -124,11 +140,22 @@ function listByTag({ status, to }: MessageFilters, { name, value }: Tag): ListSt
            )
            SELECT ${SUMMARY}, message.is_match, entry.is_last
            FROM entry CROSS JOIN LATERAL (
-             SELECT *, ($10::text IS NULL OR status = $10) AND ($11::text IS NULL OR "to" = $11) AS is_match
+             SELECT *, ($10::text IS NULL OR status = $10) AND ($11::text IS NULL OR "to" = $11) AND NOT EXISTS (
+               SELECT FROM unnest($13::text[], $14::text[]) AS other (name, value)
+               WHERE NOT EXISTS (
+                 SELECT FROM message_tags AS tag
+                 WHERE tag.org_id = $1 AND tag.channel = $2 AND tag.name = other.name AND tag.value = other.value
+                   AND tag.created_at = entry.created_at AND tag.message_id = entry.message_id
+               )
+             ) AS is_match
              FROM chat_messages WHERE id = entry.message_id OFFSET 0
            ) AS message
            WHERE message.is_match OR entry.is_last
            ORDER BY entry.created_at DESC, entry.message_id DESC LIMIT $7`,
-    values: [name, value, status, to, MAX_TAGGED_ENTRIES],
+    values: [
+      ...[first?.name, first?.value, status, to, MAX_TAGGED_ENTRIES],
+      others.map(({ name }) => name),
+      others.map(({ value }) => value),
+    ],
   };
 }

@@ -2,6 +2,13 @@ import type { MessageChannel } from '../../domain/messages/message.ts';
 import { SUSPENDED_ORGANIZATIONS } from '../accounts/suspension.ts';
 import { SCHEDULE_CHECK } from '../emails/stuck.ts';
 import { type Db, execute, queryColumn, queryRows } from '../postgres/pool.ts';
+import {
+  FORGOTTEN,
+  insertAmbiguousAttempts,
+  MESSAGE_MAY_HAVE_FORGOTTEN,
+  POSSIBLE_SEND_FROM,
+} from '../upkeep/forgotten.ts';
+import { SENDERS } from './delivery.ts';
 
 /** Messages that Twilio accepted and whose final status is overdue, the longest overdue first. */
 export function findUnreported(db: Db, limit: number): Promise<string[]> {
@@ -53,14 +60,24 @@ export async function scheduleNextMessageCheck(db: Db, ids: readonly string[]): 
   });
 }
 
-/** Starts new workflows for messages that are still to be sent. @returns their ids */
-export function requeueMessages(db: Db, ids: readonly string[]): Promise<string[]> {
+/**
+ * Starts new workflows for messages that are still to be sent.
+ * @param isClosed true if their workflows have closed, which is evidence that Postgres forgot how the messages ended: see `requeueEmails`
+ * @returns their ids
+ */
+export function requeueMessages(db: Db, ids: readonly string[], isClosed: boolean): Promise<string[]> {
   return queryColumn(db, {
     name: 'put_back_messages',
-    text: `WITH open AS MATERIALIZED (
-             SELECT id FROM chat_messages WHERE id = ANY ($1) AND status IN ('queued', 'scheduled') ORDER BY id FOR UPDATE
+    text: `WITH found AS MATERIALIZED (
+             SELECT id, created_at, number_id, $2 AND ${MESSAGE_MAY_HAVE_FORGOTTEN('chat_messages')} AS may_have_forgotten
+             FROM chat_messages WHERE id = ANY ($1) AND status IN ('queued', 'scheduled') ORDER BY id FOR UPDATE
+           ), open AS (
+             SELECT found.id, found.created_at, found.may_have_forgotten, number.provider
+             FROM found LEFT JOIN ${SENDERS} AS number ON number.id = found.number_id
+           ), ambiguous AS (
+             ${insertAmbiguousAttempts('provider', POSSIBLE_SEND_FROM, '$3', 'may_have_forgotten AND provider IS NOT NULL')}
            )
-           INSERT INTO outbox (message_id, action) SELECT id, 'message_again' FROM open RETURNING message_id`,
-    values: [ids],
+           INSERT INTO outbox (message_id, action) SELECT id, 'message_again' FROM found RETURNING message_id`,
+    values: [ids, isClosed, FORGOTTEN],
   });
 }

@@ -251,6 +251,11 @@ export function isUnreachable(error: unknown): boolean {
   return UNREACHABLE_MESSAGES.test(error.message);
 }
 
+/** Returns true for a statement that Postgres ended because it took too long (SQLSTATE 57014). */
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '57014';
+}
+
 /** Returns true for a violation of a unique constraint (SQLSTATE 23505). */
 export function isDuplicate(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '23505';

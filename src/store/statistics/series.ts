@@ -1,6 +1,6 @@
 import { groupBy } from '../../lib/group.ts';
 import { type Counts, setOf, STATES, type StatisticsChannel } from '../../domain/statistics.ts';
-import { type Db, queryRows } from '../postgres/pool.ts';
+import { type Db, queryOneValue, queryRows } from '../postgres/pool.ts';
 import { SIDES } from './totals.ts';
 
 /** Milliseconds of an hour or day. */
@@ -63,14 +63,20 @@ export async function readSeries(db: Db, orgId: string, filter: StatisticsFilter
   const values = valuesOf(orgId, filter);
   const rows = await queryRows<Point & { key: string }>(db, {
     name: 'read_series',
-    text: `WITH part(key, at, ${STATES.join()}) AS (
-             SELECT key, at, ${STATES.join()} FROM ${SELECTED.totals}
+    // Only the keys of the result are summed by hour or day and state: the others may be many.
+    text: `WITH accepted(key, messages) AS (
+             SELECT key, accepted FROM ${SELECTED.totals}
+             UNION ALL
+             SELECT side.key, CASE WHEN side.states & ${setOf('accepted')} = 0 THEN 0 ELSE messages END FROM ${SELECTED.additions}
+           ), top AS MATERIALIZED (
+             SELECT key, sum(messages) AS all_accepted FROM accepted GROUP BY key ORDER BY all_accepted DESC, key LIMIT $8
+           ), part(key, at, ${STATES.join()}) AS (
+             SELECT key, at, ${STATES.join()} FROM ${SELECTED.totals} AND key = ANY (ARRAY(SELECT key FROM top))
              UNION ALL
              SELECT side.key, date_trunc($4, hour, 'UTC'), ${ADDED} FROM ${SELECTED.additions}
+               AND side.key = ANY (ARRAY(SELECT key FROM top))
            ), summed AS MATERIALIZED (
              SELECT key, at, ${SUMS} FROM part GROUP BY key, at
-           ), top AS MATERIALIZED (
-             SELECT key, sum(accepted) AS all_accepted FROM summed GROUP BY key ORDER BY all_accepted DESC, key LIMIT $8
            )
            SELECT summed.* FROM summed JOIN top USING (key) ORDER BY all_accepted DESC, key, at`,
     values: [...values, limit],
@@ -87,6 +93,15 @@ export async function readSeries(db: Db, orgId: string, filter: StatisticsFilter
     points: ofKey,
     times: { sent: times.get(`sent ${key}`) ?? new Map(), delivered: times.get(`delivered ${key}`) ?? new Map() },
   }));
+}
+
+/** Returns true if the statistics of a filter are in more than `limit` rows, which bounds what reading them costs. */
+export function hasMoreStatistics(db: Db, orgId: string, filter: StatisticsFilter, limit: number): Promise<boolean> {
+  return queryOneValue(db, {
+    name: 'has_more_statistics',
+    text: `SELECT count(*) > $8 FROM (SELECT FROM ${SELECTED.totals} LIMIT $8 + 1) AS row`,
+    values: [...valuesOf(orgId, filter), limit],
+  });
 }
 
 /** The times of some keys, by milestone and key. @param values those of a filter and the keys */

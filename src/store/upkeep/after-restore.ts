@@ -2,20 +2,10 @@ import type { EmailProviderName } from '../../domain/email/email.ts';
 import { SENDERS } from '../messages/delivery.ts';
 import { MESSAGE_ACTIONS } from '../outbox/outbox.ts';
 import { type Db, queryColumn, queryOneValue } from '../postgres/pool.ts';
+import { insertAmbiguousAttempts, POSSIBLE_SEND_FROM } from './forgotten.ts';
 
 /** The detail of the attempts that represent possible sends between a backup and its restore. */
 const DETAIL = 'It was open when the backup was made, and may have been sent since.';
-
-/**
- * Returns SQL that inserts an ambiguous attempt for each row of `open`. Its call is the message's id, which matches any call. "Not found"
- * is confirmed a minute after the first such answer; the restore counts as the first, since everything was sent before it.
- */
-function insertAmbiguousAttempts(provider: string, startedAt: string, detail: string): string {
-  return `INSERT INTO attempts (message_id, n, call, provider, started_at, ended_at, outcome, detail, denied_at)
-    SELECT id, 1 + coalesce((SELECT max(n) FROM attempts WHERE message_id = id), 0), id, ${provider}, ${startedAt}, now(),
-           'unknown', ${detail}, now()
-    FROM open`;
-}
 
 /** Returns the names of connected processes that send messages. */
 export function findSenders(db: Db): Promise<string[]> {
@@ -72,7 +62,7 @@ export async function markEmailsAmbiguous(db: Db, provider: EmailProviderName): 
 }
 
 /**
- * The same for chat-app messages and SMS; their numbers determine the provider. Twilio's list is read from the time of acceptance.
+ * The same for chat-app messages and SMS; their numbers determine the provider.
  * Meta cannot be asked, but its report may arrive within a minute.
  * @returns the number of messages
  */
@@ -86,8 +76,7 @@ export async function markMessagesAmbiguous(db: Db): Promise<number> {
          WHERE org_id = organizations.id AND status IN ('queued', 'scheduled')
        ) AS message LEFT JOIN ${SENDERS} AS number ON number.id = message.number_id
      ), ambiguous AS (
-       ${insertAmbiguousAttempts('provider', `CASE provider WHEN 'twilio' THEN created_at ELSE now() END`, '$1')}
-       WHERE provider IS NOT NULL
+       ${insertAmbiguousAttempts('provider', POSSIBLE_SEND_FROM, '$1', 'provider IS NOT NULL')}
      ), moved AS (
        UPDATE chat_messages SET schedule_version = schedule_version + $2::integer
        FROM open WHERE chat_messages.id = open.id AND open.status = 'scheduled'

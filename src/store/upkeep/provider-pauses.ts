@@ -1,19 +1,19 @@
 import { type Db, execute, executeOne, queryRows } from '../postgres/pool.ts';
 import { columns } from '../postgres/columns.ts';
 
-/** A provider account, or one sender of it, that refused to send: messages wait until a probe succeeds. */
+/** A provider account, or one sender of it, that refused to send or did not answer: messages wait until a probe succeeds. */
 export interface ProviderPause {
   readonly provider: string;
   /**
-   * Empty for the whole account; else the sender's domain or `stream:` and the provider's stream (email), or the id of the
-   * number (chat-app messages).
+   * Empty for the whole account; else the sender's domain, `organization:` or `hanging:` and its id, or `stream:` and its name
+   * (email), or the id of the number (chat-app messages).
    */
   readonly sender: string;
   /** The provider's answer, as a sentence. */
   readonly reason: string;
   /** Time since it began. */
   readonly ageMs: number;
-  /** Time until one message may be sent as a probe; 0 if it may now. */
+  /** Time until one message may be sent as a probe; not positive if it may now, since then. */
   readonly probeInMs: number;
 }
 
@@ -28,7 +28,7 @@ export function readPauses(db: Db): Promise<ProviderPause[]> {
     name: 'read_provider_pauses',
     text: `SELECT provider, sender, reason,
                   (extract(epoch FROM clock_timestamp() - opened_at) * 1000)::float8 AS "ageMs",
-                  (greatest(extract(epoch FROM next_probe_at - clock_timestamp()), 0) * 1000)::float8 AS "probeInMs"
+                  (extract(epoch FROM next_probe_at - clock_timestamp()) * 1000)::float8 AS "probeInMs"
            FROM provider_pauses WHERE next_probe_at > now() - ${ABANDONED} ORDER BY provider, sender`,
   });
 }

@@ -38,6 +38,28 @@ const LISTS: Readonly<Record<string, string>> = {
     'deny|denied|violation|check|mismatch|forbid|hard|soft|must',
   broken:
     'fail\\w*|errors?\\b|down\\b|offline|crash\\w*|out of order|not (?:be )?(?:available|reached|contacted|responding|respond)',
+  owner:
+    'recipients?|(?:this|the|target|destination) (?:user|address|mailbox)|mailbox(?:es)?(?! unavailable)|addressees?|user or domain|sending to|compan(?:y|ies)|corporate|organi[sz]ation\\w*|tenant|administrators?|destination|internal',
+  identity:
+    '(?:sender|(?<!(?:e?mail|message|received|messages|came) )from|mail ?from|return path|envelope from|reply to|sending(?! (?:server|host|ip|mta|network|system))|outbound|identity)(?: e?mail)?(?: profile| identity| address| domain| field| header)*|' +
+    '(?<!(?:recipient|destination|rcpt) )(?:domain(?! of)|e?mail address)',
+  unconfirmed:
+    '(?:not|never) (?:yet )?(?:been )?(?:verified|confirmed|validated|approved|registered|authori[sz]ed|proven|activated|match\\w*|white ?listed)|' +
+    'un(?:verified|confirmed|registered|approved)|' +
+    '(?:must|has to|have to|needs? to|should) (?:first )?be (?:verified|confirmed|validated|approved|registered|completed|activated)|' +
+    '(?:pending|awaiting) (?:verification|confirmation|approval|validation|review|activation)',
+  sending:
+    'sending(?! (?:server|host|ip|mta|network|system))|sends?|sent|sender|outgoing|outbound(?! sender)|submission|relay(?:ing)?|smtp (?:user|account|relay|access)',
+  submission:
+    'sending(?! (?:server|host|ip|mta|network|system))|outgoing|outbound(?! sender)|submission|relay(?:ing)? service|smtp (?:user|account|relay|access)',
+  period: 'daily|hourly|monthly|weekly|24 hours?|per (?:user|domain|account)',
+  allowance: 'quotas?|limits?|caps?|allowance|allotment|volume|maximum',
+  credit: 'credits?(?! ?card)|balance|funds',
+  spent:
+    'exc?eed\\w*|exhaust\\w*|reach\\w*|used(?: up)?|deplet\\w*|insufficient|not enough|not sufficient|out of|ran out|over|above|hit|consumed|zero|low|lapsed',
+  halted:
+    'suspend\\w*|suspension|disabled|deactivated|blocked|locked|frozen|terminated|cancell?ed|paused|revoked|stopped|expired|ended|lapsed|' +
+    '(?:switched|turned) off|on hold|held|under review|restricted|banned|past due|not (?:yet |been |yet been )?(?:active|activated|enabled)|inactive|suspendu|gesperrt|suspendid\\w|bloque\\w*',
   parallel: 'concurrent|simultaneous|open|new|smtp|tls|parallel|active|related',
 };
 

@@ -10,7 +10,7 @@ export const POLICY = {
     '406: inactive',
     'inactive recipients? (?:are|have)',
     '(?:previously|repeatedly|recently) (?:hard )?bounced',
-    '(?:history of|too many|prior|previous|existing) (?:hard )?bounc(?!\\w* from (?:your|this|the|@))',
+    '(?:history of|too many|prior|previous|existing) (?:hard )?bounc(?!\\w* (?:from|on) (?:your|this|the|@))',
     'spam reporting address',
     'bounced address',
     'not delivering to',
@@ -75,16 +75,20 @@ export const POLICY = {
     'block(?:ed)? send(?!ing)',
     ...LANGUAGES.closed,
   ],
-  /** Words about a policy. */
+  /** Rules of the recipient, of its organization or of its domain. */
   rules: [
     'organi[sz]ational settings',
-    'polic(?:y|ies)\\b',
+    '(?:{owner})\\b … polic(?:y|ies)\\b',
+    'polic(?:y|ies)\\b … (?:{owner})\\b',
+    '@host (?:\\w+ ){0,2}polic(?:y|ies)\\b(?! restrict)',
     'envelope (?:blocked|rejected)',
     'local rules?|(?:company|corporate|organi[sz]ation\\w*|site|local) (?:guidelines?|restrictions?|settings?)\\b',
     'automatically rejected',
     'rules?\\b|sieve',
     'prohibition',
     '(?:bounced|rejected|refused|blocked) by (?:the |an |our )?administrator',
-    ...LANGUAGES.policy,
   ],
+  /** A temporary refusal by policy, and a permanent one without the policy's owner: of large providers it is a decision about reputation, authentication or content. */
+  temporary: ['@4\\d\\d (?:@4\\S+ )?[^.]{0,80}polic(?:y|ies)\\b'],
+  unowned: ['polic(?:y|ies)\\b', ...LANGUAGES.policy],
 } as const satisfies Phrases;

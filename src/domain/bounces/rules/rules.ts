@@ -32,9 +32,9 @@ export interface Rule {
  * - A virus, then spam in plain words, then any other fault of the content. A form against the RFCs and a refusal "for
  *   security" are content_rejected; so is "content" without a word about spam.
  * - A full mailbox precedes an inactive one if both are stated: it may be emptied, and full does not suppress.
- * - policy_block suppresses, so it comes late: it needs words about a rule and none about an address, a list or spam.
- *   The recipient's own refusal of a sender, and a group closed to outsiders, are policy_block. "Denied" and "not allowed"
- *   alone are not (decision 133).
+ * - policy_block suppresses, so it comes late: it needs words about a rule of the recipient, its organization or domain, and none
+ *   about an address, a list or spam. The recipient's own refusal of a sender, and a group closed to outsiders, are policy_block.
+ *   "Denied", "not allowed" (decision 133) and a policy that has no owner (decision 165) are not.
  * - A server that does not relay for the recipient's domain does not know the recipient: mailbox_not_found.
  * - Servers that do not respond are dns_failure, like names that do not resolve: nothing can be delivered there.
  *   A conversation that began and was interrupted is not: the server is reachable.
@@ -81,6 +81,8 @@ export const RULES: readonly Rule[] = [
   { reason: 'rate_limited', phrases: TRAFFIC.limits },
   { reason: 'reputation_block', phrases: SENDER.sendingSide },
   { reason: 'policy_block', phrases: POLICY.rules },
+  { reason: 'rate_limited', phrases: POLICY.temporary },
+  { reason: 'reputation_block', phrases: POLICY.unowned },
   { reason: 'content_rejected', phrases: CONTENT.parts },
   { reason: 'rate_limited', phrases: TRAFFIC.transient, isVague: true },
   { reason: 'mailbox_not_found', phrases: MAILBOX.vague },

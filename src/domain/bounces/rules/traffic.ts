@@ -26,6 +26,7 @@ export const TRAFFIC = {
     '(?<!sender )(?<!your )(?:{who})\\b … temporar(?:y|ily) (?:locked|inactive|inactivated|disabled|deactivated|closed|blocked|unavailable|on hold|not (?:available|active))',
     'temporar(?:y|ily) (?:locked|inactive|disabled|deactivated|closed|unavailable|offline)\\b',
     '(?:locked|inactive|disabled|deactivated|closed|unavailable) (?:temporarily|for maintenance)\\b',
+    'mailbox (?:{is} )?(?:currently )?unavailable[^@]{0,80} (?:again|retry|later)\\b',
     '(?:being|is|under) (?:migrat\\w*|moved|relocated|maintenance)\\b|during (?:the |a )?(?:back ?up|maintenance|migration|upgrade)',
   ],
   /** The sender, or the recipient, exceeds a rate. */

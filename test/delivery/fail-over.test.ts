@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { makeFailOverCheck } from '../../src/delivery/fail-over.ts';
+import type { LookUp } from '../../src/store/emails/stuck.ts';
+import { readTimeline } from '../../src/store/upkeep/forgotten.ts';
+import { acceptText, connect } from '../store/chats.ts';
+import { captureLog } from '../support/captured-log.ts';
+import { inMs } from '../store/mail.ts';
+import { organizationFixture } from '../support/organization.ts';
+import { harnessWithProvider } from './harness.ts';
+
+const { pool, orgId } = await organizationFixture(10);
+const { log } = captureLog('info');
+const POSTMARK: LookUp = { provider: 'postmark', canBeAsked: true };
+
+/** A worker opens its session with a server that has failed over, or has not. */
+async function connectWorker(hasFailedOver: boolean, lookUp = POSTMARK): Promise<void> {
+  if (hasFailedOver) await pool.query(`UPDATE postgres_timeline SET timeline = 'another'`);
+  await makeFailOverCheck({ pool, lookUp, messageProviders: ['twilio'], log })(pool);
+}
+
+async function callsOf(id: string): Promise<{ call: string; outcome: string | null }[]> {
+  const { rows } = await pool.query<{ call: string; outcome: string | null }>(
+    'SELECT call, outcome FROM attempts WHERE message_id = $1 ORDER BY n',
+    [id],
+  );
+  return rows;
+}
+
+describe('after a fail-over', () => {
+  test('an email that Postgres forgot to have sent is not sent again, and one that was not sent is', async () => {
+    await connectWorker(false);
+    const { accept, deliverOne, provider, age, outcomes } = harnessWithProvider(pool, orgId);
+    const [forgotten, unsent] = [await accept(), await accept()];
+    provider.take(forgotten, 'call_forgotten');
+    await connectWorker(true);
+    assert.equal((await deliverOne(forgotten)).state, 'ended');
+    assert.equal((await deliverOne(unsent)).state, 'again');
+    await age(unsent.id, 61);
+    assert.equal((await deliverOne(unsent)).state, 'ended');
+    assert.deepEqual(provider.tookIds, [forgotten.id, unsent.id]);
+    assert.deepEqual([await outcomes(forgotten.id), await outcomes(unsent.id)], [['sent'], ['lost', 'sent']]);
+  });
+
+  test('marks only open messages that were due lately, and only once', async () => {
+    const { accept } = harnessWithProvider(pool, orgId);
+    const from = (await connect(pool, orgId)).number;
+    const meta = (await connect(pool, orgId, 'meta')).number;
+    const recent = (await accept()).id;
+    const old = (await accept()).id;
+    const retried = (await accept()).id;
+    const later = (await accept({ scheduled_at: inMs(3_600_000) })).id;
+    const sent = (await accept()).id;
+    const [chat, toMeta] = [await acceptText(pool, orgId, from), await acceptText(pool, orgId, meta)];
+    await pool.query(`UPDATE emails SET created_at = now() - interval '1 hour' WHERE id = ANY ($1)`, [[old, retried]]);
+    await pool.query(`UPDATE emails SET status = 'sent' WHERE id = $1`, [sent]);
+    await pool.query(
+      `INSERT INTO attempts (message_id, n, call, provider, outcome) VALUES ($1, 1, 'c', 'postmark', 'again')`,
+      [retried],
+    );
+    await connectWorker(true);
+    await connectWorker(false);
+    for (const id of [recent, chat]) assert.deepEqual(await callsOf(id), [{ call: id, outcome: 'unknown' }]);
+    assert.deepEqual(await callsOf(retried), [
+      { call: 'c', outcome: 'again' },
+      { call: retried, outcome: 'unknown' },
+    ]);
+    for (const id of [old, later, sent, toMeta]) assert.deepEqual(await callsOf(id), []);
+  });
+
+  test('marks no email if no provider can be asked', async () => {
+    const { accept } = harnessWithProvider(pool, orgId, {}, 'smtp');
+    const { id } = await accept();
+    await connectWorker(true, { provider: 'smtp', canBeAsked: false });
+    assert.deepEqual(await callsOf(id), []);
+  });
+
+  test('the timeline is recorded, which any role may read', async () => {
+    await connectWorker(true);
+    const { rows } = await pool.query<{ timeline: string }>('SELECT timeline FROM postgres_timeline');
+    assert.deepEqual(rows, [{ timeline: await readTimeline(pool) }]);
+    const client = await pool.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query('CREATE ROLE without_rights');
+      await client.query('SET LOCAL ROLE without_rights');
+      assert.match(await readTimeline(client), /^\d+ [0-9A-F]{8}$/);
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+  });
+});
