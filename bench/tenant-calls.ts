@@ -67,6 +67,7 @@ export const CALLS: Readonly<Record<string, (stored: Stored) => Call>> = {
   'GET /v1/chatapp/:id': get(`/v1/chatapp/${CHAT}`),
   'PATCH /v1/chatapp/:id': post(`/v1/chatapp/${CHAT}`, { scheduled_at: LATER }),
   'POST /v1/chatapp/:id/cancel': post(`/v1/chatapp/${CHAT}/cancel`),
+  'DELETE /v1/chatapp/:id/content': get(`/v1/chatapp/${CHAT}/content`),
 
   'POST /v1/sms': post('/v1/sms', { to: '+14165550123', text: 'Hi.' }),
   'GET /v1/sms': get('/v1/sms?limit=100'),
@@ -74,6 +75,7 @@ export const CALLS: Readonly<Record<string, (stored: Stored) => Call>> = {
   'GET /v1/sms/:id': get(`/v1/sms/${SMS}`),
   'PATCH /v1/sms/:id': post(`/v1/sms/${SMS}`, { scheduled_at: LATER }),
   'POST /v1/sms/:id/cancel': post(`/v1/sms/${SMS}/cancel`),
+  'DELETE /v1/sms/:id/content': get(`/v1/sms/${SMS}/content`),
 
   'GET /v1/stats': get(`/v1/stats?by=tag:k&step=hour&from=${new Date(Date.now() - 30 * 86_400_000).toISOString()}`),
 

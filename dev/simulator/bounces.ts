@@ -123,8 +123,21 @@ const BOUNCES: Readonly<Record<BounceReason, Omit<Bounce, 'reason'>>> = {
   },
 };
 
-/** Returns the bounce of an address whose detail is a bounce reason; that of a missing mailbox for other details. */
-export function bounceOf(detail: string): Bounce {
-  const reason = (Object.hasOwn(BOUNCES, detail) ? detail : 'mailbox_not_found') as BounceReason;
-  return { reason, ...BOUNCES[reason] };
+/** Returns the bounce of an address with this detail, that of a missing mailbox without one; undefined for an unknown reason. */
+export function bounceOf(detail: string): Bounce | undefined {
+  const reason = detail === '' ? 'mailbox_not_found' : detail;
+  return isReason(reason) ? { reason, ...BOUNCES[reason] } : undefined;
+}
+
+function isReason(text: string): text is BounceReason {
+  return Object.hasOwn(BOUNCES, text);
+}
+
+/**
+ * Why the simulator refuses an address with an unknown bounce reason. It lists whole addresses: the bare names of the reasons would
+ * be read as the reason of this refusal.
+ */
+export function unknownReason(address: string): string {
+  const known = Object.keys(BOUNCES).map((reason) => `bounced+${reason}@example.com`);
+  return `${address} asks for an unknown bounce reason; use one of ${known.join(', ')}.`;
 }

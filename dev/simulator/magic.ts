@@ -1,4 +1,4 @@
-import { type Bounce, bounceOf } from './bounces.ts';
+import { type Bounce, bounceOf, unknownReason } from './bounces.ts';
 
 /** The behavior that a local part requests. The domain is ignored. */
 interface Magic {
@@ -8,6 +8,8 @@ interface Magic {
   readonly reports: readonly Report[];
   /** The bounce if its server refuses the message; otherwise null. */
   readonly bounce: Bounce | null;
+  /** Why the address means nothing to the simulator; its message is refused. */
+  readonly problem?: string;
 }
 
 /** A report. Reports with a greater step come later. */
@@ -50,7 +52,14 @@ const MAGIC: Readonly<Record<string, Magic>> = {
 export function magicOf(address: string): Magic {
   const [local = '', detail = ''] = address.slice(0, address.lastIndexOf('@')).toLowerCase().split('+', 2);
   const magic = (Object.hasOwn(MAGIC, local) && MAGIC[local]) || PLAIN_MAGIC;
-  return magic === BOUNCED_MAGIC ? { ...magic, bounce: bounceOf(detail) } : magic;
+  if (magic !== BOUNCED_MAGIC) return magic;
+  const bounce = bounceOf(detail);
+  return bounce ? { ...magic, bounce } : { ...PLAIN_MAGIC, problem: unknownReason(address) };
+}
+
+/** Returns why a message for these addresses is refused; undefined if it is not. */
+export function problemOf(addresses: readonly string[]): string | undefined {
+  return addresses.map((address) => magicOf(address).problem).find((problem) => problem !== undefined);
 }
 
 /** Returns the worst hand-over of these addresses. */

@@ -266,6 +266,8 @@ interface Confirmation {
   readonly small?: boolean;
   /** The label of the button that changes nothing. An action that cancels something needs a label other than "Cancel". */
   readonly keep?: string;
+  /** A second button of the form, which sends a field of its own. */
+  readonly other?: { readonly label: string; readonly name: string; readonly value: string };
 }
 
 /**
@@ -273,7 +275,7 @@ interface Confirmation {
  * @param label verb and object, the label of both buttons
  */
 export function confirm(visit: Visit, label: string, confirmation: Confirmation): Html {
-  const { action, id, question, fields = {}, small = false, keep = 'Cancel' } = confirmation;
+  const { action, id, question, fields = {}, small = false, keep = 'Cancel', other } = confirmation;
   return (
     <>
       <button type="button" class={['danger', small && 'small']} popovertarget={id}>
@@ -293,6 +295,11 @@ export function confirm(visit: Visit, label: string, confirmation: Confirmation)
           <button class="danger" safe>
             {label}
           </button>
+          {other !== undefined && (
+            <button class="danger" name={other.name} value={escapeHtml(other.value)} safe>
+              {other.label}
+            </button>
+          )}
         </Form>
       </div>
     </>

@@ -55,7 +55,15 @@ export function zonedInstant(text: string, timeZone: string, param: string): str
 
 /** Returns the first instant of a day. Where clocks are put forward at midnight, the day begins then. @returns undefined for no day */
 export function startOfDay(day: string, timeZone: string): Date | undefined {
-  const asUtc = parseAsUtc(`${day}T00:00`);
+  return firstInstant(`${day}T00:00`, timeZone);
+}
+
+/**
+ * Returns the first instant of a local time; of one that clocks skip, the moment when they are put forward.
+ * @returns undefined for text that is none
+ */
+export function firstInstant(local: string, timeZone: string): Date | undefined {
+  const asUtc = LOCAL.test(local) ? parseAsUtc(local) : undefined;
   if (asUtc === undefined) return undefined;
   const { first, skipped } = instantsOf(asUtc, timeZone);
   return inRange(first ?? skipped);
@@ -88,6 +96,16 @@ const DAY_MS = 86_400_000;
 export function zonedValue(instant: string, timeZone: string): string {
   const at = Date.parse(instant);
   return new Date(at + offsetAt(at, timeZone)).toISOString().slice(0, 16);
+}
+
+/**
+ * Returns the value of a date and time field that means exactly this instant, with seconds only if they are not 0; undefined if
+ * there is none, because the local time occurs twice.
+ */
+export function exactZonedValue(instant: Date, timeZone: string): string | undefined {
+  const at = instant.getTime();
+  const value = new Date(at + offsetAt(at, timeZone)).toISOString().replace(/(?::00)?\.000Z$|Z$/, '');
+  return firstInstant(value, timeZone)?.getTime() === at ? value : undefined;
 }
 
 /** Formats an instant for a sentence, with the name of its zone. @param instant in the API's format */

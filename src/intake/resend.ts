@@ -24,9 +24,10 @@ export interface ResendDeps extends IntakeDeps {
 }
 
 /**
- * Resends a stored email immediately as a new email with the same content, recipients and copies of its files. Sendwright
+ * Resends a stored email as a new email with the same content, recipients and copies of its files. Sendwright
  * generates its own headers again.
  * @param requestId deduplicates: a repeated click sends one email
+ * @param scheduledAt an instant in the API's format; null sends it immediately
  * @throws ServiceError not_found; conflict if its content was deleted, if it is about an account, or if `requestId` was used before;
  * the errors of acceptEmail
  */
@@ -35,6 +36,7 @@ export async function resendEmail(
   orgId: string,
   original: Original,
   requestId: string,
+  scheduledAt: string | null = null,
 ): Promise<Acceptance> {
   const { id } = original;
   const { pool } = deps;
@@ -44,7 +46,7 @@ export async function resendEmail(
   const blocker = await findResendBlocker(pool, id, content, attachments);
   if (!content || blocker !== undefined) throw new ServiceError('conflict', blocker ?? CONTENT_GONE);
   const { from, to, cc, bcc, reply_to, marketing, tags } = email;
-  const request = { from, to, cc, bcc, reply_to, marketing, tags, ...content, scheduled_at: null };
+  const request = { from, to, cc, bcc, reply_to, marketing, tags, ...content, scheduled_at: scheduledAt };
   const idempotency = { key: `again ${requestId}`, fingerprint: digest(id) };
   const options = { attachments: await readFiles(deps.files, attachments), idempotency, original };
   return acceptOnce(deps, orgId, request, options, 'This email was resent already; see your latest emails.');

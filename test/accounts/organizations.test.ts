@@ -95,11 +95,20 @@ describe('a domain', () => {
 
   it('is refused with an invalid name', async () => {
     const orgId = await organization();
-    for (const name of ['', 'localhost', 'a..example', '127.0.0.1', 'http://a.example', '*.example', 'xn--.example'])
+    for (const name of [
+      '',
+      'localhost',
+      'a..example',
+      '127.0.0.1',
+      'http://localhost/',
+      'ftp://a.example',
+      '*.example',
+      'xn--.example',
+    ])
       await refuses(
         registerDomainForOperator(pool, orgId, name, true),
         'validation_error',
-        `${name} is not a domain name`,
+        `"${name}" is not a domain name`,
         'name',
       );
   });
@@ -170,7 +179,7 @@ describe('a key', () => {
     const another = issueKeyForOperator(pool, orgId, 'full_access', ['another.example']);
     await refuses(another, 'domain_not_found', 'the organization has no domain another.example', 'domain');
     const nonsense = issueKeyForOperator(pool, orgId, 'full_access', ['nonsense']);
-    await refuses(nonsense, 'validation_error', 'nonsense is not a domain name', 'domain');
+    await refuses(nonsense, 'validation_error', '"nonsense" is not a domain name', 'domain');
   });
 
   it('is revoked by its text or its id, also repeatedly', async () => {

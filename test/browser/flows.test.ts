@@ -145,7 +145,7 @@ const FLOWS: Readonly<Record<Flow, (user: User, fixture: Fixture) => Promise<voi
     await remedy.getByText('mailbox not found means: ').waitFor();
     await remedy.getByText('What to do: ').waitFor();
     await remedy.getByText('has been on your suppression list since').waitFor();
-    const target = await remedy.getByRole('link', { name: 'View', exact: true }).getAttribute('href');
+    const target = await remedy.getByRole('link', { name: 'Entry on the suppression list' }).getAttribute('href');
     assert.equal(target, `/dashboard/suppressions?email=${encodeURIComponent(address)}`);
   },
 

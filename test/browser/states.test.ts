@@ -120,9 +120,9 @@ const SCENARIOS: Readonly<Record<string, (t: TestContext, fixture: Fixture) => P
 
     const bounced = await openEmail(t, fixture, 'bounced+mailbox_full@example.com', 'bounced');
     const entry = timeline(bounced).locator('li', { hasText: 'Bounced' });
-    await entry.getByText('mailbox full: over quota').waitFor();
-    await entry
-      .locator('code')
+    await entry.getByRole('link', { name: 'see the response above' }).click();
+    await bounced
+      .locator('#response:target code')
       .filter({ hasText: /\d{3}|mailbox/i })
       .waitFor();
 

@@ -71,6 +71,8 @@ describe('the client', () => {
     const planned = await sendwright.chatapp.send({ to: '+14165550123', text: 'Hi.', scheduled_at: at });
     assert.equal((await sendwright.chatapp.reschedule(planned.id, later.scheduled_at)).id, planned.id);
     assert.equal((await sendwright.chatapp.cancel(planned.id)).status, 'canceled');
+    await sendwright.chatapp.eraseContent(planned.id);
+    assert.equal((await sendwright.chatapp.get(planned.id)).text, null);
     await sendwright.numbers.delete(number.id);
 
     await ours.addSender('+12025550143');
@@ -80,6 +82,8 @@ describe('the client', () => {
     assert.equal((await all(sendwright.sms.list({ status: 'scheduled' }))).length, 1);
     assert.equal((await sendwright.sms.reschedule(sms.id, later.scheduled_at)).status, 'scheduled');
     assert.equal((await sendwright.sms.cancel(sms.id)).status, 'canceled');
+    await sendwright.sms.eraseContent(sms.id);
+    assert.equal((await sendwright.sms.get(sms.id)).text, null);
 
     const domain = await sendwright.domains.create('client.example.com');
     assert.equal((await sendwright.domains.get(domain.id)).status, 'pending');

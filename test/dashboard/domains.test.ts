@@ -45,10 +45,14 @@ describe('a domain', () => {
     for (const [given, status, problem] of [
       ['co.uk', 422, 'co.uk is a public suffix'],
       [name, 409, `the domain ${name} is registered already`],
+      ['https://localhost/', 422, '"https://localhost/" is not a domain name'],
     ] as const) {
       const refused = await owner.post(`${PATH}/new`, { name: given });
       assert.equal(refused.status, status, given);
-      assert.match(refused.html, new RegExp(`id="field-name-problem"[^>]*>${problem}`));
+      assert.match(
+        refused.html,
+        new RegExp(`id="field-name-problem"[^>]*>${problem.replaceAll('"', '(?:"|&#34;|&quot;)')}`),
+      );
       assert.ok(refused.html.includes(`value="${given}"`), 'the input stays');
     }
   });

@@ -2,7 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { ServiceError } from '../../src/domain/errors.ts';
-import { startOfDay, timeZoneOf, zonedInstant, zonedValue, zonedWords } from '../../src/dashboard/instants.ts';
+import {
+  exactZonedValue,
+  firstInstant,
+  startOfDay,
+  timeZoneOf,
+  zonedInstant,
+  zonedValue,
+  zonedWords,
+} from '../../src/dashboard/instants.ts';
 
 const refusal = (param: string, message: RegExp) => (error: unknown) =>
   error instanceof ServiceError && error.param === param && message.test(error.message);
@@ -59,6 +67,22 @@ describe('a local time', () => {
       }),
     );
   });
+});
+
+describe('the exact value of a field', () => {
+  for (const [instant, zone, value] of [
+    ['2026-11-28T07:00:00.000Z', 'Europe/Berlin', '2026-11-28T08:00'],
+    ['2026-11-28T07:00:30.000Z', 'UTC', '2026-11-28T07:00:30'],
+    ['2026-11-28T07:00:00.250Z', 'UTC', '2026-11-28T07:00:00.250'],
+    ['2026-10-25T00:30:00.000Z', 'Europe/Berlin', '2026-10-25T02:30'],
+    // The same local time again, after clocks were put back.
+    ['2026-10-25T01:30:00.000Z', 'Europe/Berlin', undefined],
+  ] as const) {
+    it(`is ${value ?? 'none'} for ${instant} in ${zone}`, () => {
+      assert.equal(exactZonedValue(new Date(instant), zone), value);
+      if (value !== undefined) assert.equal(firstInstant(value, zone)?.toISOString(), instant);
+    });
+  }
 });
 
 describe('a day', () => {

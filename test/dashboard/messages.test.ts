@@ -96,11 +96,13 @@ describe('chat messages', () => {
     await ours.call('POST', '/v1/chatapp/numbers', {
       json: { number: '+12025550142', provider: 'twilio', auth_token: 'token' },
     });
-    const send = async (to: string) => {
-      const { body } = await ours.call('POST', '/v1/chatapp', { json: { to, text: 'Hi <there>.' } });
+    const send = async (to: string, ...tags: object[]) => {
+      const { body } = await ours.call('POST', '/v1/chatapp', { json: { to, text: 'Hi <there>.', tags } });
       return (body as { id: string }).id;
     };
-    const [ada, bob] = [await send('+14165550123'), await send('+447400123456')];
+    const tag = (name: string, value: string) => ({ name, value });
+    const ada = await send('+14165550123', tag('kind', 'code'), tag('plan', 'pro'));
+    const bob = await send('+447400123456', tag('kind', 'code'));
     await service.pool.query(
       `UPDATE chat_messages SET status = 'failed', error = 'Not on <WhatsApp>.', error_code = '63024' WHERE id = $1`,
       [bob],
@@ -111,9 +113,18 @@ describe('chat messages', () => {
     assert.deepEqual(await found('?status=queued'), [ada]);
     assert.deepEqual(await found('?to=%2B1+(416)+555-0123'), [ada]);
     assert.deepEqual(await found('?to=%2B14165550123&status=failed'), []);
-    const wrong = await member.get('/dashboard/chatapp?to=x');
-    assert.equal(wrong.status, 422);
-    assert.ok(wrong.html.includes('id="field-to-problem"'), 'at its field');
+    assert.deepEqual(await found('?tag=kind:code'), [bob, ada]);
+    assert.deepEqual(await found('?tag=kind%3Acode+plan%3Apro'), [ada]);
+    assert.deepEqual(await found('?tag=kind:code&tag=plan:pro&status=failed'), []);
+    for (const [query, field] of [
+      ['to=x', 'to'],
+      ['tag=x', 'tag'],
+    ] as const) {
+      const wrong = await member.get(`/dashboard/chatapp?${query}`);
+      assert.equal(wrong.status, 422);
+      assert.ok(wrong.html.includes(`id="field-${field}-problem"`), 'at its field');
+      assert.deepEqual([...wrong.html.matchAll(/id="open-/g)], []);
+    }
     const failed = await page(member, `/dashboard/chatapp/${bob}`);
     assert.ok(textOf(failed.html).includes('Not on <WhatsApp>. (63024)'), textOf(failed.html));
     assert.ok(textOf(failed.html).includes('Hi <there>.') && !failed.html.includes('<there>'), 'its text, escaped');

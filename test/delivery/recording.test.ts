@@ -150,7 +150,7 @@ test('nothing is claimed while outcomes cannot be recorded', async (t) => {
   assert.deepEqual(blocked, {
     id: second.id,
     state: 'again',
-    reason: 'The results of earlier calls cannot be recorded now.',
+    reason: 'The results of calls cannot be recorded now.',
     afterMs: 2_000,
     postponed: true,
   });

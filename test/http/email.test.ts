@@ -197,7 +197,8 @@ describe('PATCH and cancel return 422 not_scheduled for an email that is not sch
       const id = await make();
       const before = await ours.email(id);
       const actions = await outbox(id);
-      const message = 'only an email that is still scheduled';
+      const shown = status.split(',')[0] === 'scheduled' ? 'queued' : status;
+      const message = `only an email that is still scheduled can be moved or canceled; this one is ${shown}`;
       assertRefused(await cancel(id), 422, 'not_scheduled', undefined, message);
       assertRefused(await patch(id, { scheduled_at: later() }), 422, 'not_scheduled', undefined, message);
       assert.deepEqual(await ours.email(id), before);

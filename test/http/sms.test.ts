@@ -128,7 +128,9 @@ describe('a stored SMS', () => {
     assert.deepEqual([moved.status, moved.body], [200, { id, status: 'scheduled', scheduled_at: later }]);
     const canceled = await ours.call('POST', `/v1/sms/${id}/cancel`);
     assert.deepEqual([canceled.status, canceled.body], [200, { id, status: 'canceled' }]);
-    assertRefused(await ours.call('POST', `/v1/sms/${id}/cancel`), 422, 'not_scheduled');
+    const refused = await ours.call('POST', `/v1/sms/${id}/cancel`);
+    assertRefused(refused, 422, 'not_scheduled');
+    assert.match(refused.text, /; this one is canceled"/);
     const { events } = (await shown(`/v1/sms/${id}`)) as { events: { type: string }[] };
     assert.deepEqual(
       events.map(({ type }) => type),

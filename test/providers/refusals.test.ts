@@ -30,6 +30,23 @@ describe('an SMTP refusal of a recipient or the message is a bounce with its rea
     });
   }
 
+  test('but one by the simulated Postmark of an unknown reason rejects the message', async (t) => {
+    const { postmarkUrl } = await simulator(t);
+    const [outcome] = await at(postmarkUrl).send([outgoing({ to: ['bounced+spam@example.net'] })], CALL);
+    assert.ok(outcome?.kind === 'rejected', outcome?.kind);
+    assert.match(outcome.detail, /use one of bounced\+mailbox_not_found@example\.com, /);
+  });
+
+  for (const local of ['bounced+spam', 'bounced+suppressed', 'bounced+mailbox']) {
+    test(`but one by the simulator of ${local}@, an unknown reason, is about the content`, async (t) => {
+      const { smtpUrl } = await simulator(t);
+      const [outcome] = await smtp(smtpUrl).send([outgoing({ to: [`${local}@example.net`] })], CALL);
+      assert.ok(outcome?.kind === 'bounced');
+      assert.equal(outcome.reason, 'content_rejected', 'it suppresses no address');
+      assert.match(outcome.detail, /use one of bounced\+mailbox_not_found@example\.com, /);
+    });
+  }
+
   test('also after the data', async (t) => {
     const outcome = await sendWithScript(t, { message: '552 5.3.4 message too big' });
     const detail = 'The SMTP server answered: 552 5.3.4 message too big';

@@ -9,6 +9,7 @@ import {
   isUnreachable,
   makePool,
   type Pool,
+  snapshot,
   transaction,
 } from '../../src/store/postgres/pool.ts';
 import { useDatabase } from '../support/database.ts';
@@ -346,4 +347,18 @@ describe('afterCommit', () => {
     client.release();
     assert.deepEqual(done, ['pool', 'client']);
   });
+});
+
+test('a snapshot reads as of one instant what another connection changes meanwhile', async () => {
+  await pool.query('CREATE TABLE snapshot_counts (n int)');
+  await pool.query('INSERT INTO snapshot_counts VALUES (1)');
+  const read = async (db: Pick<Pool, 'query'>) =>
+    (await db.query<{ n: number }>('SELECT n FROM snapshot_counts')).rows[0]?.n;
+  const counts = await snapshot(pool, async (client) => {
+    const first = await read(client);
+    await pool.query('UPDATE snapshot_counts SET n = 2');
+    return [first, await read(client)];
+  });
+  assert.deepEqual(counts, [1, 1]);
+  assert.equal(await read(pool), 2);
 });

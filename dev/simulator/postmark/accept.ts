@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Head, InboxMessage, Received } from '../inbox/message.ts';
+import { problemOf } from '../magic.ts';
 import { parseAddress, splitAddresses } from './addresses.ts';
 import { CODE, type PostmarkError } from './errors.ts';
 
@@ -126,12 +127,16 @@ function accept(mail: Email, now: number): PostmarkError | ValidMessage {
   const illegal = [...from, ...splitAddresses(mail.ReplyTo ?? ''), ...all].find((address) => !parseAddress(address));
   if (illegal !== undefined) return invalidRequest(`Illegal email address '${illegal}'.`);
 
+  const recipients = bareAddresses(all);
+  const problem = problemOf(recipients);
+  if (problem !== undefined) return invalidRequest(problem);
+
   const id = randomUUID();
   const head: Head = {
     id,
     provider: 'postmark',
     received_at: now,
-    recipients: bareAddresses(all),
+    recipients,
     metadata: mail.Metadata ?? {},
     tag: mail.Tag || null,
     stream: mail.MessageStream || DEFAULT_STREAM,

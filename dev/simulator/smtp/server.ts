@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerError, type SMTPServerSession } from 'smtp-server';
 import type { Switches } from '../behaviour.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import { type FailedOnce, handoverOf, magicOf } from '../magic.ts';
+import { type FailedOnce, handoverOf, magicOf, problemOf } from '../magic.ts';
 import { parseMessage } from './parse.ts';
 
 const MAX_MESSAGE_BYTES = 64 * 1_048_576;
@@ -106,6 +106,9 @@ async function receive(
   }
 
   const recipients = session.envelope.rcptTo.map(({ address }) => address);
+  // Like Postmark's API, and after the data: a refusal of the recipient would be a bounce, which suppresses the address.
+  const problem = problemOf(recipients);
+  if (problem !== undefined) throw new Reply(550, `5.6.0 ${problem}`);
   const received = await parseMessage(raw, recipients, Date.now()).catch((error: unknown) => {
     throw new Reply(554, `5.6.0 ${(error as Error).message}`);
   });

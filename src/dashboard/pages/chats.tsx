@@ -8,6 +8,7 @@ import { withPlus } from '../../domain/chat/phone.ts';
 import { parseRecipientQuery } from '../../domain/chat/recipient.ts';
 import { findMessage, listMessages, type Message, type MessageSummary } from '../../store/messages/messages.ts';
 import { findChatDetails } from '../../store/emails/message-details.ts';
+import { snapshot } from '../../store/postgres/pool.ts';
 import { buttonAction } from '../act.ts';
 import {
   curl,
@@ -29,7 +30,9 @@ import { Layout } from '../layout.tsx';
 import { Live, mayChangeSoon, mayListChangeSoon } from '../live.tsx';
 import { type Context, type FormState, type Html, idOf, page, type PageRow, Reply } from '../page.ts';
 import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
-import { Attempts, Timeline, Workflow } from './message-parts.tsx';
+import { readTags, tagField, tagsText } from './email-filters.tsx';
+import { noneFound } from './emails.tsx';
+import { Attempts, RESPONSE_ID, Timeline, Workflow } from './message-parts.tsx';
 import { RescheduleForm, rescheduleAction, tooLateProblem } from './reschedule.tsx';
 
 /** The channel-specific parts of the pages. */
@@ -80,30 +83,44 @@ function listOf(of: ChannelPages) {
   const Query = Type.Object({
     status: Type.Optional(Type.Enum([...statuses])),
     to: Type.Optional(Type.String()),
+    tag: Type.Optional(Type.Array(Type.String())),
     cursor: Type.Optional(Type.String()),
   });
   return page(Query, async (context) => {
     const { pool, organization, query, input, problems } = context;
     const { status = null, to, cursor } = query;
     const recipient = to === undefined ? null : parseRecipientQuery(withPlus(to));
+    const written = tagsText(query.tag);
+    const tags = written === '' ? [] : readTags(written);
     const formState: FormState = {
-      input,
-      problems: { ...problems, ...(typeof recipient === 'string' && { to: recipient }) },
+      input: { ...input, tag: written },
+      problems: {
+        ...problems,
+        ...(typeof recipient === 'string' && { to: recipient }),
+        ...(typeof tags === 'string' && { tag: tags }),
+      },
     };
     const isValid = Object.keys(formState.problems).length === 0;
     const address = typeof recipient === 'object' && recipient !== null ? recipient.to : null;
-    const filters = { status, to: address, tags: [], created_after: null, created_before: null };
+    const filters = {
+      status,
+      to: address,
+      tags: typeof tags === 'string' ? [] : tags,
+      created_after: null,
+      created_before: null,
+    };
     const { rows: messages, next } = isValid
       ? await listMessages(pool, organization.id, channel, filters, parseCursor(cursor), ROWS_PER_PAGE)
       : { rows: [], next: null };
     const { safeHint } = empty;
     const isEmpty = isValid && messages.length === 0;
-    const isUnfiltered = status === null && to === undefined && cursor === undefined;
+    const isUnfiltered = status === null && to === undefined && written === '' && cursor === undefined;
     const shown = (
       <Layout context={context} title={title}>
         <Filters visit={context}>
           {select(formState, 'status', 'Status', optionsOf(statuses))}
           {field(formState, 'to', 'To', { type: 'tel', placeholder: '+14165550123', autocomplete: 'off' })}
+          {tagField(formState)}
         </Filters>
         <Live path={context.url} shouldRefresh={isValid && mayListChangeSoon(cursor, messages, mayChangeSoon)}>
           {isEmpty && isUnfiltered && (
@@ -111,7 +128,7 @@ function listOf(of: ChannelPages) {
               {safeHint}
             </Empty>
           )}
-          {isEmpty && !isUnfiltered && <p class="muted">No messages match these filters.</p>}
+          {isEmpty && !isUnfiltered && <p class="muted" safe>{`No messages ${noneFound(next !== null)}`}</p>}
           {messages.length > 0 && (
             <Table
               layout="cards"
@@ -136,10 +153,12 @@ async function messagePage(of: ChannelPages, context: Context, formState: FormSt
   const { channel, path, title, detail } = of;
   const { pool, deps, organization } = context;
   const id = idOf(context);
-  const [message, details] = await Promise.all([
-    findMessage(pool, deps.contents, organization.id, channel, id),
-    findChatDetails(pool, organization.id, id),
-  ]);
+  const [message, details] = await snapshot(pool, (client) =>
+    Promise.all([
+      findMessage(client, deps.contents, organization.id, channel, id),
+      findChatDetails(client, organization.id, id),
+    ]),
+  );
   if (!message || !details) throw notFound(MESSAGE_NAMES[channel]);
   const { error, error_code: code, scheduled_at: at } = message;
   const mayChange = context.role !== 'viewer' && message.status === 'scheduled';
@@ -167,9 +186,9 @@ async function messagePage(of: ChannelPages, context: Context, formState: FormSt
             ['Workflow', <Workflow context={context} id={id} />],
           ]}
         />
-        <Problem text={error === null || code === null ? error : `${error} (${code})`} isWhole />
-        <Timeline entries={details.timeline} />
-        <Attempts attempts={details.attempts} status={message.status} />
+        <Problem text={error === null || code === null ? error : `${error} (${code})`} id={RESPONSE_ID} isWhole />
+        <Timeline entries={details.timeline} above={error} />
+        <Attempts attempts={details.attempts} status={message.status} above={error} />
       </Live>
       {mayChange && at !== null && (
         <RescheduleForm context={context} path={`${path}/${id}`} at={at} formState={formState} />

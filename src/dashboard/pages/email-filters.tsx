@@ -7,7 +7,7 @@ import { TAGS } from '../../domain/limits.ts';
 import type { EmailFilters } from '../../store/emails/lists.ts';
 import { choices, field, FilterMenu, Filters, optionsOf, select } from '../form-elements.tsx';
 import { type FormInput, queryOf, valueOf } from '../forms.ts';
-import { startOfDay } from '../instants.ts';
+import { exactZonedValue, firstInstant, startOfDay } from '../instants.ts';
 import { type Context, type FormState, type Html, zoneOf } from '../page.ts';
 
 export const Query = Type.Object({
@@ -16,7 +16,7 @@ export const Query = Type.Object({
   from: Type.Optional(Type.String()),
   status: Type.Optional(Type.Array(Type.Enum([...EMAIL_STATUSES]))),
   bounce_reason: Type.Optional(Type.Enum([...BOUNCE_REASONS])),
-  /** A day in the user's time zone, or an instant. */
+  /** A day or a local time in the user's time zone, or an instant. */
   created_after: Type.Optional(Type.String()),
   created_before: Type.Optional(Type.String()),
   tag: Type.Optional(Type.Array(Type.String())),
@@ -43,13 +43,11 @@ export function readFilters(context: Context<Static<typeof Query>>): ReadFilters
   };
   const search = parsed('q', query.q, readSearch);
   const from = parsed('from', query.from, parseAddressFilter);
-  const readTime = (text: string) =>
-    (isDay(text) ? startOfDay(text, zoneOf(context)) : parseInstant(text)) ?? 'must be a day, such as 2026-03-01';
+  const readTime = (text: string) => readPoint(text, zoneOf(context)) ?? 'must be a day, such as 2026-03-01';
   const since = parsed('created_after', query.created_after, readTime);
   const before = parsed('created_before', query.created_before, readTime);
-  // A URL has a parameter for each tag; the field contains all of them.
-  const written = (query.tag ?? []).flatMap((text) => text.split(/[\s,]+/).filter((tag) => tag !== ''));
-  const tags = parsed('tag', written.length === 0 ? undefined : written.join(' '), readTags) ?? [];
+  const written = tagsText(query.tag);
+  const tags = parsed('tag', written === '' ? undefined : written, readTags) ?? [];
   return {
     filters: {
       ...search,
@@ -61,7 +59,7 @@ export function readFilters(context: Context<Static<typeof Query>>): ReadFilters
       created_after: since?.toISOString() ?? null,
       created_before: before?.toISOString() ?? null,
     },
-    formState: { input: { ...input, tag: written.join(' ') }, problems },
+    formState: { input: { ...input, tag: written }, problems },
     isValid: Object.keys(problems).length === 0,
   };
 }
@@ -78,13 +76,28 @@ function readSearch(text: string): Pick<EmailFilters, 'to' | 'subject'> | string
 
 const isDay = (text: string): boolean => /^\d{4}-\d\d-\d\d$/.test(text);
 
-function readTags(text: string): Tag[] | string {
-  const tags = text.split(' ').map(parseTag);
+/** Parses a day, a local time or an instant. */
+function readPoint(text: string, timeZone: string): Date | undefined {
+  return isDay(text) ? startOfDay(text, timeZone) : (parseInstant(text) ?? firstInstant(text, timeZone));
+}
+
+/** Parses `name:value` pairs that spaces or commas separate. @returns the problem of invalid ones */
+export function readTags(text: string): Tag[] | string {
+  const tags = splitTags(text).map(parseTag);
   if (tags.length > TAGS) return `must be at most ${TAGS} tags`;
   const known = tags.filter((tag) => tag !== undefined);
   return known.length < tags.length
     ? 'must be name:value, of letters, digits, _ and -; separate tags with spaces'
     : known;
+}
+
+/** Returns the text of the field that contains all tags; a URL has a parameter for each of them. */
+export function tagsText(tags: readonly string[] = []): string {
+  return tags.flatMap(splitTags).join(' ');
+}
+
+function splitTags(text: string): string[] {
+  return text.split(/[\s,]+/).filter((tag) => tag !== '');
 }
 
 export function EmailFilterForm({ context, formState }: { context: Context; formState: FormState }): Html {
@@ -100,12 +113,12 @@ export function EmailFilterForm({ context, formState }: { context: Context; form
         placeholder: 'ada@example.com',
       })}
       {choices(formState, 'status', 'Status', optionsOf(EMAIL_STATUSES).slice(1))}
-      {dayField(formState, 'created_after', `Since (${zoneOf(context)})`)}
-      {dayField(formState, 'created_before', `Before (${zoneOf(context)})`)}
+      {timeField(formState, 'created_after', 'Since', zoneOf(context))}
+      {timeField(formState, 'created_before', 'Before', zoneOf(context))}
       <FilterMenu label="More filters" chosen={chosen} whenEmpty="None" isOpen={hasProblem}>
         {select(formState, 'bounce_reason', MORE.bounce_reason, optionsOf(BOUNCE_REASONS))}
         {field(formState, 'from', MORE.from, { placeholder: 'Address or @domain', autocomplete: 'off' })}
-        {field(formState, 'tag', MORE.tag, { placeholder: 'kind:receipt plan:pro', autocomplete: 'off' })}
+        {tagField(formState)}
         {field(formState, 'batch_id', MORE.batch_id, { placeholder: 'bt_…', autocomplete: 'off' })}
       </FilterMenu>
     </Filters>
@@ -115,10 +128,20 @@ export function EmailFilterForm({ context, formState }: { context: Context; form
 /** The filters in the menu, with their labels. */
 const MORE = { bounce_reason: 'Bounce reason', from: 'From', tag: 'Tags', batch_id: 'Batch' };
 
-/** A date field. A link may contain an instant, which such a field cannot show. */
-function dayField(formState: FormState, name: string, label: string): Html {
+export function tagField(formState: FormState): Html {
+  return field(formState, 'tag', MORE.tag, { placeholder: 'kind:receipt plan:pro', autocomplete: 'off' });
+}
+
+/** A date field, or a date and time field for the instant that a link contains. Text that neither can show keeps its form. */
+function timeField(formState: FormState, name: string, title: string, timeZone: string): Html {
   const value = valueOf(formState.input, name) ?? '';
-  return field(formState, name, label, { type: value === '' || isDay(value) ? 'date' : 'text' });
+  const label = `${title} (${timeZone})`;
+  if (value === '' || isDay(value)) return field(formState, name, label, { type: 'date' });
+  const instant = readPoint(value, timeZone);
+  const local = instant && exactZonedValue(instant, timeZone);
+  if (local === undefined) return field(formState, name, label);
+  const input = { ...formState.input, [name]: local };
+  return field({ ...formState, input }, name, label, { type: 'datetime-local' });
 }
 
 /** Returns the query string of a list without its position, for a link to the same emails. */

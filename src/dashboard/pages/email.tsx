@@ -3,12 +3,14 @@ import { isReported } from '../../domain/email/states.ts';
 import { notFound } from '../../domain/errors.ts';
 import { LINK_LIFE_SECONDS, makeDownloadLinks } from '../../domain/file-links.ts';
 import { addressees, recipients } from '../../domain/email/outgoing.ts';
+import { isSuppressedBy } from '../../domain/email/suppression.ts';
 import { findResendBlocker } from '../../intake/resend.ts';
 import { escapeHtml } from '../../lib/html.ts';
 import { findAttachments, type ListedAttachment, secondsFromNow } from '../../store/emails/attachments.ts';
 import { type Email, findEmail } from '../../store/emails/emails.ts';
 import { type EmailDetails, findContent, findEmailDetails } from '../../store/emails/message-details.ts';
-import { findSuppressions, type Suppression } from '../../store/suppressions/suppressions.ts';
+import { snapshot } from '../../store/postgres/pool.ts';
+import type { Suppression } from '../../store/suppressions/suppressions.ts';
 import {
   type Fact,
   Facts,
@@ -29,9 +31,9 @@ import { type Context, type FormState, type Html, idOf, page, type PageRow } fro
 import * as content from './email-content.tsx';
 import { VIEWS, WIDTHS } from './email-content.tsx';
 import { EmailButtons } from './email-buttons.tsx';
-import { Remedy } from './email-suppression.tsx';
+import { Remedy, suppressionsOf } from './email-suppression.tsx';
 import { PATH, TagLinks } from './emails.tsx';
-import { Attempts, subjectText, Timeline, Workflow } from './message-parts.tsx';
+import { Attempts, Response, RESPONSE_ID, subjectText, Timeline, Workflow } from './message-parts.tsx';
 import { RescheduleForm, tooLateProblem } from './reschedule.tsx';
 import { PATH as SUPPRESSIONS } from './suppressions.tsx';
 
@@ -48,26 +50,31 @@ export const rows: readonly PageRow[] = [['GET', `${PATH}/:id`, 'viewer', show],
 export async function emailPage(context: Context, formState: FormState, view: Static<typeof View> = {}): Promise<Html> {
   const { pool, organization, role, deps } = context;
   const id = idOf(context);
-  const [email, details, stored, files] = await Promise.all([
-    findEmail(pool, deps.contents, organization.id, id),
-    findEmailDetails(pool, organization.id, id),
-    findContent(pool, deps.contents, organization.id, id),
-    findAttachments(pool, organization.id, id),
-  ]);
+  // The status, the timeline and the recipients must agree.
+  const [email, details, stored, files] = await snapshot(pool, (client) =>
+    Promise.all([
+      findEmail(client, deps.contents, organization.id, id),
+      findEmailDetails(client, organization.id, id),
+      findContent(client, deps.contents, organization.id, id),
+      findAttachments(client, organization.id, id),
+    ]),
+  );
   if (!email || !details) throw notFound('email');
   const mayChange = role !== 'viewer';
-  const addresses = recipients(addressees(email)).map(({ address }) => address.toLowerCase());
   const [suppressions, resendBlocker] = await Promise.all([
-    findSuppressions(pool, organization.id, addresses),
+    suppressionsOf(context, email),
     findResendBlocker(pool, id, stored, files ?? []),
   ]);
+  const applied = suppressions.filter((entry) => isSuppressedBy(entry, email));
   return (
     <Layout
       context={context}
       title={subjectText(email.subject)}
       crumbs={[{ path: PATH, name: 'Emails' }]}
       actions={
-        mayChange ? <EmailButtons context={context} email={email} mayResend={resendBlocker === undefined} /> : ''
+        mayChange && (
+          <EmailButtons context={context} email={email} mayResend={resendBlocker === undefined} applied={applied} />
+        )
       }
     >
       {mayChange && resendBlocker !== undefined && (
@@ -78,11 +85,11 @@ export async function emailPage(context: Context, formState: FormState, view: St
       <Problem text={tooLateProblem(email.status, formState)} isWhole isAlert />
       <Live path={`${PATH}/${id}`} shouldRefresh={mayChangeSoon(email)}>
         {emailFacts(context, email, details)}
-        <Problem text={email.error} isWhole />
-        <Remedy context={context} email={email} details={details} suppressions={suppressions} />
-        <Timeline entries={details.timeline} />
+        {email.bounce_reason === null && <Problem text={email.error} id={RESPONSE_ID} isWhole />}
+        <Remedy context={context} email={email} details={details} applied={applied} />
+        <Timeline entries={details.timeline} above={email.error} />
         <Recipients email={email} details={details} suppressions={suppressions} maySuppress={mayChange} />
-        <Attempts attempts={details.attempts} status={email.status} />
+        <Attempts attempts={details.attempts} status={email.status} above={email.error} />
       </Live>
       <CustomHeaders headers={email.headers} />
       {mayChange && email.status === 'scheduled' && email.scheduled_at !== null && (
@@ -189,8 +196,11 @@ function Recipients({ email, details, suppressions, maySuppress }: RecipientsPro
                 {address}
               </th>
               <StatusCell status={report?.status ?? statusWithoutReport} />
-              <td class="sub" safe>
-                {[inWords(report?.bounce_reason ?? ''), report?.error].filter(Boolean).join(': ')}
+              <td class="sub">
+                {report?.bounce_reason != null && (
+                  <Text text={`${inWords(report.bounce_reason)}${report.error === null ? '' : ': '}`} />
+                )}
+                {report?.error != null && <Response text={report.error} above={email.error} />}
               </td>
               {maySuppress && (
                 <td>

@@ -79,12 +79,14 @@ export function exampleFrom(domain: string | undefined, to: string): Record<stri
 function emailTable(emails: readonly EmailSummary[], hasMore: boolean, isValid: boolean): Html {
   if (!isValid) return '';
   if (emails.length === 0) {
-    const where = hasMore
-      ? 'found among the newest. Older ones may match: continue with “Older”.'
-      : 'match these filters.';
-    return <p class="muted" safe>{`No emails ${where}`}</p>;
+    return <p class="muted" safe>{`No emails ${noneFound(hasMore)}`}</p>;
   }
   return <EmailRows emails={emails} />;
+}
+
+/** The end of a sentence about an empty page; with `hasMore`, later pages may have rows. */
+export function noneFound(hasMore: boolean): string {
+  return hasMore ? 'found among the newest. Older ones may match: continue with “Older”.' : 'match these filters.';
 }
 
 export function EmailRows({ emails }: { emails: readonly EmailSummary[] }): Html {

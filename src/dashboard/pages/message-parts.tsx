@@ -15,11 +15,26 @@ export function subjectText(subject: string): string {
   return subject.trim() === '' ? '(no subject)' : subject;
 }
 
+/** The id of the element that shows the error of the whole message. */
+export const RESPONSE_ID = 'response';
+
+/** The text of a response, or a link to the same text in the element `RESPONSE_ID`. @param above the text of that element */
+export function Response({ text, above }: { text: string; above: string | null }): Html {
+  return text === above ? <a href={`#${RESPONSE_ID}`}>see the response above</a> : <Text text={text} />;
+}
+
+interface TimelineProps {
+  readonly entries: readonly TimelineEntry[];
+  /** The error of the whole message, which the page shows in the element `RESPONSE_ID`. */
+  readonly above: string | null;
+}
+
 /** The entries of a timeline, oldest first. Durations are relative to the acceptance. */
-export function Timeline({ entries }: { entries: readonly TimelineEntry[] }): Html {
+export function Timeline({ entries, above }: TimelineProps): Html {
   const first = entries[0]?.created_at ?? '';
   const hidden = Math.max(0, entries.length - 2 * SHOWN_AT_END);
-  const shown = (some: readonly TimelineEntry[]) => some.map((entry) => <Entry entry={entry} first={first} />);
+  const shown = (some: readonly TimelineEntry[]) =>
+    some.map((entry) => <Entry entry={entry} first={first} above={above} />);
   return (
     <Section title="Timeline">
       <ol class="timeline">
@@ -35,7 +50,12 @@ export function Timeline({ entries }: { entries: readonly TimelineEntry[] }): Ht
   );
 }
 
-function Entry({ entry, first }: { entry: TimelineEntry; first: string }): Html {
+interface EntryProps extends Pick<TimelineProps, 'above'> {
+  readonly entry: TimelineEntry;
+  readonly first: string;
+}
+
+function Entry({ entry, first, above }: EntryProps): Html {
   const { type, created_at: at, recipient, detail } = entry;
   const status = type.slice(type.indexOf('.') + 1);
   return (
@@ -48,7 +68,7 @@ function Entry({ entry, first }: { entry: TimelineEntry; first: string }): Html 
           {at !== first && <Text text={` · after ${formatDuration(Date.parse(at) - Date.parse(first))}`} />}
         </span>
       </p>
-      <EntryDetail entry={entry} />
+      <EntryDetail entry={entry} above={above} />
     </li>
   );
 }
@@ -59,7 +79,7 @@ function titleOf(status: string): string {
 }
 
 /** Further fields of an entry, besides its type. */
-function EntryDetail({ entry: { detail } }: { entry: TimelineEntry }): Html {
+function EntryDetail({ entry: { detail }, above }: Omit<EntryProps, 'first'>): Html {
   if (detail === null) return '';
   const { link, error, bounce_reason: reason, error_code: code, previous, scheduled_at: scheduledAt } = detail;
   return (
@@ -74,11 +94,20 @@ function EntryDetail({ entry: { detail } }: { entry: TimelineEntry }): Html {
           From <Time at={previous} /> to <Time at={scheduledAt} />
         </p>
       )}
-      {reason !== undefined && <p safe>{`${inWords(reason)}: ${BOUNCE_REASONS_IN_WORDS[reason].meaning}`}</p>}
-      {error !== undefined && (
+      {error !== undefined && error === above ? (
         <p>
-          <code safe>{code === undefined ? error : `${error} (${code})`}</code>
+          {reason !== undefined && <Text text={`${inWords(reason)}: `} />}
+          <Response text={error} above={above} />
         </p>
+      ) : (
+        <>
+          {reason !== undefined && <p safe>{`${inWords(reason)}: ${BOUNCE_REASONS_IN_WORDS[reason].meaning}`}</p>}
+          {error !== undefined && (
+            <p>
+              <code safe>{code === undefined ? error : `${error} (${code})`}</code>
+            </p>
+          )}
+        </>
       )}
     </>
   );
@@ -103,8 +132,12 @@ const LAST_OUTCOMES: typeof OUTCOMES = {
   unknown: 'no clear answer, gave up',
 };
 
-export function Attempts(props: { attempts: readonly AttemptDetails[]; status: EmailStatus | MessageStatus }): Html {
-  const { attempts, status } = props;
+interface AttemptsProps extends Pick<TimelineProps, 'above'> {
+  readonly attempts: readonly AttemptDetails[];
+  readonly status: EmailStatus | MessageStatus;
+}
+
+export function Attempts({ attempts, status, above }: AttemptsProps): Html {
   const outcomeOf = ({ outcome }: AttemptDetails, isLast: boolean): string => {
     if (outcome === null) return 'in progress, or its end was not recorded';
     return (isLast && status === 'failed' ? LAST_OUTCOMES : OUTCOMES)[outcome];
@@ -128,8 +161,9 @@ export function Attempts(props: { attempts: readonly AttemptDetails[]; status: E
                 <TimeCell at={start} />
                 <NumberCell text={end === null ? '–' : formatDuration(Date.parse(end) - Date.parse(start))} />
                 <td safe>{outcomeOf(attempt, index === attempts.length - 1)}</td>
-                <td class="sub" safe>
-                  {[code, detail].filter((part) => part !== null).join(': ')}
+                <td class="sub">
+                  {code !== null && <Text text={detail === null ? code : `${code}: `} />}
+                  {detail !== null && <Response text={detail} above={above} />}
                 </td>
               </tr>
             );

@@ -3,13 +3,14 @@ import { addressInQuery, requireAddress } from '../../domain/email/address.ts';
 import { SUPPRESSION_ORIGINS } from '../../domain/email/suppression.ts';
 import { findSuppression, unsuppress } from '../../accounts/suppressions.ts';
 import { listSuppressions, type Suppression, type SuppressionFilters } from '../../store/suppressions/suppressions.ts';
-import { buttonAction } from '../act.ts';
+import { act } from '../act.ts';
 import { csvParts, exportCsv } from '../csv.ts';
 import { curl, Empty, inWords, Pager, StatusBadge, Table, Text, TimeCell } from '../elements.tsx';
 import { confirm, field, Filters, optionsOf, select } from '../form-elements.tsx';
 import { Layout } from '../layout.tsx';
-import { type Context, type Html, idOf, page, type PageRow, type Visit } from '../page.ts';
+import { action, type Context, type Html, idOf, page, type PageResponse, type PageRow, type Visit } from '../page.ts';
 import { parseCursor, ROWS_PER_PAGE } from '../cursors.ts';
+import { safeNext } from '../session.ts';
 import { type Cursor, cutPage } from '../../store/postgres/page.ts';
 
 export const PATH = '/dashboard/suppressions';
@@ -66,18 +67,28 @@ const download = page(Type.Object({ origin: Type.Optional(Type.Enum([...SUPPRESS
   return exportCsv(context, { action: 'suppressions.export', detail: query }, 'suppressions', parts);
 });
 
-const remove = buttonAction(async (context) => {
-  const { pool, organization, deps } = context;
-  const { id, email, origin } = await findSuppression(pool, organization.id, idOf(context));
-  return {
+const remove = action(Type.Object({ next: Type.Optional(Type.String()) }), {
+  run: async (context, { next = PATH }) => {
+    const entry = await findSuppression(context.pool, context.organization.id, idOf(context));
+    return removeEntry(context, entry, safeNext(next));
+  },
+});
+
+/** Removes an entry from the suppression list for a member. @param next the path to redirect to */
+export function removeEntry(
+  context: Context,
+  { id, email, origin }: Pick<Suppression, 'id' | 'email' | 'origin'>,
+  next: string,
+): Promise<PageResponse> {
+  return act(context, {
     action: 'suppressions.delete',
-    run: () => unsuppress(deps, organization.id, id),
+    run: () => unsuppress(context.deps, context.organization.id, id),
     target: id,
     detail: { email, origin },
-    next: PATH,
+    next,
     flash: `${email} was removed from the suppression list.`,
-  };
-});
+  });
+}
 
 export const rows: readonly PageRow[] = [
   ['GET', PATH, 'viewer', list],
@@ -155,11 +166,16 @@ function Entries({ context, entries }: { context: Context; entries: readonly Sup
   );
 }
 
-/** A button that asks for confirmation and removes an address from the suppression list. @param id of the suppression */
-export function removeButton(visit: Visit, id: string, email: string): Html {
+/**
+ * A button that asks for confirmation and removes an address from the suppression list.
+ * @param id of the suppression
+ * @param next the path of the page that follows; the list by default
+ */
+export function removeButton(visit: Visit, id: string, email: string, next = PATH): Html {
   return confirm(visit, 'Remove', {
     action: `${PATH}/${id}/remove`,
     id: `remove-${id}`,
+    fields: { next },
     question: `Email will be sent to ${email} again. The entry at the provider is removed too, unless the provider keeps it, as after a complaint.`,
     small: true,
   });

@@ -14,6 +14,11 @@ export const SUPPRESSION_ORIGINS = [
 ] as const;
 export type SuppressionOrigin = (typeof SUPPRESSION_ORIGINS)[number];
 
+/** Returns true if an entry of the suppression list concerns an email: an unsubscription concerns marketing email only. */
+export function isSuppressedBy({ origin }: { origin: SuppressionOrigin }, email: { marketing: boolean }): boolean {
+  return origin !== 'unsubscribe' || email.marketing;
+}
+
 /** The error of an email or copy whose recipient was suppressed after a call that may have delivered it. */
 export const SUPPRESSED_AFTER_CALL_ERROR =
   'It may have been delivered: the provider did not confirm it and cannot be asked. The suppression list forbids another attempt.';

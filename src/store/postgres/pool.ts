@@ -195,6 +195,15 @@ export async function transaction<T>(pool: Pool, work: (client: Db, commitWith: 
   }
 }
 
+/** Runs the reads of `work` on one connection, as of one instant. */
+export function snapshot<T>(pool: Pool, work: (client: Db) => Promise<T>): Promise<T> {
+  return transaction(pool, (client) => {
+    // Sent with the first statement. If it fails, so does that.
+    client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ').catch(() => undefined);
+    return work(client);
+  });
+}
+
 /** Runs `work` in the transaction of `db`, which its caller commits, or in one of its own if `db` is a pool. */
 export function inTransaction<T>(db: Db, work: (client: Db, commitWith: CommitWith) => Promise<T>): Promise<T> {
   return db instanceof pg.Pool ? transaction(db, work) : work(db, (statements) => statements);

@@ -108,9 +108,9 @@ test('sends records and SMTP replies that are classified as the requested bounce
     const callback = parsePostmarkCallback(record, () => false, 'broadcast');
     assert.ok(callback.kind === 'feedback', reason);
     assert.equal(callback.feedback.bounceReason, reason);
-    assert.equal(classifyBounce(bounceOf(reason).reply).reason, reason);
+    assert.equal(classifyBounce(bounceOf(reason)?.reply ?? '').reason, reason);
   }
-  assert.equal(classifyBounce(bounceOf('provider_suppressed').reply).reason, 'provider_suppressed');
+  assert.equal(classifyBounce(bounceOf('provider_suppressed')?.reply ?? '').reason, 'provider_suppressed');
 });
 
 test('returns the same reports in message details and callbacks', async (t) => {

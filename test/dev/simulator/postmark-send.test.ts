@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { BOUNCE_REASONS } from '../../../src/domain/email/email.ts';
 import { mail, start } from './start.ts';
 
 test('answers a message as Postmark does and shows it in the inbox as it was sent', async (t) => {
@@ -73,4 +74,20 @@ test('fail-once@ fails the first call with a message, which its metadata name, o
   assert.equal(await statusOf({ Subject: 'B' }), 500);
   assert.equal(await statusOf({ Subject: 'A' }), 200);
   assert.equal((await inbox(To)).length, 3);
+});
+
+for (const local of ['bounced+spam', 'Bounced+5.1.1', 'bounced+constructor']) {
+  test(`refuses ${local}@ with the bounce reasons that there are`, async (t) => {
+    const { post, inbox } = await start(t);
+    const answer = await post('/email', mail({ To: 'a@example.net', Bcc: `${local}@example.net` }));
+    const { ErrorCode, Message } = (await answer.json()) as { ErrorCode: number; Message: string };
+    assert.deepEqual([answer.status, ErrorCode], [422, 300]);
+    for (const reason of BOUNCE_REASONS) assert.ok(Message.includes(reason), Message);
+    assert.deepEqual(await inbox(), []);
+  });
+}
+
+test('accepts bounced@ without a reason', async (t) => {
+  const { post } = await start(t);
+  assert.equal((await post('/email', mail({ To: 'bounced@example.net' }))).status, 200);
 });

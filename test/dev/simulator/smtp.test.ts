@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTransport } from 'nodemailer';
+import { BOUNCE_REASONS } from '../../../src/domain/email/email.ts';
 import { start } from './start.ts';
 
 test('shows a message by SMTP in the inbox as its reader would see it', async (t) => {
@@ -63,4 +64,16 @@ test('applies the switches to SMTP', async (t) => {
   const { host, port } = mailer.options as { host: string; port: number };
   await assert.rejects(createTransport({ host, port, socketTimeout: 300 }).sendMail(plain), { code: 'ETIMEDOUT' });
   assert.equal((await inbox()).length, 1);
+});
+
+test('refuses a message for an unknown bounce reason, naming those that there are', async (t) => {
+  const { mailer, inbox } = await start(t);
+  const to = ['b@example.net', 'bounced+spam@example.net'];
+  const refused = mailer.sendMail({ from: 'a@example.com', to, text: 'Hi.' });
+  await assert.rejects(refused, ({ responseCode, response }: { responseCode: number; response: string }) => {
+    assert.equal(responseCode, 550);
+    for (const reason of BOUNCE_REASONS) assert.ok(response.includes(reason), response);
+    return true;
+  });
+  assert.deepEqual(await inbox(), []);
 });
