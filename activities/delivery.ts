@@ -109,7 +109,8 @@ function makeDeliveryActivities(
     /**
      * Sends one message that is due. Called as a local activity: the workflow decides what follows. A message that was attempted by a
      * group or by an earlier run may reach the limit here. While the workflow waits after this, Temporal has no pending activity, so
-     * upkeep could treat the message as stuck; before a long wait, its check is postponed.
+     * upkeep could treat the message as stuck; before a long wait, its check is postponed. So is that of a message that was not attempted:
+     * the relay would take its workflow for one that no worker runs.
      */
     attempt: async ({ maximumAttempts = Infinity, ...member }: Member & AttemptLimit): Promise<MemberResult> => {
       let result = await attempt(member);
@@ -117,7 +118,7 @@ function makeDeliveryActivities(
         result = endedAs(await giveUpMessage({ id: member.id, maximumAttempts }), result);
       if (result.state !== 'again') return result;
       const waitMs = Math.max(result.afterMs ?? 0, result.postponed ? 0 : deps.initialIntervalMs);
-      if (waitMs >= LONG_WAIT_MS) await channel.postponeCheck(member.id, waitMs);
+      if (result.postponed || waitMs >= LONG_WAIT_MS) await channel.postponeCheck(member.id, waitMs);
       return result;
     },
 

@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { SMALL_BODY_BYTES, readSendSizes, type SendSize } from '../src/store/emails/attempts.ts';
 import { groupBy } from '../src/lib/group.ts';
+import { postponeCheck } from '../src/store/emails/stuck.ts';
 import { detachFromGroup } from '../src/store/outbox/outbox.ts';
 import { publishCompletedBatches } from '../src/delivery/email/completed-batches.ts';
 import { MAX_CALL_BYTES } from '../src/delivery/email/assign.ts';
@@ -87,9 +88,15 @@ async function attemptGroup(
   await detachFromGroup(
     deps.pool,
     id,
-    detached.map((result) => ({ id: result.id, waitMs: waitMsOf(result) })),
+    detached.map((result) => ({ id: result.id, waitMs: waitMsOf(result), alone: result.alone === true })),
   );
   const remaining = again.filter((result) => !detached.includes(result));
+  const postponed = remaining.filter((result) => result.postponed);
+  await postponeCheck(
+    deps.pool,
+    postponed.map((result) => result.id),
+    Math.max(0, ...postponed.map(waitMsOf)),
+  );
   const delivery = summary(results, detached.length);
   const { counts } = delivery;
   deps.log.info({ group: id, emails: members.length, ...counts, again: remaining.length }, 'group attempted');

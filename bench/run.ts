@@ -1,4 +1,5 @@
 import { accept } from './accept.ts';
+import { backlog } from './backlog.ts';
 import { batch } from './batch.ts';
 import { capacity } from './capacity.ts';
 import { drain } from './drain.ts';
@@ -26,6 +27,7 @@ const BENCHES: Readonly<Record<string, () => Promise<void>>> = {
   capacity,
   floor,
   otp,
+  backlog,
   due,
   webhooks,
   'tenants-line': tenantsLine,

@@ -338,7 +338,7 @@ export const SETTINGS = {
     integer(0, 1_000_000),
   ),
   WORKFLOW_STARTS_PER_SECOND: preset(
-    'workflows per second that the relay starts for due emails; above this rate, and beside a batch, emails share workflows. Chat-app messages and SMS have a separate limit of the same rate',
+    'workflows per second that the relay starts at most for due emails; above this rate, beside a batch and while workers do not keep up, emails share workflows (from 10,000 on only above the rate). Chat-app messages and SMS have a separate limit of the same rate',
     '20',
     integer(1, 1_000_000),
   ),

@@ -198,7 +198,14 @@ async function sendDemo(
     else if (email.status !== 'queued') return email;
     if (sentAt !== undefined && Date.now() - sentAt > REPORT_TIMEOUT_MS) return email;
     if (sentAt === undefined && Date.now() - started > SENT_TIMEOUT_MS) {
-      throw new Error(`the email ${email.id} is still ${email.status} after ${SENT_TIMEOUT_MS / 1_000} s`);
+      const { emails, has_more: hasMore } = await ask<{ emails: unknown[]; has_more: boolean }>(
+        `${baseUrl}/v1/emails?status=queued&limit=100`,
+        { headers, signal },
+      );
+      const waiting = hasMore ? 'more than 100' : emails.length;
+      throw new Error(
+        `not sent within ${SENT_TIMEOUT_MS / 1_000} s; it will be. ${waiting} emails are queued, it included.`,
+      );
     }
     await sleep(POLL_INTERVAL_MS, undefined, { signal });
   }

@@ -26,6 +26,7 @@ import { readPartitionOverdue } from '../upkeep/partitions.ts';
 import { readClock } from '../store/postgres/clock.ts';
 import { readUpkeepAges } from '../store/upkeep/tasks.ts';
 import { listenToOutbox, makeNotifier } from '../store/postgres/wake.ts';
+import { readRelayLag } from '../store/outbox/relay-lease.ts';
 import { readDue, readOutbox } from '../store/emails/pending-work.ts';
 import { checkAttachmentStore, openAttachmentStore } from './wiring/attachment-store.ts';
 import { checkDatabase, openPool } from './wiring/database.ts';
@@ -164,14 +165,15 @@ const deps = {
     sdk,
     readGauges: async () => {
       const now = (await readClock(pool)).getTime();
-      const [outbox, backlog, upkeep, pauses, partitionOverdueSeconds] = await Promise.all([
+      const [outbox, backlog, upkeep, pauses, partitionOverdueSeconds, lag] = await Promise.all([
         readOutbox(pool),
         readDue(pool),
         readUpkeepAges(pool),
         readPauses(pool),
         readPartitionOverdue(pool, config.EMAIL_RETENTION_DAYS, now),
+        readRelayLag(pool),
       ]);
-      return { outbox, backlog, upkeep, pauses, partitionOverdueSeconds };
+      return { outbox, backlog, upkeep, pauses, partitionOverdueSeconds, relay: lag };
     },
   }),
   tracer,

@@ -44,19 +44,23 @@ export class GroupingPace {
     return this.#roundAt - this.#now();
   }
 
-  /** Chooses the mode of a plan. @param rows the number of pending rows, all of which are locked */
-  chooseMode(rows: number): Mode {
+  /**
+   * Chooses the mode of a plan.
+   * @param rows the number of pending rows, all of which are locked
+   * @param isBehind true if workers do not keep up with the workflows that were started
+   */
+  chooseMode(rows: number, isBehind = false): Mode {
     const msUntilRound = this.msUntilRound();
     if (msUntilRound > 0) return 'defer';
-    if (this.#isBesideBatch()) return 'group singles';
+    if (isBehind || this.#isBesideBatch()) return 'group singles';
     // More rows are pending than tokens are refilled between two rounds.
     const isBurst = rows > (this.#startsPerSecond * ROUND_MS) / 1_000;
     return isBurst && msUntilRound >= -ROUND_MS ? 'group' : 'each';
   }
 
   /** Records a plan. After a round for single emails, the next one starts ROUND_MS or LONG_ROUND_MS later. */
-  recordPlan(grouped: readonly EmailRow[], ownWorkflows: readonly EmailRow[]): void {
-    const isBesideBatch = this.#isBesideBatch();
+  recordPlan(grouped: readonly EmailRow[], ownWorkflows: readonly EmailRow[], isBehind = false): void {
+    const isBesideBatch = isBehind || this.#isBesideBatch();
     // Beside a batch, an email with its own workflow ends a round too.
     const singles = (isBesideBatch ? [...grouped, ...ownWorkflows] : grouped).filter(isSingle).length;
     if (singles === 0) return;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { releaseRelayLease, takeRelayLease } from '../store/outbox/relay-lease.ts';
+import { type RelayLag, releaseRelayLease, takeRelayLease } from '../store/outbox/relay-lease.ts';
 import type { Pool } from '../store/postgres/pool.ts';
 
 /** The right to dispatch the outbox, which one relay has at a time. */
@@ -17,15 +17,18 @@ interface Lease {
 const DURATION_MS = 3_000;
 const RENEWAL_INTERVAL_MS = 500;
 
-/** @param now a monotonic clock in milliseconds */
-export function makeLease(pool: Pool, now: () => number): Lease {
+/**
+ * @param now a monotonic clock in milliseconds
+ * @param lag recorded when the lease is renewed
+ */
+export function makeLease(pool: Pool, now: () => number, lag: RelayLag): Lease {
   const holder = randomUUID();
   let renewedAt = -Infinity;
   return {
     hold: async () => {
       const askedAt = now();
       if (askedAt - renewedAt < RENEWAL_INTERVAL_MS) return true;
-      const isHeld = await takeRelayLease(pool, holder, DURATION_MS);
+      const isHeld = await takeRelayLease(pool, holder, DURATION_MS, lag);
       renewedAt = isHeld ? askedAt : -Infinity;
       return isHeld;
     },

@@ -1,16 +1,27 @@
 import { GROUP_SIZE } from '../domain/limits.ts';
 import { chunksOf, groupBy } from '../lib/group.ts';
 import type { EmailRow } from '../store/outbox/outbox.ts';
+import type { StartCapacity } from './unclaimed-starts.ts';
 
 /** A plan for dispatching locked outbox rows. */
 interface Plan {
   /** Dispatched one by one, in this order: workflows that wait for a time start last. */
   readonly alone: readonly EmailRow[];
   /** Each becomes one workflow. */
-  readonly groups: readonly (readonly EmailRow[])[];
+  readonly groups: readonly PlannedGroup[];
   /** The number of rows that wait for a token. */
   readonly deferred: number;
 }
+
+/** Emails that are to share a workflow. */
+export interface PlannedGroup {
+  readonly rows: readonly EmailRow[];
+  /** True for single emails that have waited: they are sent beside those that have not. */
+  readonly isLate: boolean;
+}
+
+/** Without a limit by what workers have claimed. */
+const UNLIMITED: StartCapacity = { own: Infinity, detached: Infinity, fresh: Infinity, late: Infinity };
 
 /**
  * Plans starts that need a token: `each` starts one workflow per email while there are enough tokens, `group`
@@ -20,37 +31,78 @@ interface Plan {
 export type Mode = 'each' | 'group' | 'group singles' | 'defer';
 
 /**
- * Decides which emails get a workflow of their own and which share one. Without enough tokens for all of them, one start
+ * Decides which emails get a workflow of their own and which share one. Without enough tokens or capacity for all of them, one start
  * takes up to 500 emails with the same due time: first the emails of batches, then also single emails if the tokens do not
- * suffice for each of them beside the batches. Single emails precede batches. Emails that were scheduled singly, and rows
- * that start no workflow, need no token.
+ * suffice for each of them beside the batches. Single emails precede batches, and those that are due just now precede those that have
+ * waited. Emails that were scheduled singly, and rows that start no workflow, need no token. An email that left its group because of
+ * the others shares no workflow; it waits.
  */
-export function plan(rows: readonly EmailRow[], tokens: number, mode: Mode = 'each'): Plan {
+export function plan(
+  rows: readonly EmailRow[],
+  tokens: number,
+  mode: Mode = 'each',
+  capacity: StartCapacity = UNLIMITED,
+): Plan {
   const burst = firstRowOfEachEmail(rows.filter(needsToken));
-  if (mode === 'each' && burst.length <= tokens) return { alone: dueFirst(rows), groups: [], deferred: 0 };
+  const unshared = burst.filter((row) => !canShare(row));
+  const detached = unshared.slice(0, Math.min(tokens, Math.max(capacity.detached, capacity.own)));
+  const [singles, members] = partition(burst.filter(canShare), isSingle);
+  const areAllOwn = burst.length <= tokens && burst.length <= capacity.own;
+  if (mode === 'each' && areAllOwn) return { alone: dueFirst(rows), groups: [], deferred: 0 };
 
-  const singles = burst.filter(isSingle);
-  const members = burst.filter((row) => !isSingle(row));
-  const [singleGroups, batchGroups] = [groupRows(singles), groupRows(members)];
-  const isEach = mode === 'each' && singles.length + batchGroups.length <= tokens;
-  const isEachMember = mode === 'group singles' && singleGroups.length + members.length <= tokens;
+  const left = tokens - detached.length;
+  const [singleGroups, batchGroups] = [groupSingles(singles, capacity), groupRows(members)];
+  const isEach = mode === 'each' && singles.length <= capacity.own && singles.length + batchGroups.length <= left;
+  const isEachMember =
+    mode === 'group singles' && members.length <= capacity.own && singleGroups.length + members.length <= left;
   const starts = [
-    ...(isEach ? singles.map((row) => [row]) : singleGroups),
-    ...(isEachMember ? members.map((row) => [row]) : batchGroups),
+    ...(isEach ? singles.map((row) => toGroup([row])) : singleGroups),
+    ...(isEachMember ? members.map((row) => [row]) : batchGroups).map((each) => toGroup(each)),
   ];
-  const groups = mode === 'defer' ? [] : starts.slice(0, tokens);
-  const groupsOfOne = groups.filter((group) => group.length === 1).flat();
-  const plannedCount = groups.reduce((sum, group) => sum + group.length, 0);
+  const groups = mode === 'defer' ? [] : starts.slice(0, left);
+  // Without capacity, an email alone becomes a group too: groups have workers of their own.
+  const isOwn = ({ rows: { length } }: PlannedGroup) => length === 1 && capacity.own > 0;
+  const plannedCount = groups.reduce((sum, group) => sum + group.rows.length, 0);
   return {
-    alone: dueFirst([...rows.filter((row) => !needsToken(row)), ...groupsOfOne]),
-    groups: groups.filter((group) => group.length > 1),
-    deferred: burst.length - plannedCount,
+    alone: dueFirst([
+      ...rows.filter((row) => !needsToken(row)),
+      ...detached,
+      ...groups.filter(isOwn).flatMap((group) => group.rows),
+    ]),
+    groups: groups.filter((group) => !isOwn(group)),
+    deferred: burst.length - detached.length - plannedCount,
   };
+}
+
+function toGroup(rows: readonly EmailRow[], isLate = false): PlannedGroup {
+  return { rows, isLate };
+}
+
+/** Groups single emails, as many groups as there may be. */
+function groupSingles(singles: readonly EmailRow[], capacity: StartCapacity): PlannedGroup[] {
+  const [late, fresh] = partition(singles, ({ is_late }) => is_late);
+  return [
+    ...groupRows(fresh)
+      .slice(0, capacity.fresh)
+      .map((rows) => toGroup(rows)),
+    ...groupRows(late)
+      .slice(0, capacity.late)
+      .map((rows) => toGroup(rows, true)),
+  ];
+}
+
+function partition(rows: readonly EmailRow[], isFirst: (row: EmailRow) => boolean): [EmailRow[], EmailRow[]] {
+  return [rows.filter(isFirst), rows.filter((row) => !isFirst(row))];
 }
 
 /** Returns true for a start that may be one of many at the same time. */
 export function needsToken(row: EmailRow): boolean {
-  return row.action === 'start' && row.is_open && (!row.is_later || !isSingle(row));
+  if (!row.is_open) return false;
+  return row.action === 'leave' || (row.action === 'start' && (!row.is_later || !isSingle(row)));
+}
+
+function canShare({ action }: EmailRow): boolean {
+  return action === 'start';
 }
 
 /** Returns true if an email belongs to no batch. */

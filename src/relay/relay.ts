@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { GROUP_SIZE } from '../domain/limits.ts';
+import { chunksOf } from '../lib/group.ts';
 import { newId } from '../lib/ids.ts';
 import {
   deferOutbox,
@@ -14,13 +16,16 @@ import {
   type OutboxRow,
   type PendingKinds,
   findPendingKinds,
+  type GroupMember,
 } from '../store/outbox/outbox.ts';
+import { findClaimed, findUnclaimed } from '../store/outbox/unclaimed.ts';
 import { type Db, isUnreachable, type Pool, transaction } from '../store/postgres/pool.ts';
 import { outboxDispatched } from '../telemetry/topics.ts';
 import { GroupingPace } from './grouping-pace.ts';
 import { makeLease } from './lease.ts';
-import { needsToken, plan } from './plan.ts';
+import { needsToken, plan, type PlannedGroup } from './plan.ts';
 import { makeStartLimit, type StartLimit } from './start-limit.ts';
+import { UnclaimedStarts } from './unclaimed-starts.ts';
 
 export interface RelayDeps {
   readonly pool: Pool;
@@ -61,6 +66,10 @@ const STANDBY_INTERVAL_MS = 250;
 const MAX_BACKOFF_MS = 10_000;
 /** Minimum time between two polls if the first found nothing left to do: every API request wakes the relay. */
 const MIN_POLL_INTERVAL_MS = 10;
+/** While emails wait until more workflows are claimed, claims are looked up this often. */
+const CLAIMS_INTERVAL_MS = 100;
+/** Emails whose own workflows have not claimed them are looked up this often. */
+const UNCLAIMED_INTERVAL_MS = 1_000;
 
 /**
  * Dispatches outbox rows to Temporal, mostly the oldest first, until it is stopped. Emails above the rate limit of workflow starts are
@@ -82,8 +91,10 @@ export function startRelay(deps: RelayDeps): Relay {
     emails: makeStartLimit(deps.startsPerSecond, now),
     messages: makeStartLimit(deps.startsPerSecond, now),
     grouping: new GroupingPace(deps.startsPerSecond, now),
+    unclaimed: new UnclaimedStarts(deps.startsPerSecond, now),
+    shareUnclaimed: everyMs(UNCLAIMED_INTERVAL_MS, now, () => shareUnclaimed(deps.pool, pace.unclaimed)),
   };
-  const lease = makeLease(deps.pool, now);
+  const lease = makeLease(deps.pool, now, pace.unclaimed);
   // If it cannot be released, it expires.
   const release = () => lease.release().catch(() => undefined);
   const run = async (): Promise<void> => {
@@ -131,6 +142,8 @@ interface Pace {
   /** Chat-app messages cannot be grouped. With their own bucket, a burst of them takes no tokens from email. */
   readonly messages: StartLimit;
   readonly grouping: GroupingPace;
+  readonly unclaimed: UnclaimedStarts;
+  readonly shareUnclaimed: () => Promise<void>;
 }
 
 /** When to poll again: immediately, at the next `wake` or after POLL_INTERVAL_MS, or after so many milliseconds. */
@@ -141,6 +154,8 @@ type PollResult = Next | TemporalUnreachable;
 
 /** Locks pending rows and dispatches or groups them. */
 async function poll(deps: RelayDeps, pace: Pace): Promise<Next> {
+  await lookUpClaims(deps.pool, pace.unclaimed);
+  await pace.shareUnclaimed();
   const pending = await findPendingKinds(deps.pool);
   if (!Object.values(pending).includes(true)) return 'wait';
   const result = await transaction(deps.pool, async (client): Promise<PollResult> => {
@@ -162,28 +177,36 @@ async function poll(deps: RelayDeps, pace: Pace): Promise<Next> {
 }
 
 async function pollEmails(deps: RelayDeps, client: Db, pace: Pace, pending: PendingKinds): Promise<PollResult> {
-  const { emails: bucket, grouping } = pace;
+  const { emails: bucket, grouping, unclaimed } = pace;
   // Existing groups are started before new ones are formed, so that workers are not idle meanwhile.
   const readyGroups = pending.groups ? await lockGroups(client, MAX_DISPATCHED_ROWS) : [];
   const groupsUnreachable = await dispatchRows(deps, client, readyGroups);
   if (groupsUnreachable) return groupsUnreachable;
   grouping.recordStarts(readyGroups);
+  unclaimed.recordGroups(readyGroups);
+  const { isBehind } = unclaimed;
   const { rows, isFull } = await lockPendingEmails(client, bucket.available(), pending.emails);
   const msUntilRound = grouping.msUntilRound();
   const { alone, groups, deferred } = plan(
     rows,
     bucket.available(),
-    isFull ? 'each' : grouping.chooseMode(rows.length),
+    isFull ? 'each' : grouping.chooseMode(rows.length, isBehind),
+    unclaimed.capacity(),
   );
   const dispatched = alone.slice(0, MAX_DISPATCHED_ROWS);
   const ownWorkflows = dispatched.filter(needsToken);
   bucket.take(groups.length + ownWorkflows.length);
+  for (const { message_id: id } of ownWorkflows) unclaimed.recordOwn(id);
   const unreachable = await dispatchRows(deps, client, dispatched);
-  if (groups.length > 0) await insertGroups(client, groups);
-  grouping.recordPlan(groups.flat(), ownWorkflows);
+  if (groups.length > 0) await insertGroups(client, groups.map(toNewGroup));
+  grouping.recordPlan(
+    groups.flatMap((group) => group.rows),
+    ownWorkflows,
+    isBehind,
+  );
   if (unreachable) return unreachable;
   if (groups.length > 0 || alone.length > MAX_DISPATCHED_ROWS) return 'immediately';
-  if (deferred > 0) return Math.max(bucket.msUntilNext(), msUntilRound, 0);
+  if (deferred > 0) return Math.max(bucket.msUntilNext(), msUntilRound, isBehind ? CLAIMS_INTERVAL_MS : 0, 0);
   return isFull || readyGroups.length === MAX_DISPATCHED_ROWS ? 'immediately' : 'wait';
 }
 
@@ -207,20 +230,63 @@ function earliest(next: Next, delayMs: number): Next {
   return next === 'wait' ? delayMs : Math.min(next, delayMs);
 }
 
+/** Emails that are to share a workflow, and whether they have waited. */
+interface Sharing {
+  readonly isLate: boolean;
+  readonly members: readonly GroupMember[];
+}
+
+function toNewGroup({ rows, isLate }: PlannedGroup): Sharing {
+  const members = rows.map(({ id, message_id, version, traceparent }) => ({
+    outboxId: id,
+    id: message_id,
+    version,
+    traceparent,
+  }));
+  return { isLate, members };
+}
+
 /** Stores groups as rows that the next poll dispatches, so that a repeated start has the same id and members. */
-async function insertGroups(client: Db, groups: readonly (readonly EmailRow[])[]): Promise<void> {
+async function insertGroups(client: Db, groups: readonly Sharing[]): Promise<void> {
   await groupOutboxRows(
     client,
-    groups.map((rows) => ({
-      id: newId('grp'),
-      members: rows.map(({ id, message_id, version, traceparent }) => ({
-        outboxId: id,
-        id: message_id,
-        version,
-        traceparent,
-      })),
-    })),
+    groups.map((group) => ({ id: newId('grp'), ...group })),
   );
+}
+
+async function lookUpClaims(db: Db, unclaimed: UnclaimedStarts): Promise<void> {
+  const pending = unclaimed.pending();
+  unclaimed.recordClaims(pending.length > 0 ? await findClaimed(db, pending) : []);
+}
+
+/**
+ * Lets emails share workflows that have workflows of their own, which no worker has run for seconds: workers were away, or are slow. The
+ * claim decides which workflow sends an email, so the own one ends without a call when a worker runs it.
+ */
+async function shareUnclaimed(pool: Pool, unclaimed: UnclaimedStarts): Promise<void> {
+  const { late } = unclaimed.capacity();
+  if (late === 0) return;
+  const limit = Math.min(late, MAX_PLANNED_ROWS / GROUP_SIZE) * GROUP_SIZE;
+  const members = await findUnclaimed(pool, unclaimed.takeOverdue(limit), limit);
+  if (members.length === 0) return;
+  const chunks = chunksOf(
+    members.map((member) => ({ outboxId: null, ...member })),
+    GROUP_SIZE,
+  );
+  await insertGroups(
+    pool,
+    chunks.map((chunk) => ({ isLate: true, members: chunk })),
+  );
+}
+
+/** Returns a function that runs a step at most once per interval. */
+function everyMs(intervalMs: number, now: () => number, step: () => Promise<void>): () => Promise<void> {
+  let nextAt = -Infinity;
+  return async () => {
+    if (now() < nextAt) return;
+    nextAt = now() + intervalMs;
+    await step();
+  };
 }
 
 /** Dispatches rows concurrently and deletes the successful ones. @returns the error if Temporal is unreachable */

@@ -34,6 +34,7 @@ const MAX_RESTART_TRIES = 4;
 
 /** Priority keys of workflows and their activities; Temporal runs lower ones first. */
 const SINGLE_PRIORITY = 2;
+const LATE_PRIORITY = 3;
 const BULK_PRIORITY = 4;
 
 type Deliver = (input: DeliverMessage) => Promise<unknown>;
@@ -82,15 +83,11 @@ export function makeTemporalDispatcher(
       }
       return;
     }
-    // It may have had a workflow before. The claim, not the workflow id, prevents a second send.
-    const isRestart = action === 'leave' || action === 'message_again';
     // The run that sent a message may not have ended yet when the message is to be sent again, as its fallback template.
     const mayBeEnding = action === 'message_again' && tries < MAX_RESTART_TRIES;
     await ignoreAlreadyStarted(
-      workflow.start<Deliver>(type, {
-        ...options,
-        workflowIdReusePolicy: isRestart ? 'ALLOW_DUPLICATE' : 'REJECT_DUPLICATE',
-      }),
+      // It may have had a workflow before. The claim, not the workflow id, prevents a second send.
+      workflow.start<Deliver>(type, { ...options, workflowIdReusePolicy: 'ALLOW_DUPLICATE' }),
       mayBeEnding,
     );
   }
@@ -206,11 +203,12 @@ function messageOptions(row: MessageRow) {
 }
 
 function groupOptions(row: GroupRow, retry: RetryPolicy) {
-  const { members, due_at, message_id: id, is_bulk } = row;
+  const { members, due_at, message_id: id, is_bulk, is_late } = row;
   const batch = row.batch_id === null ? '' : ` of batch ${row.batch_id}`;
-  const taskQueue = is_bulk ? 'email-groups' : 'email-bursts';
+  const taskQueue = is_bulk || is_late ? 'email-groups' : 'email-bursts';
+  const priority = is_late ? LATE_PRIORITY : SINGLE_PRIORITY;
   return {
-    ...options(row, 'email', QUEUES.groups, is_bulk ? BULK_PRIORITY : SINGLE_PRIORITY),
+    ...options(row, 'email', QUEUES.groups, is_bulk ? BULK_PRIORITY : priority),
     args: [{ id, members, dueAt: due_at, retry, taskQueue }] as [DeliverGroup],
     staticSummary: `${members.length === 1 ? '1 email' : `${members.length} emails`}${batch}, ${due(due_at)}`,
   };

@@ -41,6 +41,8 @@ export interface DatabaseGauges {
   readonly backlog: readonly PendingWork[];
   /** The time for which the oldest partition of emails has exceeded its retention; 0 if none has. */
   readonly partitionOverdueSeconds: number;
+  /** Of the relay that dispatches the outbox. */
+  readonly relay: { readonly lagMs: number; readonly isBehind: boolean };
 }
 
 /** The counters of `pg.Pool`. */
@@ -139,6 +141,18 @@ export function watchDatabase(registry: Registry, read: () => Promise<DatabaseGa
   );
   gauge('sendwright_outbox_oldest_seconds', 'Age of the oldest of those rows.', ['fleet'], ({ outbox }) =>
     samplesByFleet(outbox, 'oldest_seconds'),
+  );
+  gauge(
+    'sendwright_relay_lag_seconds',
+    'Age of the oldest workflow of due emails that was started and has claimed none; above 1, single emails share workflows.',
+    [],
+    ({ relay }) => [[{}, relay.lagMs / 1_000]],
+  );
+  gauge(
+    'sendwright_relay_shares_workflows',
+    '1 while single emails share workflows because workers do not keep up, otherwise 0.',
+    [],
+    ({ relay }) => [[{}, relay.isBehind ? 1 : 0]],
   );
   gauge(
     'sendwright_backlog',

@@ -37,7 +37,7 @@ async function group(
   const ids = new Set(members.map((member) => member.id));
   const rows = (await lockEmailRows(pool, 10_000)).filter((row) => ids.has(row.message_id));
   const rowsOfGroup = rows.map((row) => ({ outboxId: row.id, id: row.message_id, version: row.version }));
-  await groupOutboxRows(pool, [{ id, members: rowsOfGroup }]);
+  await groupOutboxRows(pool, [{ id, isLate: false, members: rowsOfGroup }]);
   const statuses = async () => Promise.all(members.map(async (member) => (await set.email(member.id)).status));
   return {
     ...set,
@@ -54,7 +54,7 @@ async function group(
     left: async () => {
       const { rows: found } = await pool.query<{ id: string; wait: number }>(
         `SELECT message_id AS id, round(extract(epoch FROM retry_at - now()))::int AS wait
-         FROM outbox WHERE action = 'leave' AND message_id = ANY ($1) ORDER BY id`,
+         FROM outbox WHERE action IN ('start', 'leave') AND message_id = ANY ($1) ORDER BY id`,
         [[...ids]],
       );
       return found;

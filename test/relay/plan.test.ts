@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { GROUP_SIZE } from '../../src/domain/limits.ts';
-import { needsToken, plan } from '../../src/relay/plan.ts';
+import { needsToken, plan, type PlannedGroup } from '../../src/relay/plan.ts';
+import type { StartCapacity } from '../../src/relay/unclaimed-starts.ts';
 import type { EmailRow } from '../../src/store/outbox/outbox.ts';
 
 let count = 0;
@@ -21,6 +22,7 @@ function row(fields: Partial<EmailRow> = {}): EmailRow {
     more_to: 0,
     due_at: null,
     is_later: false,
+    is_late: false,
     version: 0,
     workflow_id: id,
     is_open: true,
@@ -29,7 +31,56 @@ function row(fields: Partial<EmailRow> = {}): EmailRow {
   };
 }
 const rows = (n: number, fields: Partial<EmailRow> = {}) => Array.from({ length: n }, () => row(fields));
-const sizes = (groups: readonly (readonly unknown[])[]) => groups.map((group) => group.length);
+const sizes = (groups: readonly PlannedGroup[]) => groups.map((group) => group.rows.length);
+
+const capacity = (fields: Partial<StartCapacity>): StartCapacity => ({
+  own: 20,
+  detached: 20,
+  fresh: 3,
+  late: 5,
+  ...fields,
+});
+
+describe('plan within the capacity of workers', () => {
+  test('lets more single emails share than may have their own workflow', () => {
+    const waiting = rows(21);
+    assert.deepEqual(plan(waiting.slice(1), 50, 'each', capacity({})).alone, waiting.slice(1));
+    const { alone, groups } = plan(waiting, 50, 'each', capacity({}));
+    assert.deepEqual([alone, sizes(groups)], [[], [21]]);
+  });
+
+  test('groups also a lone email while workers are behind', () => {
+    const { alone, groups } = plan(rows(1), 50, 'group singles', capacity({ own: 0 }));
+    assert.deepEqual([alone, sizes(groups)], [[], [1]]);
+  });
+
+  test('sends emails that have waited in groups of their own, after those that are due just now', () => {
+    const [late, fresh] = [rows(1_200, { is_late: true }), rows(3)];
+    const { groups, deferred } = plan([...late, ...fresh], 50, 'each', capacity({ own: 0, late: 2 }));
+    assert.deepEqual(
+      groups.map((group) => [group.rows.length, group.isLate]),
+      [
+        [3, false],
+        [500, true],
+        [500, true],
+      ],
+    );
+    assert.equal(deferred, 200);
+  });
+
+  test('leaves emails in the outbox while enough groups are unclaimed', () => {
+    const waiting = [...rows(3), ...rows(4, { is_late: true })];
+    const { alone, groups, deferred } = plan(waiting, 50, 'group singles', capacity({ own: 0, fresh: 0, late: 0 }));
+    assert.deepEqual([alone, groups, deferred], [[], [], 7]);
+  });
+
+  test('starts few emails that share no workflow, and never groups them', () => {
+    const waiting = rows(4, { action: 'leave' });
+    const { alone, groups, deferred } = plan(waiting, 50, 'each', capacity({ own: 0, detached: 1 }));
+    assert.deepEqual([alone, groups, deferred], [waiting.slice(0, 1), [], 3]);
+    assert.deepEqual(plan(waiting, 3, 'each', capacity({})).alone, waiting.slice(0, 3));
+  });
+});
 
 describe('plan', () => {
   test('below the limit each email has its own workflow', () => {
@@ -51,7 +102,7 @@ describe('plan', () => {
     const [bulk, singles] = [rows(700, { batch_id: 'bt_1' }), rows(600)];
     const { groups, deferred } = plan([...bulk, ...singles], 3);
     assert.deepEqual(sizes(groups), [500, 100, 500]);
-    assert.ok([...(groups[0] ?? []), ...(groups[1] ?? [])].every((each) => each.batch_id === null));
+    assert.ok(groups.slice(0, 2).every((group) => group.rows.every((each) => each.batch_id === null)));
     assert.equal(deferred, 200);
   });
 
@@ -105,7 +156,7 @@ describe('plan', () => {
     const free = [
       row({ action: 'reschedule' }),
       row({ action: 'cancel', is_open: false }),
-      row({ action: 'leave' }),
+      row({ action: 'leave', is_open: false }),
       row({ is_open: false }),
       row({ due_at: LATER, is_later: true }),
     ];
@@ -123,7 +174,7 @@ describe('plan', () => {
 
   test('groups contain one organization where possible', () => {
     const waiting = Array.from({ length: 1_000 }, (_, i) => row({ org_id: `org_${i % 2}` }));
-    for (const group of plan(waiting, 2).groups) assert.equal(new Set(group.map(({ org_id }) => org_id)).size, 1);
+    for (const group of plan(waiting, 2).groups) assert.equal(new Set(group.rows.map(({ org_id }) => org_id)).size, 1);
   });
 
   test('no row is lost, doubled or above the limit', () => {
@@ -144,11 +195,11 @@ describe('plan', () => {
         (fields, budget, mode) => {
           const waiting = fields.map(row);
           const { alone, groups, deferred } = plan(waiting, budget, mode);
-          const planned = [...alone, ...groups.flat()];
+          const planned = [...alone, ...groups.flatMap((group) => group.rows)];
           assert.equal(new Set(planned).size, planned.length);
           assert.equal(planned.length + deferred, waiting.length);
           assert.ok(alone.filter(needsToken).length + groups.length <= budget);
-          for (const group of groups) {
+          for (const { rows: group } of groups) {
             assert.ok(group.length > 1 && group.length <= GROUP_SIZE && group.every(needsToken));
             assert.equal(new Set(group.map(({ is_later, due_at }) => (is_later ? due_at : null))).size, 1);
             assert.equal(new Set(group.map(({ batch_id }) => batch_id === null)).size, 1);

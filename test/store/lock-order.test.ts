@@ -58,8 +58,8 @@ describe('emails are locked in the order of their ids', () => {
         .filter(({ message_id }) => ids.includes(message_id))
         .map((row) => ({ outboxId: row.id, id: row.message_id, version: row.version }));
     const groups = [
-      { id: 'grp_1', members: membersOf(first, third) },
-      { id: 'grp_2', members: membersOf(second) },
+      { id: 'grp_1', isLate: false, members: membersOf(first, third) },
+      { id: 'grp_2', isLate: false, members: membersOf(second) },
     ];
     await whileHeld(lockEmail(second), () => groupOutboxRows(pool, groups), lockEmail(third));
     const { rows: grouped } = await pool.query<{ workflow_id: string }>('SELECT workflow_id FROM emails ORDER BY id');

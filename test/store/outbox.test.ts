@@ -43,6 +43,7 @@ describe('the outbox', () => {
       more_to: 2,
       due_at: due,
       is_later: true,
+      is_late: false,
       version: 0,
       workflow_id: id,
       is_open: true,
@@ -143,7 +144,7 @@ describe('the outbox', () => {
     const due = inMs(3_600_000);
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.push(await acceptOne(pool, orgId, { batch_id: 'bt_1', scheduled_at: due }));
-    await groupOutboxRows(pool, [{ id: 'grp_1', members: await rowsFor() }]);
+    await groupOutboxRows(pool, [{ id: 'grp_1', isLate: false, members: await rowsFor() }]);
     assert.deepEqual(await lockEmailRows(pool, 10), []);
     const [group, ...others] = await lockGroups(pool, 10);
     assert.deepEqual(others, []);
@@ -158,6 +159,7 @@ describe('the outbox', () => {
       org_id: orgId,
       batch_id: 'bt_1',
       is_bulk: true,
+      is_late: false,
       traceparents: [],
       due_at: due,
     });
@@ -170,8 +172,8 @@ describe('the outbox', () => {
     const three = newEmail({ from_domain: 'other.example', from: 'a@other.example', batch_id: 'bt_2' });
     await accept(pool, other, [three]);
     const four = await acceptOne(pool, orgId, { batch_id: 'bt_2' });
-    await groupOutboxRows(pool, [{ id: 'grp_1', members: await rowsFor([one, two]) }]);
-    await groupOutboxRows(pool, [{ id: 'grp_2', members: await rowsFor([three.id, four]) }]);
+    await groupOutboxRows(pool, [{ id: 'grp_1', isLate: false, members: await rowsFor([one, two]) }]);
+    await groupOutboxRows(pool, [{ id: 'grp_2', isLate: false, members: await rowsFor([three.id, four]) }]);
     const groups = await lockGroups(pool, 10);
     assert.deepEqual(
       groups.map(({ message_id, org_id, batch_id, is_bulk, due_at }) => ({
@@ -190,8 +192,8 @@ describe('the outbox', () => {
 
   test('lockGroups returns groups of single emails before groups of batches', async () => {
     const [bulk, single] = [await acceptOne(pool, orgId, { batch_id: 'bt_1' }), await acceptOne(pool, orgId)];
-    await groupOutboxRows(pool, [{ id: 'grp_1', members: await rowsFor([bulk]) }]);
-    await groupOutboxRows(pool, [{ id: 'grp_2', members: await rowsFor([single]) }]);
+    await groupOutboxRows(pool, [{ id: 'grp_1', isLate: false, members: await rowsFor([bulk]) }]);
+    await groupOutboxRows(pool, [{ id: 'grp_2', isLate: false, members: await rowsFor([single]) }]);
     const groups = await lockGroups(pool, 10);
     assert.deepEqual(
       groups.map(({ message_id }) => message_id),
@@ -208,7 +210,7 @@ describe('the outbox', () => {
     await projectReschedule(pool, orgId, moved, inMs(7_200_000));
     await project(pool, 'canceled', [{ id: canceled }]);
     await force(pool, ended, 'sent');
-    await groupOutboxRows(pool, [{ id: 'grp_1', members: read }]);
+    await groupOutboxRows(pool, [{ id: 'grp_1', isLate: false, members: read }]);
     const [group] = await lockGroups(pool, 10);
     assert.deepEqual(group?.members, [{ id: stays, version: 0 }]);
     assert.equal(await workflowOf(moved), moved);
@@ -223,13 +225,13 @@ describe('the outbox', () => {
     const id = await acceptOne(pool, orgId);
     const read = await rowsFor();
     await force(pool, id, 'sent');
-    await groupOutboxRows(pool, [{ id: 'grp_1', members: read }]);
+    await groupOutboxRows(pool, [{ id: 'grp_1', isLate: false, members: read }]);
     assert.deepEqual(await lockGroups(pool, 10), []);
   });
 
   test('a reschedule detaches an email from its group', async () => {
     const id = await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
-    await groupOutboxRows(pool, [{ id: 'grp_1', members: await rowsFor() }]);
+    await groupOutboxRows(pool, [{ id: 'grp_1', isLate: false, members: await rowsFor() }]);
     assert.ok(await projectReschedule(pool, orgId, id, inMs(7_200_000)));
     assert.equal(await workflowOf(id), id);
   });
@@ -238,13 +240,13 @@ describe('the outbox', () => {
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.push(await acceptOne(pool, orgId));
     const [soon, late, gone] = ids as [string, string, string];
-    await groupOutboxRows(pool, [{ id: 'grp_1', members: await rowsFor() }]);
+    await groupOutboxRows(pool, [{ id: 'grp_1', isLate: false, members: await rowsFor() }]);
     await pool.query('DELETE FROM outbox');
     await pool.query('UPDATE emails SET workflow_id = id WHERE id = $1', [gone]);
     const members = [
-      { id: soon, waitMs: 0 },
-      { id: late, waitMs: 60_000 },
-      { id: gone, waitMs: 0 },
+      { id: soon, waitMs: 0, alone: true },
+      { id: late, waitMs: 60_000, alone: false },
+      { id: gone, waitMs: 0, alone: true },
     ];
     await detachFromGroup(pool, 'grp_1', members);
     await detachFromGroup(pool, 'grp_1', members);

@@ -107,12 +107,14 @@ const STATEMENTS: Readonly<Record<string, (db: Db, ids: readonly string[]) => Pr
   findEndpointsOf: (db, ids) => findEndpointsOf(db, ids),
   findFinishedBatches: (db, ids) => findFinishedBatches(db, ids),
   groupOutboxRows: (db, ids) =>
-    groupOutboxRows(db, [{ id: 'grp_1', members: ids.map((id, i) => ({ outboxId: String(i), id, version: 0 })) }]),
+    groupOutboxRows(db, [
+      { id: 'grp_1', isLate: false, members: ids.map((id, i) => ({ outboxId: String(i), id, version: 0 })) },
+    ]),
   detachFromGroup: (db, ids) =>
     detachFromGroup(
       db,
       'grp_1',
-      ids.map((id) => ({ id, waitMs: 0 })),
+      ids.map((id) => ({ id, waitMs: 0, alone: true })),
     ),
   endCopies: (db, ids) =>
     endCopies(

@@ -133,6 +133,7 @@ test('queries the database once per five seconds', async (t) => {
         { fleet: 'email', count: 10_001, oldest_seconds: 60 },
         { fleet: 'webhooks', count: 1, oldest_seconds: 2 },
       ],
+      relay: { lagMs: 1_250, isBehind: true },
     };
   });
   const expected = [
@@ -147,8 +148,10 @@ test('queries the database once per five seconds', async (t) => {
     'sendwright_provider_paused{provider="postmark",scope="account"} 1',
     'sendwright_provider_paused{provider="smtp",scope="organization"} 1',
     'sendwright_provider_paused{provider="twilio",scope="sender"} 2',
+    'sendwright_relay_lag_seconds 1.25',
+    'sendwright_relay_shares_workflows 1',
   ];
-  const watched = /^sendwright_(?:backlog|outbox_(?:rows|oldest)|database_up|partition|provider_paused)/;
+  const watched = /^sendwright_(?:backlog|outbox_(?:rows|oldest)|database_up|partition|provider_paused|relay_)/;
   for (let i = 0; i < 3; i++) assert.deepEqual(await samples(registry.metrics(), watched), expected);
   assert.equal(queries, 1);
 });

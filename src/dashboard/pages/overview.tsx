@@ -179,7 +179,7 @@ function Notices({ issues }: { issues: readonly Issue[] }): Html {
 }
 
 function BacklogFigures({ backlog }: { backlog: Backlog }): Html {
-  const { queued, oldest_due_at: oldest, due_soon: dueSoon, webhooks } = backlog;
+  const { queued, oldest_due_at: oldest, due_soon: dueSoon, webhooks, is_behind: isBehind } = backlog;
   return (
     <dl class="figures">
       <div>
@@ -193,6 +193,7 @@ function BacklogFigures({ backlog }: { backlog: Backlog }): Html {
               the oldest since <Time at={oldest} />
             </span>
           )}
+          {isBehind && <span class="sub">workers are catching up; new emails go first</span>}
         </dd>
       </div>
       <div>

@@ -202,13 +202,18 @@ export async function requeueEmails(
 
 const LAST_PROVIDER = `coalesce((SELECT provider FROM attempts WHERE message_id = id ORDER BY n DESC LIMIT 1), $4)`;
 
-/** Keeps upkeep from treating an email as overdue until ten minutes after it has waited for `waitMs`. */
-export async function postponeCheck(db: Db, id: string, waitMs: number): Promise<void> {
-  await execute(
-    db,
-    `UPDATE emails SET look_at = now() + make_interval(secs => $2::float8 / 1000) + interval '10 minutes' WHERE id = $1`,
-    [id, waitMs],
-  );
+/**
+ * Keeps upkeep from treating emails as overdue until ten minutes after they have waited for `waitMs`. It also shows the relay that a
+ * worker has claimed them, although none was sent.
+ */
+export async function postponeCheck(db: Db, ids: readonly string[], waitMs: number): Promise<void> {
+  if (ids.length === 0) return;
+  await execute(db, {
+    name: 'postpone_check',
+    text: `UPDATE emails SET look_at = now() + $2::float8 * interval '1 millisecond' + interval '10 minutes'
+           WHERE id = ANY ($1) AND (look_at IS NULL OR look_at <= now() + $2::float8 * interval '1 millisecond')`,
+    values: [ids, waitMs],
+  });
 }
 
 /**

@@ -12,6 +12,8 @@ export interface Backlog {
   due_soon: number;
   /** Pending webhook deliveries of enabled endpoints. */
   webhooks: number;
+  /** True while single emails share workflows because the installation's workers do not keep up. */
+  is_behind: boolean;
 }
 
 export async function readBacklog(db: Db, orgId: string): Promise<Backlog> {
@@ -34,7 +36,8 @@ export async function readBacklog(db: Db, orgId: string): Promise<Backlog> {
                   SELECT FROM webhook_deliveries WHERE endpoint_id = endpoint.id AND status = 'pending'
                   ORDER BY next_attempt_at LIMIT $2
                 ) AS due
-              ) AS counted WHERE endpoint.org_id = $1 AND endpoint.status = 'enabled') AS webhooks`,
+              ) AS counted WHERE endpoint.org_id = $1 AND endpoint.status = 'enabled') AS webhooks,
+             EXISTS (SELECT FROM relay_lease WHERE is_behind) AS is_behind`,
     values: [orgId, MAX_COUNTED + 1],
   });
 }

@@ -7,7 +7,7 @@ import { columns } from '../postgres/columns.ts';
 /** A request to Temporal about one email. */
 export interface EmailRow {
   id: string;
-  /** `leave` starts a workflow for an email that was detached from its group. */
+  /** `leave` starts a workflow for an email that must not share one: the rest of one, or one that was refused because of others. */
   action: 'start' | 'leave' | 'reschedule' | 'cancel';
   message_id: string;
   tries: number;
@@ -19,6 +19,8 @@ export interface EmailRow {
   due_at: string | null;
   /** True if it is due later than now. */
   is_later: boolean;
+  /** True if it has been due for more than two seconds. */
+  is_late: boolean;
   version: number;
   /** The workflow that delivers it. */
   workflow_id: string;
@@ -40,6 +42,8 @@ export interface GroupRow {
   batch_id: string | null;
   /** True if all members belong to batches. */
   is_bulk: boolean;
+  /** True for single emails that have waited. They leave the workers of `email-bursts` to those that have not. */
+  is_late: boolean;
   due_at: string | null;
   /** The spans of the members' requests, at most MAX_LINKS. */
   traceparents: string[];
@@ -106,6 +110,7 @@ const EMAIL_ROWS = `
   SELECT outbox.id, outbox.action, outbox.message_id, outbox.tries, email.org_id, email.batch_id,
          email."to" ->> 0 AS first_to, jsonb_array_length(email."to") - 1 AS more_to,
          email.scheduled_at AS due_at, coalesce(email.scheduled_at > now(), false) AS is_later,
+         coalesce(email.scheduled_at, email.created_at) < now() - interval '2 seconds' AS is_late,
          email.schedule_version AS version, email.workflow_id,
          ${IS_OPEN('email')} AS is_open, outbox.traceparent
   FROM outbox JOIN emails AS email ON email.id = outbox.message_id
@@ -136,11 +141,11 @@ export function lockGroups(db: Db, limit: number): Promise<GroupRow[]> {
   return queryRows(db, {
     name: 'lock_groups',
     text: `SELECT id, action, message_id, tries, group_of -> 'members' AS members, group_of ->> 'org_id' AS org_id,
-                  group_of ->> 'batch_id' AS batch_id, (group_of ->> 'bulk')::boolean AS is_bulk,
+                  group_of ->> 'batch_id' AS batch_id, (group_of ->> 'bulk')::boolean AS is_bulk, coalesce((group_of ->> 'late')::boolean, false) AS is_late,
                   (group_of ->> 'due_at')::timestamptz AS due_at,
                   ARRAY(SELECT jsonb_array_elements_text(group_of -> 'traceparents')) AS traceparents
            FROM outbox WHERE action = 'group' AND (retry_at IS NULL OR retry_at <= now())
-           ORDER BY group_of ->> 'bulk', id LIMIT $1 FOR UPDATE SKIP LOCKED`,
+           ORDER BY group_of ->> 'bulk', group_of ->> 'late' NULLS FIRST, id LIMIT $1 FOR UPDATE SKIP LOCKED`,
     values: [limit],
   });
 }
@@ -192,7 +197,8 @@ export async function lockMessageRows(db: Db, limit: number): Promise<MessageRow
 
 /** An email to group: its outbox row and the version that was read with it. */
 export interface GroupMember {
-  readonly outboxId: string;
+  /** Null for an email without an outbox row. */
+  readonly outboxId: string | null;
   readonly id: string;
   readonly version: number;
   readonly traceparent?: string | null;
@@ -222,6 +228,7 @@ export interface NewGroup {
   /** The workflow's id. */
   readonly id: string;
   readonly members: readonly GroupMember[];
+  readonly isLate: boolean;
 }
 
 /**
@@ -231,14 +238,16 @@ export interface NewGroup {
  * compared each with each, and took up to 8 s for 1,700.
  */
 export async function groupOutboxRows(db: Db, groups: readonly NewGroup[]): Promise<void> {
-  const members = groups.flatMap(({ id: group, members }) => members.map((member) => ({ ...member, group })));
+  const members = groups.flatMap(({ id: group, isLate, members }) =>
+    members.map((member) => ({ ...member, group, isLate })),
+  );
   await execute(db, {
     name: 'group_outbox_rows',
     text: `WITH members AS MATERIALIZED (
              SELECT input.*, email.org_id, email.batch_id, email.scheduled_at
              FROM (
-               SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::integer[], $5::text[])
-                 AS input(workflow_id, outbox_id, id, version, traceparent)
+               SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::integer[], $5::text[], $6::boolean[])
+                 AS input(workflow_id, outbox_id, id, version, traceparent, is_late)
                ORDER BY id COLLATE "C"
              ) AS input CROSS JOIN LATERAL (
                SELECT org_id, batch_id, scheduled_at, schedule_version, status FROM emails WHERE id = input.id FOR UPDATE
@@ -256,39 +265,41 @@ export async function groupOutboxRows(db: Db, groups: readonly NewGroup[]): Prom
              'org_id', CASE WHEN count(DISTINCT org_id) = 1 THEN min(org_id) END,
              'batch_id', CASE WHEN count(DISTINCT batch_id) = 1 AND bool_and(batch_id IS NOT NULL) THEN min(batch_id) END,
              'bulk', bool_and(batch_id IS NOT NULL),
+             'late', bool_and(is_late),
              'due_at', min(scheduled_at),
-             'traceparents', coalesce((array_agg(DISTINCT traceparent) FILTER (WHERE traceparent IS NOT NULL))[:$6], '{}'))
+             'traceparents', coalesce((array_agg(DISTINCT traceparent) FILTER (WHERE traceparent IS NOT NULL))[:$7], '{}'))
            FROM members GROUP BY workflow_id ORDER BY min(outbox_id)`,
-    values: [...columns(members, 'group', 'outboxId', 'id', 'version', 'traceparent'), MAX_LINKS],
+    values: [...columns(members, 'group', 'outboxId', 'id', 'version', 'traceparent', 'isLate'), MAX_LINKS],
   });
 }
 
 /**
- * Detaches emails from their group: each gets its own workflow, which is started after `waitMs`. Emails that the
- * group no longer delivers do not change.
+ * Detaches emails from their group: after `waitMs` each is started again, by its own workflow if the relay has one for it, with others
+ * that wait if not. Emails that the group no longer delivers do not change.
+ * @param emails `alone` if the provider refused it because of the other emails of the call
  */
 export async function detachFromGroup(
   db: Db,
   group: string,
-  emails: readonly { readonly id: string; readonly waitMs: number }[],
+  emails: readonly { readonly id: string; readonly waitMs: number; readonly alone: boolean }[],
 ): Promise<void> {
   if (emails.length === 0) return;
   await execute(db, {
     name: 'detach_from_group',
     text: `WITH detached AS MATERIALIZED (
-             SELECT input.*
+             SELECT input.*, email.status IN ('queued', 'scheduled') AS is_whole
              FROM (
-               SELECT * FROM unnest($2::text[], $3::float8[]) AS input(id, wait_ms) ORDER BY id COLLATE "C"
+               SELECT * FROM unnest($2::text[], $3::float8[], $4::boolean[]) AS input(id, wait_ms, alone) ORDER BY id COLLATE "C"
              ) AS input CROSS JOIN LATERAL (
-               SELECT workflow_id FROM emails WHERE id = input.id FOR UPDATE
+               SELECT workflow_id, status FROM emails WHERE id = input.id FOR UPDATE
              ) AS email
              WHERE email.workflow_id = $1
            ), assigned AS (
              UPDATE emails SET workflow_id = id WHERE id = ANY (ARRAY(SELECT id FROM detached))
            )
            INSERT INTO outbox (message_id, action, retry_at)
-           SELECT id, 'leave', now() + wait_ms * interval '1 millisecond' FROM detached`,
-    values: [group, ...columns(emails, 'id', 'waitMs')],
+           SELECT id, CASE WHEN alone OR NOT is_whole THEN 'leave' ELSE 'start' END, now() + wait_ms * interval '1 millisecond' FROM detached`,
+    values: [group, ...columns(emails, 'id', 'waitMs', 'alone')],
   });
 }
 
