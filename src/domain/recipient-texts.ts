@@ -2,7 +2,7 @@ import { USER_ID_IN_TEXT } from './chat/recipient.ts';
 import { parseDomain } from './email/address.ts';
 
 /** A local part, as far as it may reach, and a domain, also in Unicode. */
-const ADDRESS = /([^\s"<>(),;:\\[\]@]+)@([\p{L}\p{M}\p{N}.。．｡-]+)/gu;
+const ADDRESS = /([^\s"<>(),;:\\[\]@]{1,64})@([\p{L}\p{M}\p{N}.。．｡-]+)/gu;
 /** A telephone number in E.164, with or without its +. */
 const NUMBER = /(?<!\d)\d{5,15}(?!\d)/g;
 

@@ -49,6 +49,7 @@ const TABLES: Readonly<Record<string, Handling>> = {
   expiring_partitions: ids,
   file_reservations: ids,
   search_ranges: ids,
+  postgres_timeline: { holdsNone: 'ids of Postgres servers' },
   api_requests: { holdsNone: 'paths without the values of their parameters' },
   account_links: account,
   api_keys: secrets,

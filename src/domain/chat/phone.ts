@@ -1,3 +1,4 @@
+import { controlProblem } from '../../lib/text.ts';
 import { parseDigits, parsePhoneNumberFromString, type PhoneNumber } from 'libphonenumber-js/max';
 
 export interface Phone {
@@ -68,7 +69,7 @@ export function withPlus(text: string): string {
  * parameters of a `tel:` URI (RFC 3966). Returns undefined if the rest is not written like a number in international form.
  */
 function unwrap(text: string): string | undefined {
-  if (text.length > TEXT_LENGTH) return undefined;
+  if (text.length > TEXT_LENGTH || controlProblem(text) !== undefined) return undefined;
   const plain = text
     .normalize('NFKC')
     .replace(/\p{Bidi_Control}/gu, '')

@@ -61,7 +61,8 @@ export function parseMailbox(text: string): Mailbox | string {
 
 /** Restores each `+` of an address in a query string, where an unescaped one is decoded as a space. */
 export function addressInQuery(text: string): string {
-  const trimmed = text.trim();
+  // Trimming would remove a line break that must be refused.
+  const trimmed = controlProblem(text) === undefined ? text.trim() : text;
   const start = trimmed.lastIndexOf('<') + 1;
   const at = trimmed.lastIndexOf('@');
   return at < start

@@ -15,10 +15,10 @@ const KEYWORDS: ReadonlyMap<string, Keyword> = new Map([
 ]);
 
 /** Full stops, exclamation and quotation marks around a keyword, as in an instruction that was copied. */
-const AROUND = /^[\s"'“”‘’]+|[\s.!。"'“”‘’]+$/g;
+const MARKS = /[.!。"'“”‘’]/g;
 
 /** Returns the keyword if it is the whole text of an inbound message; otherwise undefined. */
 export function keywordOf(text: string): Keyword | undefined {
   // toUpperCase would map the dotless i and the long s to ASCII letters.
-  return KEYWORDS.get(text.replace(AROUND, '').replace(/\s+/g, ' ').toLowerCase());
+  return KEYWORDS.get(text.replace(MARKS, ' ').replace(/\s+/g, ' ').trim().toLowerCase());
 }
