@@ -98,7 +98,7 @@ export async function sendFromOperator(
 }
 
 /** Returns the organization that sends emails about accounts. @throws ServiceError unavailable */
-async function findSender(db: Db, { from }: AccountEmailSettings): Promise<string> {
+export async function findSender(db: Db, { from }: AccountEmailSettings): Promise<string> {
   const mailbox = parseMailbox(from);
   const orgId = typeof mailbox === 'string' ? undefined : await findVerifiedHolder(db, mailbox.domain);
   if (orgId !== undefined) return orgId;

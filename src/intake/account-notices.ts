@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { countNotice } from '../accounts/sign-in-limits.ts';
 import { listOwners } from '../store/accounts/users.ts';
 import type { Endpoint } from '../store/webhooks/endpoints.ts';
-import { type AccountEmail, type AccountEmailSettings, sendFromOperator } from './account-emails.ts';
+import { type AccountEmail, type AccountEmailSettings, findSender, sendFromOperator } from './account-emails.ts';
 import type { IntakeDeps } from './emails.ts';
 
 export interface NoticeDeps extends IntakeDeps {
@@ -29,7 +29,8 @@ export async function reportWrongCodes(deps: NoticeDeps, email: string): Promise
 }
 
 /**
- * Reports to the owners of an organization that events go to a new URL, since an endpoint receives them for as long as it exists.
+ * Reports to the owners of an organization that events go to a new URL, since an endpoint receives them for as long as it exists. In the
+ * organization that sends these emails, the endpoint would get them as its first events; its owners find the change in the audit log.
  * @param actor who added or changed the endpoint, as the subject of a sentence
  */
 export async function reportEndpoint(
@@ -38,8 +39,11 @@ export async function reportEndpoint(
   { id, url }: Pick<Endpoint, 'id' | 'url'>,
   actor: string,
 ): Promise<void> {
+  const { pool, accountEmails } = deps;
+  const senderId = accountEmails && (await findSender(pool, accountEmails).catch(() => undefined));
+  if (senderId === orgId) return;
   const { host } = new URL(url);
-  for (const { email, organization } of await listOwners(deps.pool, orgId)) {
+  for (const { email, organization } of await listOwners(pool, orgId)) {
     await send(deps, email, {
       topic: `endpoints ${orgId}`,
       subject: `New webhook URL of ${organization} on Sendwright`,

@@ -29,6 +29,13 @@ describe('the owners of an organization', () => {
     assert.deepEqual(await emailsTo(service, viewer.email), []);
   });
 
+  it('get no email in the organization that sends it, whose endpoint would receive its events', async () => {
+    const ada = await signedIn(service, operator.id);
+    const answer = await operator.call('POST', '/v1/webhooks', { json: { url: 'https://example.com/hook' } });
+    assert.equal(answer.status, 201);
+    assert.deepEqual(await emailsTo(service, ada.email), []);
+  });
+
   it('get no email if it cannot be sent, and the endpoint is created', async () => {
     const ours = await service.organization('Ours');
     const ada = await signedIn(service, ours.id);
