@@ -216,7 +216,7 @@ function basicAuthorization(): string {
 /** A form that sends the parameters of the request and the address. */
 function loginPage({ searchParams }: URL): string {
   const hidden = [...searchParams].map(([name, value]) => `<input type="hidden" name="${name}" value="${value}">`);
-  return `<!doctype html><html lang="en"><title>Example Login</title><h1>Example Login</h1>
+  return `<!doctype html><html lang="en"><title>Example Login</title><link rel="icon" href="data:,"><h1>Example Login</h1>
     <form action="/login">${hidden.join('')}<label>Address <input name="email"></label><button>Continue</button></form>`;
 }
 
