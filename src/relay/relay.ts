@@ -265,7 +265,7 @@ async function lookUpClaims(db: Db, unclaimed: UnclaimedStarts): Promise<void> {
  */
 async function shareUnclaimed(pool: Pool, unclaimed: UnclaimedStarts): Promise<void> {
   const { late } = unclaimed.capacity();
-  if (late === 0) return;
+  if (unclaimed.isUnlimited || late === 0) return;
   const limit = Math.min(late, MAX_PLANNED_ROWS / GROUP_SIZE) * GROUP_SIZE;
   const members = await findUnclaimed(pool, unclaimed.takeOverdue(limit), limit);
   if (members.length === 0) return;

@@ -55,7 +55,8 @@ interface Start extends StartedWorkflow {
  * keep up.
  */
 export class UnclaimedStarts {
-  readonly #isUnlimited: boolean;
+  /** True if each email has a workflow of its own whether or not workers keep up. */
+  readonly isUnlimited: boolean;
   /** Own workflows without a claim: at most as many as may be started in a second. */
   readonly #maxOwn: number;
   readonly #now: () => number;
@@ -67,7 +68,7 @@ export class UnclaimedStarts {
 
   /** @param now a monotonic clock in milliseconds */
   constructor(startsPerSecond: number, now: () => number) {
-    this.#isUnlimited = startsPerSecond >= UNLIMITED_STARTS_PER_SECOND;
+    this.isUnlimited = startsPerSecond >= UNLIMITED_STARTS_PER_SECOND;
     this.#maxOwn = Math.max(1, Math.ceil(startsPerSecond));
     this.#now = now;
   }
@@ -87,7 +88,7 @@ export class UnclaimedStarts {
   }
 
   #record(kind: Kind, workflowId: string, emailIds: readonly string[]): void {
-    if (this.#isUnlimited) return;
+    if (this.isUnlimited) return;
     this.#starts.set(workflowId, { kind, workflowId, emailIds, startedAt: this.#now(), ageMs: 0 });
   }
 
@@ -136,7 +137,7 @@ export class UnclaimedStarts {
   }
 
   capacity(): StartCapacity {
-    if (this.#isUnlimited) return { own: Infinity, detached: Infinity, fresh: Infinity, late: Infinity };
+    if (this.isUnlimited) return { own: Infinity, detached: Infinity, fresh: Infinity, late: Infinity };
     const unclaimed = this.#of('own').length;
     const own = this.isBehind ? 0 : Math.max(0, this.#maxOwn - unclaimed);
     const detached = Math.max(0, MAX_DETACHED - unclaimed);
