@@ -9,7 +9,7 @@ import { makePool, type Pool } from '../../src/store/postgres/pool.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { eventually } from '../support/eventually.ts';
 import { unstalledMs } from '../support/unstalled-time.ts';
-import { accept, acceptMany, acceptOne, inMs, newEmail } from '../store/mail.ts';
+import { accept, acceptMany, inMs, newEmail } from '../store/mail.ts';
 import { databaseProxy } from '../store/proxy.ts';
 import { useRelays } from './harness.ts';
 
@@ -139,27 +139,6 @@ describe('the relay', () => {
     assert.deepEqual(groupSizes(rows), [500, 500, 200]);
     assert.equal(rows.length, 3);
   });
-
-  for (const [startsPerSecond, action] of [
-    [20, 'group'],
-    [10_000, undefined],
-  ] as const) {
-    test(`${action ? 'groups' : 'leaves alone'} a scheduled email that its workflow has not claimed, at ${startsPerSecond} starts a second`, async () => {
-      const id = await acceptOne(pool, orgId, { scheduled_at: inMs(3_600_000) });
-      await pool.query('DELETE FROM outbox');
-      await pool.query(`UPDATE emails SET scheduled_at = now() - interval '10 seconds' WHERE id = $1`, [id]);
-      const { rows, wake } = start(undefined, { startsPerSecond });
-      const [other = ''] = await store(1);
-      wake();
-      const ids = () =>
-        rows.flatMap((row) => (row.action === 'group' ? row.members.map((each) => each.id) : row.message_id));
-      await eventually('another email is dispatched', () => ids().includes(other));
-      if (action) await eventually('it is in a group', () => ids().includes(id));
-      const row = rows.find((each) => each.action === 'group' && each.members.some((member) => member.id === id));
-      assert.deepEqual([row?.action, row?.action === 'group' && row.is_late], [action, action !== undefined]);
-      await pool.query(`UPDATE emails SET status = 'canceled' WHERE id = $1`, [id]);
-    });
-  }
 
   test('dispatches a single email before a large batch', async () => {
     for (let part = 0; part < 5; part++) {
