@@ -45,7 +45,7 @@ export function plan(
 ): Plan {
   const burst = firstRowOfEachEmail(rows.filter(needsToken));
   const unshared = burst.filter((row) => !canShare(row));
-  const detached = unshared.slice(0, Math.min(tokens, Math.max(capacity.detached, capacity.own)));
+  const detached = unshared.slice(0, Math.min(tokens, capacity.detached));
   const [singles, members] = partition(burst.filter(canShare), isSingle);
   const areAllOwn = burst.length <= tokens && burst.length <= capacity.own;
   if (mode === 'each' && areAllOwn) return { alone: dueFirst(rows), groups: [], deferred: 0 };

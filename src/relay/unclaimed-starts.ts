@@ -8,7 +8,7 @@ import type { StartedWorkflow } from '../store/outbox/unclaimed.ts';
 export interface StartCapacity {
   /** Workflows for one email each. */
   readonly own: number;
-  /** Workflows for emails that share none: a few while no other email has its own, so that they are not forgotten. */
+  /** Workflows for emails that share none: some also while no other email has its own, so that they are not forgotten. */
   readonly detached: number;
   /** Groups of single emails that became due just now. */
   readonly fresh: number;
@@ -44,7 +44,7 @@ const SAMPLE_SIZE = 3;
 /** Own workflows without a claim up to which an email that shares none is started while workers are behind. */
 const MAX_DETACHED = 2;
 
-interface Start extends StartedWorkflow {
+interface Start extends Omit<StartedWorkflow, 'ageMs'> {
   readonly kind: Kind;
   readonly startedAt: number;
 }
@@ -89,7 +89,7 @@ export class UnclaimedStarts {
 
   #record(kind: Kind, workflowId: string, emailIds: readonly string[]): void {
     if (this.isUnlimited) return;
-    this.#starts.set(workflowId, { kind, workflowId, emailIds, startedAt: this.#now(), ageMs: 0 });
+    this.#starts.set(workflowId, { kind, workflowId, emailIds, startedAt: this.#now() });
   }
 
   /** The workflows whose claims are to be looked up, with their age. */
@@ -140,7 +140,7 @@ export class UnclaimedStarts {
     if (this.isUnlimited) return { own: Infinity, detached: Infinity, fresh: Infinity, late: Infinity };
     const unclaimed = this.#of('own').length;
     const own = this.isBehind ? 0 : Math.max(0, this.#maxOwn - unclaimed);
-    const detached = Math.max(0, MAX_DETACHED - unclaimed);
+    const detached = Math.max(own, MAX_DETACHED - unclaimed);
     return { own, detached, fresh: this.#groups('fresh'), late: this.#groups('late') };
   }
 
