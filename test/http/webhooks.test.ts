@@ -103,6 +103,21 @@ describe('a webhook endpoint', () => {
     assert.equal((await deliveries(id)).length, 1);
   });
 
+  it('sends at once what waited for a retry when it is enabled after being disabled, and only then', async () => {
+    const { id } = await create();
+    await ours.sent();
+    const inAnHour = `UPDATE webhook_deliveries SET next_attempt_at = now() + interval '1 hour' WHERE endpoint_id = $1`;
+    await service.pool.query(inAnHour, [id]);
+    const isDueAfter = async (status: string) => {
+      bodyOf(await ours.call('PATCH', `/v1/webhooks/${id}`, { json: { status } }), 200);
+      const [delivery] = await deliveries(id);
+      assert.ok(delivery);
+      return Date.parse(String(delivery['next_attempt_at'])) <= Date.now();
+    };
+    for (const status of ['enabled', 'disabled']) assert.equal(await isDueAfter(status), false, status);
+    assert.equal(await isDueAfter('enabled'), true);
+  });
+
   it('is gone after DELETE', async () => {
     const { id } = await create();
     const answer = await ours.call('DELETE', `/v1/webhooks/${id}`);

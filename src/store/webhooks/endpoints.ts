@@ -51,7 +51,13 @@ export interface EndpointChange {
   readonly status?: EndpointStatus | null;
 }
 
-/** Changes the given fields of an endpoint. Its health is reset when it is enabled or gets another URL. */
+/** Pending deliveries that are due at once when their endpoint is enabled; later ones keep their times. */
+const DUE_WHEN_ENABLED = 10_000;
+
+/**
+ * Changes the given fields of an endpoint. Its health is reset when it is enabled or gets another URL; enabling it makes its
+ * pending deliveries due.
+ */
 export function changeEndpoint(
   db: Db,
   orgId: string,
@@ -60,7 +66,15 @@ export function changeEndpoint(
 ): Promise<Endpoint | undefined> {
   return queryRow(
     db,
-    `UPDATE webhook_endpoints AS endpoint SET
+    `WITH due AS (
+       UPDATE webhook_deliveries SET next_attempt_at = now() WHERE id IN (
+         SELECT delivery.id FROM webhook_endpoints AS disabled JOIN webhook_deliveries AS delivery ON endpoint_id = disabled.id
+         WHERE disabled.id = $1 AND org_id = $2 AND disabled.status = 'disabled' AND $6 = 'enabled'
+           AND delivery.status = 'pending' AND next_attempt_at > now()
+         ORDER BY next_attempt_at LIMIT ${DUE_WHEN_ENABLED}
+       )
+     )
+     UPDATE webhook_endpoints AS endpoint SET
        url             = coalesce($3, url),
        description     = CASE WHEN $4::text IS NULL THEN description ELSE nullif($4, '') END,
        events          = coalesce($5, events),
