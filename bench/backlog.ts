@@ -2,63 +2,78 @@ import { spawn } from 'node:child_process';
 import type { DevFile } from '../src/main/dev-file.ts';
 import type { Pool } from '../src/store/postgres/pool.ts';
 import { quantile } from './figures.ts';
-import { email, PROVIDER_LATENCY_MS, warmUp } from './load.ts';
+import { email, headers, PROVIDER_LATENCY_MS, warmUp } from './load.ts';
 import { postAtRate } from './paced.ts';
 import { report } from './report.ts';
 import { size } from './sizes.ts';
-import { type Processes, withStack } from './stack.ts';
+import { withStack } from './stack.ts';
 import type { Row } from './table.ts';
 import { untilQuiet, untilSent } from './waiting.ts';
 
-/** Single emails a second while workers are away or slow. */
+/** Single emails a second while a part is away or slow. */
 const RATE = 60;
+const REFUSING_RATE = 500;
 const SECONDS = size('BENCH_SECONDS', 90);
-/** Emails accepted within this time after workers have come back are the new ones beside the backlog. */
-const BESIDE_MS = 10_000;
+/** The second time for which workers are away, as a multiple of the first. */
+const LONG = 20 / 3;
+/** Emails are accepted beside a backlog for this time, and again until it is drained. */
+const BESIDE_S = 10;
 const BUSY_LOOPS = 8;
 
-/** Measures what a backlog of single emails costs those that come after it: workers were away, or have little processor time. */
+/** Measures what a backlog of single emails costs those that come after it. */
 export async function backlog(): Promise<void> {
   const rows = await withStack(
     { env: { EMAIL_PROVIDERS: 'postmark' }, fleets: ['all'] },
     async (stack, pool, processes) => {
       await warmUp(stack, 8, 2);
-      return [await away(stack, pool, processes), await busy(stack, pool)];
+      const workers = processes.flatMap(({ worker }) => worker ?? []);
+      const temporal = processes.flatMap(({ temporal: pid }) => pid ?? []);
+      const bench = { stack, pool };
+      return [
+        await away(bench, 'worker', workers, SECONDS),
+        await away(bench, 'worker', workers, SECONDS * LONG),
+        await away(bench, 'Temporal', temporal, (SECONDS * 2) / 3),
+        await busy(bench),
+        ...(await refusing(bench, 3)),
+        ...(await refusing(bench, 20)),
+      ];
     },
   );
-  report('backlog', `single emails at ${RATE} a second beside a backlog`, rows, { latency_ms: PROVIDER_LATENCY_MS });
+  report('backlog', 'single emails beside a backlog', rows, { latency_ms: PROVIDER_LATENCY_MS });
 }
 
-/** The worker is stopped (SIGSTOP) while emails are accepted, and goes on. */
-async function away(stack: DevFile, pool: Pool, processes: readonly Processes[]): Promise<Row> {
+interface Bench {
+  readonly stack: DevFile;
+  readonly pool: Pool;
+}
+
+/** Processes are stopped (SIGSTOP) while emails are accepted, and go on. */
+async function away({ stack, pool }: Bench, what: string, pids: readonly number[], seconds: number): Promise<Row> {
   await untilQuiet(pool);
-  const workers = processes.flatMap(({ worker }) => (worker === undefined ? [] : [worker]));
-  const signal = (name: 'SIGSTOP' | 'SIGCONT') => workers.forEach((pid) => process.kill(pid, name));
+  const signal = (name: 'SIGSTOP' | 'SIGCONT') => pids.forEach((pid) => process.kill(pid, name));
   signal('SIGSTOP');
   let accepted: number;
   try {
-    ({ accepted } = await post(stack, SECONDS));
+    ({ accepted } = await post(stack, seconds));
   } finally {
     signal('SIGCONT');
   }
   const cameBack = await clock(pool);
-  const began = performance.now();
-  await post(stack, BESIDE_MS / 1_000);
+  do await post(stack, BESIDE_S);
+  while (await isWaiting(pool, cameBack));
+  const end = await clock(pool);
   await untilSent(pool);
   const drainedMs = await drainTime(pool, cameBack);
-  const beside = await timesToProvider(pool, cameBack, performance.now() - began);
   return {
-    situation: `worker away for ${SECONDS} s`,
+    situation: `${what} away for ${Math.round(seconds)} s`,
     waiting: accepted,
     'drained/s': Math.round(accepted / (drainedMs / 1_000)),
-    'new p50 ms': quantile(beside, 0.5),
-    'new p99 ms': quantile(beside, 0.99),
-    'new max ms': quantile(beside, 1),
+    ...figures(await timesToProvider(pool, cameBack, end)),
   };
 }
 
 /** Other processes take most of the processor time, each in a session of its own, so that the kernel counts them apart. */
-async function busy(stack: DevFile, pool: Pool): Promise<Row> {
+async function busy({ stack, pool }: Bench): Promise<Row> {
   await untilQuiet(pool);
   const loops = Array.from({ length: BUSY_LOOPS }, () =>
     spawn(process.execPath, ['-e', 'for (;;);'], { detached: true, stdio: 'ignore' }),
@@ -69,13 +84,37 @@ async function busy(stack: DevFile, pool: Pool): Promise<Row> {
   } finally {
     for (const loop of loops) loop.kill('SIGKILL');
   }
+  const end = await clock(pool);
   await untilSent(pool);
-  const times = await timesToProvider(pool, from, SECONDS * 1_000);
-  const last = times.slice(-Math.ceil(times.length / 4));
   return {
     situation: `${BUSY_LOOPS} busy loops for ${SECONDS} s`,
-    waiting: 0,
-    'drained/s': 0,
+    ...NO_BACKLOG,
+    ...figures(await timesToProvider(pool, from, end)),
+  };
+}
+
+/** The provider refuses a share of the emails once. @returns a row for the others, and one for those that were refused */
+async function refusing({ stack, pool }: Bench, percent: number): Promise<Row[]> {
+  await untilQuiet(pool);
+  const from = await clock(pool);
+  const isRefused = (n: number) => (n * percent) % 100 < percent;
+  await post(stack, SECONDS / 2, REFUSING_RATE, (n) => (isRefused(n) ? REFUSED : TO));
+  const end = await clock(pool);
+  await untilSent(pool);
+  const situation = `${percent} % refused once, ${REFUSING_RATE}/s for ${SECONDS / 2} s`;
+  return [
+    { situation, ...NO_BACKLOG, ...figures(await timesToProvider(pool, from, end)) },
+    { situation: 'those that were refused', ...NO_BACKLOG, ...figures(await timesToProvider(pool, from, end, REFUSED)) },
+  ];
+}
+
+const TO = 'waiting@example.net';
+const REFUSED = 'fail-once@example.net';
+const NO_BACKLOG = { waiting: 0, 'drained/s': 0 };
+
+function figures(times: readonly number[]) {
+  const last = times.slice(-Math.ceil(times.length / 4));
+  return {
     'new p50 ms': quantile(times, 0.5),
     'new p99 ms': quantile(times, 0.99),
     'new max ms': quantile(times, 1),
@@ -83,15 +122,25 @@ async function busy(stack: DevFile, pool: Pool): Promise<Row> {
   };
 }
 
-function post(stack: DevFile, seconds: number) {
+/** @param to the recipient of the n-th of 100 emails */
+function post(stack: DevFile, seconds: number, rate = RATE, to: (n: number) => string = () => TO) {
   return postAtRate({
     url: `${stack.base_url}/v1/emails`,
-    headers: { authorization: `Bearer ${stack.api_key}`, 'content-type': 'application/json' },
-    bodies: [JSON.stringify(email(stack, 'waiting@example.net'))],
-    connections: 16,
+    headers: headers(stack),
+    bodies: Array.from({ length: 100 }, (_, n) => JSON.stringify(email(stack, to(n)))),
+    connections: 32,
     seconds,
-    rate: RATE,
+    rate,
   });
+}
+
+/** True while an email that was accepted before `since` is waiting. */
+async function isWaiting(pool: Pool, since: Date): Promise<boolean> {
+  const { rows } = await pool.query<{ open: boolean }>(
+    `SELECT EXISTS (SELECT FROM emails WHERE status = 'queued' AND created_at < $1) AS open`,
+    [since],
+  );
+  return rows[0]?.open === true;
 }
 
 async function clock(pool: Pool): Promise<Date> {
@@ -110,14 +159,14 @@ async function drainTime(pool: Pool, since: Date): Promise<number> {
   return rows[0]?.ms ?? 0;
 }
 
-/** Milliseconds to the provider of each email that was accepted within `ms` after `since`, in the order of their acceptance. */
-async function timesToProvider(pool: Pool, since: Date, ms: number): Promise<number[]> {
+/** Milliseconds to the provider of each email to `to` that was accepted between two times, in the order of their acceptance. */
+async function timesToProvider(pool: Pool, from: Date, until: Date, to = TO): Promise<number[]> {
   const { rows } = await pool.query<{ ms: number }>(
     `SELECT (extract(epoch FROM event.created_at - email.created_at) * 1000)::float8 AS ms
      FROM emails AS email JOIN email_events AS event ON event.email_id = email.id AND event.type = 'email.sent'
-     WHERE email.created_at >= $1 AND email.created_at < $1::timestamptz + $2::float8 * interval '1 millisecond'
+     WHERE email.created_at >= $1 AND email.created_at < $2 AND email."to" ->> 0 = $3
      ORDER BY email.created_at`,
-    [since, ms],
+    [from, until, to],
   );
   return rows.map((row) => row.ms);
 }
