@@ -104,7 +104,11 @@ async function refusing({ stack, pool }: Bench, percent: number): Promise<Row[]>
   const situation = `${percent} % refused once, ${REFUSING_RATE}/s for ${SECONDS / 2} s`;
   return [
     { situation, ...NO_BACKLOG, ...figures(await timesToProvider(pool, from, end)) },
-    { situation: 'those that were refused', ...NO_BACKLOG, ...figures(await timesToProvider(pool, from, end, REFUSED)) },
+    {
+      situation: 'those that were refused',
+      ...NO_BACKLOG,
+      ...figures(await timesToProvider(pool, from, end, REFUSED)),
+    },
   ];
 }
 
