@@ -29,14 +29,21 @@ export async function backlog(): Promise<void> {
       const workers = processes.flatMap(({ worker }) => worker ?? []);
       const temporal = processes.flatMap(({ temporal: pid }) => pid ?? []);
       const bench = { stack, pool };
-      return [
-        await away(bench, 'worker', workers, SECONDS),
-        await away(bench, 'worker', workers, SECONDS * LONG),
-        await away(bench, 'Temporal', temporal, (SECONDS * 2) / 3),
-        await busy(bench),
-        ...(await refusing(bench, 3)),
-        ...(await refusing(bench, 20)),
+      const steps: readonly (() => Promise<Row[]>)[] = [
+        () => away(bench, 'worker', workers, SECONDS),
+        () => away(bench, 'Temporal', temporal, (SECONDS * 2) / 3),
+        () => refusing(bench, 3),
+        () => refusing(bench, 20),
+        () => busy(bench),
+        () => away(bench, 'worker', workers, SECONDS * LONG),
       ];
+      const measured: Row[] = [];
+      for (const step of steps) {
+        const before = refusedRequests;
+        for (const row of await step()) measured.push({ ...row, refused: refusedRequests - before });
+        process.stderr.write(`${JSON.stringify(measured.at(-1))}\n`);
+      }
+      return measured;
     },
   );
   report('backlog', 'single emails beside a backlog', rows, { latency_ms: PROVIDER_LATENCY_MS });
@@ -48,7 +55,7 @@ interface Bench {
 }
 
 /** Processes are stopped (SIGSTOP) while emails are accepted, and go on. */
-async function away({ stack, pool }: Bench, what: string, pids: readonly number[], seconds: number): Promise<Row> {
+async function away({ stack, pool }: Bench, what: string, pids: readonly number[], seconds: number): Promise<Row[]> {
   await untilQuiet(pool);
   const signal = (name: 'SIGSTOP' | 'SIGCONT') => pids.forEach((pid) => process.kill(pid, name));
   signal('SIGSTOP');
@@ -64,16 +71,15 @@ async function away({ stack, pool }: Bench, what: string, pids: readonly number[
   const end = await clock(pool);
   await untilSent(pool);
   const drainedMs = await drainTime(pool, cameBack);
-  return {
-    situation: `${what} away for ${Math.round(seconds)} s`,
-    waiting: accepted,
-    'drained/s': Math.round(accepted / (drainedMs / 1_000)),
-    ...figures(await timesToProvider(pool, cameBack, end)),
-  };
+  const beside = figures(await timesToProvider(pool, cameBack, end));
+  const drained = Math.round(accepted / (drainedMs / 1_000));
+  return [
+    { situation: `${what} away for ${Math.round(seconds)} s`, waiting: accepted, 'drained/s': drained, ...beside },
+  ];
 }
 
 /** Other processes take most of the processor time, each in a session of its own, so that the kernel counts them apart. */
-async function busy({ stack, pool }: Bench): Promise<Row> {
+async function busy({ stack, pool }: Bench): Promise<Row[]> {
   await untilQuiet(pool);
   const loops = Array.from({ length: BUSY_LOOPS }, () =>
     spawn(process.execPath, ['-e', 'for (;;);'], { detached: true, stdio: 'ignore' }),
@@ -86,11 +92,8 @@ async function busy({ stack, pool }: Bench): Promise<Row> {
   }
   const end = await clock(pool);
   await untilSent(pool);
-  return {
-    situation: `${BUSY_LOOPS} busy loops for ${SECONDS} s`,
-    ...NO_BACKLOG,
-    ...figures(await timesToProvider(pool, from, end)),
-  };
+  const times = figures(await timesToProvider(pool, from, end));
+  return [{ situation: `${BUSY_LOOPS} busy loops for ${SECONDS} s`, ...NO_BACKLOG, ...times }];
 }
 
 /** The provider refuses a share of the emails once. @returns a row for the others, and one for those that were refused */
@@ -114,6 +117,8 @@ async function refusing({ stack, pool }: Bench, percent: number): Promise<Row[]>
 
 const TO = 'waiting@example.net';
 const REFUSED = 'fail-once@example.net';
+/** Requests that were not accepted, which are not sent again. */
+let refusedRequests = 0;
 const NO_BACKLOG = { waiting: 0, 'drained/s': 0 };
 
 function figures(times: readonly number[]) {
@@ -135,6 +140,7 @@ function post(stack: DevFile, seconds: number, rate = RATE, to: (n: number) => s
     connections: 32,
     seconds,
     rate,
+    countRefused: () => refusedRequests++,
   });
 }
 
