@@ -52,6 +52,12 @@ import { errorResponses } from './schemas/common.ts';
 
 /** Long enough for a slow upload of the largest body: 43 MB at 1.2 Mbit/s. */
 const REQUEST_TIMEOUT_MS = 300_000;
+/** The time for the headers of a request. The first request of a connection must arrive within it as well. */
+const HEADERS_TIMEOUT_MS = 10_000;
+/** The interval at which both timeouts are checked. */
+const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
+/** Longer than proxies keep an idle connection, by default 60 s in many: a request must not meet the closing of its connection. */
+const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -170,8 +176,13 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     requestIdHeader: false,
     return503OnClosing: false,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // A request without Host gets 400 from a hook. That of Node has no request id and no error envelope.
-    http: { requireHostHeader: false },
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
+      // A request without Host gets 400 from a hook. That of Node has no request id and no error envelope.
+      requireHostHeader: false,
+    },
     trustProxy: deps.trustedProxies.length > 0 && ((address) => isInRanges(address, deps.trustedProxies)),
     rewriteUrl: (request) => normalizeTarget(request.url as string),
     // No id is that long; the request line limits the length anyway.
