@@ -140,7 +140,7 @@ const deps = {
     tags: makeTagRegistry(pool, organization.tagPairs),
   },
   networks: makeNetworkLimits(config.RATE_LIMIT_NETWORK_RPS),
-  callbackLimits: makeCallbackLimits(),
+  callbackLimits: makeCallbackLimits({ messagesPerDay: config.LIMIT_RECEIVED_PER_DAY }),
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
   postmarkCallbacks: {
     credentials: user && password ? { user, password } : null,
