@@ -87,7 +87,7 @@ export const ROUTES: readonly RouteRow[] = [
 
   ['POST', '/v1/chatapp', 'chat', chatapp.send],
   ['GET', '/v1/chatapp', 'read', chatapp.list],
-  ['POST', '/v1/chatapp/numbers', 'manage', chatNumbers.connect],
+  ['POST', '/v1/chatapp/numbers', 'manage-lasting', chatNumbers.connect],
   ['GET', '/v1/chatapp/numbers', 'read', chatNumbers.list],
   ['GET', '/v1/chatapp/numbers/:id', 'read', chatNumbers.get],
   ['DELETE', '/v1/chatapp/numbers/:id', 'manage', chatNumbers.remove],
@@ -107,7 +107,7 @@ export const ROUTES: readonly RouteRow[] = [
 
   ['GET', '/v1/stats', 'read', statistics.statistics, 'expensive'],
 
-  ['POST', '/v1/domains', 'manage', domains.add],
+  ['POST', '/v1/domains', 'manage-lasting', domains.add],
   ['GET', '/v1/domains', 'read', domains.list],
   ['GET', '/v1/domains/:id', 'read', domains.get],
   ['PATCH', '/v1/domains/:id', 'manage-bounded', domains.edit],
@@ -121,12 +121,12 @@ export const ROUTES: readonly RouteRow[] = [
 
   ['POST', '/v1/erasures', 'manage', erasures.erase, 'expensive'],
 
-  ['POST', '/v1/webhooks', 'manage', webhooks.create],
+  ['POST', '/v1/webhooks', 'manage-lasting', webhooks.create],
   ['GET', '/v1/webhooks', 'read', webhooks.list],
   ['GET', '/v1/webhooks/:id', 'read', webhooks.get],
-  ['PATCH', '/v1/webhooks/:id', 'manage', webhooks.edit],
+  ['PATCH', '/v1/webhooks/:id', 'manage-lasting', webhooks.edit],
   ['DELETE', '/v1/webhooks/:id', 'manage', webhooks.remove],
-  ['POST', '/v1/webhooks/:id/rotate-secret', 'manage', webhooks.rotate],
+  ['POST', '/v1/webhooks/:id/rotate-secret', 'manage-lasting', webhooks.rotate],
   ['POST', '/v1/webhooks/:id/test', 'manage', webhooks.test],
   ['POST', '/v1/webhooks/:id/replay', 'manage', deliveries.replayPeriod, 'expensive'],
   ['GET', '/v1/webhooks/:id/deliveries', 'read', deliveries.list],
@@ -312,7 +312,7 @@ async function admit(deps: RouteDeps, request: FastifyRequest, reply: FastifyRep
   const scope = request.is404 ? unknownScope(request) : (request.routeOptions.config.scope ?? 'read');
   if (scope !== 'public') {
     request.caller = await authenticate(deps.keys, deps.networks, request);
-    if (!request.is404) authorize(request.caller, scope, request.method);
+    if (!request.is404) authorize(request.caller, scope);
     limitRequests(deps.limits, request.caller, reply);
   } else {
     admitNetwork(deps, request);
