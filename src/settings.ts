@@ -330,7 +330,7 @@ export const SETTINGS = {
   LIMIT_KEYS: limit('API keys', '100'),
   LIMIT_NUMBERS: limit('chat-app numbers and SMS senders (counted together)', '50'),
   LIMIT_RECEIVED_PER_DAY: preset(
-    'messages of users that are kept for one number or SMS sender in a day; 0 is no limit',
+    'messages of users that each API process keeps for one number or SMS sender in a day; 0 is no limit',
     '100000',
     count,
   ),
