@@ -52,10 +52,13 @@ import { errorResponses } from './schemas/common.ts';
 
 /** Long enough for a slow upload of the largest body: 43 MB at 1.2 Mbit/s. */
 const REQUEST_TIMEOUT_MS = 300_000;
-/** The time for the headers of a request. The first request of a connection must arrive within it as well. */
-const HEADERS_TIMEOUT_MS = 10_000;
+/**
+ * The time for the headers of a request. The first request of a connection must arrive within it as well. Longer than a busy process
+ * may stand still: it checks the time before it reads what has arrived meanwhile.
+ */
+const HEADERS_TIMEOUT_MS = 20_000;
 /** The interval at which both timeouts are checked. */
-const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
+const TIMEOUT_CHECK_INTERVAL_MS = 5_000;
 /** Longer than proxies keep an idle connection, by default 60 s in many: a request must not meet the closing of its connection. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 

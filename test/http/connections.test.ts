@@ -71,7 +71,7 @@ describe('connections of one network', () => {
   });
 });
 
-it('closes connections whose headers do not arrive', { timeout: 60_000 }, async (t) => {
+it('closes connections whose headers do not arrive', { timeout: 70_000 }, async (t) => {
   const url = await start(t);
   const [silent, half] = (await open(t, url, '127.0.0.2', 2)) as [Socket, Socket];
   half.write('GET /healthz HTTP/1.1\r\nHos');
