@@ -329,6 +329,11 @@ export const SETTINGS = {
   LIMIT_DOMAINS: limit('domains', '100'),
   LIMIT_KEYS: limit('API keys', '100'),
   LIMIT_NUMBERS: limit('chat-app numbers and SMS senders (counted together)', '50'),
+  LIMIT_RECEIVED_PER_DAY: preset(
+    'messages of users that each API process keeps for one number or SMS sender in a day; 0 is no limit',
+    '100000',
+    count,
+  ),
   LIMIT_MEMBERS: preset('members of one organization, open invitations included; 0 is no limit', '100', count),
   LIMIT_TAG_PAIRS: limit('distinct tags (pairs of name and value)', '10000'),
   LIMIT_STORED_MB: limit('MB (1,048,576 bytes) of stored attachments', '51200'),

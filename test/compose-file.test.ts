@@ -13,6 +13,7 @@ import { writePrograms } from './deploy/programs.ts';
 import {
   type ComposeFile,
   inOrder,
+  networksOf,
   readComposeFile,
   readEnvFile,
   type Service,
@@ -159,6 +160,34 @@ describe('docker-compose.yml', () => {
         const timeout = Number.parseInt(String(environment?.['SHUTDOWN_TIMEOUT'] ?? '30s'), 10);
         assert.ok(Number.parseInt(grace ?? '', 10) > timeout, `${name} gets longer than it takes to end in good order`);
       }
+    }
+  });
+
+  it('has networks in which each service reaches what it uses, and Postgres and Temporal are reached by nothing else', () => {
+    const reaching = (name: string) => {
+      const shared = networksOf(services[name] as Service);
+      return names(
+        all.filter(([other, each]) => other !== name && networksOf(each).some((one) => shared.includes(one))),
+      );
+    };
+    const processes = names(ours.filter(([name]) => name !== 'migrate'));
+    const users = [...processes, 'migrate', 'roles', 'temporal', 'temporal-schema'];
+    assert.deepEqual(reaching('postgres'), users.sort());
+    for (const stranger of ['proxy', 'prometheus', 'grafana']) {
+      assert.ok(!reaching('temporal').includes(stranger), `${stranger} reaches Temporal`);
+    }
+    assert.deepEqual(reaching('proxy'), ['api', 'simulator'], 'the API trusts all addresses of this network');
+    assert.deepEqual(reaching('prometheus'), [...processes, 'grafana'].sort());
+    for (const [name, { environment: env = {}, depends_on: needed = {}, ports = [] }] of all) {
+      const used = Object.keys(services).filter((other) =>
+        Object.values(env).some((value) => new RegExp(`(?:^|//)${other}(?::|$)`).test(String(value))),
+      );
+      // What runs once is waited for, not called.
+      for (const other of [...used, ...Object.keys(needed).filter((one) => !ONCE.includes(one))]) {
+        assert.ok(other === name || reaching(other).includes(name), `${name} does not reach ${other}`);
+      }
+      const isOpen = networksOf(services[name] as Service).some((one) => networks[one]?.internal !== true);
+      assert.ok(isOpen || ports.length === 0, `${name}: an internal network has no published ports`);
     }
   });
 

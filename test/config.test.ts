@@ -208,6 +208,7 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
   LIMIT_DOMAINS: limit(100),
   LIMIT_KEYS: limit(100),
   LIMIT_NUMBERS: limit(50),
+  LIMIT_RECEIVED_PER_DAY: limit(100_000),
   LIMIT_MEMBERS: limit(100),
   LIMIT_TAG_PAIRS: limit(10_000),
   LIMIT_STORED_MB: limit(51_200),

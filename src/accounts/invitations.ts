@@ -84,7 +84,8 @@ export async function acceptInvitation(
   if (!('id' in who) && invitation.requires_oidc) {
     throw new ServiceError('conflict', 'the organization requires sign-in by OpenID Connect: sign in to accept');
   }
-  const added = 'id' in who ? undefined : await newUser(email, who.name, who.password);
+  const owner = { email, orgId: invitation.org_id };
+  const added = 'id' in who ? undefined : await newUser(pool, { ...owner, name: who.name }, who.password);
   const user = added ?? (who as User);
   await transaction(pool, async (client) => {
     await requireCapacity(client, limits, 'members', invitation.org_id);

@@ -55,7 +55,7 @@ async function linkIdentity(
   if (existing) {
     // The account's address was never confirmed: another person may have created it from an invitation link and know its
     // password.
-    const hash = existing.proved_at === null ? await newPasswordHash(generatePassword()) : undefined;
+    const hash = existing.proved_at === null ? await newPasswordHash(pool, existing, generatePassword()) : undefined;
     const isLinked = await transaction(pool, async (client) => {
       // First, because that deletes an identity that the other person may have linked.
       if (hash !== undefined) await recoverAccount(client, existing, hash);
@@ -70,7 +70,7 @@ async function linkIdentity(
   }
   if (!(await hasInvitation(pool, email)))
     throw signInRefused(`no account has the address ${email}; ask for an invitation`);
-  const added = await newUser(email, '', generatePassword());
+  const added = await newUser(pool, { email, name: '' }, generatePassword());
   await transaction(pool, async (client) => {
     await addUser(client, added, true);
     await link(client, identity, added);

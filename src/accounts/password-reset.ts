@@ -32,7 +32,9 @@ export async function resetPassword(pool: Pool, token: string, password: string)
   const sha256 = digest(token);
   const userId = await findReset(pool, sha256);
   if (userId === undefined) return false;
-  const hash = await newPasswordHash(password);
+  const owner = await findUser(pool, userId);
+  if (!owner) return false;
+  const hash = await newPasswordHash(pool, owner, password);
   return transaction(pool, async (client) => {
     // Lock the user before the link, in the same order as a change of the password, to avoid a deadlock.
     await lockPassword(client, userId);

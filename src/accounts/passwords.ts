@@ -2,7 +2,6 @@ import { randomBytes, scrypt, type ScryptOptions, timingSafeEqual } from 'node:c
 import { promisify } from 'node:util';
 import { ServiceError } from '../domain/errors.ts';
 import { type Holder, makeFairSlots } from '../lib/fair-slots.ts';
-import { characters } from '../lib/text.ts';
 
 /** OWASP's first choice for scrypt: 128 MB and about 0.3 s per hash. */
 const COST = { log2N: 17, r: 8, p: 1 } as const;
@@ -15,19 +14,11 @@ const MAX_WAITING_HASHES = 50;
 
 const scryptAsync = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
-const LENGTH = { min: 8, max: 200 } as const;
-
 const slots = makeFairSlots({
   slots: MAX_CONCURRENT_HASHES,
   maxWaiting: MAX_WAITING_HASHES,
   refuse: () => new ServiceError('unavailable', 'too many passwords are being checked; try again'),
 });
-
-export function passwordProblem(password: string): string | undefined {
-  const length = characters(password);
-  if (length < LENGTH.min || length > LENGTH.max) return `must be ${LENGTH.min} to ${LENGTH.max} characters`;
-  return undefined;
-}
 
 /** Generates a password of 144 random bits: 24 characters in base64url. */
 export function generatePassword(): string {

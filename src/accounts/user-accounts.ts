@@ -52,7 +52,7 @@ export async function resetUser(
   const user = await requireUser(pool, name);
   const { id, email } = user;
   const chosen = password ?? generatePassword();
-  const hash = await newPasswordHash(chosen);
+  const hash = await newPasswordHash(pool, user, chosen);
   return transaction(pool, async (client) => {
     const sessions = await recoverAccount(client, user, hash);
     await auditByOperator(client, id, 'members.reset', { email, sessions });

@@ -30,7 +30,8 @@ import {
 } from '../store/accounts/users.ts';
 import { requireOrganization } from './organizations.ts';
 import { auditByUser, OPERATOR } from './audit.ts';
-import { generatePassword, hashPassword, isPassword, passwordProblem } from './passwords.ts';
+import { type PasswordOwner, requireGoodPassword } from './password-rules.ts';
+import { generatePassword, hashPassword, isPassword } from './passwords.ts';
 import { clearPasswordLimits, countCheck, resetChecks } from './sign-in-limits.ts';
 import { newToken } from './sign-in.ts';
 
@@ -82,7 +83,7 @@ export async function createUser(
   if (existing?.proved_at) return inviteExisting(pool, orgId, existing, { password, role, resetPassword });
 
   const chosen = password ?? generatePassword();
-  const user = await newUser(address, '', chosen);
+  const user = await newUser(pool, { email: address, name: '', orgId }, chosen);
   const joinedRole = role ?? (existing ? 'member' : 'owner');
   const id = existing?.id ?? user.id;
   await transaction(pool, async (client) => {
@@ -142,16 +143,17 @@ export async function recoverAccount(db: Db, { id, email }: User, passwordHash: 
  * @throws ServiceError validation_error, unavailable
  */
 export async function newUser(
-  email: string,
-  name: string,
+  db: Db,
+  owner: PasswordOwner,
   password: string,
 ): Promise<Omit<UserWithPassword, 'proved_at'>> {
-  return { id: newId('usr'), email, name: userName(name), password: await newPasswordHash(password) };
+  const { email, name } = owner;
+  return { id: newId('usr'), email, name: userName(name), password: await newPasswordHash(db, owner, password) };
 }
 
-/** Hashes a valid password. @throws ServiceError validation_error, unavailable */
-export async function newPasswordHash(password: string): Promise<string> {
-  refuseProblem(passwordProblem(password), 'password');
+/** Hashes a good password. @throws ServiceError validation_error, unavailable */
+export async function newPasswordHash(db: Db, owner: PasswordOwner, password: string): Promise<string> {
+  await requireGoodPassword(db, password, owner);
   return hashPassword(password);
 }
 
@@ -199,7 +201,7 @@ export async function changePassword(
   passwords: { readonly current: string; readonly password: string },
   keep: string,
 ): Promise<void> {
-  refuseProblem(passwordProblem(passwords.password), 'password');
+  await requireGoodPassword(pool, passwords.password, user);
   const currentHash = await requirePassword(pool, user, passwords.current);
   const hash = await hashPassword(passwords.password, user.id);
   await transaction(pool, async (client) => {

@@ -52,6 +52,15 @@ import { errorResponses } from './schemas/common.ts';
 
 /** Long enough for a slow upload of the largest body: 43 MB at 1.2 Mbit/s. */
 const REQUEST_TIMEOUT_MS = 300_000;
+/**
+ * The time for the headers of a request. The first request of a connection must arrive within it as well. Longer than a busy process
+ * may stand still: it checks the time before it reads what has arrived meanwhile.
+ */
+const HEADERS_TIMEOUT_MS = 20_000;
+/** The interval at which both timeouts are checked. */
+const TIMEOUT_CHECK_INTERVAL_MS = 5_000;
+/** Longer than proxies keep an idle connection, by default 60 s in many: a request must not meet the closing of its connection. */
+const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -81,7 +90,7 @@ export const ROUTES: readonly RouteRow[] = [
 
   ['POST', '/v1/chatapp', 'chat', chatapp.send],
   ['GET', '/v1/chatapp', 'read', chatapp.list],
-  ['POST', '/v1/chatapp/numbers', 'manage', chatNumbers.connect],
+  ['POST', '/v1/chatapp/numbers', 'manage-lasting', chatNumbers.connect],
   ['GET', '/v1/chatapp/numbers', 'read', chatNumbers.list],
   ['GET', '/v1/chatapp/numbers/:id', 'read', chatNumbers.get],
   ['DELETE', '/v1/chatapp/numbers/:id', 'manage', chatNumbers.remove],
@@ -101,7 +110,7 @@ export const ROUTES: readonly RouteRow[] = [
 
   ['GET', '/v1/stats', 'read', statistics.statistics, 'expensive'],
 
-  ['POST', '/v1/domains', 'manage', domains.add],
+  ['POST', '/v1/domains', 'manage-lasting', domains.add],
   ['GET', '/v1/domains', 'read', domains.list],
   ['GET', '/v1/domains/:id', 'read', domains.get],
   ['PATCH', '/v1/domains/:id', 'manage-bounded', domains.edit],
@@ -115,12 +124,12 @@ export const ROUTES: readonly RouteRow[] = [
 
   ['POST', '/v1/erasures', 'manage', erasures.erase, 'expensive'],
 
-  ['POST', '/v1/webhooks', 'manage', webhooks.create],
+  ['POST', '/v1/webhooks', 'manage-lasting', webhooks.create],
   ['GET', '/v1/webhooks', 'read', webhooks.list],
   ['GET', '/v1/webhooks/:id', 'read', webhooks.get],
-  ['PATCH', '/v1/webhooks/:id', 'manage', webhooks.edit],
+  ['PATCH', '/v1/webhooks/:id', 'manage-lasting', webhooks.edit],
   ['DELETE', '/v1/webhooks/:id', 'manage', webhooks.remove],
-  ['POST', '/v1/webhooks/:id/rotate-secret', 'manage', webhooks.rotate],
+  ['POST', '/v1/webhooks/:id/rotate-secret', 'manage-lasting', webhooks.rotate],
   ['POST', '/v1/webhooks/:id/test', 'manage', webhooks.test],
   ['POST', '/v1/webhooks/:id/replay', 'manage', deliveries.replayPeriod, 'expensive'],
   ['GET', '/v1/webhooks/:id/deliveries', 'read', deliveries.list],
@@ -170,8 +179,13 @@ export async function makeApp(deps: HttpDeps): Promise<FastifyInstance> {
     requestIdHeader: false,
     return503OnClosing: false,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    // A request without Host gets 400 from a hook. That of Node has no request id and no error envelope.
-    http: { requireHostHeader: false },
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
+      // A request without Host gets 400 from a hook. That of Node has no request id and no error envelope.
+      requireHostHeader: false,
+    },
     trustProxy: deps.trustedProxies.length > 0 && ((address) => isInRanges(address, deps.trustedProxies)),
     rewriteUrl: (request) => normalizeTarget(request.url as string),
     // No id is that long; the request line limits the length anyway.
@@ -301,7 +315,7 @@ async function admit(deps: RouteDeps, request: FastifyRequest, reply: FastifyRep
   const scope = request.is404 ? unknownScope(request) : (request.routeOptions.config.scope ?? 'read');
   if (scope !== 'public') {
     request.caller = await authenticate(deps.keys, deps.networks, request);
-    if (!request.is404) authorize(request.caller, scope, request.method);
+    if (!request.is404) authorize(request.caller, scope);
     limitRequests(deps.limits, request.caller, reply);
   } else {
     admitNetwork(deps, request);

@@ -4,6 +4,7 @@ import { parseRanges } from '../lib/ip-ranges.ts';
 import { GROUP_SIZE } from '../domain/limits.ts';
 import { secretKeysOf } from '../lib/secret-key.ts';
 import { makeApp } from '../http/app.ts';
+import { limitConnections } from '../http/plugins/connections.ts';
 import { makeWithFiles } from '../intake/attachments.ts';
 import { makePublicFetch } from '../public-fetch/fetch.ts';
 import { startAggregatingCounts } from '../intake/aggregate-counts.ts';
@@ -139,7 +140,7 @@ const deps = {
     tags: makeTagRegistry(pool, organization.tagPairs),
   },
   networks: makeNetworkLimits(config.RATE_LIMIT_NETWORK_RPS),
-  callbackLimits: makeCallbackLimits(),
+  callbackLimits: makeCallbackLimits({ messagesPerDay: config.LIMIT_RECEIVED_PER_DAY }),
   trustedProxies: parseRanges(config.TRUST_PROXY ?? []),
   postmarkCallbacks: {
     credentials: user && password ? { user, password } : null,
@@ -183,7 +184,7 @@ const deps = {
   },
 };
 const app = await makeApp(deps);
-app.server.maxConnections = config.MAX_CONNECTIONS;
+limitConnections(app.server, config.MAX_CONNECTIONS, deps.trustedProxies);
 await serveDashboard(app, deps);
 await serveSite(app, deps);
 

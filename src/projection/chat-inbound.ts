@@ -10,6 +10,7 @@ import {
 } from '../store/chat/inbound.ts';
 import { type Db, type Pool, transaction } from '../store/postgres/pool.ts';
 import { enqueueEvents } from '../store/webhooks/events.ts';
+import { isWithin, type ReceivedLimit } from './received-limit.ts';
 
 /**
  * Makes the link to a message's file.
@@ -19,15 +20,21 @@ type MediaLink = (id: string, expires: number) => string;
 
 /**
  * Records messages of users in one transaction: the contact, whose customer-service window opens, and the webhook
- * `chatapp.received`. Repeated messages change nothing; the order of messages does not matter.
+ * `chatapp.received`. Repeated messages change nothing; the order of messages does not matter. Beyond the limit, a message only
+ * opens the window.
  * @returns false if no connected number received the callback
  */
-export async function projectInbound(pool: Pool, callback: InboundCallback, mediaLink: MediaLink): Promise<boolean> {
+export async function projectInbound(
+  pool: Pool,
+  callback: InboundCallback,
+  mediaLink: MediaLink,
+  limit: ReceivedLimit,
+): Promise<boolean> {
   return transaction(pool, async (client) => {
     const number = await lockReceivingNumber(client, callback);
     if (!number) return false;
     for (const event of callback.events) {
-      if (event.kind === 'message') await projectMessage(client, number, event, mediaLink);
+      if (event.kind === 'message') await projectMessage(client, number, event, mediaLink, limit);
       else await projectUserChange(client, number, event);
     }
     return true;
@@ -39,13 +46,17 @@ async function projectMessage(
   number: ReceivingNumber,
   message: InboundMessage,
   mediaLink: MediaLink,
+  limit: ReceivedLimit,
 ): Promise<void> {
   const id = newId('in');
-  const recorded = await recordInbound(db, number, id, message);
+  const isKept = isWithin(limit, number.number);
+  const recorded = await recordInbound(db, number, id, message, isKept);
   if (!recorded) return;
   const contacts = await findContacts(db, number, message.user);
   const plan = contactAfterMessage(contacts, message.user, recorded.sent_at);
   await applyPlan(db, number, plan);
+  if (!isKept) return;
+  limit.take(number.number);
   const data = {
     ...(await dataOf(db, number, message, plan.save)),
     messageId: id,

@@ -127,6 +127,8 @@ export const CALLBACK_DROP_REASONS = [
   'rate',
   /** The number has as many unknown callbacks as are kept. */
   'number',
+  /** The number has received as many messages of users as are kept in a day. */
+  'received',
   /** The oldest unknown callbacks exceeded the bytes that are kept of all. */
   'size',
 ] as const;

@@ -7,6 +7,7 @@ import type { InboundCallback } from '../../src/domain/chat/inbound.ts';
 import { noLimits } from '../../src/intake/emails.ts';
 import { sendSms } from '../../src/intake/sms.ts';
 import { projectInbound } from '../../src/projection/chat-inbound.ts';
+import { UNLIMITED_RECEIVED } from '../../src/projection/received-limit.ts';
 import { findAnsweredMessage, findInboundMedia } from '../../src/store/chat/inbound.ts';
 import type { SendingNumber } from '../../src/store/messages/delivery.ts';
 import { acceptText, chatRow } from '../store/chats.ts';
@@ -61,7 +62,8 @@ function receivedFile(number: string): InboundCallback {
 /** Receives a file by a number; each call reports the same message. @returns a function that finds the file */
 async function receiveFile(number: string) {
   const ids: string[] = [];
-  const receive = () => projectInbound(pool, receivedFile(number), (id) => (ids.push(id), 'https://files.example'));
+  const receive = () =>
+    projectInbound(pool, receivedFile(number), (id) => (ids.push(id), 'https://files.example'), UNLIMITED_RECEIVED);
   await receive();
   const find = () => findInboundMedia(pool, ids[0] as string, Date.now() / 1_000 + 60);
   return { ids, receive, find };

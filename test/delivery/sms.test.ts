@@ -4,6 +4,7 @@ import { addSender } from '../../src/accounts/sms-senders.ts';
 import { noLimits } from '../../src/intake/emails.ts';
 import { sendSms } from '../../src/intake/sms.ts';
 import { projectInboundSms } from '../../src/projection/inbound-sms.ts';
+import { UNLIMITED_RECEIVED } from '../../src/projection/received-limit.ts';
 import { projectMessageReports } from '../../src/projection/messages.ts';
 import type { ChatReport } from '../../src/providers/chat-provider.ts';
 import { findMessage } from '../../src/store/messages/messages.ts';
@@ -36,7 +37,7 @@ const timeline = async (id: string) => (await found(id)).events.map(({ type }) =
 
 function inbound({ from, to }: { from: string; to: string }, text: string) {
   const sms = { from: to, to: from, messagingServiceSid: null, text, optOutType: null };
-  return projectInboundSms(pool, { ...sms, providerMessageId: `SM${++count}` });
+  return projectInboundSms(pool, { ...sms, providerMessageId: `SM${++count}` }, UNLIMITED_RECEIVED);
 }
 
 describe('an SMS is sent', () => {

@@ -63,7 +63,7 @@ describe('the permissions of keys on every route', () => {
   it('a key for certain domains manages nothing of the whole organization, and no other domain', async () => {
     const [own, other] = [await ours.addDomain('own.example'), await ours.addDomain('others.example')];
     const key = await ours.addKey('full_access', ['own.example']);
-    const rows = ROUTES.filter(([, , scope]) => scope === 'manage');
+    const rows = ROUTES.filter(([, , scope]) => scope === 'manage' || scope === 'manage-lasting');
     assert.ok(rows.length > 10, String(rows.length));
     for (const [method, url] of rows) {
       const answer = await service.call(String(method), url.replaceAll(/:\w+/g, 'x'), { key });
@@ -87,7 +87,7 @@ describe('the permissions of keys on every route', () => {
     assert.equal((await service.call('DELETE', `/v1/domains/${own}`, { key })).status, 204);
   });
 
-  it('a key that is limited in time or to addresses changes nothing that would last beyond it, and may read', async () => {
+  it('a key that is limited in time or to addresses makes nothing that gives access or receives data beyond it', async () => {
     const limited = { expires_at: inFuture({ hours: 1 }) };
     for (const limits of [limited, { allowed_ips: ['127.0.0.0/8', '::1'] }]) {
       const json = { preset: 'full_access', ...limits };
@@ -96,7 +96,7 @@ describe('the permissions of keys on every route', () => {
         if (scope === 'public') continue;
         const answer = await service.call(String(method), url.replaceAll(/:\w+/g, 'x'), { key });
         const operation = `${String(method)} ${url}`;
-        if (scope === 'manage' && method !== 'GET')
+        if (scope === 'manage-lasting')
           assertRefused(
             answer,
             403,
@@ -108,9 +108,21 @@ describe('the permissions of keys on every route', () => {
       }
       const url = 'https://example.com/hook';
       assertRefused(await service.call('POST', '/v1/webhooks', { key, json: { url } }), 403, 'insufficient_scope');
+      const email = { email: `bounced-${key.slice(-8).toLowerCase()}@example.net` };
+      assert.equal((await service.call('POST', '/v1/suppressions', { key, json: email })).status, 201);
       const narrower = await service.call('POST', '/v1/keys', { key, json: { preset: 'read_only', ...limits } });
       assert.equal(narrower.status, 201, 'what it makes ends with it');
     }
+  });
+
+  it('routes that give access or redirect data beyond a key are marked: endpoints and their secrets, numbers, domains', () => {
+    const lasting = ROUTES.filter(([, , scope]) => scope === 'manage-lasting').map(
+      ([method, url]) => `${method} ${url}`,
+    );
+    assert.deepEqual(lasting, [
+      ...['POST /v1/chatapp/numbers', 'POST /v1/domains', 'POST /v1/webhooks', 'PATCH /v1/webhooks/:id'],
+      'POST /v1/webhooks/:id/rotate-secret',
+    ]);
   });
 
   it('a key for certain domains reschedules and cancels only what they send', async () => {

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { ChatUser, InboundCallback, InboundEvent, InboundMessage } from '../../src/domain/chat/inbound.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { projectInbound } from '../../src/projection/chat-inbound.ts';
+import { UNLIMITED_RECEIVED } from '../../src/projection/received-limit.ts';
 import { projectMessageReports } from '../../src/projection/messages.ts';
 import { insertEndpoint } from '../../src/store/webhooks/endpoints.ts';
 import { acceptText, connect, TO } from '../store/chats.ts';
@@ -46,7 +47,7 @@ interface Line {
 async function line(owner = orgId): Promise<Line> {
   const { id, number } = await connect(pool, owner);
   const callback = (events: InboundEvent[]): InboundCallback => ({ provider: 'twilio', number, events });
-  return { id, number, receive: (...events) => projectInbound(pool, callback(events), LINK) };
+  return { id, number, receive: (...events) => projectInbound(pool, callback(events), LINK, UNLIMITED_RECEIVED) };
 }
 
 interface Row {
@@ -166,7 +167,10 @@ describe('a message of a user', () => {
     const ours = await line();
     await pool.query('UPDATE chat_numbers SET verified_by = NULL WHERE id = $1', [ours.id]);
     assert.equal(await ours.receive(message(ADA)), false);
-    assert.equal(await projectInbound(pool, { provider: 'meta', phoneNumberId: 'none', events: [] }, LINK), false);
+    assert.equal(
+      await projectInbound(pool, { provider: 'meta', phoneNumberId: 'none', events: [] }, LINK, UNLIMITED_RECEIVED),
+      false,
+    );
     assert.deepEqual([await contacts(ours), await events(ours)], [[], []]);
   });
 

@@ -16,6 +16,7 @@ export interface Service {
   readonly secrets?: readonly string[];
   readonly volumes?: readonly string[];
   readonly ports?: readonly string[];
+  readonly networks?: readonly string[] | Readonly<Record<string, unknown>>;
   readonly profiles?: readonly string[];
   readonly depends_on?: Readonly<Record<string, { readonly condition: string; readonly required?: boolean }>>;
   readonly healthcheck?: { readonly test: readonly string[]; readonly interval: string; readonly retries: number };
@@ -32,7 +33,7 @@ export interface ComposeFile {
   readonly services: Readonly<Record<string, Service>>;
   readonly volumes: Readonly<Record<string, unknown>>;
   readonly secrets: Readonly<Record<string, { readonly file: string }>>;
-  readonly networks: unknown;
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean } | null>>;
 }
 
 /**
@@ -42,6 +43,11 @@ export interface ComposeFile {
 export function readComposeFile(env: Readonly<Record<string, string>>): ComposeFile {
   const document: unknown = parse(readFileSync(`${ROOT}docker-compose.yml`, 'utf8'), { merge: true });
   return interpolate(document, env) as ComposeFile;
+}
+
+/** The names of a service's networks. */
+export function networksOf({ networks = ['default'] }: Service): readonly string[] {
+  return Array.isArray(networks) ? (networks as readonly string[]) : Object.keys(networks);
 }
 
 /** The variables of a file such as deploy/demo.env. */

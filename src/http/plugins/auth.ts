@@ -12,11 +12,11 @@ import type { ApiKey, Preset } from '../../store/accounts/keys.ts';
 
 /**
  * The permission that a route requires: `send` (send and change email), `chat` (send chat-app messages and SMS), `manage` (change
- * the account). `manage` routes affect the whole organization and refuse keys that are restricted to domains. What they change lasts,
- * so they also refuse changes by keys that are restricted in time or to addresses. `manage-bounded` routes accept restricted keys and
- * keep what these make within their restrictions. `public` routes need no key.
+ * the account). `manage` routes affect the whole organization and refuse keys that are restricted to domains. `manage-lasting` routes
+ * make something that gives access or receives data on its own, so they also refuse keys that are restricted in time or to addresses.
+ * `manage-bounded` routes accept restricted keys and keep what these make within their restrictions. `public` routes need no key.
  */
-export type Scope = 'public' | 'read' | 'send' | 'chat' | 'manage' | 'manage-bounded';
+export type Scope = 'public' | 'read' | 'send' | 'chat' | 'manage' | 'manage-lasting' | 'manage-bounded';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -28,15 +28,17 @@ declare module 'fastify' {
 }
 
 const SCOPES_OF: Readonly<Record<Preset, readonly Scope[]>> = {
-  full_access: ['read', 'send', 'chat', 'manage', 'manage-bounded'],
+  full_access: ['read', 'send', 'chat', 'manage', 'manage-lasting', 'manage-bounded'],
   sending_access: ['send', 'chat'],
   read_only: ['read'],
 };
 
+const OF_ORGANIZATION = 'this API key is for certain domains only, and this request concerns the whole organization';
 /** Errors for keys that are restricted to domains. */
 const DOMAINS_ONLY: Partial<Record<Scope, string>> = {
   chat: 'this API key may send from certain domains only, and no chat-app messages or SMS',
-  manage: 'this API key is for certain domains only, and this request concerns the whole organization',
+  manage: OF_ORGANIZATION,
+  'manage-lasting': OF_ORGANIZATION,
 };
 
 /**
@@ -60,17 +62,17 @@ export async function authenticate(keys: KeyCache, networks: NetworkLimits, requ
 }
 
 const LASTING =
-  'this API key is limited in time or to addresses, and what this request changes would last beyond it; use a key without these limits';
+  'this API key is limited in time or to addresses, and what this request makes would give access or receive data beyond it; use a key without these limits';
 
 /** @throws ServiceError insufficient_scope */
-export function authorize(key: ApiKey, scope: Exclude<Scope, 'public'>, method: string): void {
+export function authorize(key: ApiKey, scope: Exclude<Scope, 'public'>): void {
   if (!SCOPES_OF[key.preset].includes(scope)) {
     throw new ServiceError('insufficient_scope', `this API key has ${key.preset}, which does not allow this request`);
   }
   const refusal = key.domain_ids && DOMAINS_ONLY[scope];
   if (refusal) throw new ServiceError('insufficient_scope', refusal);
   const isTemporary = key.expires_at !== null || key.allowed_ips !== null;
-  if (scope === 'manage' && method !== 'GET' && isTemporary) throw new ServiceError('insufficient_scope', LASTING);
+  if (scope === 'manage-lasting' && isTemporary) throw new ServiceError('insufficient_scope', LASTING);
 }
 
 /** Adds `caller` and `orgId` to requests. */

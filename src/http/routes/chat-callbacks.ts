@@ -94,7 +94,7 @@ async function receive(
   limitOwn(deps, number);
   const [inbound, sms] = [readTwilioInbound(form), readInboundSms(form)];
   const isKnown = sms
-    ? await projectInboundSms(deps.pool, sms)
+    ? await projectInboundSms(deps.pool, sms, deps.callbackLimits.messages)
     : inbound !== undefined && (await recordInbound(deps, request, [inbound]));
   deps.wakeRelay();
   if (!isKnown) await keepUnknown(deps, form, request, number);
@@ -132,14 +132,15 @@ function requireSignature(
 
 /** Records received messages. @returns true if all of them were sent to connected numbers */
 async function recordInbound(
-  { pool, publicUrl, mediaLinks }: RouteDeps,
+  { pool, publicUrl, mediaLinks, callbackLimits: { messages } }: RouteDeps,
   request: FastifyRequest,
   callbacks: readonly InboundCallback[],
 ): Promise<boolean> {
   const base = publicUrl ?? addressOf(request);
   let isKnown = true;
   for (const callback of callbacks) {
-    isKnown = (await projectInbound(pool, callback, (id, expires) => base + mediaLinks.make([id], expires))) && isKnown;
+    const link = (id: string, expires: number) => base + mediaLinks.make([id], expires);
+    isKnown = (await projectInbound(pool, callback, link, messages)) && isKnown;
   }
   return isKnown;
 }

@@ -155,6 +155,16 @@ export function listOwners(db: Db, orgId: string): Promise<{ email: string; orga
   );
 }
 
+/** The names of an organization, if any, and of the organizations of a user. */
+export function findOrganizationNames(db: Db, email: string, orgId: string | null): Promise<string[]> {
+  return queryColumn(
+    db,
+    `SELECT name FROM organizations WHERE id = $2 OR id IN (
+       SELECT org_id FROM memberships JOIN users ON users.id = user_id WHERE users.email = $1)`,
+    [email, orgId],
+  );
+}
+
 /** Returns true if an organization has a member besides its first one: somebody who was invited, or whom the operator added. */
 export async function hasSeveralMembers(db: Db, orgId: string): Promise<boolean> {
   return (await execute(db, `SELECT FROM memberships WHERE org_id = $1 LIMIT 2`, [orgId])) > 1;

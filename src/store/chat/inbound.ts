@@ -50,7 +50,7 @@ export interface RecordedInbound {
 }
 
 /**
- * Records a message of a user, and that its number receives messages.
+ * Records a message of a user unless it is not kept, and that its number receives messages.
  * @returns undefined if the message is recorded already
  */
 export function recordInbound(
@@ -58,16 +58,19 @@ export function recordInbound(
   { id: numberId, org_id, number, provider }: ReceivingNumber,
   id: string,
   { providerMessageId, media, sentAt }: InboundMessage,
+  isKept: boolean,
 ): Promise<RecordedInbound | undefined> {
   return queryRow(db, {
     name: 'record_inbound',
     text: `WITH receives AS (
              UPDATE chat_numbers SET receives_since = now() WHERE id = $3 AND receives_since IS NULL
+           ), kept AS (
+             INSERT INTO chat_inbound (id, org_id, number_id, number, provider, provider_message_id, media, content_type, filename)
+             SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 WHERE $11 ON CONFLICT DO NOTHING RETURNING id
            )
-           INSERT INTO chat_inbound (id, org_id, number_id, number, provider, provider_message_id, media, content_type, filename)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING
-           RETURNING least(now(), coalesce(to_timestamp($10::float8), now()))::timestamptz(3) AS sent_at,
-                     floor(extract(epoch FROM now()))::float8 + ${MEDIA_LINK_SECONDS} AS link_expires`,
+           SELECT least(now(), coalesce(to_timestamp($10::float8), now()))::timestamptz(3) AS sent_at,
+                  floor(extract(epoch FROM now()))::float8 + ${MEDIA_LINK_SECONDS} AS link_expires
+           WHERE NOT $11 OR EXISTS (SELECT FROM kept)`,
     values: [
       id,
       org_id,
@@ -79,6 +82,7 @@ export function recordInbound(
       media?.contentType ?? null,
       media?.filename ?? null,
       sentAt === null ? null : sentAt / 1_000,
+      isKept,
     ],
   });
 }
