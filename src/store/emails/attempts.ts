@@ -149,6 +149,9 @@ export interface AttemptChanges {
   readonly delivery_delayed_for_one?: readonly EmailChangeInput[];
 }
 
+/** Recorded with an answer that changes nothing but is still to be applied. */
+export const NO_CHANGES: AttemptChanges = { copies: [], sent: [], bounced: [], rejected: [] };
+
 export interface Attempt {
   message_id: string;
   /** The number of the attempt, from 1. */
