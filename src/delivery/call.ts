@@ -4,7 +4,7 @@ import type { SendOutcome } from '../domain/email/retry.ts';
 import { awaitAll } from '../lib/await-all.ts';
 import type { ChatOutcome } from '../providers/chat-provider.ts';
 import { recordHandOvers } from '../store/emails/attempt-workers.ts';
-import { type AttemptEnding, endAttempts } from '../store/emails/attempts.ts';
+import { type AttemptEnding, endAttempts, NO_CHANGES } from '../store/emails/attempts.ts';
 import { gather } from '../store/postgres/gather.ts';
 import { isUnreachable, type Pool } from '../store/postgres/pool.ts';
 import { messagesSent, type MessageKind, tally } from '../telemetry/topics.ts';
@@ -18,6 +18,7 @@ import {
   type ClaimedMessage,
   type DeliveryDeps,
   type MemberResult,
+  OPEN_CALL_CHECK_INTERVAL_MS,
   postponed,
 } from './contract.ts';
 import { KIND_NAMES, logId } from './log-names.ts';
@@ -58,6 +59,8 @@ const RECORD_DEADLINE_MS = 600_000;
 /** Recording a hand-over is retried for this long. It must end before a provider gives up waiting for the last bytes. */
 const HAND_OVER_DEADLINE_MS = 20_000;
 const MAX_GATHERED_HAND_OVERS = 500;
+/** The hand-overs of a call come within a few milliseconds of each other; one statement for them costs less. */
+const HAND_OVER_DELAY_MS = 2;
 
 /**
  * @param pool a separate pool: the connections of the shared one may all be waiting for a lock
@@ -73,6 +76,8 @@ export function makeAttemptRecorder(
     (attempts: readonly Pick<AttemptEnding, 'message_id' | 'n'>[]) =>
       persist(() => recordHandOvers(pool, attempts), HAND_OVER_DEADLINE_MS),
     MAX_GATHERED_HAND_OVERS,
+    undefined,
+    HAND_OVER_DELAY_MS,
   );
   return {
     worker: lease?.worker ?? null,
@@ -104,7 +109,7 @@ interface DeliveredCall {
 
 /**
  * Makes one provider call. While it is under way, its answers are recorded and applied every RECORD_INTERVAL_MS. It is left under way
- * once only late messages are unanswered: these are attempted again when the call is over, and then have their answers.
+ * once only late messages are unanswered. Their deliveries look for the answers every OPEN_CALL_CHECK_INTERVAL_MS.
  */
 export async function makeCall<T extends ChannelTypes>(
   deps: DeliveryDeps,
@@ -113,10 +118,11 @@ export async function makeCall<T extends ChannelTypes>(
   onResults: OnResults,
 ): Promise<DeliveredCall> {
   const waitedFor = new Set(messages.map(({ id }) => id));
-  const recording = startRecording(deps, channel, (results) => onResults(stopWaiting(results)));
+  const late: MemberResult[] = [];
+  const isLate = ({ message }: Answer): boolean => late.some(({ id }) => id === message.id);
+  const recording = startRecording(deps, channel, isLate, (results) => onResults(stopWaiting(results)));
   let leave = (): void => undefined;
   const left = new Promise<void>((resolve) => (leave = resolve));
-  const late: MemberResult[] = [];
   const stopWaiting = (results: readonly { readonly id: string }[]): number => {
     const count = results.filter(({ id }) => waitedFor.delete(id)).length;
     if (waitedFor.size === 0) leave();
@@ -144,13 +150,15 @@ function lateResult<T extends ChannelTypes>(channel: Channel<T>, message: T['cla
   const { id, provider, claimedAt } = message;
   const ageMs = performance.now() - claimedAt;
   const overInMs = channel.callIsOverInMs({ outcome: null, provider: provider.name, ageMs });
-  return { ...postponed(id, 'The provider has not answered yet.', overInMs), alone: true };
+  const waitMs = Math.min(overInMs, OPEN_CALL_CHECK_INTERVAL_MS);
+  return { ...postponed(id, 'The provider has not answered yet.', waitMs), alone: true };
 }
 
 /** Records and applies the answers of one call together, every RECORD_INTERVAL_MS until `end`. */
 function startRecording<T extends ChannelTypes>(
   deps: DeliveryDeps,
   channel: Channel<T>,
+  isLate: (answer: Answer) => boolean,
   onRecorded: (results: readonly CallResult[]) => void,
 ) {
   const all: T['answer'][] = [];
@@ -159,7 +167,7 @@ function startRecording<T extends ChannelTypes>(
   const record = (): void => {
     const answers = unrecorded.splice(0);
     if (answers.length === 0) return;
-    const recording = recordAnswers(deps, channel, answers).then((results) => {
+    const recording = recordAnswers(deps, channel, answers, isLate).then((results) => {
       onRecorded(results);
       return results;
     });
@@ -198,25 +206,37 @@ export const ATTEMPT_OUTCOMES: { readonly [K in (SendOutcome | ChatOutcome)['kin
   unknown: 'unknown',
 };
 
-/** Commits the outcomes of attempts in a statement of their own, then applies them to the messages. */
+/**
+ * Commits the outcomes of attempts in a statement of their own, then applies them to the messages. A late answer after which the message
+ * is attempted again is left unapplied: the next claim applies it, and its result makes the workflow wait as the retry policy states.
+ */
 async function recordAnswers<T extends ChannelTypes>(
   deps: DeliveryDeps,
   channel: Channel<T>,
   answers: readonly T['answer'][],
+  isLate: (answer: Answer) => boolean,
 ): Promise<CallResult[]> {
-  await deps.recorder.record(answers.map(({ ending }) => ending));
+  const isLeft = (answer: Answer): boolean => isLate(answer) && isAttemptedAgain(answer.ending);
+  await deps.recorder.record(
+    answers.map((answer) => ({ ...(isLeft(answer) && { changes: NO_CHANGES }), ...answer.ending })),
+  );
   await deps.pauses.record(answers.flatMap(({ accounts }) => accounts));
   const secondsAfterDue = answers
     .filter(({ kind }) => kind === 'sent')
     .map(({ message }) => (message.overdueMs + performance.now() - message.claimedAt) / 1_000);
   messagesSent.publish({ kind: channel.kind, secondsAfterDue });
   try {
-    return await persist(() => channel.apply(answers), APPLY_DEADLINE_MS);
+    const applicable = answers.filter((answer) => !isLeft(answer));
+    return applicable.length === 0 ? [] : await persist(() => channel.apply(applicable), APPLY_DEADLINE_MS);
   } catch (error) {
     if (!isUnreachable(error)) throw error;
     deps.log.warn({ err: error, messages: answers.length }, 'could not apply recorded answers');
     return answers.map(({ message: { id } }) => ({ id, state: 'again', reason: UNAPPLIED_REASON }));
   }
+}
+
+function isAttemptedAgain({ outcome }: AttemptEnding): boolean {
+  return outcome === 'again' || outcome === 'account' || outcome === 'unknown';
 }
 
 /** The result of a message that its provider did not accept, and may accept later. */

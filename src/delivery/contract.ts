@@ -236,6 +236,9 @@ interface Claimable {
   readonly copies_left: boolean;
 }
 
+/** A message whose call may be under way, or whose worker may have ended, is looked at this often. */
+export const OPEN_CALL_CHECK_INTERVAL_MS = 20_000;
+
 /** Returns the result of a message that is attempted again after `afterMs`, without backoff: see `postponed` of `AgainResult`. */
 export function postponed(id: string, reason: string, afterMs: number): AgainResult {
   return { id, state: 'again', reason, afterMs, postponed: true };

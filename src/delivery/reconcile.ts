@@ -19,14 +19,12 @@ import {
   type DeliveryStatus,
   type Member,
   type MemberResult,
+  OPEN_CALL_CHECK_INTERVAL_MS,
   postponed,
 } from './contract.ts';
 
 /** Concurrent look-ups at a provider: after a restore, each email of a group needs one. */
 const MAX_CONCURRENT_LOOKUPS = 10;
-
-/** A call whose worker may have ended is looked at this often. */
-const WORKER_CHECK_INTERVAL_MS = 20_000;
 
 /**
  * The deduplication key of an attempt's result. The result may be recorded several times: by its worker, by that worker again
@@ -154,7 +152,7 @@ async function findEndedCalls<T extends ChannelTypes>(
     over: left.flatMap(({ message, overInMs }) => (overInMs <= 0 ? message : [])),
     results: left.flatMap(({ message: { member, attempt }, overInMs }) => {
       if (overInMs <= 0) return [];
-      const waitMs = ofWorkers.includes(attempt) ? Math.min(overInMs, WORKER_CHECK_INTERVAL_MS) : overInMs;
+      const waitMs = ofWorkers.includes(attempt) ? Math.min(overInMs, OPEN_CALL_CHECK_INTERVAL_MS) : overInMs;
       return postponed(member.id, 'An earlier call may still be under way.', waitMs);
     }),
   };

@@ -67,6 +67,22 @@ describe('an SMTP call whose worker has died', () => {
     assert.deepEqual([await outcomes(member.id), provider.took.length], [['risked', 'sent'], 1]);
   });
 
+  test('makes its email a suspect only once the worker has no session', async () => {
+    const { lease, member, deliverOne } = await claimed(true);
+    const isSuspect = async () => {
+      const { rows } = await pool.query<{ is: boolean }>(
+        'SELECT suspected_at IS NOT NULL AS is FROM emails WHERE id = $1',
+        [member.id],
+      );
+      return rows[0]?.is;
+    };
+    await deliverOne(member);
+    assert.equal(await isSuspect(), false);
+    await end(lease);
+    await deliverOne(member);
+    assert.equal(await isSuspect(), true);
+  });
+
   test('is waited for as long as GONE_WORKER_WAIT states', async () => {
     const { lease, member, deliverOne, age } = await claimed(true, { goneWorkerWaitMs: 720_000 });
     await end(lease);

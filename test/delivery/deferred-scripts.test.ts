@@ -43,6 +43,9 @@ const script = fc.record({
   ),
   limit: fc.option(fc.integer({ min: 1, max: 100 }).map((most) => ({ most }))),
   limitReply: fc.constantFrom('452 4.5.3 too many recipients', '552 5.5.3 Too many recipients'),
+  /** The most recipients of a transaction whose message is accepted. */
+  messageLimit: fc.option(fc.integer({ min: 1, max: 100 })),
+  messageLimitReply: fc.constantFrom('554 Recipient count exceeds the limit', '452 4.5.3 too many recipients'),
   /** The answers to the message of each transaction; later ones are accepted. */
   data: fc.array(fc.constantFrom('250 ok', '250 ok', '250 ok', '451 4.3.0 later', 'drop', 'drop before', SPAM), {
     maxLength: 4,
@@ -80,8 +83,11 @@ const answers: Answers = {
     earlier.push(reply);
     return reply;
   },
-  data([first]) {
-    const run = runOf(first as string);
+  data(recipients) {
+    const run = runOf(recipients[0] as string);
+    const { script } = run;
+    const most = Math.max(script.messageLimit ?? Infinity, script.recipients / 6);
+    if (recipients.length > most) return script.messageLimitReply;
     return run.script.data[run.transactions++] ?? '250 ok';
   },
 };
@@ -99,7 +105,7 @@ async function deliver(script: Script, domain: string, server: EmailProvider) {
   let kill = null as Kill;
   const provider: EmailProvider = {
     ...server,
-    async send([email], call) {
+    async send([email], call, _, handOver) {
       assert.ok(email);
       kill = kills.shift() ?? null;
       const all = (email.envelope ?? [...email.to, ...email.cc, ...email.bcc]).map(({ address }) => address);
@@ -107,7 +113,7 @@ async function deliver(script: Script, domain: string, server: EmailProvider) {
         unknown.push(...all);
         throw new Killed();
       }
-      const [outcome] = await server.send([email], call);
+      const [outcome] = await server.send([email], call, undefined, handOver);
       assert.ok(outcome && outcome.kind !== 'account' && outcome.kind !== 'postponed');
       const { refused = [], deferred = [] } = outcome;
       const named = new Set([...refused, ...deferred].map(({ recipient }) => recipient));
@@ -245,7 +251,9 @@ test(`each recipient of ${SCRIPTS} scripts is delivered once, permanently refuse
     const domain = `s${n}.example.net`;
     const run: Run = { script, asked: new Map(), transactions: 0 };
     runs.set(domain, run);
-    const [server, provider] = script.pipelining ? pipelined : plain;
+    const [server, shared] = script.pipelining ? pipelined : plain;
+    // The limit that one server states for its messages must not hold for the others.
+    const provider = script.messageLimit === null ? shared : smtp(server.url);
     const delivered = await deliver(script, domain, provider);
     const taken = server.transactions.filter(({ recipients }) => recipients[0]?.endsWith(`@${domain}`));
     try {

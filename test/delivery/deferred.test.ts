@@ -5,9 +5,11 @@ import type { EmailDeps } from '../../src/delivery/email/contract.ts';
 import { giveUp } from '../../src/delivery/endings.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { smtp } from '../../src/providers/smtp/smtp.ts';
+import { lockEmails, lockStatuses } from '../../src/store/emails/attempts.ts';
 import { eraseContents } from '../../src/store/emails/content-erasure.ts';
 import { findEmailDetails } from '../../src/store/emails/message-details.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
+import { eventually } from '../support/eventually.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { type Answers, answeringServer } from './answering-server.ts';
 import { harness } from './harness.ts';
@@ -17,8 +19,8 @@ const { pool, orgId } = await organizationFixture(20);
 let count = 0;
 
 /** A delivery by SMTP to a server with these answers, with a domain of its own for recipients. */
-async function start(t: TestContext, answers: Answers, settings: Partial<EmailDeps> = {}) {
-  const server = await answeringServer(t, answers);
+async function start(t: TestContext, answers: Answers, settings: Partial<EmailDeps> = {}, hidesPipelining = false) {
+  const server = await answeringServer(t, answers, hidesPipelining);
   const used = harness(pool, orgId, [], { providers: [smtp(server.url)], ...settings });
   const domain = `d${++count}.example.net`;
   const details = async (id: string) => {
@@ -241,6 +243,86 @@ describe('a server that takes 100 recipients of a transaction', () => {
   });
 });
 
+describe('a server that refuses the message of a transaction with more than 50 recipients', () => {
+  const list = (count: number, at: (local: string) => string) => Array.from({ length: count }, (_, i) => at(`r${i}`));
+  const refusing =
+    (reply: string, most = 50) =>
+    (recipients: readonly string[]) =>
+      recipients.length > most ? reply : '250 ok';
+  /** The sizes of the transactions whose message was accepted. */
+  const acceptedSizes = (transactions: Awaited<ReturnType<typeof start>>['transactions']) =>
+    transactions.flatMap(({ recipients, reply }) => (reply.startsWith('2') ? recipients.length : []));
+
+  for (const [reply, sizes] of [
+    ['554 Transaction failed: Recipient count exceeds 50', [50, 50, 20]],
+    ['554 5.7.0 Message has 120 recipients; at most 50 are allowed.', [50, 50, 20]],
+    ['452 4.5.3 Too many recipients', [30, 30, 30, 30]],
+    ['552 5.5.3 Error', [30, 30, 30, 30]],
+    ['550 5.7.1 You have exceeded the maximum number of recipients per message', [30, 30, 30, 30]],
+  ] as const)
+    test(`gives an email to 120 in one delivery, once to each: ${reply}`, async (t) => {
+      const { at, accept, deliverAll, ...used } = await start(t, { rcpt: () => '250 ok', data: refusing(reply) });
+      const all = list(120, at);
+      const { id } = await accept({ to: all.slice(0, 40), cc: all.slice(40, 80), bcc: all.slice(80) });
+      assert.deepEqual(await deliverAll(id), ['ended']);
+      assert.deepEqual(acceptedSizes(used.transactions), sizes);
+      const accepted = used.transactions.filter((each) => each.reply.startsWith('2'));
+      assert.deepEqual(accepted.flatMap(({ recipients }) => recipients).sort(), all.toSorted());
+      assert.deepEqual(await used.timeline(id), ['queued', 'sent']);
+      assert.deepEqual(new Set(Object.values(await used.recipientsOf(id))), new Set(['sent']));
+      assert.deepEqual(await suppressed(...all), []);
+      // The limit is known from then on.
+      const [before, next] = [used.transactions.length, await accept({ to: all })];
+      assert.deepEqual(await deliverAll(next.id), ['ended']);
+      assert.deepEqual(acceptedSizes(used.transactions.slice(before)), sizes);
+      assert.equal(used.transactions.length, before + sizes.length);
+    });
+
+  test('and closes the connection at recipient 51 instead gets it 50 at a time', async (t) => {
+    const rcpt = (_: string, __: number, accepted: readonly string[]) =>
+      accepted.length < 50 ? '250 ok' : '421 4.5.3 Too many recipients, closing';
+    const { at, accept, deliverAll, ...used } = await start(t, { rcpt }, {}, true);
+    const { id } = await accept({ to: list(120, at) });
+    assert.deepEqual(await deliverAll(id), ['ended']);
+    assert.deepEqual(acceptedSizes(used.transactions), [50, 50, 20]);
+  });
+
+  test('also of one recipient is believed about that recipient, and nobody is suppressed', async (t) => {
+    const reply = '554 5.5.3 Too many recipients';
+    const { at, accept, deliverAll, ...used } = await start(t, { rcpt: () => '250 ok', data: refusing(reply, 0) });
+    const all = list(3, at);
+    const { id } = await accept({ to: all });
+    assert.deepEqual(await deliverAll(id), ['ended']);
+    assert.deepEqual(await used.recipientsOf(id), { r0: 'bounced', r1: 'bounced', r2: 'bounced' });
+    assert.deepEqual(await suppressed(...all), []);
+  });
+
+  test('while a worker dies between the transactions gets it once for each recipient', async (t) => {
+    const { at, accept, deps, ...used } = await start(t, {
+      rcpt: () => '250 ok',
+      data: refusing('554 Transaction failed: Recipient count exceeds 50'),
+    });
+    const all = list(120, at);
+    const { id } = await accept({ to: all });
+    // Each worker dies after it has recorded an answer; a new process does not know the limit.
+    for (let dead = 0; dead < 3; dead++) {
+      const recorder = {
+        ...deps.recorder,
+        record: async (...endings: Parameters<typeof deps.recorder.record>) => {
+          await deps.recorder.record(...endings);
+          throw new Error('killed');
+        },
+      };
+      const dying = harness(pool, orgId, [], { providers: dead === 0 ? [smtp(used.url)] : deps.providers, recorder });
+      await assert.rejects(dying.deliverOne({ id, version: 0 }), /killed/);
+    }
+    assert.equal((await used.deliverAll(id)).at(-1), 'ended');
+    const accepted = used.transactions.filter((each) => each.reply.startsWith('2'));
+    assert.deepEqual(accepted.flatMap(({ recipients }) => recipients).sort(), all.toSorted());
+    assert.deepEqual(await suppressed(...all), []);
+  });
+});
+
 describe('a worker that dies in a later transaction', () => {
   for (const ambiguousSend of ['retry', 'fail'] as const)
     test(`leaves only the recipients of that transaction ambiguous (${ambiguousSend})`, async (t) => {
@@ -296,6 +378,34 @@ describe('a worker that dies in a later transaction', () => {
     assert.deepEqual(used.envelopes(), [['a'], ['b']]);
     assert.deepEqual(await used.recipientsOf(id), { a: 'sent', b: 'sent' });
   });
+});
+
+test('a claim that waits for the worker that records deferred recipients sees them', async (t) => {
+  const { at, accept } = await start(t, { rcpt: () => '250 ok' });
+  for (const lock of [lockEmails, lockStatuses]) {
+    const { id } = await accept({ to: [at('a'), at('b')] });
+    const [recording, claiming] = [await pool.connect(), await pool.connect()];
+    await recording.query('BEGIN');
+    await recording.query(`UPDATE emails SET status = 'sent', deferred = true WHERE id = $1`, [id]);
+    await recording.query(
+      `INSERT INTO email_recipients (email_id, recipient, status, call) VALUES ($1, 'b', 'queued', '')`,
+      [id],
+    );
+    await claiming.query('BEGIN');
+    const locked = lock(claiming, [id]);
+    await eventually('it waits', async () => {
+      const { rowCount } = await pool.query(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      return rowCount === 1;
+    });
+    await recording.query('COMMIT');
+    const found = await locked;
+    assert.deepEqual(Array.isArray(found) ? found[0]?.copies_left : found.get(id) === 'queued', true);
+    await claiming.query('COMMIT');
+    recording.release();
+    claiming.release();
+  }
 });
 
 test('a group is not held by a member with a deferred recipient', async (t) => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
 import { beforeEach, describe, test, type TestContext } from 'node:test';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { makeEmailActivities, makeGroupActivities } from '../../activities/index.ts';
@@ -152,8 +153,7 @@ describe('an email whose reply is late', () => {
     const [member] = (await acceptHanging(1)) as [Member];
     const [result] = await deliver(member);
     assert.ok(result?.state === 'again' && result.postponed && result.reason === 'The provider has not answered yet.');
-    // The next attempt comes when the call has certainly ended.
-    assert.ok((result.afterMs ?? 0) > 600_000, `${result.afterMs} ms`);
+    assert.equal(result.afterMs, 20_000);
     assert.deepEqual(await outcomes(member.id), [null]);
     await eventually('it has a late connection', () => line.counts()[0]?.late === 1);
     sockets[0]?.write('250 taken\r\n');
@@ -173,14 +173,61 @@ describe('an email whose reply is late', () => {
     assert.equal((await email(member.id)).status, 'queued');
   });
 
-  test('gets another attempt if the late reply is a refusal for now', async (t) => {
-    const { deliver, server, email, outcomes, line } = await hangingServer(t, { lateAfterMs: 300 });
-    const sockets: { write: (text: string) => unknown }[] = [];
-    server.onMessage = (socket) => sockets.push(socket);
+  /** An email whose server replies after its delivery has stopped waiting; undefined ends the connection. */
+  async function repliedLate(t: TestContext, reply: string | undefined) {
+    const used = await hangingServer(t, { lateAfterMs: 300 });
+    const sockets: Socket[] = [];
+    used.server.onMessage = (socket) => sockets.push(socket);
     const [member] = (await acceptHanging(1)) as [Member];
-    await deliver(member);
-    sockets[0]?.write('451 4.7.1 later\r\n');
-    await line.end();
+    await used.deliver(member);
+    if (reply === undefined) sockets[0]?.destroy();
+    else sockets[0]?.write(`${reply}\r\n`);
+    await used.line.end();
+    return { ...used, member };
+  }
+
+  test('is attempted again as the retry policy states if the late reply is a refusal for now', async (t) => {
+    const { deliver, server, email, outcomes, member } = await repliedLate(t, '451 4.7.1 later');
     assert.deepEqual([(await email(member.id)).status, await outcomes(member.id)], ['queued', ['again']]);
+    const reason = 'The SMTP server answered: 451 4.7.1 later';
+    assert.deepEqual(await deliver(member), [{ id: member.id, state: 'again', reason, failures: 1 }]);
+    assert.equal(server.messages.length, 1);
+    const [next] = await deliver(member);
+    assert.ok(isPostponed(next), 'the second attempt is late too');
+    assert.deepEqual([await outcomes(member.id), server.messages.length], [['again', null], 2]);
+  });
+
+  test('is attempted again as the retry policy states if the connection ends late', async (t) => {
+    const { deliver, outcomes, member } = await repliedLate(t, undefined);
+    const [result] = await deliver(member);
+    assert.ok(result?.state === 'again' && result.failures === 1 && result.postponed === undefined);
+    await deliver(member);
+    assert.deepEqual(await outcomes(member.id), ['risked', null]);
+  });
+
+  test('waits for our account if the late reply refuses it', async (t) => {
+    const { deliver, server, outcomes, member } = await repliedLate(t, '554 5.7.1 Your account is suspended');
+    const [result] = await deliver(member);
+    assert.ok(result?.state === 'again' && result.failures === 0);
+    assert.equal(result.afterMs, 60_000);
+    assert.deepEqual([await outcomes(member.id), server.messages.length], [['account'], 1]);
+  });
+
+  test('fails with the late refusal if that was its last attempt', async (t) => {
+    const { deps, server, email, member } = await repliedLate(t, '451 4.7.1 later');
+    const { attemptEmail } = makeEmailActivities(deps);
+    const result = await attemptEmail({ ...member, maximumAttempts: 1 });
+    assert.deepEqual([result.state, server.messages.length], ['ended', 1]);
+    const { status, error } = await email(member.id);
+    assert.deepEqual(
+      [status, error],
+      ['failed', 'The SMTP server answered: 451 4.7.1 later Given up after 1 attempt.'],
+    );
+  });
+
+  test('ends when the late reply refuses it permanently', async (t) => {
+    const { server, email, outcomes, member } = await repliedLate(t, '554 5.6.0 malformed');
+    assert.deepEqual([(await email(member.id)).status, await outcomes(member.id)], ['bounced', ['refused']]);
+    assert.equal(server.messages.length, 1);
   });
 });

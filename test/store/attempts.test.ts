@@ -159,7 +159,7 @@ describe('attempts', () => {
       const id = await acceptOne(pool, orgId);
       const waiting = await transaction(pool, async (client) => {
         await client.query(`UPDATE emails SET status = 'canceled', schedule_version = 9 WHERE id = $1`, [id]);
-        const lock = lockEmails(pool, [id]);
+        const lock = transaction(pool, (other) => lockEmails(other, [id]));
         const early = await Promise.race([lock, sleep(100)]);
         assert.equal(early, undefined);
         return { lock };

@@ -52,9 +52,11 @@ export async function claim(
       judged.flatMap(({ email, verdict }) => (email && verdict.kind === kind ? [email] : []));
     const due = emailsOf('due');
     const ambiguous = emailsOf('ambiguous');
+    const open = ambiguous.flatMap(({ id }) => attempts.get(id) ?? []).filter(({ outcome }) => outcome === null);
     await markSuspects(
       client,
-      ambiguous.map(({ id }) => id).filter((id) => attempts.get(id)?.outcome === null),
+      open.map(({ message_id }) => message_id),
+      open.map(({ worker }) => worker),
     );
     // An ambiguous email was claimed before, unless a restored backup is older than its claim.
     const scheduled = [...due, ...ambiguous].filter((email) => email.status === 'scheduled');

@@ -238,6 +238,7 @@ function toResult(deps: EmailDeps, entry: EmailOutcomes, statuses: ReadonlyMap<s
   const { id, provider } = entry.email;
   const outcome = outcomeOf(entry.outcomes);
   if (outcome.kind === 'postponed') return retryResult(deps, entry.email, outcome);
+  if (outcome.kind === 'busy' && outcome.isOverLimit) return { id, state: 'partial' };
   const isPartFinal = finalOutcomeOfPart(entry.outcomes) !== undefined;
   const deferred = namedOf(outcome).deferred ?? [];
   // `endCopied` leaves an email open while copies of it are still to be sent.

@@ -1,5 +1,7 @@
 import type { EmailStatus } from '../../domain/email/email.ts';
-import { type Attempt, type AttemptChanges, hasFinalOutcome } from '../../store/emails/attempts.ts';
+import { type Attempt, type AttemptChanges, hasFinalOutcome, NO_CHANGES } from '../../store/emails/attempts.ts';
+import { maskAddresses } from '../../lib/mask.ts';
+import { retryResult } from '../call.ts';
 import type { CallResult } from '../contract.ts';
 import { resultKey } from '../reconcile.ts';
 import type { AttemptedEmail, EmailDeps } from './contract.ts';
@@ -10,7 +12,7 @@ export async function applyRecorded(deps: EmailDeps, emails: readonly AttemptedE
   const answers = emails.map(toAnswer);
   const statuses = await applyAnswers(deps.pool, answers);
   deps.log.info({ emails: emails.length }, 'recorded answers applied');
-  return emails.map(({ attempt }, index) => toResult(attempt, answers[index] as AnswerChanges, statuses));
+  return emails.map(({ attempt }, index) => toResult(deps, attempt, answers[index] as AnswerChanges, statuses));
 }
 
 function toAnswer({ attempt, hasCopiesLeft }: AttemptedEmail): AnswerChanges {
@@ -22,23 +24,28 @@ function toAnswer({ attempt, hasCopiesLeft }: AttemptedEmail): AnswerChanges {
 
 function changesOf(attempt: Attempt): AttemptChanges {
   const { message_id: id, provider, outcome, detail, provider_message_id } = attempt;
-  const none = { copies: [], sent: [], bounced: [], rejected: [] };
   if (outcome !== 'sent') {
-    return { ...none, rejected: [{ id, provider, error: detail ?? '', dedupe_key: resultKey('rejected', attempt) }] };
+    return {
+      ...NO_CHANGES,
+      rejected: [{ id, provider, error: detail ?? '', dedupe_key: resultKey('rejected', attempt) }],
+    };
   }
   const messageId = provider_message_id === null ? {} : { provider_message_id };
-  return { ...none, sent: [{ id, provider, ...messageId, dedupe_key: resultKey('sent', attempt) }] };
+  return { ...NO_CHANGES, sent: [{ id, provider, ...messageId, dedupe_key: resultKey('sent', attempt) }] };
 }
 
 function toResult(
+  deps: EmailDeps,
   attempt: Attempt,
   { changes, isCopied }: AnswerChanges,
   statuses: ReadonlyMap<string, EmailStatus>,
 ): CallResult {
-  const { message_id: id, provider } = attempt;
+  const { message_id: id, provider, outcome, failures } = attempt;
   const change = (['sent', 'rejected', 'bounced'] as const).find((each) => changes[each].length > 0);
   const status = isCopied ? statuses.get(id) : change;
   if (status !== undefined) return { id, state: 'ended', status, provider };
   if (hasFinalOutcome(attempt)) return { id, state: 'partial' };
-  return { id, state: 'again', reason: 'Some of its copies are still to be sent.' };
+  const detail = maskAddresses(attempt.detail ?? 'Some of its copies are still to be sent.');
+  if (outcome === 'account') return retryResult(deps, { id, failures }, { kind: 'account', detail });
+  return { id, state: 'again', reason: detail, failures };
 }

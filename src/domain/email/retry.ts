@@ -13,13 +13,15 @@ export type SendOutcome =
   | ({ readonly kind: 'rejected'; readonly detail: string } & NamedRecipients)
   /**
    * Refused for a temporary reason. `afterMs` is the delay that the provider stated; `alone` is set if it was
-   * refused as part of a group and must be retried without the others.
+   * refused as part of a group and must be retried without the others. `isOverLimit` is set if the provider takes fewer recipients at
+   * a time: the next call need not wait, since it names fewer.
    */
   | ({
       readonly kind: 'busy';
       readonly detail: string;
       readonly afterMs?: number;
       readonly alone?: true;
+      readonly isOverLimit?: true;
     } & NamedRecipients)
   /** Not handed to the provider, for a reason of ours; not an attempt. `afterMs` is the delay until it is tried. */
   | { readonly kind: 'postponed'; readonly detail: string; readonly afterMs: number }

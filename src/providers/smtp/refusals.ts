@@ -2,6 +2,7 @@ import { type MessagePhase, namesMailbox, refusedParty } from '../../domain/boun
 import { classifyBounce, statedReason } from '../../domain/bounces/bounces.ts';
 import type { DeferredRecipient, NamedRecipients, RefusedRecipient, SendOutcome } from '../../domain/email/retry.ts';
 import { SUPPRESSING } from '../../domain/email/suppression.ts';
+import { isRecipientLimit } from './recipient-limit.ts';
 
 /** nodemailer's error: its own code, the SMTP command that failed, and the server's reply. */
 export interface SmtpError extends Error {
@@ -13,24 +14,6 @@ export interface SmtpError extends Error {
   readonly recipient?: string | undefined;
   /** Set if all recipients were refused. */
   readonly rejectedErrors?: readonly SmtpError[] | undefined;
-}
-
-/**
- * The enhanced code of "too many recipients" (RFC 3463 section 3.6). Servers also use it if the recipients of one transaction do not
- * belong together.
- */
-const LIMIT_CODE = /^\d{3}[ -][45]\.5\.3\b/;
-const LIMIT_WORDS =
-  /\btoo many\b.{0,20}\b(?:recipients|rcpts?|addresses)\b|\b(?:recipients?|rcpts?) (?:limit|count|number|maximum)\b|\b(?:number|limit|max(?:imum)?|count|more than) (?:of |allowed |\d+ )*(?:recipients|rcpts)\b/i;
-/** A limit on the recipients of some time, unlike one on those of a transaction. */
-const OF_A_TIME = /\b(?:minute|hour|day|week|month)(?:s|ly)?\b|\bdaily\b/i;
-
-/**
- * Returns true if a reply to RCPT TO means that the server takes no further recipients in this transaction. RFC 5321 section
- * 4.5.3.1.10: clients treat 552 with this meaning as 452.
- */
-function isRecipientLimit(reply: string): boolean {
-  return (LIMIT_CODE.test(reply) || LIMIT_WORDS.test(reply)) && !OF_A_TIME.test(reply);
 }
 
 /**
@@ -70,6 +53,12 @@ export function classifyRefusal(
   const first = refused.find(({ reason }) => !SUPPRESSING[reason]) ?? refused[0];
   if (!first) return { kind: 'bounced', reason: classifyBounce(reply).reason, detail };
   return { kind: 'bounced', reason: first.reason, detail: first.detail, refused };
+}
+
+/** The outcome of a transaction with more recipients than the server takes. */
+export function overLimit(failure: SmtpError, refusedBefore: readonly SmtpError[]): SendOutcome {
+  const detail = sentence(replyOf(failure));
+  return { kind: 'busy', detail, ...namedRecipients(refusedBefore), isOverLimit: true };
 }
 
 /** The scope of a permanent refusal of our account or sender; undefined if the reply is about a recipient or the message. */

@@ -8,7 +8,8 @@ import type { SendOutcome } from '../../domain/email/retry.ts';
 import type { Connections, EmailProvider } from '../email-provider.ts';
 import { signDkim } from './dkim.ts';
 import { serialize } from './mime.ts';
-import { classifyRefusal, namedRecipients, type SmtpError } from './refusals.ts';
+import { fewerRecipients, makeRecipientLimit } from './recipient-limit.ts';
+import { classifyRefusal, namedRecipients, overLimit, type SmtpError } from './refusals.ts';
 
 interface Timeouts {
   /**
@@ -42,8 +43,8 @@ interface Progress {
   onWroteAll: () => void;
   /** Resolves when the terminating dot may be sent. */
   handOver: () => Promise<void>;
-  /** Nodemailer's own, to which it adds the errors of refused recipients. The error of a message that is refused later has none. */
-  envelope: { readonly rejectedErrors?: readonly SmtpError[] };
+  /** Nodemailer's own, to which it adds the replies to its recipients. The error of a message that is refused later has none. */
+  envelope: { readonly accepted?: readonly string[]; readonly rejectedErrors?: readonly SmtpError[] };
 }
 
 /** Passed through nodemailer with a message. */
@@ -98,7 +99,21 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
     disableUrlAccess: true,
   });
 
+  const recipientLimit = makeRecipientLimit();
+
+  /** Sends an email to as many of its recipients as the server takes in one transaction. The others are deferred. */
   async function sendOne(email: OutgoingEmail, handOver: () => Promise<void>): Promise<SendOutcome> {
+    const all = envelopeOf(email).map(({ address }) => address);
+    const most = recipientLimit.current();
+    const outcome = await transact(email, all.slice(0, most), handOver);
+    return deferOthers(outcome, all.slice(most), `The SMTP server takes ${most} recipients at a time.`);
+  }
+
+  async function transact(
+    email: OutgoingEmail,
+    recipients: readonly string[],
+    handOver: () => Promise<void>,
+  ): Promise<SendOutcome> {
     // AbortSignal.timeout() would fire for every message, long after it was sent.
     const deadline = new AbortController();
     let timer = setTimeout(() => deadline.abort(), timeouts.transferMs);
@@ -116,12 +131,17 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
       envelope: {},
     };
     const context: MessageContext = { progress, signer: email.dkim };
-    const message = { ...toMessage(email), ...context, signal: deadline.signal };
+    const message = { ...toMessage(email, recipients), ...context, signal: deadline.signal };
     try {
       const { rejectedErrors = [] } = await transport.sendMail(message);
       return { kind: 'sent', messageId: email.messageId, ...namedRecipients(rejectedErrors) };
     } catch (error) {
-      return classifyFailure(error as SmtpError, progress, envelopeOf(email).length);
+      const failure = error as SmtpError;
+      const { accepted = [], rejectedErrors = [] } = progress.envelope;
+      const fewer = fewerRecipients(failure, accepted.length);
+      if (fewer === undefined) return classifyFailure(failure, progress, recipients.length);
+      recipientLimit.lower(fewer);
+      return overLimit(failure, rejectedErrors);
     } finally {
       clearTimeout(timer);
     }
@@ -133,7 +153,7 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
     message.createReadStream = () => {
       const pieces = serialize(message);
       const signed = signer ? signDkim(pieces, signer) : pieces;
-      const stream = Readable.from(untilHandedOver(signed, progress), { objectMode: false });
+      const stream = untilHandedOver(signed, progress);
       // The stream ends when its last byte is read, and nodemailer reads nothing before the server has replied 354 to DATA. When it
       // ends, nodemailer sends the terminating dot.
       return stream.once('end', () => {
@@ -163,20 +183,39 @@ export function smtp(url: string, timeouts = TIMEOUTS): EmailProvider {
   };
 }
 
-/** The pieces of a message. The stream ends when its hand-over is recorded, and fails if it may not be handed over. */
-async function* untilHandedOver(
-  pieces: Iterable<Buffer> | AsyncIterable<Buffer>,
-  progress: Progress,
-): AsyncGenerator<Buffer> {
-  yield* pieces;
-  await progress.handOver();
+/**
+ * Streams the pieces of a message. The stream ends when the hand-over is recorded, and fails if the message may not be handed over. It
+ * costs less than `Readable.from` with an asynchronous generator (decision 171).
+ */
+function untilHandedOver(pieces: Iterable<Buffer> | AsyncIterable<Buffer>, progress: Progress): Readable {
+  const iterator = Symbol.iterator in pieces ? pieces[Symbol.iterator]() : pieces[Symbol.asyncIterator]();
+  const stream = new Readable({
+    read() {
+      const next = iterator.next();
+      if (next instanceof Promise) next.then(push).catch(fail);
+      else push(next);
+    },
+  });
+  const fail = (error: Error): unknown => stream.destroy(error);
+  const push = ({ value, done }: IteratorResult<Buffer>): void => {
+    if (done) progress.handOver().then(() => stream.push(null), fail);
+    else stream.push(value);
+  };
+  return stream;
 }
 
-function toMessage(email: OutgoingEmail) {
+/** Adds recipients to those that an outcome defers: the transaction did not name them. */
+function deferOthers(outcome: SendOutcome, others: readonly string[], detail: string): SendOutcome {
+  if (others.length === 0 || outcome.kind === 'account' || outcome.kind === 'postponed') return outcome;
+  const unnamed = others.map((recipient) => ({ recipient, detail, isOverLimit: true }));
+  return { ...outcome, deferred: [...(outcome.deferred ?? []), ...unnamed] };
+}
+
+function toMessage(email: OutgoingEmail, recipients: readonly string[]) {
   const list = (mailboxes: OutgoingEmail['to']) =>
     mailboxes.map(({ name, address }) => ({ name: name ?? '', address }));
   return {
-    envelope: { from: email.from.address, to: envelopeOf(email).map(({ address }) => address) },
+    envelope: { from: email.from.address, to: [...recipients] },
     from: list([email.from]),
     to: list(email.to),
     cc: list(email.cc),

@@ -3,7 +3,7 @@ import { columns } from '../postgres/columns.ts';
 import { type Db, execute, queryRows } from '../postgres/pool.ts';
 
 /** The class of the advisory locks of workers; also in the function `require_worker_session`. */
-const WORKER_LOCKS = 1_400_332_919;
+export const WORKER_LOCKS = 1_400_332_919;
 
 type AttemptKey = Pick<Attempt, 'message_id' | 'n'>;
 

@@ -49,12 +49,26 @@ const BODY_BYTES = `coalesce(body.body_bytes, coalesce(octet_length(body.html), 
 const IS_SMALL = `size.body_bytes * size.copies <= ${SMALL_BODY_BYTES}`;
 
 /**
- * Reads emails and locks their rows until the caller's transaction ends, in the order of their ids. Meanwhile reschedule and
- * cancel wait; they then find a claimed email.
+ * Locks the rows of emails until the caller's transaction ends, in the order of their ids. It is a statement of its own: if one that
+ * waits also reads copies, it does not see those that the previous holder recorded, and it crashed Postgres 18.4.
  */
-export function lockEmails(db: Db, ids: readonly string[]): Promise<LockedEmail[]> {
-  return queryRows(db, {
+function lockRows(client: Db, ids: readonly string[]): Promise<unknown> {
+  return queryRows(client, {
     name: 'lock_emails',
+    text: 'SELECT FROM emails WHERE id = ANY ($1) ORDER BY id FOR UPDATE',
+    values: [ids],
+  });
+}
+
+/** Reads emails and locks their rows. Meanwhile reschedule and cancel wait; they then find a claimed email. */
+export async function lockEmails(client: Db, ids: readonly string[]): Promise<LockedEmail[]> {
+  const [, emails] = await Promise.all([lockRows(client, ids), readEmails(client, ids)]);
+  return emails;
+}
+
+function readEmails(client: Db, ids: readonly string[]): Promise<LockedEmail[]> {
+  return queryRows(client, {
+    name: 'read_locked_emails',
     text: `SELECT email.id, email.org_id, email."from", email."to", email.cc, email.bcc, email.reply_to, email.subject,
                   email.marketing, email.headers, email.sealed_headers, size.body_bytes, size.copies,
                   CASE WHEN ${IS_SMALL} THEN body.html END AS html, CASE WHEN ${IS_SMALL} THEN body.text END AS text,
@@ -68,7 +82,7 @@ export function lockEmails(db: Db, ids: readonly string[]): Promise<LockedEmail[
                   ${HAS_COPIES_LEFT('email')} AS copies_left, ${SUSPENDED_FOR('email.org_id')} AS "suspendedForMs"
            FROM emails AS email LEFT JOIN email_bodies AS body ON body.email_id = email.id AND body.email_id = ANY ($1)
                 CROSS JOIN LATERAL (SELECT ${BODY_BYTES} AS body_bytes, ${COPIES('email')} AS copies) AS size
-           WHERE email.id = ANY ($1) ORDER BY email.id FOR UPDATE OF email`,
+           WHERE email.id = ANY ($1) ORDER BY email.id`,
     values: [ids],
   });
 }
@@ -78,16 +92,20 @@ export function lockEmails(db: Db, ids: readonly string[]): Promise<LockedEmail[
  * unsent copies is `queued`, even if reports about other copies have arrived.
  */
 export async function lockStatuses(
-  db: Db,
+  client: Db,
   ids: readonly string[],
   workflowId: string | null = null,
 ): Promise<Map<string, EmailStatus>> {
-  const rows = await queryRows<{ id: string; status: EmailStatus }>(db, {
-    name: 'lock_statuses',
-    text: `SELECT id, CASE WHEN ${HAS_COPIES_LEFT('emails')} THEN 'queued' ELSE status END AS status FROM emails WHERE id = ANY ($1) AND ($2::text IS NULL OR workflow_id = $2)
-           ORDER BY id FOR UPDATE`,
-    values: [ids, workflowId],
-  });
+  const read = queryRows<{ id: string; status: EmailStatus }>;
+  const [, rows] = await Promise.all([
+    lockRows(client, ids),
+    read(client, {
+      name: 'read_locked_statuses',
+      text: `SELECT id, CASE WHEN ${HAS_COPIES_LEFT('emails')} THEN 'queued' ELSE status END AS status FROM emails WHERE id = ANY ($1) AND ($2::text IS NULL OR workflow_id = $2)
+             ORDER BY id`,
+      values: [ids, workflowId],
+    }),
+  ]);
   return new Map(rows.map(({ id, status }) => [id, status]));
 }
 
@@ -148,6 +166,9 @@ export interface AttemptChanges {
   /** Recipients that were deferred; missing in answers that an earlier version recorded. */
   readonly delivery_delayed_for_one?: readonly EmailChangeInput[];
 }
+
+/** Recorded with an answer that changes nothing but is still to be applied. */
+export const NO_CHANGES: AttemptChanges = { copies: [], sent: [], bounced: [], rejected: [] };
 
 export interface Attempt {
   message_id: string;

@@ -1,12 +1,22 @@
 import { type Db, execute, queryValue } from '../postgres/pool.ts';
+import { WORKER_LOCKS } from './attempt-workers.ts';
 
-/** Marks emails that may have crashed the process that delivered them, or may crash it now. */
-export async function markSuspects(db: Db, ids: readonly string[]): Promise<void> {
+/**
+ * Marks emails that may have crashed the process that delivered them, or may crash it now.
+ * @param workers the workers of their open attempts, in their order: one that is connected to Postgres has not crashed
+ */
+export async function markSuspects(
+  db: Db,
+  ids: readonly string[],
+  workers: readonly (number | null)[] = [],
+): Promise<void> {
   if (ids.length === 0) return;
   await execute(db, {
-    name: 'mark_suspects',
-    text: 'UPDATE emails SET suspected_at = clock_timestamp() WHERE id = ANY ($1) AND suspected_at IS NULL',
-    values: [ids],
+    name: 'mark_suspects_of_workers',
+    text: `UPDATE emails SET suspected_at = clock_timestamp() FROM unnest($1::text[], $2::integer[]) AS suspect(id, worker)
+           WHERE emails.id = suspect.id AND emails.id = ANY ($1) AND suspected_at IS NULL
+             AND (worker IS NULL OR pg_try_advisory_xact_lock_shared($3, worker))`,
+    values: [ids, workers, WORKER_LOCKS],
   });
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnreachable } from './pool.ts';
 
 interface Item<T, R> {
@@ -12,18 +13,21 @@ interface Item<T, R> {
  * items are written one by one.
  * @param write writes all of the items or none; returns the results in their order
  * @param onIdle called when nothing is left to write
+ * @param delayMs the first write waits this long for further items
  * @returns writes one item; resolves with its result after the commit
  */
 export function gather<T, R>(
   write: (items: readonly T[]) => Promise<readonly R[]>,
   maxItems: number,
   onIdle?: () => void,
+  delayMs = 0,
 ): (item: T) => Promise<R> {
   let pending: Item<T, R>[] = [];
   let isWriting = false;
 
   const run = async (): Promise<void> => {
     isWriting = true;
+    if (delayMs > 0) await sleep(delayMs);
     while (pending.length > 0) {
       const group = pending.slice(0, maxItems);
       pending = pending.slice(maxItems);
