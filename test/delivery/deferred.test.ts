@@ -5,11 +5,9 @@ import type { EmailDeps } from '../../src/delivery/email/contract.ts';
 import { giveUp } from '../../src/delivery/endings.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { smtp } from '../../src/providers/smtp/smtp.ts';
-import { lockEmails, lockStatuses } from '../../src/store/emails/attempts.ts';
 import { eraseContents } from '../../src/store/emails/content-erasure.ts';
 import { findEmailDetails } from '../../src/store/emails/message-details.ts';
 import { addSuppressions } from '../../src/store/suppressions/suppressions.ts';
-import { eventually } from '../support/eventually.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { type Answers, answeringServer } from './answering-server.ts';
 import { harness } from './harness.ts';
@@ -378,34 +376,6 @@ describe('a worker that dies in a later transaction', () => {
     assert.deepEqual(used.envelopes(), [['a'], ['b']]);
     assert.deepEqual(await used.recipientsOf(id), { a: 'sent', b: 'sent' });
   });
-});
-
-test('a claim that waits for the worker that records deferred recipients sees them', async (t) => {
-  const { at, accept } = await start(t, { rcpt: () => '250 ok' });
-  for (const lock of [lockEmails, lockStatuses]) {
-    const { id } = await accept({ to: [at('a'), at('b')] });
-    const [recording, claiming] = [await pool.connect(), await pool.connect()];
-    await recording.query('BEGIN');
-    await recording.query(`UPDATE emails SET status = 'sent', deferred = true WHERE id = $1`, [id]);
-    await recording.query(
-      `INSERT INTO email_recipients (email_id, recipient, status, call) VALUES ($1, 'b', 'queued', '')`,
-      [id],
-    );
-    await claiming.query('BEGIN');
-    const locked = lock(claiming, [id]);
-    await eventually('it waits', async () => {
-      const { rowCount } = await pool.query(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      );
-      return rowCount === 1;
-    });
-    await recording.query('COMMIT');
-    const found = await locked;
-    assert.deepEqual(Array.isArray(found) ? found[0]?.copies_left : found.get(id) === 'queued', true);
-    await claiming.query('COMMIT');
-    recording.release();
-    claiming.release();
-  }
 });
 
 test('a group is not held by a member with a deferred recipient', async (t) => {
