@@ -32,10 +32,11 @@ describe('chat-app messages in the outbox', () => {
     });
     await relays.isEmpty();
     assert.deepEqual(relay.ids().sort(), ids);
-    const { id, message_id, ...row } = relay.rows[0] as MessageRow;
-    assert.ok(id && message_id);
+    const { id, message_id, is_late, ...row } = relay.rows[0] as MessageRow;
+    assert.ok(id && typeof is_late === 'boolean');
     const expected = { action: 'message', channel: 'chatapp', tries: 0, org_id: orgId, to: TO, type: 'text' };
-    assert.deepEqual(row, { ...expected, due_at: null, version: 0, is_open: true, traceparent: null });
+    const workflow = { workflow_id: message_id, batch_id: null, is_later: false };
+    assert.deepEqual(row, { ...expected, ...workflow, due_at: null, version: 0, is_open: true, traceparent: null });
   });
 
   test('are not open when they were reported before', async () => {
@@ -89,6 +90,7 @@ describe('the dispatcher', () => {
   const common = { id: '1', tries: 0, org_id: 'org_1' };
   const message = (message_id: string, fields: Partial<MessageRow> = {}): MessageRow => ({
     ...{ ...common, action: 'message', message_id, channel: 'chatapp', due_at: null, version: 0 },
+    ...{ batch_id: null, is_later: false, is_late: false, workflow_id: message_id },
     ...{ to: TO, type: 'template', is_open: true, traceparent: null },
     ...fields,
   });
