@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { projectMessageReports } from '../../src/projection/messages.ts';
 import { TemporalUnreachable, WorkflowStillOpen } from '../../src/relay/relay.ts';
 import type { MessageRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
-import { acceptText, connect, TO } from '../store/chats.ts';
+import { acceptSms, acceptText, connect, TO } from '../store/chats.ts';
 import { accept, inMs, newEmail } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
 import { eventually } from '../support/eventually.ts';
@@ -67,20 +67,51 @@ describe('chat-app messages in the outbox', () => {
     assert.deepEqual([tries, lines], [[0, 1], []]);
   });
 
-  test('have a separate rate limit from email', async () => {
-    await store(200);
-    const emails = Array.from({ length: 120 }, () => newEmail());
+  test('have workflows of their own up to 20 a second, and share them above that, without a token of email', async () => {
+    const [quiet, burst] = [await store(20), 200];
     let nowMs = 0;
     const relay = relays.start(undefined, { startsPerSecond: 20, now: () => nowMs });
+    await eventually('each has its own workflow', () => relay.rows.filter(isAction('message')).length === 20);
+    assert.deepEqual(relay.ids().sort(), quiet);
+    const ids = await store(burst);
+    const emails = Array.from({ length: 15 }, () => newEmail());
     await accept(pool, orgId, emails);
-    relay.wake();
-    const chats = () => relay.rows.filter(isAction('message')).length;
-    await eventually('the emails are dispatched', () => relay.rows.some(isAction('start', 'group')));
-    await eventually('the burst of messages is dispatched', () => chats() === 50);
     nowMs += 1_000;
     relay.wake();
-    await eventually('the messages of a second are dispatched', () => chats() === 70);
-    await eventually('only the other messages wait', async () => (await relays.rowsLeft()).length === 130);
+    await relays.isEmpty();
+    const groups = relay.rows.filter(isAction('group'));
+    const members = groups.flatMap((group) => group.members.map(({ id }) => id));
+    const own = relay.rows.filter(isAction('message')).slice(20);
+    assert.deepEqual([...members, ...own.map(({ message_id }) => message_id)].sort(), ids);
+    assert.ok(groups.length <= 3, `${groups.length} groups`);
+    assert.deepEqual(new Set(groups.map(({ channel }) => channel)), new Set(['chatapp']));
+    assert.equal(relay.rows.filter(isAction('start')).length, 15);
+  });
+
+  test('share workflows with messages of their channel only', async () => {
+    const [texts, sms] = [await store(60), await Promise.all(Array.from({ length: 60 }, () => acceptSms(pool, orgId)))];
+    const relay = relays.start(undefined, { startsPerSecond: 20, now: () => 0 });
+    await relays.isEmpty();
+    const groups = relay.rows.filter(isAction('group'));
+    const membersOf = (kind: string) =>
+      groups.flatMap(({ channel, members }) => (channel === kind ? members.map(({ id }) => id) : [])).sort();
+    assert.deepEqual([membersOf('chatapp'), membersOf('sms')], [texts.sort(), sms.sort()]);
+  });
+
+  test('that were due while no relay worked are grouped as late, those that are due now are not', async () => {
+    const late = await store(60);
+    await pool.query(`UPDATE chat_messages SET created_at = now() - interval '1 minute' WHERE id = ANY ($1)`, [late]);
+    const fresh = await store(60);
+    const relay = relays.start(undefined, { startsPerSecond: 20, now: () => 0 });
+    await relays.isEmpty();
+    const groups = relay.rows.filter(isAction('group'));
+    assert.deepEqual(
+      groups.map(({ is_late, members }) => [is_late, members.map(({ id }) => id).sort()]),
+      [
+        [false, fresh],
+        [true, late],
+      ],
+    );
   });
 });
 
