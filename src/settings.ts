@@ -289,6 +289,11 @@ export const SETTINGS = {
     'known',
     oneOf(...WINDOW_POLICIES),
   ),
+  NUMBER_MESSAGES_PER_SECOND: preset(
+    'chat-app messages or SMS per second that a worker sends from one number at most: the lowest limit of your numbers at their providers, divided by the number of workers of the fleet `chat`',
+    '80',
+    integer(1, 10_000),
+  ),
   MAX_BODY_BYTES: preset('maximum size of a request body in bytes', String(43 * 1_048_576), integer(1, 1_073_741_824)),
   MAX_CONNECTIONS: preset(
     'maximum number of connections of one API process; further ones are closed',
@@ -338,7 +343,7 @@ export const SETTINGS = {
     integer(0, 1_000_000),
   ),
   WORKFLOW_STARTS_PER_SECOND: preset(
-    'workflows per second that the relay starts at most for due emails; above this rate, beside a batch and while workers do not keep up, emails share workflows (from 10,000 on only above the rate). Chat-app messages and SMS have a separate limit of the same rate',
+    'workflows per second that the relay starts at most for due emails; above this rate, beside a batch and while workers do not keep up, emails share workflows (from 10,000 on only above the rate). Chat-app messages and SMS have a separate limit of the same rate, above which they share workflows too',
     '20',
     integer(1, 1_000_000),
   ),

@@ -212,6 +212,7 @@ const EXPECTED: Readonly<Record<SettingName, Expectation>> = {
   LIMIT_TAG_PAIRS: limit(10_000),
   LIMIT_STORED_MB: limit(51_200),
   RATE_LIMIT_NETWORK_RPS: number(100, 0, 1_000_000),
+  NUMBER_MESSAGES_PER_SECOND: number(80, 1, 10_000),
   WORKFLOW_STARTS_PER_SECOND: number(20, 1, 1_000_000),
   SEND_MAX_ATTEMPTS: number(16, 1, 1_000),
   SEND_INITIAL_INTERVAL: { fallback: 2_000, good: DURATIONS, bad: NO_DURATIONS, beside: { SEND_MAX_INTERVAL: '720h' } },

@@ -300,7 +300,7 @@ function chatQueues(): QueueOptions[] {
     pool,
     contents: makeEmailContents(secretKeys),
     providerOf: makeReportedChatProviders(),
-    pace: makeMessagePace(),
+    pace: makeMessagePace(config.NUMBER_MESSAGES_PER_SECOND),
     windowPolicy: config.CHATAPP_WINDOW,
     recorder,
     line,

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessageChannel } from '../../domain/messages/message.ts';
 import { mapConcurrently } from '../../lib/map-concurrently.ts';
 import { makeSemaphore } from '../../lib/semaphore.ts';
@@ -8,20 +9,31 @@ import { messageChannel } from './channel.ts';
 import { deliverMessage } from './deliver.ts';
 import type { MessageDeps } from './contract.ts';
 
-/**
- * Members of all groups that a worker delivers at a time, those of one organization beside others, and those of one organization alone.
- * A number at its rate limit lets its members wait for up to 0.6 s, and so delays a message with a workflow of its own by no more.
- */
+/** Members of all groups that a worker delivers at a time, those of one organization beside others, and those of one alone. */
 const MAX_CONCURRENT = { all: 64, share: 24, alone: 48 };
 /** Members of one group at a time. */
 const MAX_CONCURRENT_OF_GROUP = 24;
+
+/** The time that a kind of group has. */
+interface GroupTimes {
+  /** See `GroupChannel`. */
+  readonly claimDeadlineMs: number;
+  /**
+   * How far ahead its members reserve slots of a number at its rate limit. A message with a workflow of its own, whose slot is the next
+   * one, waits for no longer.
+   */
+  readonly maxAheadMs: number;
+}
+
 /**
- * Messages that are due just now are claimed for this long. After that, the rest of the group waits in the outbox with those that are
- * late, and leaves its activity slot, and the rate of its number, to messages that are due after it.
+ * Messages that became due just now precede those that are late, also at the rate limit of their number. What is not sent after two
+ * seconds waits in the outbox with those that are late, and leaves its activity slot to what becomes due after it.
  */
-const BURST_DEADLINE_MS = 2_000;
+const BURST: GroupTimes = { claimDeadlineMs: 2_000, maxAheadMs: 600 };
 /** The activity of a group may take an hour. */
-const LATE_DEADLINE_MS = 30 * 60_000;
+const LATE: GroupTimes = { claimDeadlineMs: 30 * 60_000, maxAheadMs: 200 };
+/** While a number has no slot within that time, it is looked at this often. */
+const SLOT_CHECK_INTERVAL_MS = 50;
 /** A number of which so many messages in a row were not accepted is left alone until the next attempt of the group. */
 const MAX_REFUSALS = 5;
 
@@ -32,6 +44,7 @@ export function makeMessageGroups(deps: MessageDeps) {
   /** Sends the members, numbers by turns. */
   async function deliver(
     channel: MessageChannel,
+    { maxAheadMs }: GroupTimes,
     members: readonly Member[],
     stopping: Stopping,
   ): Promise<MemberResult[]> {
@@ -48,6 +61,7 @@ export function makeMessageGroups(deps: MessageDeps) {
       if (message && !message.is_open) return endedResult(message);
       const refused = refusals.last(message?.number_id);
       if (refused) return notAttempted(member.id, refused);
+      if (message) await waitForSlot(deps, message, maxAheadMs, stopping);
       const release = await slots.take(1, { holder: message?.org_id });
       try {
         if (stopping.aborted) return postponed(member.id, 'Its group leaves the worker to others.', 0);
@@ -61,16 +75,30 @@ export function makeMessageGroups(deps: MessageDeps) {
   }
 
   const groups =
-    (claimDeadlineMs: number) =>
+    (times: GroupTimes) =>
     /** @param channel named by the workflow of each group of messages */
     (channel: MessageChannel = 'chatapp'): GroupChannel => ({
       endings: messageChannel(deps, channel),
       table: 'chat_messages',
-      claimDeadlineMs,
-      deliver: (members, stopping) => deliver(channel, members, stopping),
+      claimDeadlineMs: times.claimDeadlineMs,
+      deliver: (members, stopping) => deliver(channel, times, members, stopping),
       onEnded: () => Promise.resolve(),
     });
-  return { bursts: groups(BURST_DEADLINE_MS), late: groups(LATE_DEADLINE_MS) };
+  return { bursts: groups(BURST), late: groups(LATE) };
+}
+
+/** Waits until a message's number may send it: the claim then finds its slot due. */
+async function waitForSlot(
+  { pace }: MessageDeps,
+  { id, number_id: number }: GroupedMessage,
+  maxAheadMs: number,
+  stopping: Stopping,
+): Promise<void> {
+  while (!stopping.aborted) {
+    const { isReserved, waitMs } = pace.reserveAhead(number, id, maxAheadMs);
+    await sleep(isReserved ? waitMs : Math.min(waitMs - maxAheadMs, SLOT_CHECK_INTERVAL_MS));
+    if (isReserved) return;
+  }
 }
 
 function endedResult({ id, status, provider }: GroupedMessage): MemberResult {
