@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { projectMessageReports } from '../../src/projection/messages.ts';
 import { TemporalUnreachable, WorkflowStillOpen } from '../../src/relay/relay.ts';
-import type { MessageRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
+import type { GroupRow, MessageRow, OutboxRow } from '../../src/store/outbox/outbox.ts';
 import { acceptSms, acceptText, connect, TO } from '../store/chats.ts';
 import { accept, inMs, newEmail } from '../store/mail.ts';
 import { organizationFixture } from '../support/organization.ts';
@@ -166,6 +166,35 @@ describe('the dispatcher', () => {
     await handleOf(row).terminate();
     await dispatch({ ...row, action: 'message_again' });
     assert.notEqual(await runOf(row), first);
+  });
+
+  test('starts deliverGroup for a group of SMS, on queues of their own by whether they are late', async () => {
+    const members = [{ id: 'sms_10', version: 0 }];
+    const group = (message_id: string, is_late: boolean): GroupRow => ({
+      ...{ id: '1', action: 'group', message_id, tries: 0, members, org_id: 'org_1', batch_id: null, channel: 'sms' },
+      ...{ is_bulk: false, is_late, due_at: null, traceparents: [] },
+    });
+    for (const [row, taskQueue, priority] of [
+      [group('grp_fresh', false), 'chat-bursts', 2],
+      [group('grp_late', true), 'chat-groups', 3],
+    ] as const) {
+      await dispatch(row);
+      const described = await handleOf(row).describe();
+      assert.deepEqual([described.type, described.taskQueue], ['deliverGroup', 'messages']);
+      assert.deepEqual([described.priority?.priorityKey, described.priority?.fairnessKey], [priority, 'org_1']);
+      assert.deepEqual(attributesOf(described), { Channel: 'sms', OrgId: 'org_1' });
+      assert.equal(await described.staticSummary(), '1 SMS, immediately');
+      const { input } = await readHistory(handleOf(row));
+      const expected = { id: row.message_id, members, dueAt: null, retry: RETRY, taskQueue, channel: 'sms' };
+      assert.deepEqual(input, expected);
+    }
+  });
+
+  test('signals no cancellation to the own workflow of an SMS that a group delivers', async () => {
+    const row = message('sms_11', { channel: 'sms', due_at: inMs(3_600_000) });
+    await dispatch(row);
+    await dispatch({ ...row, action: 'message_cancel', workflow_id: 'grp_1' });
+    assert.deepEqual((await readHistory(handleOf(row))).signals, []);
   });
 
   test('waits for less than 30 seconds for the end of an open run before message_again counts as done', async () => {
